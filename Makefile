@@ -1,6 +1,7 @@
 # make            build/regimen, build/libregimen.so and .a, optimized
-# make demo       install what is missing, build, and train a graph network with progress on screen
-# make test       install what is missing, build, and run every test
+# make demo       install what the build needs, build, and train a graph network with progress on screen
+# make test       install what tests need too, build them, and run those of every day: below 8 minutes on two cores
+# make slow       the long ones: kills, faults, Slurm, the page in a browser; 10 minutes
 # make oracle     the tests against other people's programs; TF=1: against TF-GNN and TensorFlow too (2 GB from PyPI)
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
@@ -12,7 +13,9 @@
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 
-.PHONY: all deps demo test oracle bench check sanitize clang tsan coverage lint reproduce install clean
+# Each recipe has its own JOBS; two of apt or of a build beside each other would only wait.
+.NOTPARALLEL:
+.PHONY: all deps deps-test deps-check demo test slow oracle bench check sanitize clang tsan coverage lint reproduce install clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
@@ -21,21 +24,30 @@ build/build.ninja: CMakeLists.txt cmake/layers.cmake | deps
 	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 
 deps:
-	@scripts/deps.sh
+	@scripts/deps.sh build
+
+deps-test:
+	@scripts/deps.sh build test
+
+deps-check:
+	@scripts/deps.sh build test check
 
 demo: all
 	@scripts/demo.sh
 
-test: build/build.ninja
+test: deps-test build/build.ninja
 	@cmake --build build -j $(JOBS)
-	@scripts/oracles.sh || true
-	@cd build && ctest --output-on-failure -j $(JOBS)
+	@JOBS=$(JOBS) scripts/tests.sh
+
+slow: deps-test build/build.ninja
+	@cmake --build build -j $(JOBS)
+	@JOBS=$(JOBS) scripts/tests.sh slow
 
 # TF-GNN is not among those of `make test`: its answers are in tests/oracle/tfgnn_golden.txt, which an everyday test reads.
-oracle: build/build.ninja
+oracle: deps-test build/build.ninja
 	@cmake --build build -j $(JOBS)
 	@scripts/oracles.sh || true
-	@cd build && ctest --output-on-failure -j $(JOBS) -R '^oracle_'
+	@cd build && ctest --output-on-failure -j $(JOBS) -L oracle
 ifdef TF
 	@scripts/oracles.sh tf
 	@build/oracle-tf/bin/python tests/oracle/tfgnn_oracle.py --check
@@ -43,46 +55,46 @@ ifdef TF
 	@RGM_BUILD=$(CURDIR)/build tests/oracle/saved_model.sh $(CURDIR)/build/regimen
 endif
 
-sanitize: deps
+sanitize: deps-check
 	@cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
 	       -DRGM_SANITIZE=address,undefined >/dev/null
 	@cmake --build build/asan -j $(JOBS)
-	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'
 
 # The programs that have threads of their own, under clang's thread sanitizer.
 THREADED = threads_test memory_test iterator_test dataset_test graph_build_test graph_codec_test \
            parallel_test log_test run_logs_test requests_test \
-           http_server_test web_test runs_index_test
-tsan: deps
+           http_server_test web_test index_test
+tsan: deps-check
 	@CC=clang cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=Debug \
 	       -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DRGM_SANITIZE=thread >/dev/null
 	@cmake --build build/tsan -j $(JOBS) --target $(THREADED)
 	@cd build/tsan && ctest --output-on-failure -j $(JOBS) \
 	       -R "^($$(echo $(THREADED) | tr ' ' '|'))$$"
 
-clang: deps
+clang: deps-check
 	@CC=clang cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
 	@cmake --build build/clang -j $(JOBS)
-	@cd build/clang && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/clang && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'
 
 # The everyday tests, and those of the command itself. Counted at -O0, where a line is a line.
-coverage: deps
+coverage: deps-check
 	@cmake -S . -B build/coverage -G Ninja -DCMAKE_BUILD_TYPE=Debug -DRGM_TIMEOUT=1800 \
 	       -DCMAKE_C_FLAGS_DEBUG="-O0 --coverage" -DCMAKE_CXX_FLAGS_DEBUG="-O0 --coverage" >/dev/null
 	@cmake --build build/coverage -j $(JOBS)
 	@find build/coverage -name '*.gcda' -delete
-	@cd build/coverage && ctest --output-on-failure -j $(JOBS) -LE slow
+	@cd build/coverage && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'
 	@cd build/coverage && ctest --output-on-failure -j $(JOBS) -R '^(cli|modes|check|runs|score|plot)$$'
 	@python3 scripts/coverage.py build/coverage
 
 lint:
 	@scripts/lint.sh
 
-reproduce: deps
+reproduce: deps-check
 	@scripts/reproduce.sh
 
 bench:
-	@scripts/deps.sh bench
+	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory build/build.ninja
 	@cmake --build build -j $(JOBS)
 	@scripts/bench.sh

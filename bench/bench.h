@@ -7,7 +7,7 @@
 #define RGM_BENCH_H
 
 #include <regimen/optim.h>
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 typedef struct bench_options {
     const char *data; /* file of bench_make(), or of records                            */

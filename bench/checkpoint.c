@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Decoding with a Transformer of 3+3 layers of 256: `size` sentences (32 unless told) of 16 random
- * tokens, 24 tokens of each written, through rgm_translate() as the product does it. The weights
- * are random but for one direction that keeps sentences from ending. peer_decoding.py is the same
- * in PyTorch.
+ * tokens, 24 tokens of each written, through rgm_beam_search_run() as the product does it. The
+ * weights are random but for one direction that keeps sentences from ending. peer_decoding.py is
+ * the same in PyTorch.
  */
 #include "bench.h"
 
@@ -18,8 +18,8 @@ typedef struct decoding {
     rgm_cgraph *graph;
     rgm_scope *scope;
     rgm_parameters *parameters;
-    rgm_translator *translator;
-    rgm_search_options search;
+    rgm_beam_search *beam_search;
+    rgm_beam_search_options search;
     int64_t count;
     int32_t *ids;
     const int32_t **sources;
@@ -56,7 +56,7 @@ static rgm_status never_end(rgm_parameters *parameters)
     return RGM_OK;
 }
 
-/* The graph only names the parameters: the translator builds its own two. */
+/* The graph only names the parameters: the search builds its own two. */
 static rgm_status make_parameters(decoding *d)
 {
     rgm_dim shape[2];
@@ -106,7 +106,7 @@ static void decoding_close(void *state)
     if (d == NULL)
         return;
     out_clear(d);
-    rgm_translator_release(d->translator);
+    rgm_beam_search_release(d->beam_search);
     rgm_parameters_release(d->parameters);
     rgm_scope_release(d->scope);
     rgm_cgraph_release(d->graph);
@@ -126,7 +126,7 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
                         options->form);
     d->form = options->form;
     d->count = options->size > 0 ? options->size : 32;
-    d->search = (rgm_search_options)RGM_SEARCH_OPTIONS_INIT;
+    d->search = (rgm_beam_search_options)RGM_BEAM_SEARCH_OPTIONS_INIT;
     d->search.beam_size = beam ? 4 : 1;
     d->search.decode_max_length = STEPS;
     d->search.decode_batch_size = d->count;
@@ -134,8 +134,8 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
     set_model(&d->model);
     RGM_TRY(make_sources(d));
     RGM_TRY(make_parameters(d));
-    return rgm_translator_create(&d->translator, &d->model, d->parameters,
-                                 strstr(d->form, "-bf16") != NULL);
+    return rgm_beam_search_create(&d->beam_search, &d->model, d->parameters,
+                                  strstr(d->form, "-bf16") != NULL);
 }
 
 static rgm_status decoding_open(void **out, const bench_options *options)
@@ -158,7 +158,8 @@ static rgm_status decoding_step(void *state, int64_t step)
 
     (void)step;
     out_clear(d);
-    RGM_TRY(rgm_translate(d->out, d->translator, d->sources, d->lengths, d->count, &d->search));
+    RGM_TRY(
+        rgm_beam_search_run(d->out, d->beam_search, d->sources, d->lengths, d->count, &d->search));
     for (int64_t i = 0; i < d->count; i++)
         if (d->out[i].count != 1 || d->out[i].items[0].count != STEPS)
             return RGM_FAIL(RGM_ERR_NUMERIC, "sentence %lld has ended before %d tokens",
@@ -179,8 +180,9 @@ static rgm_status decoding_facts(rgm_text *out, void *state)
         "\"isa_f32\": \"%s\", \"isa_bf16\": \"%s\"",
         d->form, (long long)d->count, (long long)d->search.beam_size, LENGTH, STEPS,
         (long long)o->embedding_width, (long long)o->decoder.intermediate_size,
-        (long long)o->decoder.num_layers, VOCABULARY, rgm_kernels_for(RGM_F32)->isa,
-        rgm_kernels_for(RGM_BF16)->isa);
+        (long long)o->decoder.num_layers, VOCABULARY,
+        rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
+        rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
 }
 
 const bench_workload bench_decode = {"decode",

@@ -470,7 +470,7 @@ static void bench_streams(bench *b, int64_t n, const char *size)
 int main(int argc, char **argv)
 {
     static const int64_t arxiv[] = {256, 128, 64, 40}, cora[] = {64, 16, 7};
-    bench b = {.kernels = rgm_kernels_for(RGM_F32), .state = 88172645463325252u};
+    bench b = {.kernels = rgm_kernels_for(rgm_device_cpu(), RGM_F32), .state = 88172645463325252u};
     double operations[FMA_ITEMS], seconds;
 
     if (argc > 1 && atoi(argv[1]) > 0)

@@ -6,7 +6,7 @@
 #include "bench.h"
 
 #include <fcntl.h>
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 #include <unistd.h>
 
 #define LOOP_STEPS 1000 /* of the controller in one step of the bench: one loop */

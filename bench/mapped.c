@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 
 #define BLOCK 65536 /* nodes or edges made at a time */
 

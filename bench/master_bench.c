@@ -6,6 +6,7 @@
  *     master_bench trial ...  what the master starts
  */
 #include <regimen/master.h>
+#include <regimen/trial_worker.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

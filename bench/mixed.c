@@ -185,9 +185,10 @@ static rgm_status mixed_facts(rgm_text *out, void *state)
     return rgm_text_printf(out,
                            ", \"width\": %lld, \"isa_f32\": \"%s\", \"isa_bf16\": \"%s\", "
                            "\"f32\": %.6g, \"bf16\": %.6g, \"times_f32\": %.4g",
-                           (long long)m->width, rgm_kernels_for(RGM_F32)->isa,
-                           rgm_kernels_for(RGM_BF16)->isa, median(m->f32.seconds, count),
-                           median(m->bf16.seconds, count), median(ratio, count));
+                           (long long)m->width, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
+                           rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa,
+                           median(m->f32.seconds, count), median(m->bf16.seconds, count),
+                           median(ratio, count));
 }
 
 const bench_workload bench_bf16 = {"bf16",

@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 
 #define GRAPHS 1000
 #define STEPS  10   /* of the run in one step of the bench    */

@@ -6,7 +6,7 @@
  */
 #include "bench.h"
 
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 
 #define STEPS    10   /* of the run in one step of the bench: one loop */
 #define BATCH    128  /* subgraphs a step                              */

@@ -165,7 +165,8 @@ static rgm_status translation_facts(rgm_text *out, void *state)
         "\"vocabulary\": %d, \"parameters\": %lld, \"isa_f32\": \"%s\", \"isa_bf16\": \"%s\"",
         t->form, (long long)t->pairs, LENGTH, (long long)o->embedding_width,
         (long long)o->encoder.intermediate_size, (long long)o->encoder.num_layers, VOCABULARY,
-        (long long)parameters, rgm_kernels_for(RGM_F32)->isa, rgm_kernels_for(RGM_BF16)->isa);
+        (long long)parameters, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
+        rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
 }
 
 const bench_workload bench_translate = {"translate",

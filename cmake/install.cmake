@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 # What a program with libregimen.a may need of others; --as-needed leaves out what it does not.
 list(TRANSFORM YAML_LIBRARIES PREPEND -l OUTPUT_VARIABLE RGM_LIBS_PRIVATE)
 foreach(name IN ITEMS ${JANSSON_LIBRARIES} ${PROTOBUFC_LIBRARIES} ${ZLIB_LIBRARIES} ${XXHASH_LIBRARIES}
-        ${SENTENCEPIECE_LIBRARIES} ${SQLITE_LIBRARIES} ${MICROHTTPD_LIBRARIES} ${CURL_LIBRARIES} unistring dnnl gomp stdc++ m)
+        ${SENTENCEPIECE_LIBRARIES} ${SQLITE_LIBRARIES} ${MICROHTTPD_LIBRARIES} ${CURL_LIBRARIES}
+        ${FREETYPE_LIBRARIES} unistring dnnl gomp stdc++ m)
   string(APPEND RGM_LIBS_PRIVATE " -l${name}")
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/regimen.pc.in ${PROJECT_BINARY_DIR}/regimen.pc @ONLY)

@@ -4,32 +4,44 @@
 # holds every #include and every symbol against it. A trunk:
 set(RGM_ALLOWED_base)
 set(RGM_ALLOWED_tensor base)
-set(RGM_ALLOWED_kernels base tensor)
-set(RGM_ALLOWED_autodiff base tensor kernels)
+set(RGM_ALLOWED_device base tensor)
+set(RGM_ALLOWED_kernels base tensor device)
+set(RGM_ALLOWED_autodiff base tensor device kernels)
 set(RGM_ALLOWED_nn base tensor autodiff)
-set(RGM_ALLOWED_optim base tensor kernels autodiff)
+set(RGM_ALLOWED_optim base tensor device kernels autodiff)
 set(RGM_ALLOWED_data base tensor)
 set(RGM_ALLOWED_export base tensor autodiff)
 set(RGM_ALLOWED_store base tensor autodiff)
-set(RGM_ALLOWED_train base tensor kernels autodiff nn optim data export store)
+set(RGM_ALLOWED_metrics base tensor autodiff store)
+set(RGM_ALLOWED_train base tensor device kernels autodiff nn optim data export store metrics)
+set(RGM_ALLOWED_controller base tensor device kernels autodiff nn optim data export store metrics train)
 # branches, each blind to the others but for the one it grows on:
 set(RGM_ALLOWED_graph base tensor autodiff data export)
-set(RGM_ALLOWED_gnn base tensor autodiff nn data train graph)
+set(RGM_ALLOWED_graph_sampling base tensor data graph)
+set(RGM_ALLOWED_graph_import base tensor data graph)
+set(RGM_ALLOWED_graph_features base tensor autodiff nn graph)
+set(RGM_ALLOWED_gnn base autodiff nn graph graph_features)
+set(RGM_ALLOWED_graph_tasks base tensor autodiff nn data metrics train controller graph graph_sampling
+    graph_import graph_features gnn)
 set(RGM_ALLOWED_text base tensor data)
-set(RGM_ALLOWED_translation base tensor kernels autodiff nn data export train text)
+set(RGM_ALLOWED_sequence base tensor device kernels autodiff nn)
+set(RGM_ALLOWED_translation base tensor autodiff nn data export metrics train controller text sequence)
 set(RGM_ALLOWED_record base tensor autodiff nn data train)
 # a crown, and what it tries next:
 set(RGM_ALLOWED_http base)
 set(RGM_ALLOWED_search base)
-set(RGM_ALLOWED_experiment base optim train gnn translation record)
-set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store train search experiment)
-set(RGM_ALLOWED_master base http search trial)
-set(RGM_ALLOWED_web base store http search trial master)
-set(RGM_ALLOWED_cli base tensor kernels autodiff data store train graph gnn text translation
-    http search experiment trial master web)
+set(RGM_ALLOWED_experiment base optim train controller graph_tasks translation record)
+set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store metrics train controller http search
+    experiment)
+set(RGM_ALLOWED_master base http search)
+set(RGM_ALLOWED_draw base data store)
+set(RGM_ALLOWED_web base store http search master)
+set(RGM_ALLOWED_cli base tensor device kernels autodiff data store metrics train controller graph graph_sampling
+    graph_import graph_tasks text translation http search experiment trial master draw web)
 
-set(RGM_LAYERS base tensor kernels autodiff nn optim data export store train graph gnn text translation
-               record http search experiment trial master web)
+set(RGM_LAYERS base tensor device kernels autodiff nn optim data export store metrics train controller graph
+               graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http search experiment trial master
+               draw web)
 
 # A layer that is not in the list would be left out without a word.
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/CMakeLists.txt)
@@ -69,6 +81,24 @@ function(rgm_layer name)
   endif()
 endfunction()
 
+# The layer of a public header: the one of the longest name that the header's begins with, so that
+# graph_edit.h is a part of graph and graph_import.h another layer.
+function(rgm_layer_of out header)
+  set(found "")
+  string(LENGTH "${found}" longest)
+  foreach(layer IN LISTS RGM_LAYERS)
+    string(LENGTH ${layer} length)
+    if("${header}_" MATCHES "^${layer}_" AND length GREATER longest)
+      set(found ${layer})
+      set(longest ${length})
+    endif()
+  endforeach()
+  if(NOT found)
+    message(FATAL_ERROR "include/regimen/${header}.h is of no layer of cmake/layers.cmake")
+  endif()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
 # What a source includes from our headers, through the checks that tests share as well.
 function(rgm_included out source)
   set(found "")
@@ -77,9 +107,10 @@ function(rgm_included out source)
   foreach(line IN LISTS lines)
     if(line MATCHES "<regimen/regimen\\.h>")
       list(APPEND found ${RGM_LAYERS})
-    elseif(line MATCHES "<regimen/([a-z]+)[a-z_]*\\.h>") # gnn_models.h is a part of gnn.h
-      list(APPEND found ${CMAKE_MATCH_1})
-    elseif(line MATCHES "\"([a-z0-9_]+_(check|internal|lab)\\.h)\"" OR line MATCHES "\"(lab\\.h)\"")
+    elseif(line MATCHES "<regimen/([a-z_]+)\\.h>")
+      rgm_layer_of(layer ${CMAKE_MATCH_1})
+      list(APPEND found ${layer})
+    elseif(line MATCHES "\"(lab\\.h|[a-z0-9_]+_(check|internal|lab)\\.h)\"")
       set(name ${CMAKE_MATCH_1})
       get_filename_component(folder ${source} DIRECTORY)
       foreach(candidate ${folder}/${name} ${PROJECT_SOURCE_DIR}/src/testing/${name})

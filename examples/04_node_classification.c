@@ -2,7 +2,7 @@
  * as argument it trains on that, else on a generated citation graph. */
 #include <stdio.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 /* Two rounds of graph convolution: words [papers, 1433] (sparse) -> logits [papers, 7]. */
 static rgm_graph_value *two_layer_gcn(rgm_scope *scope, const rgm_graph_value *graph, void *payload)

@@ -2,7 +2,7 @@
  * used like those of the library, differentiated, fused, and exported like them. */
 #include <stdio.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 /* max over edges of sigmoid(W_g h_r + b) * (W_m h_s), [nodes, units]. */
 static rgm_value *gated_max(rgm_scope *scope, const rgm_graph_value *graph, rgm_value *h,

@@ -2,7 +2,7 @@
  * of functions and options like the library's own kinds; any model can be trained on it. */
 #include <stdio.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 typedef struct degree_options {
     const char *edge_set;

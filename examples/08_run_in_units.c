@@ -2,7 +2,7 @@
  * again on the same folder it goes on where it was. So a search shares a machine among runs. */
 #include <stdio.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 #define FOLDER "run_in_units"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include <regimen/experiment.h>
-#include <regimen/graph.h>
+#include <regimen/graph_import.h>
 
 #define FOLDER "served"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <regimen/graph.h>
+#include <regimen/graph_sampling.h>
 
 #include "../src/graph/graph_file.h"
 

@@ -3,7 +3,7 @@
  * folder is imported as an OGB data set and, by its schema, as CSV tables; what imports must
  * encode.
  */
-#include <regimen/graph.h>
+#include <regimen/graph_import.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  * A sampling spec's text. What parses must print, parse again to the same text, and sample a small
  * graph.
  */
-#include <regimen/graph.h>
+#include <regimen/graph_import.h>
+#include <regimen/graph_sampling.h>
 
 #include <string.h>
 

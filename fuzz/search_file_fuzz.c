@@ -12,14 +12,14 @@ static void look_at_point(const rgm_search_file *file)
 {
     rgm_hyper_value *values;
     rgm_mt19937 random;
-    rgm_text text = {0};
+    rgm_yaml *document = NULL;
 
     if (RGM_NEW(values, rgm_space_count(rgm_search_file_space(file))) != RGM_OK)
         return;
     rgm_mt19937_seed(&random, 1);
     if (rgm_space_draw(values, rgm_search_file_space(file), &random) == RGM_OK)
-        (void)rgm_search_file_point(&text, file, values, 1);
-    rgm_text_clear(&text);
+        (void)rgm_search_file_point(&document, file, values, 1);
+    rgm_yaml_release(document);
     rgm_free(values);
 }
 
@@ -31,11 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > 1 << 16)
         return 0;
-    if (rgm_search_file_parse(&file, &mistakes, (const char *)data, (int64_t)size, "input", NULL) ==
-        RGM_OK) {
+    if (rgm_search_file_parse(&file, &mistakes, (const char *)data, (int64_t)size, "input",
+                              &rgm_trial_subject) == RGM_OK) {
         text = rgm_search_file_text(file);
-        if (rgm_search_file_parse(&again, NULL, text, (int64_t)strlen(text), "input", NULL) !=
-                RGM_OK ||
+        if (rgm_search_file_parse(&again, NULL, text, (int64_t)strlen(text), "input",
+                                  &rgm_trial_subject) != RGM_OK ||
             strcmp(text, rgm_search_file_text(again)) != 0)
             __builtin_trap();
         look_at_point(file);

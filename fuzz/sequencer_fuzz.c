@@ -3,7 +3,7 @@
  * each workload that it gives can be completed, and what it stands at never goes beyond what was
  * asked.
  */
-#include <regimen/trial.h>
+#include <regimen/search_sequencer.h>
 
 #include <string.h>
 

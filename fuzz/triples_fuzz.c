@@ -2,7 +2,7 @@
  * Lines of a knowledge graph from anywhere: a graph that is made has an edge for each triple, whose
  * ends and relations have names.
  */
-#include <regimen/graph.h>
+#include <regimen/graph_import.h>
 
 #include <stdio.h>
 #include <sys/mman.h>

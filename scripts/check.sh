@@ -1,22 +1,36 @@
 #!/bin/sh
-# What a merge needs: what can be read off the sources (format, headers, circles, functions, docs, cppcheck), every
-# test (the graph of layers is one), then the tests again by the second compiler, under address and
-# undefined-behaviour sanitizers, and the threaded ones under the thread sanitizer.
+# What a merge needs: what can be read off the sources (format, headers, functions, docs, names), every test (the
+# graph of layers is one), what can be read off their build (circles, unused public functions), cppcheck, then the
+# tests again by the second compiler, under address and undefined-behaviour sanitizers, and the threaded ones under
+# the thread sanitizer.
 #   scripts/check.sh         all of it
-#   scripts/check.sh rest    without `make test`, for one who ran that
+#   scripts/check.sh rest    without `make test` and `make slow`, for one who ran those
 set -eu
 cd "$(dirname "$0")/.."
-scripts/deps.sh
-for check in scripts/check_*.sh; do
-    echo "$check"
-    "$check"
+scripts/deps.sh build test check
+
+look() {
+    echo "$1"
+    case $1 in
+    *.py) python3 "$1" ;;
+    *) "$1" ;;
+    esac
+}
+
+built="scripts/check_circles.sh scripts/check_public.py" # and check_layers.py, which the test layers runs
+for check in scripts/check_*; do
+    case " $built scripts/check_layers.py " in
+    *" $check "*) continue ;;
+    esac
+    look "$check"
 done
-for check in scripts/check_*.py; do
-    [ "$check" = scripts/check_layers.py ] && continue # needs a build: the test layers
-    echo "$check"
-    python3 "$check"
+if [ "${1:-}" != rest ]; then
+    make --no-print-directory test
+    make --no-print-directory slow
+fi
+for check in $built; do
+    look "$check"
 done
-[ "${1:-}" = rest ] || make --no-print-directory test
 make --no-print-directory lint
 make --no-print-directory clang
 make --no-print-directory sanitize

@@ -10,9 +10,8 @@ why=0
 build=${1:-build}
 bad=0
 
-for objects in "$build"/src/*/CMakeFiles/rgm_*.dir; do
-    layer=$(basename "$objects" .dir)
-    layer=${layer#rgm_}
+for objects in "$build"/src/*/CMakeFiles/rgm_*.dir "$build"/src/cli/CMakeFiles/regimen_cli.dir; do
+    layer=$(basename "$(dirname "$(dirname "$objects")")")
     found=
     for object in "$objects"/*.o "$objects"/*/*.o; do # not what a file left that has gone since
         source=$(basename "$object" .o)

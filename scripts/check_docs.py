@@ -8,12 +8,15 @@ _release, _clear and _close need none: what they do is the same everywhere.
   - of one that makes or gives a value or a tensor it says the shape: brackets, or in words ("scalar", "rows",
     "element-wise", "like x");
   - of one named in COLLECTIVE it says "Collective": every rank of a run has to call it.
+And what pages of docs/ name is there: rgm_ names, and files in backticks. (decisions.md also tells of what went.)
+Headers that regimen.h sends readers to are there too.
 With names as arguments: only these headers. -v: also how many functions each header has.
 """
 import pathlib
 import re
 import sys
 
+OURS = r"\b(?:rgmi?|RGM)_\w+"
 FOLDER = pathlib.Path("include/regimen")
 SAME_EVERYWHERE = re.compile(r"rgm_\w+_(retain|release|clear|close)$")
 # They hand on the status that they are given.
@@ -104,6 +107,38 @@ def faults(name, declaration, comment):
         yield "says not that it is collective"
 
 
+def words_of(folders):
+    """Every name with our prefix in the sources."""
+    found = set()
+    for path in (p for folder in folders for p in pathlib.Path(folder).rglob("*")):
+        if path.suffix in (".c", ".h", ".cc", ".cmake", ".txt", ".sh", ".py"):
+            found |= set(re.findall(OURS, path.read_text(errors="replace")))
+    return found
+
+
+def missing_in_pages():
+    """(page, line, name) of each name and file that a page tells of and that is not there."""
+    known = words_of(("include", "src", "examples", "tests", "bench", "fuzz", "cmake"))
+    pages = [p for p in pathlib.Path("docs").glob("*.md") if p.name != "decisions.md"]
+    for page in sorted([*pages, *pathlib.Path(".").glob("[CRS]*.md")]):
+        for number, line in enumerate(page.read_text().splitlines(), 1) if page.name != "CHANGES.md" else ():
+            for name in re.findall(OURS, line):
+                if name not in known and not name.endswith("_"):
+                    yield page, number, name
+            for name in re.findall(r"`((?:src|include|tests|scripts|examples|cmake|configs|fuzz|docs)/[\w./-]+)`", line):
+                if not pathlib.Path(name).exists():
+                    yield page, number, name
+
+
+def missing_in_guide():
+    """(line, header) of each that regimen.h sends readers to and that is not there."""
+    guide = FOLDER / "regimen.h"
+    for number, line in enumerate(guide.read_text().splitlines() if guide.exists() else (), 1):
+        for name in re.findall(r"[a-z_]+\.h\b", line):
+            if not (FOLDER / name).exists():
+                yield number, name
+
+
 def main():
     names = [a for a in sys.argv[1:] if a != "-v"]
     bad = total = 0
@@ -119,9 +154,16 @@ def main():
         if "-v" in sys.argv:
             print(f"{path.stem:<12} {len(functions):4} functions {here:4} faults")
         bad, total = bad + here, total + len(functions)
+    for page, line, name in () if names else missing_in_pages():
+        bad += 1
+        print(f"docs: {page}:{line}: there is no {name}", file=sys.stderr)
+    for line, name in () if names else missing_in_guide():
+        bad += 1
+        print(f"docs: {FOLDER}/regimen.h:{line}: there is no {name}", file=sys.stderr)
     if "-v" in sys.argv:
         print(f"{'':<12} {total:4} functions {bad:4} faults")
     return 1 if bad else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,10 +2,12 @@
 
 usage: check_layers.py BUILD_FOLDER. Reads `set(RGM_ALLOWED_<layer> ...)`; an edge is an #include of
 another layer's header, or a symbol that an object file of the layer uses and one of another defines.
-Fails on an edge that is not allowed, on an rgmi_ symbol used across layers, on an include of another
-layer's private header, and on an allowed edge that nothing uses.
+Fails on a header that declares what another layer defines, on an edge that is not allowed, on an rgmi_
+symbol used across layers, on an include of another layer's private header, and on an allowed edge that
+nothing uses.
 """
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -15,6 +17,7 @@ import sys
 CMAKE = pathlib.Path("cmake/layers.cmake")
 
 
+@functools.cache
 def allowed_edges():
     """{layer: set of layers}, bottom up; a layer may name only those above it in the list."""
     graph = {}
@@ -27,8 +30,10 @@ def allowed_edges():
 
 
 def layer_of(header):
-    """Of a public header's name: gnn_models.h is a part of gnn.h."""
-    return header.split("_")[0]
+    """Of a public header's name: graph_edit.h is a part of graph, graph_import.h another layer. A name
+    that begins with no layer's is returned as it is."""
+    layers = [layer for layer in allowed_edges() if f"{header}_".startswith(f"{layer}_")]
+    return max(layers, key=len, default=header)
 
 
 def included(layer, headers):
@@ -72,6 +77,18 @@ def symbols(build, layer, objects):
     return defined, used
 
 
+def declared(layer):
+    """{public function or object: header} of the layer's headers."""
+    found = {}
+    for path in pathlib.Path("include/regimen").glob("*.h"):
+        if layer_of(path.stem) != layer:
+            continue
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        for name in re.findall(r"\b(rgm_\w+)\s*\(", text) + re.findall(r"\bextern\b[^;]*?\b(rgm_\w+)(?:\[\])?;", text):
+            found[name] = str(path)
+    return found
+
+
 def object_files(build):
     """{layer: {object file: source file}} of what the build folder makes, tests apart."""
     found = collections.defaultdict(dict)
@@ -94,6 +111,10 @@ def main():
     tables = {layer: symbols(build, layer, objects[layer]) for layer in graph}
     owner = {name: (layer, where) for layer in graph for name, where in tables[layer][0].items()}
     bad = []
+    for layer in graph:
+        for name, header in declared(layer).items():
+            if name in owner and owner[name][0] != layer:
+                bad.append(f"{header} declares {name}, which {owner[name][1]} defines")
     for layer in graph:
         for name, places in tables[layer][1].items():
             other, where = owner.get(name, (layer, ""))

@@ -1,26 +1,69 @@
 #!/bin/sh
-# Install what the build and the tests need, by Debian package name. Does nothing (and needs no
-# root) when everything is there already.
-#   scripts/deps.sh          build and test
-#   scripts/deps.sh bench    also the peers that `make bench` compares with
-#   scripts/deps.sh lint     also what `make lint` reads the sources with
-#   scripts/deps.sh scan     also what scripts/scan.sh looks for weaknesses of the page with
+# Install what is missing, by Debian package name. Does nothing (and needs no root) when everything is there.
+#   scripts/deps.sh [GROUP...]      groups of the table below; without one: build
+#   scripts/deps.sh -l [GROUP...]   print their names and install nothing
 set -eu
 
-build="build-essential cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev
-       libprotobuf-c-dev protobuf-c-compiler zlib1g-dev libxxhash-dev libunistring-dev
-       libplplot-dev plplot-driver-cairo libsentencepiece-dev
-       libsqlite3-dev libmicrohttpd-dev libcurl4-openssl-dev node-d3"
-check="libcmocka-dev clang clang-format libclang-rt-14-dev libomp-14-dev strace python3 python3-venv protobuf-compiler
-       sentencepiece slurm-wlm munge chromium"
-bench="python3-dev"
-lint="cppcheck"
-scan="wapiti"
+# group  package               what for
+table() {
+    cat <<'TABLE'
+build    build-essential       compilers for C and C++, make
+build    cmake                 the build is described for it
+build    ninja-build           runs the build
+build    pkg-config            finds libraries
+build    libdnnl-dev           matrix products
+build    libyaml-dev           experiment files
+build    libjansson-dev        JSON: logs, requests, the page's data
+build    libprotobuf-c-dev     messages of event files, ONNX, SavedModel, graph schemas
+build    protobuf-c-compiler   makes C of those messages' descriptions
+build    zlib1g-dev            compressed records and CSV
+build    libxxhash-dev         hashes of files in checkpoints
+build    libunistring-dev      words and cases of text in every script
+build    libfreetype-dev       letters and smooth lines of plots as PNG
+build    fonts-dejavu-core     the font for them
+build    libsentencepiece-dev  tokenizers
+build    libsqlite3-dev        the master's database
+build    libmicrohttpd-dev     serves requests
+build    libcurl4-openssl-dev  asks a master
+build    node-d3               d3.min.js, which the page draws with, becomes a part of the library
+build    libcmocka-dev         test programs are configured with the library
+test     strace                fails system calls, to see that saves survive
+test     python3               scripts of tests, checks and benches
+test     python3-venv          a place for oracles: other people's programs
+test     protobuf-compiler     protoc, to compare our messages with
+test     sentencepiece         its command, to compare ids with
+test     slurm-wlm             a cluster of one node
+test     munge                 that cluster's tokens
+test     chromium              looks at the page
+check    clang                 the second compiler
+check    clang-format          the format of every file
+check    libclang-rt-14-dev    clang's sanitizers
+check    libomp-14-dev         clang's OpenMP, for benches
+lint     cppcheck              reads the sources
+bench    python3-dev           peers compile with it
+scan     wapiti                attacks the page
+TABLE
+}
 
-want="$build $check"
-[ "${1:-}" = bench ] && want="$want $bench"
-[ "${1:-}" = lint ] && want="$want $lint"
-[ "${1:-}" = scan ] && want="$want $scan"
+list=0
+[ "${1:-}" = -l ] && { list=1; shift; }
+want=
+for group in "${@:-build}"; do
+    names=$(table | awk -v group="$group" '$1 == group { print $2 }')
+    [ -n "$names" ] || { echo "deps     there is no group '$group'" >&2; exit 2; }
+    want="$want $names"
+done
+if [ $list = 1 ]; then
+    # shellcheck disable=SC2086
+    printf '%s\n' $want
+    exit 0
+fi
+
+if ! command -v dpkg-query >/dev/null; then
+    # shellcheck disable=SC2086
+    echo "deps     no dpkg here, so nothing is looked for or installed; Debian's names of what is needed:" $want >&2
+    exit 0
+fi
 
 missing=
 for package in $want; do

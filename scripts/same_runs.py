@@ -50,7 +50,7 @@ def read(folder):
                 found[name] = found.get(name, b"") + events(data, True)
             name = name[: -len("gradients")] + "events"
             data = found.get(name, b"") + events(data, False)
-        elif path.name in ("printed", "warned", "log.txt"):
+        elif path.name in ("printed", "warned", "log.txt", "summary.json"):  # which have times and rates
             for pattern, by in CLOCK:
                 data = re.sub(pattern, by, data)
         found[name] = data

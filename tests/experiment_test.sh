@@ -112,15 +112,15 @@ expect 0 "$regimen" experiment run random.yaml --slots 2 --master killed
 REGIMEN_MASTER=killed what 1 >got
 cmp -s reference got || fail "a search killed four times came to something else: $(diff reference got)"
 
-# Ctrl-C: saved, and the same command goes on.
-"$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=40 >out 2>err &
+# Ctrl-C: saved, and the same command goes on. As many trials as a quick machine does not end before it is stopped.
+"$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=160 >out 2>err &
 sleep 0.6
 kill -INT $!
 wait $!
 [ $? = 75 ] || fail "Ctrl-C: $(cat out err)"
 says "the same command continues" err
 pgrep -f "trial run --master $work/stopped" >/dev/null && fail "processes are left behind"
-expect 0 "$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=40
+expect 0 "$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=160
 says "experiment 1 goes on" err
 
 # At a master: handed over, followed, steered.

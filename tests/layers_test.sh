@@ -1,6 +1,7 @@
 #!/bin/sh
 # The graph of layers holds of this build; and a copy with an edge that it forbids is refused: a header, a
-# symbol, another layer's private header and symbol, an edge that nothing uses.
+# symbol, another layer's private header and symbol, an edge that nothing uses, a function that another declares.
+# Circles of files are found in the command as in a layer.
 . "$(dirname "$0")/lib.sh"
 root=$(pwd)
 check="/usr/bin/env python3 $root/scripts/check_layers.py"
@@ -27,6 +28,8 @@ add src/graph/schema.c '#include <regimen/text.h>'
 refused '^layers: graph may not use text: an #include in src/graph/schema\.c$'
 add include/regimen/tensor.h '#include <regimen/autodiff.h>'
 refused '^layers: tensor may not use autodiff: an #include in include/regimen/tensor\.h$'
+add include/regimen/text.h 'void rgm_graph_release(rgm_graph *graph);'
+refused '^layers: include/regimen/text\.h declares rgm_graph_release, which src/graph/graph\.c defines$'
 add src/nn/layers.c '#include "autodiff_internal.h"'
 refused '^layers: nn may not use autodiff \(private header\): an #include in src/nn/layers\.c$'
 add cmake/layers.cmake '' && sed -i 's/(RGM_ALLOWED_text /(RGM_ALLOWED_text kernels /' cmake/layers.cmake
@@ -58,4 +61,15 @@ PY
 expect 1 $check build
 says '^layers: graph may not use text: rgm_tokenizer_release in src/graph/calls\.c \(defined in src/text/tokenizer\.c\)$' "$work/err"
 says "^layers: graph uses $private, which is autodiff's own: src/graph/calls\.c\$" "$work/err"
+
+# Two files of the command that call each other.
+cp -r "$root/scripts" .
+echo 'int there(void); int here(void) { return there(); }' >src/cli/here.c
+echo 'int here(void); int there(void) { return here(); }' >src/cli/there.c
+mkdir -p circle/src/cli/CMakeFiles/regimen_cli.dir
+for name in here there; do
+    cc -c src/cli/$name.c -o circle/src/cli/CMakeFiles/regimen_cli.dir/$name.c.o
+done
+expect 1 scripts/check_circles.sh circle
+says '^circle in cli: here there$' "$work/err"
 finish

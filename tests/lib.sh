@@ -47,7 +47,7 @@ YAML
 }
 
 # The scratch folder in memory where there is room: many small synced files, whose durability is not what
-# is tested. (Kills are of the process; for power cuts see src/train/io_fault_test.c.)
+# is tested. (Kills are of the process; for power cuts see src/store/io_fault_test.c.)
 fast_work() {
     memory=$(mktemp -d /dev/shm/regimen-cli-XXXXXX 2>/dev/null) || return 0
     [ "$(df -Pk "$memory" | awk 'NR == 2 { print ($4 > 200000) }')" = 1 ] || {

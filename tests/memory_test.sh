@@ -1,5 +1,5 @@
 #!/bin/sh
-# Memory that is short inside other people's libraries (SentencePiece, PLplot, jansson, libyaml): told, and
+# Memory that is short inside other people's libraries (SentencePiece, FreeType, jansson, libyaml): told, and
 # nothing else. No signal ends the command, nothing is left half written, and what succeeds is right.
 . "$(dirname "$0")/lib.sh"
 [ -z "${RGM_SANITIZE:-}" ] || { echo "SKIPPED: sanitizers take the address space"; exit 77; }
@@ -13,6 +13,7 @@ expect 0 "$regimen" text train-tokenizer --vocab-size 40 --type bpe --out model 
 "$regimen" text encode --model model text >ids
 expect 0 "$regimen" run small.yaml --run-dir run --set trainer.epochs=5
 expect 0 "$regimen" plot run -o picture.svg
+expect 0 "$regimen" plot run -o picture.png
 
 # The least address space in which the libraries load and nothing is done.
 least=20000
@@ -50,6 +51,7 @@ within ids out "$regimen" text encode --model model text
 within model made.model "$regimen" text train-tokenizer --vocab-size 40 --type bpe --out made.model text
 [ $refused -gt 0 ] || fail "training failed in no size: nothing was tested"
 within picture.svg made.svg "$regimen" plot run -o made.svg
+within picture.png made.png "$regimen" plot run -o made.png
 
 # without LIBRARY SOUND MADE COMMAND...: each of the library's allocations fails, alone and with all behind it
 # (not jansson's: it asserts that a character which it had no memory for is there to be taken back).
@@ -71,7 +73,7 @@ without() {
     done
     [ $refused -gt 0 ] || fail "$library: no allocation failed: nothing was tested"
 }
-without libplplot picture.svg made.svg "$regimen" plot run -o made.svg
+without libfreetype picture.png made.png "$regimen" plot run -o made.png
 "$regimen" predict run -q >predictions
 without libjansson predictions out "$regimen" predict run -q
 says 'out of memory parsing' told

@@ -75,7 +75,7 @@ expect 0 "$regimen" run small.yaml --run-dir runs/short --set trainer.epochs=1
 expect 0 "$regimen" plot runs/short -o short.svg
 texts short.svg >names
 says "^short$" names
-[ "$(points short.svg)" -ge 16 ] || fail "a single point is not drawn as a dot"
+[ "$(grep -c '<circle' short.svg)" -gt 0 ] || fail "a single point is not drawn as a dot"
 mkdir nan
 python3 - >nan/metrics.jsonl <<'PY'
 def crc32c(data):

@@ -1,7 +1,7 @@
 /*
  * Loaded before a program (LD_PRELOAD) by the tests: what the system gives is taken away.
  *
- *     RGM_FAIL_IN=libplplot  RGM_FAIL_AT=7    the 8th allocation that this library makes fails
+ *     RGM_FAIL_IN=libfreetype  RGM_FAIL_AT=7    the 8th allocation that this library makes fails
  *                            RGM_FAIL_MORE=1  and all of its later ones
  *     RGM_CLOCK_AFTER=100  RGM_CLOCK_STEP=-3600   the wall clock is set back an hour behind the
  * 100th time that somebody asks for it
@@ -57,7 +57,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *payload)
     return 0;
 }
 
-/* A library may be loaded late, as PLplot's drivers are: it is looked for until it is there. */
+/* A library may be loaded late, as a plugin is: it is looked for until it is there. */
 static bool fails(const void *caller)
 {
     const char *number;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# CSV files of a small shop, the same ones everywhere, for docs/gnn_start.md: customers and products, what was
+# CSV files of a small shop, the same ones everywhere, for docs/graph_tasks_start.md: customers and products, what was
 # bought and rated. Every third customer has no label, every tenth no age; half of what the others buy is of
 # the kind that their label says.
 # usage: shop.sh FOLDER

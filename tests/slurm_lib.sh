@@ -22,6 +22,7 @@ fail() {
 # ---- up and down ----
 
 down() {
+    [ "$failures" = 0 ] || tail -n 80 "$work/slurmctld.log" # what the cluster says of it
     cd / || exit 1 # what works in the folder is killed below
     for id in $(squeue --noheader --format=%i 2>/dev/null); do
         scancel --batch --signal=KILL "$id" 2>/dev/null

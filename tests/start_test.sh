@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/gnn_start.md as a new user follows it: its files, then its commands in their order, each as it is written.
+# docs/graph_tasks_start.md as a new user follows it: its files, then its commands in their order, each as it is written.
 . "$(dirname "$0")/lib.sh"
 repo=$PWD
 cd "$work" || exit 1
@@ -11,8 +11,8 @@ mkdir shop
 # Each block of a file begins with a comment that names it.
 awk '/^```(pbtxt|yaml|c)$/ { block = 1; next } /^```/ { block = 0; file = "" }
      block && file == "" { file = $2; sub(/:$/, "", file) }
-     block { print > file }' "$repo/docs/gnn_start.md"
-awk '/^```/ { console = $0 == "```console" } console && sub(/^\$ /, "")' "$repo/docs/gnn_start.md" >commands
+     block { print > file }' "$repo/docs/graph_tasks_start.md"
+awk '/^```/ { console = $0 == "```console" } console && sub(/^\$ /, "")' "$repo/docs/graph_tasks_start.md" >commands
 [ "$(wc -l <commands)" -ge 14 ] || fail "only $(wc -l <commands) commands were found on the page"
 while read -r line; do
     expect 0 sh -c "$line" </dev/null

@@ -1,16 +1,17 @@
 /*
- * gnn: what graph networks are built of. A convolution is a function from what meets at the
- * receivers (a pattern, states of senders, receivers and edges) to one vector for each receiver. A
- * graph update runs convolutions and next-state functions over the sets of a graph. A family is one
- * such update with options of its own.
+ * gnn: the building blocks of graph networks. A convolution maps a pattern and the states of
+ * senders, receivers and edges to one vector for each receiver. A graph update runs convolutions
+ * and next-state functions over the sets of a graph. A family is one such update with options of
+ * its own.
  *
- * Everything in a compute graph follows the builders' rule: NULL passes through, the compute graph
- * keeps the first failure. States may be sparse rows wherever x is "dense or sparse" (see nn.h).
+ * Every function that adds to a compute graph follows the builders' rule: NULL passes through, and
+ * the compute graph keeps the first failure. States may be sparse rows wherever x is "dense or
+ * sparse" (see nn.h).
  */
 #ifndef REGIMEN_GNN_LAYERS_H
 #define REGIMEN_GNN_LAYERS_H
 
-#include <regimen/graph.h>
+#include <regimen/graph_value.h>
 #include <regimen/nn.h>
 
 #ifdef __cplusplus
@@ -20,8 +21,9 @@ extern "C" {
 /* ---- convolutions --------------------------------------------------------------------------- */
 
 /**
- * What a convolution sees. Any of the three states may be NULL. The same code serves edges to node
- * (rows: nodes), nodes to context and edges to context (rows: components; then `edge` is NULL).
+ * The input of a convolution. Any of the three states may be NULL. The same code serves edges to
+ * node (rows: nodes), nodes to context and edges to context (rows: components; then `edge` is
+ * NULL).
  */
 typedef struct rgm_conv_input {
     const char *name;    /* of the edge set, or of the pooled set; for messages */
@@ -31,10 +33,11 @@ typedef struct rgm_conv_input {
     rgm_value *edge;     /* [count, width], entry order                         */
 } rgm_conv_input;
 
-/** One vector for each receiver, [receivers, units]. Parameters stand in `scope` itself. */
+/** One vector for each receiver, [receivers, units]. The parameters are in `scope` itself. */
 typedef rgm_value *rgm_conv_fn(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 /**
- * A convolution with its options (NULL: the function's defaults); the options outlive the build.
+ * A convolution with its options (NULL: the function's defaults); the options must outlive the
+ * build.
  */
 typedef struct rgm_conv {
     rgm_conv_fn *fn;
@@ -45,17 +48,18 @@ typedef struct rgm_conv {
 rgm_conv_input rgm_conv_along_edges(const rgm_graph_value *graph, const char *edge_set,
                                     rgm_tag receiver, rgm_value *receiver_state,
                                     rgm_value *sender_state, rgm_value *edge_state);
-/** The input from a node or edge set, whose items send `state`, to the context. */
+/** The input towards the context from a node or edge set, whose items send `state`. */
 rgm_conv_input rgm_conv_to_context(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                                    rgm_value *context_state, rgm_value *state);
 /**
- * x [count, width] at the pattern's entries reduced at the receivers: "sum", "mean|max_no_inf", ...
+ * Reduce x [count, width], one row for each of the pattern's entries, at the receivers: "sum",
+ * "mean|max_no_inf", ...
  */
 rgm_value *rgm_conv_pool(const rgm_conv_input *in, rgm_value *x, const char *reduce_type);
 /**
- * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]: products are made for each node
- * and then gathered, never for each edge. States that are NULL are left out. Parameters "kernel"
- * (rows in the order edge, sender, receiver) and "bias" in `scope`.
+ * act(W [x_e || x_s || x_r] + b) for each entry, [count, units]. The products are computed for each
+ * node and then gathered, never for each edge. States that are NULL are left out. Parameters
+ * "kernel" (rows in the order edge, sender, receiver) and "bias" in `scope`.
  */
 rgm_value *rgm_conv_messages(rgm_scope *scope, const rgm_conv_input *in, int64_t units,
                              const rgm_dense_options *options);
@@ -71,9 +75,9 @@ typedef enum rgm_degree_norm {
 
 typedef struct rgm_gcn_options {
     int64_t units;
-    rgm_tag receiver; /* used where the graph is given, not the input               */
+    rgm_tag receiver; /* used where the graph is given, not the input */
     rgm_degree_norm normalization;
-    bool self_loops; /* each node also hears itself; degrees count that            */
+    bool self_loops; /* each node also receives its own state; degrees count it */
     bool bias;
     rgm_activation activation;
     double l2; /* on the kernel */
@@ -90,8 +94,8 @@ typedef struct rgm_gcn_options {
     }
 /**
  * Kipf & Welling 2017: act(scale_r sum_e w_e scale_s h_s W + b) along an edge set that starts and
- * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. Self-loops on, symmetric
- * normalisation, no activation. Parameters "<name>/kernel", "<name>/bias".
+ * ends in one node set; h [nodes, in], dense or sparse -> [nodes, units]. By default: self-loops,
+ * symmetric normalisation, no activation. Parameters "<name>/kernel", "<name>/bias".
  */
 rgm_value *rgm_gcn_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                         const char *edge_set, rgm_value *h, int64_t units);
@@ -103,9 +107,9 @@ rgm_value *rgm_gcn_convolve(rgm_scope *scope, const rgm_conv_input *in, const vo
 typedef struct rgm_gatv2_options {
     int64_t heads, units; /* units: channels of each head                              */
     rgm_tag receiver;     /* used where the graph is given                             */
-    bool self_loops;      /* each node also hears itself; edge states of loops are zeros */
+    bool self_loops;      /* each node also receives its own state; loops' edge states are 0 */
     bool bias;
-    bool share_weights;       /* queries and values by one kernel and bias                 */
+    bool share_weights;       /* one kernel and bias for queries and values */
     bool mean_heads;          /* average the heads: [n, units]; else [n, heads * units]    */
     double attention_dropout; /* on the coefficients                                       */
     double slope;             /* of the leaky relu inside attention                        */
@@ -125,16 +129,20 @@ typedef struct rgm_gatv2_options {
 /**
  * Brody et al. 2022: q = W_q h_r + b, v = W_v h_s + b (+ W_e x_e), alpha = softmax over the
  * receiver's edges of a . att(q + v), out = act(merge_heads sum alpha v). Without loops a node's
- * own state only steers the attention. Parameters query/, value/ (kernel, bias), edge/kernel,
- * attention. h [nodes, width] -> [nodes, heads units], or [nodes, units] where heads are averaged.
+ * own state affects only the attention weights. Parameters query/, value/ (kernel, bias),
+ * edge/kernel, attention. h [nodes, width] -> [nodes, heads units], or [nodes, units] if heads are
+ * averaged.
  */
 rgm_value *rgm_gatv2_conv(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                           const char *edge_set, rgm_value *h, const rgm_gatv2_options *options);
 rgm_value *rgm_gatv2_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
-/** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
+/**
+ * The senders are the edges themselves (in.edge); queries still come from the receivers. Shape as
+ * above.
+ */
 rgm_value *rgm_gatv2_edge_pool(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
-/** What the product of a query and a key is multiplied by. */
+/** The factor on the product of a query and a key. */
 typedef enum rgm_score_scaling {
     RGM_SCORE_RSQRT_DIM, /* 1 / sqrt(width of a key)                              */
     RGM_SCORE_PLAIN,     /* 1                                                     */
@@ -144,7 +152,7 @@ typedef enum rgm_score_scaling {
 typedef struct rgm_multi_head_options {
     int64_t heads, units;                /* units: channels of each head                      */
     bool bias;                           /* of queries, keys and values                       */
-    bool transform_keys;                 /* else a key is what the sender says, for all heads */
+    bool transform_keys;                 /* else the key is the sender's state, for all heads */
     bool transform_values_after_pooling; /* a kernel for each head on the weighted sum        */
     rgm_score_scaling score_scaling;
     double input_dropout;                /* of all three states                                   */
@@ -167,32 +175,35 @@ typedef struct rgm_multi_head_options {
  * Dot-product attention (Vaswani et al. 2017, section 3.2) over the edges of each receiver, as
  * TF-GNN's MultiHeadAttentionConv: q = W_q h_r, k = W_k h_s + W_ke x_e, v = W_v h_s + W_ve x_e,
  * alpha = softmax(scale q . k), out = act(sum alpha v), [receivers, heads units]. Without edge
- * states nothing of a state's width is made for an edge. Parameters query/, key/, value/ (kernel,
- * bias), key_edge/, value_edge/ (kernel), scaling. Where keys or values are not transformed before
- * pooling, states are dense.
+ * states it makes no value as wide as a state for an edge. Parameters query/, key/, value/ (kernel,
+ * bias), key_edge/, value_edge/ (kernel), scaling. If keys or values are not transformed before
+ * pooling, the states must be dense.
  */
 rgm_value *rgm_multi_head_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
-/** The senders are the edges themselves (in.edge); the receivers still ask. Shape as above. */
+/**
+ * The senders are the edges themselves (in.edge); queries still come from the receivers. Shape as
+ * above.
+ */
 rgm_value *rgm_multi_head_edge_pool(rgm_scope *scope, const rgm_conv_input *in,
                                     const void *options);
 
-/** What a layer with attention weighs along an edge set. */
+/** The attention weights of a layer along an edge set. */
 typedef struct rgm_edge_attention {
     const char *layer; /* its path, "layer_0/nodes/paper/cites"; the compute graph's             */
     const char *edge_set;
-    rgm_tag receiver;   /* the end whose edges' weights sum to 1 for each head (of hgt those of all
-                           edge sets together)                                                  */
-    bool self_loops;    /* behind the edges stand loops of all nodes, which count in that sum     */
+    rgm_tag receiver;   /* at this end the weights of a node's edges sum to 1 for each head (for hgt
+                           over all edge sets together) */
+    bool self_loops;    /* loops of all nodes follow the edges and count in that sum */
     rgm_value *weights; /* [edges | edges + nodes, heads], before dropout                        */
-    rgm_value *heard;   /* what receivers hear by them, [receivers, ..]                          */
+    rgm_value *heard;   /* what the receivers get by them, [receivers, ..] */
 } rgm_edge_attention;
 /**
- * The weights of rgm_gatv2_convolve(), rgm_multi_head_convolve() and their edge pools along edge
- * sets, and of rgm_hgt_update(), that were built over a graph value so far, in that order: their
- * number, of which the first `capacity` are told. They are values like others: a run that does not
- * fetch them does not make them for it.
+ * The attention weights that rgm_gatv2_convolve(), rgm_multi_head_convolve(), their edge pools
+ * along edge sets and rgm_hgt_update() have built over a graph value so far, in the order of
+ * building. Returns their number and writes the first `capacity`. They are ordinary values: a run
+ * that does not fetch them does not compute them for this.
  *
- * @param graph  the root of a compute graph, or one that a model has made of it
+ * @param graph  the root of a compute graph, or one that a model made from it
  */
 int64_t rgm_edge_attention_of(rgm_edge_attention *out, int64_t capacity,
                               const rgm_graph_value *graph);
@@ -227,8 +238,10 @@ typedef struct rgm_simple_conv_options {
     double dropout;              /* of the messages */
     double edge_dropout;         /* of whole messages, as if the edge was not there */
     double l2, l2_bias;
-    /** In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
-     *  then really put together. */
+    /**
+     * In place of the dense layer: [count, combined] -> [count, any]. The states of each edge are
+     * then really concatenated or added.
+     */
     rgm_value *(*message)(rgm_scope *scope, rgm_value *x, void *payload);
     void *payload;
 } rgm_simple_conv_options;
@@ -240,11 +253,11 @@ typedef struct rgm_simple_conv_options {
 rgm_value *rgm_simple_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
 typedef struct rgm_gin_conv_options {
-    int64_t units; /* > 0: of a kernel on the sum, which tells relations apart; 0: the sum itself */
+    int64_t units; /* > 0: of a kernel on the sum, one for each relation; 0: the sum itself */
     double l2;
 } rgm_gin_conv_options;
 /**
- * The sum over edges of h_s (Xu et al. 2019, eq. 4.1), or with edge states of relu(h_s + W_e x_e +
+ * The sum over edges of h_s (Xu et al. 2019, eq. 4.1) or, with edge states, of relu(h_s + W_e x_e +
  * b) (Hu et al. 2020): [receivers, width], or times W: [receivers, units]. Parameters edge/kernel,
  * edge/bias, kernel.
  */
@@ -256,12 +269,13 @@ typedef struct rgm_pna_options {
     double l2;
 } rgm_pna_options;
 /**
- * Principal neighbourhood aggregation (Corso et al. 2020, eq. 7 and 8): messages W [edge || h_s ||
- * h_r] + b of each tower, their mean, maximum, minimum and standard deviation, times 1, log(d + 1)
- * / delta and delta / log(d + 1) of the degree d (at least 1), through a kernel each: [receivers,
- * units]. A tower sees its part of the states' columns where that can be cut. delta, the mean of
- * log(d + 1) over the receivers that were trained on, is a state, as is how many these were.
- * Parameters delta, nodes, tower_<i>/message/, tower_<i>/{identity,amplification,attenuation}/.
+ * Principal neighbourhood aggregation (Corso et al. 2020, eq. 7 and 8): [receivers, units]. Each
+ * tower has messages W [edge || h_s || h_r] + b. Their mean, maximum, minimum and standard
+ * deviation are scaled by 1, log(d + 1) / delta and delta / log(d + 1), where d is the degree (at
+ * least 1). Each scaled part has a kernel of its own. A tower sees its part of the states' columns
+ * if the columns can be divided. delta is the mean of log(d + 1) over the receivers of training. It
+ * is a state, and so is the number of those receivers. Parameters delta, nodes, tower_<i>/message/,
+ * tower_<i>/{identity,amplification,attenuation}/.
  */
 rgm_value *rgm_pna_convolve(rgm_scope *scope, const rgm_conv_input *in, const void *options);
 
@@ -273,7 +287,7 @@ rgm_value *rgm_pool_convolve(rgm_scope *scope, const rgm_conv_input *in, const v
 
 /* ---- next states ---------------------------------------------------------------------------- */
 
-/** How states are normalised: not, by what a mini-batch has, each by itself. */
+/** How states are normalised: not at all, over a mini-batch, each state by itself. */
 typedef enum rgm_state_norm { RGM_STATE_PLAIN, RGM_STATE_BATCH, RGM_STATE_LAYER } rgm_state_norm;
 
 typedef struct rgm_state_inputs {
@@ -308,8 +322,8 @@ typedef struct rgm_dense_state_options {
 /** norm(drop(act(W [state || inputs || context] + b))). Parameters kernel, bias, layer_norm/. */
 rgm_value *rgm_dense_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
 /**
- * norm(act(drop(W [...] + b) + state)); the skip is left out when the old state has width 0; else
- * the widths must agree. options: rgm_dense_state_options.
+ * norm(act(drop(W [...] + b) + state)). The widths must agree, unless the old state has width 0:
+ * then the skip is left out. options: rgm_dense_state_options.
  */
 rgm_value *rgm_residual_state(rgm_scope *scope, const rgm_state_inputs *inputs,
                               const void *options);
@@ -332,7 +346,7 @@ typedef struct rgm_gin_state_options {
         .mlp_layers = 2, .train_epsilon = true, .momentum = 0.99, .activation = RGM_ACT_RELU       \
     }
 /**
- * mlp((1 + epsilon) state + sum of inputs), all [n, width]: [n, units]. The context is not heard.
+ * mlp((1 + epsilon) state + sum of inputs), all [n, width]: [n, units]. The context is not used.
  * Parameters epsilon, dense_<i>/kernel, dense_<i>/bias, norm_<i>/.
  */
 rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const void *options);
@@ -340,8 +354,8 @@ rgm_value *rgm_gin_state(rgm_scope *scope, const rgm_state_inputs *inputs, const
 typedef struct rgm_albis_state_options {
     int64_t units;
     bool residual;       /* the old state is added before the norm; its width is units, or 0 */
-    bool sum;            /* what edge sets bring is summed, else side by side                */
-    double dropout;      /* of what edge sets and the context bring, and of the new state    */
+    bool sum;            /* inputs from edge sets are summed, else concatenated */
+    double dropout;      /* of inputs from edge sets and the context, and of the new state */
     rgm_state_norm norm; /* of the new state */
     double momentum;     /* of a batch norm's moving statistics                              */
     rgm_activation activation;
@@ -375,7 +389,10 @@ rgm_value *rgm_sage_state(rgm_scope *scope, const rgm_state_inputs *inputs, cons
 
 /* ---- graph updates -------------------------------------------------------------------------- */
 
-/* A feature name that is NULL below means RGM_HIDDEN_STATE, and a set without it gives no state. */
+/*
+ * Below, a feature name that is NULL means RGM_HIDDEN_STATE; a set without that feature gives no
+ * state.
+ */
 
 /**
  * New edge states from the old one, the states at both ends ("source", "target") and the context.
@@ -384,7 +401,7 @@ typedef struct rgm_edge_set_update {
     const char *edge_set;
     rgm_next_state next_state;
     const char *edge_feature, *node_feature;
-    bool source, target;         /* whether the states at that end are seen */
+    bool source, target;         /* whether the states at that end are inputs */
     const char *context_feature; /* NULL: no context input */
 } rgm_edge_set_update;
 #define RGM_EDGE_SET_UPDATE_INIT                                                                   \
@@ -407,7 +424,7 @@ typedef struct rgm_node_set_update {
     rgm_next_state next_state;
     const char *node_feature;
     const char *context_feature; /* NULL: no context input */
-    /** The whole update by one function (then the fields above but node_set are not used). */
+    /** One function for the whole update (then of the fields above only node_set is used). */
     rgm_value *(*update)(rgm_scope *scope, const rgm_graph_value *graph, const char *node_set,
                          const void *options);
     const void *options;
@@ -436,9 +453,10 @@ typedef struct rgm_graph_update_options {
 } rgm_graph_update_options;
 /**
  * One round: edge sets first, then all node sets from the same old states, then the context. Sets
- * not named stay as they are. Unknown sets are a failure that names the nearest. Parameters stand
- * under "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/", "<name>/context/<set>/"; of an
- * edge set read towards its source as "<edge set>@source".
+ * that are not named keep their states. An unknown set is a failure that names the nearest name.
+ * Parameters are under "<name>/edges/<set>/", "<name>/nodes/<set>/<edge set>/",
+ * "<name>/context/<set>/". An edge set that is read towards its source is called "<edge
+ * set>@source".
  */
 rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                   const rgm_graph_update_options *update);
@@ -446,7 +464,7 @@ rgm_graph_value *rgm_graph_update(rgm_scope *scope, const char *name, const rgm_
 typedef enum rgm_receivers { RGM_AT_SOURCE, RGM_AT_TARGET, RGM_AT_BOTH } rgm_receivers;
 
 typedef struct rgm_conv_gnn_options {
-    rgm_receivers receivers;   /* which end of the edge sets hears                       */
+    rgm_receivers receivers;   /* which end of the edge sets receives */
     rgm_conv conv;             /* for every edge set ...                                 */
     rgm_next_state next_state; /* ... and node set, unless a function below decides      */
     /** fn NULL in the answer: this edge set is not used towards that end. */
@@ -454,15 +472,15 @@ typedef struct rgm_conv_gnn_options {
     rgm_next_state (*next_state_for)(const char *node_set, void *payload);
     void *payload;
     const char *edge_feature;     /* NULL: no edge states; sets without it go without       */
-    const char *context_feature;  /* what next states see of the context; NULL: nothing     */
+    const char *context_feature;  /* the context's input to next states; NULL: none */
     const char *const *node_sets; /* NULL: every set that receives an edge set              */
     int64_t node_set_count;
-    rgm_next_state edge_state; /* fn NULL: edges keep theirs; else new ones are made first of
-                                  old ones, both ends and context_feature, and heard      */
+    rgm_next_state edge_state; /* fn NULL: edges keep theirs; else new ones are computed first, from
+                                  old ones, both ends and context_feature, and used in messages */
     rgm_next_state (*edge_state_for)(const char *edge_set, void *payload); /* NULL: edge_state */
-    rgm_next_state context_state;    /* fn NULL: the context keeps its own; else a new one of the
-                                        old one and all node sets' new states, pooled ...       */
-    const char *context_reduce_type; /* ... so; NULL: "mean" */
+    rgm_next_state context_state; /* fn NULL: the context keeps its own; else a new one is computed
+                                     from the old one and all node sets' new states, pooled ... */
+    const char *context_reduce_type; /* ... by this; NULL: "mean" */
 } rgm_conv_gnn_options;
 #define RGM_CONV_GNN_OPTIONS_INIT                                                                  \
     {                                                                                              \
@@ -470,15 +488,15 @@ typedef struct rgm_conv_gnn_options {
     }
 /**
  * TF-GNN's ConvGNNBuilder: one graph update over all node sets that receive edges, or the named
- * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets
- * are passed over.
+ * ones (a named set that receives none gets its next state without edge inputs). Auxiliary sets are
+ * skipped.
  */
 rgm_graph_value *rgm_conv_gnn(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                               const rgm_conv_gnn_options *options);
 
-/** Callbacks of rgm_map_features(): set the feature values that the set shall have. */
+/** Callbacks of rgm_map_features(): they set the feature values of a set. */
 typedef struct rgm_map_features_options {
-    /** The new hidden_state; NULL: the set is left alone (or a failure happened). */
+    /** The new hidden_state; NULL: the set stays as it is (or a failure happened). */
     rgm_value *(*context)(rgm_scope *scope, const rgm_graph_value *graph, void *payload);
     rgm_value *(*node_set)(rgm_scope *scope, const rgm_graph_value *graph, const char *set,
                            void *payload);
@@ -498,7 +516,7 @@ rgm_value *rgm_make_empty_feature(rgm_scope *scope, const rgm_graph_value *graph
 
 /* ---- families: one round of message passing each -------------------------------------------- */
 
-/** The unique node set's state becomes the convolution of it along the unique edge set. */
+/** Replace the state of the only node set by its convolution along the only edge set. */
 rgm_graph_value *rgm_gcn_hom_update(rgm_scope *scope, const char *name,
                                     const rgm_graph_value *graph, const rgm_gcn_options *options);
 rgm_graph_value *rgm_gatv2_hom_update(rgm_scope *scope, const char *name,
@@ -565,7 +583,7 @@ typedef struct rgm_albis_options {
     int64_t attention_edge_set_count;
     const char *reduce_type;       /* of edge sets without attention; NULL: "mean" */
     bool receiver_state;           /* messages without attention see h_r           */
-    rgm_activation activation;     /* of messages, and of what attention brings */
+    rgm_activation activation;     /* of messages, and of attention's result */
     double edge_dropout;           /* of whole messages, or of attention's coefficients */
     double l2;                     /* on kernels                                        */
     rgm_albis_state_options state; /* its units and l2 are those above */
@@ -581,11 +599,11 @@ rgm_graph_value *rgm_albis_update(rgm_scope *scope, const char *name, const rgm_
 
 typedef struct rgm_hgt_options {
     int64_t heads, units;    /* units: channels of each head                                  */
-    rgm_receivers receivers; /* an edge set heard at both ends has kernels for each           */
-    bool weighted_skip;      /* how much is new is trained for each node set, else it is added */
+    rgm_receivers receivers; /* an edge set with receivers at both ends has kernels for each */
+    bool weighted_skip;      /* a trained weight of the new part for each node set, else added */
     bool layer_norm, bias;
-    double dropout;            /* of what is new, before the old state joins it */
-    rgm_activation activation; /* of what edges bring                          */
+    double dropout;            /* of the new part, before the old state is added */
+    rgm_activation activation; /* of the weighted sum over edges */
     double l2;                 /* on kernels                                   */
 } rgm_hgt_options;
 #define RGM_HGT_OPTIONS_INIT                                                                       \
@@ -594,27 +612,28 @@ typedef struct rgm_hgt_options {
         .dropout = 0.2, .activation = RGM_ACT_GELU                                                 \
     }
 /**
- * Heterogeneous graph transformer (Hu et al. 2020, eq. 2 to 5, as TF-GNN has it): scores
- * prior / sqrt(d) (Q_r A) . K_s, one softmax over all edges of a receiver whatever their set, then
- * h' = norm(skip(drop(W act(sum alpha M_s B) + b), h)). Node sets that receive have states of heads
- * * units, or of width 0. Parameters "<name>/nodes/<set>/{query,key,message,output}/{kernel,bias}",
- * ".../skip", ".../layer_norm/", "<name>/edges/<edge set>/{attention,message,prior}".
+ * Heterogeneous graph transformer (Hu et al. 2020, eq. 2 to 5, as TF-GNN has it): scores prior /
+ * sqrt(d) (Q_r A) . K_s, one softmax over all edges of a receiver, whatever their set, then h' =
+ * norm(skip(drop(W act(sum alpha M_s B) + b), h)). Node sets that receive must have states of width
+ * heads * units, or of width 0. Parameters
+ * "<name>/nodes/<set>/{query,key,message,output}/{kernel,bias}", ".../skip", ".../layer_norm/",
+ * "<name>/edges/<edge set>/{attention,message,prior}".
  */
 rgm_graph_value *rgm_hgt_update(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
                                 const rgm_hgt_options *options);
 
-/** How R-GCN's kernels of many relations are kept small. */
+/** How R-GCN keeps the kernels of many relations small. */
 typedef enum rgm_decomposition {
     RGM_FULL_KERNELS,
     RGM_BASIS,         /* sums of a few kernels that all relations share: eq. 3  */
-    RGM_BLOCK_DIAGONAL /* blocks along the diagonal, each of its relation: eq. 4 */
+    RGM_BLOCK_DIAGONAL /* blocks along the diagonal, for each relation: eq. 4 */
 } rgm_decomposition;
 typedef struct rgm_rgcn_options {
     int64_t units;
     rgm_decomposition decomposition;
     int64_t bases; /* how many shared kernels, or blocks; blocks divide both widths */
     bool bias;
-    rgm_receivers receivers; /* an edge set heard at both ends is two relations */
+    rgm_receivers receivers; /* an edge set with receivers at both ends is two relations */
     rgm_activation activation;
     double l2; /* on kernels, bases and blocks */
 } rgm_rgcn_options;
@@ -633,7 +652,7 @@ rgm_graph_value *rgm_rgcn_update(rgm_scope *scope, const char *name, const rgm_g
 typedef struct rgm_sage_update_options {
     int64_t units;
     int64_t hidden_units; /* > 0: pooling convolution                       */
-    bool pooling;         /* the same with hidden_units = units             */
+    bool pooling;         /* the same, with hidden_units = units */
     rgm_receivers receivers;
     const char *const *node_sets;
     int64_t node_set_count;
@@ -664,7 +683,7 @@ typedef struct rgm_sage_gcn_options {
     rgm_activation activation;
     bool bias;
     bool share_weights; /* one kernel for all edge sets and self          */
-    bool self;          /* a node hears itself */
+    bool self;          /* a node receives its own state */
     double l2;
 } rgm_sage_gcn_options;
 #define RGM_SAGE_GCN_OPTIONS_INIT                                                                  \

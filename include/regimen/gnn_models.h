@@ -1,13 +1,13 @@
 /*
- * gnn: whole models. A model is a function from a graph value to a graph value whose node sets
- * carry new states; a named model is one row with an options table, so that an experiment file can
- * build it.
+ * gnn: whole models. A model is a function from a graph value to a graph value whose node sets have
+ * new states. A named model is one row with an options table, so that an experiment file can build
+ * it.
  */
 #ifndef REGIMEN_GNN_MODELS_H
 #define REGIMEN_GNN_MODELS_H
 
-#include <regimen/gnn_data.h>
 #include <regimen/gnn_layers.h>
+#include <regimen/graph_features.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,101 +16,35 @@ extern "C" {
 /* ---- whole models --------------------------------------------------------------------------- */
 
 /**
- * The base GNN: a graph with features in, a graph with hidden_state out (no task head). NULL passes
- * through. All trainable transforms of inputs belong here.
+ * The base GNN: it maps a graph with features to a graph with hidden_state (no task head). NULL
+ * passes through. All trainable transforms of inputs belong here.
  */
 typedef rgm_graph_value *rgm_model_fn(rgm_scope *scope, const rgm_graph_value *graph,
                                       void *payload);
 
-/** What a value is that a vocabulary has not. */
-typedef enum rgm_unseen { RGM_UNSEEN_BUCKET, RGM_UNSEEN_ERROR } rgm_unseen;
-/** What the embeddings of a list of values become; of an empty one 0. */
-typedef enum rgm_list_pool { RGM_LIST_MEAN, RGM_LIST_SUM, RGM_LIST_MAX } rgm_list_pool;
-/** What was learned of features of the training part: vocabularies, boundaries, means; counted. */
-typedef struct rgm_learned_features rgm_learned_features;
-
-/**
- * How features become the rows that a model starts from; part of every model's options. A feature
- * is "words" or "paper.words", in one list of encoders at most. Categories (one_hot, vocabulary,
- * hash, buckets, boundaries) are one-hot rows, of lists the sum of them, or rows of a trained
- * table.
- */
-typedef struct rgm_input_options {
-    rgm_texts features;     /* none: every float and one_hot feature, and those that a list names */
-    rgm_numbers one_hot;    /* integers with how many values: 0 and on; any other is an error     */
-    rgm_numbers vocabulary; /* integers, texts with the least count in the training part          */
-    rgm_numbers hash;       /* integers, texts with how many buckets: rgm_lookup_hash()           */
-    rgm_numbers buckets;    /* numbers with how many buckets, by quantiles of the training part   */
-    rgm_lists boundaries;   /* numbers with where buckets begin: rgm_lookup_buckets()             */
-    rgm_texts numbers;      /* integers that are amounts: cast to floats                          */
-    rgm_texts standardize;  /* (x - mean) / standard deviation of the training part, each number of
-                               an item by itself; 0 for one that never varies                     */
-    rgm_texts min_max;      /* (x - least) / (largest - least) likewise                           */
-    rgm_numbers embeddings; /* categories with the width of a table instead of one-hot rows (a
-                               vocabulary of all values if no list names the feature); node sets
-                               with the width of an embedding of each node                        */
-    int64_t latent;         /* > 0: the same for every node set without input features            */
-    rgm_unseen unseen;      /* of vocabularies                                                    */
-    rgm_list_pool pool;
-    bool normalize; /* each feature's rows, but embeddings, divided by their sum of absolute values
-                     */
-    const rgm_learned_features *learned; /* what the above take of the training part; NULL: nothing.
-                                            A run sets it while it builds its model               */
-} rgm_input_options;
-/**
- * Learn what the options take of a training part, in one pass over it: of a node set that a readout
- * asks about, of those nodes alone; of other sets, of all items.
- *
- * @param schema  of the provider's graphs
- *
- * Errors: RGM_ERR_CONFIG (a feature that cannot be read so), RGM_ERR_DATA (not finite; no value),
- * those of the provider.
- */
-rgm_status rgm_learned_features_create(rgm_learned_features **out, const rgm_input_options *options,
-                                       const rgm_schema *schema, const rgm_provider *train);
-/**
- * As JSON. What is read is not believed. Errors: RGM_ERR_IO, RGM_ERR_NOT_FOUND, RGM_ERR_FORMAT,
- * RGM_ERR_VERSION, RGM_ERR_NOMEM.
- */
-rgm_status rgm_learned_features_save(const rgm_learned_features *learned, const char *path);
-rgm_status rgm_learned_features_load(rgm_learned_features **out, const char *path);
-rgm_learned_features *rgm_learned_features_retain(rgm_learned_features *learned);
-void rgm_learned_features_release(rgm_learned_features *learned);
-/**
- * The input features of a node set in the scope's dtype, dense or sparse: hidden_state if the graph
- * has it, else those that the options name. x holds `capacity`; *count may be 0: a set that starts
- * with nothing. Parameters stand in the scope: <feature>/table, and nodes/table of nodes by
- * themselves.
- * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_UNSUPPORTED, RGM_ERR_NOT_FOUND,
- * RGM_ERR_NOMEM.
- */
-rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
-                           const rgm_graph_value *graph, const char *node_set,
-                           const rgm_input_options *options);
-
-/** Which rounds `l2` holds for. */
+/** The rounds that `l2` applies to. */
 typedef enum rgm_l2_layers { RGM_L2_FIRST, RGM_L2_ALL } rgm_l2_layers;
 
-/** What becomes of the states of all rounds: jumping knowledge (Xu et al. 2018). */
+/** How the states of all rounds are combined: jumping knowledge (Xu et al. 2018). */
 typedef enum rgm_jump { RGM_JUMP_LAST, RGM_JUMP_CONCAT, RGM_JUMP_SUM, RGM_JUMP_MAX } rgm_jump;
 
 /**
- * What models that go in rounds share, as far as a model's row of keys has it. Of one round: edges'
- * states are made anew of their own, both ends' and the context's; nodes hear; the context's state
- * is made anew of its own and the means of all node sets' states (Battaglia et al. 2018, algorithm
- * 1) unless the round is the last, behind which nobody hears it. Next states of vanilla_mpnn and
- * mt_albis hear the context as one of their inputs, states of other models have W c added before a
- * round. Parameters <round>/edges/<edge set>/, <round>/context/next_state/, and in
- * <round>/nodes/<set>/ (of models of one node set in <round>/) context/kernel, and skip/kernel
- * where a residual's widths differ. RGM_ERR_CONFIG: context_units without a second round, a jump
- * of one state alone.
+ * Options that models with rounds share; a model has those that its row of keys lists. A round has
+ * three steps. New edge states are computed from the old ones, the states at both ends and the
+ * context's. Nodes receive messages. The context's new state is computed from its old one and the
+ * means of all node sets' states (Battaglia et al. 2018, algorithm 1), except in the last round,
+ * after which nothing uses it. In vanilla_mpnn and mt_albis the context is one of the inputs of
+ * next states; other models add W c to the states before a round. Parameters: <round>/edges/<edge
+ * set>/, <round>/context/next_state/, and in <round>/nodes/<set>/ (in <round>/ for models of one
+ * node set) context/kernel, and skip/kernel if a residual's widths differ. RGM_ERR_CONFIG:
+ * context_units without a second round, a jump over one state alone.
  */
 typedef struct rgm_rounds_options {
-    const char *edge_feature; /* heard in messages, or what edges' states start from; NULL: none */
-    int64_t edge_units;       /* > 0: channels of edges' states, heard in messages               */
-    const char *context_feature; /* heard by nodes, or what the context's starts from; NULL: none */
-    int64_t context_units; /* > 0: channels of each component's state, heard by nodes and edges */
-    bool residual;         /* each round's states but an output's have its input added          */
+    const char *edge_feature;    /* in messages, or the first states of edges; NULL: none */
+    int64_t edge_units;          /* > 0: channels of edges' states, which messages use */
+    const char *context_feature; /* input of nodes, or the context's first state; NULL: none */
+    int64_t context_units; /* > 0: channels of components' states, an input of nodes and edges */
+    bool residual;         /* each round's input is added to its states, but not to an output's */
     rgm_jump jump;         /* not with an output */
 } rgm_rounds_options;
 
@@ -194,15 +128,15 @@ typedef struct rgm_mpnn_model_options {
 } rgm_mpnn_model_options;
 
 /**
- * "appnp": predictions of each node by itself, then personalised PageRank spreads them (Gasteiger,
- * Bojchevski & Guennemann 2019, eq. 5): z' = (1 - teleport) A z + teleport h, with a GCN's
- * normalised A. Parameters dense_<i>/kernel, dense_<i>/bias.
+ * "appnp": a network predicts for each node by itself, then personalised PageRank spreads the
+ * predictions (Gasteiger, Bojchevski & Guennemann 2019, eq. 5): z' = (1 - teleport) A z + teleport
+ * h, with a GCN's normalised A. Parameters dense_<i>/kernel, dense_<i>/bias.
  */
 typedef struct rgm_appnp_model_options {
-    rgm_ints hidden; /* channels of each hidden layer of a node by itself */
+    rgm_ints hidden; /* channels of the hidden layers on each node by itself */
     int64_t output;  /* > 0: one more, without activation (classes, with task head "none") */
     int64_t iterations;
-    double teleport;     /* 0 .. 1: how much of its own each node keeps at every iteration      */
+    double teleport;     /* 0 .. 1: the part of its own that a node keeps in each iteration */
     double dropout;      /* of every layer's input                                              */
     double edge_dropout; /* of the entries of A, drawn anew for each iteration                  */
     rgm_activation activation;
@@ -215,8 +149,10 @@ typedef struct rgm_appnp_model_options {
     rgm_input_options input;
 } rgm_appnp_model_options;
 
-/** "sgc": a linear model of what has been spread over the edges (Wu et al. 2019), A^hops X W + b.
- * Parameters dense/kernel, dense/bias. */
+/**
+ * "sgc": a linear model on features that were spread over the edges (Wu et al. 2019), A^hops X W +
+ * b. Parameters dense/kernel, dense/bias.
+ */
 typedef struct rgm_sgc_model_options {
     int64_t output; /* required */
     int64_t hops;
@@ -230,14 +166,15 @@ typedef struct rgm_sgc_model_options {
 } rgm_sgc_model_options;
 
 /**
- * "gin", heterogeneous; with an edge feature GINE. Sums of several relations have kernels of their
- * own. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge set>/,next_state/}.
+ * "gin", heterogeneous; with an edge feature it is GINE. With several relations each relation's sum
+ * has a kernel of its own. Parameters input/<set>/, layer_<i>/nodes/<set>/{<edge
+ * set>/,next_state/}.
  */
 typedef struct rgm_gin_model_options {
     int64_t units, layers, mlp_layers;
     bool train_epsilon;
     double epsilon;
-    rgm_state_norm norm; /* batch: of all nodes of a mini-batch, so batches are not padded */
+    rgm_state_norm norm; /* batch: over all nodes of a mini-batch, so batches are not padded */
     double batch_momentum;
     rgm_activation activation;
     double dropout, l2;
@@ -278,7 +215,7 @@ typedef struct rgm_albis_model_options {
     double state_dropout, edge_dropout;
     rgm_state_norm norm;
     double batch_momentum;
-    rgm_sage_combine combine;  /* of what edge sets bring */
+    rgm_sage_combine combine;  /* of the inputs from edge sets */
     rgm_activation activation; /* of messages and states; TF-GNN's is relu */
     double l2;
     rgm_receivers receiver;
@@ -320,7 +257,7 @@ typedef struct rgm_pna_model_options {
     rgm_input_options input;
 } rgm_pna_model_options;
 
-/** What goes along edges in "gps". */
+/** The convolution along edges in "gps". */
 typedef enum rgm_gps_local { RGM_GPS_GIN, RGM_GPS_GAT_V2, RGM_GPS_NONE } rgm_gps_local;
 /**
  * "gps", heterogeneous (Rampasek et al. 2022): in each round x_m = norm(x + drop(local(x))), x_a =
@@ -344,9 +281,9 @@ typedef struct rgm_gps_model_options {
 typedef struct rgm_graph_model_type {
     rgm_section_type section;
     rgm_model_fn *build;   /* payload = options */
-    size_t input;          /* where in the options its rgm_input_options stand; 0: it has none */
-    const char *attention; /* the keys with which it has weights of attention, "" always; NULL: none
-                              with any */
+    size_t input;          /* offset of its rgm_input_options in the options; 0: it has none */
+    const char *attention; /* the keys that give it attention weights, "": it always has them; NULL:
+                              never */
 } rgm_graph_model_type;
 extern const rgm_graph_model_type rgm_pna_model, rgm_gps_model, rgm_gcn_model, rgm_gat_model,
     rgm_sage_model, rgm_mpnn_model, rgm_appnp_model, rgm_sgc_model, rgm_gin_model, rgm_hgt_model,

@@ -10,6 +10,8 @@
 #ifndef REGIMEN_KERNELS_H
 #define REGIMEN_KERNELS_H
 
+#include <regimen/device.h>
+#include <regimen/kernels_optim.h>
 #include <regimen/tensor.h>
 
 #ifdef __cplusplus
@@ -39,7 +41,7 @@ typedef enum rgm_activation {
  *
  * matmul_pack: b [k, n] in the form in which this table's matmul likes to read it, for operands
  * that stay: the weights of a network in use. Of args: b, n, k, ldb and trans_b. Returns the bytes
- * of that form; with packed NULL that is all, else that much is written, 64-byte aligned. No other
+ * of that form; with c NULL that is all, else that much is written to c, 64-byte aligned. No other
  * table reads it.
  */
 typedef struct rgm_matmul_args {
@@ -360,28 +362,6 @@ typedef struct rgm_l2_normalize_args {
 } rgm_l2_normalize_args;
 
 /**
- * One sweep over a parameter: g = gradient * gradient_scale (+ l2 * w); Adam (Kingma & Ba 2015): m,
- * v updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias correction folded into `rate`
- * and epsilon outside it (Keras); decoupled weight decay (AdamW): w -= weight_decay_rate * w first.
- */
-typedef struct rgm_adam_args {
-    void *w, *m, *v;
-    const void *gradient;
-    int64_t count;
-    double rate, beta1, beta2, epsilon, l2, weight_decay_rate, gradient_scale;
-} rgm_adam_args;
-
-/** g = gradient * gradient_scale + l2 * w; m = momentum * m + g; w -= rate * (nesterov ? g +
- * momentum * m : m). m NULL: no momentum. */
-typedef struct rgm_sgd_args {
-    void *w, *m;
-    const void *gradient;
-    int64_t count;
-    double rate, momentum, l2, gradient_scale;
-    bool nesterov;
-} rgm_sgd_args;
-
-/**
  * A window of size[0] x size[1] taps, `dilation` apart, that slides over images [count, in[0],
  * in[1], channels] in steps of `stride` to out[0] x out[1] places. Tap t of place o stands at
  * o * stride - before + t * dilation of its axis; taps outside the image are padding: zeros to a
@@ -463,28 +443,51 @@ typedef struct rgm_degree_args {
     rgm_dtype dtype;
 } rgm_degree_args;
 
+/** y [count] = value. */
+typedef struct rgm_fill_args {
+    void *y;
+    int64_t count;
+    double value;
+} rgm_fill_args;
+
+/** sum_of_squares: of x [count], in double. all_finite: whether no element is NaN or infinite. */
+typedef struct rgm_flat_args {
+    const void *x;
+    int64_t count;
+} rgm_flat_args;
+
+/** What index_check has found; in the memory of the table's device. */
+typedef struct rgm_index_flag {
+    int64_t raised;    /* 0: nothing yet */
+    int64_t op;        /* who asked      */
+    int64_t at, index; /* index[at], the first that is outside */
+} rgm_index_flag;
+
 /**
- * Whether each of index [count], int32 or int64, is at least `least` and below `limit`: what a
- * kernel that reads by index needs to hold, asked before it runs. If not, bad_at and bad say where
- * the first stands that is not, and its value.
+ * Raise `flag` unless each of index [count], int32 or int64, is at least `least` and below `limit`:
+ * what a kernel that reads by index needs to hold, so it is asked before. A flag that is up stays
+ * as it is. The CPU's flag is read at once, and nothing that would read outside is called. A
+ * device's flag is read when its work is done: until then, no row of its tables may do anything
+ * once the flag is up.
  */
 typedef struct rgm_index_args {
     const void *index;
     rgm_dtype index_dtype;
-    int64_t count, least, limit;
-    int64_t bad_at, bad; /* set when the answer is no */
+    int64_t count, least, limit, op;
+    rgm_index_flag *flag;
 } rgm_index_args;
 
 /**
- * Every kernel, a line each: result, name, arguments. The table, and each implementation of it, are
- * made from this list. FAST: a reference row for float and for double, and a row for each vector
- * unit. PLAIN: the reference rows alone, which every table of that element type has. ANY: one row
- * for every table, since the dtype is in the arguments or does not matter.
+ * Every kernel, a line each: result, name, arguments, which are always one struct. The table, and
+ * each implementation of it, are made from this list. A row that answers the host waits on a
+ * device. FAST: a reference row for float and for double, and a row for each vector unit. PLAIN:
+ * the reference rows alone, which every table of that element type has. ANY: one row for every
+ * table, since the dtype is in the arguments or does not matter.
  */
 /* clang-format off */
 #define RGM_KERNEL_LIST(FAST, PLAIN, ANY)                                                          \
     FAST(void, matmul, (const rgm_matmul_args *args))                                              \
-    FAST(size_t, matmul_pack, (void *packed, const rgm_matmul_args *args))                         \
+    FAST(size_t, matmul_pack, (const rgm_matmul_args *args))                                       \
     FAST(void, spmm, (const rgm_spmm_args *args))                                                  \
     FAST(void, sddmm, (const rgm_sddmm_args *args))                                                \
     FAST(void, gatv2_score, (const rgm_gatv2_args *args))                                          \
@@ -495,13 +498,13 @@ typedef struct rgm_index_args {
     FAST(void, segment_softmax_grad, (const rgm_segment_softmax_args *args))                       \
     FAST(void, gather, (const rgm_gather_args *args))                                              \
     ANY(void, gather_bytes, (const rgm_gather_args *args))                                         \
-    ANY(bool, index_within, (rgm_index_args *args))                                                \
+    ANY(void, index_check, (const rgm_index_args *args))                                           \
     ANY(void, degree, (const rgm_degree_args *args))                                               \
     ANY(void, copy, (const rgm_copy_args *args))                                                   \
     ANY(void, permute, (const rgm_permute_args *args))                                             \
     ANY(void, cast, (const rgm_cast_args *args))                                                   \
     ANY(void, equal, (const rgm_equal_args *args))                                                 \
-    PLAIN(void, fill, (void *y, int64_t count, double value))                                      \
+    PLAIN(void, fill, (const rgm_fill_args *args))                                                 \
     FAST(void, map, (const rgm_map_args *args))                                                    \
     FAST(void, dropout, (const rgm_dropout_args *args))                                            \
     FAST(void, reduce, (const rgm_reduce_args *args))                                              \
@@ -531,11 +534,22 @@ typedef struct rgm_index_args {
     FAST(void, avg_pool2d_grad, (const rgm_pool2d_args *args))                                     \
     FAST(void, adam, (const rgm_adam_args *args))                                                  \
     FAST(void, sgd, (const rgm_sgd_args *args))                                                    \
-    FAST(double, sum_of_squares, (const void *x, int64_t count))                                   \
-    FAST(bool, all_finite, (const void *x, int64_t count))
+    PLAIN(void, amsgrad, (const rgm_adam_args *args))                                              \
+    PLAIN(void, rmsprop, (const rgm_rmsprop_args *args))                                           \
+    PLAIN(void, adagrad, (const rgm_adagrad_args *args))                                           \
+    PLAIN(void, lamb_direction, (const rgm_lamb_args *args))                                       \
+    PLAIN(void, lars_direction, (const rgm_lars_args *args))                                       \
+    PLAIN(void, adafactor_direction, (const rgm_adafactor_args *args))                             \
+    PLAIN(void, adafactor_move, (const rgm_adafactor_move_args *args))                             \
+    PLAIN(void, clip, (const rgm_clip_args *args))                                                 \
+    PLAIN(void, average, (const rgm_average_args *args))                                           \
+    ANY(void, swap, (const rgm_swap_args *args))                                                   \
+    FAST(double, sum_of_squares, (const rgm_flat_args *args))                                      \
+    FAST(bool, all_finite, (const rgm_flat_args *args))
 /* clang-format on */
 
-/** The table. Every entry is set; a call never fails (arguments are checked above this layer). */
+/** The table. Every entry is set; a call never fails (arguments are checked above this layer), and
+ * pointers in arguments are addresses of the table's device. */
 typedef struct rgm_kernels {
     const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "amx" */
     rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64            */
@@ -545,21 +559,15 @@ typedef struct rgm_kernels {
 } rgm_kernels;
 
 /**
- * The best table for this CPU. dtype is RGM_F32, RGM_F64 (the reference compiled for double) or
- * RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a and b to bf16 (nearest, ties to
- * even; denormals may become 0) and sums in f32: c is off by at most (2^-7 + k 2^-23) * sum |a|
- * |b|. So where that is faster: on AMX, or AVX-512's bf16 dot product where it beats the f32
- * multiply-add (not on Intel). Elsewhere, and for small products everywhere, the arithmetic is that
- * of RGM_F32. REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference in the environment forbids what is
- * above it in this list; the reference rounds to bf16 as well.
+ * The table of a device: its own, or the best for this CPU. There dtype is RGM_F32, RGM_F64 (the
+ * reference compiled for double) or RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a
+ * and b to bf16 (nearest, ties to even; denormals may become 0) and sums in f32: c is off by at
+ * most (2^-7 + k 2^-23) * sum |a| |b|. So where that is faster: on AMX, or AVX-512's bf16 dot
+ * product where it beats the f32 multiply-add (not on Intel). Elsewhere, and for small products
+ * everywhere, the arithmetic is that of RGM_F32. REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference
+ * in the environment forbids what is above it in this list; the reference rounds to bf16 as well.
  */
-const rgm_kernels *rgm_kernels_for(rgm_dtype dtype);
-/** A named table, for tests and bench: NULL when this CPU cannot run it. For RGM_BF16: amx,
- * avx512_bf16 and reference. */
-const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype);
-
-/** Drop the scratch memory that the process keeps between calls (packed operands, partial sums). */
-void rgm_kernels_clear_cache(void);
+const rgm_kernels *rgm_kernels_for(rgm_device *device, rgm_dtype dtype);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
 /*
  * master: experiments with many trials. One process owns a folder: a database of experiments,
  * trials, steps, metrics and checkpoints, and a socket. It shares the slots of the machine among
- * trials, runs each as a process of its own, and takes up everything where it was when it is
- * started again, however it ended. Everything is asked of it by requests, and a program that finds
- * no master at work in a folder answers them itself: the same calls, with or without one.
+ * trials and runs each as a process of its own. When it is started again, it resumes everything
+ * where it was, however it ended. Users and trials reach it by requests. A program that finds no
+ * master at work in a folder answers its requests itself: the calls are the same with or without a
+ * master.
  *
  *     <folder>/master.db  master.sock  master.lock  token
  *     <folder>/<experiment>/experiment.yaml  <experiment>/<trial>/   a run folder  + trial.log
@@ -12,21 +13,46 @@
  *     rgm_master_handle()   a request: GET /api/v1/experiments, POST .../pause, ...
  *     rgm_master_serve()    requests from the socket, trials on slots, until told to stop
  *     rgm_client_call()     the same requests to whoever owns the folder
- *     rgm_worker_serve()    the other side: a trial's process asks for workloads and does them
  *
+ * trial_worker.h has the other side, the process of a trial: a master knows no trainer.
  * docs/master.md has the requests, the states and what is kept through which failure.
  */
 #ifndef REGIMEN_MASTER_H
 #define REGIMEN_MASTER_H
 
 #include <regimen/http.h>
-#include <regimen/trial.h>
+#include <regimen/search_file.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- master -------------------------------------------------------------------------------- */
+/* ---- states --------------------------------------------------------------------------------- */
+
+/**
+ * The state of work. Experiments may have any; trials are ACTIVE until they are over; steps,
+ * validations and checkpoints are COMPLETED, and a checkpoint may be DELETED later.
+ */
+typedef enum rgm_work_state {
+    RGM_WORK_ACTIVE,
+    RGM_WORK_PAUSED,
+    RGM_WORK_STOPPING_COMPLETED,
+    RGM_WORK_STOPPING_CANCELED,
+    RGM_WORK_STOPPING_KILLED, /* its processes are being ended */
+    RGM_WORK_STOPPING_ERROR,
+    RGM_WORK_COMPLETED, /* from here on it is over */
+    RGM_WORK_CANCELED,
+    RGM_WORK_ERROR,
+    RGM_WORK_DELETED
+} rgm_work_state;
+/** The names in the database and in answers: "ACTIVE", ..., "DELETED", ended by NULL. */
+extern const char *const rgm_work_state_names[];
+/** Find the state with a name; false: there is none, and *out is unchanged. NULL names none. */
+bool rgm_work_state_find(rgm_work_state *out, const char *name);
+/** Whether an experiment or a trial in this state has ended for good. */
+bool rgm_work_is_over(rgm_work_state state);
+
+/* ---- master --------------------------------------------------------------------------------- */
 
 typedef struct rgm_master rgm_master;
 
@@ -38,8 +64,10 @@ typedef struct rgm_master_options {
     const char *folder;       /* made when it is not there                                     */
     int64_t slots;            /* what trials take, one or more each; 0: processors / threads   */
     int64_t threads_per_slot; /* 0: processors / slots, at least 1                             */
-    /** argv of a trial's process, ended by NULL; "--master FOLDER --trial ID --run TOKEN" is put
-     * behind it. NULL: this executable with "trial run". */
+    /**
+     * argv of a trial's process, ended by NULL; "--master FOLDER --trial ID --run TOKEN" is
+     * appended. NULL: this executable with "trial run".
+     */
     const char *const *trial_command;
     rgm_scheduling scheduling;
     bool preemption;       /* priority: running trials of later experiments make room           */
@@ -47,40 +75,46 @@ typedef struct rgm_master_options {
                               <folder>/token; NULL: the socket alone                            */
     double stop_seconds;   /* at a stop, until a trial that does not end is killed; 0: 300      */
     double orphan_seconds; /* how long a trial's process waits for a master that went; 0: 600   */
+    /**
+     * What the searches are over; it decides which search files are accepted: &rgm_trial_subject
+     * (trial.h) for experiments; borrowed. NULL: every file that a searcher can be made from.
+     */
+    const rgm_search_subject *subject;
 } rgm_master_options;
 
 /**
- * Lock a folder, open its database (made, or brought to this version), and find out what became of
- * the trials of an earlier master: those that live on are kept, others are rolled back to their
- * last checkpoints and wait for slots. Nothing runs before rgm_master_serve().
+ * Lock a folder, open its database (it is created, or upgraded to this version), and find out what
+ * became of the trials of an earlier master. Trials that still run are kept; others are rolled back
+ * to their last checkpoints and wait for slots. Nothing runs before rgm_master_serve().
  *
  * @param out      [out, owned]
  * @param options  [in] copied
  *
- * Errors: RGM_ERR_BUSY (another process owns the folder: its pid and host are told),
- * RGM_ERR_VERSION (the database is of a later version), RGM_ERR_FORMAT (it is damaged, or none),
- * RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
+ * Errors: RGM_ERR_BUSY (another process owns the folder: the message has its pid and host),
+ * RGM_ERR_VERSION (the database is of a later version), RGM_ERR_FORMAT (it is damaged, or not a
+ * database), RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options);
-/** Unlocks the folder. Trials that run are left running: a next master takes them up. */
+/** Unlocks the folder. Running trials are left running: the next master takes them over. */
 void rgm_master_close(rgm_master *master);
 
 /**
- * Answer a request. It is done whole or not at all: 503 says that it was not (full disk, no
- * memory), and may be asked again.
+ * Answer a request. It is done entirely or not at all: 503 says that it was not (full disk, no
+ * memory), and the request may be sent again.
  *
- * @param out  [out] cleared with rgm_response_clear(); a body even of 503, empty without memory
+ * @param out  [out] cleared with rgm_response_clear(); has a body even with 503, an empty one
+ *                   without memory
  *
  * Threads: any; one request is worked on at a time.
  */
 void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request *request);
 
 /**
- * Answer requests from the socket and keep trials on the slots until `done` says so; then pause:
- * each trial ends its workload, saves a checkpoint and ends. Experiments keep their states, and a
- * next master goes on with them.
+ * Answer requests from the socket and keep trials on the slots until `done` returns true; then
+ * pause: each trial ends its workload, saves a checkpoint and ends. Experiments keep their states,
+ * and the next master goes on with them.
  *
- * @param done  [in] asked a few times a second, and whenever something happened; may call
+ * @param done  [in] called a few times a second, and whenever something happened; may call
  *                   rgm_master_handle()
  *
  * Errors: RGM_ERR_IO (no socket can be made), RGM_ERR_NOMEM. Threads: one call at a time.
@@ -88,21 +122,22 @@ void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request 
 rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master, void *payload),
                             void *payload);
 
-/** A request that there is. */
+/** A kind of request. */
 typedef struct rgm_request_type {
     const char *method;
     const char *path; /* "/api/v1/trials/{id}/logs" */
     const char *help; /* one line, with its query and body */
 } rgm_request_type;
-/** Of all, in the order of their documentation, the i-th from 0; NULL: there are no more. */
+/** The i-th of all kinds, from 0, in the order of their documentation; NULL: there are no more. */
 const rgm_request_type *rgm_request_type_at(int64_t i);
 
-/* ---- client -------------------------------------------------------------------------------- */
+/* ---- client --------------------------------------------------------------------------------- */
 
 typedef struct rgm_client rgm_client;
 /**
- * Of a folder: requests go to the master that is at work there, else to one that is opened for each
- * call. Of "http://HOST:PORT" with the token of $REGIMEN_TOKEN: to that host.
+ * Open a client. If `where` is a folder, requests go to the master that is at work there, else to
+ * one that is opened for each call. If it is "http://HOST:PORT", they go to that host with the
+ * token of $REGIMEN_TOKEN.
  *
  * @param options  [in] for masters that it opens itself, with their folder; copied. NULL: defaults
  *                      in `where`
@@ -112,19 +147,19 @@ typedef struct rgm_client rgm_client;
 rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master_options *options);
 void rgm_client_close(rgm_client *client);
 /**
- * Ask, and wait for the answer.
+ * Send a request and wait for the answer.
  *
- * @param answer  [out, owned] its JSON; may be NULL for who does not want it
+ * @param answer  [out, owned] its JSON; NULL: not wanted
  * @param body    [in] JSON; NULL: none
  *
- * Errors: that which the answer says, with its message: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND,
- * RGM_ERR_BUSY (not in this state), ...; RGM_ERR_IO (nobody answers), RGM_ERR_NOMEM.
- * Threads: one call at a time.
+ * Errors: the error of the answer, with its message: RGM_ERR_CONFIG, RGM_ERR_NOT_FOUND,
+ * RGM_ERR_BUSY (not in this state), ...; RGM_ERR_IO (nobody answers), RGM_ERR_NOMEM. Threads: one
+ * call at a time.
  */
 rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *method,
                            const char *path, const char *body);
 /**
- * The same with the answer as it comes, of whatever status, for who hands it on.
+ * The same, but gives the answer as it comes, whatever its status, for callers that pass it on.
  *
  * @param out  [out] cleared with rgm_response_clear(); empty after an error
  *
@@ -133,74 +168,15 @@ rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *me
 rgm_status rgm_client_forward(rgm_response *out, rgm_client *client, const char *method,
                               const char *path, const char *body);
 /**
- * Bounds of every call from now on.
+ * Set the bounds of every call from now on.
  *
  * @param seconds  [in] until a call is given up; at first 600
- * @param stopped  [in] asked about once a second while a call waits: true gives it up; may be NULL
+ * @param stopped  [in] called about once a second while a call waits: true gives it up; may be NULL
  */
 void rgm_client_limit(rgm_client *client, double seconds, bool (*stopped)(void *payload),
                       void *payload);
-/** Whether a master is at work there now, by asking it. */
+/** Ask whether a master is at work there now. */
 bool rgm_client_is_served(rgm_client *client);
-
-/* ---- worker: a trial's process ------------------------------------------------------------- */
-
-/** What a workload gave. Texts and arrays are borrowed until the next workload. */
-typedef struct rgm_worker_result {
-    const rgm_named_number *metrics; /* of the step (means over batches) or the validation */
-    int64_t metric_count;
-    int64_t num_inputs;
-    const char *checkpoint;            /* folder, relative to the trial's; of a checkpoint alone */
-    const rgm_named_number *resources; /* its files with their bytes                        */
-    int64_t resource_count;
-} rgm_worker_result;
-
-/** What a worker is told before its first workload. */
-typedef struct rgm_worker_setup {
-    int64_t trial, experiment, number;
-    const char *experiment_file; /* <folder>/<experiment>/experiment.yaml             */
-    const char *run_dir;         /* <folder>/<experiment>/<trial>                     */
-    const char *hyperparameters; /* one line of JSON                                  */
-    const char *from;            /* checkpoint folder to warm start from; NULL: none  */
-    const char *at;              /* own checkpoint folder to go on from; NULL: none   */
-    int64_t at_batches;          /* trained in all at that checkpoint                 */
-    uint32_t seed;
-    int64_t threads;
-} rgm_worker_setup;
-
-/** A trial as its process does it. A failure of any is the run's: it is told and the process ends;
- * one that rgm_trial_is_invalid() knows is the trial's end. */
-typedef struct rgm_worker {
-    rgm_status (*open)(const rgm_worker_setup *setup, void *payload);
-    rgm_status (*work)(rgm_worker_result *result, const rgm_workload *workload, void *payload);
-    void (*close)(void *payload);
-    void *payload;
-    /** Asked after each workload: true (SIGTERM came, as before a job's time is over) has the
-     * master answer with a checkpoint and then the end; the trial goes on in another process. NULL:
-     * never.
-     */
-    bool (*is_told_to_stop)(void *payload);
-} rgm_worker;
-
-/**
- * Ask for workloads, do them, tell their results, until told to end. Nobody answers: what is told
- * is told again until `orphan_seconds` of its setup have passed, then RGM_STOPPED.
- *
- * @param arguments  [in] what trial_command had put behind it: "--master", FOLDER, "--trial", ID,
- *                        "--run", TOKEN
- *
- * Errors: RGM_ERR_ARG, RGM_ERR_BUSY (another process has become this trial's), those of `worker`.
- */
-rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker);
-
-/**
- * The same with the trial itself (trial.h) as its work: all that `regimen trial run` does.
- * @param is_told_to_stop  [in] as in rgm_worker, asked with NULL; may be NULL
- *
- * Errors: those of rgm_worker_serve(), rgm_trial_open() and rgm_trial_do().
- */
-rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count,
-                                bool (*is_told_to_stop)(void *payload));
 
 #ifdef __cplusplus
 }

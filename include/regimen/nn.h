@@ -1,10 +1,12 @@
 /*
- * nn: layers. A layer is a function from values to values that makes its parameters, named by the
- * scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and "hidden/bias".
+ * nn: layers. A layer is a function from values to values. It makes its parameters and names them
+ * after the scope it is called in: rgm_dense(scope, "hidden", x, 16) makes "hidden/kernel" and
+ * "hidden/bias".
  *
- * Rows to transform, x, are dense [.., width] or sparse [rows, width]: a pattern (ones), or what
- * rgm_sparse_rows() makes of a pattern and a number for each entry, or several of those side by
- * side (rgm_beside). Layers that say so take all of them; sparse rows are never made dense.
+ * The rows x that a layer transforms are dense [.., width] or sparse [rows, width]. Sparse rows are
+ * a pattern (ones), or the result of rgm_sparse_rows() (a pattern with a number for each entry), or
+ * several of these side by side (rgm_beside). Layers that say so accept all of them and never make
+ * sparse rows dense.
  */
 #ifndef REGIMEN_NN_H
 #define REGIMEN_NN_H
@@ -16,17 +18,17 @@ extern "C" {
 #endif
 
 /**
- * Where layers stand: a compute graph, a path for names, and the regularisation losses collected so
- * far. Children belong to the root.
+ * Where layers are made: a compute graph, a path for names, and the regularisation losses collected
+ * so far. The root owns its children.
  */
 typedef struct rgm_scope rgm_scope;
-/** The root of a graph's scopes, "". RGM_ERR_ARG (no graph), RGM_ERR_DTYPE (no float),
+/** The root scope of a graph, "". RGM_ERR_ARG (no graph), RGM_ERR_DTYPE (not a float dtype),
  * RGM_ERR_NOMEM. */
 rgm_status rgm_scope_create(rgm_scope **out, rgm_cgraph *graph, rgm_dtype dtype);
 void rgm_scope_release(rgm_scope *root);
 /**
- * The child scope of that name; the same for the same name. NULL scope or no memory: NULL, and
- * layers pass it on.
+ * The child scope of that name; one name always gives the same child. NULL when the scope is NULL
+ * or memory is out; layers pass NULL on.
  */
 rgm_scope *rgm_scope_enter(rgm_scope *scope, const char *name);
 rgm_cgraph *rgm_scope_graph(const rgm_scope *scope);
@@ -35,41 +37,41 @@ rgm_dtype rgm_scope_dtype(const rgm_scope *scope);
 /** A parameter "<path>/<name>" of `shape` in the scope's dtype. */
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                                rgm_init init);
-/** The same as rgm_state(), of `shape`: saved with the parameters, moved by rgm_cgraph_update()
- * alone. */
+/** The same for rgm_state(), of `shape`: it is saved with the parameters, but only
+ * rgm_cgraph_update() changes it. */
 rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                            rgm_init init);
 /**
- * The scope "<name>/<path of scope>" whose parameters follow those of `scope`: what a layer asks of
- * it are states, each with a random start of its own, that take momentum * state + (1 - momentum) *
- * parameter after every training step (the target network of Grill et al. 2020). What layers add to
- * the loss there is not added. momentum in [0, 1].
+ * The scope "<name>/<path of scope>" whose parameters follow those of `scope` (the target network
+ * of Grill et al. 2020). Parameters that a layer makes there are states with a random start of
+ * their own; after every training step each becomes momentum * state + (1 - momentum) * parameter.
+ * Losses that layers add there do not count. momentum in [0, 1].
  */
 rgm_scope *rgm_scope_follow(rgm_scope *scope, const char *name, double momentum);
 /** Add coefficient * sum(w^2) (no 1/2) to the training loss. 0 adds nothing. */
 void rgm_scope_add_l2(rgm_scope *scope, rgm_value *parameter, double coefficient);
 void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
-/** Sum of all losses added below the root, a scalar; NULL when there are none. */
+/** The sum of all losses added below the root, a scalar; NULL when there are none. */
 rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
 /**
- * True for sparse rows: then *pattern, and *weight or NULL; else (dense, side by side) both are
- * NULL.
+ * True for sparse rows, with *pattern and *weight (or NULL) set. Otherwise (dense rows, or rows
+ * side by side) both are NULL.
  */
 bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x);
 /** Rows [n, width_i] side by side, [n, sum of widths]; sparse unless all are dense. count >= 1. */
 rgm_value *rgm_beside(rgm_value *const *x, int64_t count);
-/** Static width of dense or sparse rows; -1 (and a failure in the graph) when it is not static. */
+/** Static width of dense or sparse rows; when it is not static, -1 and the graph fails. */
 int64_t rgm_width(rgm_value *x);
 /** Zeros [rows, units] for x [rows, width], dense or sparse, width 0 included. */
 rgm_value *rgm_zero_rows(rgm_scope *scope, rgm_value *x, int64_t units);
 /** x [.., in] dense or sparse times kernel [in, units]. */
 rgm_value *rgm_project(rgm_value *x, rgm_value *kernel);
 /**
- * x as rows in the scope's dtype: [n] -> [n, 1], [n, a, b] -> [n, a b]; [n, a] and sparse rows stay
- * as they are.
+ * x as rows in the scope's dtype: [n] -> [n, 1], [n, a, b] -> [n, a b]; [n, a] and sparse rows are
+ * returned as they are.
  */
 rgm_value *rgm_as_rows(rgm_scope *scope, rgm_value *x);
 /** Each row of x [.., width], dense or sparse, divided by the sum of its absolute values (0 stays
@@ -90,29 +92,29 @@ typedef struct rgm_dense_options {
     }
 
 /**
- * x [..., in], dense or sparse -> [..., units]: act(x W + b), parameters "<name>/kernel" [in,
- * units] and "<name>/bias" [units]. name NULL: they stand in the scope itself. NULL options: the
- * defaults above (bias, linear).
+ * x [..., in], dense or sparse -> [..., units]: act(x W + b), with parameters "<name>/kernel" [in,
+ * units] and "<name>/bias" [units]. With name NULL the parameters are in the scope itself. NULL
+ * options: the defaults above (bias, linear).
  */
 rgm_value *rgm_dense(rgm_scope *scope, const char *name, rgm_value *x, int64_t units);
 rgm_value *rgm_dense_with(rgm_scope *scope, const char *name, rgm_value *x, int64_t units,
                           const rgm_dense_options *options);
 /**
- * Dense layer of sparse rows: pattern [rows, vocabulary], weight [count] (NULL: ones) -> [rows,
+ * Dense layer on sparse rows: pattern [rows, vocabulary], weight [count] (NULL: ones) -> [rows,
  * units]. The rows are never made dense. (An embedding sum.)
  */
 rgm_value *rgm_dense_sparse(rgm_scope *scope, const char *name, rgm_value *pattern,
                             rgm_value *weight, int64_t units, const rgm_dense_options *options);
 /**
- * Dense layer of inputs [n, width_i] side by side, which are never put side by side: one kernel
- * [sum of widths, units], cut by rows, and x_0 W_0 + x_1 W_1 + ... + b. Inputs dense or sparse;
- * those of width 0 add nothing; NULL ones are a failure that happened before.
+ * Dense layer on the concatenation of inputs [n, width_i], without concatenating them: one kernel
+ * [sum of widths, units] is cut by rows, and the result is x_0 W_0 + x_1 W_1 + ... + b. Inputs are
+ * dense or sparse; those of width 0 add nothing. A NULL input means an earlier failure.
  */
 rgm_value *rgm_dense_concat(rgm_scope *scope, const char *name, rgm_value *const *x, int64_t count,
                             int64_t units, const rgm_dense_options *options);
 /**
- * Inverted dropout on training runs; rate 0 gives x. Of sparse rows the stored numbers are dropped,
- * which is the same: a dropped zero is zero.
+ * Inverted dropout in training runs; rate 0 returns x. For sparse rows only the stored numbers are
+ * dropped, which is equivalent: a dropped zero is zero.
  */
 rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate);
 rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate);
@@ -137,8 +139,8 @@ typedef struct rgm_conv2d_layer_options {
     }
 /**
  * Convolution of images x [n, height, width, in] -> [n, .., .., filters]: act(conv2d(x, W) + b),
- * parameters "<name>/kernel" [size, in, filters] and "<name>/bias" [filters]. NULL options: the
- * defaults above.
+ * with parameters "<name>/kernel" [size, in, filters] and "<name>/bias" [filters]. NULL options:
+ * the defaults above.
  */
 rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, int64_t filters,
                             const rgm_conv2d_layer_options *options);
@@ -152,10 +154,10 @@ typedef struct rgm_batch_norm_options {
     }
 /**
  * Batch norm (Ioffe & Szegedy 2015) over the last axis of x [.., c]: (x - mean) / sqrt(variance +
- * epsilon) * gamma + beta. In training executors mean and (biased) variance are the batch's, else
- * the states "<name>/moving_mean" and "<name>/moving_variance", whose updates are m * momentum +
- * batch * (1 - momentum) (Keras). Gradients are those of training. NULL options: the defaults
- * above.
+ * epsilon) * gamma + beta. Training executors use the batch's mean and (biased) variance; others
+ * use the states "<name>/moving_mean" and "<name>/moving_variance", which each step updates to m *
+ * momentum + batch * (1 - momentum) (Keras). Gradients are always those of training. NULL options:
+ * the defaults above.
  */
 rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
                           const rgm_batch_norm_options *options);
@@ -163,9 +165,9 @@ rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
 rgm_value *rgm_embedding(rgm_scope *scope, const char *name, rgm_value *ids, int64_t count,
                          int64_t width);
 /**
- * The same of several ids a row: a pattern [rows, columns] and a table "<name>/table" [columns,
- * width] -> [rows, width], the sum, mean or largest (RGM_MAX_NO_INF) of the table's rows at a row's
- * entries; 0 where there are none. Numbers of sparse rows are factors of the table's rows.
+ * The same for several ids in a row: pattern [rows, columns] and table "<name>/table" [columns,
+ * width] -> [rows, width], the sum, mean or maximum (RGM_MAX_NO_INF) of the table's rows at the
+ * entries of each row; 0 where a row has none. The numbers of sparse rows scale the table's rows.
  */
 rgm_value *rgm_embedding_bag(rgm_scope *scope, const char *name, rgm_value *pattern, int64_t width,
                              rgm_reduction reduction);

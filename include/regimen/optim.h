@@ -399,8 +399,6 @@ typedef struct rgm_privacy_accountant {
     double each[RGM_PRIVACY_ORDERS]; /* what one step of these costs */
 } rgm_privacy_accountant;
 
-/** Order i: 1.1, 1.2, ... 10.9, 11, 12, ... 63 (as Opacus, and 11), 128, 256, 512, 1024. */
-double rgm_privacy_order(int64_t i);
 /**
  * `steps` further steps of the Poisson-subsampled Gaussian mechanism (Mironov, Talwar, Zhang 2019),
  * neighbouring data sets differing in one example added or removed. sample_rate 1: the Gaussian

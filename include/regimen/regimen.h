@@ -1,45 +1,46 @@
 /*
  * Regimen: train graph and sequence models from C. This includes every layer; a program may as well
- * include the one it uses.
+ * include what it uses:
  *
- *   the trunk
- *   base        status and error trace, memory, text, random numbers, threads, files, YAML
- *   tensor      typed arrays, sparse patterns, safetensors
- *   kernels     y = f(x) on plain memory
- *   autodiff    the compute graph: values, ops, gradients, executor
- *   nn          layers
- *   optim       optimizers and schedules
- *   data        TFRecord, tf.train.Example, CSV; datasets and iterators with a position
- *   export      ONNX
- *   store       run folders, checkpoints, metrics, event files
- *   train       losses, metrics, what a task is; trainer, controller
+ *   to ...                                       include                      examples/
+ *   train a graph network on data of yours       graph_tasks.h                04, 07, 08
+ *   write a convolution or a graph network       gnn_layers.h                 05
+ *   read, cut or import graphs                   graph.h, graph_sampling.h, graph_import.h
+ *   translate; another text task                 translation.h; sequence.h, text.h
+ *   train on rows of numbers or images           record.h
+ *   train a task of your own                     controller.h                 06
+ *   run an experiment file, ask a trained model  experiment.h                 09, 10
+ *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
+ *   read data as a stream of batches             data.h                       03
+ *   search hyperparameters                       trial.h, master.h            11, 12
+ *   write a searcher or a sampler                search_rows.h
  *
- *   the branches, which do not see each other
- *   graph       schema, graphs, sampling, import; the graph inside the compute graph
- *   gnn         on graph: convolutions, graph networks, tasks on graphs, rgm_run()
- *   text        corpora, tokenizers, token batches; BLEU, chrF, TER
- *   translation on text: the Transformer, its search, its task
- *   record      rows of numbers and images: mlp, cnn, their task
+ * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
- *   the crown
- *   http        requests by HTTP: a server with limits
- *   search      what to try next: hyperparameters, samplers, searchers
- *   experiment  all of it from one YAML file
- *   trial       one point of a search, trained: search files, workloads, hooks
- *   master      experiments with many trials: a database, slots, processes, requests
- *   web         the page: run folders and masters in a browser
+ *   trunk     base tensor device kernels autodiff nn optim
+ *             data export store metrics train controller
+ *   branches  graph graph_sampling graph_import graph_features gnn graph_tasks
+ *             text sequence translation
+ *             record
+ *   crown     http search experiment trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
+#include <regimen/draw.h>
 #include <regimen/experiment.h>
-#include <regimen/gnn.h>
 #include <regimen/graph_edit.h>
+#include <regimen/graph_import.h>
+#include <regimen/graph_parts.h>
+#include <regimen/graph_tasks.h>
+#include <regimen/http_client.h>
 #include <regimen/master.h>
 #include <regimen/record.h>
-#include <regimen/search.h>
+#include <regimen/search_file.h>
+#include <regimen/search_rows.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
+#include <regimen/trial_worker.h>
 #include <regimen/web.h>
 
 #endif

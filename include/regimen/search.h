@@ -15,8 +15,8 @@
  *     rgm_searcher_tell(searcher, &(rgm_search_event){RGM_VALIDATED, .trial = 3, .length = 12,
  *                                                     .metrics = &loss});
  *
- * Semantics are those of PEDL and Determined where they have the method (docs/search.md says which
- * version, and where they contradict themselves).
+ * A method that PEDL or Determined has follows their semantics (docs/search.md says which version,
+ * and where they contradict themselves).
  */
 #ifndef REGIMEN_SEARCH_H
 #define REGIMEN_SEARCH_H
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* ---- draws --------------------------------------------------------------------------------- */
+/* ---- draws ---------------------------------------------------------------------------------- */
 
 /** Mersenne Twister MT19937 (Matsumoto & Nishimura 1998), seeded as NumPy's RandomState(seed). */
 typedef struct rgm_mt19937 {
@@ -35,7 +35,7 @@ typedef struct rgm_mt19937 {
     int64_t next; /* of words, 0..624 */
 } rgm_mt19937;
 
-/** The state that follows from a seed; the next of its 32-bit words. */
+/** Set the state from a seed; return the next of its 32-bit words. */
 void rgm_mt19937_seed(rgm_mt19937 *random, uint32_t seed);
 uint32_t rgm_mt19937_u32(rgm_mt19937 *random);
 /** Uniform integer in [0, most], by rejection under the smallest mask 2^k - 1 >= most, as
@@ -49,7 +49,7 @@ double rgm_mt19937_uniform(rgm_mt19937 *random, double low, double high);
 /** size bytes, words in little-endian order, as RandomState.bytes(). */
 void rgm_mt19937_bytes(rgm_mt19937 *random, uint8_t *out, int64_t size);
 
-/* ---- hyperparameters ----------------------------------------------------------------------- */
+/* ---- hyperparameters ------------------------------------------------------------------------ */
 
 typedef enum rgm_hyperparameter_kind {
     RGM_HYPER_CONST,       /* val: one YAML value                                       */
@@ -69,7 +69,7 @@ typedef struct rgm_hyperparameter {
     const char *when; /* it is there only where this holds ("model.type == gat"); NULL: always */
 } rgm_hyperparameter;
 
-/** A value of a hyperparameter; which member holds is the hyperparameter's kind. */
+/** A value of a hyperparameter; the hyperparameter's kind says which member holds. */
 typedef struct rgm_hyper_value {
     bool is_set;    /* false: its condition does not hold                    */
     int64_t choice; /* categorical: the place in values; const: 0            */
@@ -77,7 +77,7 @@ typedef struct rgm_hyper_value {
     double number; /* double, log: the value itself, not its exponent       */
 } rgm_hyper_value;
 
-/** What may vary. Counted; never changed once it is made. */
+/** What may vary. Reference-counted; never changes once it is made. */
 typedef struct rgm_space rgm_space;
 
 /**
@@ -85,8 +85,8 @@ typedef struct rgm_space rgm_space;
  * (a const), a map with `type` (that type's keys: val, vals, minval, maxval, base, count, and
  * `when`), or a map without `type` (a group, to any depth; "a.b" and a: {b: } are the same name).
  * `constraints` is a list of relations between them that every trial keeps ("model.heads <=
- * model.hidden"), or NULL. All mistakes are told at once, a line of the message each with its
- * place; those for which it has no room are counted.
+ * model.hidden"), or NULL. All mistakes are reported at once, each on a line of the message with
+ * its place; those that do not fit are counted.
  *
  * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
  */
@@ -94,8 +94,10 @@ rgm_status rgm_space_read(rgm_space **out, const rgm_yaml_node *hyperparameters,
                           const rgm_yaml_node *constraints);
 rgm_space *rgm_space_retain(rgm_space *space);
 void rgm_space_release(rgm_space *space);
-/** In order of drawing: by the bytes of their names, level by level; what a condition names before
- * what has the condition. */
+/**
+ * Hyperparameters are in order of drawing: by the bytes of their names, level by level; what a
+ * condition names comes before what has the condition.
+ */
 int64_t rgm_space_count(const rgm_space *space);
 const rgm_hyperparameter *rgm_space_at(const rgm_space *space, int64_t i);
 int64_t rgm_space_find(const rgm_space *space, const char *name); /* -1: none */
@@ -103,39 +105,47 @@ int64_t rgm_space_find(const rgm_space *space, const char *name); /* -1: none */
 /**
  * Draw every hyperparameter in order: const nothing; categorical bounded(n - 1); int minval +
  * bounded(maxval - minval); double uniform; log base^uniform. One whose condition does not hold
- * draws nothing. Where constraints do not hold all are drawn again.
+ * draws nothing. Where constraints do not hold, all are drawn again.
  *
  * @param values  [out] [rgm_space_count()]
  *
- * Errors: RGM_ERR_CONFIG (10,000 draws, and a constraint never held: its text is told).
+ * Errors: RGM_ERR_CONFIG (a constraint did not hold in 10,000 draws: the message has its text).
  */
 rgm_status rgm_space_draw(rgm_hyper_value *values, const rgm_space *space, rgm_mt19937 *random);
-/** One of them, by itself. */
+/** Draw one of them by itself. */
 void rgm_space_draw_one(rgm_hyper_value *value, const rgm_space *space, int64_t i,
                         rgm_mt19937 *random);
-/** Whether hyperparameter i is there, by the values of those before it in order of drawing. */
+/** Whether hyperparameter i is there, given the values of those drawn before it. */
 bool rgm_space_applies(const rgm_space *space, int64_t i, const rgm_hyper_value *values);
-/** Whether all constraints hold for them; *broken (may be NULL) is the first that does not. One
- * that names a hyperparameter which is not there says nothing. */
+/**
+ * Whether all constraints hold for the values; *broken (may be NULL) is the first that does not. A
+ * constraint that names a hyperparameter which is not there is ignored.
+ */
 bool rgm_space_holds(const rgm_space *space, const rgm_hyper_value *values, const char **broken);
-/** Values from a map of names (nested or dotted) to values, as `searcher.points` has them; what the
- * map leaves out of a const is its value. Of double and log both ends are in range. Errors:
+/**
+ * Read values from a map of names (nested or dotted) to values, as in `searcher.points`. A const
+ * that the map leaves out has its own value. For double and log both ends are in range. Errors:
  * RGM_ERR_CONFIG (unknown, missing, out of range, against a condition or a constraint; all mistakes
- * at once), RGM_ERR_NOMEM. */
+ * at once), RGM_ERR_NOMEM.
+ */
 rgm_status rgm_space_read_point(rgm_hyper_value *values, const rgm_space *space,
                                 const rgm_yaml_node *map);
-/** One value as YAML on one line that an experiment file takes, "0.001"; nothing where it is not
- * set. Errors: RGM_ERR_NOMEM. */
+/**
+ * Print one value as YAML on one line that an experiment file takes, "0.001"; nothing where it is
+ * not set. Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_space_print_value(rgm_text *out, const rgm_space *space, int64_t i,
                                  const rgm_hyper_value *value);
-/** All that are set as one line of JSON, nested by groups: {"model": {"hidden": 16}}. Errors:
- * RGM_ERR_NOMEM. */
+/**
+ * Print all values that are set as one line of JSON, nested by groups: {"model": {"hidden": 16}}.
+ * Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
                                 const rgm_hyper_value *values);
 
-/* ---- lengths ------------------------------------------------------------------------------- */
+/* ---- lengths -------------------------------------------------------------------------------- */
 
-/** What a length counts. Searchers count in whole units and do not ask of which. */
+/** What a length counts. Searchers count in whole units, whatever the unit is. */
 typedef enum rgm_length_unit { RGM_STEPS, RGM_BATCHES, RGM_RECORDS, RGM_EPOCHS } rgm_length_unit;
 extern const char *const rgm_length_unit_names[]; /* "steps", ..., ended by NULL */
 
@@ -144,11 +154,13 @@ typedef struct rgm_length {
     rgm_length_unit unit;
 } rgm_length;
 #define RGM_MAX_LENGTH INT64_C(1000000000000) /* of a trial */
-/** 40 (steps), or a map of exactly one unit: {epochs: 40}; `path` is its key, for messages. Errors:
- * RGM_ERR_CONFIG. */
+/**
+ * Read a length: 40 (steps), or a map of exactly one unit: {epochs: 40}; `path` is its key, for
+ * messages. Errors: RGM_ERR_CONFIG.
+ */
 rgm_status rgm_length_read(rgm_length *out, const rgm_yaml_node *node, const char *path);
 
-/* ---- operations and events ----------------------------------------------------------------- */
+/* ---- operations and events ------------------------------------------------------------------ */
 
 typedef enum rgm_operation_kind {
     RGM_ASK_CREATE,     /* a trial of that number, with values and seed              */
@@ -160,7 +172,7 @@ typedef enum rgm_operation_kind {
 } rgm_operation_kind;
 extern const char *const rgm_operation_names[]; /* "create", ..., ended by NULL */
 
-/** Something to be done. Pointers are borrowed from the searcher. */
+/** Something that the caller shall do. Pointers are borrowed from the searcher. */
 typedef struct rgm_operation {
     rgm_operation_kind kind;
     int64_t trial; /* from 1 in order of creation; 0: shutdown                               */
@@ -189,7 +201,7 @@ typedef struct rgm_search_event {
                               worst there is                                                     */
 } rgm_search_event;
 
-/* ---- searchers ----------------------------------------------------------------------------- */
+/* ---- searchers ------------------------------------------------------------------------------ */
 
 typedef struct rgm_objective {
     const char *metric; /* "valid.accuracy" */
@@ -208,86 +220,15 @@ typedef struct rgm_search_trial {
 
 typedef struct rgm_searcher rgm_searcher;
 
-/** Reads or writes a state, one call a member, the same function for both ways. */
-typedef struct rgm_archive rgm_archive;
-/**
- * A member under a name that its state has once. An array is `*items` of `*count`, which is
- * allocated anew when it is read (rgm_free()); what is written comes back bit by bit.
- * Errors: RGM_ERR_FORMAT when what is read is no such thing, RGM_ERR_NOMEM.
- */
-rgm_status rgm_archive_int(rgm_archive *archive, const char *name, int64_t *value);
-rgm_status rgm_archive_float(rgm_archive *archive, const char *name, double *value);
-rgm_status rgm_archive_bool(rgm_archive *archive, const char *name, bool *value);
-rgm_status rgm_archive_ints(rgm_archive *archive, const char *name, int64_t **items,
-                            int64_t *count);
-rgm_status rgm_archive_floats(rgm_archive *archive, const char *name, double **items,
-                              int64_t *count);
-/** Whether it reads. */
-bool rgm_archive_reads(const rgm_archive *archive);
+/** Rows of a program's own beside the library's (search_rows.h). */
+typedef struct rgm_search_rows rgm_search_rows;
 
 /**
- * A searcher as one row. State is zeroed memory that the searcher's common part allocates; the
- * functions see the search through the calls of "For rows" below. Every one but `begin`,
- * `validated`, `max_length` and `archive` may be NULL: nothing is then done.
- *
- * `validated` is called for each validation that was asked for, `closed` when what
- * rgm_search_close() asked for is done, and `exited` for a trial that is closed without having been
- * asked: its operations that were not given yet are dropped before. The common part shuts down when
- * every trial is closed. What is read of an archive is as hostile as the file: trial numbers may be
- * of no trial, which the calls for rows bear, and other indices are the row's to check.
- */
-typedef struct rgm_searcher_type {
-    rgm_section_type section; /* `searcher.name` and the keys beside it */
-    size_t state_size;
-    /** Once, when it is read: what options contradict, what they ask of the space, the plan. It may
-     * fill in options. `section` lives no longer than the call. */
-    rgm_status (*prepare)(rgm_searcher *searcher, void *state, void *options,
-                          const rgm_yaml_node *section);
-    /** The length that its options ask for (unit and all), for messages and plans. */
-    rgm_length (*max_length)(const void *options);
-    rgm_status (*begin)(rgm_searcher *searcher, void *state, const void *options);
-    rgm_status (*validated)(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
-                            int64_t length);
-    rgm_status (*checkpointed)(rgm_searcher *searcher, void *state, const void *options,
-                               int64_t trial, int64_t length);
-    rgm_status (*exited)(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
-                         bool invalid);
-    rgm_status (*closed)(rgm_searcher *searcher, void *state, const void *options, int64_t trial);
-    /** In [0, 1]; NULL: closed trials of those that there are. */
-    double (*progress)(const rgm_searcher *searcher, const void *state, const void *options);
-    /** Append a plan for people, a line for each bracket. */
-    rgm_status (*describe)(rgm_text *out, const rgm_searcher *searcher, const void *state,
-                           const void *options);
-    rgm_status (*archive)(rgm_archive *archive, void *state);
-    void (*clear)(void *state); /* gives back what state holds */
-} rgm_searcher_type;
-/** single, random, grid, async_halving, sync_halving, adaptive, adaptive_simple, adaptive_asha,
- * pbt, median; ended by NULL. */
-extern const rgm_searcher_type *const rgm_searcher_types[];
-
-/** A sampler as one row: where the next trial begins. */
-typedef struct rgm_sampler_type {
-    rgm_section_type section; /* `searcher.sampler.type` and the keys beside it */
-    /** Values of a new trial from those that there are; draws from `random` alone. They keep the
-     * constraints. */
-    rgm_status (*draw)(rgm_hyper_value *values, const rgm_searcher *searcher, const void *options,
-                       rgm_mt19937 *random);
-} rgm_sampler_type;
-/** random and those beside it in sampler_list.c; ended by NULL. */
-extern const rgm_sampler_type *const rgm_sampler_types[];
-
-/** Rows of a program's own beside the library's; each list is ended by NULL, or NULL for none. */
-typedef struct rgm_search_rows {
-    const rgm_searcher_type *const *searchers;
-    const rgm_sampler_type *const *samplers;
-} rgm_search_rows;
-
-/**
- * From the section `searcher` of an experiment file: name, its options, and for all of them metric
- * and smaller_is_better (true; lists of one length for several objectives), sampler (a name, or a
- * map of `type` and its keys; random), points (known ones to begin with, in order), and
- * source_trial_id and source_checkpoint_uuid (others': passed over here). All mistakes are told at
- * once, as rgm_space_read() does.
+ * Read the section `searcher` of an experiment file: name and its options. All searchers have
+ * metric and smaller_is_better (true; lists of one length for several objectives), sampler (a name,
+ * or a map of `type` and its keys; random) and points (known ones to begin with, in order).
+ * source_trial_id and source_checkpoint_uuid belong to others and are ignored here. All mistakes
+ * are reported at once, as by rgm_space_read().
  *
  * @param space  [in] retained
  * @param seed   [in] of every draw, reproducibility.experiment_seed
@@ -300,81 +241,70 @@ rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, r
 void rgm_searcher_release(rgm_searcher *searcher);
 
 /**
- * Once, first of all: the operations that begin the search.
+ * Ask for the operations that begin the search; called once, before all else.
  * Errors: RGM_ERR_ARG (it has begun), RGM_ERR_CONFIG (constraints that never hold), RGM_ERR_NOMEM.
  */
 rgm_status rgm_searcher_begin(rgm_searcher *searcher);
 /**
- * Something happened.
+ * Tell the searcher that something happened.
  * Errors: RGM_ERR_ARG: there is no such trial, it was closed, or nothing of the kind was asked of
  * it; the searcher is then unchanged. RGM_ERR_CONFIG (constraints that never hold; more than 10,000
- * trials were invalid), RGM_ERR_NOMEM, and those of a row: it is then only good for a release.
+ * trials were invalid), RGM_ERR_NOMEM, and those of a row: the searcher can then only be released.
  */
 rgm_status rgm_searcher_tell(rgm_searcher *searcher, const rgm_search_event *event);
-/** The next operation in the order in which they were given; false: none for now. Each is given
- * once. A trial that begins with another's checkpoint is held back until that is made. */
+/**
+ * The next operation, in the order in which they were made; false: none for now. Each is given
+ * once. A trial that begins with another trial's checkpoint is held back until that checkpoint is
+ * made.
+ */
 bool rgm_searcher_next(rgm_operation *out, rgm_searcher *searcher);
 
-/** What is saved holds everything, given operations left out: a searcher restored from it goes on
- * with the same operations. Text of one line of JSON. Errors: RGM_ERR_NOMEM. */
+/**
+ * Save everything except operations that were given already: a searcher restored from it goes on
+ * with the same operations. The text is one line of JSON. Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_searcher_save(rgm_text *out, const rgm_searcher *searcher);
-/** Into one made from the same section, space and seed and not begun. RGM_ERR_FORMAT: it is none;
- * RGM_ERR_CONFIG: of another searcher; RGM_ERR_ARG: it has begun. After an error it is only good
- * for a release. */
+/**
+ * Restore into a searcher that was made from the same section, space and seed and has not begun.
+ * RGM_ERR_FORMAT: the text is not a saved searcher; RGM_ERR_CONFIG: it is of another searcher;
+ * RGM_ERR_ARG: the searcher has begun. After an error it can only be released.
+ */
 rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_t size);
 
-/** What it is of; borrowed. */
+/** Its name and its space; borrowed. */
 const char *rgm_searcher_name(const rgm_searcher *searcher);
 const rgm_space *rgm_searcher_space(const rgm_searcher *searcher);
-/** Their number; borrowed. */
+/** Returns the number of objectives; the array is borrowed. */
 int64_t rgm_searcher_objectives(const rgm_objective **objectives, const rgm_searcher *searcher);
 /** The longest that a trial is meant to train. */
 rgm_length rgm_searcher_max_length(const rgm_searcher *searcher);
 double rgm_searcher_progress(const rgm_searcher *searcher); /* in [0, 1], never falls */
 bool rgm_searcher_is_over(const rgm_searcher *searcher);    /* shutdown was asked for */
 int64_t rgm_searcher_trial_count(const rgm_searcher *searcher);
-/** trial from 1; borrowed, and good as long as the searcher; NULL: there is no such trial. */
+/**
+ * trial counts from 1; the result is borrowed and valid as long as the searcher; NULL: there is no
+ * such trial.
+ */
 const rgm_search_trial *rgm_searcher_trial(const rgm_searcher *searcher, int64_t trial);
 /** The plan for people: brackets and rungs with their trials. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_searcher_describe(rgm_text *out, const rgm_searcher *searcher);
-/** Trials that no other is at least as good as in all objectives and better in one, by number; of
- * one objective the best, and those equal to it. Those of which a metric was NaN are not among
- * them. Only those of the longest length that any reached count where `longest`. *out is freed by
- * the caller. Errors: RGM_ERR_NOMEM. */
+/**
+ * The trials that no other trial dominates (at least as good in all objectives and better in one),
+ * by number; with one objective the best, and those equal to it. Trials with a metric that was NaN
+ * are not among them. With `longest` only trials of the longest length that any reached count. The
+ * caller frees *out. Errors: RGM_ERR_NOMEM.
+ */
 rgm_status rgm_searcher_front(int64_t **out, int64_t *count, const rgm_searcher *searcher,
                               bool longest);
 
-/* For rows: what a searcher does. Operations are given in the order of the calls. */
-
-/** A new trial, from a known point, else from the sampler; draws its values, then 16 bytes for the
- * request id, then bounded(2^31 - 1) for the seed. Errors: RGM_ERR_CONFIG (no such values are to be
- * had), RGM_ERR_NOMEM. */
-rgm_status rgm_search_create(int64_t *trial, rgm_searcher *searcher);
-/** One with these values, that begins with trial `from`'s last checkpoint (0: from scratch) and is
- * held back while one of that was asked for and is not made. Errors: as above. */
-rgm_status rgm_search_create_from(int64_t *trial, rgm_searcher *searcher,
-                                  const rgm_hyper_value *values, int64_t from);
-/** What a trial shall do. Errors: RGM_ERR_ARG (there is no such trial, or it is closed), NOMEM. */
-rgm_status rgm_search_train_and_validate(rgm_searcher *searcher, int64_t trial, int64_t length);
-rgm_status rgm_search_checkpoint(rgm_searcher *searcher, int64_t trial, int64_t length);
-rgm_status rgm_search_close(rgm_searcher *searcher, int64_t trial);
-/** Whether more can be asked of a trial. */
-bool rgm_search_is_open(const rgm_searcher *searcher, int64_t trial);
-/** The one generator of the search. */
-rgm_mt19937 *rgm_search_random(rgm_searcher *searcher);
-/** Of the first objective at its newest validation: smaller is better, NaN is +infinity. */
-double rgm_search_key(const rgm_searcher *searcher, int64_t trial);
-/** Units trained, validations and checkpoints done by all trials but invalid ones. */
-int64_t rgm_search_work(const rgm_searcher *searcher);
-
-/* ---- importance ---------------------------------------------------------------------------- */
+/* ---- importance ----------------------------------------------------------------------------- */
 
 /**
- * How much each hyperparameter matters: the shares of a metric's variance that are each one's
- * alone, over the whole space, as a random forest of the trials sees it (functional analysis of
- * variance: Hutter, Hoos, Leyton-Brown, ICML 2014). What is missing from 1 is theirs together.
+ * How much each hyperparameter matters: the share of a metric's variance that it explains alone,
+ * over the whole space, as estimated by a random forest of the trials (functional analysis of
+ * variance: Hutter, Hoos, Leyton-Brown, ICML 2014). What is missing from 1 is due to interactions.
  *
- * @param shares  [out] [rgm_space_count()] in [0, 1]; 0 of what does not vary
+ * @param shares  [out] [rgm_space_count()] in [0, 1]; 0 for what does not vary
  * @param values  [in] [count] of each trial [rgm_space_count()]
  * @param keys    [in] [count] of each trial; one that is no number counts as the largest
  * @param seed    [in] of the forest's samples
@@ -386,8 +316,9 @@ rgm_status rgm_space_importance(double *shares, const rgm_space *space,
                                 const rgm_hyper_value *const *values, const double *keys,
                                 int64_t count, uint32_t seed);
 /**
- * The same of trials that were trained to different lengths: of those that have reached the longest
- * length which at least two trials more than there are hyperparameters (constants apart) reached.
+ * The same for trials that were trained to different lengths. It takes the longest length that at
+ * least two trials more than there are hyperparameters (constants apart) have reached, and uses the
+ * trials that reached it.
  *
  * @param length   [out] that length; -1: too few were validated
  * @param used     [out] trials that reached it
@@ -399,15 +330,17 @@ rgm_status rgm_space_importance_of_longest(double *shares, int64_t *length, int6
                                            const rgm_space *space,
                                            const rgm_hyper_value *const *values, const double *keys,
                                            const int64_t *lengths, int64_t count, uint32_t seed);
-/** The same of a searcher's trials, for objective 0 and up: those that have reached the longest
- * length which at least two trials more than there are hyperparameters reached. Errors:
- * RGM_ERR_ARG (there is no such objective), RGM_ERR_DATA, RGM_ERR_NOMEM. */
+/**
+ * The same for a searcher's trials, for objective 0 and up. It uses the trials that have reached
+ * the longest length which at least two trials more than there are hyperparameters reached. Errors:
+ * RGM_ERR_ARG (there is no such objective), RGM_ERR_DATA, RGM_ERR_NOMEM.
+ */
 rgm_status rgm_search_importance(double *shares, const rgm_searcher *searcher, int64_t objective,
                                  uint32_t seed);
 
-/* ---- simulation ---------------------------------------------------------------------------- */
+/* ---- simulation ----------------------------------------------------------------------------- */
 
-/** Which of the operations that wait is done next. */
+/** Which of the waiting operations is done next. */
 typedef enum rgm_simulation_order {
     RGM_IN_ORDER,    /* one queue, in the order in which they were given; what is asked of a trial
                         joins it when the trial is created                                      */

@@ -1,6 +1,6 @@
 /*
- * store: what is kept of a run. Checkpoints that are whole or absent, the run folder with its lock
- * and log, metrics and TensorBoard event files.
+ * store: the files of a run. Checkpoints that are whole or absent, the run folder with its lock and
+ * log, metrics, and TensorBoard event files.
  */
 #ifndef REGIMEN_STORE_H
 #define REGIMEN_STORE_H
@@ -15,38 +15,42 @@ extern "C" {
 
 /**
  * The state of a run at one step: named weights, optimizer slots, integers, numbers, texts and
- * binary blobs (data position, metric state). The same object is filled to be saved and given back
- * when loaded. Bytes on disk depend on this content alone: no time, host or process in them.
+ * binary blobs (data position, metric state). The caller fills the object to save it; loading
+ * returns the same kind of object. Bytes on disk depend on this content alone: they hold no time,
+ * host or process.
  *
- *     ckpt/step-00001200/manifest.json        format, version, step, values, size and hash of each
- * file weights.safetensors slots.safetensors best.safetensors     the best weights so far, once
- * there are any <blob>.bin
+ *     ckpt/step-00001200/
+ *       manifest.json        format, version, step, values, size and hash of each file
+ *       weights.safetensors
+ *       slots.safetensors
+ *       best.safetensors     the best weights so far, once there are any
+ *       <blob>.bin
  *
- * The best weights travel inside every checkpoint, so that no second file can disagree with it and
+ * The best weights are part of every checkpoint, so that no second file can disagree with it and
  * retention cannot lose them.
  */
 typedef struct rgm_checkpoint rgm_checkpoint;
 #define RGM_CHECKPOINT_VERSION 1
 
-/** One with nothing in it but its step. RGM_ERR_NOMEM. */
+/** An empty checkpoint of this step. RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_create(rgm_checkpoint **out, int64_t step);
 void rgm_checkpoint_release(rgm_checkpoint *checkpoint);
-/** The step at which it was taken. */
+/** The step at which the checkpoint was taken. */
 int64_t rgm_checkpoint_step(const rgm_checkpoint *checkpoint);
 
 /**
- * Tensors to be saved; retained, so they must not change until saved.
+ * Add a tensor. It is retained, not copied, so it must not change before the checkpoint is saved.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_add_weight(rgm_checkpoint *checkpoint, const char *name,
                                      rgm_tensor *tensor);
 rgm_status rgm_checkpoint_add_slot(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
-/** A weight of the best validation so far. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
+/** Add a weight of the best validation so far. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
                                    rgm_tensor *tensor);
 /**
- * All of them, as weights or as those of the best validation.
+ * Add all parameters, as weights or as the weights of the best validation.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
@@ -54,36 +58,37 @@ rgm_status rgm_checkpoint_add_parameters(rgm_checkpoint *checkpoint,
 rgm_status rgm_checkpoint_add_best_parameters(rgm_checkpoint *checkpoint,
                                               const rgm_parameters *best);
 /**
- * Values by name, set again to replace; text and blob are copied. Numbers keep their bits; NaN
- * stays NaN.
+ * Set a named value; setting it again replaces it. Texts and blobs are copied. Numbers keep their
+ * bits; NaN stays NaN.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_set_int(rgm_checkpoint *checkpoint, const char *name, int64_t value);
 rgm_status rgm_checkpoint_set_number(rgm_checkpoint *checkpoint, const char *name, double value);
 rgm_status rgm_checkpoint_set_text(rgm_checkpoint *checkpoint, const char *name, const char *text);
 /**
- * name: letters, digits, '_' and '-' (it becomes a file name).
+ * A name consists of letters, digits, '_' and '-', since it becomes a file name.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_set_blob(rgm_checkpoint *checkpoint, const char *name, const void *data,
                                    int64_t size);
 
-/** RGM_ERR_NOT_FOUND names the checkpoint and the value. Text and blob are borrowed. */
+/** Read a named value; texts and blobs are borrowed. RGM_ERR_NOT_FOUND names checkpoint and
+ * value. */
 rgm_status rgm_checkpoint_int(int64_t *out, const rgm_checkpoint *checkpoint, const char *name);
 rgm_status rgm_checkpoint_number(double *out, const rgm_checkpoint *checkpoint, const char *name);
 rgm_status rgm_checkpoint_text(const char **out, const rgm_checkpoint *checkpoint,
                                const char *name);
 rgm_status rgm_checkpoint_blob(const void **data, int64_t *size, const rgm_checkpoint *checkpoint,
                                const char *name);
-/** Tensors of a loaded checkpoint; borrowed. NULL for one that was not loaded. */
+/** Tensors of a loaded checkpoint; borrowed. NULL when the checkpoint was not loaded. */
 const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint);
 const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
-/** NULL also when there were none when it was saved. */
+/** The same; NULL also when it was saved without best weights. */
 const rgm_safetensors *rgm_checkpoint_best_weights(const rgm_checkpoint *checkpoint);
 /**
- * Copy all weights (of the best validation) into `parameters`, which must have their names, shapes
- * and dtypes. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE,
- * RGM_ERR_DATA (the checkpoint has a weight more); nothing is then changed.
+ * Copy all weights (or those of the best validation) into `parameters`, which must have the same
+ * names, shapes and dtypes. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA
+ * (the checkpoint has an additional weight); `parameters` is then unchanged.
  */
 rgm_status rgm_checkpoint_restore_parameters(const rgm_checkpoint *checkpoint,
                                              rgm_parameters *parameters);
@@ -91,8 +96,8 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
                                        rgm_parameters *parameters);
 
 /**
- * What runs keep in their checkpoints beside tensors, in one list for who saves, who restores and
- * who reads: X(key, name, kind, meaning).
+ * What runs keep in their checkpoints beside tensors. Saving, restoring and reading use this one
+ * list: X(key, name, kind, meaning).
  */
 // clang-format off
 #define RGM_RUN_KEYS(X)                                                                            \
@@ -147,28 +152,31 @@ typedef struct rgm_run_key_row {
 } rgm_run_key_row;
 extern const rgm_run_key_row rgm_run_keys[RGM_KEY_COUNT];
 
-/** Where the value of a key is in memory. One list of these serves both ways. */
+/** Where the value of a key is in memory. The same list of places serves saving and restoring. */
 typedef struct rgm_key_place {
     rgm_run_key key;
     void *value;
 } rgm_key_place;
-/** Set each key to what its place holds. Errors: RGM_ERR_NOMEM. */
+/** Set each key to the value at its place. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_checkpoint_set_keys(rgm_checkpoint *checkpoint, const rgm_key_place *places,
                                    int64_t count);
-/** RGM_ERR_NOT_FOUND names the checkpoint and the key. */
+/** Copy each key's value to its place. RGM_ERR_NOT_FOUND names the checkpoint and the key. */
 rgm_status rgm_checkpoint_get_keys(const rgm_checkpoint *checkpoint, const rgm_key_place *places,
                                    int64_t count);
+/** Check that every integer among them is a possible count of steps, epochs, ...: -1 .. 10^15.
+ * RGM_ERR_FORMAT otherwise: the checkpoint is damaged. */
+rgm_status rgm_key_places_check_counts(const rgm_key_place *places, int64_t count);
 
 /** The folder that holds a run's checkpoints. */
 typedef struct rgm_checkpoint_store rgm_checkpoint_store;
 typedef struct rgm_checkpoint_store_options {
     int64_t keep;            /* newest checkpoints kept, >= 1 */
-    double keep_every_hours; /* of those that `keep` lets go, one is kept for good when it was saved
-                                so many hours or more behind the last that was, or behind the run's
-                                beginning; 0: none */
-    bool read_only; /* for eval, predict, export: no folder is made, nothing is swept or repaired */
-    bool values_only; /* with read_only: loading gives integers, numbers and texts by the manifest
-                         alone; tensors and blobs are neither read nor verified */
+    double keep_every_hours; /* a checkpoint that `keep` would delete is kept for good when it was
+                                saved at least so many hours after the last one kept for good, or
+                                after the beginning of the run; 0: none */
+    bool read_only;          /* for eval, predict, export: nothing is created, swept or repaired */
+    bool values_only; /* with read_only: load integers, numbers and texts from the manifest alone;
+                         tensors and blobs are neither read nor verified */
 } rgm_checkpoint_store_options;
 #define RGM_CHECKPOINT_STORE_OPTIONS_INIT                                                          \
     {                                                                                              \
@@ -176,8 +184,8 @@ typedef struct rgm_checkpoint_store_options {
     }
 
 /**
- * Open `folder` (made unless read_only; then RGM_ERR_NOT_FOUND). A writer must hold the run
- * folder's lock: what an interrupted save left behind is swept here.
+ * Open `folder`. A missing folder is created, or with read_only RGM_ERR_NOT_FOUND. A writer must
+ * hold the run folder's lock, because this removes what an interrupted save left.
  *
  * @param options  [in] NULL: defaults
  */
@@ -185,63 +193,64 @@ rgm_status rgm_checkpoint_store_open(rgm_checkpoint_store **out, const char *fol
                                      const rgm_checkpoint_store_options *options);
 void rgm_checkpoint_store_close(rgm_checkpoint_store *store);
 /**
- * Steps whose checkpoints are not deleted however old they get; replaces those named before.
+ * Name the steps whose checkpoints are never deleted; they replace those named before.
  * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t *steps,
                                       int64_t count);
 
 /**
- * Save. Written beside as step-N.tmp-<pid>, each file and the folder synced, renamed, the parent
- * synced; then older ones beyond `keep` are deleted, but for spared ones and those kept for good,
- * which have a file `kept` with the time of their save. A step that is there already is
- * left alone when its manifest is the same, else swapped atomically.
+ * Save a checkpoint: write it to step-N.tmp-<pid>, sync each file and that folder, rename it, and
+ * sync the parent folder. Then delete older checkpoints beyond `keep`, except spared ones and those
+ * kept for good, which have a file `kept` with the time of their save. If the step exists already,
+ * it is left alone when its manifest is the same, and swapped atomically otherwise.
  *
- * Errors: RGM_ERR_IO (full disk, ...): what was there before is untouched and the temporary folder
+ * Errors: RGM_ERR_IO (full disk, ...): earlier checkpoints are untouched and the temporary folder
  * is removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
  */
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint);
 
 /**
- * The newest intact checkpoint. Damaged ones are skipped with a warning in the log.
+ * Load the newest intact checkpoint. Damaged ones are skipped with a warning in the log.
  *
  * Errors: RGM_ERR_NOT_FOUND (there is none: a fresh run), RGM_ERR_FORMAT (there are some, none is
- * intact), RGM_ERR_VERSION (written by a newer build: both versions are named; never skipped).
+ * intact), RGM_ERR_VERSION (a newer build wrote it: both versions are named; it is never skipped).
  */
 rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store *store);
-/** That of one step; RGM_ERR_NOT_FOUND lists the steps there are. */
+/** Load the checkpoint of one step. RGM_ERR_NOT_FOUND lists the steps that exist. */
 rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store,
                                     int64_t step);
-/** One checkpoint folder by its path, every hash verified. RGM_ERR_FORMAT says what is damaged. */
+/** Load a checkpoint folder by its path and verify every hash. RGM_ERR_FORMAT says what is
+ * damaged. */
 rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path);
 /**
- * Steps there are (verified or not), ascending; rgm_free(*steps).
+ * The steps that have a checkpoint (verified or not), ascending; free with rgm_free(*steps).
  * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store);
 /**
- * Rename the checkpoints of later steps than `step`, the latest first: a run that was taken back to
- * it must not go on from them. As step-N.rolled-back nothing reads or deletes them, until another
- * one of that step is set aside.
+ * Rename the checkpoints of steps after `step` to step-N.rolled-back, the latest first, so that a
+ * run which went back to `step` cannot continue from them. Nothing reads or deletes a renamed one
+ * until another checkpoint of the same step is set aside.
  *
  * @param moved  [out] how many
  *
- * Errors: RGM_ERR_IO, RGM_ERR_NOMEM; those that were renamed stay so.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM; checkpoints already renamed stay renamed.
  */
 rgm_status rgm_checkpoint_store_set_aside(int64_t *moved, rgm_checkpoint_store *store,
                                           int64_t step);
-/** Delete the old checkpoints that a save which was killed behind its rename has left. */
+/** Delete the old checkpoints left by a save that was killed after its rename. */
 void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
 /**
- * Parse a manifest alone, as loading does first. For tests and fuzzing.
+ * Parse only a manifest, the first part of loading. For tests and fuzzing.
  *
  * @param name  [in] for messages
  * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_manifest_check(const void *data, int64_t size, const char *name);
 /**
- * A checkpoint's integers, numbers and texts out of its manifest alone, for who has opened the file
- * in a way of its own. Tensors and blobs are not there.
+ * Read the integers, numbers and texts of a checkpoint from its manifest, for a caller that has
+ * opened the file itself. The result has no tensors or blobs.
  *
  * @param name  [in] for messages
  * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION, RGM_ERR_NOMEM.
@@ -253,22 +262,24 @@ rgm_status rgm_checkpoint_from_manifest(rgm_checkpoint **out, const void *data, 
 
 /**
  *     runs/cora_gcn-1/  .lock config.yaml env.json log.txt metrics.jsonl ckpt/ train/ validation/
- *              sources.json system.jsonl tables.jsonl model.json: for who looks; none is needed
+ *                       sources.json system.jsonl tables.jsonl model.json
+ * The files of the second line are for people and programs that look at the run; no start needs
+ * them.
  */
 typedef struct rgm_run_folder rgm_run_folder;
 
 typedef enum rgm_resume_rule {
-    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but
-                        for the run's length (trainer.epochs, trainer.train_steps) and
-                        runtime.threads, which changes no bit */
+    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`. The
+                        run's length (trainer.epochs, trainer.train_steps) may differ, and so may
+                        runtime.threads, which changes no bit of the result */
     RGM_RESUME_ANY,  /* config.yaml is replaced                                                  */
     RGM_RESUME_NEVER /* the folder must not hold a run                                           */
 } rgm_resume_rule;
 
 typedef struct rgm_run_folder_options {
     const char *config; /* text of config.yaml: the merged experiment file; NULL: not written */
-    /* Text of sources.json: where each value of `config` was set. Written with config.yaml and
-     * where it is missing, never compared; NULL: there is none. */
+    /* Text of sources.json: where each value of `config` was set. Written with config.yaml, or when
+     * it is missing; never compared. NULL: there is none. */
     const char *sources;
     rgm_resume_rule resume;
     uint64_t seed;   /* for env.json */
@@ -281,27 +292,27 @@ typedef struct rgm_run_folder_options {
     }
 
 /**
- * Make or enter a run folder and lock it until closed (or the process ends). Its log.txt
- * gets what is written to rgm_run_folder_logger(), one escaped line each, with time.
+ * Create or enter a run folder and lock it until it is closed or the process ends. The folder's
+ * log.txt gets everything written to rgm_run_folder_logger(), one escaped line a message, with
+ * time.
  *
- * Errors: RGM_ERR_BUSY (another trainer has it: pid and host are named), RGM_ERR_CONFIG
- * (RGM_RESUME_SAME and the first line that differs; RGM_RESUME_NEVER), RGM_ERR_IO.
+ * Errors: RGM_ERR_BUSY (another trainer holds it: the message has its pid and host),
+ * RGM_ERR_CONFIG (RGM_RESUME_SAME: the message has the first line that differs; RGM_RESUME_NEVER:
+ * the folder holds a run), RGM_ERR_IO.
  */
 rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
                                const rgm_run_folder_options *options);
 void rgm_run_folder_close(rgm_run_folder *folder);
-const char *rgm_run_folder_path(const rgm_run_folder *folder);
 /** The run's log, for rgm_logger_enter(); borrowed. */
 rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder);
-/** Whether an earlier start left a run here. */
-bool rgm_run_folder_resumed(const rgm_run_folder *folder);
 /**
- * Whether a trainer has the folder locked at this moment; false where there is none.
+ * Whether a trainer holds the folder's lock now; false when there is no trainer.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /**
- * config.yaml of a run folder, without locking it (to compare, eval, export); rgm_free(*text).
+ * Read config.yaml of a run folder without locking it (to compare, eval, export); free with
+ * rgm_free(*text).
  * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
@@ -309,24 +320,24 @@ rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 /* ---- summaries ----------------------------------------------------------------------------- */
 
 /**
- * metrics.jsonl: one line an entry, each ending in a checksum of the line, e.g.
- * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. No times or rates in it:
- * a run that was killed and continued leaves the same bytes as one that was not.
+ * metrics.jsonl: one line an entry. Each line ends in its own checksum, e.g.
+ * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. It holds no times or
+ * rates: a run that was killed and continued leaves the same bytes as an uninterrupted one.
  */
 typedef struct rgm_metrics_log rgm_metrics_log;
 /**
- * Open for appending. `offset` is where to go on, from the checkpoint; lines behind it are lost
- * work and cut off. 0 starts anew; -1 keeps every line (a torn last one is cut).
+ * Open for appending. `offset`, from the checkpoint, is where to continue; lines after it are lost
+ * work and are cut off. 0 starts a new file; -1 keeps every line (a torn last one is cut).
  *
- * Errors: RGM_ERR_FORMAT (shorter than offset, or a line before it fails its checksum),
+ * Errors: RGM_ERR_FORMAT (the file is shorter than offset, or a line before it fails its checksum),
  * RGM_ERR_NOT_FOUND (offset > 0 and no file), RGM_ERR_IO: see rgm_metrics_log_repair().
  */
 rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset);
 /**
- * Make of a log that cannot be opened at `offset` one that can: damaged lines go, the file as it
- * was stays as path.damaged-<n>, and the log is told what is lost. A missing one has no lines.
+ * Repair a log that cannot be opened at `offset`: remove its damaged lines, keep the file as it was
+ * as path.damaged-<n>, and report the loss in the process log. A missing file becomes an empty one.
  *
- * @param end  [out] where to open it, and what the checkpoint has to say from now on
+ * @param end  [out] the offset at which to open it, to be saved in the checkpoint from now on
  *
  * Errors: RGM_ERR_FORMAT (more than 4 GiB), RGM_ERR_IO, RGM_ERR_NOMEM; the file is then unchanged.
  */
@@ -334,12 +345,12 @@ rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset
 void rgm_metrics_log_close(rgm_metrics_log *log);
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);
-/** Sync, and the offset to put into a checkpoint that is saved next. Errors: RGM_ERR_IO. */
+/** Sync, and return the offset for the checkpoint that is saved next. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log);
-/** Cut back to an offset that was committed before. Errors: RGM_ERR_IO. */
+/** Cut the file back to an offset that was committed earlier. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset);
 
-/** One line, valid during the callback, which may return RGM_END to stop early. */
+/** One line, valid during the callback. The callback may return RGM_END to stop early. */
 typedef struct rgm_metrics_entry {
     const char *split;
     int64_t step, epoch;
@@ -347,43 +358,45 @@ typedef struct rgm_metrics_entry {
     int64_t count;
 } rgm_metrics_entry;
 typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
-/** Every intact line in order; a torn last line is passed over, another bad one is RGM_ERR_FORMAT.
- */
+/** Visit every intact line in order. A torn last line is skipped; any other bad line is
+ * RGM_ERR_FORMAT. */
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
-/** How far a log was read; `{0}` is its beginning. */
+/** How far a log was read; `{0}` is the beginning. */
 typedef struct rgm_metrics_place {
     int64_t offset;
     char last[19]; /* bytes before it: the checksum of the line that ends there */
 } rgm_metrics_place;
 /**
- * The same from a place on, to follow a log that grows: *place ends behind the last intact line.
- * Nothing is mapped, so a log may be cut while it is read.
+ * Visit the lines from a place on, to follow a log that grows. *place ends after the last intact
+ * line. The file is not mapped, so it may be cut while it is read.
  *
- * Errors: RGM_ERR_DATA (the log was cut since, or is another: begin anew), RGM_ERR_FORMAT,
- * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_DATA (the log was cut since, or is another one: start again from {0}),
+ * RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
                                    rgm_metrics_visit *visit, void *payload);
 /**
- * The same for the lines that begin in the last `bytes` bytes of the file: what a long run measured
- * last, at the cost of those alone. Damage before them is not seen.
+ * Visit only the lines that begin in the last `bytes` bytes of the file: the latest measurements of
+ * a long run, without the cost of reading the rest. Damage before them goes unnoticed.
  * Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
                                     void *payload);
 
 /**
- * system.jsonl: a line a look at the process, with times, for who watches a run: nothing is read
- * back from it but how many seconds were trained before. Lines of a killed run stay, so steps may
- * come twice, with the later time behind.
+ * system.jsonl: snapshots of the process, one line each, with times, for people who watch a run.
+ * Regimen itself reads back only how many seconds were trained before. Lines of a killed run stay,
+ * so a step may appear twice; the later line has the later time.
  * {"time":1795394878.25,"step":10,"epoch":1,"seconds":3.5,"steps_per_second":40.0,
  *  "examples_per_second":1280.0,"rss":61440000,"cpu_seconds":6.9,"threads":2}
  */
 typedef struct rgm_system_log rgm_system_log;
 typedef struct rgm_system_figures {
     int64_t step, epoch;
-    double seconds; /* of training since the log was opened; written with those of earlier starts */
-    double steps_per_second, examples_per_second; /* since the last line; NaN, written null: none */
+    double
+        seconds; /* of training since the log was opened; the line adds those of earlier starts */
+    double steps_per_second,
+        examples_per_second; /* since the last line; NaN: none, written as null */
     int threads;
 } rgm_system_figures;
 /**
@@ -393,20 +406,20 @@ typedef struct rgm_system_figures {
 rgm_status rgm_system_log_open(rgm_system_log **out, const char *path);
 void rgm_system_log_close(rgm_system_log *log);
 /**
- * Write a line: the figures, the time, and of the process its resident bytes and its CPU seconds
- * (which begin anew with each start).
+ * Write a line: the figures, the time, and the resident bytes and CPU seconds of the process (each
+ * start counts CPU seconds from 0).
  * Errors: RGM_ERR_IO (the line is lost, the next one may be written), RGM_ERR_NOMEM.
  */
 rgm_status rgm_system_log_add(rgm_system_log *log, const rgm_system_figures *figures);
 
-/** Predictions of one head counted by label. */
+/** The predictions of one head, counted by label. */
 typedef struct rgm_confusion {
     const char *label;          /* the head's name                              */
     const char *const *classes; /* [count] their names; NULL: they are numbers  */
     int64_t count;
-    const int64_t *counts; /* [count][count]: row the label, column the prediction */
+    const int64_t *counts; /* [count][count]: row = label, column = prediction */
 } rgm_confusion;
-/** One sample of what a model generates, with scores of it alone. */
+/** One sample of a model's output, with its own scores. */
 typedef struct rgm_sample {
     const char *source, *translation, *reference;
     const rgm_named_number *scores; /* [score_count] */
@@ -414,35 +427,35 @@ typedef struct rgm_sample {
 } rgm_sample;
 
 /**
- * tables.jsonl: what a validation came to beside numbers, a line a table:
+ * tables.jsonl: results of a validation that are not plain numbers, one line a table:
  * {"step":100,"split":"valid","kind":"confusion","label":"logits","classes":["a","b"],
  *  "counts":[[9,1],[2,8]]}
  * {"step":100,"split":"valid","kind":"samples","samples":[{"source":"..","translation":"..",
  *  "reference":"..","scores":{"bleu":41.1,"chrf":60.2}}]}
- * No times in it: a run that was killed and continued leaves the same bytes as one that was not.
- * Of lines with the same step, split, kind and label the last one counts.
+ * It holds no times: a run that was killed and continued leaves the same bytes as an uninterrupted
+ * one. Of lines with the same step, split, kind and label the last one counts.
  */
 typedef struct rgm_tables_log rgm_tables_log;
 /**
- * Open for appending. Lines behind the last one of a step before `first_void` are lost work, or
- * torn, and cut off.
+ * Open for appending. Lines after the last one whose step is below `first_void` are lost work, or
+ * torn, and are cut off.
  * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tables_log_open(rgm_tables_log **out, const char *path, int64_t first_void);
 void rgm_tables_log_close(rgm_tables_log *log);
-/** Errors of these and flush: RGM_ERR_IO, RGM_ERR_NOMEM. Lines are buffered for a second at most
- * while others come: flush before a checkpoint that is behind them. */
+/** Add a table. While tables keep coming, lines are buffered for at most one second: flush before
+ * a checkpoint that counts on them. Errors, also of flush: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_tables_log_confusion(rgm_tables_log *log, const char *split, int64_t step,
                                     const rgm_confusion *table);
 rgm_status rgm_tables_log_samples(rgm_tables_log *log, const char *split, int64_t step,
                                   const rgm_sample *samples, int64_t count);
 rgm_status rgm_tables_log_flush(rgm_tables_log *log);
-/** As rgm_tables_log_open() cuts. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+/** Cut the file as rgm_tables_log_open() does. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
 
 /* ---- reading runs back --------------------------------------------------------------------- */
 
-/** Whether a trainer has ever begun in this folder. */
+/** Whether a trainer has ever started in this folder. */
 bool rgm_run_folder_exists(const char *path);
 
 typedef enum rgm_run_state {
@@ -453,42 +466,41 @@ typedef enum rgm_run_state {
 } rgm_run_state;
 extern const char *const rgm_run_state_names[]; /* "running", ..., ended by NULL */
 
-/** What can be known of a run without loading it; texts are its own, NULL: not known. */
+/** What can be known of a run without loading it. It owns its texts; NULL: not known. */
 typedef struct rgm_run_look {
     rgm_run_state state;
     char *reason; /* what is damaged */
     char *description, *model;
     int64_t step, epoch; /* of the newest checkpoint, or of the log's last lines */
-    int64_t epochs;      /* that it is to have; -1: not known, or its length is in steps */
-    int64_t steps;       /* that it is to have; -1: not known, or its length is in epochs */
-    char *best_metric;   /* "valid.accuracy", by the newest checkpoint; NULL: no best yet */
+    int64_t epochs;      /* planned; -1: not known, or the run's length is given in steps */
+    int64_t steps;       /* planned; -1: not known, or the run's length is given in epochs */
+    char *best_metric;   /* "valid.accuracy", from the newest checkpoint; NULL: no best yet */
     double best_value;
     int64_t best_step;
-    rgm_named_number *last; /* "valid.loss": the last values of the log, as they come */
+    rgm_named_number *last; /* "valid.loss": the log's last values, in the order of the log */
     int64_t last_count, last_capacity;
-    int64_t modified; /* when something was last measured, or the run begun: seconds since 1970 */
+    int64_t modified; /* last measurement, or start of the run: seconds since 1970 */
 } rgm_run_look;
 /**
- * Look at a run folder, locked or not. What cannot be read makes it a damaged one, with the first
- * reason.
+ * Look at a run folder, locked or not. A folder that cannot be read is reported as damaged, with
+ * the first reason.
  *
- * @param default_epochs  [in] what a config.yaml means that names no trainer.epochs
+ * @param default_epochs  [in] the length of a run whose config.yaml does not name trainer.epochs
  *
  * Errors: RGM_ERR_NOMEM; nothing is then to be cleared.
  */
 rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t default_epochs);
 /**
- * The same, with the config.yaml that was parsed for it, so that who wants more of it need not do
- * so again.
+ * The same, and return the parsed config.yaml, so that the caller need not parse it again.
  *
- * @param config  [out] NULL: there is none, or it is no YAML; rgm_yaml_release()
+ * @param config  [out] NULL: the file is missing or not YAML; rgm_yaml_release()
  *
  * Errors: RGM_ERR_NOMEM; nothing is then to be cleared.
  */
 rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const char *path,
                                     int64_t default_epochs);
 void rgm_run_look_clear(rgm_run_look *look);
-/** NaN when there is none of that name. */
+/** The last value of that name; NaN when there is none. */
 double rgm_run_look_last(const rgm_run_look *look, const char *name);
 
 typedef struct rgm_curve_point {
@@ -501,15 +513,15 @@ typedef struct rgm_curve {
     rgm_curve_point *points;
     int64_t count, capacity;
 } rgm_curve;
-/** The learning curves of a run, in the order in which they begin. */
+/** The learning curves of a run, ordered by their first appearance in the log. */
 typedef struct rgm_run_curves {
-    char *name; /* of the run folder, without the way to it */
+    char *name; /* of the run folder, without its path */
     rgm_curve *curves;
     int64_t count, capacity;
 } rgm_run_curves;
 /**
- * Every curve of a run folder's metrics.jsonl. RGM_ERR_NOT_FOUND: no such folder, no such file, or
- * not a line in it: there is nothing to draw. Nothing is then to be cleared.
+ * Load every curve of a run folder's metrics.jsonl. RGM_ERR_NOT_FOUND: there is nothing to draw (no
+ * folder, no file, or no line in it); nothing is then to be cleared.
  */
 rgm_status rgm_run_curves_load(rgm_run_curves *run, const char *path);
 void rgm_run_curves_clear(rgm_run_curves *run);
@@ -519,27 +531,28 @@ void rgm_run_curves_clear(rgm_run_curves *run);
 /** A TensorBoard event file: TFRecords of tensorflow.Event. */
 typedef struct rgm_event_file rgm_event_file;
 /**
- * A new file events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made. first_step
- * > 0: events of that step and later in older files are void (lost work of a killed run), which
- * TensorBoard is told by a session log. Its name sorts behind those there are.
- * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Create events.out.tfevents.<seconds>.<host>.<pid>.0.v2 in `folder`, which is made if needed. With
+ * first_step > 0, events of that step and later in older files are void (lost work of a killed
+ * run); a session log tells TensorBoard so. The new name sorts after the existing ones. Errors:
+ * RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_event_file_create(rgm_event_file **out, const char *folder, int64_t first_step);
-/** Without flush: see rgm_event_file_flush(), whose error close() cannot tell. */
+/** Close without flushing: call rgm_event_file_flush() first, since close() reports no error. */
 void rgm_event_file_close(rgm_event_file *file);
-/** One number of a step. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+/** Write one number of a step. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_event_file_scalar(rgm_event_file *file, const char *tag, int64_t step, double value);
-/** A text for TensorBoard's page of texts, which shows it as Markdown. Errors: RGM_ERR_NOMEM. */
+/** Write a text; TensorBoard shows it as Markdown on its Text page. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_event_file_text(rgm_event_file *file, const char *tag, int64_t step,
                                const char *text);
 /**
- * 30 buckets of equal width over a numeric tensor, any shape; NaN and infinities are left out.
+ * Write a histogram of a numeric tensor of any shape: 30 buckets of equal width; NaN and infinities
+ * are left out.
  * Errors: RGM_ERR_DTYPE, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_event_file_histogram(rgm_event_file *file, const char *tag, int64_t step,
                                     const rgm_tensor *tensor);
 
-/** A hyperparameter of the session: text when `text` is set, else a number. */
+/** A hyperparameter of the session: a text when `text` is set, else a number. */
 typedef struct rgm_hparam {
     const char *name;
     const char *text;
@@ -551,62 +564,64 @@ typedef struct rgm_hparam_metric {
     const char *group;
 } rgm_hparam_metric;
 /**
- * The hparams plugin's experiment and session start; once, in the run folder's own event file.
+ * Write experiment and session start of the hparams plugin; once, in the run folder's own event
+ * file.
  * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_event_file_hparams(rgm_event_file *file, const char *session,
                                   const rgm_hparam *hparams, int64_t count,
                                   const rgm_hparam_metric *metrics, int64_t metric_count);
 rgm_status rgm_event_file_session_end(rgm_event_file *file, bool success);
-/** Write what is buffered and sync. Before each checkpoint. Errors: RGM_ERR_IO. */
+/** Write buffered events and sync; call it before each checkpoint. Errors: RGM_ERR_IO. */
 rgm_status rgm_event_file_flush(rgm_event_file *file);
 
-/** What a record of an event file says. */
+/** The kind of a record in an event file. */
 typedef enum rgm_summary_kind {
-    RGM_SUMMARY_START, /* a start: what stands before it, in older files too, is void from its step
-                          on, as readers of TensorBoard's have it                             */
+    RGM_SUMMARY_START, /* a start: events before it, in older files too, are void from its step on;
+                          TensorBoard's readers follow the same rule                          */
     RGM_SUMMARY_SCALAR,
     RGM_SUMMARY_TEXT,
     RGM_SUMMARY_HISTOGRAM
 } rgm_summary_kind;
-/** One value of a record; all of it is valid during the callback alone. */
+/** One value of a record; valid only during the callback. */
 typedef struct rgm_summary {
     rgm_summary_kind kind;
     int64_t step;
     double time;       /* seconds since 1970                                            */
-    int64_t offset;    /* of its record in the file: from there it can be read again    */
-    const char *tag;   /* as it stands there, UTF-8 or not; NULL: of a start            */
+    int64_t offset;    /* of its record in the file; reading can start there again      */
+    const char *tag;   /* as the file has it, UTF-8 or not; NULL for a start            */
     double value;      /* scalar                                                        */
     rgm_str text;      /* text, UTF-8 or not                                            */
     double min, max;   /* histogram: of the values                                      */
-    double count, sum; /* histogram: how many values, and theirs                        */
+    double count, sum; /* histogram: number of values and their sum                     */
     int64_t buckets;
     const double *limits; /* [buckets] upper edges of a histogram's buckets             */
     const double *counts; /* [buckets] how many values lie in each                      */
 } rgm_summary;
-/** RGM_END: stop, which is no error; any other status that is not RGM_OK is handed on. */
+/** RGM_END stops without an error; any status other than RGM_OK is returned to the caller. */
 typedef rgm_status rgm_summary_visit(const rgm_summary *summary, void *payload);
 
-/** The largest record that is read; ours have kilobytes. */
+/** The largest record that is read; Regimen's own have kilobytes. */
 #define RGM_EVENT_RECORD_MAX (INT64_C(64) << 20)
 /**
- * Scalars, texts, histograms and starts of an event file in its order, by both CRCs of every
- * record. A torn last one is passed over: whoever writes may be at it. So are values of other kinds
- * (images, tensors but for one text). Memory: a record, which grows only as its bytes are there.
+ * Visit the scalars, texts, histograms and starts of an event file in file order, checking both
+ * CRCs of every record. A torn last record is skipped, since a writer may still be writing it.
+ * Values of other kinds (images, tensors other than one text) are skipped too. Memory: one record;
+ * it grows only as far as the file has bytes.
  *
- * @param end     [out] behind the last whole record that was read, from which a later call goes on;
- *                after an error the record it is about; may be NULL
+ * @param end     [out] end of the last whole record that was read, where a later call continues;
+ *                after an error the offset of the bad record; may be NULL
  * @param fd      [in] borrowed; read with pread(), so the file may be cut or grow meanwhile
- * @param offset  [in] of a record: 0, or what `end` was
+ * @param offset  [in] of a record: 0, or a former `end`
  * @param name    [in] for messages
  *
- * Errors: RGM_ERR_FORMAT "name: record at byte N: ..." (what stands before it was visited),
+ * Errors: RGM_ERR_FORMAT "name: record at byte N: ..." (records before it were visited),
  * RGM_ERR_IO, RGM_ERR_NOMEM, and those of the callback.
  */
 rgm_status rgm_event_records_read(int64_t *end, int fd, int64_t offset, const char *name,
                                   rgm_summary_visit *visit, void *payload);
 /**
- * The same for a whole file by its path, which must be a plain one and no link.
+ * The same for a whole file by its path, which must be a regular file and no link.
  * Errors: those of rgm_event_records_read(), RGM_ERR_NOT_FOUND.
  */
 rgm_status rgm_event_file_read(const char *path, rgm_summary_visit *visit, void *payload);

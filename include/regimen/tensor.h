@@ -1,6 +1,6 @@
 /*
- * tensor: typed arrays with a shape, counted; the pattern of a sparse matrix in both directions;
- * named tensors in one safetensors file. No arithmetic: that is kernels.
+ * tensor: counted, typed arrays with a shape; the pattern of a sparse matrix in both directions;
+ * named tensors in one safetensors file. No arithmetic: see kernels.
  */
 #ifndef REGIMEN_TENSOR_H
 #define REGIMEN_TENSOR_H
@@ -20,17 +20,17 @@ typedef enum rgm_dtype {
     RGM_I64,
     RGM_BOOL,   /* one byte, 0 or 1 */
     RGM_STRING, /* rgm_str          */
-    RGM_BF16,   /* bfloat16: the upper half of an f32; to store and convert, not to compute with */
+    RGM_BF16,   /* bfloat16: the upper half of an f32; for storage and conversion, not arithmetic */
     RGM_DTYPE_COUNT
 } rgm_dtype;
 
-/** Bytes with a length; not terminated. The element of an RGM_STRING tensor. */
+/** Bytes with a length, not null-terminated. The element of an RGM_STRING tensor. */
 typedef struct rgm_str {
     const char *data;
     int64_t size;
 } rgm_str;
 
-/** The bits of x as bfloat16: nearest, ties to even; beyond 3.39e38 infinite; NaN a quiet NaN. */
+/** x as bfloat16 bits: nearest, ties to even; beyond 3.39e38 infinite; NaN becomes a quiet NaN. */
 static inline uint16_t rgm_bf16_from(float x)
 {
     union {
@@ -41,7 +41,7 @@ static inline uint16_t rgm_bf16_from(float x)
 
     return (uint16_t)((u.bits & 0x7fffffff) > 0x7f800000 ? u.bits >> 16 | 0x40 : rounded >> 16);
 }
-/** The number that those bits are; exact. */
+/** The number that these bits stand for; exact. */
 static inline float rgm_bf16_to(uint16_t bits)
 {
     union {
@@ -52,18 +52,17 @@ static inline float rgm_bf16_to(uint16_t bits)
     return u.number;
 }
 
-/** Bytes of one element; of RGM_STRING those of an rgm_str. */
+/** Bytes of one element; for RGM_STRING the size of an rgm_str. */
 size_t rgm_dtype_size(rgm_dtype dtype);
-/** One number as an element of a dtype (not bf16, not text) at `out`, as a C cast does it. */
+/** Write a number at `out` as an element of `dtype` (not bf16, not text), converted as by a C
+ * cast. */
 void rgm_dtype_put(void *out, rgm_dtype dtype, double number);
 void rgm_dtype_put_int(void *out, rgm_dtype dtype, int64_t number);
 const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
-/** By name; RGM_ERR_NOT_FOUND. */
-rgm_status rgm_dtype_find(rgm_dtype *out, const char *name);
 
 /**
- * A dense array, row-major, contiguous, 64-byte aligned unless it is a view. Counted: retain and
- * release. The content may be written by whoever knows that nobody else reads it.
+ * A dense array: row-major, contiguous, and 64-byte aligned unless it is a view. Reference-counted
+ * with retain and release. Write to it only when you know that nobody else reads it.
  */
 typedef struct rgm_tensor rgm_tensor;
 
@@ -77,7 +76,7 @@ typedef struct rgm_tensor rgm_tensor;
  */
 rgm_status rgm_tensor_create(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape);
 /**
- * The same shape with a copy of `data`; for RGM_STRING the bytes are copied too.
+ * A tensor of that shape with a copy of `data`; for RGM_STRING the bytes are copied too.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
@@ -85,8 +84,8 @@ rgm_status rgm_tensor_create_from(rgm_tensor **out, rgm_dtype dtype, int rank, c
 /** i64 [count]: 0, 1, .. count - 1. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
 rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count);
 /**
- * Memory of somebody else as a tensor of `shape`: `release(payload)` is called when the last
- * reference goes (may be NULL). After an error it is not called: the memory is the caller's still.
+ * A tensor of `shape` over the caller's memory. `release(payload)`, which may be NULL, is called
+ * when the last reference goes. After an error it is not called: the caller still owns the memory.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
@@ -101,7 +100,7 @@ rgm_status rgm_tensor_convert(rgm_tensor **out, const rgm_tensor *tensor, rgm_dt
 rgm_tensor *rgm_tensor_retain(rgm_tensor *tensor);
 void rgm_tensor_release(rgm_tensor *tensor);
 
-/** What it is: dtype, rank, shape [rank], the size of an axis, elements in all, bytes. */
+/** Properties: dtype, rank, shape [rank], size of an axis, number of elements, bytes. */
 rgm_dtype rgm_tensor_dtype(const rgm_tensor *tensor);
 int rgm_tensor_rank(const rgm_tensor *tensor);
 const int64_t *rgm_tensor_shape(const rgm_tensor *tensor);
@@ -143,24 +142,24 @@ double rgm_tensor_at(const rgm_tensor *tensor, int64_t i);
 int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i);
 /** Same dtype and shape. */
 bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b);
-/** Copy the elements of a tensor like it (not of strings). */
+/** Copy the elements of `from`, which has the same dtype (not strings) and shape. */
 void rgm_tensor_set(rgm_tensor *tensor, const rgm_tensor *from);
 /** Same dtype, shape and bytes (strings: same text). */
 bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b);
-/** "f32[3,4]" into `buffer`; returns buffer. */
+/** Write "f32[3,4]" into `buffer`; returns buffer. */
 const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t size);
 
 /* ---- sparse pattern ------------------------------------------------------------------------ */
 
 /**
- * One direction of a pattern: compressed sparse rows. Row r holds entries row_start[r] ..
- * row_start[r+1]-1; entry p is in column column[p] and is entry `entry[p]` in the order in which
- * the pattern was given (the edge's number); entry == NULL means the orders agree: entry p is p.
- * Entries of a row keep the given order.
+ * One direction of a pattern: compressed sparse rows. Row r holds the entries row_start[r] ..
+ * row_start[r+1]-1. Entry p is in column column[p], and `entry[p]` is its number in the order in
+ * which the pattern was given (the edge's number). entry == NULL means that both orders agree:
+ * entry[p] is p. Within a row, entries keep the given order.
  *
- * `visit` is the order in which a walk over short rows looks at them: those of each block (see
- * rgm_csr_block_begin()) by their number of entries, so that the processor can foretell where a row
- * ends. NULL: as they stand.
+ * `visit` is the order in which a loop over short rows takes them: within each block (see
+ * rgm_csr_block_begin()) sorted by number of entries, so that the processor can predict where a row
+ * ends. NULL: ascending.
  */
 typedef struct rgm_csr {
     int64_t rows, columns, count;
@@ -170,20 +169,21 @@ typedef struct rgm_csr {
     const int32_t *visit;     /* [rows] or NULL  */
 } rgm_csr;
 
-/* Rows are cut into blocks of about equal entries + rows, so that one hub does not hold up a
- * thread's whole share. */
+/* Rows are cut into blocks with about equal numbers of entries + rows, so that one hub does not
+ * make one thread's share much longer than the others'. */
 #define RGM_ROW_BLOCK 2048
 int64_t rgm_csr_blocks(const rgm_csr *csr);
 /**
- * First row of block b: the first r with row_start[r] + r >= b * RGM_ROW_BLOCK; `rows` for the
- * number of blocks. Cost: a binary search.
+ * First row of block b: the first r with row_start[r] + r >= b * RGM_ROW_BLOCK. For b = the number
+ * of blocks it is `rows`. Cost: a binary search.
  */
 int64_t rgm_csr_block_begin(const rgm_csr *csr, int64_t b);
 
 /**
  * The structure of a sparse matrix, without values: an edge set seen from either end, or the
- * non-zeros of sparse features. Both directions are made once, so that forward and backward passes
- * pull and never scatter. Immutable, counted. Values live beside it, in the given entry order.
+ * non-zeros of sparse features. Both directions are built once, so that forward and backward passes
+ * gather and never scatter. Immutable, counted. Values are kept elsewhere, in the given entry
+ * order.
  */
 typedef struct rgm_pattern rgm_pattern;
 
@@ -198,17 +198,17 @@ typedef struct rgm_pattern rgm_pattern;
 rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
                               const int64_t *row, const int64_t *column);
 /**
- * From ragged rows: row r has the columns column[row_start[r]] .. ; checks as above.
+ * A pattern from ragged rows: row r has the columns column[row_start[r]] .. ; checks as above.
  * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
  */
 rgm_status rgm_pattern_from_rows(rgm_pattern **out, int64_t rows, int64_t columns,
                                  const int64_t *row_start, const int64_t *column);
 rgm_pattern *rgm_pattern_retain(rgm_pattern *pattern);
 void rgm_pattern_release(rgm_pattern *pattern);
-/** By rows as given, and by columns (the transpose: its rows are the pattern's columns). */
+/** The pattern by rows, and by columns (the transpose: its rows are the pattern's columns). */
 const rgm_csr *rgm_pattern_by_row(const rgm_pattern *pattern);
 const rgm_csr *rgm_pattern_by_column(const rgm_pattern *pattern);
-/** Row of each entry and column of each entry, in entry order: [count] int32. */
+/** The row and the column of each entry, in entry order: [count] int32. */
 const int32_t *rgm_pattern_row_of(const rgm_pattern *pattern);
 const int32_t *rgm_pattern_column_of(const rgm_pattern *pattern);
 
@@ -221,9 +221,10 @@ typedef struct rgm_named_tensor {
 } rgm_named_tensor;
 
 /**
- * Write a safetensors file: header of JSON sorted by name and padded to 8 bytes, then the data
+ * Write a safetensors file: a JSON header, sorted by name and padded to 8 bytes, then the data
  * without holes. `metadata` (pairs key, value; may be NULL) goes to __metadata__, sorted by key.
- * Plain new file, synced (rgm_file_create): checkpoints rename the folder around it.
+ * The file is written in place and synced (rgm_file_create), not renamed: checkpoints rename the
+ * folder around it.
  *
  * Errors: RGM_ERR_ARG (a name twice or not UTF-8), RGM_ERR_DTYPE (strings), RGM_ERR_IO,
  * RGM_ERR_NOMEM; no file is left then.
@@ -232,19 +233,19 @@ rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensor
                                 const char *const *metadata, int64_t metadata_count);
 
 /**
- * Write one tensor as numpy reads it (.npy, version 1.0, C order, this machine's bytes), replacing
- * the file as a whole.
+ * Write one tensor in numpy's format (.npy, version 1.0, C order, this machine's byte order). The
+ * file is replaced as a whole.
  *
- * Errors: RGM_ERR_DTYPE (strings, bf16: numpy has none), RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_DTYPE (strings; bf16, which numpy lacks), RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_npy_save(const char *path, const rgm_tensor *tensor);
 
-/** A safetensors file opened for reading; tensors are copied out on demand. */
+/** A safetensors file opened for reading; each call copies out one tensor. */
 typedef struct rgm_safetensors rgm_safetensors;
 /**
- * Errors: RGM_ERR_FORMAT: header over 100 MB or over the file, bad JSON, unknown dtype, shape times
- * size unequal to the extent, overlap or hole, duplicate name. Nothing above the header is
- * allocated before all that is checked.
+ * Open a file and check it before allocating anything beyond the header. Errors: RGM_ERR_FORMAT:
+ * header over 100 MB or longer than the file, bad JSON, unknown dtype, shape times size unequal to
+ * the extent, overlap or hole, duplicate name.
  */
 rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path);
 /** The same from memory that outlives the result. Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
@@ -254,7 +255,7 @@ void rgm_safetensors_close(rgm_safetensors *file);
 int64_t rgm_safetensors_count(const rgm_safetensors *file);
 const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i);
 const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key); /* or NULL */
-/** A copy, of the shape in the file. RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
+/** A copy, with the shape in the file. RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
 rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name);
 
 #ifdef __cplusplus

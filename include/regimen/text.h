@@ -1,8 +1,8 @@
 /*
- * text: from sentences to batches of tokens, and from translations to scores. Corpora hold
- * sentences in pairs, SentencePiece tokenizers make tokens of them, token batches are a dataset of
- * pairs of similar length; BLEU, chrF and TER judge sentences by references, with sacrebleu's
- * numbers. Nothing here knows of models.
+ * text: from sentences to batches of tokens, and from translations to scores. Corpora hold pairs of
+ * sentences, SentencePiece tokenizers turn them into tokens, and token batches are a dataset of
+ * pairs of similar length. BLEU, chrF and TER score sentences against references, with sacrebleu's
+ * numbers. Nothing here knows about models.
  *
  *     rgm_corpus_load(&corpus, "train.de.gz", "train.en.gz", NULL);
  *     rgm_tokenizer_load(&tokenizer, "joint.model");
@@ -21,30 +21,31 @@ extern "C" {
 /* ---- parallel corpora ----------------------------------------------------------------------- */
 
 /**
- * Sentences, in pairs or of one side only, in memory: the bytes of a side lie in one buffer.
- * Immutable, counted. Pair i is line i + 1 of either file: an empty line stays an empty sentence,
- * so that nothing can shift; rgm_corpus_empty() counts the pairs with one.
+ * Sentences in memory, in pairs or of one side only; one buffer holds the bytes of a side.
+ * Immutable, counted. Pair i is line i + 1 of both files. An empty line stays an empty sentence, so
+ * that the sides stay aligned; rgm_corpus_empty() counts the pairs with an empty sentence.
  */
 typedef struct rgm_corpus rgm_corpus;
 /**
  * Two files aligned line by line; target NULL: source sentences only. options may be NULL.
  *
- * Errors: as the line reader's; RGM_ERR_DATA when the files differ in their number of lines, with
- * both numbers and the first line that is missing; *out is then NULL.
+ * Errors: those of the line reader; RGM_ERR_DATA when the files differ in their number of lines
+ * (the message has both numbers and the first missing line); *out is then NULL.
  */
 rgm_status rgm_corpus_load(rgm_corpus **out, const char *source, const char *target,
                            const rgm_line_options *options);
-/** Lines "source TAB target". RGM_ERR_FORMAT "FILE:line: 3 fields ..." for any other number. */
+/** Lines "source TAB target". RGM_ERR_FORMAT "FILE:line: 3 fields ..." when a line has any other
+ * number of fields. */
 rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_line_options *options);
 /**
- * tf.train.Examples with one text under each key, from the files that a pattern or "name@N" means.
+ * tf.train.Examples with one text under each key, from the files that match a pattern or "name@N".
  * target_key NULL: source sentences only.
  * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, const char *source_key,
                                      const char *target_key, const rgm_line_options *options);
 /**
- * The pairs of several corpora, one behind the other.
+ * The pairs of several corpora, one corpus after the other.
  * Errors: RGM_ERR_ARG (some have targets, some do not), RGM_ERR_NOMEM.
  */
 rgm_status rgm_corpus_join(rgm_corpus **out, rgm_corpus *const *corpora, int64_t count);
@@ -54,14 +55,9 @@ int64_t rgm_corpus_count(const rgm_corpus *corpus);
 bool rgm_corpus_has_target(const rgm_corpus *corpus);
 /** Pairs with an empty side. */
 int64_t rgm_corpus_empty(const rgm_corpus *corpus);
-/** Sentence i, 0 <= i < count, borrowed; the target is empty when there are none. */
+/** Sentence i, 0 <= i < count, borrowed; the target is empty when the corpus has no targets. */
 rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i);
 rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i);
-/**
- * Element i is pair i: scalar RGM_STRING tensors source and, if there are any, target. Indexed.
- * Errors: RGM_ERR_NOMEM.
- */
-rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus);
 
 /* ---- SentencePiece tokenizers --------------------------------------------------------------- */
 
@@ -72,65 +68,67 @@ typedef struct rgm_ids {
 } rgm_ids;
 void rgm_ids_clear(rgm_ids *ids);
 
-/** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, for any threads. */
+/** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, usable from any
+ * thread. */
 typedef struct rgm_tokenizer rgm_tokenizer;
 /**
- * Models come from strangers, so every piece and the normalizer's tables are checked before they
- * are used; what is refused cannot crash.
+ * Models may come from strangers, so every piece and the normalizer's tables are checked before
+ * they are used. A bad model is refused and cannot crash the program.
  *
- * Errors: RGM_ERR_FORMAT "FILE: what" (no model, damaged, over 64 MiB), RGM_ERR_NOT_FOUND,
+ * Errors: RGM_ERR_FORMAT "FILE: what" (no model, a damaged one, over 64 MiB), RGM_ERR_NOT_FOUND,
  * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
 /**
- * From the bytes of such a file, which are copied; `name` is put into messages.
+ * A tokenizer from the bytes of such a file, which are copied; `name` is put into messages.
  * Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name);
 rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer);
 void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
-/** The file's bytes, borrowed: to be saved beside a model trained with it. */
+/** The bytes of the file, borrowed, to be saved beside a model that was trained with it. */
 const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
 
 int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer); /* pieces: ids are 0 .. size-1 */
-/** Id of a special piece, -1 where the model has none; there is always an unknown piece. */
+/** The id of a special piece, -1 when the model has none. There is always an unknown piece. */
 int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
-/** A piece's text, borrowed; NULL out of range. The id of a piece; the unknown one if there is
- * none. */
+/** The text of a piece, borrowed, NULL out of range; and the id of a piece, that of the unknown
+ * piece if the model lacks it. */
 const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
 int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
 /**
- * Append the ids of a sentence: those that spm_encode gives, without begin or end. RGM_ERR_ARG for
- * more than 16 MiB.
+ * Append the ids of a sentence: those that spm_encode gives, without begin or end. RGM_ERR_ARG when
+ * the sentence has more than 16 MiB.
  */
 rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size);
 /**
- * The same with a segmentation that is drawn, by SentencePiece's SampleEncode over all of them. A
- * BPE model leaves out each merge with probability alpha (BPE-dropout, Provilkov et al. 2020): 0 is
- * rgm_tokenizer_encode(), 1 single characters. A unigram model draws by the segmentations'
- * probabilities to the power of alpha (Kudo 2018). The same key draws the same.
+ * The same with a random segmentation, which SentencePiece's SampleEncode draws from all
+ * segmentations. A BPE model leaves out each merge with probability alpha (BPE-dropout, Provilkov
+ * et al. 2020): 0 gives the ids of rgm_tokenizer_encode(), 1 gives single characters. A unigram
+ * model draws by the probabilities of the segmentations to the power of alpha (Kudo 2018). The same
+ * key draws the same segmentation.
  *
  * Errors: RGM_ERR_ARG (more than 16 MiB, alpha not in [0, 1]), RGM_ERR_UNSUPPORTED (a model of
  * words or characters), RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size, double alpha, uint64_t key);
-/** Append the text of ids; special pieces have none. RGM_ERR_ARG names an id out of range. */
+/** Append the text of ids; special pieces have no text. RGM_ERR_ARG names an id out of range. */
 rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
                                 int64_t count);
 
 typedef enum rgm_tokenizer_kind { RGM_TOKENIZER_UNIGRAM, RGM_TOKENIZER_BPE } rgm_tokenizer_kind;
 extern const char *const rgm_tokenizer_kind_names[]; /* "unigram", "bpe", NULL */
 typedef struct rgm_tokenizer_options {
-    int64_t vocab_size; /* pieces in all, the three special ones among them            */
+    int64_t vocab_size; /* pieces in all, including the three special ones             */
     rgm_tokenizer_kind type;
     double coverage;   /* share of the text whose characters get pieces, in (0, 1]    */
-    int64_t sentences; /* trained on that many, drawn as spm_train does; 0: on all    */
+    int64_t sentences; /* train on so many, drawn as spm_train draws them; 0: on all  */
     rgm_line_options lines;
 } rgm_tokenizer_options;
 #define RGM_TOKENIZER_OPTIONS_INIT                                                                 \
@@ -139,42 +137,44 @@ typedef struct rgm_tokenizer_options {
         .lines = RGM_LINE_OPTIONS_INIT                                                             \
     }
 /**
- * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin. Nothing
- * in it is random: the same lines and options give the same bytes, and spm_train's pieces. Lines of
- * nothing but spaces and control characters are passed over.
+ * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin.
+ * Training has no randomness: the same lines and options give the same bytes, and the pieces of
+ * spm_train. Lines with only spaces and control characters are skipped.
  *
- * Errors: RGM_ERR_ARG (an option), RGM_ERR_DATA (no text; too little of it for so many pieces, with
- * what SentencePiece says; a word of more than 32,000 characters or more than 2e9 characters, on
- * which it would end the process), and the line reader's.
+ * Errors: RGM_ERR_ARG (an option), RGM_ERR_DATA (no text; too little text for so many pieces, with
+ * SentencePiece's message; a word of more than 32,000 characters, or more than 2e9 characters in
+ * all: on these SentencePiece would end the process), and those of the line reader.
  */
 rgm_status rgm_tokenizer_train(rgm_tokenizer **out, const char *const *paths, int64_t count,
                                const rgm_tokenizer_options *options);
 /**
- * The same on all sources of a corpus and then all its targets: that of two files of the same
- * lines. Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_FORMAT (not UTF-8), RGM_ERR_NOMEM.
+ * The same on all sources of a corpus and then all its targets. The result equals that of training
+ * on two files with the same lines.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_FORMAT (not UTF-8), RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_train_corpus(rgm_tokenizer **out, const rgm_corpus *corpus,
                                       const rgm_tokenizer_options *options);
 
 /* ---- pairs of token sequences, and batches of them ------------------------------------------- */
 
-/** Pairs of id sequences in one buffer. Counted; to be filled by one thread, then immutable. */
+/** Pairs of id sequences in one buffer. Counted; one thread fills it, and then it is immutable. */
 typedef struct rgm_token_pairs rgm_token_pairs;
 /** No pairs yet. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_token_pairs_create(rgm_token_pairs **out);
 rgm_token_pairs *rgm_token_pairs_retain(const rgm_token_pairs *pairs);
 void rgm_token_pairs_release(rgm_token_pairs *pairs);
 /**
- * Append a pair of sequences, each with its end of sentence; target_count 0: there is no target.
+ * Append a pair of sequences, each with its end of sentence; target_count 0: the pair has no
+ * target.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
  */
 rgm_status rgm_token_pairs_add(rgm_token_pairs *pairs, const int32_t *source, int64_t source_count,
                                const int32_t *target, int64_t target_count);
 /**
- * A corpus in ids, the end of sentence after each side: an empty sentence is its end alone. The
- * same result for any number of threads (0 or 1: in the calling one).
+ * Encode a corpus. Each side ends with the end of sentence, so an empty sentence is only its end.
+ * The result is the same for any number of threads (0 or 1: the calling thread does the work).
  *
- * @param target  may be `source`; not used when the corpus has none
+ * @param target  may be `source`; not used when the corpus has no targets
  *
  * Errors: RGM_ERR_DATA when a tokenizer has no end of sentence.
  */
@@ -182,37 +182,37 @@ rgm_status rgm_token_pairs_encode(rgm_token_pairs **out, const rgm_corpus *corpu
                                   const rgm_tokenizer *source, const rgm_tokenizer *target,
                                   int threads);
 int64_t rgm_token_pairs_count(const rgm_token_pairs *pairs);
-/** The ids of pair i, borrowed; *count of them. */
+/** The ids of pair i, borrowed; *count is their number. */
 const int32_t *rgm_token_pairs_source(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
 const int32_t *rgm_token_pairs_target(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
 
-/** So many pairs, and how often each stands in an epoch of training: 2.5 is twice, and half of
- * them, drawn anew each epoch, once more. */
+/** A number of pairs, and how often each of them is in an epoch of training. 2.5 means twice, and
+ * once more for half of the pairs, which are drawn anew each epoch. */
 typedef struct rgm_token_batch_set {
     int64_t pairs;
     double times; /* >= 0 */
 } rgm_token_batch_set;
 
-/** Text whose segmentation is drawn anew each time that a pair is trained on. */
+/** Text whose segmentation is drawn anew each time the model is trained on a pair. */
 typedef struct rgm_subword_sampling {
-    double alpha;             /* of rgm_tokenizer_sample(); 0: none is drawn */
-    const rgm_corpus *corpus; /* what the pairs were encoded from, with these: retained        */
+    double alpha;             /* of rgm_tokenizer_sample(); 0: no sampling   */
+    const rgm_corpus *corpus; /* retained; the pairs were encoded from it with these tokenizers */
     const rgm_tokenizer *source, *target;
 } rgm_subword_sampling;
 
 typedef struct rgm_token_batch_options {
-    int64_t tokens;     /* most of rows * max(source, target) in a batch, padding included   */
+    int64_t tokens;     /* limit on rows * max(source, target) of a batch, with padding      */
     int64_t max_length; /* of a side, end of sentence included                               */
-    bool training;      /* longer pairs are dropped, order is random by seed and epoch; else */
-                        /* longer sides are cut, their end kept, and order is by length      */
-    int64_t max_rows;   /* of a batch; 0: the budget alone decides                           */
-    int64_t max_shapes; /* different batch shapes there may be, at least 2                   */
+    bool training;      /* true: longer pairs are dropped, seed and epoch give a random order; */
+                        /* false: longer sides are cut but keep their end; order by length   */
+    int64_t max_rows;   /* of a batch; 0: only the budget decides                            */
+    int64_t max_shapes; /* how many different batch shapes there may be, at least 2          */
     bool one_shape;     /* all batches are [tokens / max_length, max_length]: see below      */
     int32_t pad_id;
     rgm_dtype dtype; /* of the ids: RGM_I32 or RGM_I64                                    */
-    const rgm_token_batch_set *sets; /* [set_count] of pairs one behind the other: all of them */
-    int64_t set_count;               /* 0: every pair stands once in an epoch                  */
-    rgm_subword_sampling sampling;   /* training alone */
+    const rgm_token_batch_set *sets; /* [set_count] the sets in order; together all the pairs  */
+    int64_t set_count;               /* 0: every pair is in an epoch once                      */
+    rgm_subword_sampling sampling;   /* only in training */
 } rgm_token_batch_options;
 #define RGM_TOKEN_BATCH_OPTIONS_INIT                                                               \
     {                                                                                              \
@@ -221,32 +221,33 @@ typedef struct rgm_token_batch_options {
     }
 /**
  * Batches of pairs of similar length. An element is three tensors: source [b, s] and target [b, t],
- * padded behind, and the pairs' numbers [b] i64. Every pair stands in one batch an epoch.
+ * padded at the end, and the numbers of the pairs [b] i64. Every pair is in one batch per epoch.
  *
- * The budget counts what is computed: b * max(s, t) <= tokens, padding included. (fairseq counts
- * the longest pair without rounding, TF Model Garden b * the bucket's exclusive bound.) Pairs are
- * put into max_shapes / 2 classes by both lengths, so chosen over the whole set that little is
- * padded; each class is cut into batches that differ by one row at most. So the shapes are the same
- * in every epoch, and an executor that keeps a plan for each shape makes no new one after the
- * first. Which pairs meet in a batch, and the order of batches, is drawn anew each epoch. Indexed;
- * saved: one number.
+ * The budget counts what is computed: b * max(s, t) <= tokens, with padding. (fairseq counts the
+ * longest pair without rounding; TF Model Garden counts b * the bucket's exclusive bound.) Pairs
+ * are sorted into max_shapes / 2 classes by both lengths. The classes are chosen over the whole set
+ * so that there is little padding. Each class is cut into batches that differ by at most one row.
+ * So the shapes are the same in every epoch, and an executor that keeps a plan for each shape makes
+ * no new plan after the first epoch. Each epoch draws anew which pairs share a batch and in which
+ * order the batches come. Indexed; saved: one number.
  *
- * one_shape: a single shape for compilers and machines that want one. Rows that no pair fills have
- * the number -1 and, so that attention has something to see, one id of a source that ends at once.
+ * one_shape: a single shape for compilers and machines that need one. Rows without a pair have the
+ * number -1. Their source is one id, the end of sentence, so that attention has a key to see.
  *
- * With sampling a pair has room for the longest of four segmentations drawn beforehand; one that is
- * longer than its batch has room for is drawn again, up to eight times, then the usual one is
- * taken. Draws are keyed by seed, epoch and place, so shapes, resuming and threads are as without.
+ * With sampling, the space for a pair fits the longest of four segmentations that are drawn
+ * beforehand. A segmentation that is too long for its batch is drawn again, up to eight times; then
+ * the usual segmentation is taken. Seed, epoch and place are the key of a draw, so shapes, resuming
+ * and threads are as without sampling.
  *
  * Errors: RGM_ERR_ARG (options; tokens < max_length), RGM_ERR_DATA (no pair is short enough).
  */
 rgm_status rgm_token_batches(rgm_dataset **out, const rgm_token_pairs *pairs,
                              const rgm_token_batch_options *options);
 
-/** What an epoch of token batches holds. The share of padding is 1 - real / padded. */
+/** What an epoch of token batches contains. The share of padding is 1 - real / padded. */
 typedef struct rgm_token_batch_figures {
-    int64_t pairs;        /* rows of an epoch's batches: each time that a pair stands there */
-    int64_t dropped, cut; /* pairs left out as too long; with a side cut                    */
+    int64_t pairs;        /* rows of all batches of an epoch; a repeated pair counts each time */
+    int64_t dropped, cut; /* pairs that are left out as too long; pairs with a side cut     */
     int64_t batches, shapes;
     int64_t real_tokens, padded_tokens; /* ids, and elements of the tensors; both sides */
 } rgm_token_batch_figures;
@@ -256,40 +257,41 @@ rgm_status rgm_token_batches_figures(rgm_token_batch_figures *out, const rgm_dat
 /* ---- scores of machine translation ---------------------------------------------------------- */
 
 /*
- * BLEU, chrF and TER, each in three parts: a scorer holds options and working memory, add() adds
- * one sentence to statistics in the caller's hands, result() makes a score of them. Statistics
- * start as {0}; merge() adds up those of several parts of a corpus, and those of a single sentence
- * give its own score. Numbers are sacrebleu's (Post, 2018), to rounding.
+ * BLEU, chrF and TER each have three parts: a scorer holds options and working memory; add() adds
+ * one sentence to statistics that the caller owns; result() computes the score of the statistics.
+ * Statistics start as {0}. merge() adds the statistics of several parts of a corpus. The statistics
+ * of a single sentence give its own score. The numbers equal sacrebleu's (Post, 2018) up to
+ * rounding.
  *
- * Lines are UTF-8 without their line end; a NUL is a character like others, and an empty line has
- * no words. add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17 (0xff) is
- * not UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line above 500 million words or characters;
- * the statistics are then as before. A scorer is used by one thread at a time. signature() is one
- * line to print beside every score,
- * "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1", owned by the caller. NULL
+ * Lines are UTF-8 without their line end. A NUL is a character like others, and an empty line has
+ * no words. Errors of add(): RGM_ERR_ARG without a reference, RGM_ERR_FORMAT "reference 2: byte 17
+ * (0xff) is not UTF-8", RGM_ERR_NOMEM, RGM_ERR_UNSUPPORTED for a line of more than 500 million
+ * words or characters; the statistics are then unchanged. One thread at a time uses a scorer.
+ * signature() gives one line to print beside every score,
+ * "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:regimen-0.1"; the caller owns it. NULL
  * options are the defaults.
  */
 
 /** How a line becomes words. */
 typedef enum rgm_mt_tokenizer {
-    RGM_MT_TOKENIZER_13A, /* NIST's mteval-v13a: ASCII punctuation split off, but between digits  */
+    RGM_MT_TOKENIZER_13A, /* NIST's mteval-v13a: splits off ASCII punctuation, not between digits */
     RGM_MT_TOKENIZER_INTL, /* mteval-v14, international: punctuation and symbols by Unicode category
                             */
-    RGM_MT_TOKENIZER_CHAR, /* each character that is no white space */
-    RGM_MT_TOKENIZER_NONE  /* at white space  */
+    RGM_MT_TOKENIZER_CHAR, /* each character is a word, without white space */
+    RGM_MT_TOKENIZER_NONE  /* split at white space */
 } rgm_mt_tokenizer;
 extern const char *const rgm_mt_tokenizer_names[]; /* "13a", "intl", "char", "none", NULL */
 
 typedef enum rgm_mt_metric { RGM_MT_BLEU, RGM_MT_CHRF, RGM_MT_TER, RGM_MT_METRICS } rgm_mt_metric;
 extern const char *const rgm_mt_metric_names[]; /* "bleu", "chrf", "ter", NULL */
 /**
- * Add the words of a line to `out`, one space between two.
+ * Append the words of a line to `out`, with one space between two words.
  *
  * Errors: RGM_ERR_FORMAT "byte 17 (0xff) is not UTF-8"; RGM_ERR_NOMEM.   Cost: O(line).
  */
 rgm_status rgm_mt_tokenize(rgm_text *out, rgm_mt_tokenizer tokenizer, rgm_str line);
 
-/** How many sentences statistics are of, and how many references these had. */
+/** How many sentences the statistics cover, and how many references these had. */
 typedef struct rgm_mt_counts {
     int64_t sentences, least_references, most_references;
 } rgm_mt_counts;
@@ -298,10 +300,10 @@ typedef struct rgm_mt_counts {
 
 /** What a precision without a match becomes (Chen and Cherry, 2014). */
 typedef enum rgm_bleu_smoothing {
-    RGM_SMOOTH_EXP,   /* the k-th such order: 1 / 2^k of a match          */
-    RGM_SMOOTH_FLOOR, /* smooth_value of a match                          */
-    RGM_SMOOTH_ADD_K, /* orders 2..4 have smooth_value more of both       */
-    RGM_SMOOTH_NONE   /* 0, and so does the score                         */
+    RGM_SMOOTH_EXP,   /* the k-th such order counts 1 / 2^k of a match    */
+    RGM_SMOOTH_FLOOR, /* it counts smooth_value of a match                */
+    RGM_SMOOTH_ADD_K, /* orders 2..4: smooth_value is added to matches and totals */
+    RGM_SMOOTH_NONE   /* it is 0, and so is the score                     */
 } rgm_bleu_smoothing;
 extern const char *const rgm_bleu_smoothing_names[]; /* "exp", "floor", "add-k", "none", NULL */
 
@@ -310,8 +312,7 @@ typedef struct rgm_bleu_options {
     bool lowercase;
     rgm_bleu_smoothing smoothing;
     double smooth_value; /* 0: 0.1 for floor, 1 for add-k                                         */
-    bool effective_order; /* leave out orders the hypotheses are too short for: for single sentences
-                           */
+    bool effective_order; /* for single sentences: skip orders longer than the hypotheses */
 } rgm_bleu_options;
 #define RGM_BLEU_OPTIONS_INIT                                                                      \
     {                                                                                              \
@@ -330,7 +331,7 @@ typedef struct rgm_bleu_score {
     double score;                      /* 0..100                             */
     double precisions[RGM_BLEU_ORDER]; /* percent, smoothed                  */
     double brevity_penalty;            /* 0..1                               */
-    double ratio;                      /* of the lengths; 0 without a reference's word */
+    double ratio;                      /* of the lengths; 0 when the references have no word */
 } rgm_bleu_score;
 
 typedef struct rgm_bleu rgm_bleu;
@@ -350,7 +351,7 @@ rgm_status rgm_bleu_signature(char **out, const rgm_bleu_stats *stats,
 /** chrF2; with word_order 2 chrF2++. */
 typedef struct rgm_chrf_options {
     int char_order, word_order; /* at most RGM_CHRF_MOST_ORDERS together       */
-    double beta;                /* recall weighs beta times as much as precision */
+    double beta;                /* recall counts beta times as much as precision */
     bool lowercase;
 } rgm_chrf_options;
 #define RGM_CHRF_OPTIONS_INIT                                                                      \
@@ -358,7 +359,8 @@ typedef struct rgm_chrf_options {
         .char_order = 6, .word_order = 0, .beta = 2                                                \
     }
 
-/** n-grams by order: characters' first, then words'. Of several references the best one's. */
+/** Counts of n-grams by order: first those of characters, then those of words. With several
+ * references, the counts of the best one. */
 typedef struct rgm_chrf_stats {
     int64_t hypotheses[RGM_CHRF_MOST_ORDERS];
     int64_t references[RGM_CHRF_MOST_ORDERS];
@@ -378,33 +380,34 @@ double rgm_chrf_result(const rgm_chrf_stats *stats, const rgm_chrf_options *opti
 rgm_status rgm_chrf_signature(char **out, const rgm_chrf_stats *stats,
                               const rgm_chrf_options *options);
 
-/** Tercom's, without normalisation. */
+/** TER as Tercom computes it, without normalisation. */
 typedef struct rgm_ter_options {
     bool case_sensitive;
 } rgm_ter_options;
 
 typedef struct rgm_ter_stats {
-    int64_t edits;           /* against the reference that needs fewest */
+    int64_t edits;           /* against the reference with the fewest   */
     double reference_length; /* words, the mean over the references     */
     rgm_mt_counts counts;
 } rgm_ter_stats;
 
 typedef struct rgm_ter rgm_ter;
-/** What rgm_ter_add() works with; options may be NULL. RGM_ERR_NOMEM. */
+/** The scorer of rgm_ter_add(); options may be NULL. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_ter_create(rgm_ter **out, const rgm_ter_options *options);
 void rgm_ter_release(rgm_ter *ter);
 /**
- * Memory: O(length of the lines). Cost: words * 50 for the distance, and for each shift (Tercom's
- * limits: 1000 tried in a sentence) about 100 * 50 more.
+ * Memory: O(length of the lines). Cost: words * 50 for the distance, and about 100 * 50 more for
+ * each shift (Tercom's limits: it tries 1000 shifts per sentence).
  * Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM.
  */
 rgm_status rgm_ter_add(rgm_ter_stats *stats, rgm_ter *ter, rgm_str hypothesis,
                        const rgm_str *references, int64_t count);
 void rgm_ter_merge(rgm_ter_stats *to, const rgm_ter_stats *from);
-/** Edits per 100 words: 0 is perfect, above 100 is possible; 100 when there are no words but edits.
- */
+/** Edits per 100 words: 0 is perfect, above 100 is possible. 100 when there are edits but no
+ * reference words. */
 double rgm_ter_result(const rgm_ter_stats *stats);
-/** What the score was made with, as text to put beside it; rgm_free(). Errors: RGM_ERR_NOMEM. */
+/** The settings of the score as text, to print beside it; free it with rgm_free(). Errors:
+ * RGM_ERR_NOMEM. */
 rgm_status rgm_ter_signature(char **out, const rgm_ter_stats *stats,
                              const rgm_ter_options *options);
 

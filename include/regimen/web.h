@@ -1,6 +1,6 @@
 /*
- * web: the page. A server for browsers over run folders and masters: what they know, to watch, to
- * compare and to steer.
+ * web: the page. A server for browsers that shows run folders and masters, to watch, compare and
+ * steer them.
  *
  *     rgm_web_open()     listen, make the token, begin to read the folders
  *     rgm_web_address()  "http://127.0.0.1:6006/?token=...", to be told to the user once
@@ -13,6 +13,7 @@
 #define REGIMEN_WEB_H
 
 #include <regimen/http.h>
+#include <regimen/search_file.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +32,8 @@ typedef struct rgm_web_options {
     bool allow_remote;  /* an address that others can reach: refused without                  */
     bool read_only;     /* nothing is steered; so it is at an address for others ...          */
     bool allow_control; /* ... without this                                                   */
+    const rgm_search_subject *subject; /* as in rgm_master_options, for the masters that the page
+                                          opens to ask them; borrowed                        */
 } rgm_web_options;
 
 /**
@@ -43,31 +46,23 @@ typedef struct rgm_web_options {
  * RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options);
-/** Where it is, with the token. Valid as long as it. */
+/** The address with the token. Valid as long as `web`. */
 const char *rgm_web_address(const rgm_web *web);
 /**
- * Answer requests until `done` says so, which is asked ten times a second. What is being answered
- * then is, streams are closed; it takes less than a second.
+ * Answer requests until `done`, which is called ten times a second, returns true. Requests under
+ * way are then still answered, and streams are closed; this takes less than a second.
  *
  * Errors: RGM_ERR_IO, RGM_ERR_NOMEM. Threads: one call at a time.
  */
 rgm_status rgm_web_serve(rgm_web *web, bool (*done)(void *payload), void *payload);
 /**
- * Answer a request, as if it had come from the socket: its headers decide whether it is let in.
+ * Answer a request as if it had come from the socket: its headers decide whether it is allowed.
  *
  * @param out  [out] cleared with rgm_response_clear()
  *
  * Threads: any, several at once.
  */
 void rgm_web_handle(rgm_response *out, rgm_web *web, const rgm_request *request);
-/** A request of the page that there is. */
-typedef struct rgm_web_request_type {
-    const char *method;
-    const char *path; /* "/api/v1/runs/{hex}" */
-    const char *help; /* one line, with its query and body */
-} rgm_web_request_type;
-/** Of all, in the order of their documentation, the i-th from 0; NULL: there are no more. */
-const rgm_web_request_type *rgm_web_request_type_at(int64_t i);
 void rgm_web_close(rgm_web *web);
 
 #ifdef __cplusplus

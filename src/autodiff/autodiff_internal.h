@@ -135,17 +135,26 @@ rgm_status rgmi_need_float(const rgm_value *x, const char *what);
 rgm_status rgmi_need_pattern(const rgm_value *p);
 rgm_status rgmi_need_rank(const rgm_value *x, const char *what, int lowest);
 rgm_status rgmi_same_shape(rgm_op_shape *out, rgm_value *x);
+/** For ops on each row of in[0], a float value of rank 1 or more: its dtype and shape. */
+rgm_status rgmi_rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                           const rgm_attributes *attributes);
+/** Rows and the size of the last axis; no rows where that is 0. */
+void rgmi_rows_of(int64_t *rows, int64_t *channels, const rgm_view *x);
+/** What the gradient of a norm gives at once, flat: [dgamma | dbeta | dx] for x [.., channels], the
+ * first two padded. Its shape, its three parts while it runs, and the values that they become: of
+ * input 0, `gamma` and the one behind that. */
+void rgmi_norm_grad_shape(rgm_op_shape *out, const rgm_value *x);
+void rgmi_norm_grad_parts(void **dgamma, void **dbeta, void **dx, const rgm_op_run *run,
+                          int64_t channels);
+void rgmi_norm_grad_values(rgm_value **dx, int gamma, rgm_value *all, const rgm_value *x,
+                           const bool *wanted);
 bool rgmi_shapes_equal(const rgm_value *a, const rgm_value *b);
 int64_t rgmi_view_count(const rgm_view *view);
 /** Product of the sizes from `axis` on. */
 int64_t rgmi_view_tail(const rgm_view *view, int axis);
 /** run->out = x, which has its count and dtype and may be its memory. */
 void rgmi_copy(const rgm_op_run *run, const rgm_view *x);
-/** Whether every entry of index is in least .. limit-1; if not, bad_at and bad of `outside` say
- * which is not. */
-bool rgmi_index_within(rgm_index_args *outside, const rgm_op_run *run, const rgm_view *index,
-                       int64_t least, int64_t limit);
-/** The same with an error, for an index of rows. */
+/** rgm_op_run_index() with an error, for an index of rows. */
 rgm_status rgmi_need_rows(const rgm_op_run *run, const rgm_view *index, int64_t least,
                           int64_t rows);
 /** dy summed over the axes along which `like` was broadcast: in like's shape. */
@@ -201,10 +210,6 @@ rgm_value *rgmi_matmul_build(const rgmi_matmul *parts, rgm_value *base);
 rgm_value *rgmi_matmul_pack(const rgmi_matmul *parts, const rgm_kernels *kernels);
 /** Changes with rgm_parameters_touch(); no two states of any parameters have the same. */
 uint64_t rgmi_parameters_version(const rgm_parameters *parameters);
-
-/** Row and column of each entry as the view sees the pattern, [count]. */
-const int32_t *rgmi_rows_of(const rgm_view *p);
-const int32_t *rgmi_columns_of(const rgm_view *p);
 
 /** Elements that a part of this many takes in a flat value of several, so that the next is aligned.
  */

@@ -111,7 +111,8 @@ static double net_train(net *n, double *first)
 /* Whether the product of this CPU rounds at all. */
 static bool rounds(void)
 {
-    return rgm_kernels_for(RGM_BF16)->matmul != rgm_kernels_for(RGM_F32)->matmul;
+    return rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->matmul !=
+           rgm_kernels_for(rgm_device_cpu(), RGM_F32)->matmul;
 }
 
 static void two_hundred_steps_reach_the_loss_of_f32(void **state)
@@ -232,8 +233,8 @@ static void convolutions_take_the_same_products(void **state)
             size += want * want;
         }
         CHECK(sqrt(error) <= 0x1p-7 * sqrt(size));
-        CHECK((error > 0) ==
-              (rounds() && strcmp(rgm_kernels_for(RGM_BF16)->isa, "reference") != 0));
+        CHECK((error > 0) == (rounds() && strcmp(rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa,
+                                                 "reference") != 0));
     }
     rgm_executor_release(executor[0]);
     rgm_executor_release(executor[1]);

@@ -1,6 +1,6 @@
 /*
- * The executor: checks what is fed, finds the plan for its sizes, points the views at memory and
- * runs op after op. A run whose feeds have sizes seen before allocates nothing.
+ * The executor: finds the plan for the sizes of what is fed, points the views at memory and runs op
+ * after op. A run whose feeds have sizes seen before allocates nothing.
  */
 #include "executor_internal.h"
 #include <math.h>
@@ -54,7 +54,7 @@ static rgm_status buffers_create(rgm_executor *executor)
     RGM_TRY(RGM_NEW(executor->binding, executor->program->symbol_count));
     for (int64_t s = 0; s < executor->count; s++) {
         const rgm_value *v = executor->order[s];
-        executor->kernels[s] = rgmi_kernels_of(v, executor->options.bf16);
+        executor->kernels[s] = rgmi_kernels_of(v, executor);
         widest = v->inputs > widest ? v->inputs : widest;
     }
     return RGM_NEW(executor->in, widest);
@@ -86,6 +86,8 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     RGM_GO(RGM_NEW(executor, 1));
     if (options != NULL)
         executor->options = *options;
+    executor->device =
+        executor->options.device != NULL ? executor->options.device : rgm_device_cpu();
     executor->source = graph;
     executor->generation = 1;
     RGM_GO(rgmi_program_create(executor, fetches, count));
@@ -93,11 +95,17 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     RGM_GO(inputs_find(executor));
     RGM_GO(depends_find(executor));
     RGM_GO(buffers_create(executor));
+    RGM_GO(rgmi_copies_create(executor));
     *out = executor;
     executor = NULL;
 done:
     rgm_executor_release(executor);
     return status;
+}
+
+rgm_device *rgm_executor_device(const rgm_executor *executor)
+{
+    return executor->device;
 }
 
 void rgm_executor_release(rgm_executor *executor)
@@ -107,15 +115,16 @@ void rgm_executor_release(rgm_executor *executor)
     for (int64_t i = 0; i < executor->plan_count; i++)
         rgmi_plan_release(executor->plans[i], executor);
     for (int64_t s = 0; executor->kept != NULL && s < executor->count; s++) {
-        rgm_free(executor->kept[s].data);
+        rgm_device_free(executor->device, executor->kept[s].data);
         rgm_pattern_release(executor->kept[s].pattern);
     }
     for (int64_t k = 0; executor->fed != NULL && k < executor->input_count; k++) {
         rgm_tensor_release(executor->fed[k].tensor);
         rgm_pattern_release(executor->fed[k].pattern);
     }
+    rgmi_copies_release(executor);
     rgm_free(executor->plans);
-    rgm_free(executor->arena);
+    rgm_device_free(executor->device, executor->arena);
     rgm_free(executor->order);
     rgm_free(executor->sequence);
     rgm_free(executor->fetch);
@@ -136,139 +145,7 @@ void rgm_executor_release(rgm_executor *executor)
     rgm_free(executor);
 }
 
-/* ---- feeds ---- */
-
-static rgm_status feed_shape(const rgm_executor *executor, int64_t k, int64_t shape[RGM_MAX_RANK])
-{
-    const rgm_value *input = executor->inputs[k];
-    const rgmi_fed *now = &executor->now[k];
-    char want[RGMI_TEXT], got[RGMI_TEXT];
-
-    if (input->s.is_pattern) {
-        if (now->pattern == NULL)
-            return RGM_FAIL(RGM_ERR_ARG, "input '%s' is a pattern and was fed a tensor",
-                            input->name);
-        const rgm_csr *csr = rgm_pattern_by_row(now->pattern);
-        shape[0] = csr->rows;
-        shape[1] = csr->columns;
-        shape[2] = csr->count;
-        return RGM_OK;
-    }
-    if (now->tensor == NULL)
-        return RGM_FAIL(RGM_ERR_ARG, "input '%s' is a tensor and was fed a pattern", input->name);
-    if (rgm_tensor_dtype(now->tensor) != input->s.dtype ||
-        rgm_tensor_rank(now->tensor) != input->s.rank)
-        return RGM_FAIL(
-            rgm_tensor_rank(now->tensor) != input->s.rank ? RGM_ERR_SHAPE : RGM_ERR_DTYPE,
-            "input '%s' is %s, fed %s", input->name, rgm_value_describe(input, want, sizeof want),
-            rgm_tensor_describe(now->tensor, got, sizeof got));
-    for (int i = 0; i < input->s.rank; i++)
-        shape[i] = rgm_tensor_shape(now->tensor)[i];
-    return RGM_OK;
-}
-
-/* Which input bound the symbol first, for the message. */
-static rgm_status disagree(const rgm_executor *executor, int64_t k, int axis, int64_t size)
-{
-    rgm_dim dim = executor->inputs[k]->s.shape[axis];
-    char name[RGMI_TEXT] = "";
-
-    rgmi_dim_text(name, sizeof name, executor->program, dim);
-    for (int64_t j = 0; j < k && dim < 0; j++)
-        for (int i = 0; i < executor->inputs[j]->s.rank; i++)
-            if (executor->inputs[j]->s.shape[i] == dim)
-                return RGM_FAIL(RGM_ERR_SHAPE,
-                                "sizes of '%s' differ: %lld from input '%s', %lld from input '%s'",
-                                name, (long long)rgmi_dim_bind(dim, executor->binding),
-                                executor->inputs[j]->name, (long long)size,
-                                executor->inputs[k]->name);
-    return RGM_FAIL(RGM_ERR_SHAPE, "axis %d of input '%s' is %lld, must be %s%s%lld", axis,
-                    executor->inputs[k]->name, (long long)size, dim < 0 ? name : "",
-                    dim < 0 ? " = " : "", (long long)rgmi_dim_bind(dim, executor->binding));
-}
-
-static rgm_status symbols_bind(rgm_executor *executor)
-{
-    const rgm_cgraph *program = executor->program;
-    int64_t shape[RGM_MAX_RANK];
-
-    for (int64_t i = 0; i < program->symbol_count; i++)
-        executor->binding[i] = -1;
-    for (int64_t k = 0; k < executor->input_count; k++) {
-        const rgm_op_shape *s = &executor->inputs[k]->s;
-        RGM_TRY(feed_shape(executor, k, shape));
-        for (int i = 0; i < s->rank; i++) {
-            bool is_free = s->shape[i] < 0 && program->symbols[-s->shape[i] - 1].kind == RGMI_FREE;
-            if (is_free && executor->binding[-s->shape[i] - 1] < 0)
-                executor->binding[-s->shape[i] - 1] = shape[i];
-            else if ((is_free || s->shape[i] >= 0) &&
-                     rgmi_dim_bind(s->shape[i], executor->binding) != shape[i])
-                return disagree(executor, k, i, shape[i]);
-        }
-    }
-    rgmi_symbols_derive(executor->binding, program->symbols, program->symbol_count);
-    for (int64_t k = 0; k < executor->input_count; k++) { /* derived sizes of inputs */
-        const rgm_op_shape *s = &executor->inputs[k]->s;
-        RGM_TRY(feed_shape(executor, k, shape));
-        for (int i = 0; i < s->rank; i++)
-            if (rgmi_dim_bind(s->shape[i], executor->binding) != shape[i])
-                return disagree(executor, k, i, shape[i]);
-    }
-    return RGM_OK;
-}
-
-static rgm_status feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64_t count,
-                              bool *any_changed)
-{
-    char text[RGMI_TEXT];
-
-    for (int64_t k = 0; k < executor->input_count; k++)
-        executor->now[k] = (rgmi_fed){0};
-    for (int64_t i = 0; i < count; i++) {
-        const rgm_value *input = feeds[i].input;
-        if (input == NULL || input->graph != executor->source || input->leaf != RGMI_INPUT)
-            return RGM_FAIL(RGM_ERR_ARG, "feed %lld is not for an input of this graph",
-                            (long long)i);
-        int64_t k = input->index < executor->source_inputs ? executor->input_of[input->index] : -1;
-        if (k >= 0)
-            executor->now[k] = (rgmi_fed){.tensor = feeds[i].tensor, .pattern = feeds[i].pattern};
-    }
-    *any_changed = false;
-    for (int64_t k = 0; k < executor->input_count; k++) {
-        const rgmi_fed *now = &executor->now[k], *before = &executor->fed[k];
-        if (now->tensor == NULL && now->pattern == NULL)
-            return RGM_FAIL(RGM_ERR_ARG, "input '%s' %s was not fed", executor->inputs[k]->name,
-                            rgm_value_describe(executor->inputs[k], text, sizeof text));
-        executor->changed[k] = now->tensor != before->tensor || now->pattern != before->pattern;
-        *any_changed |= executor->changed[k];
-    }
-    return RGM_OK;
-}
-
-/* Remember what is fed; what was kept and depends on a changed input is no longer valid. */
-static void feeds_accept(rgm_executor *executor)
-{
-    for (int64_t s = 0; s < executor->count; s++) {
-        if (!executor->kept[s].valid)
-            continue;
-        for (int64_t k = 0; k < executor->input_count; k++)
-            if (executor->changed[k] &&
-                (executor->depends[s * executor->words + k / 64] >> (k % 64) & 1) != 0)
-                executor->kept[s].valid = false;
-    }
-    for (int64_t k = 0; k < executor->input_count; k++) {
-        rgmi_fed *fed = &executor->fed[k];
-        if (!executor->changed[k])
-            continue;
-        if (executor->now[k].tensor != NULL)
-            rgm_tensor_retain(executor->now[k].tensor);
-        if (executor->now[k].pattern != NULL)
-            rgm_pattern_retain(executor->now[k].pattern);
-        rgm_tensor_release(fed->tensor);
-        rgm_pattern_release(fed->pattern);
-        *fed = executor->now[k];
-    }
-}
+/* ---- plan ---- */
 
 /* Packed weights of other parameters, or of what these were before, are no longer valid. */
 static void parameters_accept(rgm_executor *executor, const rgm_parameters *parameters)
@@ -280,8 +157,6 @@ static void parameters_accept(rgm_executor *executor, const rgm_parameters *para
             executor->kept[s].valid = false;
     executor->version = version;
 }
-
-/* ---- plan ---- */
 
 /* In the place of the one that was not used for longest, when all are taken. */
 static rgm_status plan_add(rgmi_plan **out, rgm_executor *executor)
@@ -322,16 +197,23 @@ static rgm_status plan_find(rgm_executor *executor)
     return RGM_OK;
 }
 
+static rgm_status memory_allocate(void **out, const rgm_executor *executor, size_t bytes,
+                                  const char *what)
+{
+    rgm_status status = rgm_device_allocate(out, executor->device, bytes);
+
+    if (status == RGM_ERR_NOMEM)
+        return RGM_FAIL(status, "out of memory: %zu bytes %s", bytes, what);
+    return status;
+}
+
 static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
 {
     if (plan->arena_bytes > executor->arena_bytes) {
-        rgm_free(executor->arena);
+        rgm_device_free(executor->device, executor->arena);
         executor->arena_bytes = 0;
         executor->generation++;
-        executor->arena = rgm_malloc(plan->arena_bytes);
-        if (executor->arena == NULL)
-            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes for the arena",
-                            plan->arena_bytes);
+        RGM_TRY(memory_allocate(&executor->arena, executor, plan->arena_bytes, "for the arena"));
         executor->arena_bytes = plan->arena_bytes;
     }
     for (int64_t i = 0; i < plan->prologue; i++) {
@@ -344,10 +226,8 @@ static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
         executor->generation++;
         kept->capacity = 0;
         kept->valid = false;
-        rgm_free(kept->data);
-        kept->data = rgm_malloc(need);
-        if (kept->data == NULL)
-            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes to keep", need);
+        rgm_device_free(executor->device, kept->data);
+        RGM_TRY(memory_allocate(&kept->data, executor, need, "to keep"));
         kept->capacity = need;
     }
     return RGM_OK;
@@ -359,11 +239,11 @@ static rgm_status plan_rebase(rgm_executor *executor, rgmi_plan *plan)
     for (int64_t s = 0; s < executor->count; s++) {
         const rgmi_place *place = &plan->place[s];
         if (place->where == RGMI_ARENA)
-            plan->views[s].data = executor->arena + place->offset;
+            plan->views[s].data = (char *)executor->arena + place->offset;
         else if (place->where == RGMI_KEPT && !executor->order[s]->s.is_pattern)
             plan->views[s].data = executor->kept[s].data;
     }
-    for (int64_t i = 0; i < executor->fetch_count; i++) {
+    for (int64_t i = 0; executor->copies == NULL && i < executor->fetch_count; i++) {
         int64_t s = executor->fetch[i]->slot;
         const rgm_view *view = &plan->views[s];
         rgm_tensor_release(plan->fetched[i]);
@@ -388,18 +268,40 @@ static rgm_tensor *parameter_of(const rgm_parameters *parameters, const rgm_valu
     return rgm_parameters_find(parameters, v->name);
 }
 
+/* Point a view at a pattern: at the host's arrays, or at the device's copy of them. */
+static rgm_status view_pattern(rgm_executor *executor, rgm_view *view, int64_t s,
+                               rgm_pattern *pattern)
+{
+    view->pattern = pattern;
+    if (executor->copies != NULL)
+        return rgmi_copies_pattern(executor, view, s);
+    view->csr = rgm_pattern_by_row(pattern);
+    view->csr_t = rgm_pattern_by_column(pattern);
+    view->row_of = rgm_pattern_row_of(pattern);
+    view->column_of = rgm_pattern_column_of(pattern);
+    return RGM_OK;
+}
+
+/* A leaf's elements: where they lie, or the device's copy of them. */
+static rgm_status leaf_set(rgm_executor *executor, rgmi_plan *plan, const rgm_value *v,
+                           const rgm_tensor *tensor)
+{
+    if (executor->copies != NULL)
+        return rgmi_copies_leaf(executor, &plan->views[v->slot], v, tensor);
+    plan->views[v->slot].data = rgm_tensor_data(tensor);
+    return RGM_OK;
+}
+
 static rgm_status leaves_set(rgm_executor *executor, rgmi_plan *plan,
                              const rgm_parameters *parameters)
 {
     for (int64_t k = 0; k < executor->input_count; k++) {
-        rgm_view *view = &plan->views[executor->inputs[k]->slot];
-        if (executor->inputs[k]->s.is_pattern) {
-            view->pattern = executor->now[k].pattern;
-            view->csr = rgm_pattern_by_row(view->pattern);
-            view->csr_t = rgm_pattern_by_column(view->pattern);
-        } else {
-            view->data = rgm_tensor_data(executor->now[k].tensor);
-        }
+        const rgm_value *input = executor->inputs[k];
+        if (input->s.is_pattern)
+            RGM_TRY(view_pattern(executor, &plan->views[input->slot], input->slot,
+                                 executor->now[k].pattern));
+        else
+            RGM_TRY(leaf_set(executor, plan, input, executor->now[k].tensor));
     }
     for (int64_t s = 0; s < executor->count; s++) {
         const rgm_value *v = executor->order[s];
@@ -418,27 +320,32 @@ static rgm_status leaves_set(rgm_executor *executor, rgmi_plan *plan,
             return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is %s, its value is %s", v->name,
                             rgm_value_describe(v, want, sizeof want),
                             rgm_tensor_describe(tensor, got, sizeof got));
-        plan->views[s].data = rgm_tensor_data(tensor);
+        RGM_TRY(leaf_set(executor, plan, v, tensor));
     }
     return RGM_OK;
 }
 
 /* ---- running ---- */
 
-rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
-                             const rgm_value *value)
+/* The first element that is no number, of a view that has one. */
+static rgm_status not_finite(rgm_executor *executor, const rgm_view *view, const rgm_value *value)
 {
     int64_t count = rgmi_view_count(view), i = 0;
+    size_t bytes = (size_t)count * rgm_dtype_size(view->dtype);
     char text[RGMI_TEXT];
+    void *memory = rgm_malloc(bytes);
+    double x;
 
-    if (value->s.is_pattern || !rgmi_is_float(view->dtype) || count == 0 ||
-        kernels->all_finite(view->data, count))
-        return RGM_OK;
-    while (i < count && isfinite(view->dtype == RGM_F64 ? ((const double *)view->data)[i]
-                                                        : ((const float *)view->data)[i]))
+    if (memory == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes", bytes);
+    if (rgm_device_copy_from(executor->device, memory, view->data, bytes) != RGM_OK) {
+        rgm_free(memory);
+        return RGM_ERR_IO;
+    }
+    while (isfinite(x = view->dtype == RGM_F64 ? ((const double *)memory)[i]
+                                               : (double)((const float *)memory)[i]))
         i++;
-    double x =
-        view->dtype == RGM_F64 ? ((const double *)view->data)[i] : ((const float *)view->data)[i];
+    rgm_free(memory);
     return RGM_FAIL(RGM_ERR_NUMERIC, "%s%s%s%s %s%s%s has %s at element %lld",
                     value->type != NULL ? "op " : "", value->type != NULL ? value->type->name : "",
                     value->type == NULL ? "value" : "", value->type != NULL ? " gave" : "",
@@ -447,11 +354,15 @@ rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
                     (long long)i);
 }
 
-static rgm_status in_context(rgm_status status, const rgm_value *v)
+/* RGM_ERR_NUMERIC unless all elements are finite. */
+static rgm_status check_finite(rgm_executor *executor, const rgm_view *view, const rgm_value *value)
 {
-    if (v->scope != NULL)
-        return rgm_error_prefix(status, "%s (in scope '%s')", v->type->name, v->scope);
-    return rgm_error_prefix(status, "%s", v->type->name);
+    rgm_flat_args elements = {view->data, rgmi_view_count(view)};
+
+    if (value->s.is_pattern || !rgmi_is_float(view->dtype) || elements.count == 0 ||
+        executor->kernels[value->slot]->all_finite(&elements))
+        return RGM_OK;
+    return not_finite(executor, view, value);
 }
 
 /* What an op took, for the profile and for who watches. */
@@ -476,42 +387,47 @@ static void tell_time(rgm_executor *executor, int64_t s, double begin, double en
     executor->observer(&event, executor->observer_payload);
 }
 
+static rgm_status forward(rgm_executor *executor, rgm_op_run *run, int64_t s)
+{
+    const rgm_value *v = executor->order[s];
+    bool makes_pattern = v->s.is_pattern && v->type->is_view == NULL;
+    rgm_status status;
+
+    if (makes_pattern) {
+        rgm_pattern_release(executor->kept[s].pattern);
+        executor->kept[s].pattern = run->out->pattern = NULL;
+    }
+    if (executor->copies != NULL && v->type->on_host)
+        status = rgmi_copies_run_on_host(executor, run, v);
+    else
+        status = v->type->forward(run);
+    if (!makes_pattern)
+        return status;
+    executor->kept[s].pattern = run->out->pattern;
+    return status == RGM_OK ? view_pattern(executor, run->out, s, run->out->pattern) : status;
+}
+
 static rgm_status step_run(rgm_executor *executor, rgmi_plan *plan, int64_t s, uint64_t seed,
                            uint64_t step)
 {
     const rgm_value *v = executor->order[s];
-    rgm_view *out = &plan->views[s];
-    rgm_op_run run = {.in = executor->in,
-                      .inputs = v->inputs,
-                      .out = out,
-                      .attributes = &v->attributes,
-                      .kernels = executor->kernels[s],
-                      .seed = seed,
-                      .step = step,
-                      .training = executor->options.training,
-                      .scratch = executor->arena + plan->place[s].scratch_offset,
-                      .symbols = plan->symbols};
+    const rgm_index_watch watch = {.flag = executor->flag, .op = s};
+    rgm_op_run run = rgmi_op_run(executor, plan, s, &watch);
 
-    for (int k = 0; k < v->inputs; k++)
-        executor->in[k] = plan->views[v->in[k]->slot];
+    run.seed = seed;
+    run.step = step;
     if (plan->place[s].where == RGMI_NOWHERE && !v->s.is_pattern)
-        out->data = NULL;
-    bool owned = v->s.is_pattern && v->type->is_view == NULL;
-    if (owned) {
-        rgm_pattern_release(executor->kept[s].pattern);
-        executor->kept[s].pattern = NULL;
-        out->pattern = NULL;
-    }
+        run.out->data = NULL;
     bool timed = executor->profile || executor->observer != NULL;
     double begin = timed ? rgm_now() : 0;
-    rgm_status status = v->type->forward(&run);
+    rgm_status status = forward(executor, &run, s);
+    if (timed && status == RGM_OK)
+        status = rgm_device_wait(executor->device);
     if (timed)
         tell_time(executor, s, begin, rgm_now(), status);
-    if (owned)
-        executor->kept[s].pattern = out->pattern;
     if (status == RGM_OK && executor->options.eager)
-        status = rgmi_check_finite(out, executor->kernels[s], v);
-    return status == RGM_OK ? RGM_OK : in_context(status, v);
+        status = check_finite(executor, run.out, v);
+    return status == RGM_OK ? RGM_OK : rgmi_in_context(status, v);
 }
 
 /* Steps of the prologue whose kept result is not valid, and what they need. */
@@ -536,12 +452,8 @@ static rgm_status prologue_run(rgm_executor *executor, rgmi_plan *plan)
 {
     for (int64_t i = 0; i < plan->prologue; i++) { /* kept patterns of this plan */
         int64_t s = plan->steps[i];
-        rgm_pattern *pattern = executor->kept[s].pattern;
-        if (plan->place[s].kept && executor->order[s]->s.is_pattern && executor->kept[s].valid) {
-            plan->views[s].pattern = pattern;
-            plan->views[s].csr = rgm_pattern_by_row(pattern);
-            plan->views[s].csr_t = rgm_pattern_by_column(pattern);
-        }
+        if (plan->place[s].kept && executor->order[s]->s.is_pattern && executor->kept[s].valid)
+            RGM_TRY(view_pattern(executor, &plan->views[s], s, executor->kept[s].pattern));
     }
     due_find(executor, plan);
     for (int64_t i = 0; i < plan->prologue; i++) {
@@ -555,11 +467,11 @@ static rgm_status prologue_run(rgm_executor *executor, rgmi_plan *plan)
     return RGM_OK;
 }
 
-static rgm_status leaves_check(const rgm_executor *executor, const rgmi_plan *plan)
+static rgm_status leaves_check(rgm_executor *executor, const rgmi_plan *plan)
 {
     for (int64_t s = 0; s < executor->count; s++)
         if (executor->order[s]->type == NULL)
-            RGM_TRY(rgmi_check_finite(&plan->views[s], executor->kernels[s], executor->order[s]));
+            RGM_TRY(check_finite(executor, &plan->views[s], executor->order[s]));
     return RGM_OK;
 }
 
@@ -579,7 +491,7 @@ static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tens
 {
     for (int64_t i = 0; i < executor->fetch_count; i++) {
         const rgm_value *v = executor->fetch[i];
-        if (plan->place[v->slot].where == RGMI_NOWHERE)
+        if (executor->copies == NULL && plan->place[v->slot].where == RGMI_NOWHERE)
             RGM_TRY(fetched_view(plan, i, &plan->views[v->slot]));
         fetched[i] = plan->fetched[i];
         if (v->leaf == RGMI_INPUT)
@@ -600,11 +512,11 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
 
     for (int64_t i = 0; i < executor->fetch_count; i++)
         fetched[i] = NULL;
-    RGM_TRY(feeds_match(executor, feeds, feed_count, &any_changed));
+    RGM_TRY(rgmi_feeds_match(executor, feeds, feed_count, &any_changed));
     if (any_changed || executor->current == NULL) {
-        RGM_TRY(symbols_bind(executor));
+        RGM_TRY(rgmi_feeds_bind(executor));
         RGM_TRY(plan_find(executor));
-        feeds_accept(executor);
+        rgmi_feeds_accept(executor);
     }
     rgmi_plan *plan = executor->current;
     plan->used = ++executor->clock;
@@ -618,5 +530,9 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
     RGM_TRY(prologue_run(executor, plan));
     for (int64_t i = plan->prologue; i < plan->step_count; i++)
         RGM_TRY(step_run(executor, plan, plan->steps[i], seed, step));
+    if (executor->copies != NULL) {
+        RGM_TRY(rgmi_copies_check_indices(executor, plan));
+        RGM_TRY(rgmi_copies_fetch(executor, plan));
+    }
     return results_give(executor, plan, fetched, parameters);
 }

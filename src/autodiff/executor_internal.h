@@ -42,11 +42,28 @@ typedef struct rgmi_plan {
 
 /* A value kept from run to run. */
 typedef struct rgmi_kept {
-    void *data;
+    void *data; /* of the device */
     size_t capacity;
     rgm_pattern *pattern;
     bool valid;
 } rgmi_kept;
+
+/* What a device whose memory is not the host's has of a value: see device_copies.c. */
+typedef struct rgmi_device_copy {
+    void *data; /* of a leaf: the tensor's elements */
+    size_t capacity;
+    rgm_pattern *pattern; /* whose arrays these are, retained */
+    void *arrays;
+    rgm_csr by_row, by_column;
+    const int32_t *row_of, *column_of;
+} rgmi_device_copy;
+
+/* Who asks for an index check in a run, and where the answer stands. */
+typedef struct rgm_index_watch {
+    rgm_index_flag *flag;        /* of the device                                              */
+    int64_t op;                  /* slot                                                       */
+    const rgm_index_flag *found; /* what the flag said when the run was done; NULL: not yet    */
+} rgm_index_watch;
 
 typedef struct rgmi_fed {
     rgm_tensor *tensor; /* retained */
@@ -55,6 +72,10 @@ typedef struct rgmi_fed {
 
 struct rgm_executor {
     rgm_executor_options options;
+    rgm_device *device;
+    rgmi_device_copy *copies; /* by slot; NULL: the device's memory is the host's */
+    rgm_index_flag *flag;     /* the device's, where copies are made; else &host_flag */
+    rgm_index_flag host_flag;
     const rgm_cgraph *source;
     rgm_cgraph *program;
     rgm_value **order; /* by slot, inputs first */
@@ -80,7 +101,7 @@ struct rgm_executor {
     rgmi_plan *current;
     uint64_t clock, generation;
     uint64_t version; /* of the parameters that were packed */
-    char *arena;
+    void *arena;      /* of the device */
     size_t arena_bytes, arena_peak;
     size_t arena_least; /* what the plan of the largest needs by itself */
     bool profile;
@@ -106,19 +127,53 @@ int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y);
 rgm_status rgmi_plan_place(rgmi_plan *plan, rgm_executor *executor);
 /** executor->sequence. */
 rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan);
+/** Ops that one run takes after the passes, views not counted. */
+int64_t rgmi_executor_op_count(const rgm_executor *executor);
 /** Operations of v on these views: rgm_executor_flops(). */
 int64_t rgmi_flops(const rgm_value *v, const rgm_view *in, const rgm_view *out);
 /** What v moves at least: rgm_op_event. */
 int64_t rgmi_bytes(const rgm_value *v, const rgm_view *in, const rgm_view *out);
-/** RGM_ERR_NUMERIC unless all elements are finite; what: "output of ...". */
-rgm_status rgmi_check_finite(const rgm_view *view, const rgm_kernels *kernels,
-                             const rgm_value *value);
+
+/* ---- feeds ---- */
+
+/** Take what is fed into executor->now; *any_changed: something else than in the run before. */
+rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64_t count,
+                            bool *any_changed);
+/** Bind executor->binding to the sizes of what is fed. */
+rgm_status rgmi_feeds_bind(rgm_executor *executor);
+/** Remember what is fed; what was kept and depends on a changed input is no longer valid. */
+void rgmi_feeds_accept(rgm_executor *executor);
+
+/* ---- copies for a device whose memory is not the host's; none is called for the CPU ---- */
+
+/** executor->copies and flag, and the constants. */
+rgm_status rgmi_copies_create(rgm_executor *executor);
+void rgmi_copies_release(rgm_executor *executor);
+/** view->data: the device's copy of a leaf's tensor, made now. */
+rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_value *leaf,
+                            const rgm_tensor *tensor);
+/** The device's copy of view->pattern, of slot s, made unless it is there. */
+rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s);
+/** Run an op that works on the host. */
+rgm_status rgmi_copies_run_on_host(rgm_executor *executor, rgm_op_run *run, const rgm_value *v);
+/** When a run is done: what the flag says, as the error of the op that asked. */
+rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan);
+/** The fetched values of the run, on the host. */
+rgm_status rgmi_copies_fetch(rgm_executor *executor, rgmi_plan *plan);
+
+/* ---- a run of one op ---- */
+
+/** What v's forward function gets. */
+rgm_op_run rgmi_op_run(rgm_executor *executor, const rgmi_plan *plan, int64_t s,
+                       const rgm_index_watch *watch);
+/** The error with the op's name and scope before it. */
+rgm_status rgmi_in_context(rgm_status status, const rgm_value *v);
 
 /* ---- passes: a rule gives what may stand in v's place, or NULL ---- */
 
 typedef rgm_value *rgmi_rule(rgm_executor *executor, rgm_value *v);
 /** The table whose kernels run v. */
-const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16);
+const rgm_kernels *rgmi_kernels_of(const rgm_value *v, const rgm_executor *executor);
 /** Made of parameters alone: kept for as long as they stay. */
 static inline bool rgmi_is_packed_weight(const rgm_value *v)
 {

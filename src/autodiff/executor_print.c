@@ -23,7 +23,7 @@ static bool counted(const rgm_value *v)
     return v->type != NULL && !(v->type->is_view != NULL && v->type->is_view(v));
 }
 
-int64_t rgm_executor_op_count(const rgm_executor *executor)
+int64_t rgmi_executor_op_count(const rgm_executor *executor)
 {
     int64_t count = 0;
 
@@ -71,7 +71,7 @@ rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor)
     const rgmi_plan *plan = executor->current;
 
     RGM_TRY(rgm_text_printf(out, "%lld ops, arena %zu bytes, kept %lld bytes\n",
-                            (long long)rgm_executor_op_count(executor), executor->arena_bytes,
+                            (long long)rgmi_executor_op_count(executor), executor->arena_bytes,
                             (long long)rgm_executor_hoisted_bytes(executor)));
     for (int64_t s = 0; s < executor->count; s++)
         if (plan == NULL || executor->order[s]->type == NULL)

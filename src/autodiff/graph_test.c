@@ -191,19 +191,6 @@ static void no_failing_allocation_is_overlooked(void **state)
     rgm_cgraph_release(graph);
 }
 
-static void activations_are_found_by_name(void **state)
-{
-    rgm_activation activation;
-
-    (void)state;
-    CHECK_OK(rgm_activation_find(&activation, "leaky_relu"));
-    CHECK_INT(RGM_ACT_LEAKY_RELU, activation);
-    CHECK_OK(rgm_activation_find(&activation, NULL));
-    CHECK_INT(RGM_ACT_NONE, activation);
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_activation_find(&activation, "rellu"));
-    CHECK_MESSAGE("did you mean 'relu'");
-}
-
 static void reductions_are_found_by_name_one_after_another(void **state)
 {
     const char *text = "mean|max_no_inf|median";
@@ -224,5 +211,4 @@ TESTS(cmocka_unit_test(builders_say_what_was_wrong),
       cmocka_unit_test(the_first_failure_is_kept_and_passed_on), cmocka_unit_test(symbols_compute),
       cmocka_unit_test(parameters_start_as_documented),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
-      cmocka_unit_test(activations_are_found_by_name),
       cmocka_unit_test(reductions_are_found_by_name_one_after_another))

@@ -21,9 +21,9 @@ static rgm_status channels_check(const rgm_value *x)
 static rgm_batch_norm_args norm_args(const rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0];
-    rgm_batch_norm_args args = {.x = x->data, .channels = x->shape[x->rank - 1]};
+    rgm_batch_norm_args args = {.x = x->data};
 
-    args.rows = args.channels > 0 ? rgmi_view_count(x) / args.channels : 0;
+    rgmi_rows_of(&args.rows, &args.channels, x);
     if (run->inputs < 4)
         return args;
     args.moments = run->in[1].data;
@@ -108,19 +108,10 @@ static rgm_status batch_norm_forward(rgm_op_run *run)
 static rgm_status batch_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
                                       const bool *wanted)
 {
-    rgm_value *x = y->in[0];
-    int64_t channels = rgm_value_dim(x, -1), part = rgmi_padded(channels);
-    rgm_dim total = rgmi_shape_product(y->graph, x->s.shape, x->s.rank);
-    rgm_value *all =
-        rgm_op(y->graph, &rgmi_batch_norm_grad_op,
-               (rgm_value *[]){x, y->in[1], y->in[2], y->in[3], dy}, 5, &y->attributes);
+    rgm_value *in[5] = {y->in[0], y->in[1], y->in[2], y->in[3], dy};
+    rgm_value *all = rgm_op(y->graph, &rgmi_batch_norm_grad_op, in, 5, &y->attributes);
 
-    if (wanted[0])
-        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * part, total), x->s.rank, x->s.shape);
-    if (wanted[2])
-        dx[2] = rgmi_slice_dim(all, 0, 0, channels);
-    if (wanted[3])
-        dx[3] = rgmi_slice_dim(all, 0, part, channels);
+    rgmi_norm_grad_values(dx, 2, all, y->in[0], wanted);
     return RGM_OK;
 }
 
@@ -145,30 +136,20 @@ rgm_value *rgm_batch_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, do
 static rgm_status batch_norm_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                         const rgm_attributes *attributes)
 {
-    rgm_cgraph *graph = in[0]->graph;
-
     (void)inputs, (void)attributes;
     RGM_TRY(norm_check(in));
     if (!rgmi_shapes_equal(in[0], in[4]))
         return RGM_FAIL(RGM_ERR_SHAPE, "x and dy have different shapes");
-    out->dtype = in[0]->s.dtype;
-    out->rank = 1;
-    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, in[0]->s.rank),
-                                 2 * rgmi_padded(rgm_value_dim(in[0], -1)));
+    rgmi_norm_grad_shape(out, in[0]);
     return RGM_OK;
 }
 
 static rgm_status batch_norm_grad_forward(rgm_op_run *run)
 {
     rgm_batch_norm_args args = norm_args(run);
-    char *out = run->out->data;
-    size_t part = (size_t)rgmi_padded(args.channels) * rgm_dtype_size(run->out->dtype);
 
-    run->kernels->copy(&(rgm_copy_args){.y = out, .outer = 1, .zeros_before = 2 * part});
     args.dy = run->in[4].data;
-    args.dgamma = out;
-    args.dbeta = out + part;
-    args.y = out + 2 * part;
+    rgmi_norm_grad_parts(&args.dgamma, &args.dbeta, &args.y, run, args.channels);
     if (args.rows > 0)
         run->kernels->batch_norm_grad(&args);
     return RGM_OK;

@@ -392,22 +392,6 @@ rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope)
 const char *const rgm_activation_names[] = {"linear",  "relu", "leaky_relu", "elu",
                                             "sigmoid", "tanh", "gelu",       NULL};
 
-rgm_status rgm_activation_find(rgm_activation *out, const char *name)
-{
-    enum { COUNT = sizeof rgm_activation_names / sizeof *rgm_activation_names - 1 };
-
-    *out = RGM_ACT_NONE;
-    if (name == NULL)
-        return RGM_OK;
-    for (int i = 0; i < COUNT; i++)
-        if (strcmp(name, rgm_activation_names[i]) == 0) {
-            *out = (rgm_activation)i;
-            return RGM_OK;
-        }
-    return RGM_FAIL(RGM_ERR_NOT_FOUND, "no activation '%s'%s", name,
-                    rgm_did_you_mean(name, rgm_activation_names, COUNT, NULL, NULL).text);
-}
-
 /* max(z,0) - z t + log(1 + exp(-|z|)) = softplus(z) - z t. */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets)
 {

@@ -194,8 +194,9 @@ static rgm_status matmul_pack_forward(rgm_op_run *run)
     const rgm_view *b = &run->in[0];
     rgm_matmul_args args = pack_args(b->data, b->shape, run->attributes->integer[0] != 0);
 
+    args.c = run->out->data;
     if (rgmi_view_count(run->out) > 0)
-        run->kernels->matmul_pack(run->out->data, &args);
+        run->kernels->matmul_pack(&args);
     return RGM_OK;
 }
 
@@ -260,8 +261,7 @@ rgm_value *rgmi_matmul_pack(const rgmi_matmul *parts, const rgm_kernels *kernels
                               .number[0] = parts->slope};
     rgm_value *in[3] = {parts->a, NULL, parts->bias};
 
-    pack.integer[1] =
-        (int64_t)(kernels->matmul_pack(NULL, &args) / rgm_dtype_size(parts->b->s.dtype));
+    pack.integer[1] = (int64_t)(kernels->matmul_pack(&args) / rgm_dtype_size(parts->b->s.dtype));
     in[1] = rgmi_op1(&rgmi_matmul_pack_op, parts->b, &pack);
     return rgm_op(parts->a->graph, &rgmi_matmul_packed_op, in, parts->bias != NULL ? 3 : 2,
                   &product);

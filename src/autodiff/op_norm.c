@@ -1,9 +1,48 @@
 /*
  * Layer norm (with a residual when the executor's passes fold one in) and Euclidean normalisation.
- * The kernel gives three gradients at once, so `layer_norm_grad` is one flat value
+ * A norm's kernel gives three gradients at once, so its gradient is one flat value
  * [dgamma | dbeta | dx], each part padded to 16 elements, of which the three are views.
  */
 #include "autodiff_internal.h"
+
+/* ---- what norms share ---- */
+
+void rgmi_norm_grad_shape(rgm_op_shape *out, const rgm_value *x)
+{
+    rgm_dim count = rgmi_shape_product(x->graph, x->s.shape, x->s.rank);
+
+    out->dtype = x->s.dtype;
+    out->rank = 1;
+    out->shape[0] = rgmi_dim_sum(x->graph, count, 2 * rgmi_padded(rgm_value_dim(x, -1)));
+}
+
+void rgmi_norm_grad_parts(void **dgamma, void **dbeta, void **dx, const rgm_op_run *run,
+                          int64_t channels)
+{
+    size_t part = (size_t)rgmi_padded(channels) * rgm_dtype_size(run->out->dtype);
+    char *out = run->out->data;
+
+    run->kernels->copy(&(rgm_copy_args){.y = out, .outer = 1, .zeros_before = 2 * part});
+    *dgamma = out;
+    *dbeta = out + part;
+    *dx = out + 2 * part;
+}
+
+void rgmi_norm_grad_values(rgm_value **dx, int gamma, rgm_value *all, const rgm_value *x,
+                           const bool *wanted)
+{
+    int64_t channels = rgm_value_dim(x, -1), part = rgmi_padded(channels);
+    rgm_dim count = rgmi_shape_product(x->graph, x->s.shape, x->s.rank);
+
+    if (wanted[0])
+        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * part, count), x->s.rank, x->s.shape);
+    if (wanted[gamma])
+        dx[gamma] = rgmi_slice_dim(all, 0, 0, channels);
+    if (wanted[gamma + 1])
+        dx[gamma + 1] = rgmi_slice_dim(all, 0, part, channels);
+}
+
+/* ---- layer norm ---- */
 
 static rgm_status norm_check(rgm_value *x, rgm_value *gamma)
 {
@@ -41,10 +80,9 @@ static rgm_status layer_norm_forward(rgm_op_run *run)
                                 .gamma = run->in[1].data,
                                 .beta = run->in[2].data,
                                 .residual = run->inputs == 4 ? run->in[3].data : NULL,
-                                .channels = x->shape[x->rank - 1],
                                 .epsilon = run->attributes->number[0]};
 
-    args.rows = args.channels > 0 ? rgmi_view_count(x) / args.channels : 0;
+    rgmi_rows_of(&args.rows, &args.channels, x);
     if (args.rows > 0)
         run->kernels->layer_norm(&args);
     return RGM_OK;
@@ -53,18 +91,9 @@ static rgm_status layer_norm_forward(rgm_op_run *run)
 static rgm_status layer_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
                                       const bool *wanted)
 {
-    rgm_value *x = y->in[0];
-    int64_t channels = rgm_value_dim(x, -1);
-    rgm_dim total = rgmi_shape_product(y->graph, x->s.shape, x->s.rank);
-    rgm_value *all = rgmi_op3(&rgmi_layer_norm_grad_op, x, y->in[1], dy, &y->attributes);
+    rgm_value *all = rgmi_op3(&rgmi_layer_norm_grad_op, y->in[0], y->in[1], dy, &y->attributes);
 
-    if (wanted[0])
-        dx[0] = rgm_reshape(rgmi_slice_dim(all, 0, 2 * rgmi_padded(channels), total), x->s.rank,
-                            x->s.shape);
-    if (wanted[1])
-        dx[1] = rgmi_slice_dim(all, 0, 0, channels);
-    if (wanted[2])
-        dx[2] = rgmi_slice_dim(all, 0, rgmi_padded(channels), channels);
+    rgmi_norm_grad_values(dx, 1, all, y->in[0], wanted);
     return RGM_OK;
 }
 
@@ -87,37 +116,25 @@ rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, do
 static rgm_status layer_norm_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                         const rgm_attributes *attributes)
 {
-    rgm_cgraph *graph = in[0]->graph;
-
     (void)attributes;
     if (inputs != 3 && inputs != 4)
         return RGM_FAIL(RGM_ERR_ARG, "takes x, gamma, dy and perhaps a residual");
     RGM_TRY(norm_check(in[0], in[1]));
-    out->dtype = in[0]->s.dtype;
-    out->rank = 1;
-    out->shape[0] = rgmi_dim_sum(graph, rgmi_shape_product(graph, in[0]->s.shape, in[0]->s.rank),
-                                 2 * rgmi_padded(rgm_value_dim(in[0], -1)));
+    rgmi_norm_grad_shape(out, in[0]);
     return RGM_OK;
 }
 
 static rgm_status layer_norm_grad_forward(rgm_op_run *run)
 {
     const rgm_view *x = &run->in[0];
-    size_t size = rgm_dtype_size(x->dtype);
-    char *out = run->out->data;
     rgm_layer_norm_args args = {.x = x->data,
                                 .gamma = run->in[1].data,
                                 .dy = run->in[2].data,
                                 .residual = run->inputs == 4 ? run->in[3].data : NULL,
-                                .channels = x->shape[x->rank - 1],
                                 .epsilon = run->attributes->number[0]};
-    size_t part = (size_t)rgmi_padded(args.channels) * size;
 
-    run->kernels->copy(&(rgm_copy_args){.y = out, .outer = 1, .zeros_before = 2 * part});
-    args.dgamma = out;
-    args.dbeta = out + part;
-    args.y = out + 2 * part;
-    args.rows = args.channels > 0 ? rgmi_view_count(x) / args.channels : 0;
+    rgmi_rows_of(&args.rows, &args.channels, x);
+    rgmi_norm_grad_parts(&args.dgamma, &args.dbeta, &args.y, run, args.channels);
     if (args.rows > 0)
         run->kernels->layer_norm_grad(&args);
     return RGM_OK;
@@ -133,23 +150,11 @@ const rgm_op_type rgmi_layer_norm_grad_op = {
 
 /* ---- rows divided by their length ---- */
 
-static rgm_status l2_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
-                           const rgm_attributes *attributes)
-{
-    (void)inputs, (void)attributes;
-    RGM_TRY(rgmi_need_float(in[0], "input"));
-    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
-    return rgmi_same_shape(out, in[0]);
-}
-
 static void l2_args(rgm_l2_normalize_args *args, const rgm_op_run *run)
 {
-    const rgm_view *x = &run->in[0];
-
     args->y = run->out->data;
-    args->x = x->data;
-    args->channels = x->shape[x->rank - 1];
-    args->rows = args->channels > 0 ? rgmi_view_count(x) / args->channels : 0;
+    args->x = run->in[0].data;
+    rgmi_rows_of(&args->rows, &args->channels, &run->in[0]);
 }
 
 static rgm_status l2_forward(rgm_op_run *run)
@@ -171,7 +176,7 @@ static rgm_status l2_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const
 const rgm_op_type rgmi_l2_normalize_op = {
     .name = "l2_normalize",
     .arity = 1,
-    .infer = l2_infer,
+    .infer = rgmi_rows_infer,
     .forward = l2_forward,
     .backward = l2_backward,
 };
@@ -193,7 +198,7 @@ static rgm_status l2_grad_forward(rgm_op_run *run)
 const rgm_op_type rgmi_l2_normalize_grad_op = {
     .name = "l2_normalize_grad",
     .arity = 3,
-    .infer = l2_infer,
+    .infer = rgmi_rows_infer,
     .forward = l2_grad_forward,
     .no_gradient = rgmi_second,
 };

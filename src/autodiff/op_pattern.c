@@ -1,7 +1,7 @@
 /*
  * Ops whose value is a sparse pattern, and the degree. A pattern is immutable and knows both
  * directions; its transpose is a view. Patterns made here are owned by the executor. They are made
- * on the host whatever the table of kernels is, and their indices checked, by rgm_pattern_create().
+ * on the host whatever the device is, and their indices checked, by rgm_pattern_create().
  */
 #include "autodiff_internal.h"
 
@@ -33,6 +33,8 @@ static rgm_status transpose_forward(rgm_op_run *run)
     run->out->pattern = run->in[0].pattern;
     run->out->csr = run->in[0].csr_t;
     run->out->csr_t = run->in[0].csr;
+    run->out->row_of = run->in[0].column_of;
+    run->out->column_of = run->in[0].row_of;
     return RGM_OK;
 }
 
@@ -71,35 +73,20 @@ static rgm_status self_loops_infer(rgm_op_shape *out, rgm_value *const *in, int 
     return RGM_OK;
 }
 
-/* Make run->out a new pattern from entries; the executor releases the one before. */
+/* Make run->out a new pattern from entries. */
 static rgm_status pattern_set(rgm_op_run *run, int64_t count, const int64_t *row,
                               const int64_t *column)
 {
     rgm_view *out = run->out;
 
-    RGM_TRY(rgm_pattern_create(&out->pattern, out->shape[0], out->shape[1], count, row, column));
-    out->csr = rgm_pattern_by_row(out->pattern);
-    out->csr_t = rgm_pattern_by_column(out->pattern);
-    return RGM_OK;
-}
-
-const int32_t *rgmi_rows_of(const rgm_view *p)
-{
-    return p->csr == rgm_pattern_by_row(p->pattern) ? rgm_pattern_row_of(p->pattern)
-                                                    : rgm_pattern_column_of(p->pattern);
-}
-
-const int32_t *rgmi_columns_of(const rgm_view *p)
-{
-    return p->csr == rgm_pattern_by_row(p->pattern) ? rgm_pattern_column_of(p->pattern)
-                                                    : rgm_pattern_row_of(p->pattern);
+    return rgm_pattern_create(&out->pattern, out->shape[0], out->shape[1], count, row, column);
 }
 
 static rgm_status self_loops_forward(rgm_op_run *run)
 {
     rgm_status status = RGM_OK;
     const rgm_view *p = &run->in[0];
-    const int32_t *rows = rgmi_rows_of(p), *columns = rgmi_columns_of(p);
+    const int32_t *rows = p->row_of, *columns = p->column_of;
     int64_t old = p->shape[2], count = run->out->shape[2], *row = NULL, *column;
 
     RGM_GO(RGM_NEW(row, 2 * count));
@@ -119,6 +106,7 @@ const rgm_op_type rgmi_add_self_loops_op = {
     .arity = 1,
     .infer = self_loops_infer,
     .forward = self_loops_forward,
+    .on_host = true,
     .no_gradient = "gives a pattern",
 };
 
@@ -164,6 +152,7 @@ const rgm_op_type rgmi_pattern_from_index_op = {
     .arity = 1,
     .infer = from_index_infer,
     .forward = from_index_forward,
+    .on_host = true,
     .no_gradient = "gives a pattern",
 };
 

@@ -64,13 +64,13 @@ static void rows_gather(rgm_op_run *run, const rgm_view *x, const void *index, r
 
 static rgm_status broadcast_rows_forward(rgm_op_run *run)
 {
-    rows_gather(run, &run->in[1], rgmi_rows_of(&run->in[0]), RGM_I32);
+    rows_gather(run, &run->in[1], run->in[0].row_of, RGM_I32);
     return RGM_OK;
 }
 
 static rgm_status broadcast_columns_forward(rgm_op_run *run)
 {
-    rows_gather(run, &run->in[1], rgmi_columns_of(&run->in[0]), RGM_I32);
+    rows_gather(run, &run->in[1], run->in[0].column_of, RGM_I32);
     return RGM_OK;
 }
 

@@ -210,9 +210,10 @@ static rgm_status sum_squares_infer(rgm_op_shape *out, rgm_value *const *in, int
 
 static rgm_status sum_squares_forward(rgm_op_run *run)
 {
-    double sum = run->kernels->sum_of_squares(run->in[0].data, rgmi_view_count(&run->in[0]));
+    double sum = run->kernels->sum_of_squares(
+        &(rgm_flat_args){run->in[0].data, rgmi_view_count(&run->in[0])});
 
-    run->kernels->fill(run->out->data, 1, sum);
+    run->kernels->fill(&(rgm_fill_args){run->out->data, 1, sum});
     return RGM_OK;
 }
 

@@ -569,7 +569,7 @@ static rgm_status inverse_dim_forward(rgm_op_run *run)
 {
     int64_t size = rgm_op_run_dim(run, run->attributes->integer[0]);
 
-    run->kernels->fill(run->out->data, 1, 1.0 / (double)(size > 0 ? size : 1));
+    run->kernels->fill(&(rgm_fill_args){run->out->data, 1, 1.0 / (double)(size > 0 ? size : 1)});
     return RGM_OK;
 }
 

@@ -4,107 +4,56 @@
  */
 #include "autodiff_internal.h"
 
-static rgm_status rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
-                             const rgm_attributes *attributes)
-{
-    (void)inputs, (void)attributes;
-    RGM_TRY(rgmi_need_float(in[0], "input"));
-    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
-    return rgmi_same_shape(out, in[0]);
-}
-
-static void rows_of(int64_t *rows, int64_t *channels, const rgm_view *x)
-{
-    *channels = x->shape[x->rank - 1];
-    *rows = *channels > 0 ? rgmi_view_count(x) / *channels : 0;
-}
-
 static rgm_status softmax_run(rgm_op_run *run, const void *x, bool log)
 {
     rgm_softmax_args args = {.y = run->out->data, .x = x, .log = log};
 
-    rows_of(&args.rows, &args.channels, run->out);
+    rgmi_rows_of(&args.rows, &args.channels, run->out);
     if (args.rows > 0)
         run->kernels->softmax(&args);
     return RGM_OK;
 }
 
-static rgm_status softmax_forward(rgm_op_run *run)
-{
-    return softmax_run(run, run->in[0].data, false);
-}
-
-static rgm_status log_softmax_forward(rgm_op_run *run)
-{
-    return softmax_run(run, run->in[0].data, true);
-}
-
-static rgm_status grad_forward(rgm_op_run *run, bool log)
+static rgm_status grad_run(rgm_op_run *run, bool log)
 {
     rgm_softmax_args args = {
         .y = run->out->data, .y_forward = run->in[0].data, .dy = run->in[1].data, .log = log};
 
-    rows_of(&args.rows, &args.channels, run->out);
+    rgmi_rows_of(&args.rows, &args.channels, run->out);
     if (args.rows > 0)
         run->kernels->softmax_grad(&args);
     return RGM_OK;
 }
 
-static rgm_status softmax_grad_forward(rgm_op_run *run)
-{
-    return grad_forward(run, false);
-}
-static rgm_status log_softmax_grad_forward(rgm_op_run *run)
-{
-    return grad_forward(run, true);
-}
-
-static rgm_status softmax_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
-{
-    (void)wanted;
-    dx[0] = rgmi_op2(&rgmi_softmax_grad_op, y, dy, NULL);
-    return RGM_OK;
-}
-
-static rgm_status log_softmax_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,
-                                       const bool *wanted)
-{
-    (void)wanted;
-    dx[0] = rgmi_op2(&rgmi_log_softmax_grad_op, y, dy, NULL);
-    return RGM_OK;
-}
-
-const rgm_op_type rgmi_softmax_op = {
-    .name = "softmax",
-    .arity = 1,
-    .infer = rows_infer,
-    .forward = softmax_forward,
-    .backward = softmax_backward,
-};
-
-const rgm_op_type rgmi_softmax_grad_op = {
-    .name = "softmax_grad",
-    .arity = 2,
-    .infer = rows_infer,
-    .forward = softmax_grad_forward,
-    .no_gradient = rgmi_second,
-};
-
-const rgm_op_type rgmi_log_softmax_op = {
-    .name = "log_softmax",
-    .arity = 1,
-    .infer = rows_infer,
-    .forward = log_softmax_forward,
-    .backward = log_softmax_backward,
-};
-
-const rgm_op_type rgmi_log_softmax_grad_op = {
-    .name = "log_softmax_grad",
-    .arity = 2,
-    .infer = rows_infer,
-    .forward = log_softmax_grad_forward,
-    .no_gradient = rgmi_second,
-};
+/* An op of the rows of x, and its gradient by y and dy. */
+#define ROWS(op, is_log)                                                                           \
+    static rgm_status op##_forward(rgm_op_run *run)                                                \
+    {                                                                                              \
+        return softmax_run(run, run->in[0].data, is_log);                                          \
+    }                                                                                              \
+    static rgm_status op##_grad_forward(rgm_op_run *run)                                           \
+    {                                                                                              \
+        return grad_run(run, is_log);                                                              \
+    }                                                                                              \
+    static rgm_status op##_backward(rgm_value **dx, rgm_value *y, rgm_value *dy,                   \
+                                    const bool *wanted)                                            \
+    {                                                                                              \
+        (void)wanted;                                                                              \
+        dx[0] = rgmi_op2(&rgmi_##op##_grad_op, y, dy, NULL);                                       \
+        return RGM_OK;                                                                             \
+    }                                                                                              \
+    const rgm_op_type rgmi_##op##_op = {.name = #op,                                               \
+                                        .arity = 1,                                                \
+                                        .infer = rgmi_rows_infer,                                  \
+                                        .forward = op##_forward,                                   \
+                                        .backward = op##_backward};                                \
+    const rgm_op_type rgmi_##op##_grad_op = {.name = #op "_grad",                                  \
+                                             .arity = 2,                                           \
+                                             .infer = rgmi_rows_infer,                             \
+                                             .forward = op##_grad_forward,                         \
+                                             .no_gradient = rgmi_second};
+ROWS(softmax, false)
+ROWS(log_softmax, true)
 
 rgm_value *rgm_softmax(rgm_value *x)
 {
@@ -139,7 +88,7 @@ static rgm_status masked_softmax_forward(rgm_op_run *run)
 const rgm_op_type rgmi_masked_softmax_op = {
     .name = "masked_softmax",
     .arity = -1,
-    .infer = rows_infer,
+    .infer = rgmi_rows_infer,
     .forward = masked_softmax_forward,
     .no_gradient = "made by the executor, after gradients",
     .in_place = true,
@@ -170,11 +119,6 @@ static rgm_status logits_check(rgm_value *const *in, const rgm_attributes *attri
     return RGM_OK;
 }
 
-static int64_t classes_of(const rgm_op_run *run)
-{
-    return run->attributes->integer[0] > 0 ? run->attributes->integer[0] : run->in[0].shape[1];
-}
-
 static rgm_status cross_entropy_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                       const rgm_attributes *attributes)
 {
@@ -188,25 +132,32 @@ static rgm_status cross_entropy_infer(rgm_op_shape *out, rgm_value *const *in, i
 
 static rgm_status labels_check(const rgm_op_run *run, int64_t classes)
 {
-    rgm_index_args outside;
+    rgm_index_flag outside;
 
-    if (rgmi_index_within(&outside, run, &run->in[1], 0, classes))
+    if (rgm_op_run_index(&outside, run, &run->in[1], 0, classes))
         return RGM_OK;
-    return RGM_FAIL(RGM_ERR_DATA, "label[%lld] is %lld, classes are 0..%lld",
-                    (long long)outside.bad_at, (long long)outside.bad, (long long)classes - 1);
+    return RGM_FAIL(RGM_ERR_DATA, "label[%lld] is %lld, classes are 0..%lld", (long long)outside.at,
+                    (long long)outside.index, (long long)classes - 1);
+}
+
+static rgm_cross_entropy_args cross_entropy_args(const rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0], *label = &run->in[1];
+    int64_t classes = run->attributes->integer[0];
+
+    return (rgm_cross_entropy_args){.y = run->out->data,
+                                    .x = x->data,
+                                    .label = label->data,
+                                    .label_dtype = label->dtype,
+                                    .rows = x->shape[0],
+                                    .channels = x->shape[1],
+                                    .classes = classes > 0 ? classes : x->shape[1],
+                                    .spread = run->attributes->number[0]};
 }
 
 static rgm_status cross_entropy_forward(rgm_op_run *run)
 {
-    const rgm_view *x = &run->in[0], *label = &run->in[1];
-    rgm_cross_entropy_args args = {.y = run->out->data,
-                                   .x = x->data,
-                                   .label = label->data,
-                                   .label_dtype = label->dtype,
-                                   .rows = x->shape[0],
-                                   .channels = x->shape[1],
-                                   .classes = classes_of(run),
-                                   .spread = run->attributes->number[0]};
+    rgm_cross_entropy_args args = cross_entropy_args(run);
 
     RGM_TRY(labels_check(run, args.classes));
     if (args.rows > 0)
@@ -271,17 +222,9 @@ static rgm_status cross_entropy_grad_infer(rgm_op_shape *out, rgm_value *const *
 /* Checks the labels again: a run that fetches only gradients has not computed the loss. */
 static rgm_status cross_entropy_grad_forward(rgm_op_run *run)
 {
-    const rgm_view *x = &run->in[0], *label = &run->in[1];
-    rgm_cross_entropy_args args = {.y = run->out->data,
-                                   .x = x->data,
-                                   .dloss = run->in[2].data,
-                                   .label = label->data,
-                                   .label_dtype = label->dtype,
-                                   .rows = x->shape[0],
-                                   .channels = x->shape[1],
-                                   .classes = classes_of(run),
-                                   .spread = run->attributes->number[0]};
+    rgm_cross_entropy_args args = cross_entropy_args(run);
 
+    args.dloss = run->in[2].data;
     RGM_TRY(labels_check(run, args.classes));
     if (args.rows > 0)
         run->kernels->cross_entropy_grad(&args);

@@ -283,7 +283,7 @@ rgm_value *rgmi_rule_pack(rgm_executor *executor, rgm_value *v)
     rgmi_matmul_parts(&m, v);
     if (!rgmi_is_stored(m.b->leaf) || m.trans_a)
         return NULL;
-    return rgmi_matmul_pack(&m, rgmi_kernels_of(v, executor->options.bf16));
+    return rgmi_matmul_pack(&m, rgmi_kernels_of(v, executor));
 }
 
 /* ---- softmax(scale * x + mask) ---- */

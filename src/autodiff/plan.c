@@ -1,7 +1,7 @@
 /*
  * A plan: what depends on the sizes of a run. Shapes of all values, which values are computed once
- * for unchanged feeds (kept), the sequence of ops, and who shares memory with whom; place.c then
- * gives offsets. Made once a binding of the symbols and cached by the executor.
+ * for unchanged feeds (kept), the sequence of ops, and who shares memory with whom; plan_offsets.c
+ * then gives offsets. Made once a binding of the symbols and cached by the executor.
  */
 #include "executor_internal.h"
 
@@ -50,7 +50,8 @@ static rgm_status views_bind(rgmi_plan *plan, const rgm_executor *executor)
         if (v->type == NULL) {
             place->where = RGMI_LEAF;
             if (v->constant != NULL)
-                view->data = rgm_tensor_data(v->constant);
+                view->data = executor->copies != NULL ? executor->copies[s].data
+                                                      : rgm_tensor_data(v->constant);
         }
     }
     return RGM_OK;

@@ -218,7 +218,7 @@ done:
     return status;
 }
 
-const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16)
+const rgm_kernels *rgmi_kernels_of(const rgm_value *v, const rgm_executor *executor)
 {
     rgm_dtype dtype = RGM_F32;
 
@@ -229,5 +229,7 @@ const rgm_kernels *rgmi_kernels_of(const rgm_value *v, bool bf16)
             if (!v->in[k]->s.is_pattern && rgmi_is_float(v->in[k]->s.dtype))
                 dtype = v->in[k]->s.dtype;
     }
-    return rgm_kernels_for(bf16 && dtype == RGM_F32 ? RGM_BF16 : dtype);
+    if (executor->options.bf16 && dtype == RGM_F32)
+        dtype = RGM_BF16;
+    return rgm_kernels_for(executor->device, dtype);
 }

@@ -1,6 +1,5 @@
 /*
- * Looking at values: shapes, names, text; the checks that infer functions share, and what forward
- * functions do.
+ * Looking at values: shapes, names, text; and the checks that infer functions share.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -178,6 +177,21 @@ rgm_status rgmi_same_shape(rgm_op_shape *out, rgm_value *x)
     return RGM_OK;
 }
 
+rgm_status rgmi_rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                           const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(rgmi_need_float(in[0], "input"));
+    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
+    return rgmi_same_shape(out, in[0]);
+}
+
+void rgmi_rows_of(int64_t *rows, int64_t *channels, const rgm_view *x)
+{
+    *channels = x->shape[x->rank - 1];
+    *rows = *channels > 0 ? rgmi_view_count(x) / *channels : 0;
+}
+
 bool rgmi_shapes_equal(const rgm_value *a, const rgm_value *b)
 {
     if (a->s.rank != b->s.rank || a->s.is_pattern != b->s.is_pattern)
@@ -200,40 +214,4 @@ int64_t rgmi_view_tail(const rgm_view *view, int axis)
 int64_t rgmi_view_count(const rgm_view *view)
 {
     return rgmi_view_tail(view, 0);
-}
-
-int64_t rgm_op_run_dim(const rgm_op_run *run, rgm_dim dim)
-{
-    return rgmi_dim_bind(dim, run->symbols);
-}
-
-void rgmi_copy(const rgm_op_run *run, const rgm_view *x)
-{
-    rgm_copy_args args = {.y = run->out->data,
-                          .x = x->data,
-                          .outer = 1,
-                          .size = (size_t)rgmi_view_count(x) * rgm_dtype_size(x->dtype)};
-
-    run->kernels->copy(&args);
-}
-
-bool rgmi_index_within(rgm_index_args *outside, const rgm_op_run *run, const rgm_view *index,
-                       int64_t least, int64_t limit)
-{
-    *outside = (rgm_index_args){.index = index->data,
-                                .index_dtype = index->dtype,
-                                .count = rgmi_view_count(index),
-                                .least = least,
-                                .limit = limit};
-    return run->kernels->index_within(outside);
-}
-
-rgm_status rgmi_need_rows(const rgm_op_run *run, const rgm_view *index, int64_t least, int64_t rows)
-{
-    rgm_index_args outside;
-
-    if (rgmi_index_within(&outside, run, index, least, rows))
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, there are %lld rows",
-                    (long long)outside.bad_at, (long long)outside.bad, (long long)rows);
 }

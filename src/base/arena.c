@@ -1,6 +1,6 @@
 /*
- * A bump allocator. Blocks double from 4 KiB up to 1 MiB; an object larger than a block gets one of
- * its own. Nothing is given back before the whole arena is.
+ * A bump allocator. Blocks double from 4 KiB up to 1 MiB; an object larger than a block gets its
+ * own block. Memory is released only with the whole arena.
  */
 #include "base_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Files as wholes: load, save so that a reader sees the old content or the new, map. Every failure
- * names the path and the system's reason.
+ * Whole files: load them, save them so that a reader sees either the old content or the new, map
+ * them. Every failure names the path and the system's reason.
  */
 #include "base_internal.h"
 

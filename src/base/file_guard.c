@@ -1,9 +1,9 @@
 /*
- * Files mapped for long that may be cut meanwhile. A page that is gone raises SIGBUS in whoever
- * touches it; the handler here puts a page of zeros in its place when the address is of a guarded
- * file, remembers that, and lets the reader go on. Readers believe no index of such a file, so
- * zeros do no harm, and ask rgm_mapped_file_is_cut() before they tell a result. Any other SIGBUS
- * goes to whom it would have gone.
+ * Files that stay mapped for long and may be truncated meanwhile. Touching a page that is gone
+ * raises SIGBUS. When the address belongs to a guarded file, the handler here puts a page of zeros
+ * in its place, remembers that, and lets the reader go on. Readers check every index from such a
+ * file, so zeros do no harm, and they call rgm_mapped_file_is_cut() before they return a result.
+ * Any other SIGBUS goes to the handler that was set before.
  */
 #include <regimen/base.h>
 

@@ -193,9 +193,90 @@ static void arrays_are_walked_by_place(void **state)
     rgm_json_release(json);
 }
 
+/* ---- written value by value ---- */
+
+static rgm_status write_all(rgm_text *out, rgm_json_layout inside)
+{
+    rgm_json_writer w = {.out = out};
+
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(&w, "a\"b", "c\n"));
+    RGM_TRY(rgm_json_write_text(&w, "none", NULL));
+    RGM_TRY(rgm_json_open_list(&w, "empty", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_close(&w));
+    RGM_TRY(rgm_json_open_list(&w, "list", inside));
+    RGM_TRY(rgm_json_write_int(&w, NULL, -3));
+    RGM_TRY(rgm_json_write_number(&w, NULL, 0.5));
+    RGM_TRY(rgm_json_open_object(&w, NULL, inside));
+    RGM_TRY(rgm_json_write_bool(&w, "yes", true));
+    RGM_TRY(rgm_json_write_printed(&w, "given", "[1]"));
+    RGM_TRY(rgm_json_close(&w));
+    RGM_TRY(rgm_json_close(&w));
+    return rgm_json_close(&w);
+}
+
+static void what_is_written_has_the_layout_asked_for(void **state)
+{
+    static const char *const lists[] = {
+        "[-3,0.5,{\"yes\":true,\"given\":[1]}]", "[-3, 0.5, {\"yes\": true, \"given\": [1]}]",
+        "[\n    -3,\n    0.5,\n    {\n      \"yes\": true,\n      \"given\": [1]\n    }\n  ]"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rgm_text text = {0}, want = {0};
+        rgm_json *json;
+        CHECK_OK(write_all(&text, (rgm_json_layout)i));
+        CHECK_OK(rgm_text_printf(&want,
+                                 "{\n  \"a\\\"b\": \"c\\u000a\",\n  \"none\": null,\n"
+                                 "  \"empty\": [],\n  \"list\": %s\n}",
+                                 lists[i]));
+        CHECK_TEXT(want.data, text.data);
+        CHECK_OK(rgm_json_parse(&json, text.data, text.size, "it"));
+        rgm_json_release(json);
+        rgm_text_clear(&text);
+        rgm_text_clear(&want);
+    }
+}
+
+static void what_would_be_no_json_is_not_written(void **state)
+{
+    rgm_text text = {0};
+    rgm_json_writer w = {.out = &text};
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_json_close(&w));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_json_write_int(&w, "a", 1));
+    CHECK_OK(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_json_write_int(&w, NULL, 1));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_json_open_list(&w, NULL, RGM_JSON_SPACED));
+    CHECK_OK(rgm_json_open_list(&w, "a", RGM_JSON_SPACED));
+    for (int i = 2; i < RGM_JSON_WRITER_LEVELS; i++)
+        CHECK_OK(rgm_json_open_list(&w, NULL, RGM_JSON_SPACED));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_json_open_list(&w, NULL, RGM_JSON_SPACED));
+    rgm_text_clear(&text);
+}
+
+static rgm_status write_and_clear(void)
+{
+    rgm_text text = {0};
+    rgm_status status = write_all(&text, RGM_JSON_LINES);
+
+    rgm_text_clear(&text);
+    return status;
+}
+
+static void every_failing_allocation_of_the_writer_is_told(void **state)
+{
+    (void)state;
+    CHECK_EVERY_OOM(write_and_clear(), (void)0);
+}
+
 TESTS(cmocka_unit_test(texts_are_safe_in_quotes),
       cmocka_unit_test(numbers_are_short_and_keep_their_bits),
       cmocka_unit_test(numbers_have_the_fewest_digits_that_read_back),
       cmocka_unit_test(values_come_by_their_kind), cmocka_unit_test(arrays_are_walked_by_place),
       cmocka_unit_test(every_failing_allocation_of_the_parser_is_told_as_such),
-      cmocka_unit_test(what_is_no_json_is_refused_with_its_place))
+      cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
+      cmocka_unit_test(what_is_written_has_the_layout_asked_for),
+      cmocka_unit_test(what_would_be_no_json_is_not_written),
+      cmocka_unit_test(every_failing_allocation_of_the_writer_is_told))

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #define MAX_SINKS 32
@@ -130,4 +131,14 @@ double rgm_now(void)
 double rgm_wall_time(void)
 {
     return read_clock(CLOCK_REALTIME);
+}
+
+void rgm_log_lines(const char *prefix, const char *text)
+{
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        int size = (int)strcspn(line, "\n");
+
+        rgm_log_write(RGM_LOG_INFO, "%s%.*s", prefix, size, line);
+        line += size + (line[size] == '\n');
+    }
 }

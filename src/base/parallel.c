@@ -1,16 +1,16 @@
 /*
- * The parallel loop: one pool for the whole library, one loop that hands out ranges of items. What
- * an item is (a row, a tile, a block of a sum) is fixed by the caller from the shape, so who
- * computes it changes nothing.
+ * The parallel loop: one pool for the whole library, one loop that hands out ranges of items. The
+ * caller decides from the shape what an item is (a row, a tile, a block of a sum), so the result
+ * does not depend on which thread computes it.
  *
- * The caller works too, and never waits for a worker that has not begun: on a machine busy with
- * other things a loop takes the time of one thread, where a barrier over a whole team (OpenMP's)
- * waits for each of them to get a processor, milliseconds a loop. The same makes it safe to use
- * after fork(). What is left is a worker that loses its processor in the middle of a range, so that
- * the caller has to wait for it, or one that shares the caller's: the caller then makes the next
- * loops alone, for as long as was lost, and twice as long when it happens again at once. So a busy
- * machine costs little more than one thread takes. Work that waits for files or queues does not
- * belong here: see threads.c.
+ * The caller works too, and never waits for a worker that has not begun. So on a busy machine a
+ * loop takes the time of one thread, where a barrier over a whole team (OpenMP's) waits until each
+ * thread gets a processor, milliseconds per loop. For the same reason the loop is safe to use after
+ * fork(). Two losses remain: the caller must wait for a worker that loses its processor in the
+ * middle of a range, and a worker may share the caller's processor. The caller then runs the next
+ * loops alone, for as long as was lost, and twice as long when it happens again at once. So on a
+ * busy machine a loop costs little more than with one thread. Work that waits for files or queues
+ * does not belong here: see threads.c.
  */
 #include "base_internal.h"
 

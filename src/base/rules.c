@@ -1,7 +1,7 @@
 /*
  * Rules between keys: "trainer.steps_per_loop <= trainer.train_steps". One parser and one meaning
- * for those that tables state, those that say when a key has an effect, and a file's own. Whose
- * keys they are is the caller's matter, who looks them up.
+ * for those that tables state, those that say when a key has an effect, and those of a file. The
+ * caller owns the keys and looks them up.
  */
 #include "base_internal.h"
 

@@ -1,5 +1,5 @@
 /*
- * Draws that nobody may foretell: the ChaCha20 stream (Bernstein 2008) of a key of 256 bits. Words
+ * Draws that nobody may predict: the ChaCha20 stream (Bernstein 2008) of a key of 256 bits. Words
  * 12 and 13 of its state are the block, 14 and 15 the stream, low word first. Philox (rng.c) is
  * several times as fast, but its key has 64 bits and nobody claims that it keeps a secret.
  */

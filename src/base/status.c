@@ -1,6 +1,6 @@
 /*
  * Status names and the thread's error record: one message and the trace of the functions it passed
- * through. The record has a fixed size, so an error can be told when memory is gone.
+ * through. The record has a fixed size, so an error can be recorded when memory is gone.
  */
 #include "base_internal.h"
 

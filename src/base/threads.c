@@ -1,8 +1,9 @@
 /*
  * Threads for work that waits: workers with one list of jobs, and a bounded queue between threads.
- * Plain mutex and condition: a job here is a record batch or a file, thousands of times the price
- * of a lock. Apart from the pool of loops (parallel.c), whose workers must never wait: a job that
- * waits for room in a queue would take a thread from every loop until somebody makes room.
+ * A plain mutex and condition are enough: a job here is a record batch or a file and costs
+ * thousands of times as much as a lock. The pool of loops (parallel.c) is separate, because its
+ * workers must never wait: a job that waits for room in a queue would take a thread from every loop
+ * until another thread makes room.
  */
 #include "base_internal.h"
 

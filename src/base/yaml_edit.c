@@ -1,5 +1,5 @@
 /*
- * Changes of a parsed YAML document: set a value at a dotted path, lay one document upon another.
+ * Changes of a parsed YAML document: set a value at a dotted path, merge one document into another.
  * Depth stays at most RGMI_YAML_MAX_DEPTH, so walking a document by recursion is safe.
  */
 #include "base_internal.h"

@@ -7,6 +7,14 @@
 
 #include "cli.h"
 
+bool completing;
+
+void complete_with(const char *name, const char *word)
+{
+    if (strncmp(name, word, strlen(word)) == 0)
+        printf("%s\n", name);
+}
+
 /* A name of one letter is a short option. */
 static const char *dashes(const char *name)
 {

@@ -31,7 +31,8 @@ rgm_status master_open(asked_master *out, const char *where)
                         "there are no experiments in '%s': no such folder; --master DIR or "
                         "$REGIMEN_MASTER says where they are",
                         place);
-    return rgm_client_open(&out->client, place, NULL);
+    return rgm_client_open(&out->client, place,
+                           &(rgm_master_options){.subject = &rgm_trial_subject});
 }
 
 void master_close(asked_master *whom)
@@ -155,6 +156,11 @@ done:
 
 /* ---- fields -------------------------------------------------------------------------------- */
 
+bool is_in_state(const json_t *row, rgm_work_state state)
+{
+    return strcmp(text_of(row, "state"), rgm_work_state_names[state]) == 0;
+}
+
 const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -235,34 +241,52 @@ rgm_status find_trial(int64_t *id, const asked_master *whom, const char *text)
     return RGM_OK;
 }
 
-int about_experiment(verb_about *act, const char *where, const char *text, const void *options)
+int about_each(verb_at_master *act, const char *where, const text_list *names, const void *options)
 {
     asked_master whom = {0};
     int code = EXIT_DONE;
-    int64_t id;
-    rgm_status status = read_id(&id, "experiment", text);
+    rgm_status status = master_open(&whom, where);
 
     if (status == RGM_OK)
-        status = master_open(&whom, where);
-    if (status == RGM_OK)
-        status = act(&code, &whom, id, options);
+        status = act(&code, &whom, names, options);
     master_close(&whom);
     return status != RGM_OK ? report(status) : code;
 }
 
+/** What is done with the one that is named. */
+typedef struct about_one {
+    verb_about *act;
+    bool is_trial;
+    int64_t id; /* of an experiment */
+    const void *options;
+} about_one;
+
+static rgm_status do_about(int *code, const asked_master *whom, const text_list *names,
+                           const void *about)
+{
+    const about_one *one = about;
+    int64_t id = one->id;
+
+    if (one->is_trial)
+        RGM_TRY(find_trial(&id, whom, names->items[0]));
+    return one->act(code, whom, id, one->options);
+}
+
+int about_experiment(verb_about *act, const char *where, const char *text, const void *options)
+{
+    about_one one = {act, false, 0, options};
+    text_list names = {{text}, 1};
+    rgm_status status = read_id(&one.id, "experiment", text);
+
+    return status != RGM_OK ? report(status) : about_each(do_about, where, &names, &one);
+}
+
 int about_trial(verb_about *act, const char *where, const char *text, const void *options)
 {
-    asked_master whom = {0};
-    int code = EXIT_DONE;
-    int64_t id;
-    rgm_status status = master_open(&whom, where);
+    about_one one = {act, true, 0, options};
+    text_list names = {{text}, 1};
 
-    if (status == RGM_OK)
-        status = find_trial(&id, &whom, text);
-    if (status == RGM_OK)
-        status = act(&code, &whom, id, options);
-    master_close(&whom);
-    return status != RGM_OK ? report(status) : code;
+    return about_each(do_about, where, &names, &one);
 }
 
 /* ---- print --------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ rgm_status ask_all(json_t **rows, const asked_master *whom, const char *key, con
                    ...) __attribute__((format(printf, 4, 5)));
 
 const char *text_of(const json_t *object, const char *key);
+/** Whether that is the "state" of an experiment, a trial or a checkpoint. */
+bool is_in_state(const json_t *row, rgm_work_state state);
 int64_t int_of(const json_t *object, const char *key);
 double number_of(const json_t *object, const char *key);
 bool bool_of(const json_t *object, const char *key);
@@ -57,6 +59,12 @@ typedef rgm_status verb_about(int *code, const asked_master *whom, int64_t id, c
 /** Find the master and the experiment, or trial, that `text` names, do it, and report. */
 int about_experiment(verb_about *act, const char *where, const char *text, const void *options);
 int about_trial(verb_about *act, const char *where, const char *text, const void *options);
+
+/** What a verb does with what is named on its line; *code is EXIT_DONE before. */
+typedef rgm_status verb_at_master(int *code, const asked_master *whom, const text_list *names,
+                                  const void *options);
+/** Find the master, do it, and report. */
+int about_each(verb_at_master *act, const char *where, const text_list *names, const void *options);
 
 /** How a list is printed. */
 typedef struct list_form {

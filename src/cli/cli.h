@@ -7,7 +7,7 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
-/* ---- arguments.c --------------------------------------------------------------------------- */
+/* ---- arguments.c ----------------------------------------------------------------------------- */
 
 typedef enum argument_kind {
     ARG_FLAG,
@@ -48,6 +48,20 @@ typedef struct usage {
  * EXIT_USAGE after a message.
  */
 int arguments_read(text_list *rest, const usage *how, int argc, char **argv);
+/** How a verb begins: the same, and it returns where there is nothing to do or what is given is
+ * wrong. */
+#define READ_ARGUMENTS(rest, how, argc, argv)                                                      \
+    do {                                                                                           \
+        int code_ = arguments_read(rest, how, argc, argv);                                         \
+        if (code_ != EXIT_DONE)                                                                    \
+            return code_ < 0 ? EXIT_DONE : code_;                                                  \
+    } while (0)
+
+/** The words of a command line are being completed: verbs print what the last of them may become,
+ * from the tables that they read arguments by, and do nothing else. */
+extern bool completing;
+/** "NAME\n" if it begins with the last word. */
+void complete_with(const char *name, const char *word);
 
 /** A verb, of the command or of one of its families ("data", "text"). */
 typedef struct verb {
@@ -64,17 +78,9 @@ int verb_dispatch(const char *family, const char *name, const verb *verbs, int64
 /** All of a family's verb: its help, or the verb that argv[1] names. */
 int verb_family(const char *family, const verb *verbs, int64_t count, int argc, char **argv);
 
-/* ---- completion.c -------------------------------------------------------------------------- */
+/* ---- console.c ------------------------------------------------------------------------------- */
 
-/** The words of a command line are being completed: verbs print what the last of them may become,
- * from the tables that they read arguments by, and do nothing else. */
-extern bool completing;
-/** "NAME\n" if it begins with the last word. */
-void complete_with(const char *name, const char *word);
-
-/* ---- console.c ----------------------------------------------------------------------------- */
-
-/** The library's last error on stderr; its exit code. */
+/** How a verb ends: the library's last error on stderr, its exit code; EXIT_DONE of RGM_OK. */
 int report(rgm_status status);
 /** A usage error on stderr; EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -113,14 +119,14 @@ void console_sleep(double seconds);
 rgm_progress *console_progress(bool in_epochs);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */
 
-/* ---- series.c ------------------------------------------------------------------------------ */
+/* ---- series_summary.c ------------------------------------------------------------------------ */
 
 /** RGM_ERR_CONFIG: the folder is not a run's but that of several, of which one is to be named. */
 rgm_status series_refuse(const char *folder);
 /** What the runs of a folder came to (summary.json), or NULL where it is none of several. */
 rgm_status series_load(json_t **out, const char *folder);
 
-/* ---- session.c: an experiment with its layers; a trained run opened to look at -------------- */
+/* ---- session.c: an experiment with its layers; a trained run opened to look at --------------- */
 
 /** NAME|FILE with --config, the environment and --set; EXIT_DONE, or EXIT_USAGE after a message. */
 int experiment_open(rgm_experiment **out, const char *name, const text_list *over,
@@ -172,7 +178,7 @@ void session_close(session *s);
 json_t *metrics_json(const rgm_logs *values);
 rgm_status mode_by_name(rgm_mode *mode, const char *name);
 
-/* ---- verbs --------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);

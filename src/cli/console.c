@@ -161,6 +161,8 @@ rgm_progress *console_progress(bool in_epochs)
 
 int report(rgm_status status)
 {
+    if (status == RGM_OK)
+        return EXIT_DONE;
     fputs("regimen: ", stderr);
     put_visible(stderr, verbosity > 0 ? rgm_error_text() : rgm_error_message());
     fputc('\n', stderr);

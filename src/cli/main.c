@@ -48,7 +48,7 @@ static int version(void)
 #else
            "gcc " __VERSION__,
 #endif
-           rgm_kernels_for(RGM_F32)->isa);
+           rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa);
     return EXIT_DONE;
 }
 

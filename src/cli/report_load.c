@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ask.h"
 #include "report.h"
 
 /** What is being loaded. */
 typedef struct loading {
-    search_report *r;
+    rgm_search_report *r;
     const asked_master *whom;
     int64_t experiment;
     rgm_search_file *file;
@@ -58,7 +57,7 @@ static rgm_status load_objectives(loading *l)
     const rgm_objective *objectives;
     int64_t count = rgm_search_file_objectives(&objectives, l->file);
 
-    for (int64_t i = 0; i < count && i < REPORT_OBJECTIVES; i++) {
+    for (int64_t i = 0; i < count && i < RGM_REPORT_OBJECTIVES; i++) {
         l->r->objectives[i].smaller_is_better = objectives[i].smaller_is_better;
         l->r->objective_count = i + 1;
         RGM_TRY(rgm_strdup(&l->r->objectives[i].name, objectives[i].metric));
@@ -69,20 +68,20 @@ static rgm_status load_objectives(loading *l)
 static rgm_status load_hyper(loading *l, int64_t i)
 {
     const rgm_hyperparameter *from = rgm_space_at(l->space, i);
-    report_scale scale = from->kind == RGM_HYPER_CATEGORICAL ? REPORT_CHOICE
-                         : from->kind == RGM_HYPER_LOG       ? REPORT_LOG
-                                                             : REPORT_LINEAR;
-    report_hyper *hyper;
+    rgm_report_scale scale = from->kind == RGM_HYPER_CATEGORICAL ? RGM_REPORT_CHOICE
+                             : from->kind == RGM_HYPER_LOG       ? RGM_REPORT_LOG
+                                                                 : RGM_REPORT_LINEAR;
+    rgm_report_hyper *hyper;
     int64_t choice;
 
     l->columns[i] = -1;
     if (from->kind == RGM_HYPER_CONST)
         return RGM_OK;
     l->columns[i] = l->r->hyper_count;
-    RGM_TRY(report_add_hyper(&hyper, l->r, from->name, scale));
+    RGM_TRY(rgm_report_add_hyper(&hyper, l->r, from->name, scale));
     hyper->whole = from->kind == RGM_HYPER_INT;
-    for (int64_t k = 0; k < from->values.count && scale == REPORT_CHOICE; k++)
-        RGM_TRY(report_choice(&choice, hyper, from->values.items[k]));
+    for (int64_t k = 0; k < from->values.count && scale == RGM_REPORT_CHOICE; k++)
+        RGM_TRY(rgm_report_add_choice(&choice, hyper, from->values.items[k]));
     return RGM_OK;
 }
 
@@ -97,7 +96,7 @@ static rgm_status load_file(loading *l)
                (long long)l->experiment));
     text = text_of(row, "config");
     RGM_GO(rgm_search_file_parse(&l->file, NULL, text, (int64_t)strlen(text), text_of(row, "name"),
-                                 NULL));
+                                 &rgm_trial_subject));
     l->space = rgm_search_file_space(l->file);
     name = rgm_yaml_find(rgm_search_file_section(l->file, "searcher"), "name");
     RGM_GO(copy_text(&l->r->searcher, name != NULL && name->text != NULL ? name->text : ""));
@@ -129,13 +128,13 @@ done:
     return status;
 }
 
-static void set_values(report_trial *trial, const loading *l, const rgm_hyper_value *values)
+static void set_values(rgm_report_trial *trial, const loading *l, const rgm_hyper_value *values)
 {
     for (int64_t i = 0; i < rgm_space_count(l->space); i++) {
         rgm_hyperparameter_kind kind = rgm_space_at(l->space, i)->kind;
 
         if (l->columns[i] >= 0 && values[i].is_set)
-            trial->values[l->columns[i]] = (report_value){
+            trial->values[l->columns[i]] = (rgm_report_value){
                 true, kind == RGM_HYPER_INT ? (double)values[i].integer : values[i].number,
                 values[i].choice};
     }
@@ -155,9 +154,9 @@ static rgm_status load_trials(loading *l)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         rgm_hyper_value *values = l->values + (int64_t)i * size;
-        report_trial *trial;
+        rgm_report_trial *trial;
 
-        RGM_GO(report_add_trial(&trial, l->r, int_of(row, "number")));
+        RGM_GO(rgm_report_add_trial(&trial, l->r, int_of(row, "number")));
         RGM_GO(copy_text(&trial->state, text_of(row, "state")));
         RGM_GO(rgm_error_prefix(read_values(values, l, json_object_get(row, "hyperparameters")),
                                 "trial %lld of experiment %lld", (long long)trial->number,
@@ -173,7 +172,7 @@ done:
 }
 
 /* By number: they are listed in that order, mostly without gaps. */
-static report_trial *find_trial_by_number(search_report *r, int64_t number)
+static rgm_report_trial *find_trial_by_number(rgm_search_report *r, int64_t number)
 {
     int64_t low = 0, high = r->trial_count;
 
@@ -200,14 +199,14 @@ static double metric_of(const json_t *metrics, const char *name)
 
 static rgm_status add_validation(loading *l, const json_t *row)
 {
-    report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
+    rgm_report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
     double metric = number_of(row, "metric");
     bool is_better;
 
     note_time(l, time_of(row, "end_time"));
     if (trial == NULL) /* made since the trials were asked for */
         return RGM_OK;
-    RGM_TRY(report_add_point(trial, number_of(row, "batches"), metric));
+    RGM_TRY(rgm_report_add_point(trial, number_of(row, "batches"), metric));
     trial->latest[0] = metric;
     for (int64_t k = 1; k < l->r->objective_count; k++)
         trial->latest[k] = metric_of(json_object_get(row, "metrics"), l->r->objectives[k].name);
@@ -237,7 +236,7 @@ done:
 /* slots: "0,3". A run that goes on has no end. */
 static rgm_status add_run(loading *l, const json_t *row)
 {
-    report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
+    rgm_report_trial *trial = find_trial_by_number(l->r, int_of(row, "number"));
     double start = time_of(row, "start_time") - l->began, end = time_of(row, "end_time") - l->began;
     const char *slots = text_of(row, "slots");
 
@@ -249,17 +248,17 @@ static rgm_status add_run(loading *l, const json_t *row)
         char *behind;
         int64_t slot = strtoll(slots, &behind, 10);
 
-        RGM_TRY(report_add_interval(trial, slot, start, end));
+        RGM_TRY(rgm_report_add_interval(trial, slot, start, end));
         slots = behind + (*behind == ',');
     }
     return RGM_OK;
 }
 
 /* A trial's time is what its processes were alive, whatever slots each had. */
-static void set_seconds(report_trial *trial, double now)
+static void set_seconds(rgm_report_trial *trial, double now)
 {
     for (int64_t i = 0; i < trial->interval_count; i++) {
-        const report_interval *at = &trial->intervals[i];
+        const rgm_report_interval *at = &trial->intervals[i];
 
         if (i > 0 && at->start == at[-1].start)
             continue;
@@ -289,7 +288,7 @@ done:
 
 static rgm_status load_importance(loading *l)
 {
-    search_report *r = l->r;
+    rgm_search_report *r = l->r;
     rgm_status status = RGM_OK;
     const rgm_hyper_value **values = NULL;
     double *keys = NULL, *shares = NULL;
@@ -300,7 +299,7 @@ static rgm_status load_importance(loading *l)
     RGM_GO(RGM_NEW(keys, r->trial_count + 1));
     RGM_GO(RGM_NEW(shares, size + 1));
     for (int64_t i = 0; i < r->trial_count; i++) {
-        const report_trial *trial = &r->trials[i];
+        const rgm_report_trial *trial = &r->trials[i];
 
         values[i] = l->values + i * size;
         keys[i] = r->objectives[0].smaller_is_better ? trial->latest[0] : -trial->latest[0];
@@ -331,29 +330,33 @@ done:
 static rgm_status load_best_file(loading *l)
 {
     rgm_status status = RGM_OK;
+    rgm_yaml *document = NULL;
     rgm_text text = {0};
-    report_view v = {0};
+    int64_t *rank = NULL, best = 0;
 
-    RGM_GO(view_open(&v, l->r));
-    if (v.measured == 0)
+    RGM_GO(RGM_NEW(rank, l->r->trial_count + 1));
+    RGM_GO(rgm_search_report_rank(rank, l->r));
+    while (best < l->r->trial_count && rank[best] != 0)
+        best++;
+    if (best == l->r->trial_count)
         goto done;
-    status =
-        rgm_search_file_point(&text, l->file, l->values + v.ranked[0] * rgm_space_count(l->space),
-                              (uint32_t)l->seeds[v.ranked[0]]);
-    RGM_GO(status);
+    RGM_GO(rgm_search_file_point(&document, l->file, l->values + best * rgm_space_count(l->space),
+                                 (uint32_t)l->seeds[best]));
+    RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(document)));
     RGM_GO(rgm_strdup(&l->r->best_file, text.data));
 done:
-    view_close(&v);
+    rgm_free(rank);
+    rgm_yaml_release(document);
     rgm_text_clear(&text);
     return status;
 }
 
-rgm_status search_report_load(search_report *out, const asked_master *whom, int64_t experiment)
+rgm_status report_load(rgm_search_report *out, const asked_master *whom, int64_t experiment)
 {
     rgm_status status = RGM_OK;
     loading l = {.r = out, .whom = whom, .experiment = experiment, .began = NAN, .last = NAN};
 
-    *out = (search_report){.seconds = NAN};
+    *out = (rgm_search_report){.seconds = NAN};
     RGM_GO(load_experiment(&l));
     RGM_GO(load_file(&l));
     RGM_GO(load_trials(&l));
@@ -367,6 +370,6 @@ done:
     rgm_free(l.values);
     rgm_free(l.seeds);
     if (status != RGM_OK)
-        search_report_clear(out);
+        rgm_search_report_clear(out);
     return status;
 }

@@ -1,5 +1,4 @@
 /* A search as a master tells it, whose answers are given here. */
-#include "ask.h"
 #include "check.h"
 #include "report.h"
 
@@ -95,12 +94,12 @@ static const asked_master nobody = {.client = (rgm_client *)&asked};
 
 static void a_search_is_as_its_master_tells_it(void **state)
 {
-    search_report r;
+    rgm_search_report r;
 
     (void)state;
     answers = whole;
     asked = 0;
-    CHECK_OK(search_report_load(&r, &nobody, 7));
+    CHECK_OK(report_load(&r, &nobody, 7));
     CHECK_INT(5, asked);
     CHECK_TEXT("<b>", r.name);
     CHECK_TEXT("ACTIVE", r.state);
@@ -115,7 +114,7 @@ static void a_search_is_as_its_master_tells_it(void **state)
     CHECK_TEXT("model.hidden", r.hypers[1].name);
     CHECK_TEXT("[32, 16]", r.hypers[1].choices[r.trials[0].values[1].choice]);
     CHECK_TEXT("[16]", r.hypers[1].choices[r.trials[1].values[1].choice]);
-    CHECK_INT(REPORT_LOG, r.hypers[2].scale);
+    CHECK_INT(RGM_REPORT_LOG, r.hypers[2].scale);
     CHECK_CLOSE(r.trials[0].values[2].number, 0.01, 0, 0);
     CHECK_CLOSE(r.trials[1].values[0].number, 0.5, 0, 0);
     CHECK_INT(3, r.trial_count);
@@ -135,7 +134,7 @@ static void a_search_is_as_its_master_tells_it(void **state)
     CHECK(strstr(r.importance_note, "5 trials") != NULL);
     CHECK(strstr(r.best_file, "dropout: 0.25") != NULL);
     CHECK(strstr(r.best_file, "searcher") == NULL);
-    search_report_clear(&r);
+    rgm_search_report_clear(&r);
 }
 
 /* Of 40 trials the metric follows one of three hyperparameters. */
@@ -143,7 +142,7 @@ static void importance_is_that_of_trials_of_one_length(void **state)
 {
     rgm_text trials = {0}, validations = {0};
     told some[6];
-    search_report r;
+    rgm_search_report r;
 
     (void)state;
     memcpy(some, whole, sizeof some);
@@ -170,18 +169,18 @@ static void importance_is_that_of_trials_of_one_length(void **state)
     some[2].answer = trials.data;
     some[3].answer = validations.data;
     answers = some;
-    CHECK_OK(search_report_load(&r, &nobody, 7));
+    CHECK_OK(report_load(&r, &nobody, 7));
     CHECK(r.importance_note == NULL);
     CHECK(r.hypers[0].importance > 0.7);
     CHECK(r.hypers[1].importance < 0.1 && r.hypers[2].importance < 0.15);
-    search_report_clear(&r);
+    rgm_search_report_clear(&r);
     rgm_text_clear(&trials);
     rgm_text_clear(&validations);
 }
 
 static void what_a_master_lacks_is_an_error(void **state)
 {
-    search_report r;
+    rgm_search_report r;
     told some[6];
 
     (void)state;
@@ -189,13 +188,13 @@ static void what_a_master_lacks_is_an_error(void **state)
         memcpy(some, whole, sizeof some);
         some[i] = (told){ROW "/nothing", "{}"};
         answers = some;
-        CHECK_STATUS(RGM_ERR_NOT_FOUND, search_report_load(&r, &nobody, 7));
+        CHECK_STATUS(RGM_ERR_NOT_FOUND, report_load(&r, &nobody, 7));
         CHECK(r.trials == NULL && r.name == NULL);
     }
     memcpy(some, whole, sizeof some);
     some[2].answer = "{\"total\": 1, \"trials\": [{\"number\": 3, \"hyperparameters\":"
                      " {\"model\": {\"dropout\": \"x\"}}}]}";
-    CHECK_STATUS(RGM_ERR_CONFIG, search_report_load(&r, &nobody, 7));
+    CHECK_STATUS(RGM_ERR_CONFIG, report_load(&r, &nobody, 7));
     CHECK_MESSAGE("trial 3 of experiment 7");
 }
 
@@ -204,7 +203,7 @@ static void what_a_master_lacks_is_an_error(void **state)
 static void memory_that_runs_out_is_told_and_given_back(void **state)
 {
     told some[6];
-    search_report r;
+    rgm_search_report r;
 
     (void)state;
     memcpy(some, whole, sizeof some);
@@ -220,11 +219,11 @@ static void memory_that_runs_out_is_told_and_given_back(void **state)
                      "{\"number\": 2, \"state\": \"COMPLETED\", \"batches\": 200, \"seed\": 6,"
                      " \"hyperparameters\": {\"rate\": 0.02, \"kind\": \"a\"}}]}";
     answers = some;
-    CHECK_EVERY_OOM(search_report_load(&r, &nobody, 7), search_report_clear(&r));
-    CHECK_OK(search_report_load(&r, &nobody, 7));
+    CHECK_EVERY_OOM(report_load(&r, &nobody, 7), rgm_search_report_clear(&r));
+    CHECK_OK(report_load(&r, &nobody, 7));
     CHECK_TEXT("b", r.hypers[0].choices[r.trials[0].values[0].choice]);
     CHECK_CLOSE(r.trials[0].best[0], 0.7, 0, 0);
-    search_report_clear(&r);
+    rgm_search_report_clear(&r);
 }
 
 TESTS(cmocka_unit_test(a_search_is_as_its_master_tells_it),

@@ -1,7 +1,23 @@
 /* How a run ended, in words or JSON. */
 #include <stdio.h>
+#include <string.h>
 
-#include "run.h"
+#include "verb_run.h"
+
+bool plan_line(char **word, char **text, char **rest)
+{
+    char *end = *rest != NULL ? strchr(*rest, '\n') : NULL;
+
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    *word = *rest;
+    *rest = end + 1;
+    *text = strchr(*word, ' ');
+    if (*text != NULL)
+        *(*text)++ = '\0';
+    return *text != NULL;
+}
 
 /* What the run did with its data, by the plan's words, and what the task says of it. */
 static json_t *plan_json(const rgm_open_run *run)

@@ -58,7 +58,7 @@ int search_open(rgm_search_file **out, const char *name, const text_list *over,
 {
     rgm_experiment_layers layers = layers_of(name, over, sets);
     rgm_text mistakes = {0};
-    rgm_status status = rgm_search_file_load(out, &mistakes, &layers);
+    rgm_status status = rgm_trial_load_search(out, &mistakes, &layers);
 
     return tell_mistakes(status, &mistakes);
 }
@@ -76,7 +76,7 @@ int either_open(rgm_experiment **experiment, rgm_search_file **search, const cha
     status = rgm_experiment_merge_layers(&merged, &layers);
     if (status == RGM_OK) {
         status = rgm_search_file_is_one(merged)
-                     ? rgm_search_file_load_merged(search, &mistakes, name, merged, NULL)
+                     ? rgm_search_file_load(search, &mistakes, name, merged, &rgm_trial_subject)
                      : rgm_experiment_load_merged(experiment, name, merged, NULL);
         rgm_yaml_release(merged);
     }

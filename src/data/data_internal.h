@@ -12,7 +12,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are read in place");
 
-/* ---- input.c: bytes of a plain or gzip file ------------------------------------------------- */
+/* ---- file_window.c: bytes of a plain or gzip file ------------------------------------------ */
 
 /** `data` is a window on the uncompressed bytes that starts at byte `offset`. */
 typedef struct rgmi_input {
@@ -121,10 +121,11 @@ int64_t rgmi_dataset_state_bytes(const rgm_dataset *dataset);
 bool rgmi_dataset_indexed(const rgm_dataset *dataset);
 void rgmi_caches_release(struct rgmi_cache *caches);
 /** A counted text that many elements share as their origin. */
-typedef struct rgmi_name rgmi_name;
-rgm_status rgmi_name_create(rgmi_name **out, const char *text);
-void rgmi_name_release(rgmi_name *name);
-void rgmi_element_set_origin(rgm_element *element, rgmi_name *name, int64_t record, int64_t offset);
+typedef struct rgmi_item_name rgmi_item_name;
+rgm_status rgmi_name_create(rgmi_item_name **out, const char *text);
+void rgmi_name_release(rgmi_item_name *name);
+void rgmi_element_set_origin(rgm_element *element, rgmi_item_name *name, int64_t record,
+                             int64_t offset);
 /** An element's origin put before this thread's message; returns status. */
 rgm_status rgmi_blame(rgm_status status, const rgm_element *element);
 

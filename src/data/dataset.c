@@ -1,6 +1,6 @@
 /*
  * Recipes and the stages that run them: what is common to all ops. An op is a row of functions
- * (rgm_dataset_type); the rows are in begin.c, order.c, map.c and so on.
+ * (rgm_dataset_type); the rows are in dataset_sources.c, dataset_take.c, dataset_map.c and so on.
  */
 #include "data_internal.h"
 
@@ -253,11 +253,6 @@ void *rgm_stage_state(const rgm_stage *stage)
 rgm_dataset *rgm_stage_dataset(const rgm_stage *stage)
 {
     return stage->dataset;
-}
-
-uint64_t rgm_stage_epoch(const rgm_stage *stage)
-{
-    return stage->epoch;
 }
 
 rgm_rng rgm_stage_rng(const rgm_stage *stage, uint64_t step)

@@ -8,7 +8,7 @@ struct rgm_element {
     atomic_int references;
     rgm_element_kind kind;
     int64_t count;               /* bytes, tensors or items */
-    rgmi_name *origin;           /* what it was read from                               */
+    rgmi_item_name *origin;      /* what it was read from                               */
     int64_t record, offset;      /* in there; record < 0: not known                     */
     _Atomic(char *) origin_text; /* all that as text, made when first asked for         */
     const rgm_element_type *type;
@@ -155,12 +155,12 @@ void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *ty
 
 /* ---- origins -------------------------------------------------------------------------------- */
 
-struct rgmi_name {
+struct rgmi_item_name {
     atomic_int references;
     char text[];
 };
 
-rgm_status rgmi_name_create(rgmi_name **out, const char *text)
+rgm_status rgmi_name_create(rgmi_item_name **out, const char *text)
 {
     size_t size = strlen(text) + 1;
 
@@ -172,29 +172,20 @@ rgm_status rgmi_name_create(rgmi_name **out, const char *text)
     return RGM_OK;
 }
 
-void rgmi_name_release(rgmi_name *name)
+void rgmi_name_release(rgmi_item_name *name)
 {
     if (name != NULL && atomic_fetch_sub_explicit(&name->references, 1, memory_order_acq_rel) == 1)
         rgm_free(name);
 }
 
-void rgmi_element_set_origin(rgm_element *element, rgmi_name *name, int64_t record, int64_t offset)
+void rgmi_element_set_origin(rgm_element *element, rgmi_item_name *name, int64_t record,
+                             int64_t offset)
 {
     atomic_fetch_add_explicit(&name->references, 1, memory_order_relaxed);
     rgmi_name_release(element->origin);
     element->origin = name;
     element->record = record;
     element->offset = offset;
-}
-
-rgm_status rgm_element_set_origin(rgm_element *element, const char *origin)
-{
-    rgmi_name *name;
-
-    RGM_TRY(rgmi_name_create(&name, origin));
-    rgmi_element_set_origin(element, name, -1, 0);
-    rgmi_name_release(name);
-    return RGM_OK;
 }
 
 const char *rgm_element_origin(const rgm_element *element)

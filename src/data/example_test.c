@@ -346,13 +346,16 @@ static bool check_against_protoc(rgm_example *example, const void *bytes, int64_
     rgm_status status = rgm_example_decode(example, bytes, size);
     const rgm_pbtxt_field *features;
     rgm_pbtxt *text;
-    int64_t count = 0;
+    int64_t count = 0, out_size;
+    char *out;
 
     put_file(in_folder("in"), bytes, size);
     CHECK_INT(status == RGM_OK, protoc("decode", in_folder("in"), in_folder("out")) == 0);
     if (status != RGM_OK)
         return false;
-    CHECK_OK(rgm_pbtxt_load(&text, in_folder("out")));
+    CHECK_OK(rgm_file_load(&out, &out_size, in_folder("out"), 1 << 26));
+    CHECK_OK(rgm_pbtxt_parse(&text, out, out_size, "out"));
+    rgm_free(out);
     features = rgm_pbtxt_find(rgm_pbtxt_root(text), "features");
     for (const rgm_pbtxt_field *f = features != NULL ? rgm_pbtxt_find(features, "feature") : NULL;
          f != NULL; f = rgm_pbtxt_find_next(f), count++)

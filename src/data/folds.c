@@ -1,11 +1,13 @@
 /*
- * Folds of a cross-validation: items in a random order, then by label, dealt out one after the
- * other. So each label goes to all folds alike, and folds are of one size.
+ * Folds of a cross-validation: items in a random order, then sorted by label, are dealt out in
+ * turn. So all folds get the same share of each label, and all have the same size.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "data_internal.h"
+
+const char *const rgm_split_names[] = {"train", "valid", "test", NULL};
 
 typedef struct dealt {
     double label;

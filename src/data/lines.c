@@ -1,5 +1,5 @@
 /*
- * Lines of a text file. What would let two aligned files drift apart is refused or has one meaning:
+ * Lines of a text file. Whatever could shift two aligned files is refused or has one meaning:
  * only LF ends a line (U+2028, a lone CR and their like are characters), an empty line is a line.
  */
 #include "data_internal.h"

@@ -295,22 +295,6 @@ rgm_status rgm_pbtxt_add_int(rgm_pbtxt *document, rgm_pbtxt_field *message, cons
     return add(NULL, document, message, name, RGM_PBTXT_NUMBER, text, size);
 }
 
-rgm_status rgm_pbtxt_add_double(rgm_pbtxt *document, rgm_pbtxt_field *message, const char *name,
-                                double number)
-{
-    rgm_status status = RGM_OK;
-    rgm_text text = {0}; /* printed by base, which always writes a decimal point */
-
-    if (isnan(number) || isinf(number))
-        RGM_GO(rgm_text_printf(&text, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf"));
-    else
-        RGM_GO(rgm_text_printf(&text, "%.17g", number));
-    RGM_GO(add(NULL, document, message, name, RGM_PBTXT_NUMBER, text.data, text.size));
-done:
-    rgm_text_clear(&text);
-    return status;
-}
-
 rgm_status rgm_pbtxt_add_word(rgm_pbtxt *document, rgm_pbtxt_field *message, const char *name,
                               const char *word)
 {

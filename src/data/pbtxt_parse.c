@@ -401,17 +401,3 @@ done:
     rgm_pbtxt_release(document);
     return status;
 }
-
-rgm_status rgm_pbtxt_load(rgm_pbtxt **out, const char *path)
-{
-    rgm_status status = RGM_OK;
-    char *text = NULL;
-    int64_t size;
-
-    *out = NULL;
-    RGM_GO(rgm_file_load(&text, &size, path, MAX_SIZE));
-    RGM_GO(rgm_pbtxt_parse(out, text, size, path));
-done:
-    rgm_free(text);
-    return status;
-}

@@ -1,6 +1,6 @@
 /*
  * Reading TFRecord files: [u64 length][masked crc of it][bytes][masked crc of them], little-endian.
- * Nothing is believed before its CRC agrees, and memory grows only as bytes arrive.
+ * No value is used before its CRC is checked, and memory grows only as bytes arrive.
  */
 #include "data_internal.h"
 

@@ -1,6 +1,6 @@
 /*
  * Writing TFRecord files, one or N shards, plain or gzip. Every shard is written under a temporary
- * name beside its final one; only when all are complete and synced are they renamed.
+ * name in the same folder. The shards are renamed only when all are complete and synced.
  */
 #include "data_internal.h"
 

@@ -1,10 +1,10 @@
 /*
- * What a run of an experiment would be asked before its first step, without one: what needs no data
- * alone, or all of it by opening the run.
+ * The checks that a run makes before its first step, without a run: either those that need no data,
+ * or all of them by opening the run.
  */
 #include "experiment_internal.h"
 
-/* Everything: the run is opened, with a folder that nothing is ever written to. */
+/* Make all checks: open the run, with a folder that nothing is ever written to. */
 static rgm_status open_once(rgm_experiment *e)
 {
     static const char *const nowhere[] = {"export"};
@@ -25,7 +25,7 @@ static rgm_status open_once(rgm_experiment *e)
     return status;
 }
 
-/* The data of each fold; seeds make no other. */
+/* Check the data of each fold; seeds do not change the data. */
 static rgm_status check_parts(const rgm_experiment *e)
 {
     rgm_status status = RGM_OK;

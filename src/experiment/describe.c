@@ -1,12 +1,12 @@
 /*
- * An experiment told to people: what will run, and which keys there are.
+ * Descriptions of an experiment for people: what will run, and which keys there are.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "experiment_internal.h"
 
-/* The text of a key that has an effect, or NULL. */
+/* The text of a key if the key has an effect, else NULL. */
 static const char *effective(const rgm_experiment *e, const char *key)
 {
     const rgm_experiment_value *value = rgm_experiment_find(e, key);
@@ -32,76 +32,17 @@ rgm_status rgm_experiment_describe(rgm_text *out, const rgm_experiment *e)
     return rgm_text_printf(out, "%s for %s", model, effective(e, "task.type"));
 }
 
-static const char *kind_name(const rgm_field *field)
-{
-    static const char *const names[] = {
-        [RGM_FIELD_INT] = "integer",
-        [RGM_FIELD_FLOAT] = "number",
-        [RGM_FIELD_BOOL] = "true or false",
-        [RGM_FIELD_TEXT] = "text",
-        [RGM_FIELD_CHOICE] = "choice",
-        [RGM_FIELD_INTS] = "list of integers",
-        [RGM_FIELD_FLOATS] = "list of numbers",
-        [RGM_FIELD_TEXTS] = "list of texts",
-        [RGM_FIELD_NUMBERS] = "map to numbers",
-        [RGM_FIELD_LISTS] = "map to lists",
-        [RGM_FIELD_GROUP] = "map",
-        [RGM_FIELD_SECTIONS] = "list of maps with a type",
-        [RGM_FIELD_NODE] = "any",
-    };
-
-    return names[field->kind];
-}
-
 static rgm_status print_typed(rgm_text *out, const char *section, const char *type,
                               const char *help, const rgm_field *fields)
 {
     RGM_TRY(rgm_text_printf(out, "%s.type: %s%s%s\n", section, type, help != NULL ? "; " : "",
                             help != NULL ? help : ""));
-    return rgm_experiment_print_fields(out, section, fields);
-}
-
-/* The rows of a list of sections, with their keys. */
-static rgm_status print_rows(rgm_text *out, const char *path, const rgm_field *field)
-{
-    char below[128];
-
-    snprintf(below, sizeof below, "%s%s%s", path, path[0] != '\0' ? "." : "", field->name);
-    for (int i = 0; field->sections[i] != NULL; i++)
-        RGM_TRY(print_typed(out, below, field->sections[i]->name, field->sections[i]->help,
-                            field->sections[i]->fields));
-    return RGM_OK;
-}
-
-rgm_status rgm_experiment_print_fields(rgm_text *out, const char *path, const rgm_field *fields)
-{
-    const char *dot = path[0] != '\0' ? "." : "";
-
-    for (; fields->name != NULL; fields++) {
-        if (fields->kind == RGM_FIELD_GROUP) {
-            char below[128];
-
-            snprintf(below, sizeof below, "%s%s%s", path, dot, fields->name);
-            RGM_TRY(rgm_experiment_print_fields(out, below, fields->group));
-            continue;
-        }
-        RGM_TRY(rgm_text_printf(out, "%s%s%-*s ", path, dot, (int)(41 - strlen(path) - strlen(dot)),
-                                fields->name));
-        if (fields->kind == RGM_FIELD_CHOICE)
-            for (int i = 0; fields->choices[i] != NULL; i++)
-                RGM_TRY(rgm_text_printf(out, "%s%s", i > 0 ? "|" : "", fields->choices[i]));
-        else
-            RGM_TRY(rgm_text_printf(out, "%s", kind_name(fields)));
-        RGM_TRY(rgm_text_printf(out, "; %s\n", fields->help != NULL ? fields->help : ""));
-        if (fields->kind == RGM_FIELD_SECTIONS)
-            RGM_TRY(print_rows(out, path, fields));
-    }
-    return RGM_OK;
+    return rgm_options_print_help(out, section, fields);
 }
 
 /* ---- by section ---------------------------------------------------------------------------- */
 
-/* "graph networks", or "task.type: translation" of a type with that task alone. */
+/* "graph networks", or "task.type: translation" for a type with only that task. */
 static rgm_status print_whose(rgm_text *out, const char *section, const rgm_task_type *type)
 {
     if (type->tasks[1] == NULL)
@@ -115,7 +56,7 @@ static rgm_status print_data(rgm_text *out, const rgm_extensions *own)
 
     for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++) {
         RGM_TRY(print_whose(out, "data", type));
-        RGM_TRY(rgm_experiment_print_fields(out, "data", type->data->fields));
+        RGM_TRY(rgm_options_print_help(out, "data", type->data->fields));
     }
     return RGM_OK;
 }
@@ -142,7 +83,7 @@ static rgm_status print_models(rgm_text *out, const rgm_extensions *own)
     const rgm_section_type *row;
 
     for (int64_t i = 0; (type = rgmi_task_type(own, i)) != NULL; i++) {
-        if (type->tasks[1] == NULL) /* of the others the names tell */
+        if (type->tasks[1] == NULL) /* for other types the names tell */
             RGM_TRY(print_whose(out, "model", type));
         for (int64_t k = 0; (row = rgmi_model(own, type, k)) != NULL; k++)
             RGM_TRY(print_row(out, "model", row));
@@ -150,13 +91,13 @@ static rgm_status print_models(rgm_text *out, const rgm_extensions *own)
     return RGM_OK;
 }
 
-/* Keys that every row of its kind has, and those of its own struct. */
+/* Print the keys that every row of a kind has, and those of its own struct. */
 static rgm_status print_with_own(rgm_text *out, const char *section, const char *name,
                                  const char *help, const rgm_field *fields,
                                  const rgm_section_type *own)
 {
     RGM_TRY(print_typed(out, section, name, help, fields));
-    return own != NULL ? rgm_experiment_print_fields(out, section, own->fields) : RGM_OK;
+    return own != NULL ? rgm_options_print_help(out, section, own->fields) : RGM_OK;
 }
 
 static rgm_status print_optimizer(rgm_text *out, const rgm_optimizer_type *type)
@@ -194,13 +135,13 @@ static rgm_status print_optimizers(rgm_text *out, const rgm_extensions *own)
 static rgm_status print_trainer(rgm_text *out, const rgm_extensions *own)
 {
     (void)own;
-    return rgm_experiment_print_fields(out, "trainer", rgm_trainer_fields);
+    return rgm_options_print_help(out, "trainer", rgm_trainer_fields);
 }
 
 static rgm_status print_runtime(rgm_text *out, const rgm_extensions *own)
 {
     (void)own;
-    return rgm_experiment_print_fields(out, "runtime", rgm_runtime_fields);
+    return rgm_options_print_help(out, "runtime", rgm_runtime_fields);
 }
 
 static rgm_status print_export(rgm_text *out, const rgm_extensions *own)

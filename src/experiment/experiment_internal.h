@@ -1,4 +1,4 @@
-/* The parsed experiment: one struct for each section, filled by sections.c, used by prepare.c. */
+/* The parsed experiment: one struct for each section; sections.c fills it, prepare.c uses it. */
 #ifndef RGM_EXPERIMENT_INTERNAL_H
 #define RGM_EXPERIMENT_INTERNAL_H
 
@@ -17,9 +17,9 @@ struct rgm_experiment {
     int64_t value_count, value_capacity;
 
     const rgm_extensions *own; /* NULL: none */
-    bool serves;               /* it is model.yaml of an export */
+    bool serves;               /* it is the model.yaml of an export */
     const rgm_task_type *type;
-    rgm_task_setup setup; /* its options are in the arena; the run's part is filled by prepare */
+    rgm_task_setup setup; /* options are in the arena; prepare fills in the run's part */
     rgm_optimizer_options optimizer;
     rgm_trainer_options trainer;
     rgm_runtime_options runtime;
@@ -33,32 +33,33 @@ struct rgm_experiment {
     rgm_task task; /* made by prepare; without a name before */
 };
 
-/** RGM_ERR_ARG: rows of the program's own that cannot be, each by its name. */
+/** RGM_ERR_ARG: a row of the program's own is impossible; the message has its name. */
 rgm_status rgmi_extensions_check(const rgm_extensions *own);
-/** Row i, the library's before the program's own; NULL behind the last. */
+/** Row i, the library's before the program's own; NULL after the last. */
 const rgm_task_type *rgmi_task_type(const rgm_extensions *own, int64_t i);
 const rgm_section_type *rgmi_kind(const rgm_extensions *own, const rgm_task_type *type, int64_t i);
 const rgm_section_type *rgmi_model(const rgm_extensions *own, const rgm_task_type *type, int64_t i);
 const rgm_exporter_type *rgmi_exporter(const rgm_extensions *own, int64_t i);
 const rgm_action_type *rgmi_action(const rgm_extensions *own, int64_t i);
-/** The layers merged into one document. */
+/** Merge the layers into one document. */
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
-/** A copy that points to nothing else. */
+/** A copy that shares nothing with the original. */
 rgm_status rgmi_document_copy(rgm_yaml **out, const rgm_yaml *document, const char *name);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
 /**
- * Fill data, task and model from what an export keeps of an experiment file: no other section is
- * there, and what data and tasks need only to be trained may be missing.
+ * Fill data, task and model from the part of an experiment file that an export keeps. Other
+ * sections are missing, and so may be the keys of data and tasks that only training needs.
  */
 rgm_status rgmi_serving_read(rgm_experiment *experiment);
-/** The schedule against the run's length as far as that is said. remark may be NULL. */
+/** Check the schedule against the run's length, as far as the file gives that. remark may be
+ * NULL. */
 rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *experiment);
 /** List every key with its value. */
 rgm_status rgmi_values_collect(rgm_experiment *experiment);
-/** Mark the values that have no effect, then hold every restriction against the values. */
+/** Mark the values that have no effect, then check every restriction. */
 rgm_status rgmi_restrictions_check(rgm_experiment *experiment);
 /** Where a node was set: "FILE:line", "--set" or "$REGIMEN_..."; NULL: out of memory. */
-const char *rgmi_place(rgm_arena *arena, const rgm_yaml_node *node);
+const char *rgmi_place_text(rgm_arena *arena, const rgm_yaml_node *node);
 
 #endif

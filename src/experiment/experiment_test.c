@@ -1,8 +1,8 @@
-/* Experiment files: what is read, what is refused and with which words, layers and --set. */
+/* Experiment files: what is read, what is refused and with which messages, layers and --set. */
 #include <check.h>
 
 #include <regimen/experiment.h>
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 static char folder[128];
 
@@ -75,7 +75,7 @@ static void an_experiment_runs_as_its_file_says(void **state)
     rgm_experiment_release(experiment);
 }
 
-/* 90 records of two numbers, the class being the nearest of three points on a line. */
+/* 90 records of two numbers; the class is the nearest of three points on a line. */
 static void write_records(void)
 {
     char text[4096];
@@ -87,7 +87,7 @@ static void write_records(void)
     write_file("records.csv", text);
 }
 
-/* Of each value of config.yaml, where it was set; of no default. */
+/* The file has the origin of each value of config.yaml, but of no default. */
 static void check_sources(const char *path)
 {
     char *data, want[200];
@@ -206,7 +206,7 @@ static void wrong_types_and_values_are_refused(void **state)
 
 #define RANKING "task={type: node_ranking, node_set: nodes}"
 
-/* Each seed in a component of its own would be a list of one node, whose order is always right. */
+/* With each seed in a component of its own, a list has one node and is always in order. */
 static void an_order_is_not_asked_of_seeds_one_by_one(void **state)
 {
     static const char *const cases[][3] = {
@@ -229,7 +229,7 @@ static void an_order_is_not_asked_of_seeds_one_by_one(void **state)
     }
 }
 
-/* A mini-batch in one component is a list, as the whole graph is. */
+/* A mini-batch in one component is a list, like the whole graph. */
 static void an_order_is_of_the_seeds_of_a_mini_batch(void **state)
 {
     static const char *const samplings[] = {"{}", "{sizes: [3], store: memory}",
@@ -248,7 +248,7 @@ static void an_order_is_of_the_seeds_of_a_mini_batch(void **state)
         CHECK_OK(rgm_experiment_load(&experiment, write_file("a.yaml", MINIMAL), sets, 3));
         CHECK_OK(rgm_experiment_prepare(&options, experiment, NULL));
         run = run_whole(experiment, &options);
-        CHECK(rgm_run_metric(run, "valid", "loss") > 0); /* there is an order to get wrong */
+        CHECK(rgm_run_metric(run, "valid", "loss") > 0); /* there is an order that can be wrong */
         CHECK_OK(rgm_run_plan(&plan, run));
         CHECK(strstr(plan.data,
                      i == 0 ? "lists 1 train; 1 valid; 1 test\n"
@@ -329,13 +329,13 @@ static void edges_of_the_future_are_kept_out(void **state)
         rgm_run_close(result);
         rgm_experiment_release(experiment);
     }
-    CHECK(train[0] < 0.95 && test[0] > 0.75); /* a label in ten is noise           */
-    CHECK(train[1] > 0.99 && test[1] < 0.40); /* the future of the training part   */
+    CHECK(train[0] < 0.95 && test[0] > 0.75); /* one label in ten is noise */
+    CHECK(train[1] > 0.99 && test[1] < 0.40); /* the future of the training part */
     CHECK(train[2] == train[0] && test[2] == test[0]);
 }
 
-/* Every sampler by its name in files: what is learned depends neither on threads nor on a
- * stop in the middle of an epoch. */
+/* Every sampler by its name in files: the result depends neither on threads nor on a stop in the
+ * middle of an epoch. */
 static void samplers_train_the_same_however_they_run(void **state)
 {
     const char *samplings[] = {

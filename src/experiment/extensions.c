@@ -1,6 +1,6 @@
 /*
- * Rows of a program's own beside the library's: one walk over both for who reads, who prints and
- * who lists names.
+ * A program's own rows beside the library's: reading, printing and listing names all walk over both
+ * here.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ const rgm_task_type *rgmi_task_type(const rgm_extensions *own, int64_t i)
     return NULL;
 }
 
-/* Row i of a type's list and then of those that a program has for it. */
+/* Row i of a type's list, followed by the program's rows for it. */
 static const rgm_section_type *row(const rgm_section_type *const *list,
                                    const rgm_extension_row *more, const rgm_task_type *type,
                                    int64_t i)
@@ -87,7 +87,7 @@ static rgm_status check_name(const char *what, const rgm_section_type *row,
     return RGM_OK;
 }
 
-/* task.type is one name space over all task types. */
+/* Check a name of task.type, which must be unique over all task types. */
 static rgm_status check_kind(const rgm_extensions *own, const rgm_section_type *kind)
 {
     const rgm_task_type *type;

@@ -1,13 +1,12 @@
 /*
- * Rows of a program's own in experiment files: named, checked, printed and resumed like the
- * library's.
+ * A program's own rows in experiment files: named, checked, printed and resumed like the library's.
  */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 #include "experiment_internal.h"
 #include "saved_model_check.h"
 
@@ -152,8 +151,7 @@ static rgm_status count_run(const rgm_logs *output, rgm_controller *controller, 
 static const rgm_action_type count_type = {
     {"count", "adds teeth", sizeof(saw_options), saw_defaults, saw_fields, NULL}, NULL, count_run};
 
-/* ---- a model and a kind of task of graphs ------------------------------------------------------
- */
+/* ---- a model and a kind of task of graphs ---------------------------------------------------- */
 
 static rgm_graph_model_type my_model;
 static rgm_graph_task_type my_kind;
@@ -245,7 +243,7 @@ static void keys_of_own_rows_are_checked_like_the_library_s(void **state)
     refuse("actions.valid=[]", "unknown key 'actions.valid'");
     refuse("model.type=my_gnc", "did you mean 'my_gcn'?");
     refuse("task.type=my_tusk", "did you mean 'my_task'?");
-    CHECK_STATUS(RGM_ERR_CONFIG, load(&e, NULL, NULL)); /* a program that has no such rows */
+    CHECK_STATUS(RGM_ERR_CONFIG, load(&e, NULL, NULL)); /* a program without such rows */
     CHECK_MESSAGE("task.type 'my_task' is unknown");
     CHECK_STATUS(RGM_ERR_CONFIG, load(&e, NULL, "task.type=node_classification"));
     CHECK_MESSAGE("model.type 'my_gcn' is unknown");
@@ -284,7 +282,7 @@ static void own_rows_are_printed_like_the_library_s(void **state)
     rgm_text_clear(&again);
 }
 
-/* Of so many epochs into a run folder. */
+/* Train so many epochs in a run folder. */
 static void run_to(const char *name, const char *epochs)
 {
     rgm_experiment *e = NULL;

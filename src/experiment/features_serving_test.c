@@ -1,12 +1,12 @@
 /*
- * Encoders from an experiment file to what is served: a data set of texts, lists and amounts is
- * trained on, exported and asked again, by the file, by a predictor, and by the run's folder alone.
+ * Encoders from an experiment file to serving: a data set of texts, lists and amounts is trained
+ * on, exported and served by the file, by a predictor, and by the run's folder alone.
  */
 #include <check.h>
 
 #include <regimen/experiment.h>
 #include <regimen/export.h>
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 static const char schema_text[] =
     "node_sets { key: 'shop' value {"
@@ -95,7 +95,7 @@ static int64_t behind_16(int64_t i)
     return 16 + i;
 }
 
-/* Towns of the last shops are not among those that are trained on. */
+/* The training part lacks the towns of the last shops. */
 static void save_data(const char *folder)
 {
     static const char *const towns[] = {"Ulm", "", "Bonn", "K\xc3\xb6ln", "Trier", "Hof", "Jena"};
@@ -197,7 +197,7 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-/* The test part as one Example without labels, and what the run says of it. */
+/* The test part as one Example without labels, and the run's predictions for it. */
 static rgm_tensor *question(rgm_text *example, trained *t)
 {
     rgm_graph_data data = {.graph_count = 0};
@@ -291,7 +291,7 @@ static void other_split(trained *t)
     rgm_free(split);
 }
 
-/* Other data are read with what the run learned, not with what they would teach. */
+/* Other data are read with what the run has learned, not with what they would teach. */
 static void a_run_that_is_looked_at_keeps_what_it_learned(void **state)
 {
     rgm_run_options options;
@@ -347,8 +347,8 @@ static void sampled_records_keep_the_embeddings_of_nodes(void **state)
     trained_close(&t);
 }
 
-/* Nodes without a feature, of a file alone: the films' genres are guessed at 0.38 without
- * embeddings. */
+/* Nodes without a feature, served by a file alone: without embeddings the films' genres are guessed
+ * with accuracy 0.38. */
 static void imdb_is_learned_from_its_file_alone(void **state)
 {
     const char *path = check_data("imdb");
@@ -382,7 +382,7 @@ static const char worked_over[] =
     "{type: virtual_node, name: all}, {type: drop_edges, rate: 0.4}, "
     "{type: random_signs, node_set: shop}]";
 
-/* Raw Examples go in; the file of ONNX takes what processors give. */
+/* Raw Examples are served; the ONNX file takes the processors' results. */
 static void what_is_served_is_processed_as_what_was_trained_on(void **state)
 {
     rgm_export_check check;
@@ -405,7 +405,7 @@ static void what_is_served_is_processed_as_what_was_trained_on(void **state)
     trained_close(&t);
 }
 
-/* Weights after 3 and then 3 more epochs are those after 6: what was drawn is the same. */
+/* Weights after 3 and then 3 more epochs are those after 6: the same random numbers were drawn. */
 static void a_run_that_goes_on_draws_the_same(void **state)
 {
     rgm_run_options options;

@@ -1,5 +1,5 @@
 /*
- * From layers to a checked experiment.
+ * Loads the layers and checks the experiment.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static rgm_status name_of(char **out, const char *path)
     return rgm_strndup(out, name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
-/* From its document on. */
+/* Read and check the experiment's document. */
 static rgm_status read_document(rgm_experiment *e)
 {
     rgm_status status = RGM_OK;
@@ -51,7 +51,7 @@ done:
     return status;
 }
 
-/* What is wrong with --set or a variable has no place in a file; it is still what this is about. */
+/* Add the file's name to an error about --set or a variable, which has no place in the file. */
 static rgm_status of_file(rgm_status status, const char *name)
 {
     if (status == RGM_ERR_CONFIG && (strncmp(rgm_error_message(), "--set", 5) == 0 ||

@@ -1,5 +1,5 @@
 /*
- * The named experiments: rows made from configs/ when the library is built.
+ * The named experiments: rows that the build makes from configs/.
  */
 #include "named.h"
 

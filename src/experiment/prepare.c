@@ -1,5 +1,5 @@
 /*
- * An experiment to a task and the options of its run.
+ * Makes the task of an experiment and the options of its run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "experiment_internal.h"
 
-/* Every scalar of the file as a hyperparameter for TensorBoard, by its dotted name. */
+/* Give TensorBoard every scalar of the file as a hyperparameter, by its dotted name. */
 static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const char *path)
 {
     for (int64_t i = 0; i < node->count && e->hparam_count < RGMI_MAX_HPARAMS; i++) {
@@ -26,14 +26,14 @@ static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const 
         }
         hparam->name = rgm_arena_strdup(e->arena, name);
         if (hparam->name == NULL)
-            return; /* only a picture would lack it */
+            return; /* TensorBoard's page is all that would lack it */
         hparam->number = strtod(item->text, &end);
         hparam->text = *end == '\0' && end != item->text && !item->quoted ? NULL : item->text;
         e->hparam_count++;
     }
 }
 
-/* A run that was begun, with what it keeps beside its configuration. */
+/* Whether a run was begun in the folder, which then has files beside its configuration. */
 static rgm_status has_begun(bool *out, const char *run_dir)
 {
     char *config;
@@ -58,12 +58,12 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained
                                .fold = e->trainer.fold,
                                .valid = e->trainer.fold_valid,
                                .seed = (uint64_t)e->trainer.fold_seed};
-    if (run_dir != NULL) /* one that is to be followed may not be there yet */
+    if (run_dir != NULL) /* a run that is to be followed may not exist yet */
         RGM_TRY(has_begun(&setup->begun, run_dir));
     return e->type->create(&e->task, setup);
 }
 
-/* Where each value that is in config.yaml was set, as `regimen config show --full` tells it. */
+/* Where each value of config.yaml was set, as `regimen config show --full` prints it. */
 static rgm_status make_sources(rgm_experiment *e)
 {
     rgm_status status = RGM_OK;
@@ -89,7 +89,7 @@ done:
     return status;
 }
 
-/* trained: the folder is that of a run to look at. */
+/* trained: the folder is that of a trained run, to be looked at. */
 static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
                           bool trained)
 {
@@ -118,7 +118,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
 
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
-    RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read for nothing */
+    RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read in vain */
     return prepare(options, e, run_dir, false);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Rules between the keys of an experiment: those of the trainer and of the task's type, which also
- * say when a key has an effect, and the file's own `restrictions`.
+ * Checks rules between the keys of an experiment: the rules of the trainer and of the task's type,
+ * which also say when a key has an effect, and the file's own `restrictions`.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 typedef struct all_keys {
     const rgm_experiment *experiment;
-    rgm_text shown[2]; /* of the two sides of the rule at hand */
+    rgm_text shown[2]; /* the two sides of the current rule */
     int next;
 } all_keys;
 
@@ -106,7 +106,7 @@ static rgm_status check_own(const rgm_experiment *e, const rgm_rule_keys *keys)
 
         if (item->kind != RGM_YAML_SCALAR)
             return rgm_yaml_fail(item, "a restriction is a text %s", example);
-        place = rgmi_place(e->arena, item);
+        place = rgmi_place_text(e->arena, item);
         snprintf(why, sizeof why, "%.200s says so", place != NULL ? place : item->origin);
         RGM_TRY(rgm_rule_check_text(item, why, keys));
     }
@@ -115,7 +115,7 @@ static rgm_status check_own(const rgm_experiment *e, const rgm_rule_keys *keys)
 
 /* ---- several tasks ------------------------------------------------------------------------- */
 
-/* A task of the program's own may have several losses by itself: of that the run tells. */
+/* A program's own task may have several losses by itself; only the run can check that. */
 static rgm_status check_surgery(const rgm_experiment *e)
 {
     static const char key[] = "trainer.gradient_surgery";
@@ -154,7 +154,7 @@ done:
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-/* Updates of a run whose length is said in steps; 0: it depends on the data. */
+/* Updates of a run whose length is given in steps; 0: it depends on the data. */
 static int64_t known_updates(const rgm_trainer_options *o)
 {
     int64_t updates;

@@ -1,6 +1,6 @@
 /*
- * The sections of an experiment file. task.type decides by what tables data, task and model are
- * read.
+ * Reads the sections of an experiment file. task.type decides which tables describe data, task and
+ * model.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const char *const type_key[] = {"type", NULL};
 
 /* ---- data, task, model --------------------------------------------------------------------- */
 
-/* What a task section asks for; `joined`: it is an entry of `tasks`. */
+/* The task type that a task section names; `joined`: the section is an entry of `tasks`. */
 static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_type **kind,
                                  const rgm_experiment *e, const rgm_yaml_node *section,
                                  const char *path, bool joined)
@@ -41,7 +41,8 @@ static rgm_status read_task_type(const rgm_task_type **out, const rgm_section_ty
     return RGM_FAIL(RGM_ERR_CONFIG, "%s.type '%s' is of no task type", path, name);
 }
 
-/* Of an export rgm_task_type.serve checks what it needs: less than training does. */
+/* Read a section of an export: rgm_task_type.serve checks what it needs, which is less than
+ * training. */
 static rgm_status read_trained(void **out, rgm_experiment *e, const rgm_section_type *type,
                                const rgm_yaml_node *section, const char *path,
                                const char *const *also)
@@ -60,7 +61,7 @@ static rgm_status read_part(rgm_task_part *part, rgm_experiment *e, const rgm_ya
     const rgm_yaml_node *weight = part->name != NULL ? rgm_yaml_find(section, "loss_weight") : NULL;
 
     part->loss_weight = 1;
-    part->options = e->setup.data; /* where a type has one struct for both sections */
+    part->options = e->setup.data; /* for a type with one struct for both sections */
     part->learns_weight = weight != NULL && e->type->learned_weights &&
                           weight->kind == RGM_YAML_SCALAR && strcmp(weight->text, "learned") == 0;
     if (weight != NULL && !part->learns_weight)
@@ -81,7 +82,7 @@ static rgm_status part_path(char path[128], const rgm_yaml_node *section)
     return RGM_OK;
 }
 
-/* The types of all entries of `tasks`, which are of one task type. */
+/* Read the types of all entries of `tasks`, which must have one task type. */
 static rgm_status read_joined_types(rgm_experiment *e, const rgm_yaml_node *many)
 {
     if (many->kind != RGM_YAML_MAP || many->count < 1 || many->count > RGM_MAX_HEADS)
@@ -285,7 +286,7 @@ static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
     return RGM_OK;
 }
 
-/* The section that was meant: by its own name, or by "section.key", which says more. */
+/* The section that was probably meant: its name, or "section.key", which says more. */
 static const char *nearest_section(const rgm_yaml_node *section)
 {
     enum { COUNT = sizeof rgm_experiment_section_names / sizeof *rgm_experiment_section_names - 1 };
@@ -310,7 +311,7 @@ static const char *nearest_section(const rgm_yaml_node *section)
     return NULL;
 }
 
-/* Sections that no single run has: the layer trial reads them. */
+/* Sections that no single run has; the layer trial reads them. */
 static bool makes_a_search(const char *name)
 {
     static const char *const sections[] = {"searcher", "hyperparameters", "entrypoint", NULL};

@@ -2,7 +2,7 @@
  * The one place that knows every branch: the task types that an experiment file can name.
  */
 #include <regimen/experiment.h>
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 #include <regimen/record.h>
 #include <regimen/translation.h>
 

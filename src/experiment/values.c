@@ -1,6 +1,6 @@
 /*
- * Every key of an experiment in one list: what the document says, and for the rest of the tables
- * what the options hold, which are the defaults.
+ * Lists every key of an experiment: those of the document with its values, and the tables' other
+ * keys with the options' values, which are the defaults.
  */
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ done:
     return status;
 }
 
-/* Node of item i of a list. */
+/* Makes the node of item i of a list. */
 typedef rgm_status item_node(rgm_yaml_node **out, rgm_experiment *e, const void *list, int64_t i);
 
 static rgm_status int_item(rgm_yaml_node **out, rgm_experiment *e, const void *list, int64_t i)
@@ -97,7 +97,7 @@ static rgm_status list_node(rgm_yaml_node **out, rgm_experiment *e, const void *
 
 /* ---- the list ------------------------------------------------------------------------------ */
 
-const char *rgmi_place(rgm_arena *arena, const rgm_yaml_node *node)
+const char *rgmi_place_text(rgm_arena *arena, const rgm_yaml_node *node)
 {
     char text[600];
 
@@ -118,7 +118,7 @@ static rgm_status add_value(rgm_experiment *e, const char *key, const rgm_yaml_n
     value = &e->values[e->value_count++];
     *value = (rgm_experiment_value){.value = node, .given = given, .writable = writable};
     value->key = rgm_arena_strdup(e->arena, key);
-    value->origin = given ? rgmi_place(e->arena, node) : "default";
+    value->origin = given ? rgmi_place_text(e->arena, node) : "default";
     if (value->key == NULL || value->origin == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the list of values");
     return RGM_OK;
@@ -132,7 +132,7 @@ static rgm_status join(char path[256], const char *folder, const char *name)
     return RGM_OK;
 }
 
-/* What a document says, down to its scalars and lists. */
+/* Add the values of a document, down to its scalars and lists. */
 static rgm_status add_given(rgm_experiment *e, const char *path, const rgm_yaml_node *node)
 {
     char below[256];
@@ -176,10 +176,10 @@ static rgm_status default_node(rgm_yaml_node **out, bool *writable, rgm_experime
     case RGM_FIELD_FLOATS:
         return list_node(out, e, member, ((const rgm_floats *)member)->count, float_item);
     case RGM_FIELD_TEXTS:
-        /* No list is not always the same as an empty one. */
+        /* A missing list is not always the same as an empty one. */
         *writable = ((const rgm_texts *)member)->items != NULL;
         return list_node(out, e, member, ((const rgm_texts *)member)->count, text_item);
-    case RGM_FIELD_SECTIONS: /* what options of a program hold has no place in a file */
+    case RGM_FIELD_SECTIONS: /* a file has no place for a program's options */
         *writable = ((const rgm_sections *)member)->count == 0;
         return new_node(out, e, RGM_YAML_LIST, 0);
     default:
@@ -188,7 +188,7 @@ static rgm_status default_node(rgm_yaml_node **out, bool *writable, rgm_experime
     }
 }
 
-/* A default map to numbers, which is its entries. */
+/* Add a default map to numbers, entry by entry. */
 static rgm_status add_numbers(rgm_experiment *e, const char *path, const rgm_numbers *numbers)
 {
     rgm_yaml_node *node;
@@ -202,7 +202,7 @@ static rgm_status add_numbers(rgm_experiment *e, const char *path, const rgm_num
     return numbers->count > 0 ? RGM_OK : add_value(e, path, NULL, false, false);
 }
 
-/* A section by its table; what the table lacks (`type`) is taken from the document. */
+/* Add a section by its table; keys that the table lacks (`type`) come from the document. */
 static rgm_status add_fields(rgm_experiment *e, const char *path, const rgm_field *fields,
                              const void *options, const rgm_yaml_node *section)
 {
@@ -229,7 +229,7 @@ static rgm_status add_fields(rgm_experiment *e, const char *path, const rgm_fiel
     return RGM_OK;
 }
 
-/* The same behind the keys that the table lacks: `type`, `loss_weight`. */
+/* The same, after the keys that the table lacks: `type`, `loss_weight`. */
 static rgm_status add_typed(rgm_experiment *e, const char *path, const rgm_field *fields,
                             const void *options, const rgm_yaml_node *section)
 {
@@ -275,7 +275,7 @@ static rgm_status add_type(rgm_experiment *e, const char *key, const rgm_yaml_no
     return add_value(e, key, node, false, true);
 }
 
-/* A number, or a schedule by its own table. */
+/* Add a number, or a schedule by its own table. */
 static rgm_status add_rate(rgm_experiment *e, const rgm_yaml_node *given)
 {
     const rgm_schedule *schedule = &e->optimizer.learning_rate;

@@ -1,9 +1,9 @@
-/* Every value with its origin, printed so that it reads back; and the restrictions between values.
- */
+/* Every value with its origin, printed so that it reads back; and the restrictions between
+ * values. */
 #include <check.h>
 
 #include <regimen/experiment.h>
-#include <regimen/gnn.h>
+#include <regimen/graph_tasks.h>
 
 static char folder[128];
 
@@ -139,7 +139,7 @@ static void every_kind_of_experiment_reads_back_from_its_full_print(void **state
         (const char *[]){"restrictions=[\"trainer.epochs <= 200\", 'runtime.seed != null']"}, 1);
 }
 
-/* The least that a task's sections need; every task type has its line here. */
+/* The smallest sections that a task needs; every task type has a line here. */
 static const char *least_sections(const char *task)
 {
     static const char *const lines[][2] = {
@@ -210,7 +210,7 @@ static void the_print_says_where_each_value_was_set(void **state)
     CHECK(strstr(text.data, "\n  epochs: 7                             # --set\n") != NULL);
     CHECK(strstr(text.data, "\n  label: \"a b\"                          # --set\n") != NULL);
     CHECK(strstr(text.data, "\n    every_seconds: 300                  # default\n") != NULL);
-    /* Without effect or without a value: in comments, and not at all when also a default. */
+    /* Values without effect or unset are in comments; those that are also defaults are left out. */
     CHECK(strstr(text.data, "\n  # recovery.begin_steps: 3             # --set; only with "
                             "trainer.recovery.loss_upper_bound < inf\n") != NULL);
     CHECK(strstr(text.data, "\n  # recovery.loss_upper_bound: inf      # default\n") != NULL);
@@ -242,7 +242,8 @@ static void what_will_run_is_told_in_a_few_words(void **state)
 
 /* ---- restrictions -------------------------------------------------------------------------- */
 
-/* A file over `base`: refused with exactly this message behind the file's name, or taken (NULL). */
+/* A file over `base` is refused with exactly this message after the file's name, or accepted
+ * (NULL). */
 static void check_over(const char *base, const char *lines, const char *message)
 {
     char text[1024], all[1024];

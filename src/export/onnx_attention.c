@@ -1,6 +1,6 @@
 /*
- * Attention to ONNX nodes: heads apart, products, a softmax over what is seen, heads side by side
- * again. Opset 18 has no node for it.
+ * Attention as ONNX nodes: split the heads, multiply, apply a softmax over the visible keys, and
+ * join the heads again. Opset 18 has no node for attention.
  */
 #include <float.h>
 
@@ -26,7 +26,8 @@ static const char *numbers(rgmi_writer *w, rgm_dim size)
     return rgmi_node(w, "Range", rgmi_scalar(w, RGM_I64, 0), end, step);
 }
 
-/* [queries, keys]: key j is hidden from query i when j > i + keys - queries. */
+/* [queries, keys]: true where key j is hidden from query i, which is where j > i + keys -
+ * queries. */
 static const char *hidden_by_order(rgmi_writer *w, rgm_dim queries, rgm_dim keys)
 {
     const char *size = rgmi_size_scalar(w, queries);
@@ -48,8 +49,9 @@ static const char *hidden_by_id(rgmi_writer *w, const rgm_value *ids)
 }
 
 /*
- * Who is hidden from whom, in booleans that scores [batch, heads, queries, keys] broadcast with;
- * NULL: all see all. A single query of a causal attention is the last one and sees every key.
+ * The mask of hidden keys, in booleans that broadcast with scores [batch, heads, queries, keys];
+ * NULL: no key is hidden. The single query of a causal attention is the last one and sees every
+ * key.
  */
 static const char *hidden_keys(rgmi_writer *w, const rgm_value *y)
 {
@@ -68,8 +70,9 @@ static const char *hidden_keys(rgmi_writer *w, const rgm_value *y)
 }
 
 /*
- * The scores of hidden keys are the lowest number, not -inf, of which a softmax makes NaN where
- * nothing is seen; their probabilities are then put to 0, as those of such a row must be.
+ * The scores of hidden keys are set to the lowest number, not to -inf, since the softmax of a row
+ * with only hidden keys would then be NaN. Their probabilities are set to 0 afterwards, which is
+ * right for such a row too.
  */
 static const char *probabilities(rgmi_writer *w, const rgm_value *y, const char *scores)
 {

@@ -1,4 +1,4 @@
-/* What all operators of the interpreter share: attributes, results within the budget, elements. */
+/* Shared by all operators of the interpreter: attributes, results within the budget, elements. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define MAX_ELEMENTS (INT64_C(1) << 40)
 
-rgm_status rgmi_call_fail(const rgmi_call *call, rgm_status code, const char *format, ...)
+rgm_status rgmi_call_fail(const rgmi_onnx_call *call, rgm_status code, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -23,7 +23,7 @@ rgm_status rgmi_call_fail(const rgmi_call *call, rgm_status code, const char *fo
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-const Rgmi__Onnx__AttributeProto *rgmi_get(const rgmi_call *call, const char *name)
+const Rgmi__Onnx__AttributeProto *rgmi_get(const rgmi_onnx_call *call, const char *name)
 {
     for (size_t i = 0; i < call->node->n_attribute; i++)
         if (call->node->attribute[i]->name != NULL &&
@@ -32,14 +32,14 @@ const Rgmi__Onnx__AttributeProto *rgmi_get(const rgmi_call *call, const char *na
     return NULL;
 }
 
-int64_t rgmi_get_int(const rgmi_call *call, const char *name, int64_t otherwise)
+int64_t rgmi_get_int(const rgmi_onnx_call *call, const char *name, int64_t otherwise)
 {
     const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
 
     return a != NULL && a->has_i ? a->i : otherwise;
 }
 
-double rgmi_get_float(const rgmi_call *call, const char *name, double otherwise)
+double rgmi_get_float(const rgmi_onnx_call *call, const char *name, double otherwise)
 {
     const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
 
@@ -60,7 +60,7 @@ bool rgmi_sizes_are_sane(int rank, const int64_t *shape)
     return true;
 }
 
-rgm_status rgmi_work(rgmi_call *call, int64_t amount)
+rgm_status rgmi_count_work(rgmi_onnx_call *call, int64_t amount)
 {
     if (amount > call->budget->work)
         return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED,
@@ -69,7 +69,7 @@ rgm_status rgmi_work(rgmi_call *call, int64_t amount)
     return RGM_OK;
 }
 
-rgm_status rgmi_make_out(rgmi_call *call, rgm_dtype dtype, int rank, const int64_t *shape)
+rgm_status rgmi_make_out(rgmi_onnx_call *call, rgm_dtype dtype, int rank, const int64_t *shape)
 {
     int64_t count = 1, bytes;
 
@@ -83,7 +83,7 @@ rgm_status rgmi_make_out(rgmi_call *call, rgm_dtype dtype, int rank, const int64
                               "a result of %lld bytes is more than inputs of this size are granted "
                               "here",
                               (long long)bytes);
-    RGM_TRY(rgmi_work(call, count));
+    RGM_TRY(rgmi_count_work(call, count));
     return rgm_tensor_create(&call->out, dtype, rank, shape);
 }
 
@@ -124,7 +124,7 @@ void rgmi_move(rgm_tensor *to, int64_t at, const rgm_tensor *from, int64_t begin
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-rgm_status rgmi_need_index(const rgmi_call *call, int i)
+rgm_status rgmi_need_index(const rgmi_onnx_call *call, int i)
 {
     rgm_dtype dtype = rgm_tensor_dtype(call->in[i]);
 
@@ -134,7 +134,7 @@ rgm_status rgmi_need_index(const rgmi_call *call, int i)
     return RGM_OK;
 }
 
-rgm_status rgmi_read_sizes(int64_t *sizes, int *count, const rgmi_call *call, int input)
+rgm_status rgmi_read_sizes(int64_t *sizes, int *count, const rgmi_onnx_call *call, int input)
 {
     const rgm_tensor *t = call->in[input];
 
@@ -148,7 +148,7 @@ rgm_status rgmi_read_sizes(int64_t *sizes, int *count, const rgmi_call *call, in
     return RGM_OK;
 }
 
-rgm_status rgmi_axis(int *out, const rgmi_call *call, int64_t axis, int rank)
+rgm_status rgmi_axis_from_end(int *out, const rgmi_onnx_call *call, int64_t axis, int rank)
 {
     if (axis < -rank || axis >= rank)
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "axis %lld of rank %d", (long long)axis, rank);

@@ -1,4 +1,4 @@
-/* An exported model's results beside the executor's. */
+/* Compares an exported model's results with the executor's. */
 #include <math.h>
 #include <string.h>
 

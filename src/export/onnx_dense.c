@@ -1,6 +1,6 @@
 /*
- * Dense ops to ONNX nodes. An op that is missing here and in onnx_sparse.c cannot be exported, and
- * the writer says its name.
+ * Dense ops as ONNX nodes. An op that is missing here and in onnx_sparse.c cannot be exported, and
+ * the writer reports its name.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char *input(rgmi_writer *w, const rgm_value *y, int i)
 
 /* ---- element-wise -------------------------------------------------------------------------- */
 
-/* Codes that are one ONNX node of the same meaning. */
+/* Codes with one ONNX node of the same meaning. */
 static const char *const one_node[RGM_MAP_CODE_COUNT] = {
     [RGM_MAP_NEG] = "Neg",           [RGM_MAP_ABS] = "Abs",
     [RGM_MAP_SQRT] = "Sqrt",         [RGM_MAP_RECIPROCAL] = "Reciprocal",
@@ -81,7 +81,7 @@ static void translate_cast(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
     name->name = rgmi_cast(w, input(w, y, 0), rgm_value_dtype(y));
 }
 
-/* Dropout in evaluation, stop_gradient, copies. */
+/* Dropout in evaluation, stop_gradient and copies. */
 static void translate_identity(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     name->name = input(w, y, 0);
@@ -192,8 +192,8 @@ static void translate_matmul(rgmi_writer *w, const rgm_value *y, rgmi_name *name
 }
 
 /*
- * The largest of none is the lowest number here and an error in some ONNX runtimes. So where the
- * axis may be empty an infinity is put at its end, which changes no other result.
+ * The maximum of nothing is the lowest number here and an error in some ONNX runtimes. So where the
+ * axis may be empty, an infinity is appended, which changes no other result.
  */
 static const char *extreme(rgmi_writer *w, const rgm_value *y, int axis, rgm_reduction reduction)
 {
@@ -229,7 +229,7 @@ static void translate_reduce(rgmi_writer *w, const rgm_value *y, rgmi_name *name
     case RGM_PROD:
         name->name = rgmi_reduce(w, "ReduceProd", x, axis, false);
         break;
-    case RGM_MEAN: /* of none: 0, where ReduceMean says NaN */
+    case RGM_MEAN: /* of nothing: 0, where ReduceMean gives NaN */
         by = divisor(w, rgm_value_dim(rgm_value_input(y, 0), axis), rgm_value_dtype(y));
         name->name = rgmi_node(w, "Div", rgmi_reduce(w, "ReduceSum", x, axis, false), by, NULL);
         break;
@@ -257,7 +257,7 @@ static void translate_log_softmax(rgmi_writer *w, const rgm_value *y, rgmi_name 
     rgmi_int(w, "axis", -1);
 }
 
-/* LayerNormalization works in float by its definition; doubles are normalised step by step. */
+/* LayerNormalization is defined in float; doubles are normalised step by step. */
 static const char *normalised(rgmi_writer *w, const char *x, const rgm_value *y, double epsilon)
 {
     int64_t channels = rgm_value_dim(y, -1), last = rgm_value_rank(y) - 1;
@@ -290,7 +290,8 @@ static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *
     rgmi_float(w, "epsilon", epsilon);
 }
 
-/* The mean of x, shaped as `like`, over all axes but the last, kept as axes of 1; of none 0. */
+/* The mean of x, shaped as `like`, over all axes but the last, which stay as axes of 1; 0 for
+ * none. */
 static const char *column_mean(rgmi_writer *w, const char *x, const rgm_value *like)
 {
     const char *y = x;

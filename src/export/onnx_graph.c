@@ -1,6 +1,6 @@
 /*
- * Building an ONNX graph: memory, names, nodes and attributes. Once something failed every function
- * does nothing, so that translators read as algebra.
+ * Building an ONNX graph: memory, names, nodes and attributes. After a failure every function does
+ * nothing, so that translators read as algebra.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ const char *rgmi_fresh(rgmi_writer *w, const char *base)
     return rgmi_claim(w, name, "node");
 }
 
-const char *rgmi_known(const rgmi_writer *w, const char *key)
+const char *rgmi_known_name(const rgmi_writer *w, const char *key)
 {
     return key != NULL ? rgm_map_get(w->known, key) : NULL;
 }

@@ -1,4 +1,4 @@
-/* Files that are damaged, unknown or out to exhaust memory: each is refused with a reason. */
+/* Files that are damaged, unknown or made to exhaust memory: each is refused with a reason. */
 #include <check.h>
 #include <regimen/export.h>
 
@@ -204,7 +204,7 @@ static void expand(model *m)
     add_sizes(m, "s", 2, (int64_t[]){1 << 28, 4});
     add_node(m, "Expand", "x s", "y", NULL, 0);
 }
-/* Each result is within the bound, all together are not. */
+/* Each result is within the bound, but all together are not. */
 static void many_live_tensors(model *m)
 {
     char name[2][16] = {"a0", "y"};
@@ -216,7 +216,7 @@ static void many_live_tensors(model *m)
     }
     add_node(m, "Concat", "a0 a1 a2", name[1], "axis", 0);
 }
-/* Views keep what they were made of alive. */
+/* Views keep their originals alive. */
 static void views(model *m)
 {
     char filled_name[16], view[16];

@@ -1,6 +1,6 @@
 /*
- * ONNX forms of the ops over images. ONNX has its images as [n, channels, height, width] and its
- * kernels as [out, in, height, width]: transposes stand around each node.
+ * ONNX forms of the ops on images. ONNX has images as [n, channels, height, width] and kernels as
+ * [out, in, height, width], so each node has transposes around it.
  */
 #include "onnx_internal.h"
 
@@ -14,7 +14,7 @@ static const char *transposed(rgmi_writer *w, const char *x, const int64_t *perm
 
 static const int64_t to_nchw[] = {0, 3, 1, 2}, to_nhwc[] = {0, 2, 3, 1}, to_oihw[] = {3, 2, 0, 1};
 
-/* Padding in front of and behind height and width, as TensorFlow has it: the odd one behind. */
+/* Padding before and after height and width, as in TensorFlow: the odd one comes after. */
 static void write_pads(rgmi_writer *w, const rgm_value *y, const int64_t *size,
                        const int64_t *dilation)
 {
@@ -61,7 +61,7 @@ static void translate_max_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *na
     translate_pool(w, y, name, "MaxPool");
 }
 
-/* Padding is not counted: ONNX's count_include_pad is 0 unless it is said. */
+/* Padding does not count: ONNX's count_include_pad is 0 by default. */
 static void translate_avg_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     translate_pool(w, y, name, "AveragePool");

@@ -1,5 +1,5 @@
 /*
- * What an executor is fed, as inputs of the exported graph: dense tensors by name, a pattern as two
+ * An executor's feeds as inputs of the exported graph: dense tensors by name, a pattern as two
  * vectors, and the size of every named symbol among their dims.
  */
 #include <string.h>

@@ -7,7 +7,7 @@
 
 /* ---- one operand --------------------------------------------------------------------------- */
 
-static rgm_status each(rgmi_call *call, double (*f)(double))
+static rgm_status each(rgmi_onnx_call *call, double (*f)(double))
 {
     const rgm_tensor *x = call->in[0];
 
@@ -43,7 +43,7 @@ static double softplus(double x)
 }
 
 #define EACH(name, f)                                                                              \
-    static rgm_status run_##name(rgmi_call *call)                                                  \
+    static rgm_status run_##name(rgmi_onnx_call *call)                                             \
     {                                                                                              \
         return each(call, f);                                                                      \
     }
@@ -60,7 +60,7 @@ EACH(sign, sign)
 EACH(softplus, softplus)
 EACH(erf, erf)
 
-static rgm_status run_leaky_relu(rgmi_call *call)
+static rgm_status run_leaky_relu(rgmi_onnx_call *call)
 {
     double alpha = rgmi_get_float(call, "alpha", 0.01);
 
@@ -71,7 +71,7 @@ static rgm_status run_leaky_relu(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_elu(rgmi_call *call)
+static rgm_status run_elu(rgmi_onnx_call *call)
 {
     double alpha = rgmi_get_float(call, "alpha", 1);
 
@@ -82,13 +82,13 @@ static rgm_status run_elu(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_identity(rgmi_call *call)
+static rgm_status run_identity(rgmi_onnx_call *call)
 {
     call->out = rgm_tensor_retain(call->in[0]);
     return RGM_OK;
 }
 
-static rgm_status run_cast(rgmi_call *call)
+static rgm_status run_cast(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     rgm_dtype dtype;
@@ -103,7 +103,7 @@ static rgm_status run_cast(rgmi_call *call)
 /* ---- several operands, broadcast ----------------------------------------------------------- */
 
 /* shape [rank] becomes its broadcast with sizes [count]. */
-static rgm_status broadcast_with(int *rank, int64_t *shape, const rgmi_call *call, int count,
+static rgm_status broadcast_with(int *rank, int64_t *shape, const rgmi_onnx_call *call, int count,
                                  const int64_t *sizes)
 {
     int offset;
@@ -127,7 +127,7 @@ static rgm_status broadcast_with(int *rank, int64_t *shape, const rgmi_call *cal
 }
 
 /* Shape of the broadcast of all inputs. */
-static rgm_status broadcast_shape(int *rank, int64_t *shape, const rgmi_call *call)
+static rgm_status broadcast_shape(int *rank, int64_t *shape, const rgmi_onnx_call *call)
 {
     *rank = 0;
     for (int k = 0; k < call->inputs; k++)
@@ -136,7 +136,7 @@ static rgm_status broadcast_shape(int *rank, int64_t *shape, const rgmi_call *ca
     return RGM_OK;
 }
 
-/* Where element `i` of the broadcast shape stands in tensor x. */
+/* The index in tensor x of element `i` of the broadcast shape. */
 static int64_t broadcast_index(const rgm_tensor *x, int64_t i, int rank, const int64_t *shape)
 {
     int64_t index = 0, stride = 1;
@@ -155,7 +155,7 @@ static int64_t broadcast_index(const rgm_tensor *x, int64_t i, int rank, const i
     return index;
 }
 
-static rgm_status pairs(rgmi_call *call, double (*f)(double, double), bool gives_bool)
+static rgm_status pairs(rgmi_onnx_call *call, double (*f)(double, double), bool gives_bool)
 {
     int64_t shape[RGM_MAX_RANK];
     int rank;
@@ -186,7 +186,7 @@ static double mul(double a, double b)
 {
     return a * b;
 }
-/* Unlike C's, these hand a NaN on. */
+/* Unlike C's functions, these propagate a NaN. */
 static double larger(double a, double b)
 {
     return isnan(a) || a > b ? a : b;
@@ -209,7 +209,7 @@ static double either(double a, double b)
 }
 
 #define PAIRS(name, f, gives_bool)                                                                 \
-    static rgm_status run_##name(rgmi_call *call)                                                  \
+    static rgm_status run_##name(rgmi_onnx_call *call)                                             \
     {                                                                                              \
         return pairs(call, f, gives_bool);                                                         \
     }
@@ -221,15 +221,15 @@ PAIRS(max, larger, false)
 PAIRS(min, smaller, false)
 PAIRS(greater, greater, true)
 
-static rgm_status run_or(rgmi_call *call)
+static rgm_status run_or(rgmi_onnx_call *call)
 {
     if (rgm_tensor_dtype(call->in[0]) != RGM_BOOL)
         return rgmi_call_fail(call, RGM_ERR_DTYPE, "needs bool");
     return pairs(call, either, true);
 }
 
-/* Integers are compared as such: identifiers do not fit a double. */
-static rgm_status run_equal(rgmi_call *call)
+/* Integers are compared as integers: identifiers do not fit a double. */
+static rgm_status run_equal(rgmi_onnx_call *call)
 {
     const rgm_tensor *a = call->in[0], *b = call->in[1];
     rgm_dtype dtype = rgm_tensor_dtype(a);
@@ -252,7 +252,7 @@ static rgm_status run_equal(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_where(rgmi_call *call)
+static rgm_status run_where(rgmi_onnx_call *call)
 {
     int64_t shape[RGM_MAX_RANK];
     int rank;
@@ -271,7 +271,7 @@ static rgm_status run_where(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_expand(rgmi_call *call)
+static rgm_status run_expand(rgmi_onnx_call *call)
 {
     int64_t wanted[RGM_MAX_RANK], shape[RGM_MAX_RANK];
     int count, rank = rgm_tensor_rank(call->in[0]);

@@ -1,4 +1,4 @@
-/* ONNX operators over images [n, channels, height, width]: Conv, MaxPool, AveragePool. */
+/* ONNX operators on images [n, channels, height, width]: Conv, MaxPool, AveragePool. */
 #include "onnx_internal.h"
 #include "onnx_run.h"
 
@@ -9,9 +9,9 @@ typedef struct window {
     int64_t n, channels, in[2], out[2], size[2], stride[2], dilation[2], before[2], behind[2];
 } window;
 
-/* The attribute's `count` numbers, each in least..MOST-1; absent: all of them `otherwise`. */
-static rgm_status read_ints(int64_t *out, const rgmi_call *call, const char *name, size_t count,
-                            int64_t otherwise, int64_t least)
+/* Read the attribute's `count` numbers, each in least..MOST-1; if absent, all are `otherwise`. */
+static rgm_status read_ints(int64_t *out, const rgmi_onnx_call *call, const char *name,
+                            size_t count, int64_t otherwise, int64_t least)
 {
     const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, name);
 
@@ -31,8 +31,8 @@ static rgm_status read_ints(int64_t *out, const rgmi_call *call, const char *nam
     return RGM_OK;
 }
 
-/* All of the window but its size, which the caller has set. */
-static rgm_status read_window(window *w, const rgmi_call *call)
+/* Read all of the window except its size, which the caller has set. */
+static rgm_status read_window(window *w, const rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     int64_t pads[4];
@@ -60,8 +60,8 @@ static rgm_status read_window(window *w, const rgmi_call *call)
     return RGM_OK;
 }
 
-/* Make [n, channels, out] and take the work of `each` numbers for every element of it. */
-static rgm_status make_images(rgmi_call *call, const window *w, int64_t channels, int64_t each)
+/* Make [n, channels, out] and charge the work of `each` numbers for every element. */
+static rgm_status make_images(rgmi_onnx_call *call, const window *w, int64_t channels, int64_t each)
 {
     int64_t work;
 
@@ -71,10 +71,10 @@ static rgm_status make_images(rgmi_call *call, const window *w, int64_t channels
         __builtin_mul_overflow(work, w->size[1], &work) ||
         __builtin_mul_overflow(work, rgm_tensor_count(call->out), &work))
         work = INT64_MAX;
-    return rgmi_work(call, work);
+    return rgmi_count_work(call, work);
 }
 
-/* Where tap `tap` of place `out` stands on an axis; false: on the padding. */
+/* The position on an axis of tap `tap` for output position `out`; false: it is padding. */
 static bool tap_at(int64_t *at, const window *w, int axis, int64_t out, int64_t tap)
 {
     *at = out * w->stride[axis] - w->before[axis] + tap * w->dilation[axis];
@@ -83,7 +83,7 @@ static bool tap_at(int64_t *at, const window *w, int axis, int64_t out, int64_t 
 
 /* ---- Conv ---------------------------------------------------------------------------------- */
 
-static double conv_at(const rgmi_call *call, const window *w, int64_t image, int64_t filter,
+static double conv_at(const rgmi_onnx_call *call, const window *w, int64_t image, int64_t filter,
                       int64_t i, int64_t j)
 {
     double sum = call->inputs > 2 && call->in[2] != NULL ? rgm_tensor_at(call->in[2], filter) : 0;
@@ -102,7 +102,7 @@ static double conv_at(const rgmi_call *call, const window *w, int64_t image, int
     return sum;
 }
 
-static rgm_status check_kernel(const rgmi_call *call)
+static rgm_status check_kernel(const rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0], *kernel = call->in[1];
     const rgm_tensor *bias = call->inputs > 2 ? call->in[2] : NULL;
@@ -121,7 +121,7 @@ static rgm_status check_kernel(const rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_conv(rgmi_call *call)
+static rgm_status run_conv(rgmi_onnx_call *call)
 {
     window w;
     int64_t filters, at = 0;
@@ -142,9 +142,9 @@ static rgm_status run_conv(rgmi_call *call)
 
 /* ---- pools --------------------------------------------------------------------------------- */
 
-/* The largest of the taps that are no padding, or their mean; plane: image and channel. */
-static double pool_at(const rgmi_call *call, const window *w, int64_t plane, int64_t i, int64_t j,
-                      bool mean)
+/* The maximum of the taps that are not padding, or their mean; plane: image and channel. */
+static double pool_at(const rgmi_onnx_call *call, const window *w, int64_t plane, int64_t i,
+                      int64_t j, bool mean)
 {
     double sum = 0, most = 0;
     int64_t inside = 0, r, c;
@@ -161,14 +161,14 @@ static double pool_at(const rgmi_call *call, const window *w, int64_t plane, int
     return mean ? sum / (double)inside : most;
 }
 
-static rgm_status pool(rgmi_call *call, bool mean)
+static rgm_status pool(rgmi_onnx_call *call, bool mean)
 {
     window w;
     int64_t at = 0;
 
     RGM_TRY(read_ints(w.size, call, "kernel_shape", 2, 1, 1));
     RGM_TRY(read_window(&w, call));
-    for (int axis = 0; axis < 2; axis++) /* so that every window has something inside */
+    for (int axis = 0; axis < 2; axis++) /* so that every window covers at least one pixel */
         if (w.before[axis] >= w.size[axis] || w.behind[axis] >= w.size[axis])
             return rgmi_call_fail(call, RGM_ERR_SHAPE, "padding as large as the window");
     RGM_TRY(make_images(call, &w, w.channels, 1));
@@ -179,12 +179,12 @@ static rgm_status pool(rgmi_call *call, bool mean)
     return RGM_OK;
 }
 
-static rgm_status run_max_pool(rgmi_call *call)
+static rgm_status run_max_pool(rgmi_onnx_call *call)
 {
     return pool(call, false);
 }
 
-static rgm_status run_average_pool(rgmi_call *call)
+static rgm_status run_average_pool(rgmi_onnx_call *call)
 {
     return pool(call, true);
 }

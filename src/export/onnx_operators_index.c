@@ -1,12 +1,12 @@
-/* ONNX operators that go by an index: gather and scatter. */
+/* ONNX operators with an index: gather and scatter. */
 #include <math.h>
 #include <string.h>
 
 #include "onnx_internal.h"
 #include "onnx_run.h"
 
-/* Element k of an index into `size` rows, negative from the end. */
-static rgm_status read_index(int64_t *row, const rgmi_call *call, int64_t k, int64_t size)
+/* Element k of an index into `size` rows; negative ones count from the end. */
+static rgm_status read_index(int64_t *row, const rgmi_onnx_call *call, int64_t k, int64_t size)
 {
     *row = rgm_tensor_at_int(call->in[1], k);
     if (*row < -size || *row >= size)
@@ -16,14 +16,14 @@ static rgm_status read_index(int64_t *row, const rgmi_call *call, int64_t k, int
     return RGM_OK;
 }
 
-static rgm_status run_gather(rgmi_call *call)
+static rgm_status run_gather(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0], *index = call->in[1];
     int64_t shape[RGM_MAX_RANK], outer, inner, size, from, count = rgm_tensor_count(index);
     int rank = 0, axis;
 
     RGM_TRY(rgmi_need_index(call, 1));
-    RGM_TRY(rgmi_axis(&axis, call, rgmi_get_int(call, "axis", 0), rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, rgmi_get_int(call, "axis", 0), rgm_tensor_rank(x)));
     if (rgm_tensor_rank(x) - 1 + rgm_tensor_rank(index) > RGM_MAX_RANK)
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "a result of too high a rank");
     for (int i = 0; i < axis; i++)
@@ -58,7 +58,7 @@ static double product(double old, double new)
 {
     return old * new;
 }
-/* Unlike C's, these hand a NaN on. */
+/* Unlike C's functions, these propagate a NaN. */
 static double larger(double old, double new)
 {
     return isnan(old) || old > new ? old : new;
@@ -68,7 +68,7 @@ static double smaller(double old, double new)
     return isnan(old) || old < new ? old : new;
 }
 
-static rgm_status reduction_of(double (**f)(double, double), const rgmi_call *call)
+static rgm_status reduction_of(double (**f)(double, double), const rgmi_onnx_call *call)
 {
     static const struct {
         const char *name;
@@ -88,7 +88,7 @@ static rgm_status reduction_of(double (**f)(double, double), const rgmi_call *ca
     return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "a reduction that is not known here");
 }
 
-static rgm_status check_scatter(const rgmi_call *call)
+static rgm_status check_scatter(const rgmi_onnx_call *call)
 {
     const rgm_tensor *data = call->in[0], *index = call->in[1], *updates = call->in[2];
     bool fits = rgm_tensor_dtype(updates) == rgm_tensor_dtype(data) && rgm_tensor_rank(data) >= 1 &&
@@ -110,9 +110,8 @@ static rgm_status check_scatter(const rgmi_call *call)
     return RGM_OK;
 }
 
-/* Along axis 0: element k of the updates goes to row index[k] of its own column, one after the
- * other. */
-static rgm_status run_scatter_elements(rgmi_call *call)
+/* Along axis 0: element k of the updates goes to row index[k] of its own column, in order. */
+static rgm_status run_scatter_elements(rgmi_onnx_call *call)
 {
     const rgm_tensor *data = call->in[0], *updates = call->in[2];
     double (*f)(double, double);
@@ -125,7 +124,7 @@ static rgm_status run_scatter_elements(rgmi_call *call)
     rgmi_around(&outer, &width, data, 0);
     RGM_TRY(
         rgmi_make_out(call, rgm_tensor_dtype(data), rgm_tensor_rank(data), rgm_tensor_shape(data)));
-    RGM_TRY(rgmi_work(call, rgm_tensor_count(updates)));
+    RGM_TRY(rgmi_count_work(call, rgm_tensor_count(updates)));
     rgmi_move(call->out, 0, data, 0, rgm_tensor_count(data));
     for (int64_t k = 0; k < rgm_tensor_count(updates); k++) {
         int64_t i;

@@ -12,10 +12,10 @@ static void read_matrix(double *out, const rgm_tensor *x, int64_t at, int64_t co
         out[i] = rgm_tensor_at(x, at + i);
 }
 
-/* The products of matrices in doubles, b and a row of the result; every sum goes from the first to
- * the last. */
-static void multiply(rgmi_call *call, double *b, double *row, int64_t batch, int64_t m, int64_t k,
-                     int64_t n)
+/* Products of matrices in doubles, with memory for b and a row of the result; every sum goes from
+ * the first term to the last. */
+static void multiply(rgmi_onnx_call *call, double *b, double *row, int64_t batch, int64_t m,
+                     int64_t k, int64_t n)
 {
     const rgm_tensor *x = call->in[0], *y = call->in[1];
     bool many_x = rgm_tensor_rank(x) > 2, many_y = rgm_tensor_rank(y) > 2;
@@ -39,7 +39,7 @@ static void multiply(rgmi_call *call, double *b, double *row, int64_t batch, int
 }
 
 /* [.., m, k] x [.., k, n], with the same leading sizes or none on one side. */
-static rgm_status run_matmul(rgmi_call *call)
+static rgm_status run_matmul(rgmi_onnx_call *call)
 {
     const rgm_tensor *a = call->in[0], *b = call->in[1];
     int ra = rgm_tensor_rank(a), rb = rgm_tensor_rank(b), rank = ra > rb ? ra : rb;
@@ -66,10 +66,11 @@ static rgm_status run_matmul(rgmi_call *call)
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(a), rank, shape));
     if (__builtin_mul_overflow(rgm_tensor_count(call->out), k, &work))
         work = INT64_MAX;
-    RGM_TRY(rgmi_work(call, work));
+    RGM_TRY(rgmi_count_work(call, work));
     if (rgm_tensor_count(call->out) == 0)
         return RGM_OK;
-    RGM_TRY(RGM_NEW(numbers, k * n + n)); /* less than twice what the operand and the result take */
+    RGM_TRY(
+        RGM_NEW(numbers, k * n + n)); /* less than twice the memory of the operand and the result */
     multiply(call, numbers, numbers + k * n, batch, m, k, n);
     rgm_free(numbers);
     return RGM_OK;
@@ -98,7 +99,7 @@ static axis_view view_axis(const rgm_tensor *x, int axis, bool keep)
     return v;
 }
 
-static rgm_status reduce(rgmi_call *call, double first, double (*f)(double, double), bool mean)
+static rgm_status reduce(rgmi_onnx_call *call, double first, double (*f)(double, double), bool mean)
 {
     const rgm_tensor *x = call->in[0];
     int64_t axes[RGM_MAX_RANK];
@@ -108,10 +109,10 @@ static rgm_status reduce(rgmi_call *call, double first, double (*f)(double, doub
     RGM_TRY(rgmi_read_sizes(axes, &count, call, 1));
     if (count != 1)
         return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "%d axes", count);
-    RGM_TRY(rgmi_axis(&axis, call, axes[0], rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, axes[0], rgm_tensor_rank(x)));
     v = view_axis(x, axis, rgmi_get_int(call, "keepdims", 1) != 0);
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(x), v.rank, v.shape));
-    RGM_TRY(rgmi_work(call, rgm_tensor_count(x)));
+    RGM_TRY(rgmi_count_work(call, rgm_tensor_count(x)));
     for (int64_t o = 0; o < v.outer && v.inner > 0; o++)
         for (int64_t i = 0; i < v.inner; i++) {
             double value = first;
@@ -142,39 +143,39 @@ static double smaller(double a, double b)
     return isnan(a) || a < b ? a : b;
 }
 
-static rgm_status run_reduce_sum(rgmi_call *call)
+static rgm_status run_reduce_sum(rgmi_onnx_call *call)
 {
     return reduce(call, 0, add, false);
 }
-static rgm_status run_reduce_mean(rgmi_call *call)
+static rgm_status run_reduce_mean(rgmi_onnx_call *call)
 {
     return reduce(call, 0, add, true);
 }
-static rgm_status run_reduce_prod(rgmi_call *call)
+static rgm_status run_reduce_prod(rgmi_onnx_call *call)
 {
     return reduce(call, 1, mul, false);
 }
-static rgm_status run_reduce_max(rgmi_call *call)
+static rgm_status run_reduce_max(rgmi_onnx_call *call)
 {
     return reduce(call, -INFINITY, larger, false);
 }
-static rgm_status run_reduce_min(rgmi_call *call)
+static rgm_status run_reduce_min(rgmi_onnx_call *call)
 {
     return reduce(call, INFINITY, smaller, false);
 }
 
-static rgm_status run_argmax(rgmi_call *call)
+static rgm_status run_argmax(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     int axis;
     axis_view v;
 
-    RGM_TRY(rgmi_axis(&axis, call, rgmi_get_int(call, "axis", 0), rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, rgmi_get_int(call, "axis", 0), rgm_tensor_rank(x)));
     v = view_axis(x, axis, rgmi_get_int(call, "keepdims", 1) != 0);
     if (v.size == 0)
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "the largest of none");
     RGM_TRY(rgmi_make_out(call, RGM_I64, v.rank, v.shape));
-    RGM_TRY(rgmi_work(call, rgm_tensor_count(x)));
+    RGM_TRY(rgmi_count_work(call, rgm_tensor_count(x)));
     for (int64_t o = 0; o < v.outer && v.inner > 0; o++)
         for (int64_t i = 0; i < v.inner; i++) {
             int64_t best = 0;
@@ -190,12 +191,12 @@ static rgm_status run_argmax(rgmi_call *call)
 
 /* ---- over the last axis -------------------------------------------------------------------- */
 
-static rgm_status last_axis(rgmi_call *call, int64_t *rows, int64_t *width)
+static rgm_status last_axis(rgmi_onnx_call *call, int64_t *rows, int64_t *width)
 {
     const rgm_tensor *x = call->in[0];
     int axis;
 
-    RGM_TRY(rgmi_axis(&axis, call, rgmi_get_int(call, "axis", -1), rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, rgmi_get_int(call, "axis", -1), rgm_tensor_rank(x)));
     if (axis != rgm_tensor_rank(x) - 1)
         return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "an axis other than the last");
     *width = rgm_tensor_dim(x, axis);
@@ -203,7 +204,7 @@ static rgm_status last_axis(rgmi_call *call, int64_t *rows, int64_t *width)
     return rgmi_make_out(call, rgm_tensor_dtype(x), rgm_tensor_rank(x), rgm_tensor_shape(x));
 }
 
-static rgm_status softmax(rgmi_call *call, bool log_of_it)
+static rgm_status softmax(rgmi_onnx_call *call, bool log_of_it)
 {
     int64_t rows, width;
 
@@ -224,16 +225,16 @@ static rgm_status softmax(rgmi_call *call, bool log_of_it)
     return RGM_OK;
 }
 
-static rgm_status run_softmax(rgmi_call *call)
+static rgm_status run_softmax(rgmi_onnx_call *call)
 {
     return softmax(call, false);
 }
-static rgm_status run_log_softmax(rgmi_call *call)
+static rgm_status run_log_softmax(rgmi_onnx_call *call)
 {
     return softmax(call, true);
 }
 
-static rgm_status run_layer_norm(rgmi_call *call)
+static rgm_status run_layer_norm(rgmi_onnx_call *call)
 {
     const rgm_tensor *bias = call->inputs > 2 ? call->in[2] : NULL;
     double epsilon = rgmi_get_float(call, "epsilon", 1e-5);
@@ -266,7 +267,7 @@ static rgm_status run_layer_norm(rgmi_call *call)
 }
 
 /* The sum of all up to each element, itself too, along an axis. */
-static rgm_status run_cum_sum(rgmi_call *call)
+static rgm_status run_cum_sum(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     int64_t outer, inner;
@@ -275,7 +276,7 @@ static rgm_status run_cum_sum(rgmi_call *call)
     RGM_TRY(rgmi_need_index(call, 1));
     if (rgm_tensor_count(call->in[1]) != 1)
         return rgmi_call_fail(call, RGM_ERR_SHAPE, "needs one axis");
-    RGM_TRY(rgmi_axis(&axis, call, rgm_tensor_at_int(call->in[1], 0), rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, rgm_tensor_at_int(call->in[1], 0), rgm_tensor_rank(x)));
     RGM_TRY(rgmi_make_out(call, rgm_tensor_dtype(x), rgm_tensor_rank(x), rgm_tensor_shape(x)));
     rgmi_around(&outer, &inner, x, axis);
     for (int64_t o = 0; o < outer; o++)

@@ -5,7 +5,7 @@
 #include "onnx_run.h"
 
 /* in[0] in another shape: a view. */
-static rgm_status as_shape(rgmi_call *call, int rank, const int64_t *shape)
+static rgm_status as_shape(rgmi_onnx_call *call, int rank, const int64_t *shape)
 {
     int64_t count = 1;
 
@@ -19,7 +19,7 @@ static rgm_status as_shape(rgmi_call *call, int rank, const int64_t *shape)
     return rgm_tensor_reshape(&call->out, call->in[0], rank, shape);
 }
 
-static rgm_status run_reshape(rgmi_call *call)
+static rgm_status run_reshape(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     int64_t shape[RGM_MAX_RANK], known = 1;
@@ -46,7 +46,7 @@ static rgm_status run_reshape(rgmi_call *call)
     return as_shape(call, rank, shape);
 }
 
-static rgm_status run_unsqueeze(rgmi_call *call)
+static rgm_status run_unsqueeze(rgmi_onnx_call *call)
 {
     int64_t axes[RGM_MAX_RANK], shape[RGM_MAX_RANK];
     int count, rank = rgm_tensor_rank(call->in[0]), at = 0, axis, seen = 0;
@@ -56,7 +56,7 @@ static rgm_status run_unsqueeze(rgmi_call *call)
     if (rank > RGM_MAX_RANK)
         return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "rank %d", rank);
     for (int i = 0; i < count; i++) {
-        RGM_TRY(rgmi_axis(&axis, call, axes[i], rank));
+        RGM_TRY(rgmi_axis_from_end(&axis, call, axes[i], rank));
         if (seen & 1 << axis)
             return rgmi_call_fail(call, RGM_ERR_SHAPE, "axis %d twice", axis);
         seen |= 1 << axis;
@@ -66,8 +66,8 @@ static rgm_status run_unsqueeze(rgmi_call *call)
     return as_shape(call, rank, shape);
 }
 
-/* All axes of size 1. */
-static rgm_status run_squeeze(rgmi_call *call)
+/* Remove all axes of size 1. */
+static rgm_status run_squeeze(rgmi_onnx_call *call)
 {
     int64_t shape[RGM_MAX_RANK];
     int rank = 0;
@@ -78,14 +78,14 @@ static rgm_status run_squeeze(rgmi_call *call)
     return as_shape(call, rank, shape);
 }
 
-/* A bound of Shape or Slice: negative from the end, then cut off at both ends. */
+/* A bound of Shape or Slice: negative counts from the end; then it is limited at both ends. */
 static int64_t bound(int64_t at, int64_t size)
 {
     at = at < 0 ? (at < -size ? 0 : at + size) : at;
     return at > size ? size : at;
 }
 
-static rgm_status run_shape(rgmi_call *call)
+static rgm_status run_shape(rgmi_onnx_call *call)
 {
     int64_t rank = rgm_tensor_rank(call->in[0]);
     int64_t start = bound(rgmi_get_int(call, "start", 0), rank);
@@ -99,7 +99,7 @@ static rgm_status run_shape(rgmi_call *call)
 }
 
 /* Inputs data, starts, ends, axes; steps are 1. */
-static rgm_status run_slice(rgmi_call *call)
+static rgm_status run_slice(rgmi_onnx_call *call)
 {
     const rgm_tensor *x = call->in[0];
     int64_t starts[RGM_MAX_RANK], ends[RGM_MAX_RANK], axes[RGM_MAX_RANK], shape[RGM_MAX_RANK];
@@ -111,7 +111,7 @@ static rgm_status run_slice(rgmi_call *call)
     RGM_TRY(rgmi_read_sizes(axes, &count[2], call, 3));
     if (count[0] != 1 || count[1] != 1 || count[2] != 1)
         return rgmi_call_fail(call, RGM_ERR_UNSUPPORTED, "other than one axis");
-    RGM_TRY(rgmi_axis(&axis, call, axes[0], rgm_tensor_rank(x)));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, axes[0], rgm_tensor_rank(x)));
     for (int i = 0; i < rgm_tensor_rank(x); i++)
         shape[i] = rgm_tensor_dim(x, i);
     size = shape[axis];
@@ -126,7 +126,7 @@ static rgm_status run_slice(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_constant_of_shape(rgmi_call *call)
+static rgm_status run_constant_of_shape(rgmi_onnx_call *call)
 {
     const Rgmi__Onnx__AttributeProto *a = rgmi_get(call, "value");
     rgm_tensor *value = NULL;
@@ -153,7 +153,7 @@ static rgm_status run_constant_of_shape(rgmi_call *call)
     return status;
 }
 
-static rgm_status run_range(rgmi_call *call)
+static rgm_status run_range(rgmi_onnx_call *call)
 {
     int64_t begin, end, count;
 
@@ -173,7 +173,7 @@ static rgm_status run_range(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_transpose(rgmi_call *call)
+static rgm_status run_transpose(rgmi_onnx_call *call)
 {
     const Rgmi__Onnx__AttributeProto *perm = rgmi_get(call, "perm");
     const rgm_tensor *x = call->in[0];
@@ -185,7 +185,7 @@ static rgm_status run_transpose(rgmi_call *call)
     for (int i = 0; i < rank; i++) {
         int axis;
 
-        RGM_TRY(rgmi_axis(&axis, call, perm->ints[i], rank));
+        RGM_TRY(rgmi_axis_from_end(&axis, call, perm->ints[i], rank));
         seen |= 1 << axis;
         shape[i] = rgm_tensor_dim(x, axis);
         stride[i] = 1;
@@ -207,12 +207,12 @@ static rgm_status run_transpose(rgmi_call *call)
     return RGM_OK;
 }
 
-static rgm_status run_concat(rgmi_call *call)
+static rgm_status run_concat(rgmi_onnx_call *call)
 {
     int64_t shape[RGM_MAX_RANK], outer, inner, at = 0;
     int rank = rgm_tensor_rank(call->in[0]), axis;
 
-    RGM_TRY(rgmi_axis(&axis, call, rgmi_get_int(call, "axis", 0), rank));
+    RGM_TRY(rgmi_axis_from_end(&axis, call, rgmi_get_int(call, "axis", 0), rank));
     for (int i = 0; i < rank; i++)
         shape[i] = rgm_tensor_dim(call->in[0], i);
     for (int k = 1; k < call->inputs; k++) {

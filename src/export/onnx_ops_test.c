@@ -1,7 +1,7 @@
 /*
  * Every op of the table, exported and run by the interpreter, against the executor: both float
- * dtypes, fixed and varying sizes, empty ones among them. An op is either here or in the list of
- * those that have no ONNX form, each of which must say so by name.
+ * dtypes, fixed, varying and empty sizes. An op is either here or in the list of those without an
+ * ONNX form, which must be refused by name.
  */
 #include "onnx_check.h"
 
@@ -18,7 +18,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 /* A case builds a value from fresh inputs; NULL: there is no such variant. */
 typedef rgm_value *build_fn(lab *l, int variant);
 
-/* The newest input x in whole numbers if `whole`, so that there are ties. */
+/* Round the newest input x to whole numbers if `whole`, so that there are ties. */
 static rgm_value *ties(lab *l, rgm_value *x, bool whole)
 {
     rgm_tensor *t = l->feeds[l->count - 1].tensor;
@@ -78,7 +78,7 @@ ROWS(softmax, rgm_softmax(x), false)
 ROWS(log_softmax, rgm_log_softmax(x), false)
 ROWS(l2_normalize, rgm_l2_normalize(variant % 2 ? rgm_scale(x, 0) : x), false)
 
-/* Every pair of dtypes, numbers beyond the integers' exact doubles left out. */
+/* Every pair of dtypes; numbers beyond the exact integers of a double are left out. */
 static rgm_value *cast(lab *l, int variant)
 {
     static const rgm_dtype dtypes[] = {RGM_F32, RGM_F64, RGM_I32, RGM_I64, RGM_BOOL};
@@ -135,7 +135,7 @@ static rgm_value *matmul(lab *l, int variant)
     a[1] = s[ta ? 1 : 0], a[2] = s[ta ? 0 : 1];
     b[1] = s[tb ? 2 : 1], b[2] = s[tb ? 1 : 2];
     rgm_value *x = lab_input(l, batch ? 3 : 2, batch ? a : a + 1);
-    l->symbolic = false; /* an inner size that varies is the other side's business */
+    l->symbolic = false; /* a varying inner size would be the other side's */
     rgm_value *y = lab_input(l, batch ? 3 : 2, batch ? b : b + 1);
     if (rgm_value_dim(x, ta ? -2 : -1) < 0 || batch)
         return rgm_matmul_t(lab_input(l, batch ? 3 : 2, batch ? a : a + 1), y, ta, tb);
@@ -187,7 +187,7 @@ static rgm_value *reshape(lab *l, int variant)
     case 4:
         x = lab_input(l, 2, (int64_t[]){1, 1});
         return rgm_reshape(x, 0, NULL);
-    case 5: /* two sizes that vary change places with an axis between */
+    case 5: /* two varying sizes swap places, with an axis between them */
         l->symbolic = true;
         x = rgm_permute(rgm_matmul(lab_input(l, 2, (int64_t[]){3, 2}),
                                    rgm_permute(lab_input(l, 2, (int64_t[]){5, 2}), (int[]){1, 0})),
@@ -232,8 +232,8 @@ static rgm_value *slice(lab *l, int variant)
     return rgm_slice(x, variant % 3, variant < 3 ? 1 : 2, variant < 3 ? 3 : 2);
 }
 
-/* As many as a batch has: of a table's sides, and behind another's, as gradients of a concat take
- * them. */
+/* As many rows as a batch has: of a table's sides, and after another's, as gradients of a concat
+ * take them. */
 static rgm_value *slice_varying(lab *l, int variant)
 {
     int64_t sizes[2] = {variant % 3, variant / 3};
@@ -269,7 +269,7 @@ static rgm_value *layer_norm(lab *l, int variant)
                   &(rgm_attributes){.number[0] = 1e-3});
 }
 
-/* The moments by themselves, or the norm with them. */
+/* Only the moments, or the norm with them. */
 static rgm_value *batch_norm(lab *l, int variant)
 {
     static const shape some[] = {
@@ -395,7 +395,7 @@ static rgm_value *pool_rows(lab *l, int variant)
     return rgm_pool_rows(pattern(l, which), x, (rgm_reduction)kind);
 }
 
-/* -inf is a number that a maximum and a softmax must take. */
+/* A maximum and a softmax must accept -inf. */
 static rgm_value *pool_infinities(lab *l, int variant)
 {
     if (variant >= 6)
@@ -489,7 +489,7 @@ static rgm_value *gather(lab *l, int variant)
 
 /*
  * Batch, queries, keys, heads, depth: rows that see nothing (masked, or fewer keys than causal
- * queries), one query, no queries and no batch. Sizes all vary in the symbolic graphs.
+ * queries), one query, no queries and no batch. In the symbolic graphs all sizes vary.
  */
 static rgm_value *attention(lab *l, int variant)
 {
@@ -508,7 +508,7 @@ static rgm_value *attention(lab *l, int variant)
         rgm_dim dims[3] = {batch, i == 0 ? queries : keys, size[3]};
         x[i] = lab_input_of(l, 3, dims, sizes, false);
     }
-    if (mask > 0) /* two of three seen; one of two; none, where there is one sentence */
+    if (mask > 0) /* two of three seen; one of two; none when there is one sentence */
         o.key = lab_integers(l, mask == 2 ? RGM_I32 : RGM_I64, 2, (rgm_dim[]){batch, keys},
                              (int64_t[]){s[0], s[2]}, mask == 3 && s[0] == 1 ? 1 : 4 - mask);
     return rgm_attention(x[0], x[1], x[2], &o);
@@ -590,8 +590,8 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Cases of its op before case c: names by which oracles know graphs, whatever other ops there are.
- */
+/* The number of cases of its op before case c: oracles know graphs by this name, whatever other ops
+ * are added. */
 static int number_of(int c)
 {
     int before = 0;
@@ -601,7 +601,7 @@ static int number_of(int c)
     return before;
 }
 
-/* The number of variants there were. */
+/* Returns the number of variants. */
 static int check_case(int c, rgm_dtype dtype, bool symbolic)
 {
     char what[128];
@@ -676,7 +676,7 @@ static rgm_value *without_form(lab *l, const char *op)
         y = lab_find(lab_gradient(seen[i % 3], i < 3 ? image : kernel), op);
     if (y != NULL && rgm_value_is_pattern(y)) /* cannot be an output itself */
         y = rgm_pool_rows(y, x, RGM_SUM);
-    if (strcmp(op, "attention_grad") == 0) /* any value in the place of attention's own */
+    if (strcmp(op, "attention_grad") == 0) /* any value in place of attention's own */
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){q, q, q, q, q}, 5,
                    &(rgm_attributes){.integer = {1}});
     if (strcmp(op, "map") == 0)

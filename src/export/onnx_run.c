@@ -1,6 +1,6 @@
 /*
- * An ONNX file opened and run node by node. The file may be anybody's: everything is checked before
- * it is used, and what is not known here is refused by name.
+ * Opens an ONNX file and runs it node by node. The file may come from anybody: everything is
+ * checked before it is used, and what is unknown here is refused by name.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 struct rgm_onnx_model {
     Rgmi__Onnx__ModelProto *proto;
     rgm_map *initializers; /* name -> rgm_tensor *                             */
-    rgm_map *last_use;     /* name -> node after which nobody needs it, from 1 */
+    rgm_map *last_use;     /* name -> last node that needs it, from 1 */
     int64_t initializer_bytes;
     char *path;
 };
@@ -40,7 +40,7 @@ static rgm_status unpack(Rgmi__Onnx__ModelProto **out, const void *data, int64_t
     ProtobufCAllocator allocator = {allocate, give_back, &out_of_memory};
 
     *out = rgmi__onnx__model_proto__unpack(&allocator, (size_t)size, data);
-    if (out_of_memory && *out != NULL) { /* it goes on without what it could not copy */
+    if (out_of_memory && *out != NULL) { /* it continues without what it could not copy */
         rgmi__onnx__model_proto__free_unpacked(*out, &allocator);
         *out = NULL;
     }
@@ -166,7 +166,7 @@ static rgm_status load_initializers(rgm_onnx_model *model)
     return RGM_OK;
 }
 
-/* Outputs of the graph are needed to the end: they are in no node's list. */
+/* Outputs of the graph are needed to the end, so no node's list has them. */
 static rgm_status find_last_uses(rgm_onnx_model *model)
 {
     const Rgmi__Onnx__GraphProto *graph = model->proto->graph;
@@ -291,7 +291,7 @@ rgm_status rgm_onnx_input_type(rgm_dtype *dtype, int *rank, int64_t *shape,
 #define LEAST_BYTES (INT64_C(256) << 20)
 #define LEAST_WORK  (INT64_C(1) << 28)
 
-/* A tensor during a run, retained; `charged` bytes go back to the budget with it. */
+/* A tensor during a run, retained; freeing it returns `charged` bytes to the budget. */
 typedef struct made {
     rgm_tensor *tensor;
     int64_t charged;
@@ -371,7 +371,7 @@ static rgm_status put_inputs(environment *e, const rgm_named_tensor *inputs, int
     return RGM_OK;
 }
 
-/* What nobody needs after this node goes. */
+/* Drop the tensors that no later node needs. */
 static void drop_inputs(environment *e, const Rgmi__Onnx__NodeProto *node, size_t number)
 {
     for (size_t i = 0; i < node->n_input; i++) {
@@ -386,8 +386,8 @@ static void drop_inputs(environment *e, const Rgmi__Onnx__NodeProto *node, size_
     }
 }
 
-/* A view is charged like a copy: its memory may outlive what it was made of. */
-static rgm_status charge(environment *e, const rgmi_call *call)
+/* A view is charged like a copy, since its memory may outlive the original. */
+static rgm_status charge(environment *e, const rgmi_onnx_call *call)
 {
     int64_t bytes = (int64_t)rgm_tensor_bytes(call->out);
 
@@ -402,7 +402,7 @@ static rgm_status charge(environment *e, const rgmi_call *call)
 
 static rgm_status run_node(environment *e, const Rgmi__Onnx__NodeProto *node)
 {
-    rgmi_call call = {.node = node, .inputs = (int)node->n_input, .budget = &e->budget};
+    rgmi_onnx_call call = {.node = node, .inputs = (int)node->n_input, .budget = &e->budget};
     rgm_status status;
 
     RGM_TRY(RGM_RESERVE(e->in, e->in_capacity, (int64_t)node->n_input));

@@ -1,5 +1,6 @@
 /*
- * Order the values that the outputs need, name the leaves, translate each op once, pack the model.
+ * Orders the values that the outputs need, names the leaves, translates each op once, and packs the
+ * model.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@ static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
     rgm_dtype dtype = rgm_value_dtype(value);
     const rgm_onnx_input *form = rgmi_input_form(w, value);
 
-    if (form != NULL) { /* filled in when all tables are there to read sizes off */
+    if (form != NULL) { /* filled in when all tables are there to take sizes from */
         rgmi_ask_tables(w, form);
         return;
     }
@@ -34,7 +35,7 @@ static void name_input(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
                     NULL);
 }
 
-/* Parameters are looked up by name: they could be another graph's. */
+/* Parameters are looked up by name, and might be another graph's. */
 static void check_parameter(rgmi_writer *w, const rgm_value *value, const rgm_tensor *tensor)
 {
     bool fits = tensor != NULL && rgm_tensor_dtype(tensor) == rgm_value_dtype(value) &&
@@ -87,7 +88,7 @@ static void translate(rgmi_writer *w, const rgm_value *value)
 {
     const rgm_op_type *op = rgm_value_op(value);
     const char *scope = rgm_value_scope(value);
-    /* All element-wise ops say what they are by attribute, under many names. */
+    /* Element-wise ops have many names; an attribute says what each does. */
     rgmi_translator *translator = translator_of(op->elementwise ? "(element-wise)" : op->name);
     rgmi_name *name;
 
@@ -104,7 +105,7 @@ static void translate(rgmi_writer *w, const rgm_value *value)
         translator(w, value, name);
 }
 
-/* A file is for inference: of when_training(a, b) it has b alone. */
+/* A file is for inference: of when_training(a, b) it only has b. */
 static int first_input(const rgm_value *value)
 {
     const rgm_op_type *op = rgm_value_op(value);
@@ -112,7 +113,8 @@ static int first_input(const rgm_value *value)
     return op != NULL && strcmp(op->name, "when_training") == 0 ? 1 : 0;
 }
 
-/* Depth first without recursion: everything that `output` needs, inputs before what uses them. */
+/* Depth first without recursion: order everything that `output` needs, inputs before their
+ * users. */
 static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const rgm_value *output)
 {
     rgmi_list stack = {0};
@@ -140,7 +142,7 @@ static void order_below(rgmi_writer *w, rgmi_list *order, rgm_map *seen, const r
     }
 }
 
-/* Leaves come first, so that sizes are read off inputs and inner names avoid theirs. */
+/* Leaves come first, so that sizes come from inputs and inner names avoid theirs. */
 static void translate_all(rgmi_writer *w, const rgmi_list *order)
 {
     for (size_t i = 0; i < order->count && w->status == RGM_OK; i++)
@@ -169,7 +171,7 @@ static void translate_all(rgmi_writer *w, const rgmi_list *order)
             translate(w, order->items[i]);
 }
 
-/* An output gets its own name by an Identity, whatever made it. */
+/* An Identity gives an output its own name, whatever made it. */
 static void add_output(rgmi_writer *w, const rgm_export_output *output)
 {
     Rgmi__Onnx__NodeProto *node;
@@ -229,7 +231,7 @@ static void add_metadata(rgmi_writer *w, rgmi_list *list, const char *key, const
     rgmi_add(w, list, entry);
 }
 
-/* For whoever has the file without its signature. */
+/* For users of the file without its signature. */
 static void add_class_names(rgmi_writer *w, rgmi_list *list, const rgm_export_output *outputs,
                             int64_t count)
 {
@@ -266,7 +268,7 @@ static void fill_model(Rgmi__Onnx__ModelProto *model, rgmi_writer *w, const rgmi
     model->n_metadata_props = metadata.count;
 }
 
-/* path NULL: only whether it could be written. */
+/* path NULL: only check whether it could be written. */
 static rgm_status pack(const char *path, rgmi_writer *w, const rgmi_export *e)
 {
     rgm_status status = RGM_OK;
@@ -360,7 +362,7 @@ rgm_status rgm_onnx_check(rgm_cgraph *graph, const rgm_parameters *parameters,
                           &(rgmi_export){graph, parameters, outputs, output_count, options, NULL});
 }
 
-/* `file` is the name that is told in it. */
+/* `file` is the file's name as the JSON gives it. */
 static rgm_status print_signature(const char *file, rgmi_writer *w, const rgmi_export *e)
 {
     RGM_TRY(pack(NULL, w, e));

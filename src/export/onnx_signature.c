@@ -1,4 +1,4 @@
-/* What an exported file takes and gives, in JSON: for whoever writes the program that runs it. */
+/* Describes an exported file's inputs and outputs in JSON, for authors of programs that run it. */
 #include "onnx_internal.h"
 
 #define FORMAT_NAME    "regimen-signature"

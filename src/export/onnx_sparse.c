@@ -1,6 +1,6 @@
 /*
- * Sparse ops to ONNX nodes: a pattern is two vectors of indices, so a pull over rows is a Gather at
- * the columns and a ScatterElements at the rows.
+ * Sparse ops as ONNX nodes: a pattern is two vectors of indices, so a sum over a row's entries is a
+ * Gather at the columns and a ScatterElements at the rows.
  */
 #include <math.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static const char *entries_per_row(rgmi_writer *w, const rgm_value *p, rgm_dtype
     if (pattern == NULL)
         return NULL;
     key = rgmi_text(w, "degree:%s:%s", rgm_dtype_name(dtype), pattern->rows);
-    known = rgmi_known(w, key);
+    known = rgmi_known_name(w, key);
     if (known != NULL)
         return known;
     ones = rgmi_filled(w, rgmi_node(w, "Shape", pattern->rows, NULL, NULL), dtype, 1);
@@ -105,7 +105,7 @@ static const char *unless_empty(rgmi_writer *w, const char *y, const char *degre
     return rgmi_node(w, "Where", empty, rgmi_scalar(w, dtype, otherwise), y);
 }
 
-/* Where a row's reduction starts, and ONNX's name for what is done. */
+/* The initial value of a row's reduction, and ONNX's name for the reduction. */
 static const char *scatter_of(rgm_reduction reduction, double *first)
 {
     switch (reduction) {
@@ -150,7 +150,7 @@ static void translate_pool(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
     name->name = pooled;
 }
 
-/* Stable: each row's largest is subtracted first; a row of -inf alone gives zeros. */
+/* Stable: each row's largest is subtracted first; a row of only -inf gives zeros. */
 static void translate_softmax_rows(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
 {
     const rgm_value *p = rgm_value_input(y, 0), *x = rgm_value_input(y, 1);
@@ -173,7 +173,8 @@ static void translate_softmax_rows(rgmi_writer *w, const rgm_value *y, rgmi_name
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-/* messages [count, ...] times weight [count, heads], each head over its share of channels. */
+/* messages [count, ...] times weight [count, heads], each head multiplying its share of
+ * channels. */
 static const char *weighted(rgmi_writer *w, const char *messages, const rgm_value *p,
                             const rgm_value *x, const rgm_value *weight)
 {
@@ -203,8 +204,8 @@ static const char *weighted(rgmi_writer *w, const char *messages, const rgm_valu
     return rgmi_reshape(w, messages, split, 3, shape, rank);
 }
 
-/* Optional inputs follow pattern and x in this order; bit i of attribute 0 says whether it is
- * there. */
+/* Optional inputs follow pattern and x in this order; bit i of attribute 0 says whether input i is
+ * present. */
 enum { WEIGHT, ROW_SCALE, COLUMN_SCALE, BIAS, OPTIONAL };
 
 /* bias [channels] in the shape of x without its rows. */

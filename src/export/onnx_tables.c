@@ -1,14 +1,14 @@
 /*
- * Inputs of a graph made of tables, as nodes of the file: what a library would do before it feeds
- * the graph. ONNX counts a negative index from the end, so every one that a user gives is looked
- * at: what is outside its range becomes an index that no tensor has, and whatever runs the file
- * says so.
+ * Makes a graph's inputs from tables, as nodes of the file: the work that a library would do before
+ * feeding the graph. ONNX counts a negative index from the end, so every user's index is checked:
+ * one out of range becomes an index that no tensor has, and the program that runs the file reports
+ * it.
  */
 #include <math.h>
 
 #include "onnx_internal.h"
 
-/* An index that nothing has; a double holds it exactly. */
+/* An index that no tensor has; a double holds it exactly. */
 #define NOWHERE 4503599627370496.0 /* 2^52 */
 
 static const char *number(rgmi_writer *w, int64_t value)
@@ -30,13 +30,12 @@ void rgmi_ask_tables(rgmi_writer *w, const rgm_onnx_input *input)
 {
     for (int i = 0; i < 2; i++)
         if (input->tables[i].name != NULL)
-            rgmi_table(w, &input->tables[i]);
+            rgmi_table_name(w, &input->tables[i]);
 }
 
-/* ---- sizes and indices ------------------------------------------------------------------------
- */
+/* ---- sizes and indices ----------------------------------------------------------------------- */
 
-/* How many a vector has, a scalar. */
+/* The length of a vector, as a scalar. */
 static const char *length_of(rgmi_writer *w, const char *x)
 {
     return rgmi_node(w, "Squeeze", rgmi_node(w, "Shape", x, NULL, NULL), NULL, NULL);
@@ -57,8 +56,8 @@ static const char *running_sum(rgmi_writer *w, const char *x)
     return rgmi_node(w, "CumSum", x, number(w, 0), NULL);
 }
 
-/* The row of each of `total` [1] entries where row i has lengths[i]: how many rows end before it.
- */
+/* The row of each of `total` [1] entries, where row i has lengths[i]: the number of rows that end
+ * before it. */
 static const char *rows_of(rgmi_writer *w, const char *lengths, const char *total)
 {
     const int64_t zero = 0, one = 1;
@@ -73,8 +72,8 @@ static const char *rows_of(rgmi_writer *w, const char *lengths, const char *tota
 
 /* ---- searching ------------------------------------------------------------------------------- */
 
-/* `keys` [1 << bits] of a search, with one in front that is never looked at and as large ones
- * behind as there are, so that every place of the search has one. */
+/* `keys` [1 << bits] of a search, with an unused one in front and the largest possible ones at the
+ * end, so that every position of the search has a key. */
 static const char *padded_keys(rgmi_writer *w, const rgm_onnx_search *s, int bits)
 {
     int64_t size = INT64_C(1) << bits;
@@ -93,7 +92,7 @@ static const char *padded_keys(rgmi_writer *w, const rgm_onnx_search *s, int bit
                               : rgmi_numbers(w, RGM_I64, integers, size);
 }
 
-/* How many keys are no more than each x: bit after bit of that number, the highest first. */
+/* How many keys are <= each x, found bit by bit from the highest. */
 static const char *rank_in(rgmi_writer *w, const char *x, const char *keys, int bits, int64_t count)
 {
     const char *place = rgmi_filled(w, rgmi_node(w, "Shape", x, NULL, NULL), RGM_I64, 0);
@@ -105,11 +104,11 @@ static const char *rank_in(rgmi_writer *w, const char *x, const char *keys, int 
         rgmi_int(w, "axis", 0);
         place = rgmi_node(w, "Where", rgmi_node(w, "Greater", key, x, NULL), place, next);
     }
-    /* The largest x passes what is behind the keys too. */
+    /* The largest possible x also passes the padding at the end. */
     return rgmi_node(w, "Min", place, number(w, count), NULL);
 }
 
-/* The column of each integer: that of the key that it is. */
+/* The column of each integer, which is that of its key. */
 static const char *column_of_key(rgmi_writer *w, const rgm_onnx_search *s, const char *x,
                                  const char *place, const char *keys)
 {
@@ -129,7 +128,7 @@ static const char *column_of_key(rgmi_writer *w, const rgm_onnx_search *s, const
     return rgmi_node(w, "Where", rgmi_node(w, "Greater", one, place, NULL), other, found);
 }
 
-/* Values x [n] of a table to columns. */
+/* The columns of the values x [n] of a table. */
 static const char *searched(rgmi_writer *w, const rgm_onnx_search *s, const char *x)
 {
     const char *nowhere = rgmi_scalar(w, RGM_I64, NOWHERE), *keys, *place;
@@ -197,7 +196,7 @@ static void make_sizes(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name
     name->columns = rgmi_range(w, rgmi_size_scalar(w, items));
 }
 
-/* One group of as many as there were. */
+/* Make one group with as many items as its size says. */
 static void make_numbers(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
 {
     const rgm_dim *shape = rgm_value_shape(in->input);
@@ -211,7 +210,7 @@ static void make_numbers(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *na
     name->columns = rgmi_node(w, "Where", right, name->columns, rgmi_scalar(w, RGM_I64, NOWHERE));
 }
 
-/* A group of nothing has no first item. */
+/* An empty group has no first item. */
 static void make_firsts(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
 {
     const char *sizes = in->tables[0].name,
@@ -221,7 +220,8 @@ static void make_firsts(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *nam
     name->columns = nowhere_if(w, rgmi_node(w, "Greater", number(w, 1), sizes, NULL), starts);
 }
 
-/* As many rows as entries. One that is named twice leaves another without, which stays nowhere. */
+/* As many rows as entries. If one row is named twice, another has none and keeps the invalid
+ * index. */
 static void make_picks(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
 {
     const char *rows = in->tables[0].name,

@@ -1,5 +1,5 @@
 /*
- * The writer's tensors and value infos, sizes, and the compositions of nodes that translators
+ * The writer's tensors and value infos, sizes, and the combinations of nodes that translators
  * share.
  */
 #include <float.h>
@@ -38,7 +38,7 @@ static Rgmi__Onnx__TensorProto *tensor_proto(rgmi_writer *w, const char *name, r
     return proto;
 }
 
-/* `value` as the bytes of an element, in the arena. */
+/* `value` as an element's bytes, in the arena. */
 static void *element(rgmi_writer *w, rgm_dtype dtype, double value)
 {
     void *bytes = rgmi_memory(w, 8);
@@ -67,11 +67,11 @@ void rgmi_initializer(rgmi_writer *w, const char *name, const rgm_tensor *tensor
                           rgm_tensor_bytes(tensor)));
 }
 
-/* A constant of that text is made once. */
+/* A constant is made once for each text. */
 static const char *shared(rgmi_writer *w, const char *key, rgm_dtype dtype, int rank, int64_t count,
                           const void *data)
 {
-    const char *name = rgmi_known(w, key);
+    const char *name = rgmi_known_name(w, key);
 
     if (name != NULL || key == NULL)
         return name;
@@ -88,7 +88,7 @@ const char *rgmi_scalar(rgmi_writer *w, rgm_dtype dtype, double value)
     const char *key;
 
     if (w->status == RGM_OK)
-        w->status = rgm_strprintf(&number, "%.17g", value); /* the same in every locale */
+        w->status = rgm_strprintf(&number, "%.17g", value); /* locale-independent */
     key = rgmi_text(w, "%s:%s", rgm_dtype_name(dtype), number != NULL ? number : "");
     rgm_free(number);
     return shared(w, key, dtype, 0, 1, element(w, dtype, value));
@@ -121,8 +121,7 @@ const char *rgmi_numbers(rgmi_writer *w, rgm_dtype dtype, const void *data, int6
     return name;
 }
 
-/* Derived sizes have their formula for a name; one that is too long must not be cut to another's.
- */
+/* The name of a derived size is its formula; a long one must not be cut to another's name. */
 static void set_dim(rgmi_writer *w, Rgmi__Onnx__TensorShapeProto__Dimension *to, rgm_dim dim)
 {
     char text[128];
@@ -184,7 +183,7 @@ static bool is_same(const rgm_onnx_table *a, const rgm_onnx_table *b)
     return true;
 }
 
-const char *rgmi_table(rgmi_writer *w, const rgm_onnx_table *table)
+const char *rgmi_table_name(rgmi_writer *w, const rgm_onnx_table *table)
 {
     const char *name;
 
@@ -209,7 +208,7 @@ const char *rgmi_table(rgmi_writer *w, const rgm_onnx_table *table)
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-/* [1] with size `axis` of x. */
+/* [1]: the size of axis `axis` of x. */
 static const char *size_of(rgmi_writer *w, const char *x, int64_t axis)
 {
     const char *y = rgmi_node(w, "Shape", x, NULL, NULL);
@@ -219,7 +218,7 @@ static const char *size_of(rgmi_writer *w, const char *x, int64_t axis)
     return y;
 }
 
-/* Read off a table or value of which it is a size; NULL if there is none yet. */
+/* Take the size from a table or value that has it; NULL if there is none yet. */
 static const char *size_in_graph(rgmi_writer *w, rgm_dim dim)
 {
     for (size_t k = 0; k < w->tables.count; k++) {
@@ -242,7 +241,7 @@ static const char *size_in_graph(rgmi_writer *w, rgm_dim dim)
     return NULL;
 }
 
-/* From options->sizes; NULL: it is not there. */
+/* Take the size from options->sizes; NULL: it is not there. */
 static const char *size_of_table(rgmi_writer *w, rgm_dim dim)
 {
     for (int64_t i = 0; w->options != NULL && i < w->options->size_count; i++) {
@@ -251,7 +250,7 @@ static const char *size_of_table(rgmi_writer *w, rgm_dim dim)
 
         if (size->dim != dim)
             continue;
-        table = rgmi_table(w, &size->table);
+        table = rgmi_table_name(w, &size->table);
         return size->is_count ? rgmi_node(w, "Shape", table, NULL, NULL)
                               : rgmi_reduce(w, "ReduceSum", table, 0, true);
     }
@@ -278,7 +277,7 @@ const char *rgmi_size(rgmi_writer *w, rgm_dim dim)
     if (dim >= 0)
         return rgmi_vector(w, &dim, 1);
     key = rgmi_text(w, "size:%lld", (long long)dim);
-    name = rgmi_known(w, key);
+    name = rgmi_known_name(w, key);
     if (name == NULL && w->status == RGM_OK)
         name = size_in_graph(w, dim);
     if (name == NULL && w->status == RGM_OK)
@@ -310,8 +309,8 @@ const char *rgmi_shape(rgmi_writer *w, const rgm_dim *shape, int rank)
 }
 
 /*
- * In ONNX's words -1 is what is left, which is ambiguous beside a size of 0, and 0 is a size that
- * stays, which is a size of 0 only with "allowzero"; where neither fits, the sizes are computed.
+ * For ONNX, -1 is the rest, which is ambiguous beside a size of 0; and 0 keeps a size, unless
+ * "allowzero" makes it a size of 0. Where neither works, the sizes are computed.
  */
 const char *rgmi_reshape(rgmi_writer *w, const char *x, const rgm_dim *from, int from_rank,
                          const rgm_dim *to, int rank)
@@ -397,8 +396,8 @@ const char *rgmi_filled(rgmi_writer *w, const char *shape, rgm_dtype dtype, doub
     return y;
 }
 
-/* The index once for each channel: onnxruntime's ScatterND, which would do without, races on
- * threads. */
+/* The index is repeated for each channel: onnxruntime's ScatterND, which does not need that, has a
+ * data race. */
 const char *rgmi_scatter(rgmi_writer *w, const char *data, const char *index, const char *updates,
                          int rank, const char *reduction)
 {

@@ -1,4 +1,5 @@
-/* Nodes, attributes and constants of a TensorFlow graph, and what translators share. */
+/* Nodes, attributes and constants of a TensorFlow graph, and the functions that translators
+ * share. */
 #include <string.h>
 
 #include "saved_model_internal.h"
@@ -44,8 +45,7 @@ static bool is_alphanumeric(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* TensorFlow's names have letters, digits and _ . / - alone, and begin with one of the first two.
- */
+/* TensorFlow's names have only letters, digits and _ . / -, and begin with a letter or digit. */
 static const char *legal(rgmi_tf *t, const char *name)
 {
     char *text = writable(rgmi_text(&t->w, "%s%s", is_alphanumeric(name[0]) ? "" : "x", name));
@@ -99,7 +99,7 @@ const rgmi_tensor *rgmi_tf_node(rgmi_tf *t, const char *op, rgm_dtype dtype, con
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-/* Of the newest node; NULL on failure. */
+/* An attribute of the newest node; NULL on failure. */
 static Rgmi__Tf__AttrValue *attribute(rgmi_tf *t, const char *name)
 {
     Rgmi__Tf__NamedAttr *made = rgmi_memory(&t->w, sizeof *made), **all;
@@ -276,7 +276,7 @@ const rgmi_tensor *rgmi_tf_concat(rgmi_tf *t, const rgmi_tensor *const *parts, i
 
     if (in == NULL || parts[0] == NULL)
         return NULL;
-    if (count == 1) /* which TensorFlow does not take */
+    if (count == 1) /* ConcatV2 refuses a single part */
         return parts[0];
     memcpy(in, parts, (size_t)count * sizeof *in);
     in[count] = rgmi_tf_number(t, axis);
@@ -287,7 +287,7 @@ const rgmi_tensor *rgmi_tf_concat(rgmi_tf *t, const rgmi_tensor *const *parts, i
     return made;
 }
 
-/* [0, ..., x]: a mask says that what stands before the axis is all of it. */
+/* [0, ..., x]: a mask says to take all of the axes before this one. */
 static const rgmi_tensor *behind_zeros(rgmi_tf *t, const rgmi_tensor *x, int64_t axis)
 {
     const int64_t zeros[RGM_MAX_RANK] = {0};

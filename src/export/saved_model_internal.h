@@ -1,7 +1,7 @@
 /*
- * The writer of SavedModels: the ONNX nodes that an export has made, one after the other, as nodes
- * of TensorFlow. It reads what the writer of ONNX writes and no other file. As there, everything
- * lives in one arena, and once something failed every function does nothing.
+ * The writer of SavedModels: translates an export's ONNX nodes, one after the other, into
+ * TensorFlow nodes. It reads only what the ONNX writer writes. As there, one arena holds
+ * everything, and after a failure every function does nothing.
  */
 #ifndef RGM_SAVED_MODEL_INTERNAL_H
 #define RGM_SAVED_MODEL_INTERNAL_H
@@ -9,13 +9,13 @@
 #include "onnx_internal.h"
 #include "saved_model.pb-c.h"
 
-/** A tensor of the graph: the first and only output of a node. TensorFlow wants its dtype with
- * whatever uses it, which ONNX leaves out. */
+/** A tensor of the graph: the first and only output of a node. TensorFlow needs the dtype wherever
+ * it is used; ONNX leaves it out. */
 typedef struct rgmi_tensor {
     const char *name; /* of its node */
     rgm_dtype dtype;
-    const Rgmi__Onnx__TensorProto *constant; /* what it is; NULL: no initializer   */
-    const Rgmi__Onnx__NodeProto *node;       /* that it stands for; NULL: a leaf   */
+    const Rgmi__Onnx__TensorProto *constant; /* its value; NULL: not an initializer */
+    const Rgmi__Onnx__NodeProto *node;       /* its ONNX node; NULL: a leaf */
 } rgmi_tensor;
 
 typedef struct rgmi_tf {
@@ -23,16 +23,16 @@ typedef struct rgmi_tf {
     rgm_map *tensors; /* ONNX name -> rgmi_tensor *                           */
 } rgmi_tf;
 
-/** An ONNX node to be translated. */
-typedef struct rgmi_source {
+/** An ONNX node to translate. */
+typedef struct rgmi_onnx_node {
     const Rgmi__Onnx__NodeProto *node;
     const rgmi_tensor **in;
     int count;
     const char *op; /* TensorFlow's, of the row */
-} rgmi_source;
+} rgmi_onnx_node;
 
-/** What stands for the node's output; NULL on failure. */
-typedef const rgmi_tensor *rgmi_tf_translator(rgmi_tf *t, const rgmi_source *s);
+/** Returns the tensor for the node's output; NULL on failure. */
+typedef const rgmi_tensor *rgmi_tf_translator(rgmi_tf *t, const rgmi_onnx_node *s);
 typedef struct rgmi_tf_row {
     const char *onnx, *op;
     rgmi_tf_translator *translate;
@@ -44,10 +44,10 @@ extern const rgmi_tf_row rgmi_tf_rows[]; /* ended by a row without a name */
 int rgmi_tf_dtype(rgm_dtype dtype);
 Rgmi__Tf__TensorShapeProto *rgmi_tf_shape(rgmi_tf *t, int rank, const int64_t *sizes);
 
-/** A node whose output is of `dtype`; an input that is NULL means that something failed. */
+/** Add a node whose output is of `dtype`; a NULL input means an earlier failure. */
 const rgmi_tensor *rgmi_tf_node_of(rgmi_tf *t, const char *op, rgm_dtype dtype,
                                    const rgmi_tensor *const *in, int count);
-/** With one to three inputs: the first NULL ends them. */
+/** The same with one to three inputs: the first NULL ends them. */
 const rgmi_tensor *rgmi_tf_node(rgmi_tf *t, const char *op, rgm_dtype dtype, const rgmi_tensor *a,
                                 const rgmi_tensor *b, const rgmi_tensor *c);
 /** Attributes of the node added last. */
@@ -58,17 +58,17 @@ void rgmi_tf_float(rgmi_tf *t, const char *name, double value);
 void rgmi_tf_text(rgmi_tf *t, const char *name, const char *value);
 void rgmi_tf_ints(rgmi_tf *t, const char *name, const int64_t *values, int count);
 
-/** A graph's input; its name there is like `name`. */
+/** Add a graph's input, whose name there is like `name`. */
 const rgmi_tensor *rgmi_tf_placeholder(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
                                        const int64_t *sizes);
-/** A constant of those bytes, which are borrowed. */
+/** Add a constant of these bytes, which are borrowed. */
 const rgmi_tensor *rgmi_tf_constant(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
                                     const int64_t *sizes, const void *data, size_t bytes);
 /** Constants of int64, shared when equal. */
 const rgmi_tensor *rgmi_tf_number(rgmi_tf *t, int64_t value);
 const rgmi_tensor *rgmi_tf_vector(rgmi_tf *t, const int64_t *values, int count);
 
-/** x[begin:end] of an axis; begin and end are [1]. */
+/** x[begin:end] along an axis; begin and end are [1]. */
 const rgmi_tensor *rgmi_tf_slice(rgmi_tf *t, const rgmi_tensor *x, const rgmi_tensor *begin,
                                  const rgmi_tensor *end, int64_t axis);
 const rgmi_tensor *rgmi_tf_concat(rgmi_tf *t, const rgmi_tensor *const *parts, int count,

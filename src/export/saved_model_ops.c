@@ -1,7 +1,7 @@
 /*
- * ONNX nodes as TensorFlow's ops, one row for each operator that the writer uses. Where the two
- * differ: TensorFlow is told dtypes; sums at rows take the rows' numbers once and not for each
- * channel; images have their channels last.
+ * ONNX nodes as TensorFlow ops, one row for each operator that the writer uses. The differences:
+ * TensorFlow is given dtypes; sums at rows take the row numbers once, not for each channel; images
+ * have their channels last.
  */
 #include <string.h>
 
@@ -10,28 +10,28 @@
 
 /* ---- the node's attributes and constants ---------------------------------------------------- */
 
-static int64_t get_int(const rgmi_source *s, const char *name, int64_t otherwise)
+static int64_t get_int(const rgmi_onnx_node *s, const char *name, int64_t otherwise)
 {
-    const rgmi_call call = {.node = s->node};
+    const rgmi_onnx_call call = {.node = s->node};
 
     return rgmi_get_int(&call, name, otherwise);
 }
 
-static double get_float(const rgmi_source *s, const char *name)
+static double get_float(const rgmi_onnx_node *s, const char *name)
 {
-    const rgmi_call call = {.node = s->node};
+    const rgmi_onnx_call call = {.node = s->node};
 
     return rgmi_get_float(&call, name, 0);
 }
 
-static const Rgmi__Onnx__AttributeProto *get(const rgmi_source *s, const char *name)
+static const Rgmi__Onnx__AttributeProto *get(const rgmi_onnx_node *s, const char *name)
 {
-    const rgmi_call call = {.node = s->node};
+    const rgmi_onnx_call call = {.node = s->node};
 
     return rgmi_get(&call, name);
 }
 
-/* Up to RGM_MAX_RANK int64 that an initializer has; gives how many. */
+/* Up to RGM_MAX_RANK int64 of an initializer; returns how many. */
 static int integers_of(int64_t *values, const rgmi_tensor *x)
 {
     const ProtobufCBinaryData *raw = &x->constant->raw_data;
@@ -42,8 +42,8 @@ static int integers_of(int64_t *values, const rgmi_tensor *x)
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
-/* All is of one dtype, or all but a condition in front. */
-static const rgmi_tensor *same(rgmi_tf *t, const rgmi_source *s)
+/* All inputs have one dtype, except perhaps a condition in front. */
+static const rgmi_tensor *same(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     rgm_dtype dtype = s->in[s->count - 1]->dtype;
     const rgmi_tensor *y = rgmi_tf_node_of(t, s->op, dtype, s->in, s->count);
@@ -52,7 +52,7 @@ static const rgmi_tensor *same(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *compare(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *compare(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *y = rgmi_tf_node_of(t, s->op, RGM_BOOL, s->in, s->count);
 
@@ -60,13 +60,13 @@ static const rgmi_tensor *compare(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *either(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *either(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     return rgmi_tf_node_of(t, s->op, RGM_BOOL, s->in, s->count);
 }
 
-/* Integers are cut off towards 0, as in ONNX. */
-static const rgmi_tensor *divide(rgmi_tf *t, const rgmi_source *s)
+/* Integers are truncated towards 0, as in ONNX. */
+static const rgmi_tensor *divide(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     rgm_dtype dtype = s->in[0]->dtype;
     bool is_whole = dtype == RGM_I32 || dtype == RGM_I64;
@@ -77,7 +77,7 @@ static const rgmi_tensor *divide(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *leaky_relu(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *leaky_relu(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *y = same(t, s);
 
@@ -85,7 +85,7 @@ static const rgmi_tensor *leaky_relu(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *cast(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *cast(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     rgm_dtype dtype;
     const rgmi_tensor *y;
@@ -101,7 +101,7 @@ static const rgmi_tensor *cast(rgmi_tf *t, const rgmi_source *s)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-static const rgmi_tensor *shape(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *shape(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *all = rgmi_tf_shape_of(t, s->in[0]), *begin, *end;
     int64_t first = get_int(s, "start", 0), last = get_int(s, "end", -1);
@@ -113,7 +113,7 @@ static const rgmi_tensor *shape(rgmi_tf *t, const rgmi_source *s)
     return rgmi_tf_slice(t, all, begin, end, 0);
 }
 
-/* The sizes that stay (0 in ONNX) are read off x. */
+/* Sizes that stay (0 in ONNX) are taken from x. */
 static const rgmi_tensor *with_kept_sizes(rgmi_tf *t, const rgmi_tensor *x, const int64_t *sizes,
                                           int rank)
 {
@@ -134,7 +134,7 @@ static const rgmi_tensor *with_kept_sizes(rgmi_tf *t, const rgmi_tensor *x, cons
     return rank == 1 ? parts[0] : rgmi_tf_concat(t, parts, rank, 0);
 }
 
-static const rgmi_tensor *reshape(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *reshape(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *to = s->in[1];
     int64_t sizes[RGM_MAX_RANK];
@@ -151,7 +151,7 @@ static const rgmi_tensor *reshape(rgmi_tf *t, const rgmi_source *s)
     return rgmi_tf_reshape(t, s->in[0], to);
 }
 
-static const rgmi_tensor *unsqueeze(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *unsqueeze(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     int64_t axes[RGM_MAX_RANK];
     int count = integers_of(axes, s->in[1]);
@@ -178,20 +178,20 @@ static const rgmi_tensor *transposed(rgmi_tf *t, const rgmi_tensor *x, const int
     return y;
 }
 
-static const rgmi_tensor *transpose(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *transpose(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const Rgmi__Onnx__AttributeProto *order = get(s, "perm");
 
     return transposed(t, s->in[0], order->ints, (int)order->n_ints);
 }
 
-static const rgmi_tensor *concat(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *concat(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     return rgmi_tf_concat(t, s->in, s->count, get_int(s, "axis", 0));
 }
 
-/* Of one axis. */
-static const rgmi_tensor *slice(rgmi_tf *t, const rgmi_source *s)
+/* A slice along one axis. */
+static const rgmi_tensor *slice(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     int64_t axis[RGM_MAX_RANK];
 
@@ -199,7 +199,7 @@ static const rgmi_tensor *slice(rgmi_tf *t, const rgmi_source *s)
     return rgmi_tf_slice(t, s->in[0], s->in[1], s->in[2], axis[0]);
 }
 
-static const rgmi_tensor *expand(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *expand(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *y = rgmi_tf_node_of(t, s->op, s->in[0]->dtype, s->in, s->count);
 
@@ -208,7 +208,7 @@ static const rgmi_tensor *expand(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *filled(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *filled(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const Rgmi__Onnx__TensorProto *value = get(s, "value")->t;
     const rgmi_tensor *element, *y;
@@ -225,7 +225,7 @@ static const rgmi_tensor *filled(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *range(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *range(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *y = rgmi_tf_node_of(t, s->op, s->in[0]->dtype, s->in, s->count);
 
@@ -249,12 +249,12 @@ static const rgmi_tensor *reduced(rgmi_tf *t, const char *op, const rgmi_tensor 
     return y;
 }
 
-static const rgmi_tensor *reduce(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *reduce(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     return reduced(t, s->op, s->in[0], s->in[1], get_int(s, "keepdims", 1) != 0);
 }
 
-static const rgmi_tensor *argmax(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *argmax(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *axis = rgmi_tf_number(t, get_int(s, "axis", 0));
     const rgmi_tensor *y = rgmi_tf_node(t, s->op, RGM_I64, s->in[0], axis, NULL);
@@ -265,7 +265,7 @@ static const rgmi_tensor *argmax(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-static const rgmi_tensor *running_sum(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *running_sum(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *y = rgmi_tf_node_of(t, s->op, s->in[0]->dtype, s->in, s->count);
 
@@ -274,7 +274,7 @@ static const rgmi_tensor *running_sum(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-/* An op of two tensors of one dtype. */
+/* An op on two tensors of one dtype. */
 static const rgmi_tensor *both(rgmi_tf *t, const char *op, const rgmi_tensor *a,
                                const rgmi_tensor *b)
 {
@@ -287,8 +287,8 @@ static const rgmi_tensor *both(rgmi_tf *t, const char *op, const rgmi_tensor *a,
     return y;
 }
 
-/* Float32 alone, over the last axis: z / sqrt(mean(z * z) + epsilon) with z = x - mean(x). */
-static const rgmi_tensor *layer_norm(rgmi_tf *t, const rgmi_source *s)
+/* Only float32, over the last axis: z / sqrt(mean(z * z) + epsilon) with z = x - mean(x). */
+static const rgmi_tensor *layer_norm(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const int64_t last = -1;
     float *epsilon = rgmi_memory(&t->w, sizeof *epsilon);
@@ -311,8 +311,8 @@ static const rgmi_tensor *layer_norm(rgmi_tf *t, const rgmi_source *s)
 
 /* ---- at indices ------------------------------------------------------------------------------ */
 
-/* Of the rows. */
-static const rgmi_tensor *gather(rgmi_tf *t, const rgmi_source *s)
+/* Gather rows. */
+static const rgmi_tensor *gather(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *axis = rgmi_tf_number(t, 0);
     const rgmi_tensor *y = rgmi_tf_node(t, s->op, s->in[0]->dtype, s->in[0], s->in[1], axis);
@@ -323,7 +323,7 @@ static const rgmi_tensor *gather(rgmi_tf *t, const rgmi_source *s)
     return y;
 }
 
-/* TensorFlow has no product at rows; one of segments is of as many rows as there are. */
+/* TensorFlow has no product at rows, and its segment product has only as many rows as occur. */
 static const rgmi_tensor *scattered_product(rgmi_tf *t, const rgmi_tensor *data,
                                             const rgmi_tensor *index, const rgmi_tensor *updates)
 {
@@ -341,8 +341,8 @@ static const rgmi_tensor *scattered_product(rgmi_tf *t, const rgmi_tensor *data,
     return both(t, "Mul", data, product);
 }
 
-/* The writer has row numbers stretched over all channels: here they are wanted as they were. */
-static const rgmi_tensor *scatter(rgmi_tf *t, const rgmi_source *s)
+/* The writer repeats row numbers over all channels; here the original ones are needed. */
+static const rgmi_tensor *scatter(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     static const char *const ops[][2] = {{"add", "TensorScatterAdd"},
                                          {"max", "TensorScatterMax"},
@@ -372,7 +372,7 @@ static const rgmi_tensor *scatter(rgmi_tf *t, const rgmi_source *s)
 
 static const int64_t to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2}, to_hwio[] = {2, 3, 1, 0};
 
-/* Four numbers of a node's list of two, for batch, height, width and channels. */
+/* Write four numbers, for batch, height, width and channels, from a node's list of two. */
 static void write_pair(rgmi_tf *t, const char *name, const Rgmi__Onnx__AttributeProto *pair)
 {
     const int64_t all[] = {1, pair->ints[0], pair->ints[1], 1};
@@ -380,8 +380,8 @@ static void write_pair(rgmi_tf *t, const char *name, const Rgmi__Onnx__Attribute
     rgmi_tf_ints(t, name, all, 4);
 }
 
-/* The padding that the writer knows is TensorFlow's, by which it is called here. */
-static void write_padding(rgmi_tf *t, const rgmi_source *s)
+/* The writer knows only TensorFlow's paddings; use TensorFlow's names here. */
+static void write_padding(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const Rgmi__Onnx__AttributeProto *pads = get(s, "pads");
     bool padded = false;
@@ -392,7 +392,7 @@ static void write_padding(rgmi_tf *t, const rgmi_source *s)
     write_pair(t, "strides", get(s, "strides"));
 }
 
-static const rgmi_tensor *convolve(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *convolve(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *x = transposed(t, s->in[0], to_nhwc, 4);
     const rgmi_tensor *kernel = transposed(t, s->in[1], to_hwio, 4), *y;
@@ -403,7 +403,7 @@ static const rgmi_tensor *convolve(rgmi_tf *t, const rgmi_source *s)
     return transposed(t, y, to_nchw, 4);
 }
 
-static const rgmi_tensor *pool(rgmi_tf *t, const rgmi_source *s)
+static const rgmi_tensor *pool(rgmi_tf *t, const rgmi_onnx_node *s)
 {
     const rgmi_tensor *x = transposed(t, s->in[0], to_nhwc, 4), *y;
 

@@ -1,13 +1,13 @@
 /*
- * An export's nodes as a SavedModel: leaves, each node by its row, what no output needs taken out
- * again, one signature, one file.
+ * Writes an export's nodes as a SavedModel: leaves, each node by its row, without nodes that no
+ * output needs, one signature, one file.
  */
 #include <string.h>
 
 #include "saved_model_internal.h"
 
-/* TensorFlow 2.15.1, by which the files are read in the tests. Without a number of the graph's its
- * ops would have the meaning that they had in the first release. */
+/* TensorFlow 2.15.1, with which the tests read the files. Without this number in the graph, ops
+ * would mean what they meant in the first release. */
 #define PRODUCER   1645
 #define TENSORFLOW "2.15.1"
 
@@ -18,7 +18,7 @@ static char *writable(const char *text)
 
 /* ---- the graph ----------------------------------------------------------------------------- */
 
-/* The ONNX name stands for `made` from now on. */
+/* Map the ONNX name to `made` from now on. */
 static void remember(rgmi_tf *t, const char *onnx, const rgmi_tensor *made,
                      const Rgmi__Onnx__TensorProto *constant, const Rgmi__Onnx__NodeProto *node)
 {
@@ -41,7 +41,7 @@ static rgm_dtype dtype_of(rgmi_tf *t, int32_t type)
     return dtype;
 }
 
-/* -1 for sizes that vary; gives the rank. */
+/* -1 for sizes that vary; returns the rank. */
 static int sizes_of(int64_t *sizes, const Rgmi__Onnx__ValueInfoProto *info)
 {
     const Rgmi__Onnx__TensorShapeProto *shape = info->type->tensor_type->shape;
@@ -83,7 +83,7 @@ static const rgmi_tf_row *row_of(const char *onnx)
 static void translate(rgmi_tf *t, const Rgmi__Onnx__NodeProto *node)
 {
     const rgmi_tf_row *row = row_of(node->op_type);
-    rgmi_source s = {.node = node, .count = (int)node->n_input};
+    rgmi_onnx_node s = {.node = node, .count = (int)node->n_input};
 
     if (row == NULL) {
         rgmi_fail(&t->w, RGM_ERR_UNSUPPORTED, "node '%s': TensorFlow has no form of %s here",
@@ -107,7 +107,7 @@ static const char *name_of(const rgmi_tf *t, const char *onnx)
     return ((const rgmi_tensor *)rgm_map_get(t->tensors, onnx))->name;
 }
 
-/* Backwards, since what a node needs comes before it. Inputs stay: who calls gives them. */
+/* Backwards, since a node comes after what it needs. Inputs stay: callers pass them. */
 static rgm_status drop_unneeded(rgmi_tf *t, const rgmi_writer *from)
 {
     Rgmi__Tf__NodeDef **nodes = (Rgmi__Tf__NodeDef **)t->w.nodes.items;
@@ -195,7 +195,7 @@ done:
     return status;
 }
 
-/* folder NULL: only whether it could be written. */
+/* folder NULL: only check whether it could be written. */
 static rgm_status pack(const char *folder, rgmi_tf *t, const rgmi_writer *from)
 {
     Rgmi__Tf__SavedModel model = RGMI__TF__SAVED_MODEL__INIT;
@@ -243,7 +243,7 @@ static rgm_status finish(const char *folder, rgmi_writer *from, const rgmi_expor
     rgm_status status = RGM_OK;
     rgmi_tf t = {.w = {.arena = from->arena}};
 
-    (void)e; /* all of it is in the nodes */
+    (void)e; /* the nodes have everything */
     RGM_GO(rgm_map_create(&t.w.used));
     RGM_GO(rgm_map_create(&t.w.known));
     RGM_GO(rgm_map_create(&t.tensors));

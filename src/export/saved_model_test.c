@@ -1,12 +1,12 @@
 /*
- * What a SavedModel has beside the meaning of its graph, at which onnx_check.h and TensorFlow look:
- * names, the signature, bytes, refusals, files, memory that runs out.
+ * The parts of a SavedModel beside the meaning of its graph, which onnx_check.h and TensorFlow
+ * test: names, the signature, bytes, refusals, files, memory that runs out.
  */
 #include <unistd.h>
 
 #include "onnx_check.h"
 
-/* softplus(x w) summed over rows of a pattern, with names that TensorFlow does not take. */
+/* softplus(x w) summed over rows of a pattern, with names that TensorFlow does not accept. */
 typedef struct model {
     lab l;
     rgm_parameters *parameters;
@@ -90,7 +90,7 @@ static void the_signature_keeps_names_that_nodes_cannot_have(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* The parameter's bytes; and sums take the rows' numbers as they are, not one for each channel. */
+/* The file has the parameter's bytes, and sums take the row numbers once, not for each channel. */
 static void the_graph_has_the_weights_and_nothing_that_is_not_needed(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void what_has_no_form_is_refused_by_name(void **state)
     lab_close(&l);
 }
 
-/* A file in the folder's place, a folder in the file's, a link; what was there stays. */
+/* A file in the folder's place, a folder in the file's, a link; existing files stay. */
 static void wrong_paths_are_told_and_nothing_is_replaced(void **state)
 {
     (void)state;

@@ -99,23 +99,6 @@ static rgm_value *pool(const rgm_conv_input *in, rgm_value *x, bool by_sender,
     return rgm_pool_rows(in->pattern, x, reduction);
 }
 
-rgm_status rgmi_reduce_type_check(const char *key, const char *reduce_type)
-{
-    for (const char *name = reduce_type;; name++) {
-        rgm_reduction reduction;
-        size_t size;
-
-        if (!rgm_reduction_find(&reduction, &size, name))
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "%s: '%s' has '%.*s', which is unknown; known are " RGM_REDUCTION_NAMES
-                            ", and several with |",
-                            key, reduce_type, (int)size, name);
-        name += size;
-        if (*name == '\0')
-            return RGM_OK;
-    }
-}
-
 /* reduce_type may be several names with '|' between: their results side by side. */
 static rgm_value *pool_by_name(const rgm_conv_input *in, rgm_value *x, bool by_sender,
                                const char *reduce_type)

@@ -3,7 +3,7 @@
  * paper's recipe for Cora: hidden [64], 10 iterations, teleport 0.1, dropout 0.5 on features and on
  * edges, l2 5e-3 on the first layer, Adam at 0.01.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void appnp_defaults(void *payload)
 {
@@ -25,23 +25,16 @@ static void appnp_defaults(void *payload)
 #define RGM_OPTIONS rgm_appnp_model_options
 static const rgm_field appnp_fields[] = {
     RGM_INTS_FIELD(hidden, 1, 1e6, "channels of each hidden layer of a node by itself"),
-    RGM_INT_FIELD(
-        output, 0, 1e6,
-        "channels of a last layer without activation (classes, with no task head); 0: none"),
+    RGMI_OUTPUT_FIELD("layer"),
     RGM_INT_FIELD(iterations, 0, 1000, "how often what nodes say is spread over the edges"),
     RGM_FLOAT_FIELD(teleport, 0, 1, "how much of its own a node keeps at every iteration"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each layer"),
+    RGMI_DROPOUT_FIELD("before each layer"),
     RGM_FLOAT_FIELD(edge_dropout, 0, 0.999, "rate of dropout of edges at every iteration"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each hidden layer"),
-    RGM_CHOICE_FIELD(normalization, rgmi_normalization_names, "how degrees scale the sum"),
-    RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
-    RGM_BOOL_FIELD(bias, "add a bias"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which layers l2 holds for"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(node_set, "default: the only one"),
-    RGM_TEXT_FIELD(edge_set, "default: the only one"),
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_ACTIVATION_FIELD("after each hidden layer"),
+    RGMI_DEGREE_NORM_FIELDS,
+    RGMI_L2_LAYERS_FIELDS("layers"),
+    RGMI_ONE_SET_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -58,15 +51,11 @@ static void sgc_defaults(void *payload)
 static const rgm_field sgc_fields[] = {
     RGM_INT_FIELD(output, 1, 1e6, "channels (classes, with no task head); required"),
     RGM_INT_FIELD(hops, 0, 1000, "how often features are spread over the edges"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout of the features"),
-    RGM_CHOICE_FIELD(normalization, rgmi_normalization_names, "how degrees scale the sum"),
-    RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
-    RGM_BOOL_FIELD(bias, "add a bias"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(node_set, "default: the only one"),
-    RGM_TEXT_FIELD(edge_set, "default: the only one"),
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_DROPOUT_FIELD("of the features"),
+    RGMI_DEGREE_NORM_FIELDS,
+    RGMI_L2_FIELD,
+    RGMI_ONE_SET_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 

@@ -3,7 +3,7 @@
  * the attention. The citation recipe of Velickovic et al. 2018: hidden [8], 8 heads, dropout 0.6
  * and 0.6, elu, l2 2.5e-4 on all layers, Adam at 0.005.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void gat_defaults(void *payload)
 {
@@ -25,26 +25,21 @@ static void gat_defaults(void *payload)
 static const rgm_field gat_fields[] = {
     RGM_INTS_FIELD(hidden, 1, 1e6, "channels of each head, for each hidden convolution"),
     RGM_INT_FIELD(heads, 1, 1024, "heads of the hidden convolutions, side by side"),
-    RGM_INT_FIELD(
-        output, 0, 1e6,
-        "channels of a last convolution without activation (classes, with no task head); 0: none"),
+    RGMI_OUTPUT_FIELD("convolution"),
     RGM_INT_FIELD(output_heads, 1, 1024, "heads of the last convolution, averaged"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each convolution"),
+    RGMI_DROPOUT_FIELD("before each convolution"),
     RGM_FLOAT_FIELD(attention_dropout, 0, 0.999, "rate of dropout on the attention coefficients"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each hidden convolution"),
+    RGMI_ACTIVATION_FIELD("after each hidden convolution"),
     RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
     RGM_BOOL_FIELD(bias, "of queries and values"),
     RGM_BOOL_FIELD(share_weights, "queries and values by one kernel"),
     RGMI_RESIDUAL_FIELD("add the convolution's input, through a kernel where widths differ"),
     RGMI_JUMP_FIELD,
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which convolutions l2 holds for"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(node_set, "default: the only one"),
-    RGM_TEXT_FIELD(edge_set, "default: the only one"),
+    RGMI_L2_LAYERS_FIELDS("convolutions"),
+    RGMI_ONE_SET_FIELDS,
     RGMI_EDGE_STATE_FIELDS,
     RGMI_CONTEXT_FIELDS,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -61,12 +56,12 @@ static rgm_value *gat_layer(rgm_scope *layer, const rgm_graph_value *graph, cons
     int64_t units = conv.mean_heads ? conv.units : conv.heads * conv.units;
     rgm_dense_options skip = {.l2 = conv.l2, .kernel = {RGM_INIT_GLOROT_UNIFORM, 0}};
     rgm_activation activation = conv.activation;
-    rgm_value *h = rgmi_state(layer, graph, RGM_NODE_SET, s->nodes, NULL), *edge = NULL, *y;
+    rgm_value *h = rgmi_piece_state(layer, graph, RGM_NODE_SET, s->nodes, NULL), *edge = NULL, *y;
     rgm_conv_input in;
 
     h = rgm_dropout(layer, h, o->dropout);
     if (edge_feature != NULL)
-        edge = rgmi_state(layer, graph, RGM_EDGE_SET, s->edges, edge_feature);
+        edge = rgmi_piece_state(layer, graph, RGM_EDGE_SET, s->edges, edge_feature);
     in = rgm_conv_along_edges(graph, s->edges, (rgm_tag)o->receiver, h, h, edge);
     if (!o->rounds.residual)
         return rgm_gatv2_convolve(layer, &in, &conv);

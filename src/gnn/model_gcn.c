@@ -3,7 +3,7 @@
  * recipe: hidden [16], dropout 0.5, normalized features, l2 2.5e-4 on the first layer (their weight
  * decay 5e-4 counts half the squares), Adam at 0.01.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void gcn_defaults(void *payload)
 {
@@ -24,24 +24,15 @@ const char *const rgmi_normalization_names[] = {"none", "in", "out", "in_out", "
 #define RGM_OPTIONS rgm_gcn_model_options
 static const rgm_field gcn_fields[] = {
     RGM_INTS_FIELD(hidden, 1, 1e6, "channels of each hidden convolution"),
-    RGM_INT_FIELD(
-        output, 0, 1e6,
-        "channels of a last convolution without activation (classes, with no task head); 0: none"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each convolution"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each hidden convolution"),
-    RGM_CHOICE_FIELD(normalization, rgmi_normalization_names, "how degrees scale the sum"),
-    RGM_BOOL_FIELD(self_loops, "each node also hears itself"),
-    RGM_BOOL_FIELD(bias, "add a bias"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which convolutions l2 holds for"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGM_TEXT_FIELD(node_set, "default: the only one"),
-    RGM_TEXT_FIELD(edge_set, "default: the only one"),
+    RGMI_OUTPUT_FIELD("convolution"),
+    RGMI_DROPOUT_FIELD("before each convolution"),
+    RGMI_ACTIVATION_FIELD("after each hidden convolution"),
+    RGMI_DEGREE_NORM_FIELDS,
+    RGMI_L2_LAYERS_FIELDS("convolutions"),
+    RGMI_ONE_SET_FIELDS,
     RGM_TEXT_FIELD(edge_weight, "edge feature with a number for each edge; default: ones"),
-    RGMI_CONTEXT_FIELDS,
-    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
-    RGMI_JUMP_FIELD,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_ROUNDS_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -72,7 +63,7 @@ static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_
 {
     const gcn_stack *s = payload;
     rgm_gcn_options conv = s->conv;
-    rgm_value *h = rgmi_state(scope, graph, RGM_NODE_SET, s->nodes, NULL);
+    rgm_value *h = rgmi_piece_state(scope, graph, RGM_NODE_SET, s->nodes, NULL);
     bool last = turn->number == s->o->hidden.count;
 
     conv.units = last ? s->o->output : s->o->hidden.items[turn->number];

@@ -4,7 +4,7 @@
  * 2018. Their recipe for small graphs: 5 rounds of 16 or 32 units, batch norm, Adam at 0.01, sums
  * as readout.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void gin_defaults(void *payload)
 {
@@ -20,22 +20,21 @@ static void gin_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_gin_model_options
 static const rgm_field gin_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGMI_UNITS_FIELD,
+    RGMI_LAYERS_FIELD,
     RGM_INT_FIELD(mlp_layers, 1, 100, "dense layers of each round"),
     RGM_BOOL_FIELD(train_epsilon, "how much more a node's own state counts is trained"),
     RGM_FLOAT_FIELD(epsilon, -1e6, 1e6, "how much more it counts where that is not trained"),
-    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each dense layer, before its activation"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
+    RGMI_NORM_FIELDS("of each dense layer, before its activation"),
     RGMI_JUMP_FIELD,
     RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each dense layer"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each round"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGMI_ACTIVATION_FIELD("of each dense layer"),
+    RGMI_DROPOUT_FIELD("behind each round"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD(""),
     RGMI_EDGE_STATE_FIELDS,
     RGMI_CONTEXT_FIELDS,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -64,7 +63,7 @@ static rgm_graph_value *gin_build(rgm_scope *scope, const rgm_graph_value *graph
                         .payload = &rule};
 
     if (scope == NULL || graph == NULL ||
-        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
+        !rgm_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     conv.units = rgmi_has_relations(graph, o->receiver) ? o->units : 0;
     rule.receivers = o->receiver;

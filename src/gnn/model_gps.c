@@ -3,7 +3,7 @@
  * layer (Rampasek et al. 2022, section 3). Which nodes attend to which is an edge set, as the
  * processor `complete` makes it: all pairs, or fewer if the data have such a set.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static const char *const local_names[] = {"gin", "gat_v2", "none", NULL};
 
@@ -20,23 +20,22 @@ static void gps_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_gps_model_options
 static const rgm_field gps_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGMI_UNITS_FIELD,
     RGM_INT_FIELD(layers, 0, 1000, "rounds"),
     RGM_INT_FIELD(heads, 1, 1024, "heads of attention, which divide units"),
     RGM_CHOICE_FIELD(local, local_names, "messages along edges: sums and dense layers, attention"),
     RGM_TEXTS_FIELD(attention_sets, "edge sets that say who attends to whom and carry no message; "
                                     "default: <node_set>_complete of each node set"),
-    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "behind messages, attention and dense layers"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
+    RGMI_NORM_FIELDS("behind messages, attention and dense layers"),
     RGMI_JUMP_FIELD,
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "inside dense layers"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout of each part"),
+    RGMI_ACTIVATION_FIELD("inside dense layers"),
+    RGMI_DROPOUT_FIELD("of each part"),
     RGM_FLOAT_FIELD(attention_dropout, 0, 0.999, "rate of dropout on attention coefficients"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears messages"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD(" messages"),
     RGMI_EDGE_STATE_FIELDS,
     RGMI_CONTEXT_FIELDS,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -87,7 +86,7 @@ static bool check_attention(const rgm_gps_model_options *o, const rgm_graph_valu
     int64_t count = 0;
 
     for (int64_t i = 0; i < o->attention_sets.count; i++)
-        if (rgmi_set(graph, RGM_EDGE_SET, o->attention_sets.items[i]) == NULL)
+        if (rgm_require_set(graph, RGM_EDGE_SET, o->attention_sets.items[i]) == NULL)
             return false;
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
@@ -122,7 +121,7 @@ typedef struct gps_build {
 static bool is_local(const char *edge_set, const void *payload)
 {
     const gps_build *b = payload;
-    const rgm_set_schema *set = rgmi_set(b->graph, RGM_EDGE_SET, edge_set);
+    const rgm_set_schema *set = rgm_require_set(b->graph, RGM_EDGE_SET, edge_set);
 
     return set != NULL && b->o->local != RGM_GPS_NONE && !is_attention_set(b->o, set);
 }
@@ -220,11 +219,11 @@ static rgm_graph_value *gps_round(rgm_scope *scope, const char *name, const rgm_
         rgm_value *x, *local;
         rgm_scope *own;
 
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+        if (set->piece != RGM_NODE_SET || rgm_is_aux_set(set->name))
             continue;
         own = rgm_scope_enter(rgm_scope_enter(rgm_scope_enter(scope, name), "mix"), set->name);
-        x = rgmi_state(scope, graph, RGM_NODE_SET, set->name, NULL);
-        local = rgmi_state(scope, next, RGM_NODE_SET, set->name, NULL);
+        x = rgmi_piece_state(scope, graph, RGM_NODE_SET, set->name, NULL);
+        local = rgmi_piece_state(scope, next, RGM_NODE_SET, set->name, NULL);
         next = rgm_with_state(next, set->name, mix(own, b, graph, set->name, x, local));
     }
     return next;
@@ -253,8 +252,8 @@ static rgm_graph_value *gps_model_build(rgm_scope *scope, const rgm_graph_value 
         rounds.edge_units = 0;
     }
     if (scope == NULL || graph == NULL ||
-        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature) ||
-        !check_attention(o, graph) || !rgmi_heads_divide(scope, "gps", o->units, o->heads))
+        !rgm_check_inputs(graph, &o->input, o->rounds.edge_feature) || !check_attention(o, graph) ||
+        !rgmi_heads_divide(scope, "gps", o->units, o->heads))
         return NULL;
     b.gin.units = rgmi_has_relations(graph, o->receiver) ? o->units : 0;
     b.gat.heads = o->heads;

@@ -2,7 +2,7 @@
  * "hgt": an encoder for each node set, then rounds of the heterogeneous graph transformer (Hu et
  * al. 2020) over any number of node and edge sets.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void hgt_defaults(void *payload)
 {
@@ -20,23 +20,21 @@ static void hgt_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_hgt_model_options
 static const rgm_field hgt_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
+    RGMI_UNITS_FIELD,
     RGM_INT_FIELD(heads, 1, 1e4, "heads of the attention; they divide units"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
-    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
-    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout on what is new of a state"),
+    RGMI_LAYERS_FIELD,
+    RGMI_INPUT_ENCODER_FIELDS,
+    RGMI_DROPOUT_FIELD("on what is new of a state"),
     RGM_BOOL_FIELD(weighted_skip,
                    "how much of a state is new is trained for each node set; false: it is added"),
     RGM_BOOL_FIELD(layer_norm, "normalise each new state"),
     RGM_BOOL_FIELD(bias, "biases of queries, keys, messages and outputs"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of what edges bring"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
-                     "which end of an edge hears; both: with kernels for each"),
+    RGMI_ACTIVATION_FIELD("of what edges bring"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD("; both: with kernels for each"),
     RGMI_CONTEXT_FIELDS,
     RGMI_JUMP_FIELD,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -82,7 +80,7 @@ static rgm_graph_value *hgt_build(rgm_scope *scope, const rgm_graph_value *graph
                         .round = hgt_round,
                         .payload = &round};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+    if (scope == NULL || graph == NULL || !rgm_check_inputs(graph, &o->input, NULL))
         return NULL;
     return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }

@@ -1,7 +1,7 @@
 /*
  * The one list of models that an experiment file can name.
  */
-#include "gnn_internal.h"
+#include "model_internal.h"
 
 const rgm_section_type *const rgm_graph_models[] = {
     &rgm_gcn_model.section,

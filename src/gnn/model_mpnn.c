@@ -3,7 +3,7 @@
  * VanillaMPNN) over any number of node and edge sets. Sets without features start with states of
  * width 0 and get one from their neighbours.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void mpnn_defaults(void *payload)
 {
@@ -19,33 +19,30 @@ static void mpnn_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_mpnn_model_options
 static const rgm_field mpnn_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
-    RGM_INT_FIELD(message_dim, 1, 1e6, "channels of the messages"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGMI_UNITS_FIELD,
+    RGMI_MESSAGE_DIM_FIELD,
+    RGMI_LAYERS_FIELD,
     RGM_TEXT_FIELD(reduce_type, "sum, mean, max_no_inf, ..., or several with | between"),
     RGM_INT_FIELD(input_units, 0, 1e6, "channels of the input encoders; 0: units"),
-    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
-    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout on messages and states"),
+    RGMI_INPUT_ENCODER_FIELDS,
+    RGMI_DROPOUT_FIELD("on messages and states"),
     RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernels and biases in the loss"),
     RGM_BOOL_FIELD(layer_norm, "normalise each new state"),
     RGM_BOOL_FIELD(
         encode,
         "a dense layer on each node set's features; false: the features are the first states"),
     RGM_BOOL_FIELD(receiver_state, "messages see the receiver's state, not only the sender's"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGMI_RECEIVER_FIELD(""),
     RGMI_EDGE_STATE_FIELDS,
-    RGMI_CONTEXT_FIELDS,
-    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
-    RGMI_JUMP_FIELD,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_ROUNDS_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
 static rgm_status mpnn_check(const void *options)
 {
-    return rgmi_reduce_type_check("model.reduce_type",
-                                  ((const rgm_mpnn_model_options *)options)->reduce_type);
+    return rgm_reduce_type_check("model.reduce_type",
+                                 ((const rgm_mpnn_model_options *)options)->reduce_type);
 }
 
 static rgm_graph_value *mpnn_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
@@ -87,7 +84,7 @@ static rgm_graph_value *mpnn_build(rgm_scope *scope, const rgm_graph_value *grap
                         .payload = o};
 
     if (scope == NULL || graph == NULL ||
-        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
+        !rgm_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     plan.state.l2_bias = o->l2;
     plan.state.dropout = o->dropout;

@@ -2,7 +2,7 @@
  * "mt_albis": an encoder for each node set, then rounds of TF-GNN's model template Albis over any
  * number of node and edge sets.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static const char *const attention_names[] = {"none", "multi_head", "gat_v2", NULL};
 
@@ -25,11 +25,10 @@ static void albis_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_albis_model_options
 static const rgm_field albis_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
-    RGM_INT_FIELD(message_dim, 1, 1e6, "channels of the messages"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
-    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
-    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
+    RGMI_UNITS_FIELD,
+    RGMI_MESSAGE_DIM_FIELD,
+    RGMI_LAYERS_FIELD,
+    RGMI_INPUT_ENCODER_FIELDS,
     RGM_CHOICE_FIELD(attention_type, attention_names, "how what neighbours say is weighed"),
     RGM_TEXTS_FIELD(attention_edge_sets,
                     "edge sets with attention, the others without; default: all"),
@@ -41,18 +40,17 @@ static const rgm_field albis_fields[] = {
                     "rate of dropout on what edge sets and context bring and on new states"),
     RGM_FLOAT_FIELD(edge_dropout, 0, 0.999,
                     "rate of dropout of whole messages, or of attention's coefficients"),
-    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of new states"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
+    RGMI_NORM_FIELDS("of new states"),
     RGMI_RESIDUAL_FIELD("the old state is added to the new one, before the norm"),
     RGMI_JUMP_FIELD,
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,
                      "what edge sets bring to a node summed or side by side"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of messages and new states"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGMI_ACTIVATION_FIELD("of messages and new states"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD(""),
     RGMI_EDGE_STATE_FIELDS,
     RGMI_CONTEXT_FIELDS,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -63,7 +61,7 @@ static rgm_status albis_check(const void *payload)
     if (o->attention_type != RGM_ALBIS_PLAIN && o->message_dim % o->heads != 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "model.message_dim: %lld is not a multiple of heads %lld",
                         (long long)o->message_dim, (long long)o->heads);
-    return rgmi_reduce_type_check("model.reduce_type", o->reduce_type);
+    return rgm_reduce_type_check("model.reduce_type", o->reduce_type);
 }
 
 static rgm_graph_value *albis_round(rgm_scope *scope, const char *name,
@@ -115,7 +113,7 @@ static rgm_graph_value *albis_build(rgm_scope *scope, const rgm_graph_value *gra
                         .payload = &round};
 
     if (scope == NULL || graph == NULL ||
-        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
+        !rgm_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }

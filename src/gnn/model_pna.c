@@ -2,7 +2,7 @@
  * "pna": principal neighbourhood aggregation (Corso et al. 2020) over any number of node and edge
  * sets, with towers, residuals and jumping knowledge.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static void pna_defaults(void *payload)
 {
@@ -18,20 +18,19 @@ static void pna_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_pna_model_options
 static const rgm_field pna_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
+    RGMI_UNITS_FIELD,
+    RGMI_LAYERS_FIELD,
     RGM_INT_FIELD(towers, 1, 64, "parts of the states that are aggregated by themselves"),
-    RGM_CHOICE_FIELD(norm, rgmi_norm_names, "of each round's states, before the activation"),
-    RGM_FLOAT_FIELD(batch_momentum, 0, 0.9999, "of the moving statistics of a batch norm"),
+    RGMI_NORM_FIELDS("of each round's states, before the activation"),
     RGMI_RESIDUAL_FIELD("add the round's input"),
     RGMI_JUMP_FIELD,
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "of each round"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout behind each round"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
+    RGMI_ACTIVATION_FIELD("of each round"),
+    RGMI_DROPOUT_FIELD("behind each round"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD(""),
     RGMI_EDGE_STATE_FIELDS,
     RGMI_CONTEXT_FIELDS,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -78,7 +77,7 @@ static rgm_graph_value *pna_build(rgm_scope *scope, const rgm_graph_value *graph
                         .payload = &rule};
 
     if (scope == NULL || graph == NULL ||
-        !rgmi_check_inputs(graph, &o->input, o->rounds.edge_feature))
+        !rgm_check_inputs(graph, &o->input, o->rounds.edge_feature))
         return NULL;
     rule.receivers = o->receiver;
     rule.conv = (rgm_conv){rgm_pna_convolve, &conv};

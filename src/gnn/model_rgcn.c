@@ -3,7 +3,7 @@
  * (Schlichtkrull et al. 2018), which bases or blocks keep small. With receiver `both` the inverse
  * relations of the paper are there too.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static const char *const decomposition_names[] = {"none", "basis", "block", NULL};
 
@@ -21,26 +21,20 @@ static void rgcn_defaults(void *payload)
 
 #define RGM_OPTIONS rgm_rgcn_model_options
 static const rgm_field rgcn_fields[] = {
-    RGM_INT_FIELD(units, 1, 1e6, "channels of the node states"),
-    RGM_INT_FIELD(layers, 0, 1000, "rounds of message passing"),
-    RGM_INT_FIELD(
-        output, 0, 1e6,
-        "channels of a last round without activation (classes, with no task head); 0: none"),
-    RGM_CHOICE_FIELD(input_activation, rgm_activation_names, "after the input encoders"),
-    RGM_FLOAT_FIELD(input_dropout, 0, 0.999, "rate of dropout on the input features"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout on the states before each round"),
+    RGMI_UNITS_FIELD,
+    RGMI_LAYERS_FIELD,
+    RGMI_OUTPUT_FIELD("round"),
+    RGMI_INPUT_ENCODER_FIELDS,
+    RGMI_DROPOUT_FIELD("on the states before each round"),
     RGM_CHOICE_FIELD(decomposition, decomposition_names,
                      "of relations' kernels: none, sums of shared ones, blocks on the diagonal"),
     RGM_INT_FIELD(bases, 1, 1e6, "how many shared kernels, or blocks"),
     RGM_BOOL_FIELD(bias, "add a bias"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each round but the output"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names,
-                     "which end of an edge hears; both: two relations of each edge set"),
-    RGMI_CONTEXT_FIELDS,
-    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
-    RGMI_JUMP_FIELD,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_ACTIVATION_FIELD("after each round but the output"),
+    RGMI_L2_FIELD,
+    RGMI_RECEIVER_FIELD("; both: two relations of each edge set"),
+    RGMI_ROUNDS_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -90,7 +84,7 @@ static rgm_graph_value *rgcn_build(rgm_scope *scope, const rgm_graph_value *grap
                         .round = rgcn_round,
                         .payload = o};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+    if (scope == NULL || graph == NULL || !rgm_check_inputs(graph, &o->input, NULL))
         return NULL;
     return rgmi_run_rounds(scope, rgmi_first_states(scope, graph, &first, &o->input), &plan);
 }

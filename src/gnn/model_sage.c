@@ -3,7 +3,7 @@
  * number of node and edge sets. Dropout is drawn once for each node before a round, not for each
  * edge, so that sparse features stay sparse and the mean stays one sparse-dense product.
  */
-#include "gnn_internal.h"
+#include "model_fields.h"
 
 static const char *const aggregator_names[] = {"mean", "sum", "max", "pool", "gcn", NULL};
 const char *const rgmi_combine_names[] = {"sum", "concat", NULL};
@@ -25,26 +25,21 @@ static void sage_defaults(void *payload)
 #define RGM_OPTIONS rgm_sage_model_options
 static const rgm_field sage_fields[] = {
     RGM_INTS_FIELD(hidden, 1, 1e6, "channels of each round"),
-    RGM_INT_FIELD(
-        output, 0, 1e6,
-        "channels of a last round without activation (classes, with no task head); 0: none"),
+    RGMI_OUTPUT_FIELD("round"),
     RGM_CHOICE_FIELD(aggregator, aggregator_names, "how a node's neighbours are reduced"),
     RGM_INT_FIELD(hidden_units, 0, 1e6,
                   "channels before pooling, of aggregator pool; 0: those of the round"),
-    RGM_FLOAT_FIELD(dropout, 0, 0.999, "rate of dropout before each round"),
+    RGMI_DROPOUT_FIELD("before each round"),
     RGM_BOOL_FIELD(l2_normalize,
                    "divide each state by its length, except after the last round with output"),
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,
                      "own state and neighbours summed or side by side"),
     RGM_BOOL_FIELD(bias, "add a bias"),
-    RGM_CHOICE_FIELD(activation, rgm_activation_names, "after each round but the output"),
-    RGM_FLOAT_FIELD(l2, 0, 1e6, "coefficient of the sum of squared kernel weights in the loss"),
-    RGM_CHOICE_FIELD(l2_layers, rgmi_l2_layer_names, "which rounds l2 holds for"),
-    RGM_CHOICE_FIELD(receiver, rgmi_receiver_names, "which end of an edge hears"),
-    RGMI_CONTEXT_FIELDS,
-    RGMI_RESIDUAL_FIELD(RGMI_RESIDUAL_HELP),
-    RGMI_JUMP_FIELD,
-    RGM_GROUP_FIELD(input, rgmi_input_fields, "what the model starts from"),
+    RGMI_ACTIVATION_FIELD("after each round but the output"),
+    RGMI_L2_LAYERS_FIELDS("rounds"),
+    RGMI_RECEIVER_FIELD(""),
+    RGMI_ROUNDS_FIELDS,
+    RGMI_INPUT_FIELD,
     {0}};
 #undef RGM_OPTIONS
 
@@ -64,7 +59,7 @@ static bool gcn_node_set(rgm_sage_gcn_options *o, const char **names, const rgm_
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
 
-        if (set->piece == RGM_EDGE_SET && !rgmi_is_aux(set->name) &&
+        if (set->piece == RGM_EDGE_SET && !rgm_is_aux_set(set->name) &&
             strcmp(rgmi_end(set, o->receiver), node_set) == 0)
             names[o->edge_set_count++] = set->name;
     }
@@ -91,7 +86,7 @@ static rgm_graph_value *gcn_round(rgm_scope *scope, const char *name, const rgm_
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         rgm_sage_gcn_options *o = &set_options[update.node_set_count];
 
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name) ||
+        if (set->piece != RGM_NODE_SET || rgm_is_aux_set(set->name) ||
             !gcn_node_set(o, names + used, schema, set->name, round))
             continue;
         used += o->edge_set_count;
@@ -120,9 +115,9 @@ static rgm_graph_value *input_states(rgm_scope *scope, const rgm_graph_value *gr
         const rgm_set_schema *set = rgm_schema_set(schema, i);
         rgm_value *x;
 
-        if (set->piece != RGM_NODE_SET || rgmi_is_aux(set->name))
+        if (set->piece != RGM_NODE_SET || rgm_is_aux_set(set->name))
             continue;
-        x = rgmi_node_input(scope, graph, set->name, options);
+        x = rgm_node_input(scope, graph, set->name, options);
         if (x == NULL)
             x = rgm_make_empty_feature(scope, graph, RGM_NODE_SET, set->name);
         next = rgm_with_state(next, set->name, x);
@@ -178,7 +173,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
                         .round = sage_round,
                         .payload = o};
 
-    if (scope == NULL || graph == NULL || !rgmi_check_inputs(graph, &o->input, NULL))
+    if (scope == NULL || graph == NULL || !rgm_check_inputs(graph, &o->input, NULL))
         return NULL;
     if (o->aggregator == RGM_SAGE_GCN && !check_gcn(scope, o))
         return NULL;

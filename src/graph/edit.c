@@ -13,8 +13,8 @@ rgm_status rgm_graph_with_schema(rgm_graph **out, const rgm_graph *graph, rgm_sc
     *out = NULL;
     RGM_GO(rgm_schema_check_has(graph->schema, schema));
     RGM_GO(rgm_schema_check_has(schema, graph->schema));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -49,14 +49,14 @@ static rgm_status put_columns(rgm_graph *made, int64_t to, const rgmi_edit *edit
     const rgm_set_schema *schema = made->schema->sets[to], *old = graph->schema->sets[set];
 
     for (int64_t j = 0; j < schema->feature_count; j++) {
-        int64_t i = rgmi_feature_index(old, schema->features[j].name);
+        int64_t i = rgm_set_feature_index(old, schema->features[j].name);
         rgmi_column **column = &made->sets[to].columns[j];
         const rgmi_column *was = i >= 0 ? graph->sets[set].columns[i] : NULL;
         rgm_feature taken;
 
         if (was == NULL)
             continue;
-        RGM_TRY(rgmi_feature_take(&taken, &old->features[i], &was->value, edit->from, edit->count));
+        RGM_TRY(rgm_feature_take(&taken, &old->features[i], &was->value, edit->from, edit->count));
         rgmi_column_release(*column);
         *column = NULL;
         RGM_TRY(rgmi_column_create(column, &taken));
@@ -86,9 +86,9 @@ rgm_status rgmi_edit_finish(rgm_graph **out, const rgm_graph *graph, int64_t set
     rgm_status status = RGM_OK;
     rgm_graph *made = NULL;
 
-    RGM_GO(rgmi_graph_derive(&made, graph->schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, graph->schema, graph));
     RGM_GO(rgmi_edit_put(made, set, edit, graph, set));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -98,7 +98,7 @@ done:
 
 rgm_status rgmi_edit_new_name(const rgm_schema *schema, rgm_piece piece, const char *name)
 {
-    if (rgmi_set_index(schema, piece, name) < 0)
+    if (rgm_schema_index(schema, piece, name) < 0)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_ARG, "there is %s set '%s' already; the new one needs another name",
                     piece == RGM_NODE_SET ? "a node" : "an edge", name);
@@ -112,10 +112,10 @@ rgm_status rgmi_edit_add_set(rgm_schema *schema, rgm_piece piece, const char *na
     RGM_TRY(rgmi_edit_new_name(schema, piece, name));
     RGM_TRY(piece == RGM_NODE_SET ? rgm_schema_add_node_set(schema, name)
                                   : rgm_schema_add_edge_set(schema, name, source, target));
-    set = rgmi_set_index(schema, piece, name);
+    set = rgm_schema_index(schema, piece, name);
     for (int64_t j = 0; like != NULL && j < like->feature_count; j++)
         RGM_TRY(
-            rgmi_schema_add_feature_copy(schema, set, like->features[j].name, &like->features[j]));
+            rgm_schema_add_feature_copy(schema, set, like->features[j].name, &like->features[j]));
     return RGM_OK;
 }
 

@@ -2,8 +2,8 @@
  * What functions that make a graph of a graph share: a schema with more sets, and the items of a
  * set written anew with the features of those that they were.
  */
-#ifndef RGM_GRAPH_EDIT_H
-#define RGM_GRAPH_EDIT_H
+#ifndef RGM_GRAPH_EDIT_INTERNAL_H
+#define RGM_GRAPH_EDIT_INTERNAL_H
 
 #include <regimen/graph_edit.h>
 
@@ -34,7 +34,7 @@ static inline void rgmi_edit_add_edge(rgmi_edit *edit, int64_t component, int64_
 }
 /**
  * Set `to` of a graph that nobody has seen becomes what was written; its features are those of the
- * same name of set `set` of `graph`. rgmi_graph_fill() is still to be called.
+ * same name of set `set` of `graph`. rgm_graph_seal() is still to be called.
  */
 rgm_status rgmi_edit_put(rgm_graph *made, int64_t to, const rgmi_edit *edit, const rgm_graph *graph,
                          int64_t set);
@@ -55,17 +55,17 @@ rgm_status rgmi_edit_loop_set(int64_t *index, const rgm_graph *graph, const char
 rgm_status rgmi_edit_check_rate(double rate);
 
 /** A's neighbours of each node of a component, both directions, each once. */
-typedef struct rgmi_neighbours {
+typedef struct rgmi_laplacian_graph {
     int64_t n;
     int64_t *start; /* [n + 1] */
     int64_t *node;  /* [start[n]] */
-} rgmi_neighbours;
+} rgmi_laplacian_graph;
 /**
  * The `count` smallest eigenvalues above 0 of the normalised Laplacian: vectors [count, n], values
  * [count]; *found of them. A component of more than `dense` nodes is worked on by filtered subspace
  * iteration. RGM_ERR_UNSUPPORTED when that does not settle.
  */
 rgm_status rgmi_spectrum(double *values, double *vectors, int64_t *found,
-                         const rgmi_neighbours *graph, int64_t count, int64_t dense);
+                         const rgmi_laplacian_graph *graph, int64_t count, int64_t dense);
 
 #endif

@@ -19,7 +19,7 @@ rgm_status rgm_graph_add_self_loops(rgm_graph **out, const rgm_graph *graph, con
     RGM_GO(rgmi_edit_loop_set(&set, graph, edge_set, "loops need"));
     old = graph->sets[set].items;
     nodes =
-        graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET, graph->schema->sets[set]->source)]
+        graph->sets[rgm_schema_index(graph->schema, RGM_NODE_SET, graph->schema->sets[set]->source)]
             .items;
     RGM_GO(rgmi_edit_init(&edit, old->components, old->total + nodes->total, true));
     for (int64_t c = 0; c < old->components; c++) {
@@ -55,8 +55,8 @@ rgm_status rgm_graph_reverse_edges(rgm_graph **out, const rgm_graph *graph, cons
     RGM_GO(rgm_schema_copy(&schema, graph->schema));
     RGM_GO(rgmi_edit_add_set(schema, RGM_EDGE_SET, name, of->target, of->source, of));
     RGM_GO(rgm_schema_check(schema));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    to = rgmi_set_index(schema, RGM_EDGE_SET, name);
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    to = rgm_schema_index(schema, RGM_EDGE_SET, name);
     RGM_GO(rgmi_items_create(&made->sets[to].items, graph->components,
                              graph->sets[from].items->sizes, graph->real));
     rgmi_items_set_edges(made->sets[to].items, graph->sets[from].items->target,
@@ -64,7 +64,7 @@ rgm_status rgm_graph_reverse_edges(rgm_graph **out, const rgm_graph *graph, cons
     for (int64_t j = 0; j < of->feature_count; j++)
         if (graph->sets[from].columns[j] != NULL)
             made->sets[to].columns[j] = rgmi_column_retain(graph->sets[from].columns[j]);
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -213,10 +213,10 @@ rgm_status rgm_graph_mask_edges(rgm_graph **out, const rgm_graph *graph, const c
     RGM_GO(rgm_schema_copy(&schema, graph->schema));
     RGM_GO(rgmi_edit_add_set(schema, RGM_EDGE_SET, name, of->source, of->target, of));
     RGM_GO(rgm_schema_check(schema));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
     RGM_GO(rgmi_edit_put(made, set, &kept, graph, set));
-    RGM_GO(rgmi_edit_put(made, rgmi_set_index(schema, RGM_EDGE_SET, name), &taken, graph, set));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgmi_edit_put(made, rgm_schema_index(schema, RGM_EDGE_SET, name), &taken, graph, set));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -341,10 +341,10 @@ rgm_status rgm_graph_add_line_graph(rgm_graph **out, const rgm_graph *graph, con
     RGM_GO(rgmi_edit_add_set(schema, RGM_NODE_SET, name, NULL, NULL, graph->schema->sets[set]));
     RGM_GO(rgmi_edit_add_set(schema, RGM_EDGE_SET, next, name, name, NULL));
     RGM_GO(rgm_schema_check(schema));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    RGM_GO(line_nodes(made, rgmi_set_index(schema, RGM_NODE_SET, name), graph, set));
-    RGM_GO(rgmi_edit_put(made, rgmi_set_index(schema, RGM_EDGE_SET, next), &edit, graph, set));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    RGM_GO(line_nodes(made, rgm_schema_index(schema, RGM_NODE_SET, name), graph, set));
+    RGM_GO(rgmi_edit_put(made, rgm_schema_index(schema, RGM_EDGE_SET, next), &edit, graph, set));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:

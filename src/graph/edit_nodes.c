@@ -60,7 +60,7 @@ static rgm_status finish_nodes(rgm_graph **out, const rgm_graph *graph, int64_t 
     for (int64_t i = 0; i < nodes->count; i++)
         place[nodes->from[i]] = i;
     to.place = place;
-    RGM_GO(rgmi_graph_derive(&made, graph->schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, graph->schema, graph));
     RGM_GO(rgmi_edit_put(made, set, nodes, graph, set));
     for (int64_t i = 0; i < graph->set_count; i++) {
         const rgm_set_schema *edges = graph->schema->sets[i];
@@ -69,7 +69,7 @@ static rgm_status finish_nodes(rgm_graph **out, const rgm_graph *graph, int64_t 
             (strcmp(edges->source, name) == 0 || strcmp(edges->target, name) == 0))
             RGM_GO(renumber_edges(made, graph, i, &to));
     }
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -190,15 +190,15 @@ rgm_status rgm_graph_shuffle_features(rgm_graph **out, const rgm_graph *graph, r
     shuffle(order, 0, items->real_total, rng);
     for (int64_t k = items->real_total; k < items->total; k++)
         order[k] = k;
-    RGM_GO(rgmi_graph_derive(&made, graph->schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, graph->schema, graph));
     for (int64_t j = 0; j < schema->feature_count; j++) {
         rgmi_column **column = &made->sets[i].columns[j];
         rgm_feature taken;
 
         if (*column == NULL || (feature != NULL && j != only))
             continue;
-        RGM_GO(rgmi_feature_take(&taken, &schema->features[j], &(*column)->value, order,
-                                 items->total));
+        RGM_GO(
+            rgm_feature_take(&taken, &schema->features[j], &(*column)->value, order, items->total));
         rgmi_column_release(*column);
         *column = NULL;
         RGM_GO(rgmi_column_create(column, &taken));
@@ -219,7 +219,7 @@ static rgm_status virtual_edges(rgm_graph *made, const char *edge_set, const rgm
 {
     rgm_status status = RGM_OK;
     rgmi_edit edit = {0};
-    int64_t node = 0, set = rgmi_set_index(made->schema, RGM_EDGE_SET, edge_set);
+    int64_t node = 0, set = rgm_schema_index(made->schema, RGM_EDGE_SET, edge_set);
 
     RGM_GO(rgmi_edit_init(&edit, nodes->components, nodes->total, true));
     for (int64_t c = 0; c < nodes->components; c++)
@@ -234,7 +234,7 @@ done:
 /* One node a component, its feature is 1. */
 static rgm_status virtual_nodes(rgm_graph *made, const char *name)
 {
-    const int64_t set = rgmi_set_index(made->schema, RGM_NODE_SET, name);
+    const int64_t set = rgm_schema_index(made->schema, RGM_NODE_SET, name);
     const int64_t shape[] = {made->components, 1};
     rgm_feature one = {0};
 
@@ -274,11 +274,11 @@ rgm_status rgm_graph_add_virtual_node(rgm_graph **out, const rgm_graph *graph, c
     RGM_GO(rgm_strprintf(&edge_sets[0], "%s_to_%s", node_set, name));
     RGM_GO(rgm_strprintf(&edge_sets[1], "%s_to_%s", name, node_set));
     RGM_GO(virtual_schema(&schema, graph->schema, node_set, name, edge_sets));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
     RGM_GO(virtual_nodes(made, name));
     for (int i = 0; i < 2; i++)
         RGM_GO(virtual_edges(made, edge_sets[i], graph->sets[set].items, i == 0));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -329,10 +329,10 @@ rgm_status rgm_graph_add_complete(rgm_graph **out, const rgm_graph *graph, const
     RGM_GO(rgm_schema_copy(&schema, graph->schema));
     RGM_GO(rgmi_edit_add_set(schema, RGM_EDGE_SET, name, node_set, node_set, NULL));
     RGM_GO(rgm_schema_check(schema));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    set = rgmi_set_index(schema, RGM_EDGE_SET, name);
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    set = rgm_schema_index(schema, RGM_EDGE_SET, name);
     RGM_GO(rgmi_edit_put(made, set, &edit, made, set));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:

@@ -62,7 +62,7 @@ static rgm_status each_component(rgm_tensor **out, const rgm_graph *graph, const
     RGM_GO(rgmi_items_whole(graph->sets[set].items));
     edges = graph->sets[set].items;
     nodes =
-        graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET, graph->schema->sets[set]->source)]
+        graph->sets[rgm_schema_index(graph->schema, RGM_NODE_SET, graph->schema->sets[set]->source)]
             .items;
     shape[0] = nodes->total;
     RGM_GO(rgm_tensor_create(&made, RGM_F32, 2, shape));
@@ -136,11 +136,11 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Each neighbour once, and nobody is his own. */
-static void make_simple(rgmi_neighbours *out, const out_edges *g)
+static void make_simple(rgmi_laplacian_graph *out, const out_edges *g)
 {
     int64_t kept = 0, begin = 0;
 
-    *out = (rgmi_neighbours){.n = g->n, .start = g->start, .node = g->node};
+    *out = (rgmi_laplacian_graph){.n = g->n, .start = g->start, .node = g->node};
     for (int64_t i = 0; i < g->n; i++) {
         int64_t end = g->start[i + 1], last = -1;
 
@@ -176,7 +176,7 @@ static rgm_status smooth(float *row, int64_t width, const out_edges *g)
 {
     const int64_t dense = 128;
     rgm_status status = RGM_OK;
-    rgmi_neighbours neighbours;
+    rgmi_laplacian_graph neighbours;
     double *values = NULL, *vectors = NULL;
     int64_t found;
 

@@ -539,7 +539,7 @@ static void walks_come_back_as_matrix_powers_say(void **state)
 
 typedef enum kind { PATH, CYCLE, COMPLETE } kind;
 
-static void simple_graph(rgmi_neighbours *g, int64_t n, kind of)
+static void simple_graph(rgmi_laplacian_graph *g, int64_t n, kind of)
 {
     int64_t count = 0;
 
@@ -568,8 +568,8 @@ static double known(kind of, int64_t n, int64_t k)
 }
 
 /* Each is an eigenvector of length 1, and orthogonal to those before. */
-static void check_vectors(const rgmi_neighbours *g, const double *values, const double *vectors,
-                          int64_t found)
+static void check_vectors(const rgmi_laplacian_graph *g, const double *values,
+                          const double *vectors, int64_t found)
 {
     for (int64_t k = 0; k < found; k++) {
         const double *x = vectors + k * g->n;
@@ -595,7 +595,7 @@ static void check_vectors(const rgmi_neighbours *g, const double *values, const 
 /* `dense` of 0 sends small graphs through the iteration too. */
 static void check_spectrum(kind of, int64_t n, int64_t count, int64_t dense)
 {
-    rgmi_neighbours g = {0};
+    rgmi_laplacian_graph g = {0};
     double *values, *vectors;
     int64_t found;
 
@@ -677,7 +677,7 @@ static void eigenvectors_are_of_each_component(void **state)
 /* What the iteration over subspaces allocates fails cleanly too. */
 static void iterations_fail_cleanly(void **state)
 {
-    rgmi_neighbours g = {0};
+    rgmi_laplacian_graph g = {0};
     double values[2], vectors[2 * 40];
     int64_t found;
 

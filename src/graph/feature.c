@@ -14,7 +14,7 @@ rgm_status rgmi_ints(rgm_tensor **out, int64_t count, const int64_t *numbers)
     return RGM_OK;
 }
 
-int rgmi_last_ragged(const rgm_feature_schema *schema)
+int rgm_feature_last_ragged(const rgm_feature_schema *schema)
 {
     for (int k = schema->rank; k > 0; k--)
         if (schema->shape[k - 1] < 0)
@@ -26,22 +26,23 @@ int64_t rgmi_inner_count(const rgm_feature_schema *schema)
 {
     int64_t count = 1;
 
-    for (int k = rgmi_last_ragged(schema); k < schema->rank; k++)
+    for (int k = rgm_feature_last_ragged(schema); k < schema->rank; k++)
         count *= schema->shape[k];
     return count;
 }
 
-int rgmi_values_shape(int64_t shape[RGM_MAX_RANK], const rgm_feature_schema *schema, int64_t rows)
+int rgm_feature_values_shape(int64_t shape[RGM_MAX_RANK], const rgm_feature_schema *schema,
+                             int64_t rows)
 {
     int rank = 0;
 
     shape[rank++] = rows;
-    for (int k = rgmi_last_ragged(schema); k < schema->rank; k++)
+    for (int k = rgm_feature_last_ragged(schema); k < schema->rank; k++)
         shape[rank++] = schema->shape[k];
     return rank;
 }
 
-void rgmi_feature_retain(rgm_feature *out, const rgm_feature *feature)
+void rgm_feature_retain(rgm_feature *out, const rgm_feature *feature)
 {
     *out = *feature;
     if (out->values != NULL)
@@ -65,7 +66,7 @@ void rgm_feature_clear(rgm_feature *feature)
 static rgm_status create_values(rgm_tensor **out, const rgm_feature_schema *schema, int64_t rows)
 {
     int64_t shape[RGM_MAX_RANK];
-    int rank = rgmi_values_shape(shape, schema, rows);
+    int rank = rgm_feature_values_shape(shape, schema, rows);
 
     return rgm_tensor_create(out, schema->dtype, rank, shape);
 }
@@ -91,7 +92,7 @@ rgm_status rgmi_feature_empty(rgm_feature *out, const rgm_feature_schema *schema
     int64_t positions = items;
 
     memset(out, 0, sizeof *out);
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++) {
         if (schema->shape[k - 1] >= 0) {
             positions *= schema->shape[k - 1];
             continue;
@@ -124,7 +125,7 @@ static void offsets_clear(offsets *o)
 static rgm_status offsets_make(offsets *o, const rgm_feature_schema *schema,
                                const rgm_feature *feature)
 {
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++) {
         int64_t count;
         const int64_t *lengths;
         if (feature->row_lengths[k] == NULL)
@@ -144,7 +145,7 @@ static void take_items(rgm_feature *out, int64_t need[RGM_MAX_RANK],
                        const rgm_feature_schema *schema, const rgm_feature *feature,
                        const offsets *o, const int64_t *items, int64_t count)
 {
-    int last = rgmi_last_ragged(schema);
+    int last = rgm_feature_last_ragged(schema);
     size_t row = rgm_dtype_size(schema->dtype) * (size_t)rgmi_inner_count(schema);
 
     memset(need, 0, RGM_MAX_RANK * sizeof need[0]);
@@ -173,8 +174,8 @@ static void take_items(rgm_feature *out, int64_t need[RGM_MAX_RANK],
     }
 }
 
-rgm_status rgmi_feature_take(rgm_feature *out, const rgm_feature_schema *schema,
-                             const rgm_feature *feature, const int64_t *items, int64_t count)
+rgm_status rgm_feature_take(rgm_feature *out, const rgm_feature_schema *schema,
+                            const rgm_feature *feature, const int64_t *items, int64_t count)
 {
     rgm_status status = RGM_OK;
     rgm_feature made = {0};
@@ -226,7 +227,7 @@ rgm_status rgmi_feature_join(rgm_feature *out, const rgm_feature_schema *schema,
     char *at;
 
     memset(out, 0, sizeof *out);
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++) {
         if (schema->shape[k - 1] >= 0) {
             padding *= schema->shape[k - 1];
             continue;

@@ -13,11 +13,11 @@ static rgm_status find_column(const rgmi_column **out, const rgm_feature_schema 
                               const rgm_set_schema *root_set, const rgm_graph *graph, int64_t set)
 {
     const rgm_feature_schema *have;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     int64_t index;
     bool alike;
 
-    rgmi_set_title(root_set, title, sizeof title);
+    rgm_set_title(root_set, title, sizeof title);
     RGM_TRY(rgmi_feature_require(&index, graph->schema->sets[set], wanted->name));
     have = &graph->schema->sets[set]->features[index];
     alike = have->dtype == wanted->dtype && have->rank == wanted->rank &&
@@ -37,7 +37,7 @@ static rgm_status find_column(const rgmi_column **out, const rgm_feature_schema 
                                    title, wanted->name);
 }
 
-rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_graph_value *root,
+rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_graph_input *input, const rgm_graph_value *root,
                          const rgm_graph *graph)
 {
     const rgm_set_schema *set = root->schema->sets[input->set];
@@ -81,7 +81,7 @@ static rgm_status check_readouts(const rgm_graph_value *root, const rgm_graph *g
 
     for (int64_t i = 0; i < root->input_count; i++) {
         const rgm_set_schema *set = root->schema->sets[root->inputs[i].set];
-        if (set->piece != RGM_EDGE_SET || !rgmi_is_readout_set(set->target) || set->target == last)
+        if (set->piece != RGM_EDGE_SET || !rgm_is_readout_set(set->target) || set->target == last)
             continue;
         RGM_TRY(rgm_graph_check_readout(graph, set->target));
         last = set->target;
@@ -105,7 +105,7 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
     for (int64_t i = 0; i < root->input_count; i++)
         RGM_TRY(rgmi_feed_one(&feeds[i], &root->inputs[i], root, graph));
     if (root->part_count > 0)
-        RGM_TRY(rgmi_graph_near(&near, root, feeds, graph));
+        RGM_TRY(rgmi_narrowed_patterns(&near, root, feeds, graph));
     for (int64_t i = 0; i < root->part_count; i++)
         feeds[root->input_count + i] =
             (rgm_feed){.input = root->parts[i].input, .pattern = near[i]};
@@ -117,7 +117,7 @@ rgm_status rgm_graph_check_values(const rgm_graph_value *root, const rgm_graph *
 {
     root = root->root;
     for (int64_t i = 0; i < root->input_count; i++) {
-        const rgmi_input *input = &root->inputs[i];
+        const rgmi_graph_input *input = &root->inputs[i];
         const rgm_set_schema *set = root->schema->sets[input->set];
 
         if (input->kind == INPUT_LOOKUP &&

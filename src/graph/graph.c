@@ -10,7 +10,7 @@
 
 /* ---- items ---- */
 
-rgm_status rgmi_check_declared(int64_t items, int64_t bytes, const char *what)
+rgm_status rgm_graph_check_declared(int64_t items, int64_t bytes, const char *what)
 {
     const int64_t always = 65536, a_byte = 16;
 
@@ -116,7 +116,7 @@ void rgmi_column_release(rgmi_column *column)
 
 /* ---- the graph ---- */
 
-rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real)
+rgm_status rgm_graph_begin(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real)
 {
     int64_t features = 0;
     rgmi_column **columns;
@@ -145,19 +145,19 @@ rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t compon
     return RGM_OK;
 }
 
-rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph)
+rgm_status rgm_graph_begin_from(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph)
 {
-    RGM_TRY(rgmi_graph_create(out, schema, graph->components, graph->real));
+    RGM_TRY(rgm_graph_begin(out, schema, graph->components, graph->real));
     for (int64_t i = 0; i < schema->set_count; i++) {
         const rgm_set_schema *set = schema->sets[i];
-        int64_t from = rgmi_set_index(graph->schema, set->piece, set->name);
+        int64_t from = rgm_schema_index(graph->schema, set->piece, set->name);
         if (from < 0)
             continue;
         (*out)->sets[i].items = rgmi_items_retain(graph->sets[from].items);
         for (int64_t j = 0; j < set->feature_count; j++) {
-            int64_t k = schema == graph->schema
-                            ? j
-                            : rgmi_feature_index(graph->schema->sets[from], set->features[j].name);
+            int64_t k = schema == graph->schema ? j
+                                                : rgm_set_feature_index(graph->schema->sets[from],
+                                                                        set->features[j].name);
             if (k >= 0 && graph->sets[from].columns[k] != NULL)
                 (*out)->sets[i].columns[j] = rgmi_column_retain(graph->sets[from].columns[k]);
         }
@@ -165,10 +165,10 @@ rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_grap
     return RGM_OK;
 }
 
-void rgmi_near_release(rgmi_near *near)
+void rgmi_narrowed_release(rgmi_narrowed *near)
 {
     while (near != NULL) {
-        rgmi_near *next = near->next;
+        rgmi_narrowed *next = near->next;
 
         for (int64_t i = 0; i < near->count; i++)
             rgm_pattern_release(near->patterns[i]);
@@ -193,7 +193,7 @@ void rgm_graph_release(rgm_graph *graph)
         for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
             rgmi_column_release(graph->sets[i].columns[j]);
     }
-    rgmi_near_release(graph->near);
+    rgmi_narrowed_release(graph->near);
     pthread_mutex_destroy(&graph->lock);
     rgm_schema_release(graph->schema);
     rgm_free(graph);
@@ -206,7 +206,7 @@ static void release_element(void *object)
 
 const rgm_element_type rgm_graph_element = {.name = "graph", .release = release_element};
 
-rgm_status rgmi_graph_fill(rgm_graph *graph)
+rgm_status rgm_graph_seal(rgm_graph *graph)
 {
     const rgm_schema *schema = graph->schema;
 
@@ -239,9 +239,9 @@ rgm_status rgmi_graph_fill(rgm_graph *graph)
         if (set->piece != RGM_EDGE_SET || graph->sets[i].items->references > 1)
             continue; /* shared: filled in before */
         graph->sets[i].items->source_total =
-            graph->sets[rgmi_set_index(schema, RGM_NODE_SET, set->source)].items->total;
+            graph->sets[rgm_schema_index(schema, RGM_NODE_SET, set->source)].items->total;
         graph->sets[i].items->target_total =
-            graph->sets[rgmi_set_index(schema, RGM_NODE_SET, set->target)].items->total;
+            graph->sets[rgm_schema_index(schema, RGM_NODE_SET, set->target)].items->total;
     }
     return RGM_OK;
 }
@@ -265,7 +265,7 @@ int64_t rgm_graph_real_components(const rgm_graph *graph)
 
 static rgmi_items *find_items(const rgm_graph *graph, rgm_piece piece, const char *set)
 {
-    int64_t i = rgmi_set_index(graph->schema, piece, set);
+    int64_t i = rgm_schema_index(graph->schema, piece, set);
 
     return i < 0 ? NULL : graph->sets[i].items;
 }
@@ -294,8 +294,8 @@ const int64_t *rgm_graph_sizes(const rgm_graph *graph, rgm_piece piece, const ch
 const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature)
 {
-    int64_t i = rgmi_set_index(graph->schema, piece, set);
-    int64_t j = i < 0 ? -1 : rgmi_feature_index(graph->schema->sets[i], feature);
+    int64_t i = rgm_schema_index(graph->schema, piece, set);
+    int64_t j = i < 0 ? -1 : rgm_set_feature_index(graph->schema->sets[i], feature);
 
     return j < 0 ? NULL : graph->sets[i].columns[j];
 }
@@ -303,11 +303,11 @@ const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, co
 const rgm_feature *rgm_graph_feature(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature)
 {
-    int64_t i = rgmi_set_index(graph->schema, piece, set), j;
+    int64_t i = rgm_schema_index(graph->schema, piece, set), j;
 
     if (i < 0)
         return NULL;
-    j = rgmi_feature_index(graph->schema->sets[i], feature);
+    j = rgm_set_feature_index(graph->schema->sets[i], feature);
     if (j < 0 || graph->sets[i].columns[j] == NULL ||
         rgmi_column_whole(graph->sets[i].columns[j], &graph->schema->sets[i]->features[j]) < 0)
         return NULL;
@@ -422,7 +422,7 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
                             const char *set, const char *feature)
 {
     const rgm_feature_schema *schema;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_status status = RGM_OK;
     rgmi_column *column;
     int64_t i, j;
@@ -430,7 +430,7 @@ rgm_status rgm_graph_sparse(rgm_pattern **pattern, const rgm_graph *graph, rgm_p
     *pattern = NULL;
     RGM_TRY(rgmi_graph_set(&i, graph, piece, set));
     RGM_TRY(rgmi_feature_require(&j, graph->schema->sets[i], feature));
-    rgmi_set_title(graph->schema->sets[i], title, sizeof title);
+    rgm_set_title(graph->schema->sets[i], title, sizeof title);
     schema = &graph->schema->sets[i]->features[j];
     if (schema->vocabulary == 0)
         return RGM_FAIL(RGM_ERR_ARG, "%s: feature '%s' is not a one_hot feature", title, feature);

@@ -21,7 +21,7 @@ static rgm_status bad_edge(const rgm_graph *graph, int64_t set, int end, int64_t
     const rgm_set_schema *edges = graph->schema->sets[set];
     const char *node_set = end == 0 ? edges->source : edges->target;
     const rgmi_items *nodes =
-        graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET, node_set)].items;
+        graph->sets[rgm_schema_index(graph->schema, RGM_NODE_SET, node_set)].items;
     int64_t at = 0, other = 0;
 
     if (node < 0 || node >= nodes->total)
@@ -41,10 +41,11 @@ static rgm_status check_end(const rgm_graph *graph, int64_t set, int end)
 {
     const rgmi_items *edges = graph->sets[set].items;
     const rgm_set_schema *schema = graph->schema->sets[set];
-    const rgmi_items *nodes = graph
-                                  ->sets[rgmi_set_index(graph->schema, RGM_NODE_SET,
-                                                        end == 0 ? schema->source : schema->target)]
-                                  .items;
+    const rgmi_items *nodes =
+        graph
+            ->sets[rgm_schema_index(graph->schema, RGM_NODE_SET,
+                                    end == 0 ? schema->source : schema->target)]
+            .items;
     const rgm_tensor *tensor = end == 0 ? edges->source : edges->target;
     int64_t count = tensor == NULL ? 0 : rgm_tensor_count(tensor), e = 0, low = 0;
     const int64_t *node;
@@ -128,22 +129,22 @@ rgm_status rgmi_graph_check_feature(const rgm_graph *graph, int64_t set, int64_t
     const rgm_feature *feature = &graph->sets[set].columns[index]->value;
     int64_t positions = graph->sets[set].items->total, shape[RGM_MAX_RANK];
     int rank = rgm_tensor_rank(feature->values);
-    char title[RGMI_TITLE], got[64];
+    char title[RGM_SET_TITLE], got[64];
     bool fits = true;
 
-    rgmi_set_title(graph->schema->sets[set], title, sizeof title);
+    rgm_set_title(graph->schema->sets[set], title, sizeof title);
     if (rgm_tensor_dtype(feature->values) != schema->dtype)
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is %s, the schema says %s", title,
                         schema->name, rgm_dtype_name(rgm_tensor_dtype(feature->values)),
                         rgm_dtype_name(schema->dtype));
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++) {
         if (schema->shape[k - 1] < 0)
             RGM_TRY(
                 check_lengths(&positions, title, schema, feature->row_lengths[k], k, positions));
         else if (__builtin_mul_overflow(positions, schema->shape[k - 1], &positions))
             return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is too large", title, schema->name);
     }
-    fits = rank == rgmi_values_shape(shape, schema, positions);
+    fits = rank == rgm_feature_values_shape(shape, schema, positions);
     for (int k = 0; fits && k < rank; k++)
         fits = rgm_tensor_dim(feature->values, k) == shape[k];
     if (!fits)
@@ -168,13 +169,13 @@ rgm_status rgmi_graph_check(const rgm_graph *graph)
 
 rgm_status rgm_graph_check_complete(const rgm_graph *graph)
 {
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
 
     for (int64_t i = 0; i < graph->set_count; i++)
         for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
             if (graph->sets[i].columns[j] == NULL)
                 return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' is absent, with %" PRId64 " items",
-                                rgmi_set_title(graph->schema->sets[i], title, sizeof title),
+                                rgm_set_title(graph->schema->sets[i], title, sizeof title),
                                 graph->schema->sets[i]->features[j].name,
                                 graph->sets[i].items->total);
     return RGM_OK;
@@ -198,7 +199,7 @@ rgm_status rgm_graph_builder_create(rgm_graph_builder **out, rgm_schema *schema,
         return RGM_FAIL(RGM_ERR_ARG, "a graph of %lld components", (long long)components);
     RGM_GO(rgm_schema_check(schema));
     RGM_GO(RGM_NEW(builder, 1));
-    RGM_GO(rgmi_graph_create(&builder->graph, schema, components, components));
+    RGM_GO(rgm_graph_begin(&builder->graph, schema, components, components));
     RGM_GO(RGM_NEW(builder->ends, schema->set_count));
     builder->set_count = schema->set_count;
     *out = builder;
@@ -231,13 +232,13 @@ static rgm_status is_open(const rgm_graph_builder *builder)
 rgm_status rgm_graph_builder_sizes(rgm_graph_builder *builder, rgm_piece piece, const char *set,
                                    const int64_t *sizes)
 {
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     int64_t index, total = 0;
     rgm_graph *graph = builder->graph;
 
     RGM_TRY(is_open(builder));
     RGM_TRY(rgmi_graph_set(&index, graph, piece, set));
-    rgmi_set_title(graph->schema->sets[index], title, sizeof title);
+    rgm_set_title(graph->schema->sets[index], title, sizeof title);
     for (int64_t c = 0; c < graph->components; c++) {
         if (sizes[c] < 0 || sizes[c] > RGMI_MOST_ITEMS || (total += sizes[c]) > RGMI_MOST_ITEMS)
             return RGM_FAIL(RGM_ERR_DATA, "%s: size of component %lld is %lld", title, (long long)c,
@@ -302,7 +303,7 @@ rgm_status rgm_graph_builder_feature(rgm_graph_builder *builder, rgm_piece piece
     RGM_TRY(rgmi_feature_require(&j, builder->graph->schema->sets[i], feature));
     if (value->values == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "feature '%s' without values", feature);
-    rgmi_feature_retain(&copy, value);
+    rgm_feature_retain(&copy, value);
     RGM_TRY(rgmi_column_create(&column, &copy));
     rgmi_column_release(builder->graph->sets[i].columns[j]);
     builder->graph->sets[i].columns[j] = column;
@@ -334,7 +335,7 @@ rgm_status rgm_graph_builder_finish(rgm_graph **out, rgm_graph_builder *builder)
     for (int64_t i = 0; i < graph->set_count; i++)
         if (builder->ends[i][0] != NULL)
             RGM_GO(take_edges(graph, builder->ends[i], i));
-    RGM_GO(rgmi_graph_fill(graph));
+    RGM_GO(rgm_graph_seal(graph));
     RGM_GO(rgmi_graph_check(graph));
     *out = graph;
     graph = NULL;

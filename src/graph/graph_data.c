@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graph_internal.h"
-#include "import_internal.h"
+#include <regimen/graph_data.h>
+
+#define SHARD_BY_SHARD "examples are numbered shard by shard\n"
 
 void rgm_graph_data_clear(rgm_graph_data *data)
 {
@@ -47,7 +48,7 @@ static rgm_status begin_folder(char **beside, const char *folder)
     return rgm_folder_make(*beside);
 }
 
-rgm_status rgmi_folder_rename(const char *beside, const char *folder)
+rgm_status rgm_graph_folder_rename(const char *beside, const char *folder)
 {
     rgm_status status = RGM_OK;
     char *parent = NULL, *slash;
@@ -76,7 +77,7 @@ static rgm_status end_folder(char *beside, const char *folder, rgm_status status
     if (beside == NULL)
         return status;
     if (status == RGM_OK)
-        status = rgmi_folder_rename(beside, folder);
+        status = rgm_graph_folder_rename(beside, folder);
     if (status != RGM_OK) {
         rgm_error_save(&error, status);
         rgm_folder_remove(beside);
@@ -103,15 +104,15 @@ static void close_shards(shards *self)
     self->writers = NULL;
 }
 
-rgm_status rgmi_shards_check(int64_t count)
+rgm_status rgm_graph_shards_check(int64_t count)
 {
     if (count < 1 || count > 99999)
         return RGM_FAIL(RGM_ERR_ARG, "%lld shards; 1 to 99999 are possible", (long long)count);
     return RGM_OK;
 }
 
-rgm_status rgmi_graph_shard_path(char **path, const char *folder, const char *name, int64_t i,
-                                 int64_t count, bool gzip)
+rgm_status rgm_graph_shard_path(char **path, const char *folder, const char *name, int64_t i,
+                                int64_t count, bool gzip)
 {
     return rgm_strprintf(path, "%s/%s-%05lld-of-%05lld.tfrecord%s", folder, name, (long long)i,
                          (long long)count, gzip ? ".gz" : "");
@@ -125,13 +126,13 @@ static rgm_status open_shards(shards *self, const char *folder, const char *name
     rgm_tfrecord_writer_options options = {.gzip = gzip};
 
     memset(self, 0, sizeof *self);
-    RGM_TRY(rgmi_shards_check(count));
+    RGM_TRY(rgm_graph_shards_check(count));
     RGM_GO(RGM_NEW(self->writers, count));
     self->count = count;
     self->total = total;
     for (int64_t i = 0; i < count; i++) {
         char *path = NULL;
-        status = rgmi_graph_shard_path(&path, folder, name, i, count, gzip);
+        status = rgm_graph_shard_path(&path, folder, name, i, count, gzip);
         if (status == RGM_OK)
             status = rgm_tfrecord_writer_open(&self->writers[i], path, &options);
         rgm_free(path);
@@ -196,26 +197,15 @@ done:
     return status;
 }
 
-rgm_status rgmi_order_save(const char *folder, int64_t count)
+rgm_status rgm_graph_shards_save(const char *folder, int64_t count)
 {
     char *path = NULL;
     rgm_status status;
 
     if (count == 1)
         return RGM_OK;
-    RGM_TRY(rgm_path_join(&path, folder, RGMI_SHARDS_FILE));
-    status = rgm_file_save(path, RGMI_SHARD_BY_SHARD, (int64_t)strlen(RGMI_SHARD_BY_SHARD));
-    rgm_free(path);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
-}
-
-rgm_status rgmi_schema_save_in(const rgm_schema *schema, const char *folder)
-{
-    char *path = NULL;
-    rgm_status status;
-
-    RGM_TRY(rgm_path_join(&path, folder, "schema.pbtxt"));
-    status = rgm_schema_save(schema, path);
+    RGM_TRY(rgm_path_join(&path, folder, RGM_SHARDS_FILE));
+    status = rgm_file_save(path, SHARD_BY_SHARD, (int64_t)strlen(SHARD_BY_SHARD));
     rgm_free(path);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
@@ -232,8 +222,8 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
     if (options == NULL)
         options = &defaults;
     RGM_GO(begin_folder(&beside, folder));
-    RGM_GO(rgmi_schema_save_in(data->schema, beside));
-    RGM_GO(rgmi_order_save(beside, options->shards));
+    RGM_GO(rgm_schema_save_in(data->schema, beside));
+    RGM_GO(rgm_graph_shards_save(beside, options->shards));
     RGM_GO(
         open_shards(&files, beside, "graphs", data->graph_count, options->shards, options->gzip));
     for (int64_t i = 0; i < data->graph_count; i++) {

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <regimen/graph_data.h>
+
 #include "graph_internal.h"
 
 /* Items that are to be parted. */

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec.h"
+#include "example_codec.h"
 
 /** What decoding carries about. */
 typedef struct decoding {
     rgm_schema *schema;
     const rgmi_codec *codec;
-    rgmi_workspace *work;
+    rgmi_codec_workspace *work;
     int64_t count; /* of Examples */
     const char *const *places;
     rgm_graph *graph;
@@ -40,7 +40,7 @@ static const char *kind_name(rgm_feature_kind kind)
     return names[kind];
 }
 
-static rgm_status check_kind(const rgm_example_field *field, const rgmi_slot *slot,
+static rgm_status check_kind(const rgm_example_field *field, const rgmi_codec_slot *slot,
                              rgm_feature_kind kind)
 {
     if (field->kind == kind || (field->kind == RGM_FEATURE_NONE && field->count == 0))
@@ -100,8 +100,8 @@ static int64_t components_of_context(const decoding *d, int64_t example)
         const rgm_feature_schema *feature = &context->features[i];
         const rgm_example_field *field = found(d, example, d->codec->sets[0].features[i].values);
         int64_t inner = rgmi_inner_count(feature);
-        if (rgmi_last_ragged(feature) == 0 && field != NULL && inner > 0 && field->count > 0 &&
-            field->count % inner == 0)
+        if (rgm_feature_last_ragged(feature) == 0 && field != NULL && inner > 0 &&
+            field->count > 0 && field->count % inner == 0)
             return field->count / inner;
     }
     return 1;
@@ -110,7 +110,7 @@ static int64_t components_of_context(const decoding *d, int64_t example)
 /* Of all sets together, as each takes memory; the largest is named. */
 static rgm_status check_totals(const decoding *d, const int64_t *totals, int64_t bytes)
 {
-    char what[RGMI_TITLE];
+    char what[RGM_SET_TITLE];
     int64_t declared = 0, most = 1;
 
     for (int64_t i = 1; i < d->codec->set_count; i++) {
@@ -121,7 +121,7 @@ static rgm_status check_totals(const decoding *d, const int64_t *totals, int64_t
     if (declared == 0)
         return RGM_OK;
     snprintf(what, sizeof what, "'%s'", d->codec->slots[d->codec->sets[most].size].key);
-    return rgmi_check_declared(declared, bytes, what);
+    return rgm_graph_check_declared(declared, bytes, what);
 }
 
 static rgm_status count_components(decoding *d, int64_t example, int64_t bytes)
@@ -166,7 +166,7 @@ static rgm_status count_components(decoding *d, int64_t example, int64_t bytes)
 static rgm_status make_items(decoding *d, int64_t set)
 {
     int64_t at = 0;
-    rgmi_workspace *w = d->work;
+    rgmi_codec_workspace *w = d->work;
 
     RGM_TRY(RGM_RESERVE(w->sizes, w->sizes_capacity, d->graph->components));
     for (int64_t e = 0; e < d->count; e++) {
@@ -263,7 +263,7 @@ static rgm_status count_rows(int64_t *rows, const decoding *d, int64_t example, 
     const rgmi_feature_slots *slots = &d->codec->sets[set].features[feature];
     int64_t positions = d->work->totals[example * d->codec->set_count + set];
 
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++) {
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++) {
         const int64_t *lengths;
         int64_t count, slot = slots->lengths[k], sum = 0;
         if (schema->shape[k - 1] >= 0) {
@@ -293,7 +293,7 @@ static rgm_feature_kind kind_of(rgm_dtype dtype)
                                                   : RGM_FEATURE_INTS;
 }
 
-static rgm_status check_range(const rgmi_slot *slot, const rgm_feature_schema *schema,
+static rgm_status check_range(const rgmi_codec_slot *slot, const rgm_feature_schema *schema,
                               const rgm_example_field *field)
 {
     int64_t lowest, highest;
@@ -308,8 +308,8 @@ static rgm_status check_range(const rgmi_slot *slot, const rgm_feature_schema *s
 }
 
 /* One Example's values to their place at `to` (elements of the schema's dtype). */
-static rgm_status copy_values(void *to, const rgmi_slot *slot, const rgm_feature_schema *schema,
-                              const rgm_example_field *field)
+static rgm_status copy_values(void *to, const rgmi_codec_slot *slot,
+                              const rgm_feature_schema *schema, const rgm_example_field *field)
 {
     size_t count = (size_t)field->count;
 
@@ -383,7 +383,7 @@ static rgm_status make_values(rgm_tensor **out, const decoding *d, int64_t set, 
 {
     const rgm_feature_schema *schema = &d->schema->sets[set]->features[feature];
     int64_t slot = d->codec->sets[set].features[feature].values, shape[RGM_MAX_RANK];
-    int rank = rgmi_values_shape(shape, schema, rows);
+    int rank = rgm_feature_values_shape(shape, schema, rows);
     rgm_tensor *owned;
     char *to;
 
@@ -434,7 +434,7 @@ static rgm_status make_graph(decoding *d)
 
     for (int64_t e = 0; e < d->count; e++)
         components += d->work->components[e];
-    RGM_TRY(rgmi_graph_create(&d->graph, d->schema, components, components));
+    RGM_TRY(rgm_graph_begin(&d->graph, d->schema, components, components));
     for (int64_t i = 0; i < d->codec->set_count; i++) {
         RGM_TRY(make_items(d, i));
         for (int64_t j = 0; j < d->schema->sets[i]->feature_count; j++)
@@ -443,7 +443,7 @@ static rgm_status make_graph(decoding *d)
     for (int64_t i = 0; i < d->codec->set_count; i++)
         if (d->codec->sets[i].source >= 0)
             RGM_TRY(make_edges(d, i));
-    return rgmi_graph_fill(d->graph);
+    return rgm_graph_seal(d->graph);
 }
 
 /* A graph made of several Examples breaks a rule: find out which, and say it with its own numbers.

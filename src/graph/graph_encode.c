@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec.h"
+#include "example_codec.h"
 
 /** Fields on their way to the encoder, and what was converted for them. */
 typedef struct encoding {
@@ -31,7 +31,7 @@ static rgm_status allocate(void **out, encoding *e, int64_t count, size_t size)
 static rgm_status add_field(rgm_example_field **out, encoding *e, int64_t slot,
                             rgm_feature_kind kind, int64_t count)
 {
-    const rgmi_slot *s = &e->codec->slots[slot];
+    const rgmi_codec_slot *s = &e->codec->slots[slot];
     int64_t prefix = (int64_t)strlen(e->prefix);
     void *key;
 
@@ -54,7 +54,7 @@ static rgm_status add_ints(encoding *e, int64_t slot, const int64_t *numbers, in
     return RGM_OK;
 }
 
-static rgm_status convert_floats(rgm_example_field *field, encoding *e, const rgmi_slot *slot,
+static rgm_status convert_floats(rgm_example_field *field, encoding *e, const rgmi_codec_slot *slot,
                                  const rgm_tensor *values)
 {
     const double *from = rgm_tensor_f64(values);
@@ -76,7 +76,7 @@ static rgm_status convert_floats(rgm_example_field *field, encoding *e, const rg
     return RGM_OK;
 }
 
-static rgm_status convert_ints(rgm_example_field *field, encoding *e, const rgmi_slot *slot,
+static rgm_status convert_ints(rgm_example_field *field, encoding *e, const rgmi_codec_slot *slot,
                                const rgm_tensor *values, const rgm_feature_schema *schema)
 {
     int64_t lowest, highest;
@@ -101,7 +101,7 @@ static rgm_status add_feature(encoding *e, int64_t set, int64_t index)
 {
     const rgm_feature_schema *schema = &e->graph->schema->sets[set]->features[index];
     const rgmi_feature_slots *slots = &e->codec->sets[set].features[index];
-    const rgmi_slot *slot = &e->codec->slots[slots->values];
+    const rgmi_codec_slot *slot = &e->codec->slots[slots->values];
     rgm_example_field *field;
     const rgm_feature *feature;
     const rgm_tensor *values;

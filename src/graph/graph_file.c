@@ -2,15 +2,14 @@
  * Opening a graph file: header and directory are checked as a whole, sections against the schema
  * and each other, and the graph that is given points into the map. What lies in the sections is
  * looked at when it is used: an index by the sampler when it draws it, all of an edge set or a
- * ragged feature when somebody asks for the whole of it (stored.c). So opening costs the same for
- * any size.
+ * ragged feature when somebody asks for the whole of it (mapped_graph.c). So opening costs the same
+ * for any size.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph_file.h"
-#include "import_internal.h"
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -198,7 +197,7 @@ static rgm_status read_items(const reading *r, int64_t set)
     total = (int64_t)s->count;
     if (set == 0 && total != 1)
         return bad_section(r, s, "the context has one item");
-    RGM_TRY(rgmi_check_declared(total, r->file->map.size, r->file->path));
+    RGM_TRY(rgm_graph_check_declared(total, r->file->map.size, r->file->path));
     return rgmi_items_create(&r->graph->sets[set].items, 1, &total, 1);
 }
 
@@ -246,7 +245,8 @@ static rgm_status read_edges(const reading *r, int64_t set)
     edges->file = rgmi_graph_file_retain(r->file);
     items->stored = edges;
     for (int end = 0; end < 2; end++)
-        ends[end] = r->graph->sets[rgmi_set_index(r->out->schema, RGM_NODE_SET, names[end])].items;
+        ends[end] =
+            r->graph->sets[rgm_schema_index(r->out->schema, RGM_NODE_SET, names[end])].items;
     if (ends[0]->total == 0 || ends[1]->total == 0)
         return RGM_FAIL(RGM_ERR_FORMAT, "%s: no sound graph file: edge set '%s' has no nodes",
                         r->file->path, schema->name);
@@ -286,7 +286,7 @@ static rgm_status wrap_values(rgm_tensor **out, const reading *r, const rgmi_fil
                               const rgm_feature_schema *schema, int64_t rows)
 {
     int64_t shape[RGM_MAX_RANK];
-    int rank = rgmi_values_shape(shape, schema, rows);
+    int rank = rgm_feature_values_shape(shape, schema, rows);
     uint64_t bytes = rgm_dtype_size(schema->dtype) * (uint64_t)rgmi_inner_count(schema);
 
     if (s->count != (uint64_t)rows || (bytes > 0 && s->bytes / bytes != (uint64_t)rows) ||
@@ -319,7 +319,7 @@ static rgm_status read_column(const reading *r, rgmi_column *column, int64_t set
     const rgm_feature_schema *schema = &r->out->schema->sets[set]->features[feature];
     const rgmi_file_section *values = find(r, SECTION_VALUES, set, feature, 0);
     int64_t rows = r->graph->sets[set].items->total;
-    int last = rgmi_last_ragged(schema);
+    int last = rgm_feature_last_ragged(schema);
 
     if (last > 0 || schema->dtype == RGM_STRING) {
         RGM_TRY(RGM_NEW(column->stored, 1));
@@ -373,7 +373,7 @@ static rgm_status read_names(const reading *r, const rgmi_file_section *s)
     RGM_TRY(rgm_strprintf(&out->split_set, "%.*s", (int)size, text));
     if (s->bytes > size + 2)
         RGM_TRY(rgm_strprintf(&out->split_name, "%.*s", (int)(s->bytes - size - 2), first + 1));
-    if (rgmi_set_index(out->schema, RGM_NODE_SET, out->split_set) < 0)
+    if (rgm_schema_index(out->schema, RGM_NODE_SET, out->split_set) < 0)
         return bad_section(r, s, "it is of no node set");
     return RGM_OK;
 }
@@ -411,7 +411,7 @@ static rgm_status read_graph(reading *r)
     rgm_schema *schema = r->out->schema;
 
     RGM_TRY(RGM_NEW(r->out->graphs, 1));
-    RGM_TRY(rgmi_graph_create(&r->graph, schema, 1, 1));
+    RGM_TRY(rgm_graph_begin(&r->graph, schema, 1, 1));
     r->out->graphs[0] = r->graph;
     r->out->graph_count = 1;
     for (int64_t i = 0; i < schema->set_count; i++)
@@ -421,7 +421,7 @@ static rgm_status read_graph(reading *r)
             RGM_TRY(read_edges(r, i));
         RGM_TRY(read_features(r, i));
     }
-    RGM_TRY(rgmi_graph_fill(r->graph));
+    RGM_TRY(rgm_graph_seal(r->graph));
     RGM_TRY(read_split(r));
     return rgmi_graph_file_check(r->file);
 }

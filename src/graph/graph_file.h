@@ -2,8 +2,10 @@
  * The layout of a graph file, as docs/graph.md has it, and what an open one is. All numbers are
  * little-endian; every section begins at a multiple of 64 bytes.
  */
-#ifndef RGM_GRAPH_FILE_H
-#define RGM_GRAPH_FILE_H
+#ifndef RGM_GRAPH_FILE_LAYOUT_H
+#define RGM_GRAPH_FILE_LAYOUT_H
+
+#include <regimen/graph_file.h>
 
 #include "graph_internal.h"
 

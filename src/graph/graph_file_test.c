@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <regimen/graph_import.h>
 #include <regimen/graph_sampling.h>
 
 #include "graph_file.h"
@@ -216,7 +217,7 @@ static void edges_are_sorted_in_the_memory_that_there_is(void **state)
     for (int end = 0; end < 2; end++) {
         const rgmi_stored_edges *stored;
         const rgm_csr *csr;
-        int64_t set = rgmi_set_index(back.schema, RGM_EDGE_SET, "aa");
+        int64_t set = rgm_schema_index(back.schema, RGM_EDGE_SET, "aa");
 
         CHECK_OK(rgm_graph_adjacency(&a, data.graphs[0], "aa", (rgm_tag)end));
         csr = rgm_pattern_by_row(a);

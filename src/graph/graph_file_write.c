@@ -308,7 +308,7 @@ static rgm_status ends_of(int64_t items[2], const rgm_graph_writer *w, int64_t s
     const char *names[2] = {schema->source, schema->target};
 
     for (int end = 0; end < 2; end++) {
-        items[end] = w->sets[rgmi_set_index(w->schema, RGM_NODE_SET, names[end])].items;
+        items[end] = w->sets[rgm_schema_index(w->schema, RGM_NODE_SET, names[end])].items;
         if (items[end] < 0)
             return RGM_FAIL(RGM_ERR_ARG,
                             "%s: how many nodes '%s' has is to be said before edges of '%s'",
@@ -368,7 +368,7 @@ static rgm_status misfit(const rgm_graph_writer *w, const rgm_feature_schema *sc
 static bool count_items(int64_t *items, int64_t *rows, const rgm_feature_schema *schema,
                         const rgm_feature *value)
 {
-    int last = rgmi_last_ragged(schema), first = 1;
+    int last = rgm_feature_last_ragged(schema), first = 1;
     int64_t before = 1;
 
     if (value->values == NULL || rgm_tensor_dtype(value->values) != schema->dtype ||
@@ -442,14 +442,14 @@ static rgm_status begin_column(rgm_graph_writer *w, written_column *c, int64_t s
     int64_t zero = 0, bytes;
 
     c->is_used = true;
-    for (int k = 1; k <= rgmi_last_ragged(schema); k++)
+    for (int k = 1; k <= rgm_feature_last_ragged(schema); k++)
         if (schema->shape[k - 1] < 0)
             RGM_TRY(put(w, &c->offsets[k], &zero, 8));
     if (schema->dtype == RGM_STRING) {
         RGM_TRY(put(w, &c->text, "", 0));
         return put(w, &c->values, &zero, 8);
     }
-    if (rgmi_last_ragged(schema) > 0 || w->schema->sets[set]->piece == RGM_EDGE_SET)
+    if (rgm_feature_last_ragged(schema) > 0 || w->schema->sets[set]->piece == RGM_EDGE_SET)
         return put(w, &c->values, "", 0);
     bytes = (int64_t)rgm_dtype_size(schema->dtype) * rgmi_inner_count(schema);
     c->values = (stream){.fd = w->fd,
@@ -477,10 +477,10 @@ rgm_status rgm_graph_writer_feature(rgm_graph_writer *w, rgm_piece piece, const 
         return misfit(w, schema);
     if (!c->is_used)
         RGM_TRY(begin_column(w, c, i, schema));
-    if (rgmi_last_ragged(schema) > 0) {
+    if (rgm_feature_last_ragged(schema) > 0) {
         int64_t at = items;
 
-        for (int k = 1; k <= rgmi_last_ragged(schema); k++)
+        for (int k = 1; k <= rgm_feature_last_ragged(schema); k++)
             if (schema->shape[k - 1] >= 0)
                 at *= schema->shape[k - 1];
             else

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <regimen/graph.h>
+#include <regimen/graph_parts.h>
 
 /* ---- schema ---- */
 
@@ -31,54 +31,27 @@ struct rgm_schema {
 
 void rgmi_codec_release(rgmi_codec *codec);
 
-/** Place of a set in the schema, -1 if there is none. Context: name is not looked at. */
-int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name);
-/** What set of `piece` the name may have meant: the end of a message. */
-rgm_hint rgmi_set_hint(const rgm_schema *schema, rgm_piece piece, const char *name);
-/** rgmi_set_index(), or RGM_ERR_NOT_FOUND naming the nearest set. */
+/** rgm_schema_index(), or RGM_ERR_NOT_FOUND naming the nearest set. */
 rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece piece,
                             const char *name);
-int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name);
 /** RGM_ERR_NOT_FOUND naming the nearest feature. */
 rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const char *name);
-/** "context", "node set 'paper'", "edge set 'cites'"; for messages. */
-const char *rgmi_set_title(const rgm_set_schema *set, char *buffer, size_t size);
-#define RGMI_TITLE 128
-bool rgmi_feature_is_ragged(const rgm_feature_schema *feature);
-/** Appends a copy of a feature under another name. */
-rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const char *name,
-                                        const rgm_feature_schema *feature);
 /** Without that feature. */
 void rgmi_schema_drop_feature(rgm_schema *schema, int64_t set, int64_t feature);
 /** The schema's word for a dtype in memory, "DT_FLOAT" for f32. */
 const char *rgmi_stored_type(rgm_dtype dtype);
-/** The dtype in memory of a schema's word; false: no such word. */
 /** The word of a number of tensorflow.DataType, or NULL. */
 const char *rgmi_stored_of_number(int64_t number);
+/** The dtype in memory of a schema's word; false: no such word. */
 bool rgmi_stored_find(rgm_dtype *out, const char *name);
 /** The same, RGM_ERR_DATA naming the nearest word. */
 rgm_status rgmi_stored_dtype(rgm_dtype *out, const char *name);
 /** Bounds of a stored integer type; false when every i64 will do. */
 bool rgmi_stored_range(int64_t *lowest, int64_t *highest, const char *stored_type);
-/**
- * "_readout:a/seed/x" is a readout edge set of readout set "_readout:a" with key "seed": writes
- * lengths of both parts. False for other names.
- */
-bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name);
-bool rgmi_is_readout_set(const char *name);
-/** "cites" of "_shadow/cites", or NULL. */
-const char *rgmi_shadow_of(const char *node_set);
-
 /* ---- graph ---- */
 
 /** No set of a graph has more: sums over the graphs of a batch stay far from overflow. */
 #define RGMI_MOST_ITEMS (INT64_C(1) << 44)
-/**
- * A file's word for a number of items is believed up to what else is in it: nodes without features
- * take no byte there, but memory once degrees, masks and states are made of them. RGM_ERR_DATA when
- * `items` are more than 65,536 and 16 for each of `bytes`; `what`: who says so.
- */
-rgm_status rgmi_check_declared(int64_t items, int64_t bytes, const char *what);
 /** The most values of a feature in one item, over its dims that are not ragged. */
 #define RGMI_WIDEST (INT64_C(1) << 24)
 
@@ -146,7 +119,7 @@ void rgmi_items_set_edges(rgmi_items *items, rgm_tensor *source, rgm_tensor *tar
 rgmi_items *rgmi_items_retain(rgmi_items *items);
 void rgmi_items_release(rgmi_items *items);
 
-/** A feature's patterns by lookups; see lookup.h. */
+/** A feature's patterns by lookups; see category_lookup.h. */
 typedef struct rgmi_looked_up rgmi_looked_up;
 void rgmi_looked_up_release(rgmi_looked_up *list);
 
@@ -178,22 +151,19 @@ const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, co
                                      const char *feature);
 /** The file that some of the graph is in; NULL: none. Borrowed. */
 rgmi_graph_file *rgmi_graph_file_of(const rgm_graph *graph);
-/** RGM_ERR_FORMAT: that file has edges that lead outside; RGM_ERR_IO: it was cut. */
-rgm_status rgmi_graph_broken(const rgm_graph *graph);
-
 typedef struct rgmi_set {
     rgmi_items *items;
     rgmi_column **columns; /* [feature_count], NULL: absent */
 } rgmi_set;
 
-/** What narrowed values are fed of a graph; see near.c. */
-typedef struct rgmi_near {
-    struct rgmi_near *next;
+/** What narrowed values are fed of a graph; see narrowed_feeds.c. */
+typedef struct rgmi_narrowed {
+    struct rgmi_narrowed *next;
     uint64_t narrowing; /* the graph value's */
     int64_t count;
     rgm_pattern *patterns[];
-} rgmi_near;
-void rgmi_near_release(rgmi_near *near);
+} rgmi_narrowed;
+void rgmi_narrowed_release(rgmi_narrowed *near);
 
 struct rgm_graph {
     atomic_int_fast64_t references;
@@ -202,16 +172,9 @@ struct rgm_graph {
     int64_t set_count;
     rgmi_set *sets;
     pthread_mutex_t lock; /* guards near */
-    rgmi_near *near;
+    rgmi_narrowed *near;
 };
 
-/** Without items and columns; the caller fills them in before anyone else sees the graph. */
-rgm_status rgmi_graph_create(rgm_graph **out, rgm_schema *schema, int64_t components, int64_t real);
-/** A graph of `schema` that shares with `graph` all sets and features of the same name. */
-rgm_status rgmi_graph_derive(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph);
-/** Give every set that has none its items (empty; context: ones), then fill in totals of edge ends.
- */
-rgm_status rgmi_graph_fill(rgm_graph *graph);
 /** Counts, indices and features contradict each other nowhere; else RGM_ERR_DATA. Needs fill. */
 rgm_status rgmi_graph_check(const rgm_graph *graph);
 /** One set's edges or one feature alone. */
@@ -253,27 +216,12 @@ void rgmi_constraints_make_room(rgm_size_constraints *constraints);
 
 /* ---- features ---- */
 
-void rgmi_feature_retain(rgm_feature *out, const rgm_feature *feature);
 /** A feature of no items. */
 rgm_status rgmi_feature_empty(rgm_feature *out, const rgm_feature_schema *schema, int64_t items);
-/**
- * Item dims up to the last ragged one flattened: fills shape of `values` for `rows` of them.
- * Returns its rank.
- */
-int rgmi_values_shape(int64_t shape[RGM_MAX_RANK], const rgm_feature_schema *schema, int64_t rows);
-/** The last ragged dim (1-based), 0 if dense. */
-int rgmi_last_ragged(const rgm_feature_schema *schema);
 /** Product of the dims behind the last ragged one, or of all. */
 int64_t rgmi_inner_count(const rgm_feature_schema *schema);
-/** Some items of a feature, in the order given. items [count]; -1 gives zeros (an empty row). */
-rgm_status rgmi_feature_take(rgm_feature *out, const rgm_feature_schema *schema,
-                             const rgm_feature *feature, const int64_t *items, int64_t count);
 /** `count` features of one schema, one after the other, then `padding` items of zeros. */
 rgm_status rgmi_feature_join(rgm_feature *out, const rgm_feature_schema *schema,
                              const rgm_feature *const *features, int64_t count, int64_t padding);
-
-/* The file beside sharded examples that are numbered shard by shard, and what is in it. */
-#define RGMI_SHARDS_FILE    "shards.txt"
-#define RGMI_SHARD_BY_SHARD "examples are numbered shard by shard\n"
 
 #endif

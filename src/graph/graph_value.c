@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "graph_value_internal.h"
-#include "lookup.h"
+#include "category_lookup.h"
 
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema)
 {
@@ -84,7 +84,7 @@ bool rgmi_value_set(int64_t *index, const rgm_graph_value *graph, rgm_piece piec
 /* A shadow node set has one node for each edge of its edge set. */
 static const rgm_set_schema *sized_by(const rgm_schema *schema, const rgm_set_schema *set)
 {
-    const char *of = set->piece == RGM_NODE_SET ? rgmi_shadow_of(set->name) : NULL;
+    const char *of = set->piece == RGM_NODE_SET ? rgm_shadow_of(set->name) : NULL;
 
     return of == NULL ? set : rgm_schema_find(schema, RGM_EDGE_SET, of);
 }
@@ -116,7 +116,7 @@ rgm_dim rgm_set_size(const rgm_graph_value *graph, rgm_piece piece, const char *
     return rgmi_value_set(&index, graph, piece, set) ? rgmi_value_size(graph, index) : 0;
 }
 
-static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_input_kind kind,
+static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_graph_input_kind kind,
                              int64_t feature)
 {
     static const char *const marks[] = {[INPUT_MEMBERSHIP] = "#component",
@@ -138,8 +138,9 @@ static rgm_status input_name(rgm_text *out, const rgm_set_schema *set, rgmi_inpu
                            set->name, name == NULL ? "" : ".", name == NULL ? "" : name);
 }
 
-static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgmi_input_kind kind,
-                             int64_t set, int64_t feature, int64_t columns)
+static rgm_value *make_input(const rgm_graph_value *graph, const char *name,
+                             rgmi_graph_input_kind kind, int64_t set, int64_t feature,
+                             int64_t columns)
 {
     const rgm_schema *schema = graph->root->schema;
     const rgm_set_schema *s = schema->sets[set];
@@ -149,8 +150,8 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
 
     components = rgm_cgraph_symbol(cgraph, "components");
     if (s->piece == RGM_EDGE_SET) {
-        ends[0] = rgmi_fed_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->source));
-        ends[1] = rgmi_fed_size(graph, rgmi_set_index(schema, RGM_NODE_SET, s->target));
+        ends[0] = rgmi_fed_size(graph, rgm_schema_index(schema, RGM_NODE_SET, s->source));
+        ends[1] = rgmi_fed_size(graph, rgm_schema_index(schema, RGM_NODE_SET, s->target));
     }
     switch (kind) {
     case INPUT_FEATURE:
@@ -178,7 +179,7 @@ static rgm_value *make_input(const rgm_graph_value *graph, const char *name, rgm
 }
 
 /* columns: of INPUT_SPARSE, INPUT_LOOKUP and INPUT_NUMBER; lookup: of INPUT_LOOKUP. */
-static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+static rgm_value *input_of(const rgm_graph_value *graph, rgmi_graph_input_kind kind, int64_t set,
                            int64_t feature, int64_t columns, rgm_lookup *lookup)
 {
     rgm_graph_value *root = graph->root;
@@ -187,7 +188,7 @@ static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, i
     rgm_value *value = NULL;
 
     for (int64_t i = 0; i < root->input_count; i++) {
-        const rgmi_input *input = &root->inputs[i];
+        const rgmi_graph_input *input = &root->inputs[i];
         if (input->kind == kind && input->set == set && input->feature == feature)
             return input->value;
     }
@@ -196,7 +197,7 @@ static rgm_value *input_of(const rgm_graph_value *graph, rgmi_input_kind kind, i
     value = make_input(graph, name.data, kind, set, feature, columns);
     if (value != NULL)
         root->inputs[root->input_count++] =
-            (rgmi_input){kind, set, feature, rgm_lookup_retain(lookup), value};
+            (rgmi_graph_input){kind, set, feature, rgm_lookup_retain(lookup), value};
 done:
     if (status < 0)
         rgmi_value_error(graph, status);
@@ -204,7 +205,7 @@ done:
     return value;
 }
 
-rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_graph_input_kind kind, int64_t set,
                             int64_t feature)
 {
     int64_t columns =
@@ -219,7 +220,7 @@ int64_t rgm_graph_value_inputs(rgm_graph_input *out, int64_t capacity, const rgm
     int64_t count = 0;
 
     for (int64_t i = 0; i < root->input_count; i++) {
-        const rgmi_input *input = &root->inputs[i];
+        const rgmi_graph_input *input = &root->inputs[i];
         const rgm_set_schema *set = root->schema->sets[input->set];
         char prefix[64];
 
@@ -275,12 +276,12 @@ bool rgm_has_feature(const rgm_graph_value *graph, rgm_piece piece, const char *
 
     if (graph == NULL || feature == NULL)
         return false;
-    index = rgmi_set_index(graph->root->schema, piece, set);
+    index = rgm_schema_index(graph->root->schema, piece, set);
     if (index < 0)
         return false;
     if (find_change(&value, graph, index, feature))
         return value != NULL;
-    return rgmi_feature_index(graph->root->schema->sets[index], feature) >= 0;
+    return rgm_set_feature_index(graph->root->schema->sets[index], feature) >= 0;
 }
 
 /* The feature's place in the schema, unless it was taken away; else a failure. */
@@ -288,10 +289,10 @@ static bool in_schema(int64_t *index, const rgm_graph_value *graph, int64_t set,
                       const char *feature, bool taken_away)
 {
     const rgm_set_schema *s = graph->root->schema->sets[set];
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_status status;
 
-    rgmi_set_title(s, title, sizeof title);
+    rgm_set_title(s, title, sizeof title);
     if (taken_away) {
         rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_NOT_FOUND,
                         "%s: feature '%s' was taken away from the graph", title, feature);
@@ -306,7 +307,7 @@ static bool in_schema(int64_t *index, const rgm_graph_value *graph, int64_t set,
 rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature)
 {
     const rgm_feature_schema *f;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_value *value;
     int64_t index;
     bool changed = feature != NULL && find_change(&value, graph, set, feature);
@@ -316,12 +317,12 @@ rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const c
     if (!in_schema(&index, graph, set, feature, changed))
         return NULL;
     f = &graph->root->schema->sets[set]->features[index];
-    rgmi_set_title(graph->root->schema->sets[set], title, sizeof title);
+    rgm_set_title(graph->root->schema->sets[set], title, sizeof title);
     if (f->vocabulary > 0)
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "%s: feature '%s' is one_hot; ask for it as a sparse feature", title,
                                feature);
-    if (rgmi_last_ragged(f) > 0)
+    if (rgm_feature_last_ragged(f) > 0)
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "%s: feature '%s' is ragged; models take dense features and one_hot "
                                "ones (source: \"one_hot:<columns>\")",
@@ -389,13 +390,13 @@ rgm_value *rgm_lookup_rows(const rgm_graph_value *graph, rgm_piece piece, const 
 {
     int64_t index, column, width;
     const rgm_lookup *other;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_value *value;
     rgm_status status;
 
     if (!rgmi_value_set(&index, graph, piece, set))
         return NULL;
-    rgmi_set_title(graph->root->schema->sets[index], title, sizeof title);
+    rgm_set_title(graph->root->schema->sets[index], title, sizeof title);
     if (piece == RGM_CONTEXT_PIECE || find_change(&value, graph, index, feature))
         return rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_UNSUPPORTED,
                                "%s: '%s' is no feature of nodes or edges as the data have it",
@@ -456,11 +457,11 @@ rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, 
 bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                        const char *feature)
 {
-    int64_t index = rgmi_set_index(graph->root->schema, piece, set), column;
+    int64_t index = rgm_schema_index(graph->root->schema, piece, set), column;
 
     if (index < 0)
         return false;
-    column = rgmi_feature_index(graph->root->schema->sets[index], feature);
+    column = rgm_set_feature_index(graph->root->schema->sets[index], feature);
     for (int64_t i = 0; i < graph->root->input_count; i++)
         if (graph->root->inputs[i].set == index && graph->root->inputs[i].feature == column)
             return column >= 0;
@@ -568,12 +569,12 @@ static rgm_graph_value *change_feature(const rgm_graph_value *graph, int64_t set
 rgm_graph_value *rgm_with_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                                   const char *feature, rgm_value *value)
 {
-    char title[RGMI_TITLE], got[128];
+    char title[RGM_SET_TITLE], got[128];
     int64_t index;
 
     if (value == NULL || !rgmi_value_set(&index, graph, piece, set))
         return NULL;
-    rgmi_set_title(graph->root->schema->sets[index], title, sizeof title);
+    rgm_set_title(graph->root->schema->sets[index], title, sizeof title);
     if (feature == NULL || feature[0] == '\0') {
         rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_ARG, "%s: a feature needs a name", title);
         return NULL;

@@ -5,10 +5,12 @@
 #ifndef RGM_GRAPH_VALUE_INTERNAL_H
 #define RGM_GRAPH_VALUE_INTERNAL_H
 
+#include <regimen/graph_value.h>
+
 #include "graph_internal.h"
 
 /** What an input of the compute graph is fed with. */
-typedef enum rgmi_input_kind {
+typedef enum rgmi_graph_input_kind {
     INPUT_FEATURE,    /* "nodes/paper.year": the values                                   */
     INPUT_SPARSE,     /* "nodes/paper.words": a one_hot feature as a pattern              */
     INPUT_LOOKUP,     /* "nodes/atom.kind.#one_hot": values as columns by a lookup        */
@@ -18,14 +20,14 @@ typedef enum rgmi_input_kind {
     INPUT_FIRST,      /* "nodes/paper.#first": pattern, one entry a component             */
     INPUT_READOUT,    /* "edges/_readout/seed.#readout": pattern, one entry a readout     */
     INPUT_REAL        /* "nodes/paper.#real": f32 mask                                    */
-} rgmi_input_kind;
+} rgmi_graph_input_kind;
 
-typedef struct rgmi_input {
-    rgmi_input_kind kind;
+typedef struct rgmi_graph_input {
+    rgmi_graph_input_kind kind;
     int64_t set, feature; /* of the root's schema */
     rgm_lookup *lookup;   /* INPUT_LOOKUP; retained */
     rgm_value *value;
-} rgmi_input;
+} rgmi_graph_input;
 
 typedef enum rgmi_change {
     CHANGE_NONE,
@@ -54,7 +56,7 @@ struct rgm_graph_value {
     rgm_cgraph *cgraph;
     rgm_schema *schema;
     rgm_arena *arena;
-    rgmi_input *inputs;
+    rgmi_graph_input *inputs;
     int64_t input_count, input_capacity;
     rgm_value **transposed; /* [sets]: adjacency with receiver source, at first use */
     rgm_arena *tables;      /* what rgm_graph_value_tables() gave last */
@@ -81,16 +83,16 @@ bool rgmi_value_loses_edges(const rgm_graph_value *graph, int64_t set);
 /** The feature as the graph has it now. */
 rgm_value *rgmi_value_feature(const rgm_graph_value *graph, int64_t set, const char *feature);
 /** The input of that kind, made at first use. */
-rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_input_kind kind, int64_t set,
+rgm_value *rgmi_value_input(const rgm_graph_value *graph, rgmi_graph_input_kind kind, int64_t set,
                             int64_t feature);
 /** Whether the input is a pattern along which nodes hear of each other. */
-bool rgmi_is_link(const rgm_graph_value *root, const rgmi_input *input);
+bool rgmi_is_link(const rgm_graph_value *root, const rgmi_graph_input *input);
 /** What one input is fed of a graph, borrowed from it. Errors: those of rgm_graph_feeds(). */
-rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_input *input, const rgm_graph_value *root,
+rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_graph_input *input, const rgm_graph_value *root,
                          const rgm_graph *graph);
 /** What to feed each of the root's parts; made once for each graph, borrowed from it. `feeds`: what
  * its inputs are fed. */
-rgm_status rgmi_graph_near(rgm_pattern *const **patterns, const rgm_graph_value *root,
-                           const rgm_feed *feeds, rgm_graph *graph);
+rgm_status rgmi_narrowed_patterns(rgm_pattern *const **patterns, const rgm_graph_value *root,
+                                  const rgm_feed *feeds, rgm_graph *graph);
 
 #endif

@@ -52,7 +52,7 @@ static rgm_status merge_feature(rgm_graph *merged, rgm_graph *const *graphs, int
 {
     const rgm_set_schema *schema = merged->schema->sets[set];
     int64_t part_count = 0, with = -1, without = -1;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_feature joined;
 
     for (int64_t g = 0; g < count; g++) {
@@ -67,12 +67,12 @@ static rgm_status merge_feature(rgm_graph *merged, rgm_graph *const *graphs, int
         }
     }
     if (with < 0)
-        return RGM_OK; /* absent; rgmi_graph_fill() makes it empty where there are no items */
+        return RGM_OK; /* absent; rgm_graph_seal() makes it empty where there are no items */
     if (without >= 0)
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s: feature '%s' is absent from graph %lld but not from "
                         "graph %lld",
-                        rgmi_set_title(schema, title, sizeof title), schema->features[index].name,
+                        rgm_set_title(schema, title, sizeof title), schema->features[index].name,
                         (long long)without, (long long)with);
     RGM_TRY(rgmi_feature_join(&joined, &schema->features[index], parts, part_count, 0));
     return rgmi_column_create(&merged->sets[set].columns[index], &joined);
@@ -130,13 +130,13 @@ rgm_status rgm_graph_merge(rgm_graph **out, rgm_graph *const *graphs, int64_t co
         return RGM_OK;
     }
     RGM_GO(RGM_NEW(parts, count));
-    RGM_GO(rgmi_graph_create(&merged, graphs[0]->schema, components, components));
+    RGM_GO(rgm_graph_begin(&merged, graphs[0]->schema, components, components));
     for (int64_t i = 0; i < merged->set_count; i++) {
         RGM_GO(merge_items(merged, graphs, count, i));
         for (int64_t j = 0; j < merged->schema->sets[i]->feature_count; j++)
             RGM_GO(merge_feature(merged, graphs, count, i, j, parts));
     }
-    RGM_GO(rgmi_graph_fill(merged));
+    RGM_GO(rgm_graph_seal(merged));
     *out = merged;
     merged = NULL;
 done:
@@ -153,14 +153,14 @@ static rgm_status take_range(rgm_feature *out, const rgm_feature_schema *schema,
     rgm_status status;
     int64_t *items;
 
-    if (rgmi_last_ragged(schema) == 0) {
+    if (rgm_feature_last_ragged(schema) == 0) {
         memset(out, 0, sizeof *out);
         return rgm_tensor_slice(&out->values, feature->values, begin, begin + count);
     }
     RGM_TRY(RGM_NEW(items, count));
     for (int64_t i = 0; i < count; i++)
         items[i] = begin + i;
-    status = rgmi_feature_take(out, schema, feature, items, count);
+    status = rgm_feature_take(out, schema, feature, items, count);
     rgm_free(items);
     return status;
 }
@@ -183,7 +183,7 @@ static rgm_status component_set(rgm_graph *out, const rgm_graph *graph, int64_t 
     RGM_TRY(rgmi_items_create(&out->sets[set].items, 1, &count, out->real));
     for (int end = 0; schema->piece == RGM_EDGE_SET && end < 2; end++) {
         const char *node_set = end == 0 ? schema->source : schema->target;
-        int64_t nodes = rgmi_set_index(graph->schema, RGM_NODE_SET, node_set);
+        int64_t nodes = rgm_schema_index(graph->schema, RGM_NODE_SET, node_set);
         int64_t shift = sum(graph->sets[nodes].items->sizes, c);
         rgm_tensor **to = end == 0 ? &out->sets[set].items->source : &out->sets[set].items->target;
         RGM_TRY(
@@ -212,10 +212,10 @@ rgm_status rgm_graph_component(rgm_graph **out, const rgm_graph *graph, int64_t 
         return RGM_FAIL(RGM_ERR_ARG, "component %lld of %lld", (long long)i,
                         (long long)graph->components);
     RGM_GO(rgmi_graph_whole(graph));
-    RGM_GO(rgmi_graph_create(&made, graph->schema, 1, i < graph->real ? 1 : 0));
+    RGM_GO(rgm_graph_begin(&made, graph->schema, 1, i < graph->real ? 1 : 0));
     for (int64_t set = 0; set < graph->set_count; set++)
         RGM_GO(component_set(made, graph, set, i));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -268,15 +268,15 @@ static rgm_status schema_with(rgm_schema **out, int64_t *index, const rgm_graph 
 {
     const rgm_set_schema *of = graph->schema->sets[set];
     rgm_feature_schema described = {.rank = 0};
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_status status;
 
-    *index = rgmi_feature_index(of, name);
-    if (*index >= 0 && rgmi_last_ragged(&of->features[*index]) > 0) {
+    *index = rgm_set_feature_index(of, name);
+    if (*index >= 0 && rgm_feature_last_ragged(&of->features[*index]) > 0) {
         *out = rgm_schema_retain(graph->schema); /* the check that follows tells whether it fits */
         return RGM_OK;
     }
-    RGM_TRY(schema_of(&described, rgmi_set_title(of, title, sizeof title), name, value));
+    RGM_TRY(schema_of(&described, rgm_set_title(of, title, sizeof title), name, value));
     if (*index >= 0 && same_feature(&described, &of->features[*index])) {
         *out = rgm_schema_retain(graph->schema);
         return RGM_OK;
@@ -310,10 +310,10 @@ rgm_status rgm_graph_with_feature(rgm_graph **out, const rgm_graph *graph, rgm_p
         return RGM_FAIL(RGM_ERR_ARG, "a feature needs a name and values");
     RGM_GO(rgmi_graph_set(&i, graph, piece, set));
     RGM_GO(schema_with(&schema, &j, graph, i, feature, value));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
     rgmi_column_release(made->sets[i].columns[j]);
     made->sets[i].columns[j] = NULL;
-    rgmi_feature_retain(&copy, value);
+    rgm_feature_retain(&copy, value);
     RGM_GO(rgmi_column_create(&made->sets[i].columns[j], &copy));
     RGM_GO(rgmi_graph_check_feature(made, i, j));
     *out = made;
@@ -336,7 +336,7 @@ rgm_status rgm_graph_without_feature(rgm_graph **out, const rgm_graph *graph, rg
     RGM_GO(rgmi_feature_require(&j, graph->schema->sets[i], feature));
     RGM_GO(rgm_schema_copy(&schema, graph->schema));
     rgmi_schema_drop_feature(schema, i, j);
-    RGM_GO(rgmi_graph_derive(out, schema, graph));
+    RGM_GO(rgm_graph_begin_from(out, schema, graph));
 done:
     rgm_schema_release(schema);
     return status;

@@ -60,7 +60,7 @@ rgm_status rgm_size_constraints_set(rgm_size_constraints *constraints, rgm_piece
 int64_t rgm_size_constraints_get(const rgm_size_constraints *constraints, rgm_piece piece,
                                  const char *set)
 {
-    int64_t index = rgmi_set_index(constraints->schema, piece, set);
+    int64_t index = rgm_schema_index(constraints->schema, piece, set);
 
     return index < 0 ? -1 : constraints->total[index];
 }
@@ -87,7 +87,7 @@ static rgm_status check_fits(const rgm_graph *graph, const rgm_size_constraints 
 {
     const rgm_schema *schema = graph->schema;
     int64_t spare = limit->total[0] - graph->components;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
 
     if (limit->schema != schema && limit->schema->set_count != schema->set_count)
         return RGM_FAIL(RGM_ERR_ARG, "size constraints and graph are of different schemas");
@@ -95,7 +95,7 @@ static rgm_status check_fits(const rgm_graph *graph, const rgm_size_constraints 
         return RGM_FAIL(RGM_ERR_ARG, "the graph is padded already");
     for (int64_t i = 0; i < schema->set_count; i++) {
         int64_t have = graph->sets[i].items->total, need = 0;
-        rgmi_set_title(schema->sets[i], title, sizeof title);
+        rgm_set_title(schema->sets[i], title, sizeof title);
         if (limit->total[i] < 0)
             return RGM_FAIL(RGM_ERR_ARG, "no size constraint for the %s", title);
         if (schema->sets[i]->piece == RGM_NODE_SET)
@@ -144,8 +144,8 @@ static rgm_status pad_edges(rgmi_items *items, const rgm_graph *graph, int64_t s
     int64_t added = items->total - old->total;
 
     for (int end = 0; end < 2; end++) {
-        int64_t nodes =
-            rgmi_set_index(graph->schema, RGM_NODE_SET, end == 0 ? schema->source : schema->target);
+        int64_t nodes = rgm_schema_index(graph->schema, RGM_NODE_SET,
+                                         end == 0 ? schema->source : schema->target);
         int64_t first = graph->sets[nodes].items->total;
         int64_t others = limit->total[0] - graph->components - 1;
         int64_t last = limit->total[nodes] - others * limit->minimum[nodes] - 1;
@@ -204,14 +204,14 @@ rgm_status rgm_graph_pad(rgm_graph **out, int64_t *real, const rgm_graph *graph,
     *out = NULL;
     RGM_GO(check_fits(graph, constraints));
     RGM_GO(rgmi_graph_whole(graph));
-    RGM_GO(rgmi_graph_create(&padded, graph->schema, constraints->total[0], graph->components));
+    RGM_GO(rgm_graph_begin(&padded, graph->schema, constraints->total[0], graph->components));
     for (int64_t i = 0; i < graph->set_count; i++) {
         RGM_GO(pad_items(padded, graph, i, constraints));
         for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
             if (graph->sets[i].columns[j] != NULL)
                 RGM_GO(pad_feature(padded, graph, i, j));
     }
-    RGM_GO(rgmi_graph_fill(padded));
+    RGM_GO(rgm_graph_seal(padded));
     if (real != NULL)
         *real = graph->components;
     *out = padded;

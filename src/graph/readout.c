@@ -17,7 +17,7 @@ static bool is_key(const rgm_schema *schema, int64_t index, const char *readout_
     size_t set_length, begin, length;
 
     return set->piece == RGM_EDGE_SET &&
-           rgmi_readout_name(&set_length, &begin, &length, set->name) &&
+           rgm_readout_name(&set_length, &begin, &length, set->name) &&
            strlen(readout_set) == set_length && strncmp(set->name, readout_set, set_length) == 0 &&
            (key == NULL || (strlen(key) == length && strncmp(set->name + begin, key, length) == 0));
 }
@@ -34,7 +34,7 @@ int64_t rgmi_readout_next(const rgm_schema *schema, int64_t from, const char *re
 rgm_status rgmi_readout_require(int64_t *first, const rgm_schema *schema, const char *readout_set,
                                 const char *key)
 {
-    if (!rgmi_is_readout_set(readout_set))
+    if (!rgm_is_readout_set(readout_set))
         return RGM_FAIL(RGM_ERR_ARG, "'%s' is no name of a readout set (\"%s\" or \"%s:name\")",
                         readout_set, RGM_READOUT, RGM_READOUT);
     *first = rgmi_readout_next(schema, 1, readout_set, key);
@@ -52,13 +52,13 @@ rgm_status rgmi_readout_require(int64_t *first, const rgm_schema *schema, const 
 static rgm_status check_shadow(const rgm_graph *graph, int64_t set)
 {
     const rgm_set_schema *edges = graph->schema->sets[set];
-    const char *of = rgmi_shadow_of(edges->source);
+    const char *of = rgm_shadow_of(edges->source);
     const rgmi_items *shadow, *real;
 
     if (of == NULL)
         return RGM_OK;
-    shadow = graph->sets[rgmi_set_index(graph->schema, RGM_NODE_SET, edges->source)].items;
-    real = graph->sets[rgmi_set_index(graph->schema, RGM_EDGE_SET, of)].items;
+    shadow = graph->sets[rgm_schema_index(graph->schema, RGM_NODE_SET, edges->source)].items;
+    real = graph->sets[rgm_schema_index(graph->schema, RGM_EDGE_SET, of)].items;
     for (int64_t c = 0; c < graph->real; c++)
         if (shadow->sizes[c] != real->sizes[c])
             return RGM_FAIL(RGM_ERR_DATA,
@@ -92,7 +92,7 @@ static rgm_status check_targets(const rgm_graph *graph, int64_t set, uint8_t *se
 
 static rgm_status check_key(const rgm_graph *graph, int64_t first, const char *readout_set)
 {
-    int64_t items = rgmi_set_index(graph->schema, RGM_NODE_SET, readout_set);
+    int64_t items = rgm_schema_index(graph->schema, RGM_NODE_SET, readout_set);
     const rgmi_items *readout = graph->sets[items].items;
     const char *name = graph->schema->sets[first]->name;
     size_t set_length, begin, length;
@@ -100,7 +100,7 @@ static rgm_status check_key(const rgm_graph *graph, int64_t first, const char *r
     uint8_t *seen = NULL;
     char key[256];
 
-    rgmi_readout_name(&set_length, &begin, &length, name);
+    rgm_readout_name(&set_length, &begin, &length, name);
     if (length >= sizeof key)
         return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': its key is too long", name);
     memcpy(key, name + begin, length);
@@ -142,10 +142,10 @@ rgm_status rgm_graph_check_readout(const rgm_graph *graph, const char *readout_s
 static rgm_status read_from(int64_t *from, int64_t *column, const rgm_schema *schema, int64_t set,
                             const char *feature)
 {
-    const char *source = schema->sets[set]->source, *of = rgmi_shadow_of(source);
+    const char *source = schema->sets[set]->source, *of = rgm_shadow_of(source);
 
-    *from = of == NULL ? rgmi_set_index(schema, RGM_NODE_SET, source)
-                       : rgmi_set_index(schema, RGM_EDGE_SET, of);
+    *from = of == NULL ? rgm_schema_index(schema, RGM_NODE_SET, source)
+                       : rgm_schema_index(schema, RGM_EDGE_SET, of);
     return rgmi_feature_require(column, schema->sets[*from], feature);
 }
 
@@ -186,7 +186,7 @@ static rgm_status read_part(parts *p, const rgm_graph *graph, int64_t set, const
 {
     const rgmi_items *edges = graph->sets[set].items;
     const rgm_feature_schema *schema;
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     int64_t from, column;
 
     RGM_TRY(read_from(&from, &column, graph->schema, set, feature));
@@ -196,12 +196,12 @@ static rgm_status read_part(parts *p, const rgm_graph *graph, int64_t set, const
     RGM_TRY(check_alike(p->schema, schema, graph->schema->sets[set]->name));
     if (graph->sets[from].columns[column] == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: feature '%s' is absent from this graph",
-                        rgmi_set_title(graph->schema->sets[from], title, sizeof title), feature);
+                        rgm_set_title(graph->schema->sets[from], title, sizeof title), feature);
     RGM_TRY(rgmi_items_whole(graph->sets[set].items));
     RGM_TRY(rgmi_column_whole(graph->sets[from].columns[column], schema));
-    RGM_TRY(rgmi_feature_take(&p->features[p->count], schema,
-                              &graph->sets[from].columns[column]->value,
-                              rgm_tensor_i64(edges->source), edges->total));
+    RGM_TRY(rgm_feature_take(&p->features[p->count], schema,
+                             &graph->sets[from].columns[column]->value,
+                             rgm_tensor_i64(edges->source), edges->total));
     p->pointers[p->count] = &p->features[p->count];
     p->count++;
     for (int64_t e = 0; e < edges->total; e++)
@@ -232,7 +232,7 @@ static rgm_status read_through(rgm_feature *out, const rgm_feature_schema **sche
     for (int64_t i = first; i >= 0; i = rgmi_readout_next(graph->schema, i + 1, readout_set, key))
         RGM_GO(read_part(&p, graph, i, feature));
     RGM_GO(rgmi_feature_join(&joined, p.schema, p.pointers, p.count, 0));
-    RGM_GO(rgmi_feature_take(out, p.schema, &joined, p.place, p.items));
+    RGM_GO(rgm_feature_take(out, p.schema, &joined, p.place, p.items));
     *schema = p.schema;
 done:
     rgm_feature_clear(&joined);
@@ -272,19 +272,19 @@ static rgm_status drop_read(rgm_schema *schema, const char *key, const char *fea
 static rgm_status store(rgm_graph **out, rgm_schema *schema, const rgm_graph *graph,
                         const char *readout_set, const char *name, rgm_feature *value)
 {
-    int64_t set = rgmi_set_index(schema, RGM_NODE_SET, readout_set);
-    int64_t column = rgmi_feature_index(schema->sets[set], name);
+    int64_t set = rgm_schema_index(schema, RGM_NODE_SET, readout_set);
+    int64_t column = rgm_set_feature_index(schema->sets[set], name);
     rgm_status status = RGM_OK;
     rgm_graph *made = NULL;
 
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
     rgmi_column_release(made->sets[set].columns[column]);
     made->sets[set].columns[column] = NULL;
     RGM_GO(rgmi_column_create(&made->sets[set].columns[column], value));
     if (made->sets[set].items == NULL)
         RGM_GO(rgmi_items_create(&made->sets[set].items, graph->components,
                                  graph->sets[0].items->sizes, graph->real));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     RGM_GO(rgmi_graph_check_feature(made, set, column));
     *out = made;
     made = NULL;
@@ -308,12 +308,12 @@ static rgm_status may_store(const rgm_graph *graph, const char *readout_set, con
 static rgm_status declare(rgm_schema *schema, const char *readout_set, const char *name,
                           const rgm_feature_schema *feature)
 {
-    int64_t set = rgmi_set_index(schema, RGM_NODE_SET, readout_set), old;
+    int64_t set = rgm_schema_index(schema, RGM_NODE_SET, readout_set), old;
 
-    old = rgmi_feature_index(schema->sets[set], name);
+    old = rgm_set_feature_index(schema->sets[set], name);
     if (old >= 0)
         rgmi_schema_drop_feature(schema, set, old);
-    return rgmi_schema_add_feature_copy(schema, set, name, feature);
+    return rgm_schema_add_feature_copy(schema, set, name, feature);
 }
 
 rgm_status rgm_graph_readout_into_feature(rgm_graph **out, const rgm_graph *graph, const char *key,
@@ -377,7 +377,7 @@ rgm_status rgm_graph_context_into_readout(rgm_graph **out, const rgm_graph *grap
     RGM_GO(rgm_schema_check(schema));
     RGM_GO(rgmi_column_whole(graph->sets[0].columns[column],
                              &graph->schema->sets[0]->features[column]));
-    rgmi_feature_retain(&value, &graph->sets[0].columns[column]->value);
+    rgm_feature_retain(&value, &graph->sets[0].columns[column]->value);
     RGM_GO(store(out, schema, graph, readout_set, new_feature, &value));
 done:
     rgm_feature_clear(&value);

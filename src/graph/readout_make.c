@@ -11,7 +11,7 @@
 static rgm_status edge_set_name(char **out, const char *readout_set, const char *key)
 {
     *out = NULL;
-    if (readout_set == NULL || !rgmi_is_readout_set(readout_set))
+    if (readout_set == NULL || !rgm_is_readout_set(readout_set))
         return RGM_FAIL(RGM_ERR_ARG, "'%s' is no name of a readout set (\"%s\" or \"%s:name\")",
                         readout_set == NULL ? "" : readout_set, RGM_READOUT, RGM_READOUT);
     return rgm_strprintf(out, "%s/%s", readout_set, key == NULL ? "" : key);
@@ -50,8 +50,8 @@ static rgm_status schema_with_readout(rgm_schema **out, const rgm_graph *graph,
     if (edges == NULL)
         RGM_GO(rgm_schema_add_edge_set(schema, edge_set, node_set, readout_set));
     if (label != NULL && (readout == NULL || rgm_set_feature(readout, label) == NULL))
-        RGM_GO(rgmi_schema_add_feature_copy(
-            schema, rgmi_set_index(schema, RGM_NODE_SET, readout_set), label, from));
+        RGM_GO(rgm_schema_add_feature_copy(
+            schema, rgm_schema_index(schema, RGM_NODE_SET, readout_set), label, from));
     RGM_GO(rgm_schema_check(schema));
     *out = schema;
     schema = NULL;
@@ -123,14 +123,14 @@ rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *g
     *out = NULL;
     RGM_GO(edge_set_name(&edge_set, readout_set, key));
     RGM_GO(rgmi_graph_set(&nodes, graph, RGM_NODE_SET, node_set));
-    if (rgmi_set_index(graph->schema, RGM_EDGE_SET, edge_set) >= 0) {
+    if (rgm_schema_index(graph->schema, RGM_EDGE_SET, edge_set) >= 0) {
         status = RGM_FAIL(RGM_ERR_ARG, "there is an edge set '%s' already", edge_set);
         goto done;
     }
     RGM_GO(schema_with_readout(&schema, graph, readout_set, edge_set, node_set, NULL));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    readout = rgmi_set_index(schema, RGM_NODE_SET, readout_set);
-    edges = rgmi_set_index(schema, RGM_EDGE_SET, edge_set);
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    readout = rgm_schema_index(schema, RGM_NODE_SET, readout_set);
+    edges = rgm_schema_index(schema, RGM_EDGE_SET, edge_set);
     if (made->sets[readout].items == NULL)
         RGM_GO(rgmi_items_create(&made->sets[readout].items, graph->components,
                                  graph->sets[0].items->sizes, graph->real));
@@ -143,7 +143,7 @@ rgm_status rgm_graph_readout_from_first_node(rgm_graph **out, const rgm_graph *g
             goto done;
         }
     RGM_GO(first_node_edges(&made->sets[edges].items, graph, nodes));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     *out = made;
     made = NULL;
 done:
@@ -189,16 +189,16 @@ static rgm_status take_label(rgm_graph *made, int64_t readout, int64_t nodes, co
                              const rgm_tensor *index)
 {
     const rgm_set_schema *from = made->schema->sets[nodes];
-    int64_t i = rgmi_feature_index(from, label);
-    int64_t j = rgmi_feature_index(made->schema->sets[readout], label);
+    int64_t i = rgm_set_feature_index(from, label);
+    int64_t j = rgm_set_feature_index(made->schema->sets[readout], label);
     rgm_feature taken;
 
     if (made->sets[nodes].columns[i] == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "node set '%s': feature '%s' is absent from this graph",
                         from->name, label);
     RGM_TRY(rgmi_column_whole(made->sets[nodes].columns[i], &from->features[i]));
-    RGM_TRY(rgmi_feature_take(&taken, &from->features[i], &made->sets[nodes].columns[i]->value,
-                              rgm_tensor_i64(index), rgm_tensor_count(index)));
+    RGM_TRY(rgm_feature_take(&taken, &from->features[i], &made->sets[nodes].columns[i]->value,
+                             rgm_tensor_i64(index), rgm_tensor_count(index)));
     return rgmi_column_create(&made->sets[readout].columns[j], &taken);
 }
 
@@ -226,10 +226,10 @@ rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const
     RGM_GO(check_nodes(graph, from, nodes));
     RGM_GO(check_alone(graph, readout_set, edge_set));
     RGM_GO(schema_with_readout(&schema, graph, readout_set, edge_set, node_set, label));
-    RGM_GO(rgmi_graph_derive(&made, schema, graph));
-    from = rgmi_set_index(schema, RGM_NODE_SET, node_set);
-    readout = rgmi_set_index(schema, RGM_NODE_SET, readout_set);
-    edges = rgmi_set_index(schema, RGM_EDGE_SET, edge_set);
+    RGM_GO(rgm_graph_begin_from(&made, schema, graph));
+    from = rgm_schema_index(schema, RGM_NODE_SET, node_set);
+    readout = rgm_schema_index(schema, RGM_NODE_SET, readout_set);
+    edges = rgm_schema_index(schema, RGM_EDGE_SET, edge_set);
     forget_set(made, readout);
     forget_set(made, edges);
     RGM_GO(rgm_tensor_arange(&target, count));
@@ -238,10 +238,10 @@ rgm_status rgm_graph_with_readout(rgm_graph **out, const rgm_graph *graph, const
     rgmi_items_set_edges(made->sets[edges].items, nodes, target);
     if (label != NULL)
         RGM_GO(take_label(made, readout, from, label, nodes));
-    RGM_GO(rgmi_graph_fill(made));
+    RGM_GO(rgm_graph_seal(made));
     if (label != NULL)
         RGM_GO(rgmi_graph_check_feature(made, readout,
-                                        rgmi_feature_index(schema->sets[readout], label)));
+                                        rgm_set_feature_index(schema->sets[readout], label)));
     *out = made;
     made = NULL;
 done:

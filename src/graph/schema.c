@@ -153,7 +153,7 @@ const rgm_set_schema *rgm_schema_set(const rgm_schema *schema, int64_t i)
     return i >= 0 && i < schema->set_count ? schema->sets[i] : NULL;
 }
 
-int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *name)
+int64_t rgm_schema_index(const rgm_schema *schema, rgm_piece piece, const char *name)
 {
     const rgm_map *names = names_of(schema, piece);
     int64_t before = piece == RGM_EDGE_SET ? rgm_map_count(names_of(schema, RGM_NODE_SET)) : 0;
@@ -165,7 +165,7 @@ int64_t rgmi_set_index(const rgm_schema *schema, rgm_piece piece, const char *na
     return 1 + before + (intptr_t)rgm_map_get(names, name);
 }
 
-rgm_hint rgmi_set_hint(const rgm_schema *schema, rgm_piece piece, const char *name)
+rgm_hint rgm_schema_hint(const rgm_schema *schema, rgm_piece piece, const char *name)
 {
     const char *names[64];
     int64_t count = 0;
@@ -181,23 +181,23 @@ rgm_status rgmi_set_require(int64_t *index, const rgm_schema *schema, rgm_piece 
 {
     const char *kind = piece == RGM_NODE_SET ? "node set" : "edge set";
 
-    *index = rgmi_set_index(schema, piece, name);
+    *index = rgm_schema_index(schema, piece, name);
     if (*index >= 0)
         return RGM_OK;
     if (name == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "the name of the %s is missing", kind);
     return RGM_FAIL(RGM_ERR_NOT_FOUND, "no %s '%s'%s", kind, name,
-                    rgmi_set_hint(schema, piece, name).text);
+                    rgm_schema_hint(schema, piece, name).text);
 }
 
 const rgm_set_schema *rgm_schema_find(const rgm_schema *schema, rgm_piece piece, const char *name)
 {
-    int64_t i = rgmi_set_index(schema, piece, name);
+    int64_t i = rgm_schema_index(schema, piece, name);
 
     return i < 0 ? NULL : schema->sets[i];
 }
 
-int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name)
+int64_t rgm_set_feature_index(const rgm_set_schema *set, const char *name)
 {
     const rgm_map *by_name = ((const own_set *)set)->by_name;
 
@@ -212,13 +212,13 @@ int64_t rgmi_feature_index(const rgm_set_schema *set, const char *name)
 rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const char *name)
 {
     const char *names[64];
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     int64_t count = 0;
 
-    *index = rgmi_feature_index(set, name);
+    *index = rgm_set_feature_index(set, name);
     if (*index >= 0)
         return RGM_OK;
-    rgmi_set_title(set, title, sizeof title);
+    rgm_set_title(set, title, sizeof title);
     if (name == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "%s: the name of the feature is missing", title);
     for (; count < set->feature_count && count < 64; count++)
@@ -229,12 +229,12 @@ rgm_status rgmi_feature_require(int64_t *index, const rgm_set_schema *set, const
 
 const rgm_feature_schema *rgm_set_feature(const rgm_set_schema *set, const char *name)
 {
-    int64_t i = rgmi_feature_index(set, name);
+    int64_t i = rgm_set_feature_index(set, name);
 
     return i < 0 ? NULL : &set->features[i];
 }
 
-const char *rgmi_set_title(const rgm_set_schema *set, char *buffer, size_t size)
+const char *rgm_set_title(const rgm_set_schema *set, char *buffer, size_t size)
 {
     if (set->piece == RGM_CONTEXT_PIECE)
         snprintf(buffer, size, "context");
@@ -244,9 +244,9 @@ const char *rgmi_set_title(const rgm_set_schema *set, char *buffer, size_t size)
     return buffer;
 }
 
-bool rgmi_feature_is_ragged(const rgm_feature_schema *feature)
+bool rgm_feature_is_ragged(const rgm_feature_schema *feature)
 {
-    return rgmi_last_ragged(feature) > 0;
+    return rgm_feature_last_ragged(feature) > 0;
 }
 
 const char *rgm_schema_graph_type(const rgm_schema *schema)
@@ -272,7 +272,7 @@ rgm_status rgm_schema_add_node_set(rgm_schema *schema, const char *name)
 
     if (name == NULL || name[0] == '\0')
         return RGM_FAIL(RGM_ERR_ARG, "a node set needs a name");
-    if (rgmi_set_index(schema, RGM_NODE_SET, name) >= 0)
+    if (rgm_schema_index(schema, RGM_NODE_SET, name) >= 0)
         return RGM_FAIL(RGM_ERR_ARG, "there is a node set '%s' already", name);
     RGM_TRY(set_create(&set, RGM_NODE_SET, name));
     return insert(schema, set);
@@ -285,7 +285,7 @@ rgm_status rgm_schema_add_edge_set(rgm_schema *schema, const char *name, const c
 
     if (name == NULL || name[0] == '\0')
         return RGM_FAIL(RGM_ERR_ARG, "an edge set needs a name");
-    if (rgmi_set_index(schema, RGM_EDGE_SET, name) >= 0)
+    if (rgm_schema_index(schema, RGM_EDGE_SET, name) >= 0)
         return RGM_FAIL(RGM_ERR_ARG, "there is an edge set '%s' already", name);
     RGM_TRY(set_create(&set, RGM_EDGE_SET, name));
     if (rgm_strdup(&set->source, source ? source : "") < 0 ||
@@ -349,14 +349,14 @@ rgm_status rgm_schema_add_feature(rgm_schema *schema, rgm_piece piece, const cha
                                   const int64_t *shape)
 {
     rgm_feature_schema added = {.dtype = dtype, .rank = rank};
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     int64_t index;
 
     RGM_TRY(rgmi_set_require(&index, schema, piece, set));
-    rgmi_set_title(schema->sets[index], title, sizeof title);
+    rgm_set_title(schema->sets[index], title, sizeof title);
     if (feature == NULL || feature[0] == '\0')
         return RGM_FAIL(RGM_ERR_ARG, "%s: a feature needs a name", title);
-    if (rgmi_feature_index(schema->sets[index], feature) >= 0)
+    if (rgm_set_feature_index(schema->sets[index], feature) >= 0)
         return RGM_FAIL(RGM_ERR_ARG, "%s: there is a feature '%s' already", title, feature);
     if (rank < 0 || rank > RGM_MAX_RANK - 1)
         return RGM_FAIL(RGM_ERR_ARG, "%s: feature '%s' of rank %d, at most %d are possible", title,
@@ -435,8 +435,8 @@ done:
     return status;
 }
 
-rgm_status rgmi_schema_add_feature_copy(rgm_schema *schema, int64_t set, const char *name,
-                                        const rgm_feature_schema *feature)
+rgm_status rgm_schema_add_feature_copy(rgm_schema *schema, int64_t set, const char *name,
+                                       const rgm_feature_schema *feature)
 {
     rgm_feature_schema copy;
 

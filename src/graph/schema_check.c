@@ -25,6 +25,13 @@ const char *rgm_aux_prefix(const char *set_name, char *buffer, size_t size)
     return buffer;
 }
 
+bool rgm_is_aux_set(const char *set)
+{
+    char prefix[128];
+
+    return rgm_aux_prefix(set, prefix, sizeof prefix) != NULL;
+}
+
 /* Length of "_readout" or "_readout:word" at the start of a name; 0 for others. */
 static size_t readout_length(const char *name)
 {
@@ -38,14 +45,14 @@ static size_t readout_length(const char *name)
     return length;
 }
 
-bool rgmi_is_readout_set(const char *name)
+bool rgm_is_readout_set(const char *name)
 {
     size_t length = readout_length(name);
 
     return length > 0 && name[length] == '\0';
 }
 
-bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name)
+bool rgm_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length, const char *name)
 {
     size_t length = readout_length(name), key = 0;
 
@@ -61,7 +68,7 @@ bool rgmi_readout_name(size_t *set_length, size_t *key_begin, size_t *key_length
     return true;
 }
 
-const char *rgmi_shadow_of(const char *node_set)
+const char *rgm_shadow_of(const char *node_set)
 {
     return strncmp(node_set, "_shadow/", 8) == 0 ? node_set + 8 : NULL;
 }
@@ -84,10 +91,10 @@ static rgm_status check_width(const rgm_feature_schema *feature, const char *tit
 
 static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_schema *feature)
 {
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     rgm_dtype dtype;
 
-    rgmi_set_title(set, title, sizeof title);
+    rgm_set_title(set, title, sizeof title);
     if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0 &&
         strcmp(feature->name, "#weight") != 0)
         return RGM_FAIL(RGM_ERR_DATA,
@@ -116,16 +123,16 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
 
 static rgm_status check_features(const rgm_schema *schema, const rgm_set_schema *set)
 {
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
 
-    rgmi_set_title(set, title, sizeof title);
+    rgm_set_title(set, title, sizeof title);
     for (int64_t i = 0; i < set->feature_count; i++) {
         RGM_TRY(check_feature(set, &set->features[i]));
-        if (rgmi_feature_index(set, set->features[i].name) != i)
+        if (rgm_set_feature_index(set, set->features[i].name) != i)
             return RGM_FAIL(RGM_ERR_DATA, "%s: two features '%s'", title, set->features[i].name);
     }
     for (int64_t i = 0; i < set->context_count; i++)
-        if (rgmi_feature_index(schema->sets[0], set->context[i]) < 0)
+        if (rgm_set_feature_index(schema->sets[0], set->context[i]) < 0)
             return RGM_FAIL(RGM_ERR_DATA, "%s refers to context feature '%s', which is not there",
                             title, set->context[i]);
     return RGM_OK;
@@ -154,7 +161,7 @@ static rgm_status check_readout_edges(rgm_map *readers, rgm_set_schema *set)
 {
     size_t set_length, key_begin, key_length;
 
-    if (!rgmi_readout_name(&set_length, &key_begin, &key_length, set->name))
+    if (!rgm_readout_name(&set_length, &key_begin, &key_length, set->name))
         return RGM_FAIL(RGM_ERR_DATA,
                         "edge set '%s': a readout edge set is named "
                         "\"%s[:name]/key[/suffix]\" with a key of A-Z a-z 0-9 _",
@@ -173,11 +180,11 @@ static rgm_status check_ends(const rgm_schema *schema, const rgm_set_schema *set
         if (ends[i] == NULL || ends[i][0] == '\0')
             return RGM_FAIL(RGM_ERR_DATA, "edge set '%s' has no %s", set->name,
                             i == 0 ? "source" : "target");
-        if (rgmi_set_index(schema, RGM_NODE_SET, ends[i]) < 0)
+        if (rgm_schema_index(schema, RGM_NODE_SET, ends[i]) < 0)
             return RGM_FAIL(RGM_ERR_DATA, "edge set '%s': %s node set '%s' is not there", set->name,
                             i == 0 ? "source" : "target", ends[i]);
     }
-    if (rgmi_is_readout_set(set->target) && readout_length(set->name) == 0)
+    if (rgm_is_readout_set(set->target) && readout_length(set->name) == 0)
         return RGM_FAIL(RGM_ERR_DATA,
                         "edge set '%s' ends at readout set '%s': it must be named "
                         "\"%s/key\"",
@@ -187,16 +194,16 @@ static rgm_status check_ends(const rgm_schema *schema, const rgm_set_schema *set
 
 static rgm_status check_node_set(const rgm_schema *schema, const rgm_set_schema *set)
 {
-    const char *shadowed = rgmi_shadow_of(set->name);
+    const char *shadowed = rgm_shadow_of(set->name);
 
-    if (readout_length(set->name) > 0 && !rgmi_is_readout_set(set->name))
+    if (readout_length(set->name) > 0 && !rgm_is_readout_set(set->name))
         return RGM_FAIL(RGM_ERR_DATA,
                         "node set '%s': a readout set is named \"%s\" or "
                         "\"%s:name\" with a name of A-Z a-z 0-9 _",
                         set->name, RGM_READOUT, RGM_READOUT);
     if (shadowed == NULL)
         return RGM_OK;
-    if (rgmi_set_index(schema, RGM_EDGE_SET, shadowed) < 0)
+    if (rgm_schema_index(schema, RGM_EDGE_SET, shadowed) < 0)
         return RGM_FAIL(RGM_ERR_DATA,
                         "node set '%s' is the shadow of edge set '%s', which is "
                         "not there",
@@ -232,7 +239,7 @@ rgm_status rgm_schema_check(const rgm_schema *schema)
     for (int64_t i = 0; i < schema->set_count; i++)
         RGM_GO(check_set(readers, schema, schema->sets[i]));
     for (int64_t i = 0; i < schema->root_set_count; i++)
-        if (rgmi_set_index(schema, RGM_NODE_SET, schema->root_sets[i]) < 0)
+        if (rgm_schema_index(schema, RGM_NODE_SET, schema->root_sets[i]) < 0)
             RGM_GO(
                 RGM_FAIL(RGM_ERR_DATA, "info.root_set '%s' is no node set", schema->root_sets[i]));
 done:
@@ -242,11 +249,11 @@ done:
 
 static rgm_status check_has_feature(const rgm_set_schema *set, const rgm_feature_schema *required)
 {
-    char title[RGMI_TITLE];
+    char title[RGM_SET_TITLE];
     const rgm_feature_schema *actual;
     int64_t index;
 
-    rgmi_set_title(set, title, sizeof title);
+    rgm_set_title(set, title, sizeof title);
     RGM_TRY(rgmi_feature_require(&index, set, required->name));
     actual = &set->features[index];
     if (actual->dtype != required->dtype)

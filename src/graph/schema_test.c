@@ -1,5 +1,7 @@
 #include <time.h>
 
+#include <regimen/graph_data.h>
+
 #include "graph_internal.h"
 #include "test_shop.h"
 

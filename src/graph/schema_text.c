@@ -159,7 +159,7 @@ static rgm_status read_feature(rgm_schema *schema, const rgm_set_schema *set, co
     const char *name, *word = "DT_INVALID";
     field *value, *dtype;
     rgm_dtype memory = RGM_F32;
-    int64_t shape[RGM_MAX_RANK], index = rgmi_set_index(schema, set->piece, set->name);
+    int64_t shape[RGM_MAX_RANK], index = rgm_schema_index(schema, set->piece, set->name);
     int rank = 0;
 
     RGM_TRY(read_entry(&name, &value, doc, entry));
@@ -273,7 +273,7 @@ static rgm_status read_set(rgm_schema *schema, rgm_piece piece, const rgm_pbtxt 
     }
     if (value == NULL)
         return RGM_OK;
-    set = schema->sets[rgmi_set_index(schema, piece, name)];
+    set = schema->sets[rgm_schema_index(schema, piece, name)];
     RGM_TRY(read_text(&set->description, doc, value, "description"));
     RGM_TRY(read_features(schema, set, doc, value));
     RGM_TRY(read_texts(&set->context, &set->context_count, doc, value, "context"));
@@ -480,4 +480,15 @@ rgm_status rgm_schema_save(const rgm_schema *schema, const char *path)
         status = rgm_file_save(path, text.data, text.size);
     rgm_text_clear(&text);
     return status;
+}
+
+rgm_status rgm_schema_save_in(const rgm_schema *schema, const char *folder)
+{
+    char *path = NULL;
+    rgm_status status;
+
+    RGM_TRY(rgm_path_join(&path, folder, "schema.pbtxt"));
+    status = rgm_schema_save(schema, path);
+    rgm_free(path);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

@@ -5,7 +5,7 @@
 #ifndef RGM_GRAPH_TEST_SHOP_H
 #define RGM_GRAPH_TEST_SHOP_H
 
-#include <regimen/graph.h>
+#include <regimen/graph_value.h>
 
 #include <check.h>
 

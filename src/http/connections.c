@@ -1,7 +1,8 @@
 /*
- * Who is connected, and since when without a whole request. libmicrohttpd closes what is silent; it
- * does not close who sends a byte now and then, nor does it make room: both are done here, by
- * shutting down the socket, which it then closes. All of it is the polling thread's.
+ * The open connections, and how long each has been without a whole request. libmicrohttpd closes
+ * silent ones. It neither closes one that sends a byte now and then nor makes room for new ones:
+ * this file does both by shutting down the socket, which libmicrohttpd then closes. Only the
+ * polling thread runs this.
  */
 #include "server_internal.h"
 
@@ -17,8 +18,8 @@ static void cut(rgm_http *server, rgmi_connection *c)
     shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Room for one more: whoever has waited longest without a whole request goes, the newest itself
- * where all others are being answered. */
+/* Make room for one more: close the connection that has waited longest without a whole request, or
+ * the newest one when all others are being answered. */
 static void make_room(rgm_http *server)
 {
     rgmi_connection *longest = NULL;
@@ -38,7 +39,7 @@ static void enter(rgm_http *server, struct MHD_Connection *connection, void **co
 
     *context = c;
     if (info == NULL || c == NULL)
-        return; /* refused with its first request */
+        return; /* to be refused with its first request */
     c->fd = info->connect_fd;
     c->since = rgm_now();
     c->until = c->since + server->options.request_seconds;

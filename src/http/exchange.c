@@ -1,5 +1,5 @@
 /*
- * A request on its way in: its headers, whether it is let in, its body, and the lane that answers.
+ * An incoming request: its headers, the decision to admit it, its body, and the lane that answers.
  */
 #include "server_internal.h"
 
@@ -62,7 +62,7 @@ static enum MHD_Result keep_header(void *payload, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
-/* What two readers could understand in two ways is refused: that is how requests are smuggled. */
+/* Refuse what two readers could understand in two ways: that is how requests are smuggled. */
 static bool is_well_framed(const rgmi_exchange *x)
 {
     static const char *const once[] = {"Host",   "Content-Length", "Transfer-Encoding",
@@ -105,7 +105,7 @@ static enum MHD_Result refuse(rgmi_exchange *x, int code, const char *message)
     return rgmi_reply(x->server, x->connection, &x->response, true);
 }
 
-/* The headers are there. */
+/* Called when the headers are complete. */
 static enum MHD_Result look(rgmi_exchange *x, const char *method)
 {
     rgm_http *server = x->server;
@@ -164,8 +164,8 @@ static void work(void *payload)
     else
         server->service.answer(&x->response, &request, server->service.payload);
     x->answered = true;
-    MHD_resume_connection(x->connection); /* from here on x is the polling thread's */
-    rgm_http_wake(server);                /* polled by us, it has no way to do so itself */
+    MHD_resume_connection(x->connection); /* from here on x belongs to the polling thread */
+    rgm_http_wake(server);                /* we poll, so libmicrohttpd cannot wake us itself */
 }
 
 static enum MHD_Result hand_out(rgmi_exchange *x, int64_t lane)

@@ -1,17 +1,18 @@
 /*
- * The server against sockets that behave badly: slow, many, large, malformed; lanes that take long,
- * streams that are not read, a stop in the middle of all of it.
+ * The server against sockets that behave badly: slow, many, large, malformed; slow lanes, unread
+ * streams, and a stop in the middle of all of it.
  */
 #include <check.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <regimen/http.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "server_internal.h"
 
 static rgm_http *server;
 static int server_port;
@@ -119,7 +120,7 @@ static void put(int fd, const char *text)
     (void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* What comes until `wanted` does, the end, or `seconds` are over; static. */
+/* Read until `wanted` arrives, the connection ends, or `seconds` are over; static. */
 static const char *get(int fd, const char *wanted, double seconds)
 {
     static char text[1 << 18];
@@ -143,7 +144,7 @@ static const char *get(int fd, const char *wanted, double seconds)
     return text;
 }
 
-/* The status of the answer to what is sent by itself; 0: there is none. */
+/* The status of the answer to a request sent alone; 0: there is none. */
 static int status_of(const char *sent)
 {
     int fd = dial(), status = 0;
@@ -186,7 +187,7 @@ static void answers_have_their_headers_and_connections_stay(void **state)
     text = get(fd, "\r\n\r\n", 5);
     CHECK(strstr(text, "200 OK") != NULL && strstr(text, "method") == NULL);
     put(fd, "GET /lane HTTP/1.1\r\n" HOST "X-Name: lane\r\n\r\n");
-    CHECK(strstr(get(fd, "lane\"}", 5), "200 OK") != NULL); /* there are no lanes: at once */
+    CHECK(strstr(get(fd, "lane\"}", 5), "200 OK") != NULL); /* without lanes: at once */
     CHECK_INT(7, atomic_load(&answered));
     close(fd);
     rgm_http_stop(server);
@@ -271,7 +272,7 @@ static void bodies_and_headers_are_bounded(void **state)
     rgm_http_stop(server);
 }
 
-/* A byte now and then keeps no connection. */
+/* A byte now and then does not keep a connection open. */
 static void who_is_slow_is_cut(void **state)
 {
     static const char *const begun[] = {
@@ -319,7 +320,7 @@ static void there_is_room_for_one_more(void **state)
     double before = rgm_now();
     CHECK_INT(200, status_of(plain));
     CHECK(rgm_now() - before < 1);
-    rgm_http_count(&connections, NULL, server);
+    rgmi_http_count(&connections, NULL, server);
     CHECK(connections <= 20);
     for (int i = 0; i < 100; i++)
         close(fds[i]);
@@ -369,11 +370,11 @@ static void streams_are_woken_and_bounded(void **state)
     rgm_http_wake(server);
     CHECK(strstr(get(one, "data: x", 5), "data: x") != NULL);
     close(one);
-    for (int i = 0; i < 500 && count > 0; i++) { /* found out when there is something to send */
+    for (int i = 0; i < 500 && count > 0; i++) { /* noticed only when there is something to send */
         atomic_store(&stream_ready, 1);
         rgm_http_wake(server);
         nanosleep(&pause, NULL);
-        rgm_http_count(NULL, &count, server);
+        rgmi_http_count(NULL, &count, server);
     }
     CHECK_INT(0, count);
     other = dial();
@@ -411,7 +412,7 @@ static void a_stop_answers_or_closes_everything(void **state)
     idle = dial();
     half = dial();
     put(half, "POST / HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\nab");
-    while (atomic_load(&answered) < 3) /* the stream, and two that are worked on */
+    while (atomic_load(&answered) < 3) /* the stream, and two that are being answered */
         sched_yield();
     CHECK_INT(0, pthread_create(&thread, NULL, let_go, NULL));
     double before = rgm_now();

@@ -1,5 +1,5 @@
 /*
- * Addresses to listen at, in numbers: no name is looked up, and there is no address by default.
+ * Numeric addresses to listen on: no name is looked up, and there is no default address.
  */
 #include <regimen/http.h>
 
@@ -14,7 +14,7 @@
 
 enum { BACKLOG = 128 };
 
-/* "[::1]:80" and, as it always was, "::1:80". */
+/* "[::1]:80", or "::1:80", which has always been accepted. */
 static rgm_status read_address(struct addrinfo **out, const char *address)
 {
     const char *colon = strrchr(address, ':'), *start = address;

@@ -1,5 +1,5 @@
 /*
- * An answer on its way out: a body, a constant, a file, or a stream of events that stays open.
+ * An outgoing answer: a body, a constant, a file, or a stream of events that stays open.
  */
 #include "server_internal.h"
 
@@ -61,7 +61,7 @@ void rgmi_streams_wake(rgm_http *server)
         }
 }
 
-/* NULL: no memory; `response` has its source still. */
+/* NULL: no memory; `response` still has its source. */
 static struct MHD_Response *make_stream(rgm_http *server, struct MHD_Connection *connection,
                                         rgm_response *response)
 {

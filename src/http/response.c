@@ -1,5 +1,5 @@
 /*
- * Requests and answers as they are, errors among them, and secrets that come with them.
+ * Plain requests and answers, answers to errors, and the secrets that come with requests.
  */
 #include <regimen/http.h>
 
@@ -46,7 +46,7 @@ rgm_status rgm_response_add_header(rgm_response *response, const char *name, con
     return RGM_OK;
 }
 
-int rgm_http_code(rgm_status status)
+static int code_of(rgm_status status)
 {
     switch (status) {
     case RGM_ERR_NOT_FOUND:
@@ -66,7 +66,7 @@ void rgm_response_fail(rgm_response *response, int code, rgm_status status, cons
     rgm_text *body = &response->body;
 
     rgm_response_clear(response);
-    response->status = code > 0 ? code : rgm_http_code(status);
+    response->status = code > 0 ? code : code_of(status);
     if (rgm_text_printf(body, "{\"code\": \"%s\", \"message\": ", rgm_status_name(status)) !=
             RGM_OK ||
         rgm_json_print_text(body, rgm_error_message()) != RGM_OK ||
@@ -74,7 +74,7 @@ void rgm_response_fail(rgm_response *response, int code, rgm_status status, cons
         (details != NULL ? rgm_json_print_text(body, details) : rgm_text_printf(body, "null")) !=
             RGM_OK ||
         rgm_text_printf(body, "}") != RGM_OK)
-        rgm_text_clear(body); /* 503 and nothing to say it with */
+        rgm_text_clear(body); /* 503 with an empty body */
 }
 
 /* ---- secrets -------------------------------------------------------------------------------- */

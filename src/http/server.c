@@ -1,6 +1,7 @@
 /*
- * The server: one thread that polls libmicrohttpd's descriptor, time that is over, and who wakes
- * it. What takes long is done in lanes: threads of their own, while the connection is suspended.
+ * The server: one thread that polls libmicrohttpd's descriptor, its timeouts, and waking it. Work
+ * that takes long is done in lanes, which are threads of their own, while the connection is
+ * suspended.
  */
 #include "server_internal.h"
 
@@ -12,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { SPARE_CONNECTIONS = 64 }; /* those that are being cut */
+enum { SPARE_CONNECTIONS = 64 }; /* for connections that are being closed */
 #define SWEEP_SECONDS 0.5
 
 /* ---- the thread ----------------------------------------------------------------------------- */
@@ -50,7 +51,8 @@ static void *poll_all(void *payload)
     return NULL;
 }
 
-/* Signals are for whoever waits for them; SIGPIPE of a file that is sent is for nobody. */
+/* Signals belong to other threads that wait for them; nobody needs the SIGPIPE of a file being
+ * sent. */
 static rgm_status start_thread(rgm_http *server)
 {
     sigset_t all, before;
@@ -142,7 +144,7 @@ done:
     return status;
 }
 
-void rgm_http_count(int64_t *connections, int64_t *streams, const rgm_http *server)
+void rgmi_http_count(int64_t *connections, int64_t *streams, const rgm_http *server)
 {
     if (connections != NULL)
         *connections = atomic_load(&server->connection_count);
@@ -159,12 +161,12 @@ void rgm_http_stop(rgm_http *server)
         rgm_http_wake(server);
         pthread_join(server->thread, NULL);
     }
-    server->options.lane_count = 0; /* what comes now is told that the server ends */
+    server->options.lane_count = 0; /* new requests are refused: the server ends */
     for (int i = 0; i < RGMI_LANES; i++)
-        rgm_thread_pool_release(server->lanes[i]); /* each of their connections is resumed then */
+        rgm_thread_pool_release(server->lanes[i]); /* this resumes each of their connections */
     if (server->daemon != NULL) {
         rgmi_streams_wake(server);
-        /* Twice: what was resumed is answered, and what is answered is sent. */
+        /* Twice: first resumed connections are answered, then the answers are sent. */
         MHD_run(server->daemon);
         MHD_run(server->daemon);
         MHD_stop_daemon(server->daemon);

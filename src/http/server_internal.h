@@ -1,6 +1,6 @@
 /*
- * What the server's files share: server.c has the thread that polls and the lanes, connections.c
- * who is connected since when, exchange.c a request on its way.
+ * Shared by the server's files: server.c has the polling thread and the lanes, connections.c the
+ * connections and their ages, exchange.c a request in progress.
  */
 #ifndef RGM_HTTP_SERVER_INTERNAL_H
 #define RGM_HTTP_SERVER_INTERNAL_H
@@ -13,13 +13,13 @@
 
 enum { RGMI_LANES = 16, RGMI_HEADERS = 64 };
 
-/** A connection; in a list of its server, of the thread that polls alone. */
+/** A connection, in a list of its server that only the polling thread uses. */
 typedef struct rgmi_connection {
     struct rgmi_connection *next, *last;
     int fd;
-    double until; /* when the request that it waits for has to be whole; 0: it is being answered */
-    double since; /* it waits                                                           */
-    bool cut;     /* it was told to go                                                  */
+    double until; /* when the request it waits for must be whole; 0: it is being answered */
+    double since; /* since when it waits */
+    bool cut;     /* it is being closed */
 } rgmi_connection;
 
 /** One request. */
@@ -32,14 +32,14 @@ typedef struct rgmi_exchange {
     rgm_header headers[RGMI_HEADERS];
     int64_t header_count;
     rgm_response response; /* once answered */
-    bool begun;            /* the headers were seen: what comes now is the body, then the end */
-    bool malformed;        /* headers: too many, twice what may be there once, with NUL       */
-    bool refused;          /* the body is too large, or no memory: it is not looked at        */
-    bool answered;         /* response is the answer, and the connection was resumed          */
-    int64_t counted;       /* bytes of the body, in the server's count                        */
+    bool begun;            /* the headers were seen: the body comes next, then the end */
+    bool malformed;        /* headers: too many, one given twice that may not be, or a NUL */
+    bool refused;          /* the body is too large, or no memory: it is not read */
+    bool answered;         /* response is the answer, and the connection is resumed */
+    int64_t counted;       /* bytes of the body, included in the server's count */
 } rgmi_exchange;
 
-/** A stream that is open; in a list of its server. */
+/** An open stream, in a list of its server. */
 typedef struct rgmi_stream {
     struct rgmi_stream *next, *last;
     struct rgm_http *server;
@@ -57,11 +57,11 @@ struct rgm_http {
     bool has_thread;
     atomic_bool stops;
     int lane_threads[RGMI_LANES];
-    rgm_thread_pool *lanes[RGMI_LANES]; /* made with their first request */
+    rgm_thread_pool *lanes[RGMI_LANES]; /* created with their first request */
     rgmi_connection *connections, *newest;
     rgmi_stream *streams;
     atomic_llong connection_count, stream_count;
-    int64_t bodies; /* bytes that are being read */
+    int64_t bodies; /* bytes being read */
 };
 
 /* ---- connections.c -------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ void rgmi_connection_notify(void *payload, struct MHD_Connection *connection, vo
 void rgmi_connection_begin(rgm_http *server, rgmi_connection *c);
 void rgmi_connection_whole(rgmi_connection *c);
 void rgmi_connection_idle(rgm_http *server, rgmi_connection *c);
-/** Cut those whose time is over. */
+/** Close those whose time is over. */
 void rgmi_connections_sweep(rgm_http *server, double now);
 
 /* ---- exchange.c ----------------------------------------------------------------------------- */
@@ -86,10 +86,13 @@ enum MHD_Result rgmi_exchange_handle(void *payload, struct MHD_Connection *conne
 
 /* ---- reply.c -------------------------------------------------------------------------------- */
 
-/** Send an answer; what it owns is taken. `ends`: the connection closes behind it. */
+/** Send an answer and take what it owns. `ends`: the connection closes after it. */
 enum MHD_Result rgmi_reply(rgm_http *server, struct MHD_Connection *connection,
                            rgm_response *response, bool ends);
-/** Wake streams that are ready; all, where the server stops. */
+/** Wake streams that are ready, or all when the server stops. */
 void rgmi_streams_wake(rgm_http *server);
+
+/** Number of open connections and streams, for tests; either may be NULL. */
+void rgmi_http_count(int64_t *connections, int64_t *streams, const rgm_http *server);
 
 #endif

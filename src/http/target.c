@@ -1,6 +1,6 @@
 /*
- * The path and the query of a request. What stands in a path is matched against patterns and is
- * data only where a pattern has braces; the query is decoded.
+ * The path and the query of a request. A path is matched against patterns, and only the parts at a
+ * pattern's braces are data; the query is decoded.
  */
 #include <regimen/http.h>
 
@@ -18,7 +18,7 @@ static int hex_digit(char c)
 
 /* ---- the query ------------------------------------------------------------------------------ */
 
-/* In place. No NUL: what is read is what was sent. */
+/* Decode in place. NUL is refused, so that the text ends where the request's does. */
 static rgm_status decode(char *text)
 {
     char *out = text;
@@ -167,7 +167,7 @@ static bool read_name(rgm_path_values *values, const char *text, size_t size)
     return true;
 }
 
-/* Moves *pattern behind its braces. */
+/* Moves *pattern past its braces. */
 static bool read_value(rgm_path_values *values, int64_t *count, const char **pattern,
                        const char *text, size_t size)
 {

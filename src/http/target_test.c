@@ -1,5 +1,5 @@
 /*
- * Paths and queries as strangers send them: by table.
+ * Paths and queries as strangers send them, from a table.
  */
 #include <check.h>
 #include <regimen/http.h>
@@ -103,7 +103,7 @@ static void only_what_is_in_braces_is_data(void **state)
             fail_msg("%s of %s", cases[i].pattern, cases[i].path);
     CHECK(rgm_path_fits(&values, "/m/{id}/{rest}", "/m/3/../x"));
     CHECK_INT(3, values.ids[0]);
-    CHECK_TEXT("../x", values.rest); /* whoever takes it has a table of its own */
+    CHECK_TEXT("../x", values.rest); /* its user has a table of its own */
     CHECK(rgm_path_fits(&values, "/e/{id}/{id}", "/e/12/34"));
     CHECK(values.ids[0] == 12 && values.ids[1] == 34);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 void rgmi_emulated_bf16_matmul(const rgm_matmul_args *args);
-size_t rgmi_emulated_bf16_pack(void *packed, const rgm_matmul_args *args);
+size_t rgmi_emulated_bf16_pack(const rgm_matmul_args *args);
 
 static _Thread_local uint32_t tiles_[8][TILE][TILE];
 

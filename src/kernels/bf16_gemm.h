@@ -196,16 +196,16 @@ static inline int64_t words_before(int64_t strips, int64_t from)
     return strips * (from / TILE_K) * TILE_SIZE;
 }
 
-size_t BF16_PACK(void *packed, const rgm_matmul_args *args)
+size_t BF16_PACK(const rgm_matmul_args *args)
 {
     rgm_matmul_args o = *args;
     bf16_product g = {.o = &o};
     int64_t strips = strips_of(o.n);
 
     o.batch = 1;
-    for (; packed != NULL && g.from < o.k; g.from += K_PASS) {
+    for (; o.c != NULL && g.from < o.k; g.from += K_PASS) {
         g.k = rgmi_min(K_PASS, o.k - g.from);
-        g.packed_b = (uint32_t *)packed + words_before(strips, g.from);
+        g.packed_b = (uint32_t *)o.c + words_before(strips, g.from);
         pack_b_pass(&g);
     }
     return (size_t)(strips * rgmi_blocks(o.k, TILE_K) * TILE_SIZE) * sizeof(uint32_t);

@@ -14,11 +14,11 @@
 
 #ifdef RGM_X86
 void rgmi_emulated_bf16_matmul(const rgm_matmul_args *args);
-size_t rgmi_emulated_bf16_pack(void *packed, const rgm_matmul_args *args);
+size_t rgmi_emulated_bf16_pack(const rgm_matmul_args *args);
 #endif
 
 typedef void matmul_function(const rgm_matmul_args *args);
-typedef size_t pack_function(void *packed, const rgm_matmul_args *args);
+typedef size_t pack_function(const rgm_matmul_args *args);
 enum { ROWS_MOST = 8 };
 typedef struct row {
     const char *name;
@@ -33,25 +33,25 @@ static int rows_here(row rows[ROWS_MOST])
 
     rows[count++] = (row){"reference", rgmi_reference_bf16_matmul, true, NULL};
 #ifdef RGM_X86
-    if (rgm_kernels_named("avx2", RGM_F32))
+    if (rgmi_kernels_named("avx2", RGM_F32))
         rows[count++] = (row){"amx, emulated", rgmi_emulated_bf16_matmul, true, NULL};
-    if (rgm_kernels_named("avx512_bf16", RGM_BF16))
+    if (rgmi_kernels_named("avx512_bf16", RGM_BF16))
         rows[count++] = (row){"avx512_bf16", rgmi_avx512_bf16_matmul, false, NULL};
-    if (rgm_kernels_named("amx", RGM_BF16))
+    if (rgmi_kernels_named("amx", RGM_BF16))
         rows[count++] = (row){"amx", rgmi_amx_matmul, false, NULL};
 #endif
     rows[count++] = (row){"reference, packed", rgmi_reference_bf16_matmul, true,
                           rgmi_reference_f32.matmul_pack};
 #ifdef RGM_X86
-    if (rgm_kernels_named("avx2", RGM_F32))
+    if (rgmi_kernels_named("avx2", RGM_F32))
         rows[count++] = (row){"amx, emulated, packed", rgmi_emulated_bf16_matmul, true,
                               rgmi_emulated_bf16_pack};
-    if (rgm_kernels_named("avx512_bf16", RGM_BF16))
+    if (rgmi_kernels_named("avx512_bf16", RGM_BF16))
         rows[count++] = (row){"avx512_bf16, packed", rgmi_avx512_bf16_matmul, false,
-                              rgm_kernels_named("avx512_bf16", RGM_BF16)->matmul_pack};
-    if (rgm_kernels_named("amx", RGM_BF16))
+                              rgmi_kernels_named("avx512_bf16", RGM_BF16)->matmul_pack};
+    if (rgmi_kernels_named("amx", RGM_BF16))
         rows[count++] = (row){"amx, packed", rgmi_amx_matmul, false,
-                              rgm_kernels_named("amx", RGM_BF16)->matmul_pack};
+                              rgmi_kernels_named("amx", RGM_BF16)->matmul_pack};
 #endif
     return count;
 }
@@ -157,12 +157,15 @@ static bool is_packed(const row *r, const product *p)
 
 static void run_packed(rgm_matmul_args *o, const row *r)
 {
-    size_t size = r->pack(NULL, o);
+    void *c = o->c;
+    size_t size = (o->c = NULL, r->pack(o));
     unsigned char *packed = rgm_malloc(size + GUARD);
 
     CHECK(packed != NULL);
     memset(packed, 0x5a, size + GUARD);
-    CHECK_INT(size, r->pack(packed, o));
+    o->c = packed;
+    CHECK_INT(size, r->pack(o));
+    o->c = c;
     for (size_t i = 0; i < GUARD; i++)
         CHECK_INT(0x5a, packed[size + i]);
     o->b = packed;
@@ -239,7 +242,7 @@ static double *double_product(const product *p, convert_function *operand, conve
     o.c = c;
     if (other == magnitude)
         o.activation = RGM_ACT_NONE;
-    rgm_kernels_for(RGM_F64)->matmul(&o);
+    rgm_kernels_for(rgm_device_cpu(), RGM_F64)->matmul(&o);
     rgm_free(a);
     rgm_free(b);
     rgm_free(bias);
@@ -500,7 +503,7 @@ static void the_environment_chooses_the_row(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        if (rgm_kernels_named(names[i], RGM_F32) == NULL)
+        if (rgmi_kernels_named(names[i], RGM_F32) == NULL)
             continue;
         rgmi_kernels_choose(names[i], &f32, &bf16);
         CHECK_TEXT(names[i], f32->isa);
@@ -509,7 +512,7 @@ static void the_environment_chooses_the_row(void **state)
     }
     for (int i = 0; i < 2; i++) {
         const char *name = i == 0 ? "amx" : "avx512_bf16";
-        if (rgm_kernels_named(name, RGM_BF16) == NULL)
+        if (rgmi_kernels_named(name, RGM_BF16) == NULL)
             continue;
         rgmi_kernels_choose(name, &f32, &bf16);
         CHECK_TEXT("avx512", f32->isa);
@@ -518,14 +521,14 @@ static void the_environment_chooses_the_row(void **state)
     rgmi_kernels_choose("no such row", &f32, &bf16);
     CHECK_TEXT("reference", f32->isa);
     rgmi_kernels_choose("", &f32, &bf16);
-    CHECK(f32 == rgm_kernels_for(RGM_F32) || getenv("REGIMEN_ISA"));
-    CHECK(rgm_kernels_named("avx2", RGM_BF16) == NULL);
+    CHECK(f32 == rgm_kernels_for(rgm_device_cpu(), RGM_F32) || getenv("REGIMEN_ISA"));
+    CHECK(rgmi_kernels_named("avx2", RGM_BF16) == NULL);
 }
 
 static void all_but_the_product_is_the_f32_table(void **state)
 {
-    rgm_kernels table = *rgm_kernels_for(RGM_BF16);
-    const rgm_kernels *f32 = rgm_kernels_for(RGM_F32);
+    rgm_kernels table = *rgm_kernels_for(rgm_device_cpu(), RGM_BF16);
+    const rgm_kernels *f32 = rgm_kernels_for(rgm_device_cpu(), RGM_F32);
 
     (void)state;
     CHECK_INT(RGM_F32, table.dtype);

@@ -1,6 +1,7 @@
 /*
- * Which table a caller gets: by CPU flags, never by model name, lowered by REGIMEN_ISA. f64 is the
- * reference compiled for double: it serves gradient checks.
+ * Which table a caller gets: the device's own, or that of the CPU by its flags, never by model
+ * name, lowered by REGIMEN_ISA. f64 is the reference compiled for double: it serves gradient
+ * checks.
  */
 #include "kernels_internal.h"
 
@@ -18,7 +19,7 @@ static bool dot_is_slow;
 
 static void bf16_row(int row, const char *isa, const rgm_kernels *f32,
                      void (*matmul)(const rgm_matmul_args *args),
-                     size_t (*pack)(void *packed, const rgm_matmul_args *args))
+                     size_t (*pack)(const rgm_matmul_args *args))
 {
     bf16_rows[row] = *f32;
     bf16_rows[row].isa = isa;
@@ -31,7 +32,7 @@ static void find_bf16(void)
     bf16_row(BF16_REFERENCE, "reference", &rgmi_reference_f32, rgmi_reference_bf16_matmul,
              rgmi_reference_f32.matmul_pack);
 #ifdef RGM_X86
-    if (rgm_kernels_named("avx512", RGM_F32) == NULL || !__builtin_cpu_supports("avx512bf16"))
+    if (rgmi_kernels_named("avx512", RGM_F32) == NULL || !__builtin_cpu_supports("avx512bf16"))
         return;
     bf16_row(BF16_AVX512, "avx512_bf16", &rgmi_avx512_f32, rgmi_avx512_bf16_matmul,
              rgmi_avx512_bf16_pack);
@@ -51,7 +52,7 @@ static const rgm_kernels *bf16_named(const char *isa)
     return NULL;
 }
 
-const rgm_kernels *rgm_kernels_named(const char *isa, rgm_dtype dtype)
+const rgm_kernels *rgmi_kernels_named(const char *isa, rgm_dtype dtype)
 {
     if (dtype == RGM_BF16)
         return bf16_named(isa);
@@ -85,7 +86,7 @@ void rgmi_kernels_choose(const char *most, const rgm_kernels **f32, const rgm_ke
             continue;
         if (*bf16 == NULL && (row != &bf16_rows[BF16_AVX512] || named || !dot_is_slow))
             *bf16 = row;
-        *f32 = rgm_kernels_named(order[i], RGM_F32);
+        *f32 = rgmi_kernels_named(order[i], RGM_F32);
     }
     if (*f32 == NULL)
         *f32 = &rgmi_reference_f32;
@@ -99,7 +100,8 @@ static void choose(void)
     rgmi_kernels_choose(getenv("REGIMEN_ISA"), &best_f32, &best_bf16);
 }
 
-const rgm_kernels *rgm_kernels_for(rgm_dtype dtype)
+/* The table of the CPU. */
+static const rgm_kernels *cpu_kernels(rgm_dtype dtype)
 {
     if (dtype == RGM_F64)
         return &rgmi_reference_f64;
@@ -109,7 +111,9 @@ const rgm_kernels *rgm_kernels_for(rgm_dtype dtype)
     return dtype == RGM_F32 ? best_f32 : best_bf16;
 }
 
-void rgm_kernels_clear_cache(void)
+const rgm_kernels *rgm_kernels_for(rgm_device *device, rgm_dtype dtype)
 {
-    rgmi_scratch_clear();
+    const rgm_device_type *type = rgm_device_kind(device);
+
+    return type->kernels != NULL ? type->kernels(device, dtype) : cpu_kernels(dtype);
 }

@@ -27,8 +27,7 @@
 #define PACK_AHEAD   4   /* rows from the prefetch to its use                            */
 #define PACKED_TASKS 16  /* of a product whose B was packed before                       */
 #define B_AHEAD                                                                                    \
-    24                          /* k that B is asked for ahead: weights come from L3, where few    \
-                                   rows take a panel sooner than the processor looks ahead  */
+    24 /* k that B is asked for ahead: few rows of A use a panel up sooner than L3 gives it */
 #define C_AHEAD            96   /* k from which C is asked for before it is written             */
 #define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
 #define FLOPS_NS           (7.0 * LANES) /* operations of one thread in a nanosecond             */
@@ -502,15 +501,15 @@ static bool product_run(const rgm_matmul_args *o)
 
 /* ---- products whose B was packed before ------------------------------------------------------ */
 
-static size_t matmul_pack(void *packed, const rgm_matmul_args *args)
+static size_t matmul_pack(const rgm_matmul_args *args)
 {
-    product g = {.o = args, .packed_b = packed, .panels = panels_of(args->n)};
+    product g = {.o = args, .packed_b = args->c, .panels = panels_of(args->n)};
     rgm_matmul_args one = *args;
 
     one.batch = 1;
     g.o = &one;
     g.k_block = k_block_of(args->k);
-    if (packed != NULL)
+    if (args->c != NULL)
         product_pack_all(&g);
     return packed_size(args);
 }

@@ -16,7 +16,7 @@ static inline __attribute__((always_inline)) vf segment_part(const rgm_segment_a
     bool whole = left >= LANES;
 
     for (int64_t p = begin; p < end; p++) {
-        const float *x = (const float *)o->x + rgmi_entry(o->csr, p) * o->channels + c;
+        const float *x = (const float *)o->x + rgmi_csr_entry(o->csr, p) * o->channels + c;
         sum = reduce_step(reduction, whole ? v_load(x) : v_load_n(x, left), sum);
     }
     return sum;
@@ -116,12 +116,12 @@ static void segment_grad_ties(const rgm_segment_args *o, int64_t r, int64_t c, i
     vf most = v_load_n((const float *)o->y_forward + r * o->channels + c, left), ties = v_zero();
 
     for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-        vf x = v_load_n((const float *)o->x + rgmi_entry(csr, p) * o->channels + c, left);
+        vf x = v_load_n((const float *)o->x + rgmi_csr_entry(csr, p) * o->channels + c, left);
         ties = v_add(ties, v_select(v_eq(x, most), v_set1(1), v_zero()));
     }
     d = v_div(d, ties);
     for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-        int64_t at = rgmi_entry(csr, p) * o->channels + c;
+        int64_t at = rgmi_csr_entry(csr, p) * o->channels + c;
         vf x = v_load_n((const float *)o->x + at, left);
         v_store_n((float *)o->y + at, v_select(v_eq(x, most), d, v_zero()), left);
     }
@@ -145,7 +145,7 @@ static void segment_grad_blocks(void *payload, int64_t begin, int64_t end)
             }
             d = v_div(d, divisor);
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++)
-                v_store_n((float *)o->y + rgmi_entry(csr, p) * o->channels + c, d, left);
+                v_store_n((float *)o->y + rgmi_csr_entry(csr, p) * o->channels + c, d, left);
         }
     }
 }
@@ -222,7 +222,7 @@ static void softmax_side_by_side(const rgm_segment_softmax_args *o, float *x, in
         int64_t n = csr->row_start[r + 1] - begin;
         float most = LOWEST;
         for (int64_t i = 0; i < n; i++) {
-            row[i] = ((const float *)o->x)[rgmi_entry(csr, begin + i)];
+            row[i] = ((const float *)o->x)[rgmi_csr_entry(csr, begin + i)];
             most = row[i] > most ? row[i] : most;
         }
         for (int64_t i = 0; i < n; i++)
@@ -240,7 +240,7 @@ static void softmax_side_by_side(const rgm_segment_softmax_args *o, float *x, in
             sum += row[i];
         sum = sum == 0 ? 0 : 1 / sum;
         for (int64_t i = 0; i < n; i++)
-            y[rgmi_entry(csr, begin + i)] = row[i] * sum;
+            y[rgmi_csr_entry(csr, begin + i)] = row[i] * sum;
         row += n;
     }
 }
@@ -304,11 +304,11 @@ static void softmax_grad_wide(const rgm_segment_softmax_args *o, int64_t begin, 
         int64_t left = o->channels - c;
         vf dot = v_zero();
         for (int64_t p = begin; p < end; p++) {
-            int64_t at = rgmi_entry(csr, p) * o->channels;
+            int64_t at = rgmi_csr_entry(csr, p) * o->channels;
             dot = v_fma(v_load_n(y + at, left), v_load_n(dy + at, left), dot);
         }
         for (int64_t p = begin; p < end; p++) {
-            int64_t at = rgmi_entry(csr, p) * o->channels;
+            int64_t at = rgmi_csr_entry(csr, p) * o->channels;
             vf d = v_sub(v_load_n(dy + at, left), dot);
             v_store_n((float *)o->y + c + at, v_mul(v_load_n(y + at, left), d), left);
         }
@@ -329,11 +329,11 @@ static void segment_softmax_grad_blocks(void *payload, int64_t begin, int64_t en
             continue;
         }
         for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-            int64_t e = rgmi_entry(csr, p);
+            int64_t e = rgmi_csr_entry(csr, p);
             dot += ((const float *)o->y_forward)[e] * ((const float *)o->dy)[e];
         }
         for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-            int64_t e = rgmi_entry(csr, p);
+            int64_t e = rgmi_csr_entry(csr, p);
             ((float *)o->y)[e] =
                 ((const float *)o->y_forward)[e] * (((const float *)o->dy)[e] - dot);
         }

@@ -137,9 +137,9 @@ static inline void avg_pixel_grad(const rgm_pool2d_args *o, int64_t line, int64_
         int64_t n = w->channels - k;
         vf sum = v_zero();
         for (int64_t t = 0; t < w->size[0]; t++) {
-            int64_t i = rgmi_place_of(w, 0, line % w->in[0], t);
+            int64_t i = rgmi_window_place(w, 0, line % w->in[0], t);
             for (int64_t s = 0; i >= 0 && s < w->size[1]; s++) {
-                int64_t j = rgmi_place_of(w, 1, c, s);
+                int64_t j = rgmi_window_place(w, 1, c, s);
                 if (j < 0)
                     continue;
                 int64_t place = (image * w->out[0] + i) * w->out[1] + j;

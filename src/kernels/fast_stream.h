@@ -444,11 +444,11 @@ static void squares_blocks(void *payload, int64_t begin, int64_t end)
                                       rgmi_min(RGMI_FLAT_BLOCK, g->count - b * RGMI_FLAT_BLOCK));
 }
 
-static double sum_of_squares(const void *x, int64_t count)
+static double sum_of_squares(const rgm_flat_args *args)
 {
-    int64_t blocks = rgmi_blocks(count, RGMI_FLAT_BLOCK);
+    int64_t count = args->count, blocks = rgmi_blocks(count, RGMI_FLAT_BLOCK);
     double few[64], total = 0;
-    squares_job g = {.x = x, .count = count, .partial = few};
+    squares_job g = {.x = args->x, .count = count, .partial = few};
 
     if (blocks > 64)
         g.partial = rgmi_scratch_take((size_t)blocks * sizeof(double));
@@ -481,10 +481,11 @@ static void finite_blocks(void *payload, int64_t begin, int64_t end)
         atomic_store(&g->bad, true);
 }
 
-static bool all_finite(const void *x, int64_t count)
+static bool all_finite(const rgm_flat_args *args)
 {
-    squares_job g = {.x = x, .count = count};
+    squares_job g = {.x = args->x, .count = args->count};
 
-    rgm_parallel(rgmi_blocks(count, RGMI_FLAT_BLOCK), RGMI_FLAT_BLOCK * 0.2, finite_blocks, &g);
+    rgm_parallel(rgmi_blocks(args->count, RGMI_FLAT_BLOCK), RGMI_FLAT_BLOCK * 0.2, finite_blocks,
+                 &g);
     return !atomic_load(&g.bad);
 }

@@ -57,11 +57,12 @@ static void gather_bytes_case(run *t)
     show_bytes(t, y, o.count * o.channels);
 }
 
-/* From none to three entries outside: the answer names the first. */
-static void index_within_case(run *t)
+/* From none to three entries outside: the flag names the first. */
+static void index_check_case(run *t)
 {
     rgm_index_args o = {.count = draw_rows(t), .least = PICK(t, 0, 0, 3), .limit = 40};
     int64_t outside[] = {-1, 40, 1000, INT32_MIN}, first = o.count;
+    rgm_index_flag flag = {0};
     void *index;
 
     o.index_dtype = draw_bool(t) ? RGM_I32 : RGM_I64;
@@ -77,11 +78,18 @@ static void index_within_case(run *t)
         else
             ((int64_t *)index)[i] = value;
     }
-    CHECK(t->kernels->index_within(&o) == (first == o.count));
-    if (first < o.count) {
-        CHECK_INT(first, o.bad_at);
-        CHECK_INT(index_value(index, o.index_dtype, first), o.bad);
-    }
+    o.op = 7;
+    o.flag = &flag;
+    t->kernels->index_check(&o);
+    CHECK_INT(first < o.count, flag.raised);
+    if (first == o.count)
+        return;
+    CHECK_INT(7, flag.op);
+    CHECK_INT(first, flag.at);
+    CHECK_INT(index_value(index, o.index_dtype, first), flag.index);
+    o.op = 8; /* a flag that is up stays as it is */
+    t->kernels->index_check(&o);
+    CHECK_INT(7, flag.op);
 }
 
 static void degree_case(run *t)
@@ -263,7 +271,7 @@ static void fill_case(run *t)
     int64_t count = draw_rows(t);
     double value = draw_number(t);
 
-    t->kernels->fill(out(t, count, NULL), count, value);
+    t->kernels->fill(&(rgm_fill_args){out(t, count, NULL), count, value});
 }
 
 static void reduce_prod_grad_case(run *t)

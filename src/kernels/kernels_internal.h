@@ -31,11 +31,14 @@ void rgmi_reference_bf16_matmul(const rgm_matmul_args *args);
 void rgmi_amx_matmul(const rgm_matmul_args *args);
 void rgmi_avx512_bf16_matmul(const rgm_matmul_args *args);
 /** Their matmul_pack; that of the plain one is the float reference's. */
-size_t rgmi_amx_pack(void *packed, const rgm_matmul_args *args);
-size_t rgmi_avx512_bf16_pack(void *packed, const rgm_matmul_args *args);
+size_t rgmi_amx_pack(const rgm_matmul_args *args);
+size_t rgmi_avx512_bf16_pack(const rgm_matmul_args *args);
 /** Whether this process may use AMX tiles for bf16; asks the system for them. */
 bool rgmi_amx_ready(void);
 
+/** A table of the CPU by its name, NULL when this one cannot run it. For RGM_BF16: amx, avx512_bf16
+ * and reference. */
+const rgm_kernels *rgmi_kernels_named(const char *isa, rgm_dtype dtype);
 /** What rgm_kernels_for() gives for f32 and bf16 when REGIMEN_ISA is `most` (may be NULL). */
 void rgmi_kernels_choose(const char *most, const rgm_kernels **f32, const rgm_kernels **bf16);
 
@@ -51,10 +54,10 @@ void rgmi_scratch_clear(void);
 void rgmi_scratch_fail(bool on);
 
 /** c [rows, columns] = act(c + bias); bias may be NULL. */
-typedef void rgmi_finish(float *c, int64_t ldc, int64_t rows, int64_t columns, const float *bias,
-                         rgm_activation activation, float slope);
+typedef void rgmi_gemm_finish(float *c, int64_t ldc, int64_t rows, int64_t columns,
+                              const float *bias, rgm_activation activation, float slope);
 /** The product through oneDNN where that is the faster way; false: declined, nothing was done. */
-bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_finish *finish);
+bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish);
 
 /* Rows of one block of a sum over rows (bias gradients, layer norm's gradients): fixed. */
 #define RGMI_SUM_BLOCK 1024
@@ -77,7 +80,7 @@ static inline int64_t rgmi_blocks(int64_t count, int64_t block)
 }
 
 /** The number of entry p in the order in which the pattern was given. */
-static inline int64_t rgmi_entry(const rgm_csr *csr, int64_t p)
+static inline int64_t rgmi_csr_entry(const rgm_csr *csr, int64_t p)
 {
     return csr->entry ? csr->entry[p] : p;
 }
@@ -127,7 +130,7 @@ static inline int64_t rgmi_tap(const rgm_window *w, int axis, int64_t out, int64
 }
 
 /** The place whose tap `tap` stands at `in`; -1: none. */
-static inline int64_t rgmi_place_of(const rgm_window *w, int axis, int64_t in, int64_t tap)
+static inline int64_t rgmi_window_place(const rgm_window *w, int axis, int64_t in, int64_t tap)
 {
     int64_t at = in + w->before[axis] - tap * w->dilation[axis];
 

@@ -17,14 +17,14 @@ static int rows_here(const rgm_kernels *rows[4])
 {
     int count = 0;
 
-    rows[count++] = rgm_kernels_named("reference", RGM_F32);
+    rows[count++] = rgmi_kernels_named("reference", RGM_F32);
 #ifdef RGM_X86
-    if (rgm_kernels_named("avx2", RGM_F32)) {
-        rows[count++] = rgm_kernels_named("avx2", RGM_F32);
+    if (rgmi_kernels_named("avx2", RGM_F32)) {
+        rows[count++] = rgmi_kernels_named("avx2", RGM_F32);
         rows[count++] = &rgmi_emulated_f32;
     }
-    if (rgm_kernels_named("avx512", RGM_F32))
-        rows[count++] = rgm_kernels_named("avx512", RGM_F32);
+    if (rgmi_kernels_named("avx512", RGM_F32))
+        rows[count++] = rgmi_kernels_named("avx512", RGM_F32);
 #endif
     return count;
 }
@@ -87,7 +87,7 @@ static void compare(const run *got, const run *want, const kernel_case *c)
 
 static void compare_rows(bool scarce)
 {
-    const rgm_kernels *rows[4], *f64 = rgm_kernels_for(RGM_F64);
+    const rgm_kernels *rows[4], *f64 = rgm_kernels_for(rgm_device_cpu(), RGM_F64);
     int count = rows_here(rows);
     run want, got;
 
@@ -202,8 +202,11 @@ static void a_packed_operand_gives_a_row_the_same_bits_in_any_company(void **sta
                              .ldb = N,
                              .ldc = N,
                              .batch = 1};
-        CHECK(rows[r]->matmul_pack(NULL, &o) <= sizeof packed);
-        rows[r]->matmul_pack(packed, &o);
+        o.c = NULL;
+        CHECK(rows[r]->matmul_pack(&o) <= sizeof packed);
+        o.c = packed;
+        rows[r]->matmul_pack(&o);
+        o.c = c;
         o.b = packed;
         o.packed = true;
         rows[r]->matmul(&o);
@@ -423,12 +426,12 @@ static void empty_segments_give_what_their_reduction_says(void **state)
 static void tables_are_found_by_name_and_dtype(void **state)
 {
     (void)state;
-    CHECK_TEXT("reference", rgm_kernels_for(RGM_F64)->isa);
-    CHECK_INT(RGM_F64, rgm_kernels_for(RGM_F64)->dtype);
-    CHECK_INT(RGM_F32, rgm_kernels_for(RGM_F32)->dtype);
-    CHECK(rgm_kernels_for(RGM_I32) == NULL);
-    CHECK(rgm_kernels_named("avx1024", RGM_F32) == NULL);
-    CHECK(rgm_kernels_named("avx2", RGM_F64) == NULL);
+    CHECK_TEXT("reference", rgm_kernels_for(rgm_device_cpu(), RGM_F64)->isa);
+    CHECK_INT(RGM_F64, rgm_kernels_for(rgm_device_cpu(), RGM_F64)->dtype);
+    CHECK_INT(RGM_F32, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->dtype);
+    CHECK(rgm_kernels_for(rgm_device_cpu(), RGM_I32) == NULL);
+    CHECK(rgmi_kernels_named("avx1024", RGM_F32) == NULL);
+    CHECK(rgmi_kernels_named("avx2", RGM_F64) == NULL);
 }
 
 static void clearing_the_cache_between_calls_changes_nothing(void **state)
@@ -437,14 +440,14 @@ static void clearing_the_cache_between_calls_changes_nothing(void **state)
 
     (void)state;
     for (int v = 0; v < 8; v++) {
-        run_case(&one, &kernel_cases[0], rgm_kernels_for(RGM_F32), v);
-        rgm_kernels_clear_cache();
-        run_case(&two, &kernel_cases[0], rgm_kernels_for(RGM_F32), v);
+        run_case(&one, &kernel_cases[0], rgm_kernels_for(rgm_device_cpu(), RGM_F32), v);
+        rgmi_scratch_clear();
+        run_case(&two, &kernel_cases[0], rgm_kernels_for(rgm_device_cpu(), RGM_F32), v);
         CHECK(memcmp(one.out[0], two.out[0], (size_t)one.out_count[0] * 4) == 0);
         run_clear(&one);
         run_clear(&two);
     }
-    rgm_kernels_clear_cache();
+    rgmi_scratch_clear();
 }
 
 TESTS(cmocka_unit_test(every_kernel_of_the_table_has_a_case_and_is_set),

@@ -21,7 +21,7 @@
 
 typedef struct onednn_job {
     const rgm_matmul_args *o;
-    rgmi_finish *finish;
+    rgmi_gemm_finish *finish;
     int64_t row_block, column_block, column_blocks;
 } onednn_job;
 
@@ -61,7 +61,7 @@ static void onednn_blocks(void *payload, int64_t begin, int64_t end)
     omp_set_num_threads(threads);
 }
 
-bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_finish *finish)
+bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish)
 {
     onednn_job g = {.o = args, .finish = finish, .column_block = BLOCK};
 

@@ -49,15 +49,16 @@ static int64_t first_outside(const rgm_index_args *args)
     FIRST_OUTSIDE(int64_t);
 }
 
-bool rgmi_any_index_within(rgm_index_args *args)
+void rgmi_any_index_check(const rgm_index_args *args)
 {
     int64_t at = first_outside(args);
 
-    if (at == args->count)
-        return true;
-    args->bad_at = at;
-    args->bad = integer_at(args->index, args->index_dtype, at);
-    return false;
+    if (at == args->count || args->flag->raised != 0)
+        return;
+    *args->flag = (rgm_index_flag){.raised = 1,
+                                   .op = args->op,
+                                   .at = at,
+                                   .index = integer_at(args->index, args->index_dtype, at)};
 }
 
 void rgmi_any_degree(const rgm_degree_args *args)
@@ -247,4 +248,29 @@ void rgmi_any_equal(const rgm_equal_args *args)
     for (int axis = 0; axis < args->rank; axis++)
         count *= args->shape[axis];
     rgm_parallel(count, 10, equal_range, (void *)args);
+}
+
+/* ---- swap ---- */
+
+#define SWAP_BLOCK 4096 /* bytes of one item */
+
+static void swap_blocks(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_swap_args *o = payload;
+    char block[SWAP_BLOCK], *a = o->a, *b = o->b;
+
+    for (int64_t i = begin; i < end; i++) {
+        size_t at = (size_t)i * SWAP_BLOCK, rest = o->bytes - at;
+        size_t n = rest < SWAP_BLOCK ? rest : SWAP_BLOCK;
+
+        memcpy(block, a + at, n);
+        memcpy(a + at, b + at, n);
+        memcpy(b + at, block, n);
+    }
+}
+
+void rgmi_any_swap(const rgm_swap_args *args)
+{
+    rgm_parallel(rgmi_blocks((int64_t)args->bytes, SWAP_BLOCK), 400, swap_blocks,
+                 (void *)(uintptr_t)args);
 }

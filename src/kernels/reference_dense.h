@@ -43,13 +43,14 @@ static void matmul(const rgm_matmul_args *args)
 }
 
 /* Packed is [k, n] without gaps. */
-static size_t matmul_pack(void *packed, const rgm_matmul_args *args)
+static size_t matmul_pack(const rgm_matmul_args *args)
 {
+    REAL *packed = args->c;
     int64_t row = args->trans_b ? 1 : args->ldb, column = args->trans_b ? args->ldb : 1;
 
     for (int64_t p = 0; p < args->k && packed != NULL; p++)
         for (int64_t j = 0; j < args->n; j++)
-            ((REAL *)packed)[p * args->n + j] = ((const REAL *)args->b)[p * row + j * column];
+            packed[p * args->n + j] = ((const REAL *)args->b)[p * row + j * column];
     return (size_t)(args->k * args->n) * sizeof(REAL);
 }
 
@@ -103,24 +104,25 @@ static void reduce(const rgm_reduce_args *args)
     rgm_parallel(args->outer * args->inner, (double)(args->axis + 1), reduce_outer, (void *)args);
 }
 
-static double sum_of_squares(const void *x, int64_t count)
+static double sum_of_squares(const rgm_flat_args *args)
 {
+    const REAL *x = args->x;
     double total = 0;
 
-    for (int64_t begin = 0; begin < count; begin += RGMI_FLAT_BLOCK) {
-        int64_t end = rgmi_min(count, begin + RGMI_FLAT_BLOCK);
+    for (int64_t begin = 0; begin < args->count; begin += RGMI_FLAT_BLOCK) {
+        int64_t end = rgmi_min(args->count, begin + RGMI_FLAT_BLOCK);
         double sum = 0;
         for (int64_t i = begin; i < end; i++)
-            sum += (double)((const REAL *)x)[i] * ((const REAL *)x)[i];
+            sum += (double)x[i] * x[i];
         total += sum;
     }
     return total;
 }
 
-static bool all_finite(const void *x, int64_t count)
+static bool all_finite(const rgm_flat_args *args)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(((const REAL *)x)[i]))
+    for (int64_t i = 0; i < args->count; i++)
+        if (!isfinite(((const REAL *)args->x)[i]))
             return false;
     return true;
 }

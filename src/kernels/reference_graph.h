@@ -17,7 +17,7 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
                 int64_t column = csr->column[p];
                 REAL factor = column_scale ? column_scale[column] : 1;
                 if (weight)
-                    factor *= weight[rgmi_entry(csr, p) * o->heads + c / depth];
+                    factor *= weight[rgmi_csr_entry(csr, p) * o->heads + c / depth];
                 sum += (double)factor * x[column * o->channels + c];
             }
             if (o->self_loop)
@@ -53,7 +53,7 @@ static void sddmm_rows(void *payload, int64_t begin, int64_t end)
                 double sum = 0;
                 for (int64_t d = 0; d < o->depth; d++)
                     sum += (double)a[d] * b[d];
-                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = (REAL)sum;
+                ((REAL *)o->y)[rgmi_csr_entry(csr, p) * o->heads + h] = (REAL)sum;
             }
 }
 
@@ -93,7 +93,7 @@ static void gatv2_score_rows(void *payload, int64_t begin, int64_t end)
                     REAL z = q[d] + v[d];
                     sum += (double)a[d] * (z > 0 ? z : slope * z);
                 }
-                ((REAL *)o->y)[rgmi_entry(csr, p) * o->heads + h] = (REAL)sum;
+                ((REAL *)o->y)[rgmi_csr_entry(csr, p) * o->heads + h] = (REAL)sum;
             }
 }
 
@@ -119,7 +119,7 @@ static void gatv2_grad_channels(void *payload, int64_t begin, int64_t end)
             }
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
                 REAL z = q[r * width + c] + v[csr->column[p] * width + c];
-                REAL d = dy[rgmi_entry(csr, p) * o->heads + c / o->depth];
+                REAL d = dy[rgmi_csr_entry(csr, p) * o->heads + c / o->depth];
                 sum += (double)d * (z > 0 ? 1 : o->slope);
             }
             ((REAL *)o->y)[r * width + c] = (REAL)(a * sum);
@@ -161,7 +161,7 @@ static REAL reduce_strided(const REAL *x, const rgm_csr *csr, int64_t begin, int
     if (begin == end)
         return reduce_empty(reduction);
     for (int64_t p = begin; p < end; p++) {
-        REAL v = x[(csr ? rgmi_entry(csr, p) : p) * stride];
+        REAL v = x[(csr ? rgmi_csr_entry(csr, p) : p) * stride];
         if (reduction == RGM_SUM || reduction == RGM_MEAN)
             sum += v;
         else if (reduction == RGM_PROD)
@@ -209,12 +209,12 @@ static void product_grad(const rgm_segment_args *o, int64_t r, int64_t c, REAL d
     double product = 1;
 
     for (int64_t p = begin; p < end; p++) {
-        REAL x = ((const REAL *)o->x)[rgmi_entry(o->csr, p) * o->channels + c];
+        REAL x = ((const REAL *)o->x)[rgmi_csr_entry(o->csr, p) * o->channels + c];
         zeros += x == 0;
         product *= x == 0 ? 1 : x;
     }
     for (int64_t p = begin; p < end; p++) {
-        int64_t i = rgmi_entry(o->csr, p) * o->channels + c;
+        int64_t i = rgmi_csr_entry(o->csr, p) * o->channels + c;
         REAL x = ((const REAL *)o->x)[i];
         double others = zeros == 0 ? product / x : (zeros == 1 && x == 0 ? product : 0);
         ((REAL *)o->y)[i] = (REAL)(d * others);
@@ -238,9 +238,9 @@ static void segment_grad_rows(void *payload, int64_t begin, int64_t end)
                 continue;
             }
             for (int64_t p = from; !sums && p < to; p++)
-                ties += x[rgmi_entry(csr, p) * o->channels + c] == y[r * o->channels + c];
+                ties += x[rgmi_csr_entry(csr, p) * o->channels + c] == y[r * o->channels + c];
             for (int64_t p = from; p < to; p++) {
-                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                int64_t i = rgmi_csr_entry(csr, p) * o->channels + c;
                 if (o->reduction == RGM_SUM)
                     dx[i] = d;
                 else if (o->reduction == RGM_MEAN)
@@ -273,12 +273,12 @@ static void segment_softmax_rows(void *payload, int64_t begin, int64_t end)
             if (most < REAL_LOWEST)
                 most = REAL_LOWEST;
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                int64_t i = rgmi_csr_entry(csr, p) * o->channels + c;
                 y[i] = R(exp)(x[i] - most);
                 sum += y[i];
             }
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                int64_t i = rgmi_csr_entry(csr, p) * o->channels + c;
                 y[i] = sum > 0 ? (REAL)(y[i] / sum) : (sum == 0 ? 0 : (REAL)sum);
             }
         }
@@ -300,11 +300,11 @@ static void segment_softmax_grad_rows(void *payload, int64_t begin, int64_t end)
         for (int64_t c = 0; c < o->channels; c++) {
             double dot = 0;
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                int64_t i = rgmi_csr_entry(csr, p) * o->channels + c;
                 dot += (double)y[i] * dy[i];
             }
             for (int64_t p = csr->row_start[r]; p < csr->row_start[r + 1]; p++) {
-                int64_t i = rgmi_entry(csr, p) * o->channels + c;
+                int64_t i = rgmi_csr_entry(csr, p) * o->channels + c;
                 ((REAL *)o->y)[i] = y[i] * (REAL)(dy[i] - dot);
             }
         }

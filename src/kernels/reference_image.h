@@ -51,8 +51,8 @@ static void conv2d_grad_pixels(void *payload, int64_t begin, int64_t end)
         for (int64_t k = 0; k < w->channels; k++) {
             double sum = 0;
             for (int64_t t = 0; t < w->size[0] * w->size[1]; t++) {
-                int64_t i = rgmi_place_of(w, 0, r, t / w->size[1]);
-                int64_t j = rgmi_place_of(w, 1, c, t % w->size[1]);
+                int64_t i = rgmi_window_place(w, 0, r, t / w->size[1]);
+                int64_t j = rgmi_window_place(w, 1, c, t % w->size[1]);
                 if (i < 0 || j < 0)
                     continue;
                 const REAL *kernel = (const REAL *)o->w + (t * w->channels + k) * o->filters;
@@ -217,8 +217,8 @@ static void avg_pool2d_grad_pixels(void *payload, int64_t begin, int64_t end)
         for (int64_t k = 0; k < w->channels; k++) {
             double sum = 0;
             for (int64_t t = 0; t < w->size[0] * w->size[1]; t++) {
-                int64_t i = rgmi_place_of(w, 0, r, t / w->size[1]);
-                int64_t j = rgmi_place_of(w, 1, c, t % w->size[1]);
+                int64_t i = rgmi_window_place(w, 0, r, t / w->size[1]);
+                int64_t j = rgmi_window_place(w, 1, c, t % w->size[1]);
                 if (i >= 0 && j >= 0)
                     sum += dy[(i * w->out[1] + j) * w->channels + k] / pool_inside(w, i, j);
             }

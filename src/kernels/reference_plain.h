@@ -3,10 +3,10 @@
  * them, as `rgmi_f32_argmax`, for the tables of the vector units.
  */
 
-void PLAIN(fill)(void *y, int64_t count, double value)
+void PLAIN(fill)(const rgm_fill_args *args)
 {
-    for (int64_t i = 0; i < count; i++)
-        ((REAL *)y)[i] = (REAL)value;
+    for (int64_t i = 0; i < args->count; i++)
+        ((REAL *)args->y)[i] = (REAL)args->value;
 }
 
 static void argmax_rows(void *payload, int64_t begin, int64_t end)

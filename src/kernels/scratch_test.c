@@ -17,7 +17,7 @@ static void scratch_is_aligned_kept_and_refused_on_demand(void **state)
     CHECK(rgmi_scratch_take(1) == NULL);
     rgmi_scratch_fail(false);
     rgmi_scratch_give(NULL);
-    rgm_kernels_clear_cache();
+    rgmi_scratch_clear();
 }
 
 TESTS(cmocka_unit_test(scratch_is_aligned_kept_and_refused_on_demand))

@@ -4,6 +4,8 @@
  */
 #include "master_internal.h"
 
+#include <regimen/http_client.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +47,7 @@ rgm_status rgmi_address_write(const rgm_master *master)
 
     gethostname(host, sizeof host - 1);
     RGM_GO(rgmi_address_url(&url, master));
-    RGM_GO(rgm_path_join(&path, master->options.folder, "master.address"));
+    RGM_GO(rgm_path_join(&path, master->options.folder, RGM_SERVICE_ADDRESS));
     RGM_GO(rgm_text_printf(&text, "%s\n%s\n", host, url != NULL ? url : ""));
     RGM_GO(rgm_file_save(path, text.data, text.size));
 done:

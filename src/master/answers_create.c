@@ -35,7 +35,7 @@ static rgm_status source_of_trial(source *out, rgm_master *master, const rgm_yam
         return rgm_yaml_fail(node, "there is no trial %lld", (long long)trial);
     RGM_TRY(rgmi_database_int(&out->checkpoint, master->database, 0,
                               "SELECT id FROM checkpoints WHERE trial_id = ? AND state ="
-                              " 'COMPLETED' ORDER BY step_id DESC LIMIT 1",
+                              " " RGMI_SQL(COMPLETED) " ORDER BY step_id DESC LIMIT 1",
                               "i", trial));
     return out->checkpoint != 0 ? RGM_OK
                                 : rgm_yaml_fail(node, "trial %lld has no checkpoint to begin with",
@@ -51,9 +51,10 @@ static rgm_status source_of_checkpoint(source *out, rgm_master *master, const rg
             return rgm_yaml_fail(node, "there is no checkpoint folder '%s'", node->text);
         return rgm_strdup(&out->folder, node->text);
     }
-    RGM_TRY(rgmi_database_int(&out->checkpoint, master->database, 0,
-                              "SELECT id FROM checkpoints WHERE uuid = ? AND state = 'COMPLETED'",
-                              "t", node->text));
+    RGM_TRY(rgmi_database_int(
+        &out->checkpoint, master->database, 0,
+        "SELECT id FROM checkpoints WHERE uuid = ? AND state = " RGMI_SQL(COMPLETED), "t",
+        node->text));
     return out->checkpoint != 0 ? RGM_OK
                                 : rgm_yaml_fail(node, "there is no checkpoint '%s'", node->text);
 }
@@ -103,7 +104,8 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         " source_checkpoint, source_checkpoint_id, engine) VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, "
         "0),"
         " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)",
-        "ttttttiidiiiiiitidtit", rgmi_state_names[p->paused ? RGMI_PAUSED : RGMI_ACTIVE], p->name,
+        "ttttttiidiiiiiitidtit",
+        rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
                                  : p->name,
@@ -154,7 +156,7 @@ static rgm_status create(rgmi_call *call, const plan *p)
     source from = {0};
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
-                                 p->name, NULL));
+                                 p->name, call->master->options.subject));
     if (rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_SLURM)
         RGM_GO(rgmi_jobs_check(call->master, file));
     RGM_GO(find_source(&from, call->master, file));
@@ -283,22 +285,23 @@ static rgm_status read_length(rgm_length *out, const rgmi_call *call)
 }
 
 /* The file with the trial's values for its hyperparameters, and it as the source. */
-static rgm_status edit_config(rgm_text *out, const original *o, int64_t trial, rgm_length length)
+static rgm_status edit_config(rgm_text *out, const rgmi_call *call, const original *o,
+                              rgm_length length)
 {
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
     rgm_text searcher = {0};
     rgm_yaml *yaml = NULL;
 
-    RGM_GO(
-        rgm_search_file_parse(&file, NULL, o->config, (int64_t)strlen(o->config), o->name, NULL));
+    RGM_GO(rgm_search_file_parse(&file, NULL, o->config, (int64_t)strlen(o->config), o->name,
+                                 call->master->options.subject));
     RGM_GO(rgm_text_printf(&searcher, "{name: single, metric: "));
     RGM_GO(rgm_json_print_text(&searcher, rgmi_objective(file)->metric));
     RGM_GO(rgm_text_printf(&searcher,
                            ", smaller_is_better: %s, max_length: {%s: %" PRId64
                            "}, source_trial_id: %" PRId64 "}",
                            rgmi_objective(file)->smaller_is_better ? "true" : "false",
-                           rgm_length_unit_names[length.unit], length.units, trial));
+                           rgm_length_unit_names[length.unit], length.units, call->id));
     RGM_GO(rgm_yaml_parse(&yaml, o->config, (int64_t)strlen(o->config), o->name));
     RGM_GO(rgm_yaml_set(yaml, "searcher", searcher.data, "continue"));
     RGM_GO(rgm_yaml_set(yaml, "hyperparameters", o->hyperparameters, "continue"));
@@ -325,7 +328,7 @@ rgm_status rgmi_answer_continue(rgmi_call *call)
                          "SELECT e.id, e.config, e.name, e.working_folder, t.hyperparameters FROM"
                          " trials t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ?",
                          "trial"));
-    RGM_GO(edit_config(&config, &o, call->id, length));
+    RGM_GO(edit_config(&config, call, &o, length));
     snprintf(description, sizeof description, "Continuation of trial %lld", (long long)call->id);
     plan p = {.config = config.data,
               .name = o.name,

@@ -132,7 +132,7 @@ rgm_status rgmi_answer_search(rgmi_call *call)
     RGM_GO(rgmi_experiment_get(&e, call->master, call->id));
     if (e->searcher == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s: its search is over",
-                        (long long)call->id, rgmi_state_names[e->state]));
+                        (long long)call->id, rgm_work_state_names[e->state]));
     RGM_GO(rgm_searcher_describe(&plan, e->searcher));
     RGM_GO(rgm_text_printf(call->out, "{\"name\": "));
     RGM_GO(rgm_json_print_text(call->out, rgm_searcher_name(e->searcher)));
@@ -174,14 +174,14 @@ rgm_status rgmi_answer_events(rgmi_call *call)
 
 /* ---- states --------------------------------------------------------------------------------- */
 
-static rgm_status change_state(rgmi_call *call, rgmi_state state)
+static rgm_status change_state(rgmi_call *call, rgm_work_state state)
 {
     rgmi_experiment *e;
 
     RGM_TRY(rgmi_experiment_get(&e, call->master, call->id));
     if (e->state != state)
         RGM_TRY(rgmi_experiment_set_state(call->master, e, state, NULL));
-    if (state == RGMI_STOPPING_KILLED)
+    if (state == RGM_WORK_STOPPING_KILLED)
         for (int64_t i = 0; i < call->master->process_count; i++)
             if (call->master->processes[i].experiment == call->id)
                 rgmi_process_kill(&call->master->processes[i]);
@@ -189,7 +189,7 @@ static rgm_status change_state(rgmi_call *call, rgmi_state state)
     return rgmi_answer_experiment(call);
 }
 
-static rgm_status answer_state(rgmi_call *call, rgmi_state state)
+static rgm_status answer_state(rgmi_call *call, rgm_work_state state)
 {
     RGM_TRY(rgmi_change_begin(call->master));
     return rgmi_change_end(call->master, change_state(call, state));
@@ -197,22 +197,22 @@ static rgm_status answer_state(rgmi_call *call, rgmi_state state)
 
 rgm_status rgmi_answer_activate(rgmi_call *call)
 {
-    return answer_state(call, RGMI_ACTIVE);
+    return answer_state(call, RGM_WORK_ACTIVE);
 }
 
 rgm_status rgmi_answer_pause(rgmi_call *call)
 {
-    return answer_state(call, RGMI_PAUSED);
+    return answer_state(call, RGM_WORK_PAUSED);
 }
 
 rgm_status rgmi_answer_cancel(rgmi_call *call)
 {
-    return answer_state(call, RGMI_STOPPING_CANCELED);
+    return answer_state(call, RGM_WORK_STOPPING_CANCELED);
 }
 
 rgm_status rgmi_answer_kill(rgmi_call *call)
 {
-    return answer_state(call, RGMI_STOPPING_KILLED);
+    return answer_state(call, RGM_WORK_STOPPING_KILLED);
 }
 
 /* ---- what can be changed -------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ static rgm_status set_archived(rgmi_call *call, int64_t archived)
     int64_t over;
 
     RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
-                              "SELECT state IN ('COMPLETED', 'CANCELED', 'ERROR') FROM experiments"
+                              "SELECT state IN " RGMI_SQL_OVER " FROM experiments"
                               " WHERE id = ?",
                               "i", call->id));
     if (over < 0)
@@ -354,14 +354,14 @@ static rgm_status check_deletable(rgmi_call *call)
     int64_t over, users;
 
     RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
-                              "SELECT state IN ('COMPLETED', 'CANCELED', 'ERROR') FROM experiments"
+                              "SELECT state IN " RGMI_SQL_OVER " FROM experiments"
                               " WHERE id = ?",
                               "i", call->id));
     RGM_TRY(rgmi_database_int(
         &users, call->master->database, 0,
         "SELECT o.experiment_id FROM trials o JOIN checkpoints c ON c.id = o.source_checkpoint_id"
         " JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = ? AND o.experiment_id <>"
-        " t.experiment_id AND o.state = 'ACTIVE' LIMIT 1",
+        " t.experiment_id AND o.state = " RGMI_SQL(ACTIVE) " LIMIT 1",
         "i", call->id));
     if (over < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)call->id);

@@ -81,15 +81,15 @@ rgm_status rgmi_answer_queue(rgmi_call *call)
     RGM_GO(rgmi_call_page(&limit, &offset, call));
     RGM_GO(rgm_text_printf(call->out, "{\"queue\": ["));
     RGM_GO(print_jobs(call, &printed, &jobs, limit, offset));
-    RGM_GO(rgmi_database_int(&total, call->master->database, 0,
-                             "SELECT count(*) FROM trials t JOIN experiments e ON e.id ="
-                             " t.experiment_id WHERE wants AND run_token IS NULL AND e.state ="
-                             " 'ACTIVE'",
-                             ""));
+    RGM_GO(rgmi_database_int(
+        &total, call->master->database, 0,
+        "SELECT count(*) FROM trials t JOIN experiments e ON e.id ="
+        " t.experiment_id WHERE wants AND run_token IS NULL AND e.state =" RGMI_SQL(ACTIVE),
+        ""));
     RGM_GO(rgmi_database_query(&rows, call->master->database,
                                "SELECT t.id, t.experiment_id, number FROM trials t JOIN experiments"
                                " e ON e.id = t.experiment_id WHERE wants AND run_token IS NULL AND"
-                               " e.state = 'ACTIVE' ORDER BY t.id LIMIT ? OFFSET ?",
+                               " e.state = " RGMI_SQL(ACTIVE) " ORDER BY t.id LIMIT ? OFFSET ?",
                                "ii", limit - printed, offset > jobs ? offset - jobs : (int64_t)0));
     while ((status = rgmi_rows_next(call->master->database, rows)) == RGM_OK)
         RGM_GO(print_waiting(call, &printed, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),

@@ -87,15 +87,17 @@ rgm_status rgmi_answer_shares(rgmi_call *call)
 
     RGM_TRY(rgmi_call_page(&limit, &offset, call));
     RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM experiments WHERE state NOT IN ('COMPLETED',"
-                              " 'CANCELED', 'ERROR')",
+                              "SELECT count(*) FROM experiments WHERE state NOT IN " RGMI_SQL_OVER,
                               ""));
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
-        "SELECT id AS experiment_id, slots_per_trial, max_slots, CASE WHEN state = 'ACTIVE' THEN"
-        " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND wants AND run_token IS NULL)"
-        " ELSE 0 END AS waiting, name, state, engine, weight, priority FROM experiments e WHERE"
-        " state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY id LIMIT ? OFFSET ?",
+        "SELECT id AS experiment_id, slots_per_trial, max_slots, CASE WHEN state = " RGMI_SQL(
+            ACTIVE) " THEN"
+                    " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND wants AND "
+                    "run_token IS NULL)"
+                    " ELSE 0 END AS waiting, name, state, engine, weight, priority FROM "
+                    "experiments e WHERE"
+                    " state NOT IN " RGMI_SQL_OVER " ORDER BY id LIMIT ? OFFSET ?",
         "ii", limit, offset));
     return rgmi_print_page_by(call, "shares", rows, total, print_share);
 }

@@ -150,12 +150,14 @@ rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)
     static const char all[] =
         "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE"
         " t.experiment_id = ?";
-    static const char smallest[] = CHECKPOINT_COLUMNS
-        "WHERE t.experiment_id = ? AND c.state = 'COMPLETED' AND v.metric IS NOT NULL ORDER BY"
-        " v.metric, c.id LIMIT ? OFFSET ?";
-    static const char largest[] = CHECKPOINT_COLUMNS
-        "WHERE t.experiment_id = ? AND c.state = 'COMPLETED' AND v.metric IS NOT NULL ORDER BY"
-        " v.metric DESC, c.id LIMIT ? OFFSET ?";
+    static const char smallest[] =
+        CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
+            COMPLETED) " AND v.metric IS NOT NULL ORDER BY"
+                       " v.metric, c.id LIMIT ? OFFSET ?";
+    static const char largest[] =
+        CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
+            COMPLETED) " AND v.metric IS NOT NULL ORDER BY"
+                       " v.metric DESC, c.id LIMIT ? OFFSET ?";
     int64_t smaller, best;
     rgmi_rows *rows;
 
@@ -258,10 +260,11 @@ rgm_status rgmi_answer_logs(rgmi_call *call)
     rgmi_rows *rows;
     int fd;
 
-    RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                "SELECT experiment_id, number, state <> 'ACTIVE' AND run_token IS"
-                                " NULL FROM trials WHERE id = ?",
-                                "i", call->id));
+    RGM_TRY(rgmi_database_query(
+        &rows, call->master->database,
+        "SELECT experiment_id, number, state <> " RGMI_SQL(ACTIVE) " AND run_token IS"
+                                                                   " NULL FROM trials WHERE id = ?",
+        "i", call->id));
     status = rgmi_rows_next(call->master->database, rows);
     if (status == RGM_END)
         return trial_exists(call);
@@ -292,10 +295,10 @@ static rgm_status kill_trial(rgmi_call *call)
     rgmi_process *process;
 
     RGM_TRY(rgmi_trial_find(&trial, &e, call->master, call->id));
-    if (trial->state != RGMI_ACTIVE)
+    if (trial->state != RGM_WORK_ACTIVE)
         return RGM_FAIL(RGM_ERR_BUSY, "trial %lld is %s", (long long)call->id,
-                        rgmi_state_names[trial->state]);
-    RGM_TRY(rgmi_trial_end(call->master, e, trial, RGMI_CANCELED, "killed on request"));
+                        rgm_work_state_names[trial->state]);
+    RGM_TRY(rgmi_trial_end(call->master, e, trial, RGM_WORK_CANCELED, "killed on request"));
     process = rgmi_process_of(call->master, call->id);
     if (process != NULL)
         rgmi_process_kill(process);
@@ -320,8 +323,9 @@ static rgm_status delete_checkpoint(rgmi_call *call)
     RGM_TRY(rgmi_database_int(
         &needed, call->master->database, 0,
         "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE c.id = ? AND"
-        " (t.state = 'ACTIVE' OR EXISTS(SELECT 1 FROM trials o WHERE o.source_checkpoint_id = c.id"
-        " AND o.state = 'ACTIVE'))",
+        " (t.state = " RGMI_SQL(
+            ACTIVE) " OR EXISTS(SELECT 1 FROM trials o WHERE o.source_checkpoint_id = c.id"
+                    " AND o.state = " RGMI_SQL(ACTIVE) "))",
         "i", id));
     if (needed > 0)
         return RGM_FAIL(RGM_ERR_BUSY, "a trial that is not over may go back to checkpoint %s",

@@ -2,70 +2,26 @@
  * Requests to whoever owns a folder: over its socket to the master at work, else to one that is
  * opened for the call. Two that open one at the same moment take turns.
  */
-#include "client.h"
 #include "master_internal.h"
 
-#include <curl/curl.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <regimen/http_client.h>
+
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { ANSWER_LIMIT = 1 << 30, WAIT_SECONDS = 10, CONNECT_SECONDS = 10, CALL_SECONDS = 600 };
+enum { WAIT_SECONDS = 10 };
 
 struct rgm_client {
-    rgm_master_options options; /* folder: its own; NULL: of a URL */
-    char *folder, *url;
-    CURL *curl;
-    struct curl_slist *headers;
-    int folder_fd;
-    double seconds; /* that a call may take */
+    rgm_master_options options; /* of masters that it opens itself */
+    char *folder;               /* NULL: of a URL                  */
+    rgm_http_client *http;
+    double seconds; /* that a call may take; 0: not said */
     bool (*stopped)(void *payload);
     void *payload;
 };
 
 /* ---- open and close ------------------------------------------------------------------------- */
-
-static rgm_status prepare_curl(rgm_client *client, const char *token)
-{
-    char header[512];
-
-    client->curl = curl_easy_init();
-    client->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (client->curl == NULL || client->headers == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory preparing requests");
-    if (client->url == NULL || token == NULL)
-        return RGM_OK;
-    snprintf(header, sizeof header, "Authorization: Bearer %.400s", token);
-    struct curl_slist *more = curl_slist_append(client->headers, header);
-    if (more == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory preparing requests");
-    client->headers = more;
-    return RGM_OK;
-}
-
-rgm_status rgmi_client_open_url(rgm_client **out, const char *url, const char *token)
-{
-    rgm_status status = RGM_OK;
-    rgm_client *client = NULL;
-
-    *out = NULL;
-    RGM_GO(RGM_NEW(client, 1));
-    client->folder_fd = -1;
-    RGM_GO(rgm_strdup(&client->url, url));
-    while (client->url[strlen(client->url) - 1] == '/')
-        client->url[strlen(client->url) - 1] = 0;
-    RGM_GO(prepare_curl(client, token != NULL ? token : getenv("REGIMEN_TOKEN")));
-    *out = client;
-    client = NULL;
-done:
-    rgm_client_close(client);
-    return status;
-}
 
 rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master_options *options)
 {
@@ -75,17 +31,18 @@ rgm_status rgm_client_open(rgm_client **out, const char *where, const rgm_master
     *out = NULL;
     if (where == NULL || where[0] == 0)
         return RGM_FAIL(RGM_ERR_ARG, "no folder and no address of a master");
-    if (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0)
-        return rgmi_client_open_url(out, where, NULL);
     RGM_GO(RGM_NEW(client, 1));
-    client->folder_fd = -1;
-    if (options != NULL)
-        client->options = *options;
-    RGM_GO(rgm_strdup(&client->folder, where));
-    client->options.folder = client->folder;
-    client->options.listen = NULL; /* it is for masters at work */
-    client->options.trial_command = NULL;
-    RGM_GO(prepare_curl(client, NULL));
+    if (strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0) {
+        RGM_GO(rgm_http_client_open_url(&client->http, where, NULL));
+    } else {
+        if (options != NULL)
+            client->options = *options;
+        RGM_GO(rgm_strdup(&client->folder, where));
+        client->options.folder = client->folder;
+        client->options.listen = NULL; /* it is for masters at work */
+        client->options.trial_command = NULL;
+        RGM_GO(rgm_http_client_open_folder(&client->http, where));
+    }
     *out = client;
     client = NULL;
 done:
@@ -97,12 +54,8 @@ void rgm_client_close(rgm_client *client)
 {
     if (client == NULL)
         return;
-    curl_easy_cleanup(client->curl);
-    curl_slist_free_all(client->headers);
-    if (client->folder_fd >= 0)
-        close(client->folder_fd);
+    rgm_http_client_close(client->http);
     rgm_free(client->folder);
-    rgm_free(client->url);
     rgm_free(client);
 }
 
@@ -112,101 +65,7 @@ void rgm_client_limit(rgm_client *client, double seconds, bool (*stopped)(void *
     client->seconds = seconds;
     client->stopped = stopped;
     client->payload = payload;
-}
-
-/* ---- HTTP ----------------------------------------------------------------------------------- */
-
-static bool is_stopped(const rgm_client *client)
-{
-    return client->stopped != NULL && client->stopped(client->payload);
-}
-
-static int look_up(void *payload, curl_off_t total, curl_off_t now, curl_off_t up_total,
-                   curl_off_t up_now)
-{
-    (void)total, (void)now, (void)up_total, (void)up_now;
-    return is_stopped(payload) ? 1 : 0;
-}
-
-static size_t receive(char *data, size_t size, size_t count, void *payload)
-{
-    rgm_text *text = payload;
-
-    if (text->size + (int64_t)(size * count) > ANSWER_LIMIT ||
-        rgm_text_add(text, data, (int64_t)(size * count)) != RGM_OK)
-        return 0;
-    return size * count;
-}
-
-/* Where a socket may be; an address has room for 107 bytes, a descriptor of the folder always has.
- */
-static rgm_status find_socket(char *path, size_t room, rgm_client *client)
-{
-    if (client->folder_fd < 0)
-        client->folder_fd = open(client->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (client->folder_fd < 0)
-        return RGM_FAIL_SYSTEM("open", client->folder);
-    snprintf(path, room, "/proc/self/fd/%d/master.sock", client->folder_fd);
-    return RGM_OK;
-}
-
-static void set_request(rgm_client *client, const char *url, const char *socket_path,
-                        const char *method, const char *body)
-{
-    CURL *curl = client->curl;
-
-    curl_easy_reset(curl); /* keeps its connections */
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                     (long)(1e3 * (client->seconds > 0 ? client->seconds : CALL_SECONDS)));
-    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up);
-    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, client->headers);
-    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-    if (socket_path != NULL)
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path);
-    if (body != NULL || strcmp(method, "GET") != 0) {
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body != NULL ? body : "");
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                         (curl_off_t)(body != NULL ? strlen(body) : 0));
-    }
-}
-
-rgm_status rgmi_client_ask(rgm_response *out, bool *served, rgm_client *client, const char *method,
-                           const char *path, const char *body)
-{
-    rgm_status status = RGM_OK;
-    char socket_path[64], *url = NULL;
-    long code = 0;
-    CURLcode result;
-
-    memset(out, 0, sizeof *out);
-    *served = false;
-    if (client->url == NULL)
-        RGM_TRY(find_socket(socket_path, sizeof socket_path, client));
-    RGM_GO(rgm_strprintf(&url, "%s%s", client->url != NULL ? client->url : "http://master", path));
-    set_request(client, url, client->url == NULL ? socket_path : NULL, method, body);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, receive);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &out->body);
-    result = curl_easy_perform(client->curl);
-    if (result == CURLE_OUT_OF_MEMORY)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory asking the master"));
-    /* A connection that broke after it stood: the master may have done what it was asked. */
-    *served = result != CURLE_COULDNT_CONNECT && result != CURLE_COULDNT_RESOLVE_HOST;
-    if (result != CURLE_OK)
-        RGM_GO(RGM_FAIL(RGM_ERR_IO, "no answer from %s: %s",
-                        client->url != NULL ? client->url : client->folder,
-                        curl_easy_strerror(result)));
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &code);
-    out->status = (int)code;
-done:
-    rgm_free(url);
-    return status;
+    rgm_http_client_limit(client->http, seconds, stopped, payload);
 }
 
 /* ---- one's own ------------------------------------------------------------------------------ */
@@ -236,39 +95,20 @@ static rgm_status ask_anybody(rgm_response *out, rgm_client *client, const char 
     bool served;
 
     for (;;) {
-        rgm_status status = rgmi_client_ask(out, &served, client, method, path, body);
+        rgm_status status = rgm_http_client_ask(out, &served, client->http, method, path, body);
 
-        if (served || status == RGM_ERR_NOMEM || client->url != NULL)
+        if (served || status == RGM_ERR_NOMEM || client->folder == NULL)
             return status;
         rgm_response_clear(out);
         status = ask_own(out, client, method, path, body);
-        if (status != RGM_ERR_BUSY || rgm_now() > until || is_stopped(client))
+        if (status != RGM_ERR_BUSY || rgm_now() > until ||
+            (client->stopped != NULL && client->stopped(client->payload)))
             return status;
         nanosleep(&pause, NULL); /* another call's master, or one that begins to listen */
     }
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
-
-rgm_status rgmi_response_status(const rgm_response *r)
-{
-    rgm_json *json = NULL;
-    rgm_status status = RGM_ERR_IO;
-    const char *code, *message;
-
-    if (r->status >= 200 && r->status < 300)
-        return RGM_OK;
-    if (r->body.size == 0 || rgm_json_parse(&json, r->body.data, r->body.size, "answer") != RGM_OK)
-        return RGM_FAIL(RGM_ERR_IO, "the master answers %d", r->status);
-    code = rgm_json_text(rgm_json_find(json, "code"));
-    message = rgm_json_text(rgm_json_find(json, "message"));
-    for (rgm_status s = RGM_ERR_ARG; s >= RGM_ERR_DATA; s--)
-        if (code != NULL && strcmp(rgm_status_name(s), code) == 0)
-            status = s;
-    status = RGM_FAIL(status, "%s", message != NULL ? message : "the master gives no reason");
-    rgm_json_release(json);
-    return status;
-}
 
 rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *method,
                            const char *path, const char *body)
@@ -279,7 +119,7 @@ rgm_status rgm_client_call(rgm_json **answer, rgm_client *client, const char *me
     if (answer != NULL)
         *answer = NULL;
     RGM_GO(ask_anybody(&response, client, method, path, body));
-    RGM_GO(rgmi_response_status(&response));
+    RGM_GO(rgm_response_status(&response));
     if (answer != NULL)
         RGM_GO(rgm_json_parse(answer, response.body.data, response.body.size, "answer"));
 done:
@@ -303,7 +143,7 @@ bool rgm_client_is_served(rgm_client *client)
     bool served;
 
     rgm_status status =
-        rgmi_client_ask(&response, &served, client, "GET", "/api/v1/requests", NULL);
+        rgm_http_client_ask(&response, &served, client->http, "GET", "/api/v1/requests", NULL);
     rgm_response_clear(&response);
     return status == RGM_OK && served;
 }

@@ -20,11 +20,14 @@ static rgm_status read_checkpoints(list *l, rgm_master *master, int64_t experime
 
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
-        "SELECT c.id, c.trial_id, c.step_id, v.metric, t.state = 'ACTIVE' OR EXISTS(SELECT 1 FROM"
-        " trials o WHERE o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM experiments o WHERE"
-        " o.source_checkpoint_id = c.id) FROM checkpoints c JOIN trials t ON t.id = c.trial_id LEFT"
-        " JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
-        " t.experiment_id = ? AND c.state = 'COMPLETED' ORDER BY c.id",
+        "SELECT c.id, c.trial_id, c.step_id, v.metric, t.state = " RGMI_SQL(
+            ACTIVE) " OR EXISTS(SELECT 1 FROM"
+                    " trials o WHERE o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM "
+                    "experiments o WHERE"
+                    " o.source_checkpoint_id = c.id) FROM checkpoints c JOIN trials t ON t.id = "
+                    "c.trial_id LEFT"
+                    " JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
+                    " t.experiment_id = ? AND c.state = " RGMI_SQL(COMPLETED) " ORDER BY c.id",
         "i", experiment));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         RGM_GO(RGM_RESERVE(l->items, l->capacity, l->count + 1));
@@ -87,7 +90,8 @@ done:
     rgm_free(folder);
     RGM_TRY(status);
     return rgmi_database_run(master->database,
-                             "UPDATE checkpoints SET state = 'DELETED' WHERE id = ?", "i", id);
+                             "UPDATE checkpoints SET state = " RGMI_SQL(DELETED) " WHERE id = ?",
+                             "i", id);
 }
 
 static rgm_status remove_unkept(rgm_master *master, const list *l, int64_t experiment)
@@ -97,9 +101,8 @@ static rgm_status remove_unkept(rgm_master *master, const list *l, int64_t exper
             RGM_TRY(rgmi_checkpoint_remove(master, l->items[i].id));
     return rgmi_database_run(
         master->database,
-        "UPDATE experiments SET collected = 1 WHERE id = ? AND state IN ('COMPLETED', 'CANCELED',"
-        " 'ERROR')",
-        "i", experiment);
+        "UPDATE experiments SET collected = 1 WHERE id = ? AND state IN " RGMI_SQL_OVER, "i",
+        experiment);
 }
 
 static rgm_status print_unkept(rgm_text *out, const list *l)

@@ -195,7 +195,7 @@ rgm_status rgmi_slots_divide(rgmi_slots *out, const rgmi_cpu *cpus, int64_t coun
     qsort(out->cpus, (size_t)count, sizeof *out->cpus, compare_cpus);
     if (out->is_overdrawn)
         for (int64_t s = 0; s < out->num_slots; s++)
-            out->slots[s] = (rgmi_slot){.count = count};
+            out->slots[s] = (rgmi_cpu_slot){.count = count};
     else
         divide(out, count_cores(out, 0, count) >= out->num_slots * out->threads);
 done:
@@ -212,7 +212,7 @@ rgm_status rgmi_slots_bind(const rgmi_slots *slots, const int64_t *which, int64_
     if (set == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: a set of processors");
     for (int64_t i = 0; i < count; i++) {
-        const rgmi_slot *slot = &slots->slots[which[i]];
+        const rgmi_cpu_slot *slot = &slots->slots[which[i]];
 
         for (int64_t k = 0; k < slot->count; k++)
             CPU_SET_S((size_t)slots->cpus[slot->first + k].cpu, CPU_ALLOC_SIZE(MAX_CPUS + 1), set);

@@ -15,15 +15,15 @@ typedef struct rgmi_cpu {
 } rgmi_cpu;
 
 /** A run of processors of rgmi_slots. */
-typedef struct rgmi_slot {
+typedef struct rgmi_cpu_slot {
     int64_t first, count;
-} rgmi_slot;
+} rgmi_cpu_slot;
 
 /** `{0}` is an empty one. */
 typedef struct rgmi_slots {
     rgmi_cpu *cpus; /* by package, core and number */
     int64_t num_cpus;
-    rgmi_slot *slots;
+    rgmi_cpu_slot *slots;
     int64_t num_slots;
     int64_t threads;   /* that a slot is told to use                                          */
     bool is_overdrawn; /* more threads than processors: every slot has all processors         */

@@ -2,7 +2,7 @@
  * The database: versions, damage, and every write made to fail once, by a layer under SQLite that
  * the test puts there.
  */
-#include <master_check.h>
+#include "master_check.h"
 #include <sqlite3.h>
 #include <sys/stat.h>
 

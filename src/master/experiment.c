@@ -96,16 +96,17 @@ done:
     return status;
 }
 
-static rgm_status read_row(rgmi_experiment *e, uint32_t *seed, rgmi_rows *rows)
+static rgm_status read_row(const rgm_master *master, rgmi_experiment *e, uint32_t *seed,
+                           rgmi_rows *rows)
 {
     const char *config = rgmi_rows_text(rows, 1);
 
     RGM_TRY(rgmi_state_read(&e->state, rgmi_rows_text(rows, 0)));
-    if (rgmi_state_is_over(e->state))
+    if (rgm_work_is_over(e->state))
         return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s", (long long)e->id,
-                        rgmi_state_names[e->state]);
+                        rgm_work_state_names[e->state]);
     RGM_TRY(rgm_search_file_parse(&e->file, NULL, config, (int64_t)strlen(config),
-                                  rgmi_rows_text(rows, 2), NULL));
+                                  rgmi_rows_text(rows, 2), master->options.subject));
     *seed = (uint32_t)rgmi_rows_int(rows, 3);
     e->best = rgmi_rows_number(rows, rgmi_objective(e->file)->smaller_is_better ? 4 : 5);
     return RGM_OK;
@@ -127,10 +128,10 @@ static rgm_status load(rgm_master *master, rgmi_experiment *e)
     if (status == RGM_END)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)e->id);
     RGM_TRY(status);
-    status = read_row(e, &seed, rows);
+    status = read_row(master, e, &seed, rows);
     rgmi_rows_leave(rows);
     RGM_TRY(status);
-    if (e->state >= RGMI_STOPPING_COMPLETED)
+    if (e->state >= RGM_WORK_STOPPING_COMPLETED)
         return RGM_OK; /* nobody is told any more */
     return rgm_search_file_searcher(&e->searcher, e->file, seed, NULL);
 }
@@ -231,14 +232,14 @@ static rgm_status give_up(rgm_master *master, rgmi_experiment *e, rgm_status sta
     snprintf(message, sizeof message, "searcher: %s", rgm_error_message());
     rgm_searcher_release(e->searcher);
     e->searcher = NULL;
-    return rgmi_experiment_set_state(master, e, RGMI_STOPPING_ERROR, message);
+    return rgmi_experiment_set_state(master, e, RGM_WORK_STOPPING_ERROR, message);
 }
 
 static rgm_status tell_one(rgm_master *master, rgmi_experiment *e, const rgm_search_event *event)
 {
     rgm_status status;
 
-    if (e->searcher == NULL || e->state >= RGMI_STOPPING_COMPLETED)
+    if (e->searcher == NULL || e->state >= RGM_WORK_STOPPING_COMPLETED)
         return RGM_OK;
     RGM_TRY(keep_event(master, e, event));
     status = rgm_searcher_tell(e->searcher, event);
@@ -277,13 +278,13 @@ rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *e,
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-static rgm_search_event_kind event_of(rgmi_state state)
+static rgm_search_event_kind event_of(rgm_work_state state)
 {
-    return state == RGMI_COMPLETED ? RGM_CLOSED : RGM_EXITED;
+    return state == RGM_WORK_COMPLETED ? RGM_CLOSED : RGM_EXITED;
 }
 
 rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
-                             rgmi_state state, rgm_search_event_kind kind, const char *message)
+                             rgm_work_state state, rgm_search_event_kind kind, const char *message)
 {
     trial->state = state;
     trial->dirty = true;
@@ -295,7 +296,7 @@ rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial 
 }
 
 rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
-                          rgmi_state state, const char *message)
+                          rgm_work_state state, const char *message)
 {
     return rgmi_trial_end_as(master, e, trial, state, event_of(state), message);
 }
@@ -312,11 +313,11 @@ static rgm_status close_trials(bool *any, rgm_master *master, rgmi_experiment *e
     for (int64_t i = 0; i < e->trial_count; i++) {
         rgmi_trial *trial = e->trials[i];
 
-        if (trial->closing && trial->state == RGMI_ACTIVE &&
+        if (trial->closing && trial->state == RGM_WORK_ACTIVE &&
             rgm_sequencer_is_up_to_date(trial->sequencer) &&
             !rgm_sequencer_preclose(&workload, trial->sequencer)) {
             *any = true;
-            RGM_TRY(rgmi_trial_end(master, e, trial, RGMI_COMPLETED, NULL));
+            RGM_TRY(rgmi_trial_end(master, e, trial, RGM_WORK_COMPLETED, NULL));
         }
     }
     return RGM_OK;
@@ -327,32 +328,32 @@ static rgm_status count_trials(int64_t *active, int64_t *done, int64_t *failed, 
 {
     const char *sql = "SELECT count(*) FROM trials WHERE experiment_id = ? AND state = ?";
 
-    RGM_TRY(rgmi_database_int(active, master->database, 0, sql, "it", id, "ACTIVE"));
-    RGM_TRY(rgmi_database_int(done, master->database, 0, sql, "it", id, "COMPLETED"));
-    return rgmi_database_int(failed, master->database, 0, sql, "it", id, "ERROR");
+    RGM_TRY(rgmi_database_int(active, master->database, 0, sql, "it", id, RGMI_NAME_ACTIVE));
+    RGM_TRY(rgmi_database_int(done, master->database, 0, sql, "it", id, RGMI_NAME_COMPLETED));
+    return rgmi_database_int(failed, master->database, 0, sql, "it", id, RGMI_NAME_ERROR);
 }
 
 /* When the last trial is over, so is the experiment. COMPLETED if one succeeded. */
 static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
 {
     int64_t active, done, failed;
-    rgmi_state end = e->state == RGMI_STOPPING_COMPLETED ? RGMI_COMPLETED
-                     : e->state == RGMI_STOPPING_ERROR   ? RGMI_ERROR
-                                                         : RGMI_CANCELED;
+    rgm_work_state end = e->state == RGM_WORK_STOPPING_COMPLETED ? RGM_WORK_COMPLETED
+                         : e->state == RGM_WORK_STOPPING_ERROR   ? RGM_WORK_ERROR
+                                                                 : RGM_WORK_CANCELED;
 
-    if (e->state < RGMI_STOPPING_COMPLETED || rgmi_experiment_has_process(master, e->id))
+    if (e->state < RGM_WORK_STOPPING_COMPLETED || rgmi_experiment_has_process(master, e->id))
         return RGM_OK;
     RGM_TRY(count_trials(&active, &done, &failed, master, e->id));
     if (active > 0)
         return RGM_OK;
-    if (end == RGMI_COMPLETED && done == 0)
-        end = failed > 0 ? RGMI_ERROR : RGMI_CANCELED;
+    if (end == RGM_WORK_COMPLETED && done == 0)
+        end = failed > 0 ? RGM_WORK_ERROR : RGM_WORK_CANCELED;
     e->state = end;
-    RGM_TRY(rgmi_database_run(master->database,
-                              "UPDATE experiments SET state = ?, end_time = ?, progress = CASE WHEN"
-                              " ? = 'COMPLETED' THEN 1.0 ELSE progress END WHERE id = ?",
-                              "tdti", rgmi_state_names[end], rgm_wall_time(), rgmi_state_names[end],
-                              e->id));
+    RGM_TRY(rgmi_database_run(
+        master->database,
+        "UPDATE experiments SET state = ?, end_time = ?, progress = CASE WHEN"
+        " ? = " RGMI_SQL(COMPLETED) " THEN 1.0 ELSE progress END WHERE id = ?",
+        "tdti", rgm_work_state_names[end], rgm_wall_time(), rgm_work_state_names[end], e->id));
     return rgmi_database_run(master->database,
                              "DELETE FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id);
 }
@@ -364,7 +365,7 @@ static void drop_idle_trials(rgm_master *master, rgmi_experiment *e)
     for (int64_t i = 0; i < e->trial_count; i++) {
         rgmi_trial *trial = e->trials[i];
 
-        if (trial->state == RGMI_ACTIVE && rgmi_process_of(master, trial->id) != NULL) {
+        if (trial->state == RGM_WORK_ACTIVE && rgmi_process_of(master, trial->id) != NULL) {
             e->trials[kept++] = trial;
         } else {
             e->by_number[trial->number - 1] = NULL;
@@ -385,7 +386,7 @@ rgm_status rgmi_experiment_flush(rgm_master *master, rgmi_experiment *e)
         RGM_TRY(rgmi_trial_write(master, e->trials[i]));
     RGM_TRY(end_experiment(master, e));
     drop_idle_trials(master, e);
-    if (rgmi_state_is_over(e->state))
+    if (rgm_work_is_over(e->state))
         forget(master, e);
     return RGM_OK;
 }

@@ -4,6 +4,8 @@
  */
 #include "master_internal.h"
 
+#include <regimen/http_client.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +62,7 @@ static rgm_status open_local(int *out, const rgm_master *master)
     if (fd < 0)
         return RGM_FAIL_SYSTEM("make", "socket");
     rgmi_socket_address(&address, master->folder_fd);
-    if (unlinkat(master->folder_fd, "master.sock", 0) != 0 && errno != ENOENT)
+    if (unlinkat(master->folder_fd, RGM_SERVICE_SOCKET, 0) != 0 && errno != ENOENT)
         goto failed; /* one of an earlier master: the folder is ours by its lock */
     /* The socket's mode is the file's: nobody else can open it at any moment. */
     if (fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
@@ -70,7 +72,7 @@ static rgm_status open_local(int *out, const rgm_master *master)
     return RGM_OK;
 failed:
     close(fd);
-    return RGM_FAIL_SYSTEM("make the socket master.sock in", master->options.folder);
+    return RGM_FAIL_SYSTEM("make the socket " RGM_SERVICE_SOCKET " in", master->options.folder);
 }
 
 /* ---- the token ------------------------------------------------------------------------------ */
@@ -82,7 +84,7 @@ static rgm_status read_token(rgm_master *master)
     char *path = NULL, *text = NULL, token[34];
     int64_t size;
 
-    RGM_GO(rgm_path_join(&path, master->options.folder, "token"));
+    RGM_GO(rgm_path_join(&path, master->options.folder, RGM_SERVICE_TOKEN));
     if (!rgm_path_exists(path)) {
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
@@ -139,7 +141,7 @@ void rgmi_server_stop(rgmi_server *server)
     if (server == NULL)
         return;
     if (server->local != NULL) {
-        unlinkat(server->master->folder_fd, "master.sock", 0);
+        unlinkat(server->master->folder_fd, RGM_SERVICE_SOCKET, 0);
         rgm_http_stop(server->local);
     }
     rgm_http_stop(server->tcp);

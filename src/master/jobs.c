@@ -174,11 +174,13 @@ static bool is_unwanted(bool *stops, rgm_master *master, const rgmi_process *p)
 {
     int64_t state;
 
-    if (rgmi_database_int(&state, master->database, 0,
-                          "SELECT CASE WHEN t.state = 'CANCELED' OR e.state = 'STOPPING_KILLED'"
-                          " THEN 2 ELSE t.state <> 'ACTIVE' OR e.state <> 'ACTIVE' END FROM trials"
-                          " t JOIN experiments e ON e.id = t.experiment_id WHERE t.id = ?",
-                          "i", p->trial) != RGM_OK)
+    if (rgmi_database_int(
+            &state, master->database, 0,
+            "SELECT CASE WHEN t.state = " RGMI_SQL(CANCELED) " OR e.state = " RGMI_SQL(STOPPING_KILLED) " THEN 2 ELSE t.state <> " RGMI_SQL(
+                ACTIVE) " OR e.state <> " RGMI_SQL(ACTIVE) " END FROM trials"
+                                                           " t JOIN experiments e ON e.id = "
+                                                           "t.experiment_id WHERE t.id = ?",
+            "i", p->trial) != RGM_OK)
         state = 0; /* the database is asked again in a moment */
     *stops = state != 0 || p->stops || master->stops;
     return state == 2;

@@ -3,7 +3,7 @@
  */
 #include "command.h"
 #include "jobs.h"
-#include "schedule.h"
+#include "scheduler.h"
 #include "slurm.h"
 
 #include <stdio.h>
@@ -236,7 +236,7 @@ rgm_status rgmi_jobs_share_out(rgm_master *master)
 
     RGM_TRY(rgmi_database_query(&rows, master->database,
                                 "SELECT id, slots_per_trial, max_slots FROM experiments WHERE"
-                                " engine = 'slurm' AND state = 'ACTIVE' ORDER BY id",
+                                " engine = 'slurm' AND state = " RGMI_SQL(ACTIVE) " ORDER BY id",
                                 ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(share_one(master, rows));

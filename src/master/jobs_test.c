@@ -2,7 +2,7 @@
  * Trials that Slurm runs, with a cluster that is a script (tests/slurm_cluster.sh):
  * tests/slurm_test.sh does the same with a real one.
  */
-#include <master_check.h>
+#include "master_check.h"
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>

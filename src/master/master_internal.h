@@ -18,45 +18,43 @@
 
 #define RGMI_BODY_LIMIT (16 << 20) /* bytes of a request's body */
 
-/* ---- states ------------------------------------------------------------------------------- */
+/* ---- states (experiment_state.c) ------------------------------------------------------------ */
 
-typedef enum rgmi_state {
-    RGMI_ACTIVE,
-    RGMI_PAUSED,
-    RGMI_STOPPING_COMPLETED,
-    RGMI_STOPPING_CANCELED,
-    RGMI_STOPPING_KILLED, /* its processes are being ended                       */
-    RGMI_STOPPING_ERROR,
-    RGMI_COMPLETED,
-    RGMI_CANCELED,
-    RGMI_ERROR,
-    RGMI_STATE_COUNT
-} rgmi_state;
-extern const char *const rgmi_state_names[]; /* "ACTIVE", ..., ended by NULL; trials have some */
-static inline bool rgmi_state_is_over(rgmi_state state)
-{
-    return state >= RGMI_COMPLETED;
-}
-bool rgmi_state_follows(rgmi_state from, rgmi_state to);
-rgm_status rgmi_state_read(rgmi_state *out, const char *name);
+/* Their names, in one place: of rgm_work_state_names, and of statements as RGMI_SQL(ACTIVE). */
+#define RGMI_NAME_ACTIVE             "ACTIVE"
+#define RGMI_NAME_PAUSED             "PAUSED"
+#define RGMI_NAME_STOPPING_COMPLETED "STOPPING_COMPLETED"
+#define RGMI_NAME_STOPPING_CANCELED  "STOPPING_CANCELED"
+#define RGMI_NAME_STOPPING_KILLED    "STOPPING_KILLED"
+#define RGMI_NAME_STOPPING_ERROR     "STOPPING_ERROR"
+#define RGMI_NAME_COMPLETED          "COMPLETED"
+#define RGMI_NAME_CANCELED           "CANCELED"
+#define RGMI_NAME_ERROR              "ERROR"
+#define RGMI_NAME_DELETED            "DELETED"
+#define RGMI_SQL(state)              "'" RGMI_NAME_##state "'"
+#define RGMI_SQL_OVER                "(" RGMI_SQL(COMPLETED) ", " RGMI_SQL(CANCELED) ", " RGMI_SQL(ERROR) ")"
 
-/* ---- what is held in memory ---------------------------------------------------------------- */
+/** Whether an experiment may go from one state to another. */
+bool rgmi_state_follows(rgm_work_state from, rgm_work_state to);
+rgm_status rgmi_state_read(rgm_work_state *out, const char *name);
+
+/* ---- what is held in memory ----------------------------------------------------------------- */
 
 /** A length that the searcher asked for, as its sequencer has it and as the searcher will be told.
  */
-typedef struct rgmi_asked {
+typedef struct rgmi_asked_length {
     rgm_operation_kind kind; /* train, validate, checkpoint */
     int64_t batches, length;
-} rgmi_asked;
+} rgmi_asked_length;
 
 /** A trial that something is done with: of its row what decides, and the sequencer. */
 typedef struct rgmi_trial {
     int64_t id, number;
-    rgmi_state state;
+    rgm_work_state state;
     rgm_sequencer *sequencer;
     bool closing;                /* the searcher asks no more of it                              */
     bool dirty, sequencer_dirty; /* the rows are behind; steps alone do not make the second so  */
-    rgmi_asked *asked;           /* [asked_count] what the searcher waits for        */
+    rgmi_asked_length *asked;    /* [asked_count] what the searcher waits for        */
     int64_t asked_count, asked_capacity;
     int64_t restarts, steps, batches;
     int64_t last_kind, last_step; /* the workload that was told done last; kind -1: none */
@@ -72,7 +70,7 @@ typedef struct rgmi_told {
 /** An experiment that is not over. */
 typedef struct rgmi_experiment {
     int64_t id;
-    rgmi_state state;
+    rgm_work_state state;
     rgm_search_file *file;
     rgm_searcher *searcher;
     int64_t events, saved_events; /* of its searcher: told, and in the newest snapshot   */
@@ -170,7 +168,7 @@ rgm_status rgmi_master_path(char **out, const rgm_master *master, int64_t experi
 rgm_status rgmi_change_begin(rgm_master *master);
 rgm_status rgmi_change_end(rgm_master *master, rgm_status status);
 
-/* ---- experiment.c: experiments in memory ----------------------------------------------------- */
+/* ---- experiment.c: experiments in memory ---------------------------------------------------- */
 
 /** The experiment in memory, brought there first. RGM_ERR_NOT_FOUND: there is none; RGM_ERR_BUSY:
  * it is over, and holds nothing. */
@@ -184,12 +182,12 @@ rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *experiment,
 rgm_status rgmi_experiment_flush(rgm_master *master, rgmi_experiment *experiment);
 /** RGM_ERR_BUSY: not from the state that it is in. */
 rgm_status rgmi_experiment_set_state(rgm_master *master, rgmi_experiment *experiment,
-                                     rgmi_state state, const char *message);
+                                     rgm_work_state state, const char *message);
 /** What is in memory of all is thrown away: it is behind the database. */
 void rgmi_experiments_forget(rgm_master *master);
 void rgmi_experiment_release(rgmi_experiment *experiment);
 
-/* ---- operations.c: what a searcher asks for -------------------------------------------------- */
+/* ---- operations.c: what a searcher asks for ------------------------------------------------- */
 
 /** Put down all that it asks for now. */
 rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *experiment);
@@ -202,7 +200,7 @@ const rgm_objective *rgmi_objective(const rgm_search_file *file);
 /** Whether a metric of the first objective is better than another; NaN is worse than any. */
 bool rgmi_is_better(const rgmi_experiment *experiment, double metric, double than);
 
-/* ---- trials.c: trials in memory, and what becomes of them ------------------------------------ */
+/* ---- trials.c: trials in memory, and what becomes of them ----------------------------------- */
 
 rgm_status rgmi_trial_get(rgmi_trial **out, rgm_master *master, rgmi_experiment *experiment,
                           int64_t number);
@@ -215,10 +213,10 @@ rgm_status rgmi_trial_write(rgm_master *master, rgmi_trial *trial);
 void rgmi_trial_forget(rgmi_trial *trial);
 /** It will do nothing more: its row, and what its searcher makes of that. */
 rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
-                          rgmi_state state, const char *message);
+                          rgm_work_state state, const char *message);
 /** The same, told as that. */
 rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
-                             rgmi_state state, rgm_search_event_kind kind, const char *message);
+                             rgm_work_state state, rgm_search_event_kind kind, const char *message);
 /** Back to its newest checkpoint: rows of later steps go. */
 rgm_status rgmi_trial_rollback(rgm_master *master, rgmi_trial *trial, int64_t most);
 

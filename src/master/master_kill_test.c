@@ -4,7 +4,7 @@
  * is how many times each (10).
  */
 #include <fcntl.h>
-#include <master_check.h>
+#include "master_check.h"
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>

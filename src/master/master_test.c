@@ -2,7 +2,7 @@
  * Masters as a whole: requests without one at work, experiments of fake trials from beginning to
  * end, states, failures, recovery.
  */
-#include <master_check.h>
+#include "master_check.h"
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/stat.h>

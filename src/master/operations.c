@@ -55,7 +55,7 @@ static rgm_status insert_trial(rgm_master *master, const rgmi_experiment *e,
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO trials(experiment_id, number, state, hyperparameters, request_id, seed,"
-        " start_time) VALUES(?, ?, 'ACTIVE', ?, ?, ?, ?)",
+        " start_time) VALUES(?, ?, " RGMI_SQL(ACTIVE) ", ?, ?, ?, ?)",
         "iittid", e->id, operation->trial, hyperparameters, request_id, (int64_t)operation->seed,
         rgm_wall_time()));
     int64_t id = rgmi_database_last_id(master->database);
@@ -64,7 +64,7 @@ static rgm_status insert_trial(rgm_master *master, const rgmi_experiment *e,
             master->database,
             "UPDATE trials SET source_checkpoint_id = (SELECT c.id FROM checkpoints c JOIN trials t"
             " ON t.id = c.trial_id WHERE t.experiment_id = ? AND t.number = ? AND c.state ="
-            " 'COMPLETED' ORDER BY c.step_id DESC LIMIT 1) WHERE id = ?",
+            " " RGMI_SQL(COMPLETED) " ORDER BY c.step_id DESC LIMIT 1) WHERE id = ?",
             "iii", e->id, operation->from, id);
     return rgmi_database_run(
         master->database,
@@ -97,7 +97,7 @@ static rgm_status note(rgmi_trial *trial, rgm_operation_kind kind, int64_t batch
 {
     RGM_TRY(RGM_RESERVE(trial->asked, trial->asked_capacity, trial->asked_count + 1));
     trial->asked[trial->asked_count++] =
-        (rgmi_asked){.kind = kind, .batches = batches, .length = length};
+        (rgmi_asked_length){.kind = kind, .batches = batches, .length = length};
     trial->dirty = trial->sequencer_dirty = true;
     return RGM_OK;
 }
@@ -171,8 +171,8 @@ rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *e)
 
     while (e->searcher != NULL && rgm_searcher_next(&operation, e->searcher)) {
         if (operation.kind == RGM_ASK_SHUTDOWN) {
-            if (rgmi_state_follows(e->state, RGMI_STOPPING_COMPLETED))
-                RGM_TRY(rgmi_experiment_set_state(master, e, RGMI_STOPPING_COMPLETED, NULL));
+            if (rgmi_state_follows(e->state, RGM_WORK_STOPPING_COMPLETED))
+                RGM_TRY(rgmi_experiment_set_state(master, e, RGM_WORK_STOPPING_COMPLETED, NULL));
             continue;
         }
         if (operation.kind == RGM_ASK_CREATE) {
@@ -180,7 +180,7 @@ rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *e)
             continue;
         }
         RGM_TRY(rgmi_trial_get(&trial, master, e, operation.trial));
-        if (trial->state != RGMI_ACTIVE)
+        if (trial->state != RGM_WORK_ACTIVE)
             continue;
         if (operation.kind == RGM_ASK_CLOSE)
             trial->closing = trial->dirty = true;

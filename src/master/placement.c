@@ -1,7 +1,7 @@
 /*
  * Where a task goes: on one agent, or on whole ones of an equal size.
  */
-#include "schedule.h"
+#include "scheduler.h"
 
 /* Whether agent a is to be taken before b, both with room. Of equals the first. */
 static bool is_better(int64_t a, int64_t b, const int64_t *free, const int64_t *sizes, bool spread)
@@ -11,7 +11,7 @@ static bool is_better(int64_t a, int64_t b, const int64_t *free, const int64_t *
     return (double)free[a] / (double)sizes[a] > (double)free[b] / (double)sizes[b];
 }
 
-static int64_t place_on_one(rgmi_place *places, int64_t slots, const int64_t *free,
+static int64_t place_on_one(rgmi_agent_slots *places, int64_t slots, const int64_t *free,
                             const int64_t *sizes, int64_t num_agents, bool spread)
 {
     int64_t best = -1;
@@ -22,7 +22,7 @@ static int64_t place_on_one(rgmi_place *places, int64_t slots, const int64_t *fr
             best = a;
     if (best < 0)
         return 0;
-    places[0] = (rgmi_place){.agent = best, .slots = slots};
+    places[0] = (rgmi_agent_slots){.agent = best, .slots = slots};
     return 1;
 }
 
@@ -51,7 +51,7 @@ static int64_t size_for(int64_t slots, const int64_t *free, const int64_t *sizes
     }
 }
 
-int64_t rgmi_place_task(rgmi_place *places, int64_t slots, const int64_t *free,
+int64_t rgmi_place_task(rgmi_agent_slots *places, int64_t slots, const int64_t *free,
                         const int64_t *sizes, int64_t num_agents, bool spread)
 {
     int64_t count = place_on_one(places, slots, free, sizes, num_agents, spread);
@@ -62,6 +62,6 @@ int64_t rgmi_place_task(rgmi_place *places, int64_t slots, const int64_t *free,
     size = size_for(slots, free, sizes, num_agents);
     for (int64_t a = 0; size > 0 && a < num_agents && count < slots / size; a++)
         if (sizes[a] == size && free[a] >= size)
-            places[count++] = (rgmi_place){.agent = a, .slots = size};
+            places[count++] = (rgmi_agent_slots){.agent = a, .slots = size};
     return count;
 }

@@ -3,7 +3,7 @@
  * the same over the socket, over TCP with its token, from many clients at once.
  */
 #include <arpa/inet.h>
-#include <master_check.h>
+#include "master_check.h"
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>

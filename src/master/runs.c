@@ -27,8 +27,8 @@ rgm_status rgmi_trial_find(rgmi_trial **out, rgmi_experiment **experiment, rgm_m
 /* Nothing of it is under way: it waits for slots, or is over with its experiment. */
 static rgm_status after_run(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial)
 {
-    if (trial->state == RGMI_ACTIVE && e->state >= RGMI_STOPPING_COMPLETED)
-        return rgmi_trial_end(master, e, trial, RGMI_CANCELED, NULL);
+    if (trial->state == RGM_WORK_ACTIVE && e->state >= RGM_WORK_STOPPING_COMPLETED)
+        return rgmi_trial_end(master, e, trial, RGM_WORK_CANCELED, NULL);
     return RGM_OK;
 }
 
@@ -38,7 +38,7 @@ static rgm_status after_failure(rgm_master *master, rgmi_experiment *e, rgmi_tri
     char text[512];
 
     if (invalid)
-        return rgmi_trial_end_as(master, e, trial, RGMI_ERROR, RGM_INVALID, message);
+        return rgmi_trial_end_as(master, e, trial, RGM_WORK_ERROR, RGM_INVALID, message);
     trial->restarts++;
     trial->dirty = true;
     if (trial->restarts <= rgm_search_file_settings(e->file)->max_restarts) {
@@ -48,7 +48,7 @@ static rgm_status after_failure(rgm_master *master, rgmi_experiment *e, rgmi_tri
     }
     snprintf(text, sizeof text, "failed %lld times, the last one: %s", (long long)trial->restarts,
              message != NULL ? message : "no message; its log may tell");
-    return rgmi_trial_end(master, e, trial, RGMI_ERROR, text);
+    return rgmi_trial_end(master, e, trial, RGM_WORK_ERROR, text);
 }
 
 rgm_status rgmi_run_ended(rgm_master *master, int64_t id, rgmi_run_end how, bool invalid,
@@ -70,7 +70,7 @@ rgm_status rgmi_run_ended(rgm_master *master, int64_t id, rgmi_run_end how, bool
     if (status == RGM_ERR_BUSY || status == RGM_ERR_NOT_FOUND)
         return RGM_OK; /* its experiment is over, or was deleted */
     RGM_TRY(status);
-    if (trial->state == RGMI_ACTIVE) {
+    if (trial->state == RGM_WORK_ACTIVE) {
         rgm_workload saved;
         bool is_behind = rgm_sequencer_preclose(&saved, trial->sequencer);
 

@@ -2,30 +2,30 @@
  * The pass that a plan is made in: what holds slots, what is free, who waits, and the few ways to
  * change that. The policies decide; here it is seen to that nothing is given twice.
  */
-#include "schedule_internal.h"
+#include "scheduler_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define MAX_SLOTS 1000000 /* of all agents: more is a mistake */
 
-const rgmi_group *rgmi_item_group(const rgmi_pass *pass, const rgmi_item *item)
+const rgmi_group *rgmi_item_group(const rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     return &pass->groups[item->group];
 }
 
-const rgmi_task *rgmi_item_task(const rgmi_pass *pass, const rgmi_item *item)
+const rgmi_task *rgmi_item_task(const rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     return &pass->groups[item->group].tasks[item->task];
 }
 
-rgmi_decision *rgmi_item_decision(const rgmi_pass *pass, const rgmi_item *item)
+rgmi_decision *rgmi_item_decision(const rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     return &pass->plan->tasks[item->flat];
 }
 
-const rgmi_place *rgmi_item_places(rgmi_place *own, int64_t *count, const rgmi_pass *pass,
-                                   const rgmi_item *item)
+const rgmi_agent_slots *rgmi_item_places(rgmi_agent_slots *own, int64_t *count,
+                                         const rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     const rgmi_task *task = rgmi_item_task(pass, item);
 
@@ -33,7 +33,7 @@ const rgmi_place *rgmi_item_places(rgmi_place *own, int64_t *count, const rgmi_p
     if (task->num_places > 0)
         return task->places;
     *count = 1;
-    *own = (rgmi_place){.agent = 0, .slots = task->slots};
+    *own = (rgmi_agent_slots){.agent = 0, .slots = task->slots};
     return own;
 }
 
@@ -51,7 +51,7 @@ static rgm_status check_task(const rgmi_group *group, const rgmi_task *task, int
         return RGM_FAIL(RGM_ERR_ARG, "trial %lld of experiment %lld runs nowhere",
                         (long long)task->id, (long long)group->id);
     for (int64_t i = 0; i < task->num_places; i++) {
-        const rgmi_place *place = &task->places[i];
+        const rgmi_agent_slots *place = &task->places[i];
 
         if (place->agent < 0 || place->agent >= num_agents || place->slots < 0 ||
             place->slots > task->slots - slots)
@@ -97,7 +97,7 @@ static rgm_status check_agents(rgmi_pass *pass)
 static int compare_items(const void *left, const void *right, void *payload)
 {
     const rgmi_pass *pass = payload;
-    const rgmi_item *a = left, *b = right;
+    const rgmi_schedule_item *a = left, *b = right;
     const rgmi_group *g = rgmi_item_group(pass, a), *h = rgmi_item_group(pass, b);
     const rgmi_task *t = rgmi_item_task(pass, a), *u = rgmi_item_task(pass, b);
 
@@ -113,7 +113,7 @@ static int compare_items(const void *left, const void *right, void *payload)
 }
 
 /* Experiments are mostly given in order, and then nothing is to be done. */
-static void sort_items(rgmi_pass *pass, rgmi_item *items, int64_t count)
+static void sort_items(rgmi_pass *pass, rgmi_schedule_item *items, int64_t count)
 {
     for (int64_t i = 1; i < count; i++)
         if (compare_items(&items[i - 1], &items[i], pass) > 0) {
@@ -123,7 +123,7 @@ static void sort_items(rgmi_pass *pass, rgmi_item *items, int64_t count)
 }
 
 /* Why a task of so many slots can never start; RGMI_REASON_NONE: it can. */
-static rgmi_reason_kind never(rgmi_pass *pass, const rgmi_item *item)
+static rgmi_reason_kind never(rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     const rgmi_group *group = rgmi_item_group(pass, item);
     int64_t slots = rgmi_item_task(pass, item)->slots;
@@ -141,12 +141,12 @@ static rgmi_reason_kind never(rgmi_pass *pass, const rgmi_item *item)
 }
 
 /* A task that runs: what it holds is neither free nor, unless it stops, free soon. */
-static void take_in(rgmi_pass *pass, const rgmi_item *item)
+static void take_in(rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     const rgmi_task *task = rgmi_item_task(pass, item);
-    rgmi_place own;
+    rgmi_agent_slots own;
     int64_t count;
-    const rgmi_place *places = rgmi_item_places(&own, &count, pass, item);
+    const rgmi_agent_slots *places = rgmi_item_places(&own, &count, pass, item);
 
     rgmi_item_decision(pass, item)->verdict = RGMI_KEEP;
     pass->used[item->group] += task->slots;
@@ -166,7 +166,7 @@ static void take_in_all(rgmi_pass *pass)
 
     for (int64_t g = 0; g < pass->num_groups; g++)
         for (int64_t t = 0; t < pass->groups[g].num_tasks; t++) {
-            rgmi_item item = {.group = g, .task = t, .flat = flat};
+            rgmi_schedule_item item = {.group = g, .task = t, .flat = flat};
 
             flat++;
             if (rgmi_item_task(pass, &item)->state != RGMI_TASK_PENDING)
@@ -186,7 +186,7 @@ static void leave_out(rgmi_pass *pass)
     rgmi_reason_kind kind = RGMI_REASON_NONE;
 
     for (int64_t i = 0; i < pass->num_waiting; i++) {
-        const rgmi_item *item = &pass->waiting[i];
+        const rgmi_schedule_item *item = &pass->waiting[i];
         const rgmi_task *task = rgmi_item_task(pass, item);
 
         if (last < 0 || pass->waiting[last].group != item->group ||
@@ -204,7 +204,7 @@ static void leave_out(rgmi_pass *pass)
     pass->num_waiting = kept;
 }
 
-rgm_status rgmi_pass_init(rgmi_pass *pass, rgmi_plan *plan, const rgmi_rules *rules,
+rgm_status rgmi_pass_init(rgmi_pass *pass, rgmi_schedule_plan *plan, const rgmi_rules *rules,
                           const int64_t *agents, int64_t num_agents, const rgmi_group *groups,
                           int64_t num_groups)
 {
@@ -255,17 +255,17 @@ static int64_t place_without_slots(rgmi_pass *pass)
     for (int64_t a = 0; a < pass->num_agents; a++)
         if (pass->agents[a] > 0 && pass->without_slots[a] < RGMI_TASKS_WITHOUT_SLOTS) {
             pass->without_slots[a]++;
-            pass->places[0] = (rgmi_place){.agent = a};
+            pass->places[0] = (rgmi_agent_slots){.agent = a};
             return 1;
         }
     return 0;
 }
 
-rgm_status rgmi_pass_start(bool *started, rgmi_pass *pass, const rgmi_item *item)
+rgm_status rgmi_pass_start(bool *started, rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     int64_t slots = rgmi_item_task(pass, item)->slots, count;
     rgmi_decision *decision = rgmi_item_decision(pass, item);
-    rgmi_plan *plan = pass->plan;
+    rgmi_schedule_plan *plan = pass->plan;
 
     *started = false;
     /* Before anything is taken: a failure changes nothing. */
@@ -289,11 +289,11 @@ rgm_status rgmi_pass_start(bool *started, rgmi_pass *pass, const rgmi_item *item
     return RGM_OK;
 }
 
-void rgmi_pass_stop(rgmi_pass *pass, const rgmi_item *item, const rgmi_reason *why)
+void rgmi_pass_stop(rgmi_pass *pass, const rgmi_schedule_item *item, const rgmi_reason *why)
 {
-    rgmi_place own;
+    rgmi_agent_slots own;
     int64_t count;
-    const rgmi_place *places = rgmi_item_places(&own, &count, pass, item);
+    const rgmi_agent_slots *places = rgmi_item_places(&own, &count, pass, item);
     rgmi_decision *decision = rgmi_item_decision(pass, item);
 
     decision->verdict = RGMI_STOP;
@@ -302,7 +302,7 @@ void rgmi_pass_stop(rgmi_pass *pass, const rgmi_item *item, const rgmi_reason *w
         pass->soon[places[i].agent] += places[i].slots;
 }
 
-void rgmi_pass_wait(rgmi_pass *pass, const rgmi_item *item, rgmi_reason_kind kind)
+void rgmi_pass_wait(rgmi_pass *pass, const rgmi_schedule_item *item, rgmi_reason_kind kind)
 {
     rgmi_reason *reason = &rgmi_item_decision(pass, item)->reason;
 
@@ -315,7 +315,7 @@ void rgmi_pass_wait(rgmi_pass *pass, const rgmi_item *item, rgmi_reason_kind kin
                             .most = -1};
 }
 
-bool rgmi_pass_at_max(rgmi_pass *pass, const rgmi_item *item)
+bool rgmi_pass_at_max(rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     int64_t max_slots = rgmi_item_group(pass, item)->max_slots;
 

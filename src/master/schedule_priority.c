@@ -3,18 +3,18 @@
  * cannot be placed, nothing of a lower one starts; with preemption running tasks of a lower
  * precedence are stopped for it, and what can be stopped again may use what is left.
  */
-#include "schedule_internal.h"
+#include "scheduler_internal.h"
 
 typedef struct priority_walk {
     rgmi_pass *pass;
-    int64_t *removed;          /* of pass->held, for the task in hand        */
-    bool *failed;              /* [total + 1] no room for so many slots, ... */
-    const rgmi_item *first;    /* ... and who waited first, NULL: nobody     */
-    int64_t first_priority;    /* tasks of a lower precedence stand behind   */
-    const rgmi_item *promised; /* who was promised slots first, NULL: nobody */
+    int64_t *removed;                   /* of pass->held, for the task in hand        */
+    bool *failed;                       /* [total + 1] no room for so many slots, ... */
+    const rgmi_schedule_item *first;    /* ... and who waited first, NULL: nobody     */
+    int64_t first_priority;             /* tasks of a lower precedence stand behind   */
+    const rgmi_schedule_item *promised; /* who was promised slots first, NULL: nobody */
 } priority_walk;
 
-static int64_t priority_of(const rgmi_pass *pass, const rgmi_item *item)
+static int64_t priority_of(const rgmi_pass *pass, const rgmi_schedule_item *item)
 {
     return rgmi_item_group(pass, item)->priority;
 }
@@ -27,17 +27,17 @@ static bool fits_soon(const rgmi_pass *pass, int64_t slots, int64_t *count)
 }
 
 /* Slots of a running task come to `soon` (sign 1), or go from it again (-1). */
-static void shift(const rgmi_pass *pass, const rgmi_item *item, int64_t sign)
+static void shift(const rgmi_pass *pass, const rgmi_schedule_item *item, int64_t sign)
 {
-    rgmi_place own;
+    rgmi_agent_slots own;
     int64_t count;
-    const rgmi_place *places = rgmi_item_places(&own, &count, pass, item);
+    const rgmi_agent_slots *places = rgmi_item_places(&own, &count, pass, item);
 
     for (int64_t i = 0; i < count; i++)
         pass->soon[places[i].agent] += sign * places[i].slots;
 }
 
-static bool may_remove(const rgmi_pass *pass, const rgmi_item *held, int64_t priority)
+static bool may_remove(const rgmi_pass *pass, const rgmi_schedule_item *held, int64_t priority)
 {
     const rgmi_task *task = rgmi_item_task(pass, held);
 
@@ -63,7 +63,7 @@ static int64_t choose_victims(priority_walk *walk, int64_t slots, int64_t priori
         fits = fits_soon(pass, slots, &count);
     }
     for (int64_t i = num_removed - 1; i >= 0; i--) {
-        const rgmi_item *item = &pass->held[walk->removed[i]];
+        const rgmi_schedule_item *item = &pass->held[walk->removed[i]];
 
         shift(pass, item, -1);
         if (fits && !fits_soon(pass, slots, &count)) {
@@ -79,7 +79,7 @@ static int64_t choose_victims(priority_walk *walk, int64_t slots, int64_t priori
 }
 
 /* Promise a task the slots of others that are stopped for it; false: there are not so many. */
-static bool make_room(priority_walk *walk, const rgmi_item *item)
+static bool make_room(priority_walk *walk, const rgmi_schedule_item *item)
 {
     rgmi_pass *pass = walk->pass;
     const rgmi_task *task = rgmi_item_task(pass, item);
@@ -93,7 +93,7 @@ static bool make_room(priority_walk *walk, const rgmi_item *item)
     if (victims < 0)
         return false;
     for (int64_t i = 0; i < victims; i++) {
-        const rgmi_item *victim = &pass->held[walk->removed[i]];
+        const rgmi_schedule_item *victim = &pass->held[walk->removed[i]];
 
         shift(pass, victim, -1);
         rgmi_pass_stop(pass, victim, &why);
@@ -107,7 +107,7 @@ static bool make_room(priority_walk *walk, const rgmi_item *item)
 }
 
 /* One that was not placed: all of a lower precedence stand behind it. */
-static void stand_first(priority_walk *walk, const rgmi_item *item)
+static void stand_first(priority_walk *walk, const rgmi_schedule_item *item)
 {
     if (walk->first != NULL)
         return;
@@ -115,8 +115,8 @@ static void stand_first(priority_walk *walk, const rgmi_item *item)
     walk->first_priority = priority_of(walk->pass, item);
 }
 
-static void wait_for(const priority_walk *walk, const rgmi_item *item, rgmi_reason_kind kind,
-                     const rgmi_item *other)
+static void wait_for(const priority_walk *walk, const rgmi_schedule_item *item,
+                     rgmi_reason_kind kind, const rgmi_schedule_item *other)
 {
     rgmi_reason *reason = &rgmi_item_decision(walk->pass, item)->reason;
 
@@ -128,7 +128,7 @@ static void wait_for(const priority_walk *walk, const rgmi_item *item, rgmi_reas
 }
 
 /* One that has no room: others hold the slots, they are on their way, or kept for somebody. */
-static void wait_for_room(priority_walk *walk, const rgmi_item *item)
+static void wait_for_room(priority_walk *walk, const rgmi_schedule_item *item)
 {
     rgmi_pass *pass = walk->pass;
     int64_t slots = rgmi_item_task(pass, item)->slots;
@@ -145,7 +145,7 @@ static void wait_for_room(priority_walk *walk, const rgmi_item *item)
         rgmi_pass_wait(pass, item, RGMI_REASON_HELD);
 }
 
-static rgm_status decide(priority_walk *walk, const rgmi_item *item)
+static rgm_status decide(priority_walk *walk, const rgmi_schedule_item *item)
 {
     rgmi_pass *pass = walk->pass;
     const rgmi_task *task = rgmi_item_task(pass, item);

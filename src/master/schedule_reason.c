@@ -1,7 +1,7 @@
 /*
  * Reasons in words: what is asked first of a search that does not run.
  */
-#include "schedule.h"
+#include "scheduler.h"
 
 typedef long long ll;
 

@@ -3,7 +3,7 @@
  * and what a group has no use for goes to the others. A group whose offer is below its smallest
  * task gives it back, the youngest such group first.
  */
-#include "schedule_internal.h"
+#include "scheduler_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -172,7 +172,8 @@ static void make_offers(shares *all)
 }
 
 /* Stop tasks until the group holds what it is offered. */
-static void shrink(rgmi_pass *pass, const group_share *share, const rgmi_item *held, int64_t count)
+static void shrink(rgmi_pass *pass, const group_share *share, const rgmi_schedule_item *held,
+                   int64_t count)
 {
     int64_t used = pass->used[share->group];
 
@@ -194,7 +195,7 @@ static void shrink(rgmi_pass *pass, const group_share *share, const rgmi_item *h
 }
 
 /* Start tasks, the oldest first, as far as the offer goes. */
-static rgm_status grow(rgmi_pass *pass, const group_share *share, const rgmi_item *waiting,
+static rgm_status grow(rgmi_pass *pass, const group_share *share, const rgmi_schedule_item *waiting,
                        int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -219,8 +220,8 @@ static rgm_status grow(rgmi_pass *pass, const group_share *share, const rgmi_ite
 }
 
 /* Where a group's items begin; they lie together. */
-static void find_ranges(int64_t *first, int64_t *count, int64_t num_groups, const rgmi_item *items,
-                        int64_t num_items)
+static void find_ranges(int64_t *first, int64_t *count, int64_t num_groups,
+                        const rgmi_schedule_item *items, int64_t num_items)
 {
     for (int64_t g = 0; g < num_groups; g++)
         first[g] = count[g] = 0;

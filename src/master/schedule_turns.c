@@ -3,7 +3,7 @@
  * is stopped. A task for which there is no room ends its group's turns, so that nothing of its own
  * group overtakes it.
  */
-#include "schedule_internal.h"
+#include "scheduler_internal.h"
 
 typedef struct group_turn {
     int64_t group, next, end; /* of pass->waiting */
@@ -60,7 +60,7 @@ static void fill(turns *all)
 /* What is behind a task that waits: too much for its group's max_slots, or in line. */
 static void end_turns(rgmi_pass *pass, const group_turn *turn)
 {
-    const rgmi_item *head = &pass->waiting[turn->next];
+    const rgmi_schedule_item *head = &pass->waiting[turn->next];
 
     for (int64_t i = turn->next + 1; i < turn->end; i++) {
         rgmi_decision *decision = rgmi_item_decision(pass, &pass->waiting[i]);
@@ -77,7 +77,7 @@ static void end_turns(rgmi_pass *pass, const group_turn *turn)
 /* Whether the group goes on taking turns. */
 static rgm_status take(bool *goes_on, rgmi_pass *pass, group_turn *turn)
 {
-    const rgmi_item *item = &pass->waiting[turn->next];
+    const rgmi_schedule_item *item = &pass->waiting[turn->next];
     const rgmi_decision *decision = rgmi_item_decision(pass, item);
 
     *goes_on = true;

@@ -4,7 +4,7 @@
  * time.
  */
 #include "master_internal.h"
-#include "schedule.h"
+#include "scheduler.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -81,7 +81,7 @@ static rgm_status add_group(question *q, rgm_master *master, rgmi_rows *rows)
 {
     int64_t id = rgmi_rows_int(rows, 0), slots = rgmi_rows_int(rows, 2);
     int64_t max_slots = rgmi_rows_int(rows, 3);
-    bool is_active = strcmp(rgmi_rows_text(rows, 1), "ACTIVE") == 0;
+    bool is_active = strcmp(rgmi_rows_text(rows, 1), RGMI_NAME_ACTIVE) == 0;
 
     RGM_TRY(RGM_RESERVE(q->groups, q->group_capacity, q->group_count + 1));
     RGM_TRY(RGM_RESERVE(q->first, q->first_capacity, q->group_count + 2));
@@ -106,7 +106,7 @@ static rgm_status ask(question *q, rgm_master *master)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT id, state, slots_per_trial, max_slots, weight, priority FROM experiments WHERE"
-        " engine = 'local' AND state NOT IN ('COMPLETED', 'CANCELED', 'ERROR') ORDER BY id",
+        " engine = 'local' AND state NOT IN " RGMI_SQL_OVER " ORDER BY id",
         ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(add_group(q, master, rows));
@@ -136,7 +136,7 @@ done:
     return status;
 }
 
-static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_plan *plan)
+static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_schedule_plan *plan)
 {
     int64_t at = 0;
 
@@ -156,7 +156,7 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_pl
 }
 
 /* What each was offered, for GET /shares. */
-static rgm_status note_shares(rgm_master *master, const question *q, const rgmi_plan *plan)
+static rgm_status note_shares(rgm_master *master, const question *q, const rgmi_schedule_plan *plan)
 {
     master->share_count = 0;
     if (plan->offers == NULL)
@@ -174,7 +174,7 @@ static rgm_status share_out(rgm_master *master)
         .preemption = master->options.preemption};
     rgm_status status = RGM_OK;
     question q = {0};
-    rgmi_plan plan = {0};
+    rgmi_schedule_plan plan = {0};
     int64_t had = master->process_count;
 
     rgmi_waiting_clear(master);
@@ -205,8 +205,7 @@ static rgm_status collect_ended(rgm_master *master)
     for (;;) {
         RGM_TRY(rgmi_database_query(
             &rows, master->database,
-            "SELECT id FROM experiments WHERE NOT collected AND state IN ('COMPLETED', 'CANCELED',"
-            " 'ERROR') LIMIT 1",
+            "SELECT id FROM experiments WHERE NOT collected AND state IN " RGMI_SQL_OVER " LIMIT 1",
             ""));
         status = rgmi_rows_next(master->database, rows);
         if (status == RGM_OK)

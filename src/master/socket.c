@@ -3,6 +3,8 @@
  */
 #include "master_internal.h"
 
+#include <regimen/http_client.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,7 +15,7 @@ void rgmi_socket_address(struct sockaddr_un *address, int folder_fd)
 {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/master.sock",
+    snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/" RGM_SERVICE_SOCKET,
              folder_fd);
 }
 

@@ -14,7 +14,7 @@
 static rgm_status read_asked(rgmi_trial *trial, const char *text)
 {
     int kind, used;
-    rgmi_asked asked;
+    rgmi_asked_length asked;
 
     for (; *text != 0; text += used) {
         if (sscanf(text, "%d %" SCNd64 " %" SCNd64 ";%n", &kind, &asked.batches, &asked.length,
@@ -138,7 +138,7 @@ rgm_status rgmi_trial_write(rgm_master *master, rgmi_trial *trial)
 {
     rgm_status status = RGM_OK;
     rgm_text asked = {0};
-    bool wants = trial->state == RGMI_ACTIVE && !rgm_sequencer_is_up_to_date(trial->sequencer);
+    bool wants = trial->state == RGM_WORK_ACTIVE && !rgm_sequencer_is_up_to_date(trial->sequencer);
 
     if (trial->sequencer_dirty)
         RGM_GO(write_sequencer(master, trial));
@@ -152,7 +152,7 @@ rgm_status rgmi_trial_write(rgm_master *master, rgmi_trial *trial)
         master->database,
         "UPDATE trials SET state = ?, closing = ?, wants = ?, restarts = ?, steps = ?, batches = ?,"
         " last_kind = ?, last_step = ?, metric = ?, best_metric = ?, asked = ? WHERE id = ?",
-        "tiiiiiiiddti", rgmi_state_names[trial->state], (int64_t)trial->closing, (int64_t)wants,
+        "tiiiiiiiddti", rgm_work_state_names[trial->state], (int64_t)trial->closing, (int64_t)wants,
         trial->restarts, trial->steps, trial->batches, trial->last_kind, trial->last_step,
         trial->metric, trial->best_metric, asked.data, trial->id));
     trial->dirty = false;

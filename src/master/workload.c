@@ -13,12 +13,12 @@
 void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *e,
                         rgmi_trial *trial, rgmi_process *process)
 {
-    bool goes_on =
-        trial->state == RGMI_ACTIVE && e->state == RGMI_ACTIVE && !master->stops && !process->stops;
+    bool goes_on = trial->state == RGM_WORK_ACTIVE && e->state == RGM_WORK_ACTIVE &&
+                   !master->stops && !process->stops;
 
     if (goes_on && rgm_sequencer_next(out, trial->sequencer))
         return;
-    if (trial->state == RGMI_ACTIVE && rgm_sequencer_preclose(out, trial->sequencer))
+    if (trial->state == RGM_WORK_ACTIVE && rgm_sequencer_preclose(out, trial->sequencer))
         return;
     *out = (rgm_workload){.kind = RGM_TERMINATE,
                           .step = rgm_sequencer_steps(trial->sequencer),
@@ -92,7 +92,7 @@ static rgm_status take_step(rgm_master *master, rgmi_experiment *e, rgmi_trial *
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO steps(trial_id, id, state, batches, num_inputs, start_time, end_time, metrics)"
-        " VALUES(?, ?, 'COMPLETED', ?, ?, ?, ?, ?)",
+        " VALUES(?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?)",
         "iiiiddt", trial->id, r->workload.step, r->workload.batches, r->num_inputs,
         rgm_wall_time() - r->seconds, rgm_wall_time(), metrics));
     trial->steps = r->workload.step;
@@ -112,7 +112,7 @@ static rgm_status take_validation(rgm_master *master, rgmi_experiment *e, rgmi_t
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO validations(trial_id, step_id, state, batches, num_inputs, start_time,"
-        " end_time, metric, metrics) VALUES(?, ?, 'COMPLETED', ?, ?, ?, ?, ?, ?)",
+        " end_time, metric, metrics) VALUES(?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?, ?)",
         "iiiidddt", trial->id, r->workload.step, r->workload.batches, r->num_inputs,
         rgm_wall_time() - r->seconds, rgm_wall_time(), values[0], metrics));
     trial->sequencer_dirty = true;
@@ -165,7 +165,7 @@ static rgm_status take_checkpoint(rgm_master *master, rgmi_experiment *e, rgmi_t
     RGM_GO(rgmi_database_run(
         master->database,
         "INSERT INTO checkpoints(trial_id, step_id, uuid, state, batches, folder, start_time,"
-        " end_time, resources) VALUES(?, ?, ?, 'COMPLETED', ?, ?, ?, ?, ?)",
+        " end_time, resources) VALUES(?, ?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?)",
         "iititddt", trial->id, r->workload.step, uuid, r->workload.batches, r->checkpoint,
         rgm_wall_time() - r->seconds, rgm_wall_time(), resources.data));
     trial->sequencer_dirty = true;
@@ -183,7 +183,7 @@ rgm_status rgmi_report_take(rgm_master *master, rgmi_experiment *e, rgmi_trial *
 
     if (trial->last_kind == (int64_t)r->workload.kind && trial->last_step == r->workload.step)
         return RGM_OK; /* told already: its answer was lost */
-    if (trial->state != RGMI_ACTIVE)
+    if (trial->state != RGM_WORK_ACTIVE)
         return RGM_OK; /* over meanwhile: the next workload tells it to end */
     RGM_GO(print_numbers(&metrics, r->metrics));
     if (r->workload.kind == RGM_RUN_STEP)

@@ -1,4 +1,4 @@
-/* Layers of image networks: convolution, and batch norm, which rows of numbers may have too. */
+/* Layers of image networks: convolution, and batch norm, which also works on rows of numbers. */
 #include "nn_internal.h"
 
 static bool wrong(rgm_scope *layer, bool is_wrong, const char *what, double got)
@@ -40,8 +40,8 @@ rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, in
     return y;
 }
 
-/* The moving average of row `row` of the batch's moments, which training moves. A layer called
- * twice moves it twice. */
+/* The moving average of row `row` of the batch's moments, which training updates. A layer called
+ * twice updates it twice. */
 static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *moments, int64_t row,
                          rgm_init_kind start, double momentum)
 {

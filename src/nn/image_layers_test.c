@@ -1,7 +1,7 @@
 /*
- * Convolution and batch norm: formulas by plain loops, parameters by name and shape, moving
- * statistics over steps of training and what evaluation makes of them, gradients through the
- * statistics of the batch against central differences, failing allocations.
+ * Convolution and batch norm: formulas against plain loops, parameters by name and shape, moving
+ * statistics over training steps and their use in evaluation, gradients through the batch's
+ * statistics against central differences, failing allocations.
  */
 #include <check.h>
 #include <regimen/nn.h>
@@ -60,7 +60,7 @@ static double *parameter(net *n, const char *name)
     return rgm_tensor_f64(t);
 }
 
-/* Element i of parameter p is sin(p + 1.7 i + 0.3); states stay as they start. */
+/* Element i of parameter p is sin(p + 1.7 i + 0.3); states keep their initial values. */
 static void set_parameters(net *n)
 {
     CHECK_OK(rgm_cgraph_status(n->graph));
@@ -74,7 +74,7 @@ static void set_parameters(net *n)
     rgm_parameters_touch(n->parameters);
 }
 
-/* One run; a copy of what was fetched. */
+/* Run once; returns a copy of the fetched tensor. */
 static rgm_tensor *fetch(net *n, rgm_value *y, bool training)
 {
     rgm_executor_options options = {.training = training};
@@ -149,7 +149,7 @@ static void statistics(double *mean, double *variance, int c, int step)
         *variance += pow(pixel(p * C + c, step) - *mean, 2) / PIXELS;
 }
 
-/* y of either form, in training and in evaluation, against the formula. */
+/* Compare either form of y, in training and in evaluation, with the formula. */
 static void check_normed(net *n, rgm_value *y, bool training, const double *mean,
                          const double *variance, double epsilon, int step)
 {
@@ -219,7 +219,7 @@ static void statistics_move_in_training_and_serve_evaluation(void **state)
     }
 }
 
-/* As with Keras, each call moves the averages, the second from where the first left them. */
+/* As in Keras, each call updates the averages, the second from where the first left them. */
 static void a_layer_called_twice_moves_its_statistics_twice(void **state)
 {
     net n;
@@ -262,7 +262,7 @@ static double loss_along(net *n, rgm_executor *executor, rgm_tensor **fetched, i
     return rgm_tensor_f64(fetched[0])[0];
 }
 
-/* What the loss changes by along the direction, by its gradients. */
+/* The derivative of the loss along the direction, from its gradients. */
 static double slope_along(net *n, rgm_tensor *const *gradients, int trial)
 {
     rgm_rng rng = rgm_rng_stream(5, "direction", (uint64_t)trial);

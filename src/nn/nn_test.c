@@ -56,7 +56,7 @@ static rgm_value *sparse_input(net *n, const char *name, int64_t rows, int64_t w
     return p;
 }
 
-/* Parameters of small known numbers: element i of parameter p is sin(p + 1.7 i + 0.3). */
+/* Give parameters small known numbers: element i of parameter p is sin(p + 1.7 i + 0.3). */
 static void set_parameters(net *n)
 {
     CHECK_OK(rgm_cgraph_status(n->graph));
@@ -78,7 +78,7 @@ static double *parameter(net *n, const char *name)
     return rgm_tensor_f64(t);
 }
 
-/* One run; a copy of what was fetched. */
+/* Run once; returns a copy of the fetched tensor. */
 static rgm_tensor *fetch_at(net *n, rgm_value *y, bool training, uint64_t step)
 {
     rgm_executor_options options = {.training = training};
@@ -458,7 +458,8 @@ static void sparse_rows_in_a_strangers_hands_fail_by_name(void **state)
     net_close(&n);
 }
 
-/* Everything at once: loss of all layers by all parameters, along 100 random directions. */
+/* All layers together: the derivative of their loss by all parameters along 100 random
+ * directions. */
 static void gradients_agree_with_central_differences(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * Rows to transform, dense or sparse. A pair (pattern, numbers at its entries) travels as one
- * value: that of an op which no kernel ever runs, because every layer looks through it and hands
- * the two parts to the sparse-dense product. Given to an op that knows nothing of it, it fails by
- * name instead of losing the numbers.
+ * Rows to transform, dense or sparse. A pattern with the numbers at its entries is passed as one
+ * value, the value of an op that no kernel ever runs: every layer looks through it and gives the
+ * two parts to the sparse-dense product. An op that does not know it fails by name instead of
+ * losing the numbers.
  */
 #include "nn_internal.h"
 
@@ -71,7 +71,7 @@ bool rgm_sparse_parts(rgm_value **pattern, rgm_value **weight, rgm_value *x)
     return true;
 }
 
-/* Several rows side by side, not all dense: looked through in the same way. */
+/* Several rows side by side, not all dense: layers look through this op in the same way. */
 static rgm_status beside_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                const rgm_attributes *attributes)
 {
@@ -128,7 +128,7 @@ rgm_value *rgm_beside(rgm_value *const *x, int64_t count)
     return rgm_op(rgm_value_graph(x[0]), &beside_op, x, (int)count, &none);
 }
 
-/* The parts changed one by one and put side by side again. */
+/* Change the parts one by one and put them side by side again. */
 static rgm_value *beside_map(rgm_scope *scope, rgm_value *x,
                              rgm_value *(*change)(rgm_scope *scope, rgm_value *x, double number),
                              double number)
@@ -166,7 +166,7 @@ int64_t rgm_width(rgm_value *x)
     return width;
 }
 
-/* x [.., in] of rank above 2 goes through the product as [rows, in]. */
+/* x [.., in] of rank above 2 is multiplied as [rows, in]. */
 static rgm_value *project_high_rank(rgm_value *x, rgm_value *kernel)
 {
     rgm_dim flat[2] = {RGM_INFER, rgm_width(x)}, shape[RGM_MAX_RANK];
@@ -230,7 +230,7 @@ rgm_value *rgm_zero_rows(rgm_scope *scope, rgm_value *x, int64_t units)
     return y;
 }
 
-/* Ones [entries]; depends on the pattern alone, so it is made once. */
+/* Ones [entries]; they depend only on the pattern, so they are made once. */
 static rgm_value *entry_ones(rgm_scope *scope, rgm_value *pattern)
 {
     rgm_value *degree = rgm_degree(pattern, rgm_scope_dtype(scope));
@@ -238,7 +238,7 @@ static rgm_value *entry_ones(rgm_scope *scope, rgm_value *pattern)
     return rgm_broadcast_rows(pattern, rgm_shift(rgm_scale(degree, 0), 1));
 }
 
-/* s, with 1 in place of 0: a row that sums to nothing is left as it is. */
+/* s, with 1 in place of 0: a row whose sum is 0 is left as it is. */
 static rgm_value *divisor(rgm_value *s)
 {
     rgm_value *zero;
@@ -313,7 +313,7 @@ rgm_value *rgm_dropout(rgm_scope *scope, rgm_value *x, double rate)
     return weight != NULL ? rgm_sparse_rows(pattern, weight) : NULL;
 }
 
-/* Every row times its number, factor [rows]. */
+/* Multiply every row by its number, factor [rows]. */
 static rgm_value *scale_rows(rgm_scope *scope, rgm_value *x, rgm_value *factor)
 {
     rgm_value *pattern, *weight;
@@ -360,7 +360,7 @@ rgm_value *rgm_item_dropout(rgm_scope *scope, rgm_value *x, double rate)
         return NULL;
     if (!rgm_value_is_pattern(x))
         return rgm_item_dropout_op(x, rate, stream);
-    /* One draw for each row, whatever its parts. */
+    /* One draw for each row, however many parts it has. */
     rows[0] = rgm_value_shape(x)[0];
     ones = rgm_shift(rgm_reshape(rgm_zero_rows(scope, x, 1), 1, rows), 1);
     return scale_rows(scope, x, rgm_item_dropout_op(ones, rate, stream));

@@ -1,7 +1,7 @@
 /*
- * Scopes: where layers stand. The root owns everything: an arena with all scopes, a map from full
- * path to scope, and the losses collected below it. A child is found again by its path, so that a
- * layer called twice under one name shares its parameters.
+ * Scopes: the places of layers. The root owns everything: an arena with all scopes, a map from full
+ * path to scope, and the losses collected below it. A child is found again by its path, so a layer
+ * called twice with one name shares its parameters.
  */
 #include "nn_internal.h"
 
@@ -14,9 +14,9 @@ struct rgm_scope {
     rgm_dtype dtype;
     const char *path;
     int64_t streams;    /* random streams named so far */
-    rgm_scope *follows; /* whose parameters this one's follow; NULL: they are its own */
+    rgm_scope *follows; /* the scope whose parameters these follow; NULL: none */
     double momentum;
-    /* of the root */
+    /* only in the root */
     rgm_arena *arena;
     rgm_map *scopes;      /* path -> scope                                          */
     rgm_map *regularized; /* parameter name -> itself: a shared one is counted once */
@@ -72,7 +72,7 @@ void rgm_scope_release(rgm_scope *root)
     rgm_free(root->losses);
     rgm_map_release(root->regularized);
     rgm_map_release(root->scopes);
-    rgm_arena_release(arena); /* the root itself is in it */
+    rgm_arena_release(arena); /* the arena contains the root itself */
 }
 
 /* "<path>/<name>" in the root's arena; NULL: no memory. */
@@ -177,7 +177,7 @@ const char *rgmi_scope_stream(rgm_scope *scope, const char *kind)
     return stream != NULL ? stream : no_memory(scope);
 }
 
-/* The state of a scope that follows another, on its way to the parameter there. */
+/* The state of a scope that follows another, updated towards the parameter there. */
 static rgm_value *following_state(rgm_scope *scope, const char *name, int rank,
                                   const int64_t *shape, rgm_init init)
 {

@@ -11,26 +11,18 @@ static int adagrad_slots(rgm_slot *slots, const rgm_optimizer_options *options, 
     return 1;
 }
 
-static void adagrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    const rgm_update *u = constants;
-    const double rate = u->rate, epsilon = u->options->epsilon;
-    double *restrict w = x[0], *restrict sum = x[1];
-
-    for (int64_t i = 0; i < n; i++) {
-        sum[i] += g[i] * g[i];
-        w[i] -= rate * g[i] / (sqrt(sum[i]) + epsilon);
-    }
-}
-
 static void adagrad_step(const rgm_update *u)
 {
-    rgmi_sweep_run(&(rgmi_sweep){.update = u,
-                                 .rule = adagrad_rule,
-                                 .constants = u,
-                                 .l2 = u->weight_decay,
-                                 .arrays = {u->w, u->slots[0]},
-                                 .array_count = 2});
+    u->kernels->adagrad(&(rgm_adagrad_args){
+        .w = u->w,
+        .sum = u->slots[0],
+        .gradient = u->gradient,
+        .count = u->count,
+        .rate = u->rate,
+        .epsilon = u->options->epsilon,
+        .l2 = u->weight_decay,
+        .gradient_scale = u->gradient_scale,
+    });
 }
 
 static void adagrad_defaults(rgm_optimizer_options *options)

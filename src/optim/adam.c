@@ -26,6 +26,7 @@ static rgm_adam_args adam_args(const rgm_update *u)
         .w = u->w,
         .m = u->slots[0],
         .v = u->slots[1],
+        .v_max = u->slots[2],
         .gradient = u->gradient,
         .count = u->count,
         .rate = u->rate * sqrt(1 - pow(o->beta_2, t)) / (1 - pow(o->beta_1, t)),
@@ -36,30 +37,10 @@ static rgm_adam_args adam_args(const rgm_update *u)
     };
 }
 
-static void amsgrad_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    const rgm_adam_args c = *(const rgm_adam_args *)constants;
-    double *restrict w = x[0], *restrict m = x[1], *restrict v = x[2], *restrict v_max = x[3];
-
-    for (int64_t i = 0; i < n; i++) {
-        m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
-        v[i] = c.beta2 * v[i] + (1 - c.beta2) * (g[i] * g[i]);
-        v_max[i] = v[i] > v_max[i] ? v[i] : v_max[i];
-        w[i] -= c.weight_decay_rate * w[i];
-        w[i] -= c.rate * (m[i] / (sqrt(v_max[i]) + c.epsilon));
-    }
-}
-
-/* The kernel does Adam in one pass over the four arrays; AMSGrad has five. */
 static void run(const rgm_update *u, const rgm_adam_args *args)
 {
     if (u->options->amsgrad)
-        rgmi_sweep_run(&(rgmi_sweep){.update = u,
-                                     .rule = amsgrad_rule,
-                                     .constants = args,
-                                     .l2 = args->l2,
-                                     .arrays = {u->w, u->slots[0], u->slots[1], u->slots[2]},
-                                     .array_count = 4});
+        u->kernels->amsgrad(args);
     else
         u->kernels->adam(args);
 }

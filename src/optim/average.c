@@ -5,7 +5,6 @@
 #include "optim_internal.h"
 
 #include <math.h>
-#include <string.h>
 
 #define RGM_OPTIONS rgm_average
 const rgm_field rgmi_average_fields[] = {
@@ -31,33 +30,6 @@ void rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *paramete
     }
 }
 
-typedef struct move_args {
-    void *average;
-    const void *w;
-    rgm_dtype dtype;
-    double rest; /* 1 - decay */
-} move_args;
-
-/* Written with the difference, so that an average that has arrived stays exactly. */
-#define MOVE(type)                                                                                 \
-    do {                                                                                           \
-        type *restrict average = o->average;                                                       \
-        const type *restrict w = o->w;                                                             \
-                                                                                                   \
-        for (int64_t i = begin; i < end; i++)                                                      \
-            average[i] = (type)(average[i] - o->rest * ((double)average[i] - w[i]));               \
-    } while (0)
-
-static void move(void *payload, int64_t begin, int64_t end)
-{
-    const move_args *o = payload;
-
-    if (o->dtype == RGM_F32)
-        MOVE(float);
-    else
-        MOVE(double);
-}
-
 void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters, int64_t n)
 {
     const rgm_average *o = &optimizer->options.average;
@@ -72,27 +44,14 @@ void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parame
     if (o->dynamic)
         decay = fmin(decay, (1 + k) / (10 + k));
     for (int64_t i = 0; i < optimizer->count; i++) {
-        const rgmi_entry *e = &optimizer->entries[i];
-        move_args args = {.dtype = e->dtype, .rest = 1 - decay};
+        const rgmi_parameter_share *e = &optimizer->entries[i];
+        rgm_average_args args = {.count = e->count, .rest = 1 - decay};
 
         if (e->average == NULL)
             continue;
         args.average = rgm_tensor_data(e->average);
         args.w = rgm_tensor_data(rgm_parameters_tensor(parameters, i));
-        rgm_parallel(e->count, 1, move, &args);
-    }
-}
-
-static void swap_bytes(char *a, char *b, size_t size)
-{
-    char block[4096];
-
-    for (size_t done = 0; done < size; done += sizeof block) {
-        size_t n = size - done < sizeof block ? size - done : sizeof block;
-
-        memcpy(block, a + done, n);
-        memcpy(a + done, b + done, n);
-        memcpy(b + done, block, n);
+        e->kernels->average(&args);
     }
 }
 
@@ -102,12 +61,12 @@ rgm_status rgm_optimizer_averages_swap(rgm_optimizer *optimizer, rgm_parameters 
         return RGM_OK;
     RGM_TRY(rgmi_optimizer_check_parameters(optimizer, parameters));
     for (int64_t i = 0; i < optimizer->count; i++) {
-        rgm_tensor *average = optimizer->entries[i].average;
+        const rgmi_parameter_share *e = &optimizer->entries[i];
+        rgm_tensor *w = rgm_parameters_tensor(parameters, i);
 
-        if (average != NULL)
-            swap_bytes(rgm_tensor_data(average),
-                       rgm_tensor_data(rgm_parameters_tensor(parameters, i)),
-                       rgm_tensor_bytes(average));
+        if (e->average != NULL)
+            e->kernels->swap(&(rgm_swap_args){rgm_tensor_data(e->average), rgm_tensor_data(w),
+                                              rgm_tensor_bytes(w)});
     }
     optimizer->swapped = !optimizer->swapped;
     rgm_parameters_touch(parameters);

@@ -6,10 +6,6 @@
 
 #include <math.h>
 
-typedef struct lamb_constants {
-    double beta_1, beta_2, m_correction, v_correction, epsilon, weight_decay;
-} lamb_constants;
-
 static int lamb_slots(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w)
 {
     (void)options;
@@ -19,37 +15,26 @@ static int lamb_slots(rgm_slot *slots, const rgm_optimizer_options *options, con
 }
 
 /* Moments, and the direction into the scratch array. */
-static void direction_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    const lamb_constants c = *(const lamb_constants *)constants;
-    double *restrict w = x[0], *restrict m = x[1], *restrict v = x[2], *restrict u = x[3];
-
-    for (int64_t i = 0; i < n; i++) {
-        m[i] = c.beta_1 * m[i] + (1 - c.beta_1) * g[i];
-        v[i] = c.beta_2 * v[i] + (1 - c.beta_2) * (g[i] * g[i]);
-        u[i] = m[i] * c.m_correction / (sqrt(v[i] * c.v_correction) + c.epsilon) +
-               c.weight_decay * w[i];
-    }
-}
-
 static void lamb_step(const rgm_update *u)
 {
     const rgm_optimizer_options *o = u->options;
     double t = (double)u->step + 1, ratio = 1;
-    const lamb_constants constants = {
-        .beta_1 = o->beta_1,
-        .beta_2 = o->beta_2,
+
+    u->kernels->lamb_direction(&(rgm_lamb_args){
+        .y = u->scratch,
+        .m = u->slots[0],
+        .v = u->slots[1],
+        .w = u->w,
+        .gradient = u->gradient,
+        .count = u->count,
+        .beta1 = o->beta_1,
+        .beta2 = o->beta_2,
         .m_correction = 1 / (1 - pow(o->beta_1, t)),
         .v_correction = 1 / (1 - pow(o->beta_2, t)),
         .epsilon = o->epsilon,
         .weight_decay = u->weight_decay,
-    };
-
-    rgmi_sweep_run(&(rgmi_sweep){.update = u,
-                                 .rule = direction_rule,
-                                 .constants = &constants,
-                                 .arrays = {u->w, u->slots[0], u->slots[1], u->scratch},
-                                 .array_count = 4});
+        .gradient_scale = u->gradient_scale,
+    });
     if (u->layer_adaptation) {
         double w_norm = rgmi_norm(u, u->w), u_norm = rgmi_norm(u, u->scratch);
 

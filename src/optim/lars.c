@@ -13,24 +13,6 @@ static int lars_slots(rgm_slot *slots, const rgm_optimizer_options *options, con
 }
 
 /* The gradient with its decay, and without classic momentum the buffer, into the scratch array. */
-static void gradient_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    (void)constants;
-    for (int64_t i = 0; i < n; i++)
-        x[1][i] = g[i];
-}
-
-static void update_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    const rgm_optimizer_options *o = constants;
-    double *update = x[1], *v = x[2];
-
-    for (int64_t i = 0; i < n; i++) {
-        v[i] = o->momentum * v[i] + g[i];
-        update[i] = o->nesterov ? o->momentum * v[i] + g[i] : v[i];
-    }
-}
-
 static void lars_step(const rgm_update *u)
 {
     const rgm_optimizer_options *o = u->options;
@@ -38,12 +20,17 @@ static void lars_step(const rgm_update *u)
     rgm_sgd_args move = {.w = u->w, .gradient = u->scratch, .count = u->count};
     double ratio = 1;
 
-    rgmi_sweep_run(&(rgmi_sweep){.update = u,
-                                 .rule = gathers ? update_rule : gradient_rule,
-                                 .constants = o,
-                                 .l2 = u->weight_decay,
-                                 .arrays = {u->w, u->scratch, u->slots[0]},
-                                 .array_count = gathers ? 3 : 2});
+    u->kernels->lars_direction(&(rgm_lars_args){
+        .y = u->scratch,
+        .m = gathers ? u->slots[0] : NULL,
+        .w = u->w,
+        .gradient = u->gradient,
+        .count = u->count,
+        .momentum = o->momentum,
+        .nesterov = o->nesterov,
+        .l2 = u->weight_decay,
+        .gradient_scale = u->gradient_scale,
+    });
     if (u->layer_adaptation) {
         double w_norm = rgmi_norm(u, u->w), norm = rgmi_norm(u, u->scratch);
 

@@ -40,60 +40,35 @@ rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *options);
 /** A slot of the shape of `w`. */
 rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial);
 
-/* ---- sweeps -------------------------------------------------------------------------------- */
-
-/**
- * n elements of each array, in double: x[0] is w, x[1..] are what the sweep names beside it, all to
- * be moved in place; g is the scaled gradient with its L2. At most RGMI_SWEEP_BLOCK elements a
- * call.
- */
-typedef void rgmi_rule(double *const *x, const double *g, int64_t n, const void *constants);
-
-#define RGMI_SWEEP_BLOCK  256
-#define RGMI_SWEEP_ARRAYS 4
-
-/** Element-wise work over one parameter. The same bits on any number of threads. */
-typedef struct rgmi_sweep {
-    const rgm_update *update; /* dtype, count, gradient and its scale            */
-    rgmi_rule *rule;
-    const void *constants;
-    double l2;                       /* g = gradient * gradient_scale + l2 * w          */
-    void *arrays[RGMI_SWEEP_ARRAYS]; /* [count] each, of the update's dtype; first w */
-    int array_count;
-} rgmi_sweep;
-void rgmi_sweep_run(const rgmi_sweep *sweep);
-
-/** Element i of an array of f32 or f64, as double. */
-static inline double rgmi_load(const void *x, rgm_dtype dtype, int64_t i)
-{
-    return dtype == RGM_F32 ? ((const float *)x)[i] : ((const double *)x)[i];
-}
-static inline void rgmi_store(void *x, rgm_dtype dtype, int64_t i, double value)
-{
-    if (dtype == RGM_F32)
-        ((float *)x)[i] = (float)value;
-    else
-        ((double *)x)[i] = value;
-}
+/* ---- steps --------------------------------------------------------------------------------- */
 
 /** Euclidean norm of an array of the update's dtype and count. */
-double rgmi_norm(const rgm_update *update, const void *x);
+static inline double rgmi_norm(const rgm_update *update, const void *x)
+{
+    return sqrt(update->kernels->sum_of_squares(&(rgm_flat_args){x, update->count}));
+}
+
+/* ---- privacy -------------------------------------------------------------------------------- */
+
+/** Order i: 1.1, 1.2, ... 10.9, 11, 12, ... 63 (as Opacus, and 11), 128, 256, 512, 1024. */
+double rgmi_privacy_order(int64_t i);
 
 /* ---- the object ---------------------------------------------------------------------------- */
 
 /* One parameter's share: its slots, and what the patterns say of its name. */
-typedef struct rgmi_entry {
+typedef struct rgmi_parameter_share {
     int64_t first_slot;  /* in the optimizer's slots                                */
     int slot_count;      /* the type's; the average comes after them                */
     rgm_tensor *average; /* borrowed from the slots; NULL: none                     */
     rgm_dtype dtype;
+    const rgm_kernels *kernels; /* of the device that has the parameter, for its dtype     */
     int64_t count;
     double rate_scale;
     bool moves; /* neither a state nor frozen */
     bool decays, layer_adaptation;
     double norm;     /* of this step's gradient, after clip_value */
     double measured; /* the same before it                        */
-} rgmi_entry;
+} rgmi_parameter_share;
 
 typedef struct rgmi_named_slot {
     char *name;
@@ -102,8 +77,8 @@ typedef struct rgmi_named_slot {
 
 struct rgm_optimizer {
     rgm_optimizer_options options;
-    rgm_arena *lists;    /* what the options point to */
-    rgmi_entry *entries; /* in the parameters' order */
+    rgm_arena *lists;              /* what the options point to */
+    rgmi_parameter_share *entries; /* in the parameters' order */
     int64_t count;
     rgmi_named_slot *slots;
     int64_t slot_count;

@@ -88,7 +88,7 @@ rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial)
     return slot;
 }
 
-static void read_names(rgmi_entry *e, const rgm_optimizer_options *o, const char *name)
+static void read_names(rgmi_parameter_share *e, const rgm_optimizer_options *o, const char *name)
 {
     const rgm_texts *rigid = o->layer_adaptation_except.items != NULL ? &o->layer_adaptation_except
                                                                       : &o->weight_decay_except;
@@ -100,17 +100,18 @@ static void read_names(rgmi_entry *e, const rgm_optimizer_options *o, const char
 }
 
 static rgm_status make_slot(rgmi_named_slot *out, const rgm_slot *slot, const char *type,
-                            const char *parameter, rgm_dtype dtype)
+                            const char *parameter, const rgm_kernels *kernels)
 {
     RGM_TRY(rgm_strprintf(&out->name, "%s/%s/%s", type, slot->name, parameter));
-    RGM_TRY(rgm_tensor_create(&out->tensor, dtype, slot->rank, slot->shape));
-    for (int64_t i = 0; slot->initial != 0 && i < rgm_tensor_count(out->tensor); i++)
-        rgmi_store(rgm_tensor_data(out->tensor), dtype, i, slot->initial);
+    RGM_TRY(rgm_tensor_create(&out->tensor, kernels->dtype, slot->rank, slot->shape));
+    if (slot->initial != 0)
+        kernels->fill(&(rgm_fill_args){rgm_tensor_data(out->tensor), rgm_tensor_count(out->tensor),
+                                       slot->initial});
     return RGM_OK;
 }
 
 /* The list has room for RGM_MAX_SLOTS and an average of every parameter. */
-static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_entry *e, const char *name,
+static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_parameter_share *e, const char *name,
                              const rgm_tensor *w)
 {
     const rgm_optimizer_options *o = &optimizer->options;
@@ -121,7 +122,7 @@ static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_entry *e, const char
     e->slot_count = o->type->slots(slots, o, w);
     optimizer->slot_count += e->slot_count;
     for (int s = 0; s < e->slot_count; s++)
-        RGM_TRY(make_slot(next++, &slots[s], o->type->name, name, e->dtype));
+        RGM_TRY(make_slot(next++, &slots[s], o->type->name, name, e->kernels));
     if (o->average.decay <= 0)
         return RGM_OK;
     optimizer->slot_count++;
@@ -135,7 +136,7 @@ static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_para
 {
     const char *name = rgm_parameters_name(parameters, i);
     const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
-    rgmi_entry *e = &optimizer->entries[i];
+    rgmi_parameter_share *e = &optimizer->entries[i];
 
     e->dtype = rgm_tensor_dtype(w);
     e->count = rgm_tensor_count(w);
@@ -146,6 +147,7 @@ static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_para
     if (e->dtype != RGM_F32 && e->dtype != RGM_F64)
         return RGM_FAIL(RGM_ERR_DTYPE, "parameter '%s' is %s; an optimizer takes f32 and f64", name,
                         rgm_dtype_name(e->dtype));
+    e->kernels = rgm_kernels_for(rgm_device_cpu(), e->dtype);
     return make_slots(optimizer, e, name, w);
 }
 

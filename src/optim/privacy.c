@@ -102,8 +102,8 @@ static rgm_status global_norm(double *norm, rgm_tensor *const *gradients, int64_
         const rgm_tensor *g = gradients[i];
 
         if (g != NULL)
-            sum += rgm_kernels_for(rgm_tensor_dtype(g))
-                       ->sum_of_squares(rgm_tensor_data(g), rgm_tensor_count(g));
+            sum += rgm_kernels_for(rgm_device_cpu(), rgm_tensor_dtype(g))
+                       ->sum_of_squares(&(rgm_flat_args){rgm_tensor_data(g), rgm_tensor_count(g)});
         if (!isfinite(sum))
             return RGM_FAIL(RGM_ERR_NUMERIC,
                             "gradient %lld of an example has a NaN or infinity, or its norm "

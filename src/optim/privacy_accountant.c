@@ -39,7 +39,7 @@ static double log_expm1(double v)
     return v < 30 ? log(expm1(v)) : v + log1p(-exp(-v));
 }
 
-double rgm_privacy_order(int64_t i)
+double rgmi_privacy_order(int64_t i)
 {
     if (i < 99)
         return 1 + (double)(i + 1) / 10; /* 1.1, 1.2, ... 10.9 */
@@ -144,7 +144,7 @@ rgm_status rgm_privacy_step(rgm_privacy_accountant *accountant, double noise_mul
         return RGM_OK;
     if (a->noise_multiplier != noise_multiplier || a->sample_rate != sample_rate) {
         for (int64_t i = 0; i < RGM_PRIVACY_ORDERS; i++)
-            a->each[i] = divergence(rgm_privacy_order(i), noise_multiplier, sample_rate);
+            a->each[i] = divergence(rgmi_privacy_order(i), noise_multiplier, sample_rate);
         a->noise_multiplier = noise_multiplier;
         a->sample_rate = sample_rate;
     }
@@ -160,7 +160,7 @@ double rgm_privacy_epsilon(const rgm_privacy_accountant *accountant, double delt
     if (!(delta > 0))
         return INFINITY;
     for (int64_t i = 0; i < RGM_PRIVACY_ORDERS; i++) {
-        double a = rgm_privacy_order(i), rdp = accountant->rdp[i], epsilon;
+        double a = rgmi_privacy_order(i), rdp = accountant->rdp[i], epsilon;
 
         /* Total variation <= sqrt(1 - e^-rdp) (Bretagnolle & Huber 1979): (0, delta) already. */
         if (-expm1(-rdp) <= delta * delta)

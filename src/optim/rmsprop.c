@@ -18,40 +18,23 @@ static int rmsprop_slots(rgm_slot *slots, const rgm_optimizer_options *options, 
     return count;
 }
 
-static void rmsprop_rule(double *const *x, const double *g, int64_t n, const void *constants)
-{
-    const rgm_update *u = constants;
-    const rgm_optimizer_options *o = u->options;
-    const double rho = o->rho, kept = o->momentum, epsilon = o->epsilon, rate = u->rate;
-    double *restrict w = x[0], *restrict square = x[1];
-    double *restrict mean = x[2], *restrict momentum = x[o->centered ? 3 : 2];
-    double variance[RGMI_SWEEP_BLOCK], step[RGMI_SWEEP_BLOCK];
-
-    for (int64_t i = 0; i < n; i++)
-        variance[i] = square[i] = rho * square[i] + (1 - rho) * (g[i] * g[i]);
-    for (int64_t i = 0; o->centered && i < n; i++) {
-        mean[i] = rho * mean[i] + (1 - rho) * g[i];
-        variance[i] -= mean[i] * mean[i];
-        /* Rounding may take it just below 0. */
-        variance[i] = variance[i] > 0 ? variance[i] : 0;
-    }
-    for (int64_t i = 0; i < n; i++)
-        step[i] = g[i] / (sqrt(variance[i]) + epsilon);
-    for (int64_t i = 0; kept != 0 && i < n; i++)
-        step[i] = momentum[i] = kept * momentum[i] + step[i];
-    for (int64_t i = 0; i < n; i++)
-        w[i] -= rate * step[i];
-}
-
 static void rmsprop_step(const rgm_update *u)
 {
-    rgmi_sweep_run(&(rgmi_sweep){
-        .update = u,
-        .rule = rmsprop_rule,
-        .constants = u,
+    const rgm_optimizer_options *o = u->options;
+
+    u->kernels->rmsprop(&(rgm_rmsprop_args){
+        .w = u->w,
+        .square = u->slots[0],
+        .mean = o->centered ? u->slots[1] : NULL,
+        .momentum = o->momentum != 0 ? u->slots[o->centered ? 2 : 1] : NULL,
+        .gradient = u->gradient,
+        .count = u->count,
+        .rate = u->rate,
+        .rho = o->rho,
+        .momentum_kept = o->momentum,
+        .epsilon = o->epsilon,
         .l2 = u->weight_decay,
-        .arrays = {u->w, u->slots[0], u->slots[1], u->slots[2]},
-        .array_count = 2 + u->options->centered + (u->options->momentum != 0),
+        .gradient_scale = u->gradient_scale,
     });
 }
 

@@ -35,21 +35,20 @@ static rgm_status measure(rgm_optimizer *optimizer, const rgm_parameters *parame
     double sum = 0;
 
     for (int64_t i = 0; i < optimizer->count; i++) {
-        rgmi_entry *e = &optimizer->entries[i];
-        const rgm_kernels *kernels = rgm_kernels_for(e->dtype);
-        const void *g;
+        rgmi_parameter_share *e = &optimizer->entries[i];
+        rgm_flat_args g = {.count = e->count};
         double squares;
 
         e->norm = e->measured = 0;
         if (gradients[i] == NULL || !e->moves)
             continue;
-        g = rgm_tensor_data(gradients[i]);
-        squares = kernels->sum_of_squares(g, e->count);
+        g.x = rgm_tensor_data(gradients[i]);
+        squares = e->kernels->sum_of_squares(&g);
         if (!isfinite(squares))
             return RGM_FAIL(RGM_ERR_NUMERIC, "the gradient of '%s' %s at step %lld",
                             rgm_parameters_name(parameters, i),
-                            kernels->all_finite(g, e->count) ? "is so large that its norm overflows"
-                                                             : "has a NaN or infinity",
+                            e->kernels->all_finite(&g) ? "is so large that its norm overflows"
+                                                       : "has a NaN or infinity",
                             (long long)step);
         e->norm = e->measured = sqrt(squares);
         sum += squares;
@@ -60,45 +59,19 @@ static rgm_status measure(rgm_optimizer *optimizer, const rgm_parameters *parame
 
 /* ---- clipping: value, then each norm or the norm of all ------------------------------------- */
 
-typedef struct clamp_args {
-    const void *from;
-    void *to;
-    rgm_dtype dtype;
-    double limit;
-} clamp_args;
-
-#define CLAMP(type)                                                                                \
-    do {                                                                                           \
-        const type *restrict from = o->from;                                                       \
-        type *restrict to = o->to, limit = (type)o->limit;                                         \
-                                                                                                   \
-        for (int64_t i = begin; i < end; i++) {                                                    \
-            type x = from[i] < limit ? from[i] : limit;                                            \
-            to[i] = x > -limit ? x : -limit;                                                       \
-        }                                                                                          \
-    } while (0)
-
-static void clamp(void *payload, int64_t begin, int64_t end)
-{
-    const clamp_args *o = payload;
-
-    if (o->dtype == RGM_F32)
-        CLAMP(float);
-    else
-        CLAMP(double);
-}
-
 /* The gradient's elements within clip_value, in a place that lasts until the next call. */
-static const void *clip_elements(const rgm_optimizer *optimizer, const rgmi_entry *e,
+static const void *clip_elements(const rgm_optimizer *optimizer, const rgmi_parameter_share *e,
                                  const rgm_tensor *gradient)
 {
-    const void *g = rgm_tensor_data(gradient);
-    clamp_args args = {g, optimizer->clipped, e->dtype, optimizer->options.clip_value};
+    rgm_clip_args args = {.y = optimizer->clipped,
+                          .x = rgm_tensor_data(gradient),
+                          .count = e->count,
+                          .limit = optimizer->options.clip_value};
 
     if (args.limit <= 0)
-        return g;
-    rgm_parallel(e->count, 1, clamp, &args);
-    return optimizer->clipped;
+        return args.x;
+    e->kernels->clip(&args);
+    return args.y;
 }
 
 /* Norms are of what clip_value leaves. With it, the elements are clipped a second time in the
@@ -112,13 +85,14 @@ static double global_scale(rgm_optimizer *optimizer, rgm_tensor *const *gradient
         double sum = 0;
 
         for (int64_t i = 0; i < optimizer->count; i++) {
-            rgmi_entry *e = &optimizer->entries[i];
+            rgmi_parameter_share *e = &optimizer->entries[i];
+            rgm_flat_args g = {.count = e->count};
             double squares;
 
             if (gradients[i] == NULL || !e->moves)
                 continue;
-            squares = rgm_kernels_for(e->dtype)->sum_of_squares(
-                clip_elements(optimizer, e, gradients[i]), e->count);
+            g.x = clip_elements(optimizer, e, gradients[i]);
+            squares = e->kernels->sum_of_squares(&g);
             e->norm = sqrt(squares);
             sum += squares;
         }
@@ -130,27 +104,29 @@ static double global_scale(rgm_optimizer *optimizer, rgm_tensor *const *gradient
 /* ---- the update ---------------------------------------------------------------------------- */
 
 /* Squares of gradients are kept too: they can overflow only where the square of the norm does. */
-static bool is_finite(const rgm_optimizer *optimizer, const rgmi_entry *e, const rgm_update *u)
+static bool is_finite(const rgm_optimizer *optimizer, const rgmi_parameter_share *e,
+                      const rgm_update *u)
 {
     double largest_square = u->dtype == RGM_F32 ? FLT_MAX : DBL_MAX;
-    bool finite = u->kernels->all_finite(u->w, u->count);
+    bool finite = u->kernels->all_finite(&(rgm_flat_args){u->w, u->count});
 
     if (e->norm * u->gradient_scale <= sqrt(largest_square))
         return finite;
-    for (int s = 0; s < e->slot_count && finite; s++)
-        finite = u->kernels->all_finite(
-            u->slots[s], rgm_tensor_count(optimizer->slots[e->first_slot + s].tensor));
+    for (int s = 0; s < e->slot_count && finite; s++) {
+        const rgm_tensor *slot = optimizer->slots[e->first_slot + s].tensor;
+        finite = u->kernels->all_finite(&(rgm_flat_args){u->slots[s], rgm_tensor_count(slot)});
+    }
     return finite;
 }
 
 /* Returns whether weights and slots are numbers behind it. */
-static bool update_one(rgm_optimizer *optimizer, rgmi_entry *e, const rgm_tensor *w,
+static bool update_one(rgm_optimizer *optimizer, rgmi_parameter_share *e, const rgm_tensor *w,
                        const rgm_tensor *gradient, rgm_update *update)
 {
     const rgm_optimizer_options *o = update->options;
     rgm_update u = *update;
 
-    u.kernels = rgm_kernels_for(e->dtype);
+    u.kernels = e->kernels;
     u.dtype = e->dtype;
     u.rank = rgm_tensor_rank(w);
     u.shape = rgm_tensor_shape(w);
@@ -173,7 +149,7 @@ static rgm_status update_all(rgm_optimizer *optimizer, rgm_parameters *parameter
                              rgm_tensor *const *gradients, rgm_update *update)
 {
     for (int64_t i = 0; i < optimizer->count; i++) {
-        rgmi_entry *e = &optimizer->entries[i];
+        rgmi_parameter_share *e = &optimizer->entries[i];
 
         if (gradients[i] == NULL || !e->moves || e->count == 0 ||
             update_one(optimizer, e, rgm_parameters_tensor(parameters, i), gradients[i], update))

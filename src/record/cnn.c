@@ -1,6 +1,5 @@
 /*
- * A convolutional network on images: blocks of convolutions and a pool, and a perceptron behind
- * them.
+ * A convolutional network on images: blocks of convolutions and a pool, followed by a perceptron.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +35,7 @@ const rgm_field rgm_cnn_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-/* [n, rows, columns] has one channel; anything else but images is a failure. */
+/* [n, rows, columns] has one channel; any other shape than an image's is a failure. */
 static rgm_value *as_images(rgm_scope *scope, rgm_value *x)
 {
     rgm_dim shape[4] = {0, 0, 0, 1};

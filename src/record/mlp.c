@@ -1,5 +1,5 @@
 /*
- * A multilayer perceptron: dense layers with dropout behind each, on records laid flat.
+ * A multilayer perceptron on flattened records: dense layers, each followed by dropout.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,8 @@ const rgm_field rgm_mlp_fields[] = {
 rgm_value *rgmi_norm_activate(rgm_scope *scope, const char *layer, rgm_value *x,
                               rgm_activation activation)
 {
-    /* Keras' momentum of 0.99 would leave the moving statistics behind for the first hundreds of
-     * steps, which are all there are of a small set. */
+    /* With Keras' momentum of 0.99 the moving statistics would lag for the first hundreds of steps;
+     * training on a small set has no more steps than that. */
     rgm_batch_norm_options norm = RGM_BATCH_NORM_OPTIONS_INIT;
 
     norm.momentum = 0.9;

@@ -1,6 +1,6 @@
 /*
- * Classification of records: what is read from files, what is held out, how images move, what is
- * refused; the smoothed loss and its gradient; networks that learn.
+ * Classification of records: reading files, holding records out, shifting images, refusals; the
+ * smoothed loss and its gradient; networks that learn.
  */
 #include <check.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- a task upon a folder of small files ----------------------------------------------------- */
 
-/* A list of one file, as long-lived as the name. */
+/* A list of one file, which lives as long as the name. */
 static rgm_texts one_file(const char *name)
 {
     static const char *names[16];
@@ -134,7 +134,7 @@ static void a_label_may_stand_in_any_column(void **state)
 
 enum { RECORDS = 50 };
 
-/* Record i is the number i. */
+/* Record i consists of the number i. */
 static void write_numbers(const char *folder)
 {
     rgm_text text = {0};
@@ -229,8 +229,8 @@ static void shuffling_gives_every_record_once_in_another_order_each_epoch(void *
 
 /* ---- moved images ---------------------------------------------------------------------------- */
 
-/* Where the centre pixel of a 3 x 3 image with two channels went; -1: it is not what a shift makes.
- */
+/* Where the centre pixel of a 3 x 3 image with two channels moved to; -1: no shift gives this
+ * image. */
 static int place_of_centre(const float *image)
 {
     int at = -1;
@@ -319,7 +319,7 @@ static void parts_are_several_files_and_sets_stand_beside_them(void **state)
     o.batch_size = 10;
     CHECK_OK(create(&task, &o, 1));
     iterator = iterate(&task, RGM_TRAIN, 0);
-    batch = next_batch(iterator); /* one behind the other, those of a pattern by name */
+    batch = next_batch(iterator); /* in this order; the files of a pattern sorted by name */
     CHECK_INT(5, rgm_tensor_dim(rgm_element_tensor(batch, 0), 0));
     for (int i = 0; i < 5; i++)
         CHECK_INT(order[i], rgm_tensor_i64(rgm_element_tensor(batch, 1))[i]);
@@ -438,7 +438,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* Three folds: what is tested on is each record once, and no record is in two parts. */
+/* Three folds: each record is tested on once, and no record is in two parts. */
 static void records_are_parted_into_folds(void **state)
 {
     const char *folder = check_folder();

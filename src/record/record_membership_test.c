@@ -1,14 +1,16 @@
 /*
  * Membership inference: what an epsilon bounds. Many models are trained with and without one
- * record, the canary, that lies as far from the others as a record can. An attacker who knows the
- * first weights and sees the loss of the canary says which it was; where the loss parts them is
- * learnt from shadow models and judged on others. From how often the attacker is right follows,
- * with 95 % confidence, an epsilon that training has at least. It must be below the one asked for,
- * and far above where there is no noise: or the attack would show nothing.
+ * record, the canary, which is as far from the others as a record can be. An attacker who knows the
+ * initial weights and sees the loss of the canary guesses whether it was there. The threshold on
+ * the loss is learned from shadow models and tested on others. From how often the attacker is right
+ * follows, with 95 % confidence, a lower bound on the epsilon of the training. It must be below the
+ * requested epsilon, and far above it when there is no noise; otherwise the attack would prove
+ * nothing.
  */
 #include <check.h>
 
 #include <regimen/record.h>
+#include <regimen/train.h>
 
 enum { RECORDS = 30, PIXELS = 64, STEPS = 10, SHADOWS = 30, ATTACKED = 70 };
 enum { RUNS = SHADOWS + ATTACKED };
@@ -17,14 +19,14 @@ enum { RUNS = SHADOWS + ATTACKED };
 #define DELTA 1e-3
 
 typedef struct game {
-    rgm_task digits;                               /* whose model and feeds are taken */
+    rgm_task digits;                               /* its model and feeds are used */
     rgm_tensor *images[2], *labels[2], *canary[2]; /* [member]; image and label       */
     bool member;
 } game;
 
 /* ---- the data ------------------------------------------------------------------------------ */
 
-/* A list of one file, as long-lived as the name. */
+/* A list of one file, which lives as long as the name. */
 static rgm_texts one_file(const char *name)
 {
     static const char *names[16];
@@ -35,7 +37,7 @@ static rgm_texts one_file(const char *name)
     return (rgm_texts){at, 1};
 }
 
-/* Ink in the first and last column, where hardly a digit has any, and nowhere else. */
+/* Ink in the first and last column, where few digits have any, and nowhere else. */
 static void draw_canary(float *image)
 {
     memset(image, 0, PIXELS * sizeof *image);
@@ -136,7 +138,7 @@ static rgm_status game_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count, 
     return g->digits.feeds(feeds, capacity, count, g->digits.state, batch);
 }
 
-/* The same with and without the canary: how many there are is public. */
+/* The same with and without the canary: the number of records is public. */
 static rgm_status game_sampling(rgm_sampling *out, void *state)
 {
     (void)state;
@@ -144,7 +146,7 @@ static rgm_status game_sampling(rgm_sampling *out, void *state)
     return RGM_OK;
 }
 
-/* What training did to the loss of the canary; everything random follows from the seed. */
+/* How training changed the loss of the canary; all randomness follows from the seed. */
 static double canary_gain(game *g, bool member, int64_t seed, const rgm_privacy *privacy)
 {
     rgm_task task = {.name = "game",
@@ -195,7 +197,8 @@ static double binomial_cdf(int k, int n, double p)
     return sum;
 }
 
-/* The rate that k of n are below with a confidence of 97.5 % (Clopper & Pearson 1934). */
+/* The upper bound on a rate of which k of n were seen, with 97.5 % confidence (Clopper & Pearson
+ * 1934). */
 static double rate_at_most(int k, int n)
 {
     double low = (double)k / n, high = 1;
@@ -210,7 +213,7 @@ static double rate_at_most(int k, int n)
     return high;
 }
 
-/* (epsilon, delta) privacy lets no attacker have P(right) > e^epsilon P(wrong) + delta. */
+/* With (epsilon, delta) privacy no attacker has P(right) > e^epsilon P(wrong) + delta. */
 static double epsilon_at_least(int right, int wrong, int n)
 {
     double hits = 1 - rate_at_most(n - right, n), alarms = rate_at_most(wrong, n);
@@ -218,7 +221,7 @@ static double epsilon_at_least(int right, int wrong, int n)
     return hits > DELTA ? fmax(0, log((hits - DELTA) / alarms)) : 0;
 }
 
-/* Of the models [from, to) of each side those whose loss says "member". */
+/* The share of the models [from, to) on each side whose loss says "member". */
 static double judge(double losses[2][RUNS], int from, int to, double threshold)
 {
     int said[2] = {0, 0};

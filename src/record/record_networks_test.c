@@ -1,6 +1,6 @@
 /*
- * Networks of records learn: a training loop by hand over what the task builds (graph, optimizer,
- * batches), without the trainer.
+ * Networks of records learn: a hand-written training loop over the task's graph, optimizer and
+ * batches, without the trainer.
  */
 #include <check.h>
 
@@ -23,7 +23,7 @@ typedef struct training {
     int64_t step;
 } training;
 
-/* A list of one file, as long-lived as the name. */
+/* A list of one file, which lives as long as the name. */
 static rgm_texts one_file(const char *name)
 {
     static const char *names[16];
@@ -95,7 +95,7 @@ static void close_training(training *t)
     rgm_task_release(&t->task);
 }
 
-/* Steps of training; the last one's loss. */
+/* Train some steps; returns the last one's loss. */
 static double train(training *t, int64_t steps)
 {
     rgm_tensor *fetched[2 * MOST + 1];
@@ -153,7 +153,7 @@ static double measure(training *t, rgm_mode mode, const char *name)
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* The digits, or NULL where they are absent. */
+/* The digits, or NULL if the data are missing. */
 static const char *digits(rgm_record_options *o)
 {
     static const int64_t shape[] = {8, 8, 1};
@@ -189,7 +189,7 @@ static void a_perceptron_learns_digits(void **state)
     close_training(&t);
 }
 
-/* A whole part of 32 records in one batch, again and again. */
+/* A whole part of 32 records in one batch, repeated. */
 static void a_convolutional_network_learns_32_digits_by_heart(void **state)
 {
     rgm_record_options o;

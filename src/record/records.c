@@ -1,6 +1,6 @@
 /*
- * Records from a CSV file to two tensors in memory; a part of them held out; an image moved at
- * random.
+ * Reads records from CSV files into two tensors in memory, holds a part of them out, and shifts
+ * images at random.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void rgmi_records_clear(rgmi_records *records)
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
-/* Files while they are read, one behind the other. */
+/* The files being read, one after the other. */
 typedef struct loading {
     const rgm_record_options *options;
     const char *path; /* of the one that is read */
@@ -54,7 +54,7 @@ static rgm_status find_label(loading *l, int64_t columns)
     return RGM_OK;
 }
 
-/* What the first row tells: which column is the label, and that the others are a record. */
+/* Learn from the first row which column is the label, and check that the others are a record. */
 static rgm_status look_at_columns(loading *l, int64_t columns)
 {
     const rgm_ints *shape = &l->options->shape;
@@ -104,7 +104,7 @@ static rgm_status read_row(loading *l, int64_t columns)
     return RGM_OK;
 }
 
-/* The first row of a file: of the columns that the first file has. */
+/* Check the first row of a file: it must have as many columns as the first file. */
 static rgm_status begin_file(loading *l, int64_t columns)
 {
     if (l->rows == 0)
@@ -138,7 +138,7 @@ static rgm_status read_rows(loading *l)
     return RGM_OK;
 }
 
-/* A name, or all that a pattern matches. */
+/* Read one file, or all that a pattern matches. */
 static rgm_status read_files(loading *l, const char *name)
 {
     rgm_status status = RGM_OK;
@@ -163,7 +163,7 @@ done:
     return status;
 }
 
-/* The read memory becomes the tensors'. */
+/* The tensors take over the memory that was read into. */
 static rgm_status make_tensors(rgmi_records *out, loading *l)
 {
     const rgm_ints *shape = &l->options->shape;
@@ -206,7 +206,7 @@ done:
 
 /* ---- holding out --------------------------------------------------------------------------- */
 
-/* The rows of a tensor that are of a part, `count` of them, in order. */
+/* The rows of a tensor that belong to a part, `count` of them, in order. */
 static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const rgm_fold_part *parts,
                             rgm_fold_part part, int64_t count)
 {
@@ -227,7 +227,7 @@ static rgm_status pick_rows(rgm_tensor **out, const rgm_tensor *in, const rgm_fo
     return RGM_OK;
 }
 
-/* Empty where the part has none. */
+/* Empty if the part has no records. */
 static rgm_status pick(rgmi_records *out, const rgmi_records *in, const rgm_fold_part *parts,
                        rgm_fold_part part)
 {
@@ -241,7 +241,7 @@ static rgm_status pick(rgmi_records *out, const rgmi_records *in, const rgm_fold
     return pick_rows(&out->labels, in->labels, parts, part, count);
 }
 
-/* records[RGM_FOLD_TRAIN] to its parts, which were empty. */
+/* Split records[RGM_FOLD_TRAIN] into its parts, which were empty. */
 static rgm_status part(rgmi_records *records, const rgm_fold_part *parts)
 {
     rgm_status status = RGM_OK;
@@ -308,8 +308,8 @@ done:
 
 /* ---- augmentation -------------------------------------------------------------------------- */
 
-/* to[y, x] = from[y - down, x - right] where that is inside; `to` is zeros. Pixels have `depth`
- * numbers. */
+/* to[y, x] = from[y - down, x - right] where that is inside the image; `to` starts as zeros. A
+ * pixel has `depth` numbers. */
 static void move_image(float *to, const float *from, const int64_t *shape, int64_t depth,
                        int64_t down, int64_t right)
 {

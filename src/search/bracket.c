@@ -1,7 +1,7 @@
 /*
  * One bracket of successive halving: what its rungs need, how many trials it begins with, and how a
- * trial comes into it. What becomes of a trial that reports is halving_sync.c's and
- * halving_async.c's matter.
+ * trial comes into it. What becomes of a trial that reports is bracket_sync.c's and
+ * bracket_async.c's matter.
  */
 #include "search_internal.h"
 

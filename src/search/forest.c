@@ -31,7 +31,7 @@ typedef struct cut {
 
 typedef struct grower {
     const rgmi_table *table;
-    rgmi_tree *tree;
+    rgmi_forest_tree *tree;
     const int64_t *rows; /* [count] of each slot: the bootstrap sample */
     int64_t count;
     int64_t *order;         /* [axis_count, count] slots, in each leaf's range by the axis */
@@ -208,7 +208,7 @@ static void partition(grower *g, int64_t begin, int64_t end)
 
 static void cut_box(const grower *g, int64_t a, int64_t b, const cut *c, bool more_left)
 {
-    const rgmi_tree *t = g->tree;
+    const rgmi_forest_tree *t = g->tree;
     int64_t left = a * t->axis_count + c->axis, right = b * t->axis_count + c->axis;
 
     if (is_categorical(g, c->axis)) {
@@ -228,7 +228,7 @@ static void cut_box(const grower *g, int64_t a, int64_t b, const cut *c, bool mo
     }
 }
 
-static void copy_leaf(const rgmi_tree *t, int64_t to, int64_t from)
+static void copy_leaf(const rgmi_forest_tree *t, int64_t to, int64_t from)
 {
     size_t axes = (size_t)t->axis_count, places = (size_t)t->places;
 
@@ -304,7 +304,7 @@ static rgm_status sort_slots(grower *g)
 static rgm_status make_room(grower *g)
 {
     const rgmi_table *table = g->table;
-    rgmi_tree *t = g->tree;
+    rgmi_forest_tree *t = g->tree;
     int64_t n = g->count, most = 1;
 
     RGM_TRY(RGM_NEW(g->first_place, table->axis_count));
@@ -331,7 +331,7 @@ static rgm_status make_room(grower *g)
 
 static void grow(grower *g)
 {
-    rgmi_tree *t = g->tree;
+    rgmi_forest_tree *t = g->tree;
 
     t->leaf_count = 1;
     g->ends[0] = g->count;
@@ -351,13 +351,13 @@ static void grow(grower *g)
     }
 }
 
-rgm_status rgmi_tree_grow(rgmi_tree *out, const rgmi_table *table, const int64_t *rows,
+rgm_status rgmi_tree_grow(rgmi_forest_tree *out, const rgmi_table *table, const int64_t *rows,
                           int64_t count)
 {
     rgm_status status = RGM_OK;
     grower g = {.table = table, .tree = out, .rows = rows, .count = count};
 
-    *out = (rgmi_tree){.axis_count = table->axis_count};
+    *out = (rgmi_forest_tree){.axis_count = table->axis_count};
     RGM_GO(make_room(&g));
     RGM_GO(sort_slots(&g));
     grow(&g);
@@ -372,12 +372,12 @@ done:
     return status;
 }
 
-void rgmi_tree_clear(rgmi_tree *t)
+void rgmi_tree_clear(rgmi_forest_tree *t)
 {
     rgm_free(t->values);
     rgm_free(t->lows);
     rgm_free(t->highs);
     rgm_free(t->lacking);
     rgm_free(t->sets);
-    *t = (rgmi_tree){0};
+    *t = (rgmi_forest_tree){0};
 }

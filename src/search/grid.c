@@ -19,11 +19,7 @@ typedef struct grid_state {
 
 #define RGM_OPTIONS rgmi_full_options
 static const rgm_field fields[] = {
-    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of a trial"),
-    {.name = "max_length",
-     .kind = RGM_FIELD_NODE,
-     .offset = offsetof(rgmi_full_options, max_length),
-     .help = "the same in any unit"},
+    RGMI_LENGTH_FIELDS(trial, "of a trial"),
     RGM_INT_FIELD(max_concurrent_trials, 0, RGMI_MOST_TRIALS, "at a time; 0: all"),
     {0}};
 #undef RGM_OPTIONS
@@ -130,9 +126,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     rgmi_mistakes mistakes = {0};
     bool sampled = rgm_yaml_find(section, "sampler") != NULL || searcher->point_count > 0;
 
-    RGM_GO(rgmi_mistake(&mistakes,
-                        rgmi_read_max_length(&o->length, o->max_steps, o->max_length, section)));
-    o->max_length = NULL;
+    RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     if (sampled)
         RGM_GO(rgmi_mistake(&mistakes, rgm_yaml_fail(section, "grid tries every point there is: "
                                                               "it takes no sampler and no "
@@ -170,7 +164,7 @@ static rgm_status add_trial(rgm_searcher *searcher, grid_state *g, const void *o
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state: the grid ends before its points"));
     g->taken++;
     RGM_GO(rgm_search_create_from(&trial, searcher, values, 0));
-    RGM_GO(rgm_search_train_and_validate(searcher, trial, rgmi_full_length(options).units));
+    RGM_GO(rgm_search_train_and_validate(searcher, trial, rgmi_length_of(options).units));
 done:
     rgm_free(values);
     return status;
@@ -217,7 +211,8 @@ static double progress(const rgm_searcher *searcher, const void *state, const vo
     const rgmi_full_options *o = options;
     const grid_state *g = state;
 
-    return (double)rgm_search_work(searcher) / ((double)(o->length.units + 1) * (double)g->points);
+    return (double)rgm_search_work(searcher) /
+           ((double)(o->trial.length.units + 1) * (double)g->points);
 }
 
 static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const void *state,
@@ -228,8 +223,8 @@ static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const vo
 
     (void)searcher;
     return rgm_text_printf(out, "%lld point%s of %lld %s\n", (long long)g->points,
-                           g->points > 1 ? "s" : "", (long long)o->length.units,
-                           rgm_length_unit_names[o->length.unit]);
+                           g->points > 1 ? "s" : "", (long long)o->trial.length.units,
+                           rgm_length_unit_names[o->trial.length.unit]);
 }
 
 static rgm_status archive(rgm_archive *a, void *state)
@@ -258,7 +253,7 @@ const rgm_searcher_type rgmi_grid_type = {.section = {.name = "grid",
                                                       .fields = fields},
                                           .state_size = sizeof(grid_state),
                                           .prepare = prepare,
-                                          .max_length = rgmi_full_length,
+                                          .max_length = rgmi_length_of,
                                           .begin = begin,
                                           .validated = validated,
                                           .exited = exited,

@@ -16,7 +16,7 @@ enum { TREES = 64 };
 
 typedef struct analysis {
     const rgmi_table *table;
-    const rgmi_tree *tree;
+    const rgmi_forest_tree *tree;
     double *lacking;  /* [axis_count] share of the trials that lack it   */
     double *measures; /* [leaf_capacity, axis_count] of leaves, on each axis */
     double *bounds;   /* [2 * leaf_capacity] of an axis                  */
@@ -33,7 +33,7 @@ static double place_weight(const analysis *a, int64_t axis, int64_t place)
 
 static double measure(const analysis *a, int64_t leaf, int64_t axis, int64_t first_place)
 {
-    const rgmi_tree *t = a->tree;
+    const rgmi_forest_tree *t = a->tree;
     double sum = 0;
     int64_t at = leaf * t->axis_count + axis;
 
@@ -73,7 +73,7 @@ static double without(const analysis *a, int64_t leaf, int64_t axis)
 
 static double variance_numeric(analysis *a, int64_t axis)
 {
-    const rgmi_tree *t = a->tree;
+    const rgmi_forest_tree *t = a->tree;
     int64_t n = 0, cells = 0;
     double lacking = 0, sum = 0, variance;
 
@@ -104,7 +104,7 @@ static double variance_numeric(analysis *a, int64_t axis)
 
 static double variance_categorical(analysis *a, int64_t axis, int64_t first_place)
 {
-    const rgmi_tree *t = a->tree;
+    const rgmi_forest_tree *t = a->tree;
     double variance = 0;
 
     for (int64_t p = 0; p <= a->table->axes[axis].choices; p++) {
@@ -120,7 +120,7 @@ static double variance_categorical(analysis *a, int64_t axis, int64_t first_plac
 /* Add each axis' share of the tree's variance; false: it says the same everywhere. */
 static bool add_shares(double *shares, analysis *a)
 {
-    const rgmi_tree *t = a->tree;
+    const rgmi_forest_tree *t = a->tree;
     double total = 0;
     int64_t first_place = 0;
 
@@ -182,7 +182,7 @@ rgm_status rgmi_forest_shares(double *shares, const rgmi_table *table, uint32_t 
     RGM_GO(RGM_NEW(rows, table->count));
     RGM_GO(make_analysis(&a));
     for (int i = 0; i < TREES; i++) {
-        rgmi_tree tree;
+        rgmi_forest_tree tree;
         for (int64_t k = 0; k < table->count; k++)
             rows[k] = (int64_t)rgm_mt19937_bounded(&random, (uint64_t)table->count - 1);
         status = rgmi_tree_grow(&tree, table, rows, table->count);

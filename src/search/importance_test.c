@@ -54,7 +54,7 @@ static void a_tree_is_cut_where_the_error_is_smallest(void **state)
     const double y[] = {0, 0, 10, 13, 10, 10};
     const rgmi_table table = {.axes = axes, .axis_count = 2, .count = 6, .x = x, .y = y};
     const int64_t rows[] = {0, 1, 2, 3, 4, 5};
-    rgmi_tree t;
+    rgmi_forest_tree t;
 
     (void)state;
     CHECK_OK(rgmi_tree_grow(&t, &table, rows, 6));

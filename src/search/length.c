@@ -38,14 +38,22 @@ rgm_status rgm_length_read(rgm_length *out, const rgm_yaml_node *node, const cha
                          (double)RGM_MAX_LENGTH);
 }
 
-rgm_status rgmi_read_max_length(rgm_length *out, int64_t max_steps, const rgm_yaml_node *max_length,
-                                const rgm_yaml_node *section)
+rgm_status rgmi_length_options_read(rgmi_length_options *o, const rgm_yaml_node *section)
 {
-    *out = (rgm_length){.units = max_steps};
-    if ((max_steps > 0) == (max_length != NULL))
+    const rgm_yaml_node *max_length = o->max_length;
+
+    o->max_length = NULL;
+    o->length = (rgm_length){.units = o->max_steps};
+    if ((o->max_steps > 0) == (max_length != NULL))
         return rgm_yaml_fail(section, "'searcher' needs %s max_steps %s max_length",
-                             max_steps > 0 ? "one of" : "one:", max_steps > 0 ? "and" : "or");
-    return max_length != NULL ? rgm_length_read(out, max_length, "searcher.max_length") : RGM_OK;
+                             o->max_steps > 0 ? "one of" : "one:", o->max_steps > 0 ? "and" : "or");
+    return max_length != NULL ? rgm_length_read(&o->length, max_length, "searcher.max_length")
+                              : RGM_OK;
+}
+
+rgm_length rgmi_length_of(const void *options)
+{
+    return ((const rgmi_length_options *)options)->length;
 }
 
 rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,

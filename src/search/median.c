@@ -11,9 +11,8 @@
 #define MOST_VALIDATIONS 10000 /* of a trial */
 
 typedef struct median_options {
-    int64_t max_trials, max_steps, max_concurrent_trials;
-    const rgm_yaml_node *max_length; /* while it is read alone */
-    rgm_length length;
+    rgmi_length_options trial;
+    int64_t max_trials, max_concurrent_trials;
     int64_t interval, startup_trials, warmup;
 } median_options;
 
@@ -35,11 +34,7 @@ typedef struct median_state {
 #define RGM_OPTIONS median_options
 static const rgm_field fields[] = {
     RGM_INT_FIELD(max_trials, 1, RGMI_MOST_TRIALS, "trials"),
-    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of a trial that is not stopped"),
-    {.name = "max_length",
-     .kind = RGM_FIELD_NODE,
-     .offset = offsetof(median_options, max_length),
-     .help = "the same in any unit"},
+    RGMI_LENGTH_FIELDS(trial, "of a trial that is not stopped"),
     RGM_INT_FIELD(interval, 1, RGM_MAX_LENGTH, "units between validations; 0: a tenth"),
     RGM_INT_FIELD(startup_trials, 1, RGMI_MOST_TRIALS, "others that the median needs"),
     RGM_INT_FIELD(warmup, 0, RGM_MAX_LENGTH, "units before a trial may be stopped"),
@@ -62,12 +57,11 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 
     (void)searcher;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
-    RGM_GO(rgmi_mistake(&mistakes,
-                        rgmi_read_max_length(&o->length, o->max_steps, o->max_length, section)));
-    o->max_length = NULL;
+    RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     if (o->interval == 0)
-        o->interval = (o->length.units + 9) / 10;
-    s->round_count = mistakes.count > 0 ? 1 : (o->length.units + o->interval - 1) / o->interval;
+        o->interval = (o->trial.length.units + 9) / 10;
+    s->round_count =
+        mistakes.count > 0 ? 1 : (o->trial.length.units + o->interval - 1) / o->interval;
     if (s->round_count > MOST_VALIDATIONS)
         RGM_GO(rgmi_mistake(&mistakes,
                             rgm_yaml_fail(section,
@@ -79,11 +73,6 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 done:
     rgm_text_clear(&mistakes.lines);
     return status;
-}
-
-static rgm_length max_length(const void *options)
-{
-    return ((const median_options *)options)->length;
 }
 
 /* ---- the rule ------------------------------------------------------------------------------ */
@@ -139,8 +128,8 @@ static rgm_status train_on(rgm_searcher *searcher, const median_options *o, int6
 {
     int64_t next = length + o->interval;
 
-    return rgm_search_train_and_validate(searcher, trial,
-                                         next < o->length.units ? next : o->length.units);
+    return rgm_search_train_and_validate(
+        searcher, trial, next < o->trial.length.units ? next : o->trial.length.units);
 }
 
 static rgm_status add_trial(rgm_searcher *searcher, median_state *s, const median_options *o)
@@ -178,7 +167,7 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
         return RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state: a trial of length %lld",
                         (long long)length);
     RGM_TRY(note(s, trial, round, rgm_search_key(searcher, trial)));
-    if (length >= o->length.units)
+    if (length >= o->trial.length.units)
         return rgm_search_close(searcher, trial);
     RGM_TRY(median_of_others(&median, &others, &s->rounds[round], trial));
     /* One that never had a number is worse than any median, even that of others like it. */
@@ -234,7 +223,7 @@ static double progress(const rgm_searcher *searcher, const void *state, const vo
         const rgm_search_trial *t = rgm_searcher_trial(searcher, i);
 
         if (!t->invalid)
-            sum += t->closed ? 1 : (double)t->length / (double)o->length.units;
+            sum += t->closed ? 1 : (double)t->length / (double)o->trial.length.units;
     }
     return sum / (double)o->max_trials;
 }
@@ -247,8 +236,8 @@ static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const vo
     (void)searcher;
     (void)state;
     return rgm_text_printf(out, "%lld trials of at most %lld %s, looked at every %lld\n",
-                           (long long)o->max_trials, (long long)o->length.units,
-                           rgm_length_unit_names[o->length.unit], (long long)o->interval);
+                           (long long)o->max_trials, (long long)o->trial.length.units,
+                           rgm_length_unit_names[o->trial.length.unit], (long long)o->interval);
 }
 
 /* All rounds behind each other, with their counts. */
@@ -324,7 +313,7 @@ const rgm_searcher_type rgmi_median_type = {.section = {.name = "median",
                                                         .fields = fields},
                                             .state_size = sizeof(median_state),
                                             .prepare = prepare,
-                                            .max_length = max_length,
+                                            .max_length = rgmi_length_of,
                                             .begin = begin,
                                             .validated = validated,
                                             .exited = exited,

@@ -286,7 +286,7 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
 /* Whether it was still to report in this round. */
 static bool is_awaited(const rgm_searcher *searcher, int64_t trial)
 {
-    const rgmi_trial *t = rgmi_trial_at(searcher, trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
     return t->seen.length < t->target;
 }

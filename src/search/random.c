@@ -8,28 +8,13 @@ typedef struct random_state {
 } random_state;
 
 #define RGM_OPTIONS rgmi_full_options
-static const rgm_field single_fields[] = {
-    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of the trial"),
-    {.name = "max_length",
-     .kind = RGM_FIELD_NODE,
-     .offset = offsetof(rgmi_full_options, max_length),
-     .help = "the same in any unit"},
-    {0}};
+static const rgm_field single_fields[] = {RGMI_LENGTH_FIELDS(trial, "of the trial"), {0}};
 static const rgm_field random_fields[] = {
     RGM_INT_FIELD(max_trials, 1, RGMI_MOST_TRIALS, "trials"),
-    RGM_INT_FIELD(max_steps, 1, RGM_MAX_LENGTH, "of a trial"),
-    {.name = "max_length",
-     .kind = RGM_FIELD_NODE,
-     .offset = offsetof(rgmi_full_options, max_length),
-     .help = "the same in any unit"},
+    RGMI_LENGTH_FIELDS(trial, "of a trial"),
     RGM_INT_FIELD(max_concurrent_trials, 0, RGMI_MOST_TRIALS, "at a time; 0: all"),
     {0}};
 #undef RGM_OPTIONS
-
-rgm_length rgmi_full_length(const void *options)
-{
-    return ((const rgmi_full_options *)options)->length;
-}
 
 static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
                           const rgm_yaml_node *section)
@@ -48,9 +33,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
                           "sampler '%s' learns from trials that are over, and all %lld begin at "
                           "once: give 'max_concurrent_trials', how many at a time",
                           searcher->sampler->section.name, (long long)o->max_trials)));
-    RGM_GO(rgmi_mistake(&mistakes,
-                        rgmi_read_max_length(&o->length, o->max_steps, o->max_length, section)));
-    o->max_length = NULL;
+    RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     status = rgmi_mistakes_tell(&mistakes);
 done:
     rgm_text_clear(&mistakes.lines);
@@ -68,7 +51,7 @@ static rgm_status add_trial(rgm_searcher *searcher, random_state *state, const v
 
     state->created++;
     RGM_TRY(rgm_search_create(&trial, searcher));
-    return rgm_search_train_and_validate(searcher, trial, rgmi_full_length(options).units);
+    return rgm_search_train_and_validate(searcher, trial, rgmi_length_of(options).units);
 }
 
 static rgm_status begin(rgm_searcher *searcher, void *state, const void *options)
@@ -115,7 +98,7 @@ static double progress(const rgm_searcher *searcher, const void *state, const vo
 
     (void)state;
     return (double)rgm_search_work(searcher) /
-           ((double)(o->length.units + 1) * (double)o->max_trials);
+           ((double)(o->trial.length.units + 1) * (double)o->max_trials);
 }
 
 static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const void *state,
@@ -126,8 +109,8 @@ static rgm_status describe(rgm_text *out, const rgm_searcher *searcher, const vo
     (void)searcher;
     (void)state;
     return rgm_text_printf(out, "%lld trial%s of %lld %s\n", (long long)o->max_trials,
-                           o->max_trials > 1 ? "s" : "", (long long)o->length.units,
-                           rgm_length_unit_names[o->length.unit]);
+                           o->max_trials > 1 ? "s" : "", (long long)o->trial.length.units,
+                           rgm_length_unit_names[o->trial.length.unit]);
 }
 
 static rgm_status archive(rgm_archive *a, void *state)
@@ -141,7 +124,7 @@ static rgm_status archive(rgm_archive *a, void *state)
 }
 
 #define FULL_FUNCTIONS                                                                             \
-    .state_size = sizeof(random_state), .prepare = prepare, .max_length = rgmi_full_length,        \
+    .state_size = sizeof(random_state), .prepare = prepare, .max_length = rgmi_length_of,          \
     .begin = begin, .validated = validated, .exited = exited, .closed = closed,                    \
     .progress = progress, .describe = describe, .archive = archive
 

@@ -6,7 +6,7 @@
 #define RGM_SEARCH_SAMPLERS_CHECK_H
 
 #include <check.h>
-#include <regimen/search.h>
+#include <regimen/search_rows.h>
 
 static inline rgm_space *space_of(const char *text, const char *constraints)
 {

@@ -166,20 +166,20 @@ typedef struct rgmi_table {
  * A regression tree's leaves as boxes. A numeric axis is 0..1, and those that lack it lie beside
  * it; a categorical axis has a place for each choice and one behind them for those that lack it.
  */
-typedef struct rgmi_tree {
+typedef struct rgmi_forest_tree {
     int64_t leaf_count, axis_count;
     int64_t places;       /* of all categorical axes together                     */
     double *values;       /* [leaf_count] means                                   */
     double *lows, *highs; /* [leaf_count, axis_count] numeric                     */
     bool *lacking;        /* [leaf_count, axis_count] numeric: takes who lacks it */
     bool *sets;           /* [leaf_count, places] the choices that it takes       */
-} rgmi_tree;
+} rgmi_forest_tree;
 
 /** Over rows [count], at least one, of a table with at least one axis. Errors: RGM_ERR_NOMEM. Clear
  * it in any case. */
-rgm_status rgmi_tree_grow(rgmi_tree *out, const rgmi_table *table, const int64_t *rows,
+rgm_status rgmi_tree_grow(rgmi_forest_tree *out, const rgmi_table *table, const int64_t *rows,
                           int64_t count);
-void rgmi_tree_clear(rgmi_tree *tree);
+void rgmi_tree_clear(rgmi_forest_tree *tree);
 /** Of the variance of 64 bagged trees the shares that are each axis' alone, [axis_count]. Errors:
  * RGM_ERR_NOMEM. */
 rgm_status rgmi_forest_shares(double *shares, const rgmi_table *table, uint32_t seed);

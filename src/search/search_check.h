@@ -6,7 +6,7 @@
 #define RGM_SEARCH_CHECK_H
 
 #include <check.h>
-#include <regimen/search.h>
+#include <regimen/search_rows.h>
 
 static inline rgm_status read_space(rgm_space **out, const char *text)
 {

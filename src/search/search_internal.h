@@ -5,11 +5,14 @@
 #ifndef RGM_SEARCH_INTERNAL_H
 #define RGM_SEARCH_INTERNAL_H
 
-#include <regimen/search.h>
+#include <regimen/search_rows.h>
+#include <regimen/search_sequencer.h>
 
 #include <stdatomic.h>
 
-/* ---- mistakes ------------------------------------------------------------------------------ */
+#define RGMI_MOST_BATCHES ((int64_t)1000000000000000) /* of a trial, as trainer.train_steps */
+
+/* ---- mistakes ------------------------------------------------------------------------------- */
 
 /** Mistakes of a file, told together. `{0}` is none. */
 typedef struct rgmi_mistakes {
@@ -25,7 +28,7 @@ rgm_status rgmi_mistakes_tell(rgmi_mistakes *mistakes);
 /** Whether nearest names are still worth looking for: not for the ten thousandth mistake. */
 bool rgmi_mistakes_hint(const rgmi_mistakes *mistakes);
 
-/* ---- the space ----------------------------------------------------------------------------- */
+/* ---- the space ------------------------------------------------------------------------------ */
 
 #define RGMI_LONGEST_NAME 255
 #define RGMI_MOST_DRAWS   10000
@@ -33,17 +36,17 @@ bool rgmi_mistakes_hint(const rgmi_mistakes *mistakes);
 typedef struct rgmi_item rgmi_item;
 
 /* One relation, with the hyperparameters that it names. */
-typedef struct rgmi_relation {
+typedef struct rgmi_hyper_relation {
     const char *text;
     const rgmi_item *names[2];
     int name_count;
-} rgmi_relation;
+} rgmi_hyper_relation;
 
 struct rgmi_item {
     rgm_hyperparameter shown;
-    const char *const *json;  /* [values.count]                                        */
-    const char *const *plain; /* [values.count] for rules: NULL is null, "[...]" a list */
-    rgmi_relation *when;      /* one of them must hold                                 */
+    const char *const *json;   /* [values.count]                                        */
+    const char *const *plain;  /* [values.count] for rules: NULL is null, "[...]" a list */
+    rgmi_hyper_relation *when; /* one of them must hold                                 */
     int64_t when_count;
     int64_t place;                         /* in order of drawing */
     const rgm_yaml_node *node, *when_node; /* while it is read alone */
@@ -56,7 +59,7 @@ struct rgm_space {
     rgmi_item **order; /* [count] in order of drawing     */
     int64_t count;
     rgm_map *names; /* to items */
-    rgmi_relation *constraints;
+    rgmi_hyper_relation *constraints;
     int64_t constraint_count;
     uint64_t hash; /* of what it was read from */
 };
@@ -74,7 +77,7 @@ rgm_rule_keys rgmi_space_rule_keys(rgmi_space_keys *keys);
 /** The smallest and the largest value of an int, double or log. */
 void rgmi_item_range(double *low, double *high, const rgm_hyperparameter *h);
 
-/* ---- the searcher -------------------------------------------------------------------------- */
+/* ---- the searcher --------------------------------------------------------------------------- */
 
 #define RGMI_MOST_INVALID 10000
 #define RGMI_MOST_TRIALS  1000000
@@ -84,7 +87,7 @@ typedef struct rgmi_asked {
     int64_t length;
 } rgmi_asked;
 
-typedef struct rgmi_trial {
+typedef struct rgmi_searched_trial {
     rgm_search_trial seen;
     rgm_hyper_value *values;
     uint8_t request_id[16];
@@ -96,7 +99,7 @@ typedef struct rgmi_trial {
     bool closing;
     rgmi_asked *asked; /* and not done */
     int64_t asked_count, asked_capacity;
-} rgmi_trial;
+} rgmi_searched_trial;
 
 typedef struct rgmi_operation {
     rgm_operation_kind kind;
@@ -121,7 +124,7 @@ struct rgm_searcher {
     int64_t point_count, points_used;
     uint64_t hash; /* of section, space and seed */
     rgm_mt19937 random;
-    rgmi_trial **trials;
+    rgmi_searched_trial **trials;
     int64_t trial_count, trial_capacity;
     int64_t open, invalid, work;
     rgmi_operations queue, held;
@@ -129,9 +132,9 @@ struct rgm_searcher {
     bool begun, over, failed;
 };
 
-rgmi_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
-rgm_status rgmi_trial_new(rgmi_trial **out, const rgm_searcher *searcher);
-void rgmi_trial_release(rgmi_trial *trial);
+rgmi_searched_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
+rgm_status rgmi_trial_new(rgmi_searched_trial **out, const rgm_searcher *searcher);
+void rgmi_trial_release(rgmi_searched_trial *trial);
 rgm_status rgmi_operations_add(rgmi_operations *operations, rgm_operation_kind kind, int64_t trial,
                                int64_t length);
 
@@ -145,22 +148,40 @@ struct rgm_archive {
 rgm_status rgmi_archive_enter(rgm_archive *inside, rgm_archive *archive, const char *name);
 rgm_status rgmi_archive_leave(rgm_archive *inside);
 
-/* ---- parts of rows ------------------------------------------------------------------------- */
+/* ---- parts of rows -------------------------------------------------------------------------- */
 
-/** `max_steps` or `max_length`, exactly one: RGM_ERR_CONFIG, with the place of `section`. */
-rgm_status rgmi_read_max_length(rgm_length *out, int64_t max_steps, const rgm_yaml_node *max_length,
-                                const rgm_yaml_node *section);
+/** How long a trial trains: what the options of a row begin with. */
+typedef struct rgmi_length_options {
+    int64_t max_steps;
+    const rgm_yaml_node *max_length; /* while it is read alone */
+    rgm_length length;               /* what one of them says  */
+} rgmi_length_options;
+#define RGMI_STEPS_FIELD(member, key, text)                                                        \
+    {                                                                                              \
+        .name = (key), .kind = RGM_FIELD_INT, .offset = offsetof(RGM_OPTIONS, member.max_steps),   \
+        .min = 1, .max = RGM_MAX_LENGTH, .help = (text)                                            \
+    }
+/** Their two keys. */
+#define RGMI_LENGTH_FIELDS(member, text)                                                           \
+    RGMI_STEPS_FIELD(member, "max_steps", text),                                                   \
+    {                                                                                              \
+        .name = "max_length", .kind = RGM_FIELD_NODE,                                              \
+        .offset = offsetof(RGM_OPTIONS, member.max_length), .help = "the same in any unit"         \
+    }
+/** The length of max_steps or max_length, exactly one: RGM_ERR_CONFIG, with the place of `section`.
+ */
+rgm_status rgmi_length_options_read(rgmi_length_options *options, const rgm_yaml_node *section);
+/** rgm_searcher_type.max_length of such a row. */
+rgm_length rgmi_length_of(const void *options);
 /** RGM_ERR_CONFIG unless `value` is above 0: "'searcher.max_trials' must be given". */
 rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
                             const rgm_yaml_node *section);
 
-/** Options and state of what trains every trial to one length: single, random, grid. */
+/** Options of what trains every trial to one length: single, random, grid. */
 typedef struct rgmi_full_options {
-    int64_t max_trials, max_steps, max_concurrent_trials;
-    const rgm_yaml_node *max_length; /* while it is read alone */
-    rgm_length length;
+    rgmi_length_options trial;
+    int64_t max_trials, max_concurrent_trials;
 } rgmi_full_options;
-rgm_length rgmi_full_length(const void *options);
 
 typedef struct rgmi_entry {
     int64_t trial;
@@ -230,13 +251,8 @@ rgm_status rgmi_tournament_describe(rgm_text *out, const rgm_searcher *searcher,
                                     const void *options);
 rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state);
 void rgmi_tournament_clear(void *state);
-#define RGMI_TOURNAMENT_FUNCTIONS                                                                  \
-    .begin = rgmi_tournament_begin, .validated = rgmi_tournament_validated,                        \
-    .exited = rgmi_tournament_exited, .closed = rgmi_tournament_closed,                            \
-    .progress = rgmi_tournament_progress, .describe = rgmi_tournament_describe,                    \
-    .archive = rgmi_tournament_archive, .clear = rgmi_tournament_clear
 
-/* How brackets go: one file for synchronous halving, one for asynchronous. */
+/* How brackets go: bracket_sync.c and bracket_async.c. */
 rgm_status rgmi_sync_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
 rgm_status rgmi_sync_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key);
 rgm_status rgmi_sync_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial);

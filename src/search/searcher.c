@@ -15,15 +15,15 @@ const char *const rgm_search_event_names[] = {
 
 /* ---- trials -------------------------------------------------------------------------------- */
 
-rgmi_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial)
+rgmi_searched_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial)
 {
     return trial >= 1 && trial <= searcher->trial_count ? searcher->trials[trial - 1] : NULL;
 }
 
-rgm_status rgmi_trial_new(rgmi_trial **out, const rgm_searcher *searcher)
+rgm_status rgmi_trial_new(rgmi_searched_trial **out, const rgm_searcher *searcher)
 {
     rgm_status status = RGM_OK;
-    rgmi_trial *t = NULL;
+    rgmi_searched_trial *t = NULL;
 
     *out = NULL;
     RGM_GO(RGM_NEW(t, 1));
@@ -39,7 +39,7 @@ done:
     return status;
 }
 
-void rgmi_trial_release(rgmi_trial *trial)
+void rgmi_trial_release(rgmi_searched_trial *trial)
 {
     if (trial == NULL)
         return;
@@ -48,7 +48,7 @@ void rgmi_trial_release(rgmi_trial *trial)
     rgm_free(trial);
 }
 
-static rgm_status ask(rgmi_trial *t, rgm_operation_kind kind, int64_t length)
+static rgm_status ask(rgmi_searched_trial *t, rgm_operation_kind kind, int64_t length)
 {
     RGM_TRY(RGM_RESERVE(t->asked, t->asked_capacity, t->asked_count + 1));
     t->asked[t->asked_count++] = (rgmi_asked){kind, length};
@@ -56,7 +56,7 @@ static rgm_status ask(rgmi_trial *t, rgm_operation_kind kind, int64_t length)
 }
 
 /* Place in t->asked, -1: it was not asked for. */
-static int64_t find_asked(const rgmi_trial *t, rgm_operation_kind kind, int64_t length)
+static int64_t find_asked(const rgmi_searched_trial *t, rgm_operation_kind kind, int64_t length)
 {
     for (int64_t i = 0; i < t->asked_count; i++)
         if (t->asked[i].kind == kind && (kind == RGM_ASK_CLOSE || t->asked[i].length == length))
@@ -64,7 +64,7 @@ static int64_t find_asked(const rgmi_trial *t, rgm_operation_kind kind, int64_t 
     return -1;
 }
 
-static void answer(rgmi_trial *t, rgm_operation_kind kind, int64_t length)
+static void answer(rgmi_searched_trial *t, rgm_operation_kind kind, int64_t length)
 {
     int64_t i = find_asked(t, kind, length);
 
@@ -72,7 +72,7 @@ static void answer(rgmi_trial *t, rgm_operation_kind kind, int64_t length)
     t->asked_count--;
 }
 
-static bool waits_for_checkpoint(const rgmi_trial *t)
+static bool waits_for_checkpoint(const rgmi_searched_trial *t)
 {
     for (int64_t i = 0; i < t->asked_count; i++)
         if (t->asked[i].kind == RGM_ASK_CHECKPOINT)
@@ -99,7 +99,7 @@ rgm_status rgmi_operations_add(rgmi_operations *operations, rgm_operation_kind k
 
 static rgm_status give(rgm_searcher *s, rgm_operation_kind kind, int64_t trial, int64_t length)
 {
-    const rgmi_trial *t = rgmi_trial_at(s, trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(s, trial);
     bool held = t != NULL && t->waits_for > 0;
 
     return rgmi_operations_add(held ? &s->held : &s->queue, kind, trial, length);
@@ -119,14 +119,14 @@ static void drop_operations(rgmi_operations *o, int64_t trial)
 static rgm_status let_go(rgm_searcher *s, int64_t from)
 {
     rgmi_operations *o = &s->held;
-    const rgmi_trial *parent = rgmi_trial_at(s, from);
+    const rgmi_searched_trial *parent = rgmi_trial_at(s, from);
     int64_t kept = 0;
 
     if (o->count == 0)
         return RGM_OK;
     for (int64_t i = 0; i < o->count; i++) {
         rgmi_operation operation = o->items[i];
-        rgmi_trial *t = rgmi_trial_at(s, operation.trial);
+        rgmi_searched_trial *t = rgmi_trial_at(s, operation.trial);
 
         if (t->waits_for != from) {
             o->items[kept++] = operation;
@@ -146,7 +146,7 @@ static rgm_status let_go(rgm_searcher *s, int64_t from)
 bool rgm_searcher_next(rgm_operation *out, rgm_searcher *searcher)
 {
     const rgmi_operation *o;
-    const rgmi_trial *t;
+    const rgmi_searched_trial *t;
 
     *out = (rgm_operation){0};
     if (searcher->failed || searcher->queue.head == searcher->queue.count)
@@ -166,9 +166,9 @@ bool rgm_searcher_next(rgm_operation *out, rgm_searcher *searcher)
 /* ---- for rows ------------------------------------------------------------------------------ */
 
 /* Its values are set; the rest is drawn, and it is asked for. */
-static rgm_status add_trial(int64_t *trial, rgm_searcher *s, rgmi_trial *t, int64_t from)
+static rgm_status add_trial(int64_t *trial, rgm_searcher *s, rgmi_searched_trial *t, int64_t from)
 {
-    const rgmi_trial *parent = rgmi_trial_at(s, from);
+    const rgmi_searched_trial *parent = rgmi_trial_at(s, from);
     uint8_t *id = t->request_id;
 
     rgm_mt19937_bytes(&s->random, id, 16);
@@ -200,7 +200,7 @@ static rgm_status create(int64_t *trial, rgm_searcher *s, const rgm_hyper_value 
 {
     rgm_status status = RGM_OK;
     size_t size = (size_t)s->space->count * sizeof *values;
-    rgmi_trial *t = NULL;
+    rgmi_searched_trial *t = NULL;
 
     *trial = 0;
     RGM_GO(check_room(s));
@@ -232,7 +232,7 @@ rgm_status rgm_search_create_from(int64_t *trial, rgm_searcher *searcher,
 
 bool rgm_search_is_open(const rgm_searcher *searcher, int64_t trial)
 {
-    const rgmi_trial *t = rgmi_trial_at(searcher, trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
     return t != NULL && !t->closing && !t->seen.closed;
 }
@@ -246,7 +246,7 @@ static rgm_status need_open(const rgm_searcher *s, int64_t trial)
 
 rgm_status rgm_search_train_and_validate(rgm_searcher *searcher, int64_t trial, int64_t length)
 {
-    rgmi_trial *t = rgmi_trial_at(searcher, trial);
+    rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
     RGM_TRY(need_open(searcher, trial));
     if (length < t->target || length < 1 || find_asked(t, RGM_ASK_VALIDATE, length) >= 0)
@@ -281,7 +281,7 @@ rgm_mt19937 *rgm_search_random(rgm_searcher *searcher)
 
 double rgm_search_key(const rgm_searcher *searcher, int64_t trial)
 {
-    const rgmi_trial *t = rgmi_trial_at(searcher, trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
     return t != NULL ? t->seen.keys[0] : INFINITY;
 }
@@ -299,7 +299,7 @@ static const rgm_operation_kind asked_by[] = {[RGM_VALIDATED] = RGM_ASK_VALIDATE
 
 static rgm_status check_event(const rgm_searcher *s, const rgm_search_event *e)
 {
-    const rgmi_trial *t = rgmi_trial_at(s, e->trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(s, e->trial);
 
     if (!s->begun || s->failed)
         return RGM_FAIL(RGM_ERR_ARG, "the searcher %s",
@@ -322,7 +322,7 @@ static rgm_status check_event(const rgm_searcher *s, const rgm_search_event *e)
     return RGM_OK;
 }
 
-static void advance(rgm_searcher *s, rgmi_trial *t, int64_t length)
+static void advance(rgm_searcher *s, rgmi_searched_trial *t, int64_t length)
 {
     if (length <= t->trained)
         return;
@@ -330,7 +330,7 @@ static void advance(rgm_searcher *s, rgmi_trial *t, int64_t length)
     t->trained = length;
 }
 
-static rgm_status validated(rgm_searcher *s, rgmi_trial *t, const rgm_search_event *e)
+static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
     answer(t, RGM_ASK_VALIDATE, e->length);
     advance(s, t, e->length);
@@ -345,7 +345,7 @@ static rgm_status validated(rgm_searcher *s, rgmi_trial *t, const rgm_search_eve
     return s->type->validated(s, s->state, s->options, e->trial, e->length);
 }
 
-static rgm_status checkpointed(rgm_searcher *s, rgmi_trial *t, const rgm_search_event *e)
+static rgm_status checkpointed(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
     answer(t, RGM_ASK_CHECKPOINT, e->length);
     advance(s, t, e->length);
@@ -358,7 +358,7 @@ static rgm_status checkpointed(rgm_searcher *s, rgmi_trial *t, const rgm_search_
                : RGM_OK;
 }
 
-static rgm_status closed(rgm_searcher *s, rgmi_trial *t, const rgm_search_event *e)
+static rgm_status closed(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
     answer(t, RGM_ASK_CLOSE, 0);
     t->seen.closed = true;
@@ -366,7 +366,7 @@ static rgm_status closed(rgm_searcher *s, rgmi_trial *t, const rgm_search_event 
     return s->type->closed != NULL ? s->type->closed(s, s->state, s->options, e->trial) : RGM_OK;
 }
 
-static rgm_status exited(rgm_searcher *s, rgmi_trial *t, const rgm_search_event *e)
+static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
     bool invalid = e->kind == RGM_INVALID, was_closing = t->closing;
 
@@ -413,7 +413,7 @@ static rgm_status settle(rgm_searcher *s)
 
 static rgm_status apply(rgm_searcher *s, const rgm_search_event *e)
 {
-    rgmi_trial *t = rgmi_trial_at(s, e->trial);
+    rgmi_searched_trial *t = rgmi_trial_at(s, e->trial);
 
     switch (e->kind) {
     case RGM_TRAINED:
@@ -496,7 +496,7 @@ int64_t rgm_searcher_trial_count(const rgm_searcher *searcher)
 
 const rgm_search_trial *rgm_searcher_trial(const rgm_searcher *searcher, int64_t trial)
 {
-    const rgmi_trial *t = rgmi_trial_at(searcher, trial);
+    const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
     return t != NULL ? &t->seen : NULL;
 }

@@ -47,7 +47,7 @@ static void set_id_half(uint8_t *bytes, int64_t half)
         bytes[i] = (uint8_t)((uint64_t)half >> (56 - 8 * i));
 }
 
-static int64_t member_of(const rgmi_trial *t, int member)
+static int64_t member_of(const rgmi_searched_trial *t, int member)
 {
     switch (member) {
     case LENGTH:
@@ -80,7 +80,7 @@ static bool in_range(int64_t value, int64_t low, int64_t high)
 }
 
 /* false: no save can have written it. */
-static bool set_member(rgm_searcher *s, rgmi_trial *t, int member, int64_t value)
+static bool set_member(rgm_searcher *s, rgmi_searched_trial *t, int member, int64_t value)
 {
     bool length = in_range(value, 0, RGM_MAX_LENGTH), trial = in_range(value, 0, s->trial_count);
 
@@ -246,7 +246,7 @@ done:
 static rgm_status read_asked(rgm_searcher *s, const int64_t *items, int64_t count)
 {
     for (int64_t i = 0; i + 2 < count; i += 3) {
-        rgmi_trial *t = rgmi_trial_at(s, items[i]);
+        rgmi_searched_trial *t = rgmi_trial_at(s, items[i]);
 
         if (t == NULL || t->seen.closed ||
             !in_range(items[i + 1], RGM_ASK_VALIDATE, RGM_ASK_CLOSE) ||

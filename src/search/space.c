@@ -136,7 +136,7 @@ rgm_rule_keys rgmi_space_rule_keys(rgmi_space_keys *keys)
 }
 
 /* `otherwise` where it names one that is not there. */
-static bool relation_holds(const rgm_space *space, const rgmi_relation *relation,
+static bool relation_holds(const rgm_space *space, const rgmi_hyper_relation *relation,
                            const rgm_hyper_value *values, bool otherwise)
 {
     rgmi_space_keys keys = {.space = space, .values = values};

@@ -27,14 +27,14 @@ rgm_status rgm_space_print_value(rgm_text *out, const rgm_space *space, int64_t 
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static rgm_status print_json_value(rgm_text *out, const rgmi_item *item,
-                                   const rgm_hyper_value *value)
+static rgm_status write_value(rgm_json_writer *w, const char *key, const rgmi_item *item,
+                              const rgm_hyper_value *value)
 {
     if (item->shown.kind == RGM_HYPER_INT)
-        return rgm_text_printf(out, "%lld", (long long)value->integer);
+        return rgm_json_write_int(w, key, value->integer);
     if (item->shown.kind == RGM_HYPER_DOUBLE || item->shown.kind == RGM_HYPER_LOG)
-        return rgm_json_print_number(out, value->number);
-    return rgm_text_printf(out, "%s", item->json[value->choice]);
+        return rgm_json_write_number(w, key, value->number);
+    return rgm_json_write_printed(w, key, item->json[value->choice]);
 }
 
 /* Bytes of the groups that two names share: "model." of model.heads and model.hidden. */
@@ -57,53 +57,44 @@ static int levels(const char *name, size_t from)
     return count;
 }
 
-/* The groups of `name` behind `shared` are opened, and its own key. */
-static rgm_status print_keys(rgm_text *out, const char *name, size_t shared)
+/* In the groups of its name, of which those before `shared` are open. */
+static rgm_status write_item(rgm_json_writer *w, const rgmi_item *item, size_t shared,
+                             const rgm_hyper_value *value)
 {
     char part[RGMI_LONGEST_NAME + 1];
 
-    for (const char *at = name + shared;;) {
+    for (const char *at = item->shown.name + shared;;) {
         size_t size = strcspn(at, ".");
 
         snprintf(part, sizeof part, "%.*s", (int)size, at);
-        RGM_TRY(rgm_json_print_text(out, part));
-        RGM_TRY(rgm_text_add(out, ": ", 2));
         if (at[size] == '\0')
-            return RGM_OK;
-        RGM_TRY(rgm_text_add(out, "{", 1));
+            return write_value(w, part, item, value);
+        RGM_TRY(rgm_json_open_object(w, part, RGM_JSON_SPACED));
         at += size + 1;
     }
-}
-
-static rgm_status close_groups(rgm_text *out, int count)
-{
-    for (; count > 0; count--)
-        RGM_TRY(rgm_text_add(out, "}", 1));
-    return RGM_OK;
 }
 
 rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
                                 const rgm_hyper_value *values)
 {
+    rgm_json_writer w = {.out = out};
     const char *last = NULL;
 
-    RGM_TRY(rgm_text_add(out, "{", 1));
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
     for (int64_t i = 0; i < space->count; i++) { /* by name: groups lie together */
         const rgmi_item *item = &space->items[i];
-        const char *name = item->shown.name;
-        size_t shared = last != NULL ? shared_groups(last, name) : 0;
+        size_t shared = last != NULL ? shared_groups(last, item->shown.name) : 0;
 
         if (!values[item->place].is_set)
             continue;
-        if (last != NULL) {
-            RGM_TRY(close_groups(out, levels(last, shared)));
-            RGM_TRY(rgm_text_add(out, ", ", 2));
-        }
-        RGM_TRY(print_keys(out, name, shared));
-        RGM_TRY(print_json_value(out, item, &values[item->place]));
-        last = name;
+        for (int open = last != NULL ? levels(last, shared) : 0; open > 0; open--)
+            RGM_TRY(rgm_json_close(&w));
+        RGM_TRY(write_item(&w, item, shared, &values[item->place]));
+        last = item->shown.name;
     }
-    return close_groups(out, 1 + (last != NULL ? levels(last, 0) : 0));
+    while (w.depth > 0)
+        RGM_TRY(rgm_json_close(&w));
+    return RGM_OK;
 }
 
 /* ---- known points -------------------------------------------------------------------------- */

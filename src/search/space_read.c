@@ -383,7 +383,7 @@ static rgm_status sort_items(reader *r)
 /* ---- relations ----------------------------------------------------------------------------- */
 
 /* The other side of "model.type == gta": a value that the hyperparameter can have. */
-static rgm_status check_constant(reader *r, const rgmi_relation *relation,
+static rgm_status check_constant(reader *r, const rgmi_hyper_relation *relation,
                                  const rgm_yaml_node *node)
 {
     const rgmi_item *item = relation->names[0];
@@ -415,7 +415,7 @@ static rgm_status check_constant(reader *r, const rgmi_relation *relation,
 }
 
 /* One relation; *out is left without a text where it is wrong, which was told. */
-static rgm_status read_relation(rgmi_relation *out, reader *r, const rgm_yaml_node *node,
+static rgm_status read_relation(rgmi_hyper_relation *out, reader *r, const rgm_yaml_node *node,
                                 const char *text)
 {
     rgmi_space_keys keys = {.space = r->space};
@@ -427,7 +427,7 @@ static rgm_status read_relation(rgmi_relation *out, reader *r, const rgm_yaml_no
     status = rgm_rule_check_form(&part, &rule_keys);
     if (status != RGM_OK)
         return rgmi_mistake(&r->mistakes, status);
-    *out = (rgmi_relation){.text = text, .name_count = keys.found_count};
+    *out = (rgmi_hyper_relation){.text = text, .name_count = keys.found_count};
     memcpy(out->names, keys.found, sizeof out->names);
     return check_constant(r, out, node);
 }
@@ -494,7 +494,7 @@ static rgm_status read_constraints(reader *r, const rgm_yaml_node *list)
 static rgmi_item *next_named(int64_t *next, const rgm_space *s, const rgmi_item *item)
 {
     while (*next < 2 * item->when_count) {
-        const rgmi_relation *relation = &item->when[*next / 2];
+        const rgmi_hyper_relation *relation = &item->when[*next / 2];
         int side = (int)(*next % 2);
 
         (*next)++;

@@ -1,7 +1,7 @@
 /*
  * Brackets of successive halving side by side: what async_halving, sync_halving, adaptive,
  * adaptive_simple and adaptive_asha are made of. Each row plans its brackets when it is read; how a
- * bracket goes is halving_sync.c's and halving_async.c's matter. A trial belongs to one bracket,
+ * bracket goes is bracket_sync.c's and bracket_async.c's matter. A trial belongs to one bracket,
  * and is on its way to one rung of it.
  */
 #include "search_internal.h"

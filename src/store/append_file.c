@@ -1,7 +1,7 @@
 /*
- * A file that grows: the metrics log and the event files. What was written is either whole or cut
- * off again; a failed sync makes the file unusable, because the system may have dropped the pages
- * and would call the next sync a success.
+ * A file that grows: the metrics log and the event files. A write either reaches the file whole or
+ * is cut off again. A failed sync makes the file unusable, because the system may have dropped the
+ * pages and would report success for the next sync.
  */
 #include "store_internal.h"
 
@@ -46,7 +46,7 @@ rgm_status rgmi_append_open(rgmi_append_file *file, const char *path, int64_t of
 
     *file = (rgmi_append_file){.fd = -1, .written = offset, .flushed = rgm_now()};
     RGM_GO(rgm_strdup(&file->path, path));
-    RGM_GO(rgm_path_refuse_pipe(path)); /* to open one waits for its reader */
+    RGM_GO(rgm_path_refuse_pipe(path)); /* opening a pipe would wait for its reader */
     file->fd = rgmi_open(path, O_WRONLY | O_CREAT | (exclusive ? O_EXCL : 0));
     if (file->fd < 0) {
         status = RGM_FAIL_SYSTEM("open", path);
@@ -91,7 +91,8 @@ rgm_status rgmi_append_flush(rgmi_append_file *file)
         return RGM_OK;
     status = rgm_write_all(file->fd, file->buffer.data, file->buffer.size, file->path);
     if (status != RGM_OK) {
-        /* A full disk may have taken half of it: cut that off, so that a later try begins well. */
+        /* A full disk may have taken half of the data: cut that off, so that a retry starts
+         * clean. */
         rgm_error_save(&error, status);
         if (rgmi_cut(file->fd, file->written) < 0 ||
             lseek(file->fd, (off_t)file->written, SEEK_SET) < 0)

@@ -1,8 +1,8 @@
 /*
- * The content of a checkpoint in memory: named values, blobs and sets of tensors, filled one by one
- * to be saved, or standing on the files they were loaded from. Found by hashed names: a manifest
- * may have as many values as it has bytes for. Written sorted by name, so that the bytes on disk do
- * not depend on the order in which somebody set them.
+ * The content of a checkpoint in memory: named values, blobs and sets of tensors. They are either
+ * added one by one to be saved, or backed by the files they were loaded from. Names are looked up
+ * by hash, since a manifest may have as many values as it has bytes for. They are written sorted by
+ * name, so that the bytes on disk do not depend on the order in which they were set.
  */
 #include "store_internal.h"
 
@@ -166,7 +166,8 @@ static rgm_status check_no_more(const rgm_safetensors *file, const rgm_parameter
     return RGM_OK;
 }
 
-/* All of a set into parameters of the same names, shapes and dtypes; checked before one changes. */
+/* Copy a whole set into parameters of the same names, shapes and dtypes; all are checked before one
+ * changes. */
 static rgm_status restore_set(const rgm_safetensors *file, rgm_parameters *parameters,
                               const char *what)
 {
@@ -214,7 +215,7 @@ static void *find_in(const rgm_map *map, const char *name)
     return map != NULL ? rgm_map_get(map, name) : NULL;
 }
 
-/* Put `item` under its name, in the place of what was there. */
+/* Put `item` under its name, replacing what was there. */
 static rgm_status put_in(rgm_map **map, const char *name, void *item, void (*release)(void *item))
 {
     void *before = find_in(*map, name);

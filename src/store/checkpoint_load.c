@@ -1,6 +1,6 @@
 /*
- * Reading a checkpoint folder. Each file is taken into memory whole, checked against the manifest's
- * size and hash, and only then parsed: what was verified is what is used.
+ * Reading a checkpoint folder. Each file is read into memory whole, compared with the manifest's
+ * size and hash, and only then parsed, so that exactly the verified bytes are used.
  */
 #include "store_internal.h"
 

@@ -1,8 +1,7 @@
 /*
- * manifest.json: what belongs to a checkpoint, with size and hash of every file, and the values
- * that are no tensors. Its last line is the hash of all bytes before it, in every version of the
- * format, so a damaged manifest is told from one of another version before anything in it is
- * believed.
+ * manifest.json: the files of a checkpoint with size and hash, and the values that are not tensors.
+ * In every version of the format the last line is the hash of all bytes before it. So a damaged
+ * manifest can be told from one of another version before anything in it is used.
  */
 #include "store_internal.h"
 
@@ -156,7 +155,7 @@ static rgm_status check_version(const rgm_json *root, const char *name)
     return RGM_OK;
 }
 
-/* Files a checkpoint may have: the tensor sets, and blobs by their own names. */
+/* The files that a checkpoint may have: the tensor sets, and blobs by their own names. */
 static bool is_known_file(const char *file)
 {
     size_t size = strlen(file);

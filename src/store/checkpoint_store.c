@@ -1,7 +1,7 @@
 /*
  * The folder of a run's checkpoints. A checkpoint appears by one rename after everything in it was
- * synced, so at every moment, power cuts included, each step is there whole or not at all. What an
- * interrupted save leaves is a folder named step-N.tmp-<pid>, which readers never look at.
+ * synced. So at every moment, even after a power cut, each step's checkpoint is whole or absent. An
+ * interrupted save leaves a folder named step-N.tmp-<pid>, which readers never look at.
  */
 #include "store_internal.h"
 
@@ -21,9 +21,9 @@
 struct rgm_checkpoint_store {
     char *folder;
     rgm_checkpoint_store_options options;
-    int64_t *damaged; /* steps that loading has skipped: they go when a newer one is saved */
+    int64_t *damaged; /* steps that loading has skipped; deleted when a newer one is saved */
     int64_t damaged_count, damaged_capacity;
-    int64_t *spared; /* steps that retention leaves */
+    int64_t *spared; /* steps that retention keeps */
     int64_t spared_count, spared_capacity;
 };
 
@@ -52,7 +52,7 @@ static int64_t parse_step(const char *name)
     return strtoll(name + prefix, NULL, 10);
 }
 
-/* Remove, saying so in the log when that fails: it costs space, not safety. */
+/* Remove, and log a failure: it costs space, not safety. */
 static void discard(const char *path)
 {
     if (rgm_folder_remove(path) != RGM_OK)
@@ -172,7 +172,7 @@ done:
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
-/* Note size and hash of a file that was just written, from what the system has of it now. */
+/* Record size and hash of a file that was just written, as the system reads it back now. */
 static rgm_status note_file(rgmi_manifest *manifest, const char *path, const char *name)
 {
     rgm_mapped_file file;
@@ -225,7 +225,7 @@ done:
     return status;
 }
 
-/* All files, the manifest last, into a new folder, synced. */
+/* Write all files, the manifest last, into a new folder, and sync. */
 static rgm_status write_folder(rgm_text *text, const rgm_checkpoint *checkpoint, const char *folder)
 {
     rgmi_manifest manifest = {.step = checkpoint->step};
@@ -274,7 +274,7 @@ static bool is_damaged(const rgm_checkpoint_store *store, int64_t step)
     return false;
 }
 
-/* Out of sight by one rename, then removed: a half-deleted one must not look like a damaged one. */
+/* Rename out of sight, then remove: a half-deleted checkpoint must not look like a damaged one. */
 static void delete_step(const rgm_checkpoint_store *store, int64_t step)
 {
     char *path = NULL, *temporary = NULL;
@@ -302,7 +302,7 @@ static bool is_spared(const rgm_checkpoint_store *store, int64_t step)
 /* ---- one every so many hours ---- */
 
 /*
- * The time in a small file of seconds since 1970, `otherwise` where there is none. One from the
+ * The time (seconds since 1970) in a small file, or `otherwise` without the file. A time in the
  * future (the clock was set back) counts as now.
  */
 static double time_in(const char *path, double otherwise)
@@ -329,13 +329,13 @@ static rgm_status write_time(const char *path, double time)
                              snprintf(text, sizeof text, "%.0f\n", time < 0 ? 0 : time));
 }
 
-/* In the checkpoint's own folder, so that no index can disagree with what there is. */
+/* The mark is in the checkpoint's own folder, so that no index can disagree with the folders. */
 static rgm_status kept_path(char **out, const rgm_checkpoint_store *store, int64_t step)
 {
     return rgm_strprintf(out, "%s/" STEP_PREFIX "%08" PRId64 "/kept", store->folder, step);
 }
 
-/* When the checkpoint was saved; now, where that cannot be told. */
+/* When the checkpoint was saved; now, if that is unknown. */
 static double saved_time(const rgm_checkpoint_store *store, int64_t step)
 {
     double now = rgm_wall_time(), time = now;
@@ -350,8 +350,8 @@ static double saved_time(const rgm_checkpoint_store *store, int64_t step)
     return time < now ? time : now;
 }
 
-/* When the last of the checkpoints was saved that are kept for good, or else the run began; its
- * beginning is noted when it is first asked for. */
+/* When the last checkpoint that is kept for good was saved, or else when the run began. The
+ * beginning is recorded at the first call. */
 static rgm_status last_kept(double *out, const rgm_checkpoint_store *store, const int64_t *steps,
                             int64_t count)
 {
@@ -377,9 +377,9 @@ done:
 }
 
 /*
- * Whether a checkpoint that `keep` lets go stays: because it was kept before, or because it was
- * saved keep_every_hours or more behind the last one that was kept. Then it is marked, before any
- * other goes.
+ * Whether a checkpoint that `keep` would delete stays: because it is marked already, or because it
+ * was saved keep_every_hours or more after the last one kept for good. Then it is marked before any
+ * other is deleted.
  */
 static rgm_status keep_for_good(bool *stays, const rgm_checkpoint_store *store, int64_t step,
                                 double *last)
@@ -405,8 +405,8 @@ done:
 
 /* ---- retention ---- */
 
-/* Of `count` ascending steps up to the present one, those that the newest `keep` leave: marked,
- * spared, or deleted. Oldest first, as they were saved. */
+/* Of `count` ascending steps up to the current one, handle those beyond the newest `keep`: they are
+ * marked, spared, or deleted. Oldest first, in the order of their saves. */
 static rgm_status let_go(const rgm_checkpoint_store *store, const int64_t *steps, int64_t count)
 {
     double last = 0;
@@ -426,8 +426,8 @@ static rgm_status let_go(const rgm_checkpoint_store *store, const int64_t *steps
 }
 
 /*
- * Keep the newest ones up to `current`, the run's present one, and those that are spared or kept
- * for good. Damaged ones go only when a newer one was saved.
+ * Keep the newest ones up to `current`, the run's current step, and those that are spared or kept
+ * for good. Damaged ones are deleted only when a newer one was saved.
  */
 static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
 {
@@ -456,7 +456,7 @@ void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
     apply_retention(store, current, false);
 }
 
-/* Under a name that is no step's; one that was set aside before makes room. */
+/* Rename to a name that is no step's; a checkpoint that was set aside earlier is replaced. */
 static rgm_status set_aside(const rgm_checkpoint_store *store, int64_t step)
 {
     char *path = NULL, *aside = NULL;
@@ -529,7 +529,7 @@ done:
 
 /* ---- load ---------------------------------------------------------------------------------- */
 
-/* There is no such step: those that there are, the newest of them where they are many. */
+/* The error for a missing step, with the steps that exist (only the newest when they are many). */
 static rgm_status no_such_step(const rgm_checkpoint_store *store, int64_t step)
 {
     enum { SHOWN = 20 };
@@ -573,14 +573,13 @@ done:
     return status;
 }
 
-/* Errors that say something about this one checkpoint, so that an older one may do. */
+/* Errors that concern only this checkpoint, so that an older one may be usable. */
 static bool is_damage(rgm_status status)
 {
     return status == RGM_ERR_FORMAT || status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND;
 }
 
-/* One pass over the steps there are, newest first; warn: the first one, which says what is wrong.
- */
+/* One pass over the existing steps, newest first; warn: the first one, which says what is wrong. */
 static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *store,
                                  const int64_t *steps, int64_t count, bool warn)
 {
@@ -613,7 +612,7 @@ rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store
     rgm_status status = RGM_OK;
 
     *out = NULL;
-    /* A trainer may be deleting old ones while a reader looks: then the list is made again. */
+    /* A trainer may delete old checkpoints during a read: then list again. */
     for (int attempt = 0; attempt < 10; attempt++) {
         store->damaged_count = 0;
         RGM_TRY(rgm_checkpoint_steps(&steps, &count, store));

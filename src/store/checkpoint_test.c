@@ -1,6 +1,6 @@
 /*
- * Checkpoints: what is saved comes back, bytes are a function of the content, every flipped bit is
- * found, damaged ones are passed over, retention keeps what it must.
+ * Checkpoints: they load as they were saved, bytes depend only on the content, every flipped bit is
+ * found, damaged ones are skipped, retention keeps what it must.
  */
 #include <check.h>
 
@@ -302,7 +302,7 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     CHECK_INT(1, rgm_checkpoint_step(c));
     CHECK(strstr(last_warning, "skipping the checkpoint of step 2") != NULL);
     rgm_checkpoint_release(c);
-    /* The next good one takes the damaged ones' place; they do not count for retention. */
+    /* The next good one replaces the damaged ones, which do not count for retention. */
     save(store, 4);
     check_steps(store, "1 4");
     flip(file_in(folder, 1, "manifest.json"), 20, 0);
@@ -311,7 +311,7 @@ static void a_damaged_checkpoint_is_skipped_with_a_warning(void **state)
     CHECK_MESSAGE("none of 2 checkpoints");
     rgm_checkpoint_store_close(store);
     CHECK_OK(rgm_checkpoint_store_open(&store, folder,
-                                       &reading)); /* a reader looks again, and tells it once */
+                                       &reading)); /* a reader tries again, and reports it once */
     warnings = 0;
     CHECK_OK(rgm_logger_add_sink(NULL, keep_warning, NULL));
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_checkpoint_load_newest(&c, store));
@@ -337,7 +337,7 @@ static void values_come_without_the_tensors(void **state)
     CHECK_OK(rgm_checkpoint_int(&epoch[0], c, "epoch"));
     rgm_checkpoint_release(c);
     rgm_checkpoint_store_close(store);
-    /* Damage of the weights is not looked for, that of the manifest is. */
+    /* Damage of the weights is not checked, damage of the manifest is. */
     flip(file_in(folder, 2, "weights.safetensors"), 60, 3);
     CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
     CHECK_OK(rgm_checkpoint_load_newest(&c, store));
@@ -447,7 +447,8 @@ static void save_at(const char *folder, rgm_checkpoint_store *store, int64_t ste
     CHECK_INT(0, utimensat(AT_FDCWD, file_in(folder, step, "manifest.json"), times, 0));
 }
 
-/* tf.train.CheckpointManager's keep_checkpoint_every_n_hours: judged when `keep` lets it go. */
+/* tf.train.CheckpointManager's keep_checkpoint_every_n_hours: decided when `keep` would delete
+ * it. */
 static void one_every_so_many_hours_is_kept_for_good(void **state)
 {
     const char *folder = check_folder();
@@ -464,8 +465,8 @@ static void one_every_so_many_hours_is_kept_for_good(void **state)
     check_steps(store, "2 4 6 7 8"); /* 6 is marked */
     rgm_checkpoint_store_close(store);
 
-    /* A resume, with the folder's times lost as a plain copy loses them: none that was kept goes,
-     * and the hours are counted from the last of them. */
+    /* A resume, with the folder's times lost as after a plain copy: no kept checkpoint is deleted,
+     * and the hours count from the last of them. */
     CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
     for (int64_t step = 2; step <= 6; step += 2)
         CHECK_INT(0, utimensat(AT_FDCWD, file_in(folder, step, "manifest.json"), NULL, 0));
@@ -475,7 +476,7 @@ static void one_every_so_many_hours_is_kept_for_good(void **state)
     check_steps(store, "2 4 6 8 10 11");
     rgm_checkpoint_store_close(store);
 
-    /* What is spared is judged when it is no longer. */
+    /* A spared checkpoint is judged when it is no longer spared. */
     CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
     CHECK_OK(rgm_checkpoint_store_spare(store, (int64_t[]){10}, 1));
     save_at(folder, store, 12, 9);
@@ -517,7 +518,7 @@ static void what_an_interrupted_save_left_is_swept(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_checkpoint_store_open(&store, folder, &reading));
 }
 
-/* Rewrite the manifest's version, with a hash that fits again. */
+/* Rewrite the manifest's version, with a matching hash. */
 static void set_version(const char *path, int version)
 {
     char *data = NULL, *at;
@@ -636,7 +637,7 @@ static void crafted_manifests_are_refused(void **state)
     rgm_text_clear(&text);
 }
 
-/* What a page shows of a checkpoint: no file but the manifest is there. */
+/* What a page shows of a checkpoint, read when no file but the manifest is there. */
 static void values_are_read_out_of_a_manifest_alone(void **state)
 {
     rgmi_manifest manifest = {.step = 1200};
@@ -662,7 +663,7 @@ static void values_are_read_out_of_a_manifest_alone(void **state)
     rgm_text_clear(&text);
 }
 
-/* 40,000 values took 6.3 s when each was put in its place by looking at those before it. */
+/* 40,000 values took 6.3 s when each was inserted after comparing it with those before it. */
 static void a_manifest_of_very_many_values_and_files_is_read_in_no_time(void **state)
 {
     enum { MANY = 40000 };

@@ -1,7 +1,7 @@
 /*
- * TensorBoard event files. The handful of protocol messages is written straight in wire format
- * (tensorflow's event.proto and summary.proto, the hparams plugin's plugin_data.proto): field
- * numbers stand beside each call. Records are framed as TFRecords.
+ * TensorBoard event files. The few protocol messages are written directly in wire format
+ * (tensorflow's event.proto and summary.proto, the hparams plugin's plugin_data.proto); a comment
+ * beside each call has the field numbers. Records are framed as TFRecords.
  */
 #include "store_internal.h"
 
@@ -18,7 +18,7 @@
 
 struct rgm_event_file {
     rgmi_append_file file;
-    rgm_map *tags; /* scalars that have their metadata in this file */
+    rgm_map *tags; /* scalars whose metadata this file already has */
     rgm_text event, summary, value, part;
 };
 
@@ -53,7 +53,7 @@ static rgm_status put_message(rgm_text *out, int field, const rgm_text *message)
     return put_bytes(out, field, message->size ? message->data : "", message->size);
 }
 
-/* Protobuf strings must be UTF-8, or readers drop the event: other bytes become U+FFFD. */
+/* Protobuf strings must be UTF-8, or readers drop the event; other bytes become U+FFFD. */
 static rgm_status put_text(rgm_text *out, int field, const char *text)
 {
     int64_t size = (int64_t)strlen(text);
@@ -143,7 +143,8 @@ done:
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-/* Seconds for the new name: readers take files by name, so it must sort behind what is there. */
+/* Seconds for the new name. Readers order files by name, so it must sort after the existing
+ * ones. */
 static rgm_status next_time(int64_t *seconds, const char *folder)
 {
     char **names = NULL;
@@ -277,7 +278,7 @@ typedef struct histogram {
     int buckets;
 } histogram;
 
-/* Half of each, so that the range of the largest doubles is still a number. */
+/* Computed with halves, so that the range of the largest doubles does not overflow. */
 static int bucket_of(const histogram *h, double x)
 {
     double u = (x / 2 - h->min / 2) / (h->max / 2 - h->min / 2) * BUCKETS;

@@ -1,6 +1,6 @@
 /*
- * Event files: framing and fields by an independent little reader. tests/oracle has tensorboard's
- * own reader read them too.
+ * Event files: framing and fields, checked by an independent small reader. tests/oracle has
+ * tensorboard's own reader read them too.
  */
 #include <check.h>
 
@@ -227,7 +227,7 @@ static void text_that_is_not_utf8_does_not_spoil_the_event(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* Each time into a folder of its own: older files would add allocations without end. */
+/* Each time into a new folder: older files would add more and more allocations. */
 static rgm_status write_everything(const char *parent)
 {
     static int times;

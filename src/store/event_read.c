@@ -1,7 +1,7 @@
 /*
- * Event files read back: the counterpart of event_file.c, for pages about runs. It is no reader of
- * every TensorFlow program's files: what our runs write and a start's mark, all else is passed
- * over. A file may grow while it is read, or be cut, so it is never mapped.
+ * Reads event files back, for pages about runs. It does not read every TensorFlow program's files:
+ * only the records that our runs write, and the mark of a start; all others are skipped. A file may
+ * grow or be cut while it is read, so it is never mapped.
  */
 #include "store_internal.h"
 
@@ -14,7 +14,7 @@
 
 enum { HEAD = 12, TAIL = 4, PIECE = 256 << 10 };
 
-/* A list of doubles out of a message, kept from one histogram to the next. */
+/* A list of doubles from a message; its memory is reused from one histogram to the next. */
 typedef struct doubles {
     double *items;
     int64_t count, capacity;
@@ -76,7 +76,7 @@ static bool get_fixed(uint64_t *out, wire *w, int size)
     return true;
 }
 
-/* RGM_END behind the last one. */
+/* RGM_END after the last one. */
 static rgm_status next_field(field *f, wire *w, const reader *r)
 {
     uint64_t key, size;
@@ -104,7 +104,7 @@ static rgm_status next_field(field *f, wire *w, const reader *r)
             w->at += size;
         }
         break;
-    default: /* groups, which proto3 has not */
+    default: /* groups, which proto3 does not have */
         sound = false;
     }
     return sound ? RGM_OK : fail(r, "its protobuf is malformed");
@@ -286,7 +286,7 @@ static rgm_status read_event(wire whole, reader *r)
 
 /* ---- records ------------------------------------------------------------------------------- */
 
-/* Have `need` bytes from the record's start on in the window, or fewer: the file ends there. */
+/* Read until the window has `need` bytes from the record's start on, or fewer if the file ends. */
 static rgm_status fill(reader *r, int64_t need)
 {
     if (r->at + need > r->size && r->at > 0) {
@@ -310,7 +310,7 @@ static rgm_status fill(reader *r, int64_t need)
     return RGM_OK;
 }
 
-/* The record in hand; RGM_END: there is no whole one. */
+/* Check the current record; RGM_END: there is no whole one. */
 static rgm_status look(int64_t *size, reader *r)
 {
     const uint8_t *p;
@@ -382,7 +382,7 @@ rgm_status rgm_event_file_read(const char *path, rgm_summary_visit *visit, void 
 {
     rgm_status status = RGM_OK;
     struct stat info;
-    int fd = rgmi_open(path, O_RDONLY | O_NONBLOCK); /* a pipe has perhaps no writer ever */
+    int fd = rgmi_open(path, O_RDONLY | O_NONBLOCK); /* a pipe might never have a writer */
 
     if (fd < 0)
         RGM_GO(RGM_FAIL_SYSTEM("open", path));

@@ -1,5 +1,5 @@
 /*
- * Event files read back: what our writer wrote, files that end in the middle of a record, every
+ * Reading event files back: what our writer wrote, files that end in the middle of a record, every
  * byte of one damaged, and records that other programs could have written.
  */
 #include <check.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What was visited, as lines. */
+/* List what is visited, as lines. */
 static rgm_status note(const rgm_summary *s, void *payload)
 {
     rgm_text *out = payload;
@@ -45,7 +45,7 @@ static const char *file_in(const char *folder, int64_t which)
     return path;
 }
 
-/* A file with a start, a scalar, a text and a histogram of two tags. */
+/* Write a file with a start, a scalar, a text and a histogram of two tags. */
 static void write_file(const char *folder)
 {
     static const float numbers[] = {0, 1, 1, 4};
@@ -133,8 +133,8 @@ static void a_record_is_found_again_by_its_offset(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* Whoever writes may be in the middle of it: each beginning of a file is a sound one, and reading
- * goes on from its end. */
+/* A writer may be in the middle of a write: each beginning of a file is valid, and reading
+ * continues from its end. */
 static void every_beginning_of_a_file_is_read_as_far_as_it_goes(void **state)
 {
     const char *folder = check_folder();
@@ -225,7 +225,7 @@ static void write_record(const char *path, const void *data, size_t size)
     rgm_text_clear(&record);
 }
 
-/* Sound CRCs around what is no event. */
+/* Valid CRCs around bytes that are no event. */
 static void what_is_no_event_is_refused(void **state)
 {
     static const struct {
@@ -255,8 +255,8 @@ static void what_is_no_event_is_refused(void **state)
         CHECK_MESSAGE(rows[i].message);
     }
     CHECK_INT(0, seen.size);
-    /* A value without a tag, one of another kind, a session that ended: nothing. A step behind the
-     * value it is about, a negative one, a list that is not packed: read. */
+    /* A value without a tag, one of another kind, the end of a session: skipped. A step after its
+     * value, a negative step, an unpacked list: read. */
     write_record(path, "\x2a\x07\x0a\x05\x15\x00\x00\x80\x3f", 9);
     CHECK_OK(rgm_event_file_read(path, note, &seen));
     write_record(path, "\x2a\x07\x0a\x05\x0a\x01w\x22\x00", 9);
@@ -286,7 +286,8 @@ static void a_record_of_a_terabyte_is_refused_before_memory_is_taken(void **stat
     CHECK_OK(rgm_file_save(path, head, sizeof head));
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_event_file_read(path, note, &seen));
     CHECK_MESSAGE("more than 64 MiB");
-    /* One of 60 MiB of which some bytes are there is torn, and costs what is there. */
+    /* A record of 60 MiB of which some bytes exist is torn, and costs only the memory of these
+     * bytes. */
     length = 60 << 20;
     crc = masked_crc(&length, 8);
     memcpy(head, &length, 8);

@@ -1,6 +1,6 @@
 /*
- * system.jsonl and tables.jsonl: how their lines look, what stays of them when a run goes on, and
- * that a line which cannot be written costs itself alone.
+ * system.jsonl and tables.jsonl: the form of their lines, what is kept when a run continues, and
+ * that a failed write loses only its own line.
  */
 #include <check.h>
 
@@ -81,7 +81,7 @@ static void figures_are_of_this_process_and_of_earlier_ones(void **state)
     CHECK_CLOSE((double)rgm_memory_resident(), number_in(path, 0, "rss"), 0.5, 0);
     CHECK(number_in(path, 0, "cpu_seconds") >= 0);
     CHECK(number_in(path, 0, "seconds") == 1.5);
-    CHECK_OK(add_figures(path, 2)); /* another process: 1.5 seconds were before it */
+    CHECK_OK(add_figures(path, 2)); /* another process: it adds to 1.5 seconds */
     CHECK(number_in(path, 1, "seconds") == 3.5);
     data = load(path);
     CHECK(strstr(data, ",\"examples_per_second\":null,") != NULL);
@@ -120,7 +120,7 @@ static void figures_go_on_behind_what_a_kill_has_left(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* The last lines alone are read, however long the file. */
+/* Only the last lines are read, however long the file. */
 static void seconds_are_found_at_the_end_of_a_long_file(void **state)
 {
     const char *folder = check_folder(), *path = path_in(folder);
@@ -140,7 +140,7 @@ static void seconds_are_found_at_the_end_of_a_long_file(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* Files of this process may have that many bytes from now on. */
+/* From now on files of this process may have at most so many bytes. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -234,7 +234,7 @@ static void tables_of_lost_work_are_cut_off(void **state)
                  {LINE(1) LINE(2) LINE(3) "{\"step\":2,\"spl", 3, LINE(1) LINE(2)},
                  {LINE(1) "{\"step\":2", 3, LINE(1)},
                  {LINE(1) "damage\n" LINE(2) "damage\n", 3, LINE(1) "damage\n" LINE(2)},
-                 /* gone on from somebody else's checkpoint: of the two branches the last counts */
+                 /* continued from a foreign checkpoint: of the two branches the last counts */
                  {LINE(50) LINE(90) LINE(40) LINE(60), 50, LINE(50) LINE(90) LINE(40)},
                  {"{\"step\":99999999999999999999999}\n" LINE(1), 2,
                   "{\"step\":99999999999999999999999}\n" LINE(1)}};

@@ -1,7 +1,7 @@
 /*
  * Faults of the file system. This program is linked with --wrap, so that each system call that
- * changes something can fail, be cut short, be interrupted, or be the last one before the process
- * or the power goes. After each of them the store must give an intact checkpoint.
+ * changes something can fail, be cut short, be interrupted, or be the last one before a kill or a
+ * power cut. After each fault the store must have an intact checkpoint.
  */
 #include <check.h>
 
@@ -19,9 +19,9 @@ typedef enum fault_mode {
     FAULT_NONE,
     FAULT_ERROR,     /* call number `at` fails with `error`                                     */
     FAULT_KILL,      /* the process ends before call number `at`                                */
-    FAULT_POWER,     /* the same, and what was not synced is gone: contents of files            */
+    FAULT_POWER,     /* the same, and content of files that was not synced is lost */
     FAULT_POWER_ALL, /* and also renames in folders that were not synced afterwards             */
-    FAULT_INTERRUPT, /* every second call of those that can be is interrupted by a signal       */
+    FAULT_INTERRUPT, /* a signal interrupts every second interruptible call */
     FAULT_SHORT      /* every write takes half of what it is given                              */
 } fault_mode;
 
@@ -31,7 +31,7 @@ static struct {
     fault_mode mode;
     int at, error;
     int calls, failures, fsyncs;
-    int unsynced[MANY]; /* duplicates of descriptors of files made and not synced, or -1 */
+    int unsynced[MANY]; /* duplicates of descriptors of files created but not synced, or -1 */
     ino_t inodes[MANY];
     int file_count;
     char renamed[MANY][2][512]; /* from, to: not yet synced by their folder */
@@ -74,7 +74,7 @@ static void lose_power(void)
                          fault.exchanged[i] ? RENAME_EXCHANGE : 0);
 }
 
-/* Count a call; true when it is to fail with errno set. */
+/* Count a call; true when it must fail, with errno set. */
 static bool fails(bool interruptible)
 {
     int call = fault.calls++;
@@ -148,10 +148,10 @@ int __wrap_fsync(int fd)
             if (fault.inodes[i] == info.st_ino)
                 fault.unsynced[i] = -1;
         }
-        if (S_ISDIR(info.st_mode)) /* all renames here are within the one store's folder */
+        if (S_ISDIR(info.st_mode)) /* all renames here are within the store's folder */
             fault.rename_count = 0;
     }
-    return 0; /* what was synced is kept track of above; the disk need not turn */
+    return 0; /* synced files are tracked above; the disk itself need not sync */
 }
 
 static void note_rename(const char *from, const char *to, bool exchange)
@@ -331,7 +331,8 @@ static void a_call_that_fails_leaves_an_intact_checkpoint(void **state)
                 CHECK_INT(2, newest(store));
             }
             CHECK(newest(store) >= 1);
-            CHECK_OK(save_step(store, 3)); /* space is back: a new file, not the failed one again */
+            CHECK_OK(save_step(store,
+                               3)); /* space is free again: a new file, not the failed one again */
             CHECK_INT(3, newest(store));
             rgm_checkpoint_store_close(store);
             store = open_store(folder); /* what could not be removed is swept */
@@ -365,8 +366,8 @@ static bool die_at(rgm_checkpoint_store *store, fault_mode mode, int at, int64_t
     return WEXITSTATUS(result) == 9;
 }
 
-/* Deaths before every call of a save of `step`; afterwards an intact checkpoint is found, what was
- * left over is swept, and the run goes on. */
+/* Kill before every call of a save of `step`; afterwards an intact checkpoint is found, leftovers
+ * are swept, and the run continues. */
 static void check_deaths(fault_mode mode, int64_t step)
 {
     bool died = true;
@@ -405,7 +406,7 @@ static void a_power_cut_before_any_call_leaves_an_intact_checkpoint(void **state
     check_deaths(FAULT_POWER_ALL, 2);
 }
 
-/* The same step with other content takes the old one's place by an exchange of names. */
+/* For the same step with other content, an exchange of names replaces the old one. */
 static void a_power_cut_while_a_step_is_replaced_leaves_the_old_or_the_new(void **state)
 {
     static const fault_mode modes[] = {FAULT_KILL, FAULT_POWER, FAULT_POWER_ALL};
@@ -421,7 +422,7 @@ static void a_power_cut_while_a_step_is_replaced_leaves_the_old_or_the_new(void 
             rgm_tensor *w = NULL;
             int64_t shape[] = {4, 3}, value;
 
-            /* step 1 with a value more, so that the save below replaces it */
+            /* step 1 with one more value, so that the save below replaces it */
             CHECK_OK(rgm_tensor_create(&w, RGM_F32, 2, shape));
             rgm_tensor_f32(w)[5] = 1;
             CHECK_OK(rgm_checkpoint_create(&c, 1));

@@ -1,5 +1,5 @@
 /*
- * The table of what runs keep in checkpoints, and the way of such a value in and out by its kind.
+ * The table of values that runs keep in checkpoints, and how to save and restore each by its kind.
  */
 #include <regimen/store.h>
 
@@ -67,6 +67,22 @@ rgm_status rgm_checkpoint_get_keys(const rgm_checkpoint *checkpoint, const rgm_k
             *(rgm_str *)value = (rgm_str){data, size};
         }
         }
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_key_places_check_counts(const rgm_key_place *places, int64_t count)
+{
+    /* far below the limit of int64_t: a forged count would overflow in the first step */
+    const int64_t MOST = 1000000000000000;
+
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_run_key_row *row = &rgm_run_keys[places[i].key];
+        int64_t value = row->kind == RGM_KEEPS_INT ? *(const int64_t *)places[i].value : 0;
+
+        if (value < -1 || value > MOST)
+            return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its '%s' (%s) is %lld",
+                            row->name, row->meaning, (long long)value);
     }
     return RGM_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * The table of what runs keep: no name twice, and each kind comes back as it went in.
+ * The table of values that runs keep: no name appears twice, and each kind is restored as it was
+ * saved.
  */
 #include <check.h>
 

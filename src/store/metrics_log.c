@@ -1,7 +1,7 @@
 /*
- * metrics.jsonl: what a run has measured, a line an entry. Every line ends in the CRC-32C of what
- * stands before it, so a torn or damaged line is told from a good one without guessing; the offset
- * in a checkpoint says which lines belong to the run when it goes on.
+ * metrics.jsonl: the measurements of a run, one line an entry. Every line ends in the CRC-32C of
+ * its other bytes, so a torn or damaged line is recognised without guessing. The offset in a
+ * checkpoint says which lines belong to the run when it continues.
  */
 #include "store_internal.h"
 
@@ -35,7 +35,7 @@ static void print_tail(char tail[TAIL_SIZE + 1], const char *line, int64_t size)
         tail[8 + i] = digits[crc >> (28 - 4 * i) & 15];
 }
 
-/* Bytes of the line at `data` with its newline; 0: torn, -1: its checksum does not fit. */
+/* Bytes of the line at `data` with its newline; 0: torn, -1: its checksum does not match. */
 static int64_t check_line(const char *data, int64_t size)
 {
     const char *end = memchr(data, '\n', (size_t)size);
@@ -53,7 +53,7 @@ static int64_t check_line(const char *data, int64_t size)
 
 /* ---- write --------------------------------------------------------------------------------- */
 
-/* The bytes of a log that are kept: `offset`, or all intact lines for -1. */
+/* How many bytes of a log are kept: `offset`, or all intact lines for -1. */
 static rgm_status find_end(int64_t *end, const char *path, int64_t offset)
 {
     rgm_mapped_file file = {0};
@@ -111,7 +111,7 @@ done:
 
 /* ---- repair -------------------------------------------------------------------------------- */
 
-/* A log taken apart: the lines that can stay, and what is lost. */
+/* A log split into the lines that can stay and those that are lost. */
 typedef struct sorting {
     rgm_text kept;
     int64_t lines, lost;
@@ -149,7 +149,7 @@ static bool holds(const char *path, const char *data, int64_t size)
     return same;
 }
 
-/* A copy PATH.damaged-<n> by the first free n, or the one that a repair made which was killed. */
+/* Copy to PATH.damaged-<n> with the first free n, or reuse the copy of a repair that was killed. */
 static rgm_status set_aside(char **aside, const char *path, const char *data, int64_t size)
 {
     for (int n = 1;; n++) {
@@ -258,7 +258,7 @@ rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset)
 
 /* ---- read ---------------------------------------------------------------------------------- */
 
-/* The parts of one line, borrowed from its JSON. `numbers` grows and is kept between lines. */
+/* The parts of one line, borrowed from its JSON. `numbers` grows and is reused between lines. */
 static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbers,
                               int64_t *capacity, const rgm_json *root)
 {
@@ -284,9 +284,9 @@ static rgm_status parse_entry(rgm_metrics_entry *entry, rgm_named_number **numbe
 }
 
 /*
- * The lines that rgm_metrics_log_add() writes, taken apart without a JSON parser, which takes ten
- * times as long. Anything else (an escape, another order, a name twice, a number that is no plain
- * decimal) is left to that: false, and nothing is changed.
+ * Parse a line in the form that rgm_metrics_log_add() writes, without a JSON parser, which takes
+ * ten times as long. Anything else (an escape, another order, a name twice, a number that is no
+ * plain decimal) is left to the JSON parser: false, and nothing is changed.
  */
 typedef struct plain_line {
     char *at;
@@ -305,7 +305,7 @@ static bool take(plain_line *p, const char *expected)
     return true;
 }
 
-/* A text of plain characters behind its quote, up to the quote that ends it. */
+/* A text of plain characters after its quote, up to the closing quote. */
 static bool take_text(const char **out, plain_line *p)
 {
     char *at = p->at;
@@ -332,7 +332,7 @@ static bool take_int(int64_t *out, plain_line *p)
            (p->at >= p->end || strchr(".eE0123456789", *p->at) == NULL);
 }
 
-/* Digits, a point with digits, an exponent: what JSON and strtod() read alike. */
+/* Digits, a point with digits, an exponent: the form that JSON and strtod() read alike. */
 static const char *skip_decimal(const char *at, const char *end, int *digits, int *behind)
 {
     const char *begin = at;
@@ -395,7 +395,7 @@ static bool take_number(double *out, plain_line *p)
         return take_odd_number(out, p);
     end = skip_decimal(begin + negative, p->end, &digits, &behind);
     if (end == NULL || (behind == 0 && (digits > 15 || negative)))
-        return false; /* integers that are large, and "-0" */
+        return false; /* large integers, and "-0" */
     if (end < p->end && (*end == 'e' || *end == 'E')) {
         end += 1 + (end[1] == '-' || end[1] == '+');
         if (end >= p->end || *end < '0' || *end > '9')
@@ -409,7 +409,7 @@ static bool take_number(double *out, plain_line *p)
     }
     *out = strtod(begin, &stop);
     p->at = stop;
-    return stop == end && isfinite(*out); /* another locale stops at the point */
+    return stop == end && isfinite(*out); /* in another locale strtod() stops at the point */
 }
 
 static bool is_known_name(const rgm_metrics_entry *entry, const rgm_named_number *numbers,
@@ -426,7 +426,8 @@ static bool is_known_name(const rgm_metrics_entry *entry, const rgm_named_number
     return false;
 }
 
-/* Whether the line is a plain one: its entry, with names that borrow from the line. */
+/* Parse a plain line into an entry, whose names borrow from the line; *plain: whether it was
+ * plain. */
 static rgm_status take_plain(bool *plain, rgm_metrics_entry *entry, rgm_named_number **numbers,
                              int64_t *capacity, char *line, int64_t size)
 {
@@ -473,7 +474,7 @@ static rgm_status visit_line(char *line, int64_t size, rgm_named_number **number
     return status;
 }
 
-/* Where a line is: its number, or its offset in a file whose beginning was not read. */
+/* The place of a line: its number, or its offset if the file's beginning was not read. */
 static void print_place(char place[40], int64_t start, int64_t at, int64_t line)
 {
     if (start > 0)
@@ -482,7 +483,7 @@ static void print_place(char place[40], int64_t start, int64_t at, int64_t line)
         snprintf(place, 40, "%" PRId64, line);
 }
 
-/* Lines in memory: how far they are visited, and what that takes. */
+/* Lines in memory: how far they are visited, and the state of the visit. */
 typedef struct visiting {
     const char *path;
     int64_t start; /* of data in the file            */
@@ -493,7 +494,7 @@ typedef struct visiting {
     void *payload;
 } visiting;
 
-/* Every intact line of `data`; *used ends behind the last of them. */
+/* Visit every intact line of `data`; *used is the end of the last of them. */
 static rgm_status visit_lines(int64_t *used, visiting *v, char *data, int64_t size)
 {
     char place[40];
@@ -518,7 +519,7 @@ static rgm_status visit_lines(int64_t *used, visiting *v, char *data, int64_t si
     return status;
 }
 
-/* The bytes from `start` to the end; the file may have been cut meanwhile. */
+/* Read the bytes from `start` to the end; the file may have been cut meanwhile. */
 static rgm_status read_from(char *data, int64_t *size, int fd, int64_t start, const char *path)
 {
     int64_t want = *size;
@@ -552,7 +553,7 @@ rgm_status rgmi_load_end(char **data, int64_t *size, int64_t *start, const char 
         RGM_GO(RGM_FAIL_SYSTEM("open", path));
     if (fstat(fd, &info) < 0)
         RGM_GO(RGM_FAIL_SYSTEM("examine", path));
-    /* The byte before tells whether a line begins with the first of those asked for. */
+    /* The byte before shows whether the first of these bytes begins a line. */
     *start = info.st_size > bytes ? info.st_size - bytes - 1 : 0;
     *size = info.st_size - *start;
     RGM_GO(RGM_NEW(*data, *size + 1));
@@ -574,7 +575,7 @@ done:
     return status;
 }
 
-/* The last of what was read is what stands there still: else the log was cut, or is another. */
+/* Check that the end of the part already read is unchanged; else the log was cut, or is another. */
 static rgm_status check_place(const rgm_metrics_place *place, int fd, const char *path)
 {
     char last[sizeof place->last];
@@ -588,7 +589,8 @@ static rgm_status check_place(const rgm_metrics_place *place, int fd, const char
     return RGM_OK;
 }
 
-/* Sections until the file ends; what is left of a line is moved to the front for the next one. */
+/* Visit section by section until the file ends; the rest of a line moves to the front for the next
+ * section. */
 static rgm_status visit_sections(rgm_metrics_place *place, visiting *v, int fd)
 {
     int64_t capacity = SECTION, have = 0, used = 0;
@@ -606,7 +608,7 @@ static rgm_status visit_sections(rgm_metrics_place *place, visiting *v, int fd)
         v->start = v->line < 0 ? place->offset : 0;
         status = visit_lines(&used, v, data, have);
         if (used > 0) {
-            /* Names' ends were overwritten, but no byte of a checksum. */
+            /* Names are terminated in place, but no byte of a checksum is overwritten. */
             memcpy(place->last, data + used - sizeof place->last, sizeof place->last);
             place->offset += used;
             have -= used;
@@ -632,7 +634,8 @@ rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
     int fd = -1;
     rgm_status status = RGM_OK;
 
-    v.line = place->offset == 0 ? 1 : INT64_MIN; /* unknown: places are told in bytes */
+    v.line =
+        place->offset == 0 ? 1 : INT64_MIN; /* unknown: messages then give the place in bytes */
     RGM_GO(rgm_path_refuse_pipe(path));
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -1,5 +1,5 @@
 /*
- * metrics.jsonl: lines come back, lost work is cut off, damage is found and placed.
+ * metrics.jsonl: lines are read back, lost work is cut off, damage is found and located.
  */
 #include <check.h>
 
@@ -166,7 +166,8 @@ static void count_warning(int level, const char *message, void *payload)
     warnings += level == RGM_LOG_WARNING;
 }
 
-/* Damaged lines go, the file as it was stays, and lost work behind the offset goes as ever. */
+/* Damaged lines are removed, the file as it was is kept, and lost work after the offset is cut as
+ * usual. */
 static void a_repaired_log_goes_on_without_its_damaged_lines(void **state)
 {
     const char *folder = check_folder(), *path = path_in(folder);
@@ -195,7 +196,7 @@ static void a_repaired_log_goes_on_without_its_damaged_lines(void **state)
     CHECK_INT(1, warnings);
     rgm_free(before);
     rgm_free(after);
-    /* A kill between the two files: the next repair finds its copy made. */
+    /* A kill between the two files: the next repair finds the copy already made. */
     CHECK_OK(rgm_file_load(&before, &size, aside, 1000));
     CHECK_OK(rgm_file_save(path, before, size));
     rgm_free(before);
@@ -209,7 +210,7 @@ static void a_repaired_log_goes_on_without_its_damaged_lines(void **state)
     add(log, 40, 0.8);
     rgm_metrics_log_close(log);
     check_entries(path, "10:0.5 30:0.7 40:0.8 ");
-    /* Shorter than the checkpoint says, or gone: what there is stays. */
+    /* Shorter than the checkpoint says, or missing: what exists stays. */
     CHECK_OK(rgm_metrics_log_repair(&end, path, 10 * offset[2]));
     CHECK_INT(3, warnings);
     check_entries(path, "10:0.5 30:0.7 40:0.8 ");
@@ -284,7 +285,7 @@ static void the_end_is_read_alone(void **state)
     check_end(path, 1 << 20, "1:0.5 2:0.5 3:0.5 ");
     CHECK_INT(0, truncate(path, offset[3] - 1)); /* torn */
     check_end(path, offset[3], "1:0.5 2:0.5 ");
-    /* Damage is placed where it is read, and not seen where it is not. */
+    /* Damage is reported where it is read, and unnoticed elsewhere. */
     CHECK_OK(rgm_file_load(&data, &size, path, 1000));
     data[offset[1] + 10] ^= 1;
     CHECK_OK(rgm_file_save(path, data, size));
@@ -333,7 +334,7 @@ static void logging_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* What a reader that knows JSON alone makes of a line, as text. */
+/* What a reader that only knows JSON makes of a line, as text. */
 static void describe_by_json(rgm_text *out, const char *line, int64_t size)
 {
     rgm_json_entry at = {0};
@@ -430,7 +431,7 @@ static int64_t random_line(char *line, size_t room, const rgm_rng *rng, uint64_t
                            (unsigned)rgm_crc32c(0, line, (size_t)size));
 }
 
-/* Lines are taken apart without a JSON parser where they are plain; nobody can tell. */
+/* Plain lines are parsed without a JSON parser, with the same results. */
 static void plain_lines_and_others_read_alike(void **state)
 {
     const char *folder = check_folder(), *path = path_in(folder);

@@ -31,7 +31,7 @@ static rgm_status add_entry(const rgm_metrics_entry *entry, void *payload)
     return RGM_OK;
 }
 
-/* The last part of a path; "." and the like by what they stand for. */
+/* The last part of a path; "." and similar are resolved first. */
 static rgm_status folder_name(char **out, const char *path)
 {
     char *real = realpath(path, NULL);

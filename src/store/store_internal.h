@@ -1,17 +1,17 @@
 /*
- * What the files of store share among themselves: files that are appended to, and the parts of a
- * checkpoint.
+ * Shared by the files of store: append-only files, and the parts of a checkpoint.
  */
 #ifndef RGM_STORE_INTERNAL_H
 #define RGM_STORE_INTERNAL_H
 
 #include <regimen/store.h>
 
-/** open() and ftruncate() through EINTR; open does not follow a last link and closes on exec. */
+/** open() and ftruncate() retried after EINTR. open does not follow a link in the last part of the
+ * path, and closes on exec. */
 int rgmi_open(const char *path, int flags);
 int rgmi_cut(int fd, int64_t offset);
 
-/** The CRC-32C of TFRecords, by which a CRC of data with CRCs in them says something yet. */
+/** The masked CRC-32C of TFRecords: masking keeps a CRC meaningful over data that contain CRCs. */
 static inline uint32_t rgmi_masked_crc(const void *data, size_t size)
 {
     uint32_t crc = rgm_crc32c(0, data, size);
@@ -26,26 +26,26 @@ static inline uint32_t rgmi_masked_crc(const void *data, size_t size)
 typedef struct rgmi_append_file {
     char *path;
     int fd;
-    int64_t written; /* bytes of the file that are whole */
+    int64_t written; /* bytes of the file that are complete */
     rgm_text buffer;
-    double flushed; /* when, by rgm_now()               */
+    double flushed; /* time of the last flush, by rgm_now() */
     bool broken;
 } rgmi_append_file;
 
-/** Open at `offset` bytes, cutting what is behind; exclusive: the file must not be there yet. */
+/** Open at `offset` bytes, cutting off what follows; exclusive: the file must not exist yet. */
 rgm_status rgmi_append_open(rgmi_append_file *file, const char *path, int64_t offset,
                             bool exclusive);
-/** Writes what is buffered, without telling errors; see rgmi_append_flush(). */
+/** Write the buffer and close; errors are lost, see rgmi_append_flush(). */
 void rgmi_append_close(rgmi_append_file *file);
-/** Add to the buffer, which is written when it is large or a second old. */
+/** Add to the buffer, which is written when it is large or one second old. */
 rgm_status rgmi_append_add(rgmi_append_file *file, const void *data, int64_t size);
 rgm_status rgmi_append_flush(rgmi_append_file *file);
 /** Flush, then sync. */
 rgm_status rgmi_append_sync(rgmi_append_file *file);
 rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset);
 /**
- * The lines that begin in the last `bytes` bytes of a file, and at which offset the first of them
- * does; rgm_free(*data). Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Read the lines that begin in the last `bytes` bytes of a file, and the offset of the first of
+ * them; rgm_free(*data). Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgmi_load_end(char **data, int64_t *size, int64_t *start, const char *path,
                          int64_t bytes);
@@ -70,28 +70,28 @@ typedef struct rgmi_blob {
     int64_t size;
 } rgmi_blob;
 
-/** A file of a checkpoint folder as its manifest knows it. */
+/** A file of a checkpoint folder as its manifest lists it. */
 typedef struct rgmi_file {
     char *name;
     int64_t size;
     uint64_t hash;
 } rgmi_file;
 
-/** Which set of tensors; each is one safetensors file. */
+/** The sets of tensors; each is one safetensors file. */
 enum { RGMI_BEST, RGMI_SLOTS, RGMI_WEIGHTS, RGMI_SETS };
 extern const char *const rgmi_set_files[RGMI_SETS];
 
 struct rgm_checkpoint {
     int64_t step;
-    char *path;                        /* of a loaded one, for messages; else NULL */
+    char *path;                        /* of a loaded checkpoint, for messages; else NULL */
     rgm_map *values[RGMI_VALUE_KINDS]; /* name -> rgmi_value *; NULL when empty    */
     rgm_map *blobs;                    /* name -> rgmi_blob *; NULL when empty     */
     rgm_map *sets[RGMI_SETS];          /* to be saved: name -> rgm_tensor *; NULL when empty */
-    char *set_data[RGMI_SETS];         /* loaded files, which set_files read from */
+    char *set_data[RGMI_SETS];         /* loaded files, which set_files reads from */
     rgm_safetensors *set_files[RGMI_SETS];
 };
 
-/** What a manifest says beside the values, which go straight into a checkpoint. */
+/** The content of a manifest except its values, which go straight into a checkpoint. */
 typedef struct rgmi_manifest {
     int64_t step;
     rgmi_file *files;
@@ -101,14 +101,14 @@ typedef struct rgmi_manifest {
 void rgmi_manifest_clear(rgmi_manifest *manifest);
 rgm_status rgmi_manifest_add_file(rgmi_manifest *manifest, const char *name, int64_t size,
                                   uint64_t hash);
-/** Files and values by name, in whatever order they came. */
+/** Print files and values sorted by name, whatever their order. */
 rgm_status rgmi_manifest_print(rgm_text *out, rgmi_manifest *manifest,
                                const rgm_checkpoint *checkpoint);
-/** Checks hash, format and version, then fills manifest and the checkpoint's values (NULL: none).
- */
+/** Check hash, format and version, then fill the manifest and the checkpoint's values (NULL:
+ * none). */
 rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
                                const void *data, int64_t size, const char *name);
-/** rgm_checkpoint_load(), or by the manifest alone. */
+/** rgm_checkpoint_load(), or values_only: only from the manifest. */
 rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
 bool rgmi_is_plain_name(const char *name, size_t size);

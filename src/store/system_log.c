@@ -1,6 +1,6 @@
 /*
- * system.jsonl: how the process of a run does, a line now and then. With times in it, so it is
- * neither compared nor cut when a run goes on; only the seconds of training are taken up from it.
+ * system.jsonl: the state of a run's process, one line now and then. It has times, so it is neither
+ * compared nor cut when a run continues; only the seconds of training are read back from it.
  */
 #include "store_internal.h"
 
@@ -9,15 +9,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define TAIL 8192 /* bytes that are read back: a line has 250 */
+#define TAIL 8192 /* bytes read back from the end: a line has about 250 */
 
 struct rgm_system_log {
     rgmi_append_file file;
     rgm_text line;
-    double seconds; /* of training before it was opened */
+    double seconds; /* of training, before it was opened */
 };
 
-/* The seconds in a line; `before` where it is none of ours. */
+/* The seconds in a line; `before` if it is not one of our lines. */
 static double seconds_in(const char *line, int64_t size, double before)
 {
     rgm_json *root;
@@ -33,7 +33,7 @@ static double seconds_in(const char *line, int64_t size, double before)
     return seconds;
 }
 
-/* Where the last whole line ends, and what it says. */
+/* Find where the last whole line ends, and its seconds. */
 static rgm_status find_end(int64_t *end, double *seconds, const char *path)
 {
     char *data = NULL;
@@ -127,6 +127,6 @@ rgm_status rgm_system_log_add(rgm_system_log *log, const rgm_system_figures *fig
     if (status == RGM_OK)
         status = rgmi_append_flush(&log->file);
     if (status != RGM_OK)
-        log->file.buffer.size = 0; /* old news by the time that there is room for it */
+        log->file.buffer.size = 0; /* the line will be out of date when there is space for it */
     return status;
 }

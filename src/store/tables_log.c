@@ -1,6 +1,6 @@
 /*
  * tables.jsonl: confusion matrices and samples of each validation. A line begins with its step, so
- * that a run that goes on can cut off what it will write again without reading what is in it.
+ * that a continued run can cut off what it will write again without reading the lines' content.
  */
 #include "store_internal.h"
 
@@ -16,7 +16,7 @@ struct rgm_tables_log {
 
 /* ---- what of a file stays ------------------------------------------------------------------ */
 
-/* The step of a line that ends at `end`; -1: it is none of ours. */
+/* The step of a line that ends at `end`; -1: it is not one of our lines. */
 static int64_t step_of(const char *line, const char *end)
 {
     const char *at = line + sizeof BEGIN - 1;
@@ -30,7 +30,7 @@ static int64_t step_of(const char *line, const char *end)
     return step;
 }
 
-/* Where the last line of a step before first_void ends. */
+/* Find where the last line of a step before first_void ends. */
 static rgm_status find_end(int64_t *end, const char *path, int64_t first_void)
 {
     rgm_mapped_file file;

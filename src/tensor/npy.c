@@ -1,6 +1,6 @@
 /*
- * One tensor in the file format of numpy: a line of Python that says dtype and shape, padded so
- * that the numbers stand at a multiple of 64 bytes, and the numbers.
+ * One tensor in numpy's file format: a line of Python that gives dtype and shape, padded so that
+ * the numbers start at a multiple of 64 bytes, then the numbers.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Tensors as numpy reads them: the header to the byte, as its format 1.0 is
- * described; what has no name there; failing allocations.
+ * Tensors in numpy's format: the header to the byte, as format 1.0 describes it; dtypes that numpy
+ * lacks; failing allocations.
  */
 #include <check.h>
 #include <regimen/tensor.h>
@@ -17,7 +17,7 @@ static void a_file_is_what_numpy_reads(void **state)
     snprintf(path, sizeof path, "%s/x.npy", folder);
     CHECK_OK(rgm_tensor_create_from(&t, RGM_F32, 2, (int64_t[]){2, 3}, numbers));
     CHECK_OK(rgm_npy_save(path, t));
-    CHECK_OK(rgm_npy_save(path, t)); /* in the place of the first */
+    CHECK_OK(rgm_npy_save(path, t)); /* replacing the first */
     CHECK_OK(rgm_file_load(&data, &size, path, 1000));
     CHECK_INT(128 + 24, size);
     CHECK(memcmp(data, "\x93NUMPY\x01\x00\x76\x00", 10) == 0);

@@ -1,6 +1,6 @@
 /*
- * The pattern of a sparse matrix by rows and by columns, both made once with a stable counting
- * sort. Where the entries come sorted already, the sorted arrays are the given ones and `entry` is
+ * The pattern of a sparse matrix by rows and by columns, both built once with a stable counting
+ * sort. If the entries are sorted already, the sorted arrays are the given ones and `entry` is
  * NULL.
  */
 #include <regimen/tensor.h>
@@ -12,7 +12,7 @@ struct rgm_pattern {
     atomic_int references;
     rgm_csr by_row, by_column;
     int32_t *row_of, *column_of;  /* [count], as given                             */
-    int64_t *start[2];            /* what by_row and by_column point to            */
+    int64_t *start[2];            /* memory of by_row and by_column */
     int32_t *other[2], *entry[2]; /* NULL where the given order is the sorted one  */
     int32_t *visit[2];            /* NULL where rows are long or many              */
 };
@@ -60,10 +60,9 @@ int64_t rgm_csr_block_begin(const rgm_csr *csr, int64_t b)
     return high;
 }
 
-#define VISIT_MEAN 8 /* most entries of a row on average: longer ones end seldom         */
-#define VISIT_COLUMNS                                                                              \
-    (1 << 14)            /* most columns: beyond, rows are asked for ahead as they stand     */
-#define VISIT_LENGTHS 64 /* rows of more entries count as equally long                       */
+#define VISIT_MEAN    8 /* largest mean entries of a row: the ends of longer rows come seldom */
+#define VISIT_COLUMNS (1 << 14) /* most columns: beyond, rows are prefetched in ascending order */
+#define VISIT_LENGTHS 64        /* rows with more entries count as equally long */
 
 static inline int64_t visit_length(const rgm_csr *csr, int64_t r)
 {
@@ -72,7 +71,7 @@ static inline int64_t visit_length(const rgm_csr *csr, int64_t r)
     return entries < VISIT_LENGTHS ? entries : VISIT_LENGTHS - 1;
 }
 
-/* The rows [from, to) by length: a stable counting sort. */
+/* Order the rows [from, to) by length with a stable counting sort. */
 static void visit_block(int32_t *visit, const rgm_csr *csr, int64_t from, int64_t to)
 {
     int64_t at[VISIT_LENGTHS + 1] = {from};
@@ -96,7 +95,7 @@ static rgm_status make_visit(int32_t **visit, rgm_csr *csr)
     return RGM_OK;
 }
 
-/* One direction: rows = `major`, columns = `minor`. */
+/* Make one direction: rows = `major`, columns = `minor`. */
 static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_t columns,
                                  int64_t count, const int32_t *major, const int32_t *minor)
 {
@@ -105,7 +104,7 @@ static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_
     rgm_csr *csr = which == 0 ? &p->by_row : &p->by_column;
 
     RGM_TRY(RGM_NEW(p->start[which], rows + 2));
-    start = p->start[which] + 1; /* one ahead: filling leaves the starts where they belong */
+    start = p->start[which] + 1; /* one ahead, so that filling moves each start to its place */
     for (int64_t i = 0; i < count; i++)
         start[major[i] + 1]++;
     for (int64_t i = 1; i < count && sorted; i++)
@@ -122,7 +121,7 @@ static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_
         p->other[which][at] = minor[i];
         p->entry[which][at] = (int32_t)i;
     }
-    start--; /* each start now stands where the next row's stood */
+    start--; /* each start has now moved to where the next row's was */
     csr->row_start = start;
     csr->column = p->other[which];
     csr->entry = p->entry[which];

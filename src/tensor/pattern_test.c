@@ -79,7 +79,7 @@ static void ragged_rows_give_the_same_pattern(void **state)
     rgm_pattern_release(b);
 }
 
-/* Each block's rows once, shorter ones before longer ones. */
+/* Each block's rows exactly once, shorter ones before longer ones. */
 static void expect_visits(const rgm_csr *csr)
 {
     const int64_t *start = csr->row_start;

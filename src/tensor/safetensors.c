@@ -1,7 +1,7 @@
 /*
- * Named tensors in one safetensors file: 8 bytes of header length (little-endian), a header of
- * JSON, then the data. Data are read on demand with pread(), not mapped: a file that is truncated
- * meanwhile gives an error and no SIGBUS.
+ * Named tensors in one safetensors file: 8 bytes of header length (little-endian), a JSON header,
+ * then the data. Data are read on demand with pread(), not mapped, so a file that is truncated
+ * meanwhile gives an error, not a SIGBUS.
  */
 #include "safetensors_internal.h"
 
@@ -33,7 +33,7 @@ static rgm_status check_name(const char *name, const char *what)
     return RGM_OK;
 }
 
-/* A tensor to be written and its place in the data. */
+/* A tensor to write, and its place in the data. */
 typedef struct place {
     const rgm_named_tensor *named;
     int64_t begin;
@@ -204,7 +204,7 @@ done:
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* `size` bytes at `offset` of the file or of the memory. */
+/* Read `size` bytes at `offset` of the file or of the memory. */
 static rgm_status read_at(const rgm_safetensors *file, void *to, int64_t size, int64_t offset)
 {
     char *p = to;
@@ -286,7 +286,7 @@ rgm_status rgm_safetensors_open(rgm_safetensors **out, const char *path)
     RGM_GO(RGM_NEW(file, 1));
     file->fd = -1;
     RGM_GO(rgm_strdup(&file->name, path));
-    RGM_GO(rgm_path_refuse_pipe(path)); /* which has perhaps no writer ever */
+    RGM_GO(rgm_path_refuse_pipe(path)); /* a pipe might never have a writer */
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0)
         RGM_GO(RGM_FAIL_SYSTEM("open", path));

@@ -1,8 +1,8 @@
 /*
  * Reader of a safetensors header. The JSON has one fixed form (a map of maps with three known
- * keys), so it is read straight into the table of tensors: no tree is built, nothing recurses, and
- * the memory is a small multiple of the header whatever a hostile file holds. The rules are the
- * reference library's: every byte of the data belongs to exactly one tensor.
+ * keys), so it is read straight into the table of tensors: without a tree, without recursion, and
+ * with memory that is a small multiple of the header whatever a hostile file holds. The rules are
+ * the reference library's: every byte of the data belongs to exactly one tensor.
  */
 #include "safetensors_internal.h"
 
@@ -44,7 +44,7 @@ static void skip_space(reader *r)
         r->at++;
 }
 
-/* Is the next character `c`? Then pass it. */
+/* If the next character is `c`, skip it. */
 static bool pass(reader *r, char c)
 {
     skip_space(r);
@@ -114,7 +114,7 @@ static rgm_status add_code(reader *r, int32_t c)
     return RGM_OK;
 }
 
-/* Behind a backslash. */
+/* Read an escape after its backslash. */
 static rgm_status read_escape(reader *r)
 {
     static const char plain[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
@@ -149,7 +149,7 @@ static rgm_status read_escape(reader *r)
     return RGM_OK;
 }
 
-/* A string into r->word. The header was checked to be UTF-8 as a whole. */
+/* Read a string into r->word. The whole header was checked to be UTF-8. */
 static rgm_status read_text(reader *r)
 {
     RGM_TRY(need(r, '"'));
@@ -354,7 +354,7 @@ static int compare_extents(const void *a, const void *b)
     return s->end < t->end ? -1 : s->end > t->end;
 }
 
-/* Each byte of the data in exactly one tensor. */
+/* Check that each byte of the data is in exactly one tensor. */
 static rgm_status check_cover(const rgmi_st_header *header, int64_t data_size, const char *name)
 {
     rgm_status status = RGM_OK;

@@ -1,5 +1,5 @@
 /*
- * The header of a safetensors file, checked, without its data.
+ * The checked header of a safetensors file, without its data.
  */
 #ifndef RGM_SAFETENSORS_INTERNAL_H
 #define RGM_SAFETENSORS_INTERNAL_H
@@ -26,7 +26,7 @@ typedef struct rgmi_st_header {
 
 /**
  * Read and check the JSON of a header whose data are `data_size` bytes long. `name` is the file's.
- * Clear the result with rgmi_st_header_clear() in either case.
+ * Clear the result with rgmi_st_header_clear(), also after an error.
  */
 rgm_status rgmi_st_header_read(rgmi_st_header *header, const char *json, int64_t size,
                                int64_t data_size, const char *name);

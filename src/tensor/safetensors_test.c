@@ -1,6 +1,6 @@
 /*
- * safetensors: the bytes that are written, what is read back, and a table of files that must be
- * refused before anything is allocated for their data.
+ * safetensors: the bytes written, the tensors read back, and a table of files that must be refused
+ * before memory for their data is allocated.
  */
 #include <check.h>
 

@@ -1,5 +1,5 @@
 /*
- * Dense tensors, counted, and views that keep the tensor they look into alive. No arithmetic here.
+ * Dense, counted tensors, and views, which keep their tensor alive. No arithmetic here.
  */
 #include <regimen/tensor.h>
 
@@ -15,9 +15,9 @@ struct rgm_tensor {
     int64_t shape[RGM_MAX_RANK];
     int64_t count;
     void *data;
-    rgm_tensor *owner;              /* view: the tensor that has the data                 */
-    char *text;                     /* strings: their bytes, when they are ours           */
-    void (*release)(void *payload); /* wrapped: how to give the data back; NULL otherwise */
+    rgm_tensor *owner;              /* for a view: the tensor that has the data */
+    char *text;                     /* for strings: their bytes, if this tensor owns them */
+    void (*release)(void *payload); /* for wrapped memory: how to give it back; else NULL */
     void *payload;
     bool owns_data;
 };
@@ -39,17 +39,6 @@ size_t rgm_dtype_size(rgm_dtype dtype)
 const char *rgm_dtype_name(rgm_dtype dtype)
 {
     return (unsigned)dtype < RGM_DTYPE_COUNT ? dtypes[dtype].name : "?";
-}
-
-rgm_status rgm_dtype_find(rgm_dtype *out, const char *name)
-{
-    for (int i = 0; i < RGM_DTYPE_COUNT; i++)
-        if (strcmp(name, dtypes[i].name) == 0) {
-            *out = (rgm_dtype)i;
-            return RGM_OK;
-        }
-    return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                    "no element type '%s'; there are f32, f64, bf16, i32, i64, bool, string", name);
 }
 
 /* ---- making -------------------------------------------------------------------------------- */
@@ -78,7 +67,7 @@ static rgm_status check_shape(int64_t *count, rgm_dtype dtype, int rank, const i
     return RGM_OK;
 }
 
-/* The struct without data. */
+/* Make the struct without data. */
 static rgm_status make_header(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape)
 {
     int64_t count;
@@ -97,7 +86,7 @@ static rgm_status make_header(rgm_tensor **out, rgm_dtype dtype, int rank, const
     return RGM_OK;
 }
 
-/* The struct with memory, zeroed unless it is about to be filled. */
+/* Make the struct with memory, zeroed unless it is about to be filled. */
 static rgm_status make_tensor(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                               bool zeroed)
 {
@@ -219,7 +208,7 @@ rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const in
     return RGM_OK;
 }
 
-/* A view keeps the tensor that has the memory, never another view: chains do not grow. */
+/* A view keeps the tensor that has the memory, never another view, so chains do not grow. */
 static void look_into(rgm_tensor *view, rgm_tensor *tensor, size_t offset)
 {
     view->owner = rgm_tensor_retain(tensor->owner != NULL ? tensor->owner : tensor);

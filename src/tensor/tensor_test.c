@@ -1,5 +1,5 @@
 /*
- * Tensors and views: shapes, ownership, strings, and what is refused.
+ * Tensors and views: shapes, ownership, strings, and refusals.
  */
 #include <check.h>
 
@@ -8,17 +8,13 @@
 static void element_types_have_sizes_and_names(void **state)
 {
     static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str), 2};
-    rgm_dtype dtype;
+    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool", "string", "bf16"};
 
     (void)state;
     for (int i = 0; i < RGM_DTYPE_COUNT; i++) {
         CHECK_INT(sizes[i], rgm_dtype_size((rgm_dtype)i));
-        CHECK_OK(rgm_dtype_find(&dtype, rgm_dtype_name((rgm_dtype)i)));
-        CHECK_INT(i, dtype);
+        CHECK_TEXT(names[i], rgm_dtype_name((rgm_dtype)i));
     }
-    CHECK_TEXT("f32", rgm_dtype_name(RGM_F32));
-    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_dtype_find(&dtype, "f16"));
-    CHECK_MESSAGE("f16");
     CHECK_TEXT("?", rgm_dtype_name((rgm_dtype)99));
 }
 

@@ -11,7 +11,8 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <regimen/master.h>
+#include <regimen/trial.h>
+#include <regimen/trial_worker.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include <libgen.h>
 #include <pthread.h>
 #include <regimen/master.h>
+#include <regimen/trial.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -173,7 +174,8 @@ static inline rgm_master *open_master(const char *folder, int64_t slots)
                                   .threads_per_slot = 1,
                                   .trial_command = fake_command(),
                                   .stop_seconds = 20,
-                                  .orphan_seconds = 30};
+                                  .orphan_seconds = 30,
+                                  .subject = &rgm_trial_subject};
     const char *orphan_seconds = getenv("RGM_ORPHAN_SECONDS");
     rgm_master *master;
 

@@ -3,7 +3,7 @@
  *
  *     master_lab FOLDER SLOTS
  */
-#include <master_check.h>
+#include "master_check.h"
 
 int main(int argc, char **argv)
 {

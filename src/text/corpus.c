@@ -295,36 +295,3 @@ rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i)
 {
     return corpus->has_target ? side_get(&corpus->sides[1], i) : (rgm_str){"", 0};
 }
-
-static rgm_status get_pair(rgm_element **out, int64_t i, void *payload)
-{
-    rgm_status status = RGM_OK;
-    const rgm_corpus *corpus = payload;
-    rgm_str sentences[2] = {rgm_corpus_source(corpus, i), rgm_corpus_target(corpus, i)};
-    rgm_tensor *tensors[2] = {NULL, NULL};
-    int sides = 1 + corpus->has_target;
-
-    for (int k = 0; k < sides; k++)
-        RGM_GO(rgm_tensor_create_from(&tensors[k], RGM_STRING, 0, NULL, &sentences[k]));
-    RGM_GO(rgm_element_create_tensors(out, tensors, sides));
-done:
-    rgm_tensor_release(tensors[0]);
-    rgm_tensor_release(tensors[1]);
-    return status;
-}
-
-static void release_payload(void *corpus)
-{
-    rgm_corpus_release(corpus);
-}
-
-rgm_status rgm_corpus_dataset(rgm_dataset **out, const rgm_corpus *corpus)
-{
-    rgm_corpus *own = rgm_corpus_retain(corpus);
-    rgm_status status =
-        rgm_dataset_from_function(out, rgm_corpus_count(corpus), get_pair, own, release_payload);
-
-    if (status != RGM_OK)
-        rgm_corpus_release(own);
-    return status;
-}

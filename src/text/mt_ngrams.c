@@ -1,8 +1,8 @@
 /*
- * Words as numbers, and n-grams that two texts have in common. An n-gram is known by the number of
- * the (n-1)-gram it begins with and its last symbol, so that comparing is exact and every n-gram
- * costs one look into a table, however long. Orders are done one after another in the same table:
- * memory is linear in the line.
+ * Words as numbers, and n-grams that two texts have in common. The number of the (n-1)-gram at its
+ * start and its last symbol identify an n-gram. So comparing is exact, and every n-gram costs one
+ * lookup in a table, however long it is. The orders use the same table one after another, so memory
+ * is linear in the line.
  */
 #include "mt_internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * The SentencePiece library as C sees it. Behind these functions is the only C++ of the project; no
- * exception leaves it. A model has to be checked before it comes here (tokenizer_check.c): the
- * library trusts the tables in it.
+ * The C interface to the SentencePiece library. These functions wrap the only C++ of the project;
+ * no exception leaves it. A model must be checked before it comes here (tokenizer_check.c), because
+ * the library trusts its tables.
  */
 #ifndef RGMI_SENTENCEPIECE_SHIM_H
 #define RGMI_SENTENCEPIECE_SHIM_H

@@ -4,10 +4,10 @@
  * about the diagonal of the edit distance, the same shifts in the same order of preference, the
  * same limits.
  *
- * What is ours is how a shift is tried. A shift changes few words, so only the rows of the distance
- * matrix from the first changed word on are done again, and only until a row behind the last
- * changed word differs from the old one by a constant: then so do all rows that follow. Rows are
- * kept within the beam, so memory is linear in the two lengths.
+ * Our own part is how to try a shift. A shift changes few words. So only the rows of the distance
+ * matrix from the first changed word on are computed again, and only until a row after the last
+ * changed word differs from the old one by a constant: then all following rows do too. Only the
+ * part of a row inside the beam is kept, so memory is linear in the two lengths.
  */
 #include "mt_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Pairs whose segmentation is drawn anew each time. Batches have shapes that are fixed beforehand,
- * so a pair's room is measured by some draws, and a draw that does not fit is drawn again.
+ * Pairs whose segmentation is drawn anew each time. The shapes of batches are fixed beforehand. So
+ * some draws measure the space for a pair, and a draw that does not fit is drawn again.
  */
 #include "token_batches.h"
 

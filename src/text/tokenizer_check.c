@@ -1,8 +1,7 @@
 /*
  * Is this SentencePiece model safe to hand to the library? It follows the model's tables without
  * looking at their bounds, and some of its arrays have a fixed size, so a model from a stranger
- * could make it read anywhere. Here every piece is looked at, and the normalizer's trie is walked
- * whole.
+ * could make it read anywhere. Here every piece and the whole trie of the normalizer are checked.
  */
 #include "tokenizer_internal.h"
 

@@ -1,11 +1,10 @@
 /*
- * One class out of many, for whatever a task predicts classes of: the loss, and the metrics of a
- * head.
+ * The common part of tasks that predict one class out of many: the loss, and the metrics of a head.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include <regimen/train.h>
+#include <regimen/train_task.h>
 
 rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type)
 {
@@ -19,7 +18,7 @@ rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type)
     return metric;
 }
 
-/* precision_for_cat, or of a class without a name precision_for_class_3. */
+/* precision_for_cat, or precision_for_class_3 for a class without a name. */
 static void add_class_metric(rgm_head *head, const rgm_metric_type *type, int64_t class_id,
                              const char *prefix, const rgm_texts *names)
 {
@@ -43,7 +42,7 @@ static void add_class_metrics(rgm_head *head, int64_t classes, const rgm_texts *
     }
 }
 
-/* Each is a key of its own in metrics: none is cut, none stands twice. */
+/* Each name is a key in the metrics, so none may be cut or appear twice. */
 static rgm_status check_names(const rgm_texts *names)
 {
     enum { LONGEST = RGM_METRIC_NAME - (int)sizeof "precision_for_" };
@@ -95,4 +94,20 @@ void rgm_classes_judge(rgm_head *head, const rgm_classes *classes)
     head->probabilities = rgm_softmax(head->predictions);
     head->class_names = classes->names;
     rgm_classes_add_metrics(head, classes);
+}
+
+rgm_status rgm_head_add_named_metrics(rgm_head *head, const rgm_texts *names, int64_t outputs,
+                                      rgm_metrics_of of)
+{
+    for (int64_t i = 0; i < names->count; i++) {
+        rgm_metric found, *metric;
+
+        RGM_TRY(rgm_named_metric(&found, "task.metrics", names->items[i], outputs, of));
+        metric = rgm_head_add_metric(head, found.type);
+        if (metric == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "head '%s' has more than %d metrics", head->name,
+                            RGM_MAX_METRICS);
+        *metric = found;
+    }
+    return RGM_OK;
 }

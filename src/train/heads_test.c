@@ -1,17 +1,18 @@
 /*
- * Two heads whose items lie unevenly in the batches: the loss of a pass and the gradient of an
- * update are those of all items at once, however they are cut into batches.
+ * Two heads whose items are spread unevenly over the batches: the loss of a pass and the gradient
+ * of an update are those of all items at once, however they are split into batches.
  */
 #include "train_check.h"
 
-/* The plane's classes twice, each head with weights of its own. */
+/* The plane's classes twice; each head has its own weights. */
 typedef struct twins {
     plane plane; /* first: its functions take it as their state */
     rgm_tensor *weights[2];
     rgm_value *weight_values[2];
     int64_t batch;
-    bool adds_itself; /* build_losses: the heads are one to the trainer */
-    bool says_items; /* the heads say how many their losses are means of, in the place of weights */
+    bool adds_itself; /* build_losses: the trainer sees the heads as one */
+    bool says_items;  /* loss_items, instead of weights, give the numbers that the losses are means
+                         of */
 } twins;
 
 static rgm_status twins_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -144,7 +145,7 @@ static void the_loss_of_a_pass_does_not_depend_on_its_batches(void **state)
             CHECK_CLOSE(whole, loss_of_a_pass(&t, batch), 1e-6, 0);
     }
     t.says_items = false;
-    t.adds_itself = true; /* how much of a sum of its own is whose, nobody knows */
+    t.adds_itself = true; /* the heads' shares of such a sum are unknown */
     CHECK_CLOSE(whole, loss_of_a_pass(&t, ITEMS), 1e-6, 0);
     CHECK(fabs(whole - loss_of_a_pass(&t, 4)) > 1e-3);
     clear_twins(&t);
@@ -156,7 +157,7 @@ static void an_update_of_several_batches_is_that_of_all_their_items(void **state
 
     (void)state;
     for (int scaled = 0; scaled < 2; scaled++)
-        for (int64_t each = 2; each <= 5; each++) { /* with 5 the data end before */
+        for (int64_t each = 2; each <= 5; each++) { /* with 5 the data end earlier */
             rgm_trainer *whole, *parts;
             const rgm_logs *a, *b;
 
@@ -211,7 +212,7 @@ static void accumulating_survives_every_failing_allocation(void **state)
 
     (void)state;
     t.batch = 6;
-    CHECK_OK(open_and_train(&trainer, &t)); /* one-time tables are made here */
+    CHECK_OK(open_and_train(&trainer, &t)); /* work that is done once is done here */
     rgm_trainer_release(trainer);
     CHECK_EVERY_OOM(open_and_train(&trainer, &t), rgm_trainer_release(trainer));
     clear_twins(&t);

@@ -1,5 +1,5 @@
 /*
- * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all of them or
+ * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all weights, or
  * those whose names match. Everything is checked before anything is copied.
  */
 #include <fnmatch.h>
@@ -7,7 +7,7 @@
 
 #include "trainer_internal.h"
 
-/* Where weights come from: exactly one of the two is set, the tensors are in `file`. */
+/* The source of weights: exactly one of the two is set; the tensors are in `file`. */
 typedef struct weights_source {
     rgm_checkpoint *checkpoint;
     rgm_safetensors *own;
@@ -68,12 +68,12 @@ static bool matches(const rgm_texts *patterns, const char *name)
     return false;
 }
 
-bool rgmi_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name)
+bool rgm_parameters_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name)
 {
     return (only->count == 0 || matches(only, name)) && !matches(except, name);
 }
 
-/* What one parameter finds in the file; *found stays NULL when it is left as it is. */
+/* Find one parameter's tensor in the file; *found stays NULL if the parameter is left as it is. */
 static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, const char *name,
                           const rgm_tensor *to, const rgm_safetensors *file,
                           const rgm_trainer_initialize *options)
@@ -81,7 +81,7 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, con
     char here[96], there[96];
 
     *found = NULL;
-    if (!rgmi_is_wanted(&options->only, &options->except, name)) {
+    if (!rgm_parameters_is_wanted(&options->only, &options->except, name)) {
         report->left++;
         return rgm_text_printf(&report->text, "%s: not asked for\n", name);
     }
@@ -172,16 +172,16 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
                       "unused",
                       (long long)report.matched, (long long)(report.matched + report.left),
                       options->checkpoint, (long long)report.unused);
-        rgmi_log_lines("", report.text.data);
+        rgm_log_lines("", report.text.data);
         rgm_text_clear(&report.text);
     }
     if (trainer->task.initialize != NULL)
         RGM_TRY(trainer->task.initialize(trainer->parameters, trainer->task.state));
-    rgmi_averages_reset(trainer);
+    rgm_trainer_reset_averages(trainer);
     return RGM_OK;
 }
 
-rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
+rgm_status rgm_trainer_reset(rgm_trainer *trainer)
 {
     rgm_parameters *fresh = NULL;
     rgm_optimizer *optimizer = trainer->optimizer;
@@ -194,7 +194,7 @@ rgm_status rgmi_trainer_reset(rgm_trainer *trainer)
     rgm_optimizer_release(optimizer);
     optimizer = NULL;
     trainer->step = trainer->updates = 0;
-    rgmi_trainer_drop_loop(trainer);
+    rgm_trainer_drop_loop(trainer);
     RGM_GO(rgm_trainer_initialize_weights(trainer));
 done:
     if (optimizer != NULL)

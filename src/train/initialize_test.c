@@ -1,10 +1,10 @@
 /*
  * Weights from elsewhere: from a run folder, a checkpoint folder or a file; all or some of them;
- * what is refused, and that a run which has a checkpoint of its own takes nothing from outside.
+ * refusals; and a run with its own checkpoint takes nothing from outside.
  */
-#include "train_check.h"
+#include "controller_check.h"
 
-#define FILLED 7.0f /* what the weights of the source are */
+#define FILLED 7.0f /* the source's weights */
 
 /* A trainer of the plane task whose trained weights are all `value`. */
 static void open_filled(rgm_trainer **out, plane_setup *s, float value)
@@ -180,7 +180,7 @@ static void patterns_choose_parameters(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-/* A file with a kernel of another shape, a tensor more and no bias. */
+/* A file with a kernel of another shape, one more tensor and no bias. */
 static void what_does_not_fit_is_told_and_changes_nothing(void **state)
 {
     static const char *const kernels[] = {"*kernel"}, *const none[] = {"no such*"};
@@ -238,7 +238,7 @@ static void what_does_not_fit_is_told_and_changes_nothing(void **state)
 
 /* ---- when ---------------------------------------------------------------------------------- */
 
-/* Averages too: what is evaluated before the first update are the initialized weights. */
+/* Averages too: an evaluation before the first update uses the initialized weights. */
 static void a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on(void **state)
 {
     char root[128], source[200], run[200];
@@ -268,7 +268,7 @@ static void a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on(voi
     CHECK_OK(rgm_controller_train(controller, 3)); /* saves at its end */
     rgm_controller_release(controller);
 
-    CHECK_OK(rgm_folder_remove(source)); /* it is not looked at any more */
+    CHECK_OK(rgm_folder_remove(source)); /* it is no longer used */
     filled = trainer;
     CHECK_OK(open_plane(&trainer, &s));
     CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
@@ -295,7 +295,7 @@ static void initializing_survives_every_failing_allocation(void **state)
     make_sources(root, &s);
     CHECK_OK(open_plane(&trainer, &s));
     CHECK_OK(open_plane(&fresh, &s));
-    rgm_memory_fail_at(20, false); /* somewhere inside: nothing is changed */
+    rgm_memory_fail_at(20, false); /* somewhere inside: nothing changes */
     CHECK_STATUS(RGM_ERR_NOMEM,
                  rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options));
     rgm_memory_fail_at(-1, false);
@@ -309,8 +309,8 @@ static void initializing_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-/* The mean of two checkpoints' weights, of the newest and of the best; more than there are is told.
- */
+/* The mean of two checkpoints' weights, of the newest and of the best; asking for more than exist
+ * is an error. */
 static void checkpoints_can_be_averaged(void **state)
 {
     char root[128], folder[200], path[300];

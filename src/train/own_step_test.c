@@ -1,8 +1,8 @@
 /*
- * What a program may put between backward and update, a train_step made of the trainer's pieces,
- * and that both reach a run opened by its options.
+ * A program's hook between backward and update, a train_step made of the trainer's parts, and both
+ * of them in a run opened with its options.
  */
-#include "train_check.h"
+#include "controller_check.h"
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ static void open_changed(rgm_trainer **out, plane_setup *s, plane *own, changed 
     CHECK_OK(rgm_trainer_create(out, &made));
 }
 
-/* Twice the gradient at half the rate is the same step, unless a clipped norm comes behind it. */
+/* Twice the gradient at half the rate is the same step, unless a norm is clipped after the hook. */
 static void a_hook_changes_gradients_before_they_are_clipped(void **state)
 {
     (void)state;
@@ -152,7 +152,8 @@ static void noise_keyed_by_the_update_resumes_to_the_same_bits(void **state)
 
 /* ---- steps in pieces ------------------------------------------------------------------------- */
 
-/* The mean of two batches' gradients by hand: what accumulation_steps 2 does with equal batches. */
+/* The mean of two batches' gradients by hand: with equal batches the same as accumulation_steps
+ * 2. */
 static rgm_status step_of_two(rgm_step *step, void *state)
 {
     rgm_status status = RGM_OK;
@@ -212,7 +213,7 @@ static void a_step_of_pieces_does_what_the_default_does(void **state)
         const rgm_tensor *y = rgm_parameters_tensor(rgm_trainer_parameters(whole), i);
 
         if (!rgm_parameters_trainable(rgm_trainer_parameters(pieces), i))
-            continue; /* states move with the update here, with each batch there */
+            continue; /* states are updated with the update here, with each batch there */
         for (int64_t k = 0; k < rgm_tensor_count(x); k++)
             CHECK_CLOSE(rgm_tensor_at(y, k), rgm_tensor_at(x, k), 1e-5, 1e-6);
     }
@@ -221,7 +222,7 @@ static void a_step_of_pieces_does_what_the_default_does(void **state)
     clear_plane(&s.data);
 }
 
-/* Two draws of dropout for one batch differ; gradients alone move nothing. */
+/* Two draws of dropout for one batch differ; computing gradients alone changes nothing. */
 static rgm_status look_twice(rgm_step *step, void *state)
 {
     rgm_tensor *const *gradients;
@@ -259,8 +260,7 @@ static void gradients_alone_move_nothing(void **state)
     clear_plane(&s.data);
 }
 
-/* ---- through a run -----------------------------------------------------------------------------
- */
+/* ---- through a run --------------------------------------------------------------------------- */
 
 static rgm_status count_call(const rgm_logs *output, rgm_controller *controller, void *payload)
 {

@@ -1,7 +1,7 @@
 /*
  * Differentially private training through the trainer: without noise and with a huge clipping norm
- * it is plain training; every example is clipped; an empty draw is a step of noise; the account is
- * kept.
+ * it equals plain training; every example is clipped; an empty draw is a step of noise; the account
+ * is kept.
  */
 #include <check.h>
 
@@ -16,7 +16,7 @@ typedef struct line {
     bool poisson;
     double rate, dropout;
     bool has_steps, has_no_model;       /* of its own                     */
-    rgm_dataset *given;                 /* in the place of the task's     */
+    rgm_dataset *given;                 /* replaces the task's */
     bool hooked;                        /* batches come from a hook       */
     const rgm_trainer_options *options; /* NULL: defaults           */
 } line;
@@ -163,7 +163,7 @@ static void no_noise_and_no_clipping_is_plain_training(void **state)
     clear_line(&l);
 }
 
-/* 1 step of rate 0.5 with no noise: the weights move by at most rate * C * drawn / expected. */
+/* 1 step of rate 0.5 without noise: the weights move by at most rate * C * drawn / expected. */
 static void every_example_moves_the_weights_by_a_bounded_amount(void **state)
 {
     line l = make_line(0.25, false);
@@ -236,7 +236,7 @@ static void poisson_draws_may_be_empty_and_the_account_is_kept(void **state)
 
 enum { WEIGHTS = 2 * WIDTH, MOST_STEPS = 32 };
 
-/* What steps on empty draws have added to the weights: nothing but noise. */
+/* What steps on empty draws have added to the weights: only noise. */
 typedef struct noises {
     double of[MOST_STEPS][WEIGHTS];
     int64_t count;
@@ -300,11 +300,11 @@ static void noise_of_steps_runs_resumes_and_ways_back_is_never_equal(void **stat
     CHECK_OK(start(&resumed, &l, &privacy));
     CHECK_OK(rgm_trainer_restore_state(resumed, checkpoint));
     take_steps(&n, resumed, 3);
-    CHECK_OK(start(&again, &l, &privacy)); /* another run with runtime.seed as it was */
+    CHECK_OK(start(&again, &l, &privacy)); /* another run with the same runtime.seed */
     take_steps(&n, again, 3);
     check_all_differ(&n);
 
-    /* A seed that is given repeats a run, but no step inside it either. */
+    /* A given seed repeats a run, but no step within it either. */
     privacy.noise_seed = 9;
     n.count = 0;
     rgm_trainer_release(first);
@@ -359,13 +359,13 @@ static void samples_and_masks_are_secret_too(void **state)
     privacy.noise_seed = 0;
     privacy.sampling = RGM_PRIVACY_SHUFFLE;
     l.poisson = false;
-    CHECK(runs_agree(&l, &privacy)); /* nothing is random but the noise, of which there is none */
+    CHECK(runs_agree(&l, &privacy)); /* only the noise is random, and there is none */
     l.dropout = 0.5;
     CHECK(!runs_agree(&l, &privacy));
     clear_line(&l);
 }
 
-/* Two runs at the same place, of different secrets: what they save of the data is the same. */
+/* Two runs at the same step, with different secrets, save the same about the data. */
 static void a_checkpoint_holds_nothing_of_the_secret(void **state)
 {
     line l = make_line(0.25, true);
@@ -422,7 +422,7 @@ static void what_was_spent_stays_spent_on_the_way_back(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-/* Options of a run of so many steps, with the noise that a target needs. */
+/* Options of a run of so many steps, with the noise that its target needs. */
 static rgm_trainer_options targeted(int64_t steps)
 {
     rgm_trainer_options options;

@@ -1,7 +1,7 @@
 /*
- * trainer.profile: what the time of some steps goes to, op by op, and what comes beside the steps,
- * as a trace and as a table. All memory is there before the first step, so that recording cannot
- * fail; executors call nobody between recorded steps.
+ * trainer.profile: where the time of some steps goes, op by op, and the work outside the steps, as
+ * a trace and as a table. All memory is allocated before the first step, so recording cannot fail.
+ * Between recorded steps executors call nothing here.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const char *const categories[] = {"step", "evaluation", "part", "op", "ru
 typedef struct span {
     kind kind;
     const char *name, *of; /* of: an op's layer, an evaluation's data; NULL */
-    int64_t begin, end;    /* nanoseconds since the trainer was made        */
+    int64_t begin, end;    /* nanoseconds since the trainer was created */
     int64_t number;        /* of a step or batch                            */
     int64_t flops, bytes;
 } span;
@@ -85,7 +85,7 @@ static int64_t nanoseconds(const rgmi_profile *p, double time)
 
 static void add_span(rgmi_profile *p, span s, double begin, double end)
 {
-    /* what comes beside the steps cannot take all the room before the first recorded one */
+    /* before the first recorded step, work outside the steps may use at most half of the memory */
     int64_t most = s.kind == BESIDE ? p->options.max_events / 2 : p->options.max_events;
 
     if (p->count >= most) {
@@ -97,7 +97,7 @@ static void add_span(rgmi_profile *p, span s, double begin, double end)
     p->spans[p->count++] = s;
 }
 
-/* One more row than there is room for is not counted: the report's "other" then has it. */
+/* A row for which there is no memory is not counted; the report's "other" then includes it. */
 static void add_row(rgm_profile_row *rows, int64_t *count, int64_t most, rgm_profile_row add)
 {
     int64_t i = 0;
@@ -165,7 +165,7 @@ void rgmi_profile_step_end(rgm_trainer *trainer, double begin, bool done)
     if (!p->recording)
         return;
     record(trainer, false, false);
-    if (!done) /* the data had ended: nothing was recorded either */
+    if (!done) /* the data had ended: nothing was recorded */
         return;
     end = rgm_now();
     if (p->steps++ == 0)
@@ -212,7 +212,8 @@ void rgmi_profile_part(const rgm_trainer *trainer, const char *name, double begi
                 (rgm_profile_row){.name = name, .seconds = end - begin});
 }
 
-void rgmi_profile_beside(const rgm_trainer *trainer, const char *name, const char *of, double begin)
+void rgm_trainer_profile_beside(const rgm_trainer *trainer, const char *name, const char *of,
+                                double begin)
 {
     rgmi_profile *p = trainer->profile;
     double end;
@@ -225,18 +226,18 @@ void rgmi_profile_beside(const rgm_trainer *trainer, const char *name, const cha
             (rgm_profile_row){.name = name, .seconds = end - begin});
 }
 
-bool rgmi_profile_is_new(const rgm_trainer *trainer)
+bool rgm_trainer_profile_is_new(const rgm_trainer *trainer)
 {
     return trainer->profile != NULL && trainer->profile->count > trainer->profile->told;
 }
 
-bool rgmi_profile_is_full(const rgm_trainer *trainer)
+bool rgm_trainer_profile_is_full(const rgm_trainer *trainer)
 {
     return trainer->profile != NULL && trainer->profile->told == 0 &&
            trainer->profile->steps == trainer->profile->options.steps;
 }
 
-void rgmi_profile_written(const rgm_trainer *trainer)
+void rgm_trainer_profile_written(const rgm_trainer *trainer)
 {
     trainer->profile->told = trainer->profile->count;
 }
@@ -299,7 +300,7 @@ static rgm_status print_row(rgm_text *out, const rgm_profile_row *row, const rgm
     return rgm_text_printf(out, "\n");
 }
 
-/* The rows behind the largest ones in one. */
+/* Print all rows after the largest ones as one. */
 static rgm_status print_rest(rgm_text *out, const rgm_profile_report *of)
 {
     char name[48];
@@ -347,7 +348,7 @@ rgm_status rgm_trainer_profile_table(rgm_text *out, const rgm_trainer *trainer)
 
 /* ---- the trace ----------------------------------------------------------------------------- */
 
-/* In time, what encloses before what it encloses. */
+/* By time; an enclosing span comes before those inside it. */
 static int by_begin(const void *a, const void *b)
 {
     const span *x = a, *y = b;

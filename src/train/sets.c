@@ -1,12 +1,12 @@
 /*
- * Sets of files to train and to evaluate on, beside the parts of the data: their numbers, keys,
- * weights and mistakes.
+ * Sets of files to train and evaluate on, beside the parts of the data: their numbers, keys,
+ * weights and checks.
  */
 #include <string.h>
 
 #include <regimen/train.h>
 
-/* The list that set i stands in, its part, and its place there. */
+/* The list that has set i, its part, and its index there. */
 static const rgm_lists *list_of(const rgm_file_sets *sets, int64_t i, rgm_mode *mode, int64_t *at)
 {
     bool valid = i < sets->valid->count;
@@ -50,7 +50,7 @@ rgm_status rgm_file_sets_key(char **key, const rgm_file_sets *sets, int64_t i)
     return rgm_strprintf(key, "data.%s_sets.%s", rgm_mode_name(mode), list->names[at]);
 }
 
-/* A name that messages and metrics could not tell from another. */
+/* Refuse a name that messages and metrics could confuse with another. */
 static rgm_status check_name(const rgm_lists *list, int64_t at, const char *part)
 {
     const char *name = list->names[at];

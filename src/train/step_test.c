@@ -1,8 +1,10 @@
 /*
- * The default step: what several batches an update are worth, what the loss scale does, and which
- * weights are evaluated and kept as best when the optimizer averages them.
+ * The default step: the effect of several batches in an update, the effect of the loss scale, and
+ * which weights are evaluated and kept as best when the optimizer averages them.
  */
-#include "train_check.h"
+#include "controller_check.h"
+
+#include "trainer_internal.h"
 
 /* ---- several batches an update ------------------------------------------------------------- */
 
@@ -61,8 +63,8 @@ static void several_batches_are_worth_one_of_all_their_items(void **state)
     }
 }
 
-/* 3 batches in the data and 2 an update; then 4 an update, which fails: its error is explained from
- * batches that are still there. */
+/* 3 batches of data and 2 an update; then 4 an update, which fails: its error is explained from
+ * batches that still exist. */
 static void data_that_end_inside_an_update_make_it_from_those_there_are(void **state)
 {
     plane_setup s = make_plane_setup();
@@ -87,7 +89,7 @@ static void data_that_end_inside_an_update_make_it_from_those_there_are(void **s
     clear_plane(&s.data);
 }
 
-/* Item 5 is infinite: its batch is the second of the first update, and the last one there is. */
+/* Item 5 is infinite: its batch is the second of the first update, and the last of the data. */
 static void a_bad_batch_inside_an_update_changes_nothing(void **state)
 {
     plane_setup s = make_plane_setup();
@@ -144,7 +146,7 @@ static void a_dynamic_scale_halves_on_overflow_and_skips_and_grows_again(void **
     int64_t skipped = 0;
 
     (void)state;
-    s.data.loss_weight = 1e35; /* times the first scale it is above what f32 holds */
+    s.data.loss_weight = 1e35; /* times the first scale it exceeds the range of f32 */
     s.optimizer = rgm_sgd(1e-37, 0);
     s.runtime.loss_scale = "dynamic";
     CHECK_OK(open_plane(&trainer, &s));
@@ -166,7 +168,7 @@ static void a_dynamic_scale_halves_on_overflow_and_skips_and_grows_again(void **
     }
     CHECK(skipped > 0);
     CHECK(isfinite(rgm_trainer_last_loss(trainer)));
-    /* Batches differ, so the scale may be too large for one of them still: count from the last
+    /* Batches differ, so the scale may still be too large for one of them: count from the last
      * change. */
     train_steps(trainer, 50);
     scale = trainer->loss_scale.scale;
@@ -193,7 +195,7 @@ static double valid_loss(rgm_trainer *trainer)
     return rgm_logs_get(logs, "loss");
 }
 
-/* Weights of `to` := averages of `from`, or its weights where nothing is averaged. */
+/* Weights of `to` := averages of `from`, or its weights if there are no averages. */
 static void copy_averages(rgm_trainer *to, rgm_trainer *from)
 {
     const rgm_optimizer *optimizer = rgm_trainer_optimizer(from);
@@ -237,7 +239,7 @@ static void averages_are_what_is_evaluated(void **state)
     clear_plane(&s.data);
 }
 
-/* Two out-of-date things could be seen: the last averages, and weights that are not averaged. */
+/* Two outdated results were possible: the last averages, and weights that are not averaged. */
 static void the_best_weights_are_the_averages_that_were_evaluated(void **state)
 {
     plane_setup s = make_plane_setup();
@@ -267,7 +269,7 @@ static void the_best_weights_are_the_averages_that_were_evaluated(void **state)
     clear_plane(&s.data);
 }
 
-/* Without validation there is no best: what is left for use are the averages. */
+/* Without validation there is no best: the averages are left for use. */
 static void a_finished_run_leaves_its_averages(void **state)
 {
     plane p = make_plane(false);

@@ -1,17 +1,16 @@
 /*
- * PCGrad: steps of losses that are against each other are those worked by hand, by a plain C
- * version of the paper's algorithm 1; what only one loss depends on, what layers add and losses
- * that agree are as without.
+ * PCGrad: steps of conflicting losses equal those worked by hand and those of a plain C version of
+ * the paper's algorithm 1. Parameters of only one loss, losses that layers add, and losses that
+ * agree are treated as without it.
  */
 #include "train_check.h"
 
 enum { WIDE = 3, MOST_HEADS = 3 };
 #define RATE 0.125
 
-/* Head h: |w - to[h]|^2 / 2 of the shared w, and (u_h - 1)^2 / 2 of its own number, both 0 at
- * first; layers add |w - l|^2 / 2 where `more` says so. `of_gradient`: |d/dw |w - to[h]|^2 / 2|^2 /
- * 2 in the place of its first part, which is the same number, of a gradient that the model takes.
- */
+/* Head h: |w - to[h]|^2 / 2 for the shared w, and (u_h - 1)^2 / 2 for its own number, both 0 at
+ * first; with `more`, layers add |w - l|^2 / 2. `of_gradient` replaces the first part by |d/dw |w -
+ * to[h]|^2 / 2|^2 / 2, which is the same number, computed from a gradient that the model takes. */
 typedef struct pulled {
     plane plane; /* first: its functions take it as their state */
     double to[MOST_HEADS][WIDE];
@@ -45,7 +44,7 @@ static rgm_value *pull(const pulled *t, rgm_value *w, int64_t h)
     return rgm_scale(rgm_sum(rgm_square(gradient)), 0.5);
 }
 
-/* In the place of w where each head stands `alone`. */
+/* Replaces w if each head is `alone`. */
 static rgm_value *own_of(rgm_scope *scope, int64_t h)
 {
     const char *const names[MOST_HEADS] = {"w0", "w1", "w2"};
@@ -172,7 +171,7 @@ static pulled make_pulled(int64_t heads)
                     .heads = heads};
 }
 
-/* Of gradients (-1, 0) and (1, -1): what is left is (-1/2, -1/2) and (0, -1). */
+/* Gradients (-1, 0) and (1, -1) become (-1/2, -1/2) and (0, -1). */
 static void two_that_are_against_each_other_are_projected(void **state)
 {
     pulled t = make_pulled(2);
@@ -205,7 +204,7 @@ static void steps_are_those_of_the_paper(void **state)
     }
 }
 
-/* No gradient is against another's: nothing is taken away. */
+/* No gradients conflict, so nothing is removed. */
 static void those_that_agree_are_added(void **state)
 {
     pulled t = make_pulled(2);
@@ -240,7 +239,7 @@ static void count_warnings(int level, const char *message, void *payload)
                        strstr(message, "no two tasks' losses depend on the same") != NULL;
 }
 
-/* Before the first step it is told that there is nothing to hold gradients against. */
+/* An error before the first step: heads share nothing that gradients could conflict over. */
 static void heads_that_share_nothing_are_told(void **state)
 {
     (void)state;

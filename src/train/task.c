@@ -1,6 +1,6 @@
 /*
- * What all tasks share: names of the modes, the weighted mean of per-item losses, how
- * metrics see a step, the files that travel with the weights.
+ * Shared by all tasks: names of the modes, metrics' view of a step, the files that travel with the
+ * weights.
  */
 #include <string.h>
 
@@ -8,22 +8,7 @@
 
 const char *rgm_mode_name(rgm_mode mode)
 {
-    static const char *const names[] = {"train", "valid", "test"};
-
-    return names[mode];
-}
-
-rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights)
-{
-    rgm_value *total;
-
-    if (x == NULL)
-        return NULL;
-    if (weights == NULL)
-        return rgm_mean(x);
-    /* A batch of nothing but padding has total 0: its loss is 0, not NaN. */
-    total = rgm_floor_at(rgm_sum(weights), 1e-12);
-    return rgm_div(rgm_sum(rgm_mul(x, weights)), total);
+    return rgm_split_names[mode];
 }
 
 rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
@@ -77,7 +62,7 @@ static rgm_status visit_files(const rgm_task *task, const char *folder, file_vis
     return RGM_OK;
 }
 
-/* *kept: bytes of the file that is there, -1 when there is none. */
+/* *kept: bytes of the existing file, -1 when there is none. */
 static rgm_status compare(bool *same, int64_t *kept, const rgm_task_file *file, const char *path)
 {
     rgm_mapped_file map;

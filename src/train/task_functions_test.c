@@ -1,15 +1,15 @@
 /*
- * A task's functions and a trainer's hooks, one by one: what each is given, when it is called, and
- * what happens in its place when it is not there. And bf16 against f32.
+ * A task's functions and a trainer's hooks, one by one: their arguments, when they are called, and
+ * what happens without them. And bf16 against f32.
  */
-#include "train_check.h"
+#include "controller_check.h"
 
-/* The plane with functions of its own, which note what they were asked. */
+/* The plane with its own functions, which record their calls. */
 typedef struct asked {
     plane plane; /* first: the plane's functions take it as their state */
     rgm_text calls;
     rgm_tensor *zeros;
-    double aux; /* what build_losses was given, read back through the loss */
+    double aux; /* the argument of build_losses, read back through the loss */
 } asked;
 
 static void note(asked *a, const char *what)
@@ -134,7 +134,7 @@ static void own_functions_are_called_in_the_place_of_the_defaults(void **state)
     CHECK_TEXT(" validate compiled process train compiled process", a.calls.data);
     rgm_text_clear(&a.calls);
 
-    task.inference_step = own_infer; /* goes on to the default: one run, with its loss */
+    task.inference_step = own_infer; /* calls the default: one run, with its loss */
     rgm_trainer_release(trainer);
     CHECK_OK(make(&trainer, &task, NULL, NULL));
     rgm_text_clear(&a.calls);
@@ -147,7 +147,7 @@ static void own_functions_are_called_in_the_place_of_the_defaults(void **state)
     clear_plane(&a.plane);
 }
 
-/* Predictions of its own, all for class 0, and nothing else. */
+/* Predicts class 0 for all items, and nothing else. */
 static rgm_status infer_zeros(rgm_step *step, void *state)
 {
     asked *a = state;
@@ -159,7 +159,7 @@ static rgm_status infer_zeros(rgm_step *step, void *state)
     return RGM_OK;
 }
 
-/* Weights that are chosen and patience that counts by a loss which inference_step does not set. */
+/* Best weights and patience depend on a loss that inference_step does not set. */
 static void an_inference_step_of_ones_own_leaves_the_loss_to_choose_by(void **state)
 {
     asked a = {.plane = make_plane(false)};
@@ -194,7 +194,7 @@ static void an_inference_step_of_ones_own_leaves_the_loss_to_choose_by(void **st
     clear_plane(&a.plane);
 }
 
-/* A validation that gives no loss: refused where something was to be chosen by it, else told. */
+/* A validation without a loss: refused if something depends on it, else reported. */
 static rgm_status validate_nothing(rgm_step *step, void *state)
 {
     (void)step;
@@ -241,7 +241,7 @@ static void a_validation_without_a_loss_cannot_choose(void **state)
 
 typedef struct hooked {
     rgm_text calls;
-    int64_t batches; /* given to training before its data end */
+    int64_t batches; /* for training, before its data end */
 } hooked;
 
 static void hear(hooked *h, const char *what)
@@ -281,7 +281,7 @@ static rgm_status pass_begin(rgm_trainer *trainer, rgm_mode mode, void *payload)
     return RGM_OK;
 }
 
-/* The number of the batch rides along beside what the model is fed. */
+/* The number of the batch is passed beside the model's feeds. */
 static rgm_status with_extra(rgm_element **out, rgm_element **extra, rgm_iterator *iterator,
                              void *payload)
 {
@@ -379,7 +379,7 @@ static void data_sets_can_be_given_and_exchanged(void **state)
 
 /* ---- precision ----------------------------------------------------------------------------- */
 
-/* Products of operands with 8 bits: the loss after 60 steps is f32's within 2 %. */
+/* Products of operands with 8 bits: the loss after 60 steps is within 2 % of f32's. */
 static void bf16_trains_as_f32_within_its_bound(void **state)
 {
     plane p = make_plane(false);

@@ -1,7 +1,7 @@
 /*
- * The trainer as an object: creation from a task, what can be asked of it. Its data are in
- * trainer_data.c, the model in trainer_model.c, the step in trainer_step.c on trainer_batch.c, the
- * loops in trainer_loop.c.
+ * The trainer as an object: creation from a task, and its properties. Data are in trainer_data.c,
+ * the model in trainer_model.c, the step in trainer_step.c on trainer_batch.c, the loops in
+ * trainer_loop.c.
  */
 #include <math.h>
 #include <string.h>
@@ -59,6 +59,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     if (setup->hooks != NULL)
         trainer->hooks = *setup->hooks;
     trainer->endless = setup->endless;
+    trainer->shard = setup->shard;
     memcpy(trainer->no_data, setup->no_data, sizeof trainer->no_data);
     trainer->loop_step = trainer->eval_set = -1;
     trainer->last_loss = NAN;

@@ -1,7 +1,7 @@
 /*
- * What the steps are made of: forward and backward of one batch, forward alone, the update. A loss
- * or gradient that is not finite ends a training step before anything is updated, and the step is
- * run again op by op to name the op and tensor it came from.
+ * The parts of steps: forward and backward of one batch, only forward, and the update. A loss or
+ * gradient that is not finite ends a training step before anything is updated; the step is then run
+ * again op by op to name the op and tensor that it came from.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 /* ---- running ------------------------------------------------------------------------------- */
 
-/* Room for a loss scale, and for the shares of heads. */
+/* Space for a loss scale, and for the shares of heads. */
 #define OWN_FEEDS (2 + RGM_MAX_HEADS + 1)
 
 rgm_status rgmi_feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_element *inputs)
 {
-    return trainer->task.feeds(feeds, RGMI_MAX_FEEDS - OWN_FEEDS, count, trainer->task.state,
+    return trainer->task.feeds(feeds, RGM_MAX_FEEDS - OWN_FEEDS, count, trainer->task.state,
                                inputs);
 }
 
@@ -82,7 +82,7 @@ rgm_status rgmi_scale_open(rgm_trainer *trainer)
 
 static rgm_status make_scalar(rgm_tensor **out, double value)
 {
-    rgm_tensor_release(*out); /* what was fed must not change: a new one */
+    rgm_tensor_release(*out); /* a tensor that was fed must not change: make a new one */
     RGM_TRY(rgm_tensor_create(out, RGM_F32, 0, NULL));
     rgm_tensor_f32(*out)[0] = (float)value;
     return RGM_OK;
@@ -114,7 +114,8 @@ static void change_scale(rgmi_loss_scale *scale, double factor)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* Gradients by parameter, NULL for those that are not trained, out of a run's fetched tensors. */
+/* Take the gradients of a run's fetched tensors by parameter, NULL for those that are not
+ * trained. */
 static void take_gradients(rgm_trainer *trainer)
 {
     int64_t at = trainer->train_fetches.gradients;
@@ -167,7 +168,7 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     return rgmi_check_loss(trainer, step->loss);
 }
 
-/* What a hook changes are copies: the executor may give one tensor for two gradients. */
+/* A hook changes copies, since the executor may return one tensor for two gradients. */
 static rgm_status hooked(rgm_tensor *const **out, rgm_trainer *trainer,
                          rgm_tensor *const *gradients)
 {
@@ -190,40 +191,72 @@ static rgm_status hooked(rgm_tensor *const **out, rgm_trainer *trainer,
     return trainer->hooks.gradients(trainer->hooked, trainer, trainer->hooks.payload);
 }
 
-/* Gradients that stay where they are until the next run; those of a step of one's own may not. */
+/* Whether the gradients stay valid until the next run; those of a task's own step may not. */
 static bool are_kept(const rgm_trainer *trainer, rgm_tensor *const *gradients)
 {
     return gradients == trainer->gradients || gradients == trainer->hooked ||
            gradients == trainer->accumulator.sums;
 }
 
-bool rgmi_is_spoiled(const rgm_trainer *trainer)
+bool rgm_trainer_is_spoiled(const rgm_trainer *trainer)
 {
     return trainer->optimizer != NULL && rgm_optimizer_is_spoiled(trainer->optimizer);
+}
+
+rgm_status rgmi_agree(rgm_trainer *trainer, rgm_status status)
+{
+    unsigned seen = status == RGM_ERR_NUMERIC ? RGM_DECIDE_BAD_STEP
+                    : status < 0              ? RGM_DECIDE_FAILED
+                                              : 0;
+    unsigned decided = rgm_trainer_decide(trainer, seen);
+
+    trainer->agreed = true;
+    trainer->is_bad = decided != 0;
+    if (status < 0 || decided == 0)
+        return status;
+    if (decided & RGM_DECIDE_FAILED)
+        return RGM_FAIL(RGM_ERR_IO, "another process of the run failed in this step");
+    return RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient of another process is bad");
+}
+
+/* Lower the scale when gradients have overflowed, raise it when they have not for a long time. */
+static rgm_status judge_update(rgm_trainer *trainer, rgm_status status)
+{
+    rgmi_loss_scale *scale = &trainer->loss_scale;
+
+    if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
+        rgm_error_reset(); /* the gradients have overflowed, not the model */
+        trainer->is_bad = false;
+        change_scale(scale, 0.5);
+        return RGM_END;
+    }
+    if (status == RGM_OK && scale->dynamic && ++scale->good_steps >= GROWTH_STEPS &&
+        scale->scale < 1e30)
+        change_scale(scale, 2);
+    return status;
 }
 
 rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
                        int64_t feed_count)
 {
-    rgmi_loss_scale *scale = &trainer->loss_scale;
     rgm_tensor *const *changed;
     rgm_status status = RGM_OK;
     double begin;
 
     trainer->applied = NULL;
+    RGM_TRY(rgmi_agree(trainer, RGM_OK));
     RGM_TRY(hooked(&changed, trainer, gradients));
     begin = rgmi_profile_now(trainer);
     if (trainer->optimizer != NULL)
         status =
             rgm_optimizer_step(trainer->optimizer, trainer->parameters, changed, trainer->updates);
     rgmi_profile_part(trainer, "update", begin);
-    if (rgmi_is_spoiled(trainer))
+    status = rgmi_agree(trainer, status);
+    if (rgm_trainer_is_spoiled(trainer))
         return status;
-    if (status == RGM_ERR_NUMERIC && scale->dynamic && scale->scale > 1) {
-        rgm_error_reset(); /* the gradients have overflowed, not the model */
-        change_scale(scale, 0.5);
+    status = judge_update(trainer, status);
+    if (status == RGM_END) /* no update, and no error */
         return RGM_OK;
-    }
     if (status == RGM_ERR_NUMERIC && feeds != NULL)
         return rgmi_explain_nan(trainer, feeds, feed_count);
     if (status != RGM_OK)
@@ -231,8 +264,6 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     trainer->updates++;
     if (are_kept(trainer, changed))
         trainer->applied = changed;
-    if (scale->dynamic && ++scale->good_steps >= GROWTH_STEPS && scale->scale < 1e30)
-        change_scale(scale, 2);
     return RGM_OK;
 }
 
@@ -241,7 +272,7 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
 rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches *fetches)
 {
     rgm_trainer *trainer = step->trainer;
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t count = 0;
     double begin;
 

@@ -1,6 +1,6 @@
 /*
- * The data of a trainer: a set for each mode, the iterator over the training data, how long a pass
- * is.
+ * The data of a trainer: a set for each mode, the iterator over the training data, the length of a
+ * pass.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static rgm_status open_mode(rgm_trainer *trainer, rgm_mode mode, rgm_dataset *gi
     return task->build_inputs(&trainer->data[mode], task->state, mode, endless);
 }
 
-/* What a set is called must be a folder of event files, and the part of a metric before its dot. */
+/* The name of a set must be valid as a folder of event files, and as the part of a metric before
+ * its dot. */
 static rgm_status name_set(rgmi_eval_set *set, const rgm_eval_set *of)
 {
     static const char allowed[] =
@@ -77,7 +78,8 @@ rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup)
 
 int64_t rgm_trainer_eval_sets(const rgm_eval_set **sets, const rgm_trainer *trainer)
 {
-    *sets = trainer->set_list;
+    if (sets != NULL)
+        *sets = trainer->set_list;
     return trainer->set_count;
 }
 
@@ -107,7 +109,7 @@ int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
     return batches > 0 ? (batches + each - 1) / each : 0;
 }
 
-int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options)
+int64_t rgm_trainer_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options)
 {
     int64_t pass = rgm_trainer_pass_steps(trainer);
 
@@ -116,13 +118,13 @@ int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *
     return pass < INT64_MAX ? pass : 0;
 }
 
-int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options)
+int64_t rgm_trainer_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options)
 {
-    int64_t epoch = rgmi_epoch_steps(trainer, options);
+    int64_t epoch = rgm_trainer_epoch_steps(trainer, options);
 
     if (options->train_steps > 0)
         return options->train_steps;
-    if (options->epochs < 1) /* refused by who checks options */
+    if (options->epochs < 1) /* the check of the options refuses this */
         return 0;
     return epoch <= INT64_MAX / options->epochs ? epoch * options->epochs : INT64_MAX;
 }
@@ -162,7 +164,7 @@ rgm_status rgmi_iterator_open(rgm_trainer *trainer)
 {
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
 
-    /* Endless data go through all passes with one iterator. */
+    /* Endless data make all passes with one iterator. */
     options.seed = rgmi_data_seed(trainer);
     options.secret = trainer->private.used;
     options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;

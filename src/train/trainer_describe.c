@@ -1,14 +1,14 @@
 /*
- * A model in one JSON object, for who looks at a run: its layers with their parameters, what feeds
- * them, and the floating-point operations of a batch.
+ * Describes a model in one JSON object, for people and programs that look at a run: its layers with
+ * their parameters and inputs, and the floating-point operations of a batch.
  */
 #include <string.h>
 
 #include "trainer_internal.h"
 
-/* What is found out about a layer. */
+/* What is known about a layer. */
 typedef struct layer {
-    const char *kind;   /* op that its first parameter goes into; NULL: none is known */
+    const char *kind;   /* op that takes its first parameter; NULL: unknown */
     int64_t parameters; /* elements */
     int64_t ops, flops; /* in its scope, in the last run of a batch */
     bool *inputs;       /* [layers]: what feeds it */
@@ -18,15 +18,15 @@ typedef struct layer {
 typedef struct description {
     const rgm_trainer *trainer;
     rgmi_layers layers;
-    layer *list;             /* [layers] */
-    bool *reach;             /* [values][layers]: the nearest layers that a value comes from */
+    layer *list; /* [layers] */
+    bool *reach; /* [values][layers]: whether the layer is a nearest source of the value */
     int64_t values, reached; /* reached: layers so far */
     int64_t forward, step;
 } description;
 
 /* ---- what feeds what ----------------------------------------------------------------------- */
 
-/* The layer that a scope stands in, perhaps some levels below it; -1: in none. */
+/* The layer of a scope, which may be some levels above it; -1: none. */
 static int64_t layer_of(const rgmi_layers *layers, const char *scope)
 {
     size_t size = scope != NULL ? strlen(scope) : 0;
@@ -42,8 +42,9 @@ static int64_t layer_of(const rgmi_layers *layers, const char *scope)
     return -1;
 }
 
-/* A value of layer `at` reads `input`: layers that this comes from feed the layer. Not those that
- * begin behind it: a table that is read at both ends would feed itself in a circle. */
+/* A value of layer `at` reads `input`: the layers that `input` comes from feed the layer, except
+ * those that begin after it, since a table that is read at both ends would then feed itself in a
+ * circle. */
 static void note_input(description *d, int64_t at, const rgm_value *input)
 {
     const bool *from = d->reach + rgm_value_number(input) * d->layers.count;
@@ -53,8 +54,8 @@ static void note_input(description *d, int64_t at, const rgm_value *input)
             d->list[at].inputs[k] = true;
 }
 
-/* Of an op that reads a parameter its layer, whatever scope it stands in: a norm's or a table's is
- * built where it is used. */
+/* The layer of an op that reads a parameter is the parameter's, whatever the op's scope: a norm's
+ * or a table's op is built where it is used. */
 static int64_t layer_of_value(const description *d, const rgm_value *value)
 {
     for (int i = 0; i < rgm_value_input_count(value); i++) {
@@ -86,8 +87,8 @@ static void note_value(description *d, const rgm_value *value)
         reach[at] = true;
 }
 
-/* The op that brings a layer's first parameter together with something else; not a square of it,
- * which is a penalty's. */
+/* The op that combines a layer's first parameter with something else; not its square, which belongs
+ * to a penalty. */
 static void note_kind(description *d, const rgm_value *value)
 {
     for (int i = 0; rgm_value_input_count(value) > 1 && i < rgm_value_input_count(value); i++) {
@@ -169,8 +170,8 @@ static rgm_status print_tensor(rgm_text *out, const rgm_parameters *parameters, 
                            rgm_parameters_trainable(parameters, i) ? "true" : "false");
 }
 
-/* A number of operations, or null where no run has told it: where an op stands in no scope of its
- * layer's, as a norm's. */
+/* A number of operations, or null if no run has counted it, because no op is in the layer's scope,
+ * as for a norm. */
 static rgm_status print_flops(rgm_text *out, bool known, int64_t flops)
 {
     return known ? rgm_text_printf(out, "%lld", (long long)flops) : rgm_text_printf(out, "null");
@@ -233,7 +234,7 @@ static rgm_status print(rgm_text *out, const description *d, const char *batch)
     return rgm_text_printf(out, "\n  ]\n}\n");
 }
 
-rgm_status rgmi_describe_model(rgm_text *out, const rgm_trainer *trainer, const char *batch)
+rgm_status rgm_trainer_describe_model(rgm_text *out, const rgm_trainer *trainer, const char *batch)
 {
     description d = {0};
     rgm_status status = describe(&d, trainer);

@@ -1,7 +1,8 @@
 /*
- * Several heads with losses of their own: each loss is a mean over its own head's items, of which
- * batches may have different shares. So the loss of a loop or pass adds up each head by itself, and
- * an update of several batches gives each batch's head the share of its items among all of them.
+ * Several heads with their own losses: each loss is a mean over its own head's items, and batches
+ * may have different shares of these. So each head's loss is summed separately over a loop or pass,
+ * and in an update of several batches each batch's head has the share of its items among all of
+ * them.
  */
 #include <stdio.h>
 
@@ -14,7 +15,7 @@ static bool has_loss(const rgm_trainer *trainer, int64_t h)
     return trainer->model.heads[h].loss != NULL;
 }
 
-/* Heads of one task that adds up its losses itself are seen as one. */
+/* Heads of a task that adds up its losses itself count as one. */
 bool rgmi_heads_are_apart(const rgm_trainer *trainer)
 {
     int64_t count = 0;
@@ -84,7 +85,7 @@ double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer)
 
 /* ---- shares of the batches of an update ------------------------------------------------------ */
 
-/* What a batch's items are counted by, without running the model where that can be. */
+/* What counts a batch's items, without running the model where possible. */
 static rgm_value *rows_of(const rgm_head *head)
 {
     if (head->loss_items != NULL)
@@ -159,7 +160,8 @@ rgm_status rgmi_heads_count(double items[RGM_MAX_HEADS], rgm_trainer *trainer,
 
 static rgm_status set_share(rgmi_heads *heads, int64_t h, double share)
 {
-    rgm_tensor_release(heads->shares[h]); /* what was fed must not change: a new one */
+    rgm_tensor_release(
+        heads->shares[h]); /* a tensor that was fed must not change: make a new one */
     RGM_TRY(rgm_tensor_create(&heads->shares[h], RGM_F32, 0, NULL));
     rgm_tensor_f32(heads->shares[h])[0] = (float)share;
     return RGM_OK;
@@ -170,7 +172,7 @@ rgm_status rgmi_heads_share(rgm_trainer *trainer, const double *items, const dou
     rgmi_heads *heads = &trainer->heads;
     int64_t count = trainer->model.head_count;
 
-    for (int64_t h = 0; h <= count; h++) /* what layers add goes with the first head */
+    for (int64_t h = 0; h <= count; h++) /* losses that layers add go with the first head */
         RGM_TRY(set_share(heads, h, all[h % count] > 0 ? items[h % count] / all[h % count] : 0));
     return RGM_OK;
 }

@@ -1,11 +1,10 @@
-/* The trainer's parts share this: one struct, one step, one pass. */
+/* Shared by the trainer's parts: one struct, one step, one pass. */
 #ifndef RGM_TRAINER_INTERNAL_H
 #define RGM_TRAINER_INTERNAL_H
 
-#include <regimen/train.h>
+#include <regimen/train_driver.h>
 
-#define RGMI_MAX_FEEDS 512
-#define RGMI_MOST      1e15 /* steps, epochs and other counts: far from where int64_t ends */
+#define RGMI_MOST 1e15 /* steps, epochs and other counts: far below the limit of int64_t */
 
 /** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
@@ -14,24 +13,25 @@ typedef struct rgmi_sums {
     double **states;          /* [count], each in `sums`                         */
     int64_t count, own;
     double *heads;  /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
-    double *report; /* what trainer.norms and trainer.flops add up, in `sums`; NULL: nothing */
+    double *report; /* the sums of trainer.norms and trainer.flops, in `sums`; NULL: none */
     double *sums;   /* [size] */
     int64_t size;
     int64_t
-        *confusion[RGM_MAX_HEADS]; /* of a pass: [classes, classes] by label; NULL: not counted */
-    bool confused[RGM_MAX_HEADS];  /* something was counted there                               */
-    rgm_logs logs;                 /* the results as of the last rgmi_sums_finish() */
+        *confusion[RGM_MAX_HEADS];  /* for passes: [classes, classes] by label; NULL: not counted */
+    int64_t classes[RGM_MAX_HEADS]; /* of the confusion */
+    bool confused[RGM_MAX_HEADS];   /* something was counted there                               */
+    rgm_logs logs;                  /* the results as of the last rgmi_sums_finish() */
 } rgmi_sums;
 
 /** One of the task's eval_sets: its data and the sums of a pass over them. */
 typedef struct rgmi_eval_set {
     char name[64];          /* "valid_news"                       */
-    rgm_dataset *data;      /* NULL: its mode's data are left alone */
+    rgm_dataset *data;      /* NULL: its mode's data are not opened */
     rgm_iterator *iterator; /* as valid_iterator below */
     rgmi_sums sums;
 } rgmi_eval_set;
 
-/** What one executor fetches, as indices into its fetched tensors; -1: not there. */
+/** What one executor fetches, as indices into its fetched tensors; -1: not fetched. */
 typedef struct rgmi_fetches {
     rgm_value **values;
     rgm_tensor **tensors;
@@ -43,20 +43,20 @@ typedef struct rgmi_fetches {
     int64_t updates;   /* index of the first, one for each state's next value */
 } rgmi_fetches;
 
-/** Gradients of several batches, or of single examples, that make one update. */
+/** The gradients of several batches, or of single examples, that make one update. */
 typedef struct rgmi_accumulator {
     rgm_tensor **sums;   /* [parameters]; NULL for one batch an update */
     double *kept;        /* the metric sums before the step             */
-    rgm_tensor **states; /* [parameters]; those that are not trained, before the step */
+    rgm_tensor **states; /* [parameters]; the untrained ones, before the step */
 } rgmi_accumulator;
 
-/** Several heads with losses of their own, each a mean over its own items. */
+/** Several heads with their own losses, each a mean over its own items. */
 typedef struct rgmi_heads {
-    bool apart; /* there are such                                                       */
-    bool seen;  /* the step under way has run the model: the next two are of its last run */
+    bool apart; /* there are such heads */
+    bool seen;  /* the current step has run the model: the next two are of its last run */
     double losses[RGM_MAX_HEADS]; /* times the head's loss_weight */
     double items[RGM_MAX_HEADS];
-    /* of an update of several batches: each head's share in it, at last that of other losses */
+    /* for an update of several batches: each head's share in it; the last one for other losses */
     rgm_executor *count_run; /* NULL: updates are of one batch */
     rgm_value *inputs[RGM_MAX_HEADS + 1];
     rgm_tensor *shares[RGM_MAX_HEADS + 1];
@@ -68,7 +68,7 @@ typedef struct rgmi_private {
     rgm_sampling sampling;
     double noise_multiplier; /* as given, or found for target_epsilon */
     rgm_secret secret;
-    int64_t steps; /* begun with this secret: goes on over failures, rollbacks and restores */
+    int64_t steps; /* begun with this secret; never reset by failures, rollbacks and restores */
     rgm_privacy_accountant accountant;
 } rgmi_private;
 
@@ -81,7 +81,7 @@ typedef struct rgmi_loss_scale {
     rgm_tensor *tensor, *inverse; /* fed; NULL: to be made */
 } rgmi_loss_scale;
 
-/** Layers, which are what parameter names have before their last '/'. */
+/** Layers: the parts of parameter names before the last '/'. */
 typedef struct rgmi_layers {
     char **names; /* [count], in the parameters' order */
     int64_t *of;  /* [parameters]: the layer of each   */
@@ -106,17 +106,17 @@ struct rgm_trainer {
     rgm_executor *train_run, *eval_run, *infer_run;
     rgmi_fetches train_fetches, eval_fetches, infer_fetches;
     rgm_tensor **gradients; /* [parameters] of the step, borrowed; NULL: not trained */
-    /* [parameters] what the last update was given, before it clipped: one of gradients, hooked and
-     * the accumulator's sums; NULL: none, or what it was given is gone */
+    /* [parameters] the last update's gradients before clipping: one of gradients, hooked and the
+     * accumulator's sums; NULL: none, or no longer valid */
     rgm_tensor *const *applied;
-    rgm_tensor **hooked; /* [parameters] those that a hook may change; NULL: there is none */
+    rgm_tensor **hooked; /* [parameters] copies that a hook may change; NULL: there is no hook */
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
     rgmi_heads heads;
     rgmi_layers layers;                 /* empty unless something is reported by layer */
-    rgm_text *batch;                    /* where each batch is described; NULL: nowhere */
-    int64_t step_flops;                 /* of the step under way                      */
+    rgm_text *batch;                    /* where to describe each batch; NULL: nowhere */
+    int64_t step_flops;                 /* of the current step */
     rgmi_profile *profile;              /* NULL: nothing is recorded */
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
 
@@ -126,20 +126,23 @@ struct rgm_trainer {
     int64_t set_count;
     rgm_iterator *iterator;
 
-    int64_t step, updates, passes, loop_step; /* loop_step -1: no loop under way */
+    int64_t step, updates, passes, loop_step; /* loop_step -1: no current loop */
     bool at_end;
     double last_loss, loop_items; /* of the last step; of the last loop */
-    bool counted;                 /* the step under way is in the sums */
-    int64_t draw;                 /* of the last batch's dropout       */
-    int64_t runs; /* of a step's batches so far, by rgm_trainer_compute_gradients() */
+    bool counted;                 /* the current step is in the sums */
+    bool agreed;                  /* all have decided on the current step: rgmi_agree() */
+    bool is_bad;   /* the decision was that it is bad: nothing more is decided about it */
+    int64_t shard; /* of the training data; 0 for a trainer alone */
+    int64_t draw;  /* of the last batch's dropout       */
+    int64_t runs;  /* of a step's batches so far, by rgm_trainer_compute_gradients() */
 
-    /* the pass under way */
+    /* the current pass */
     bool evaluating, averaged; /* averaged: weights and averages are exchanged */
     rgm_mode eval_mode;
     int64_t eval_set; /* -1: the mode's own data */
     rgm_iterator *eval_iterator;
     rgm_iterator *valid_iterator; /* trainer.validation_continues: between validations */
-    bool eval_continues;          /* the pass under way is one of those                */
+    bool eval_continues;          /* the current pass is such a validation */
     void *aggregate;
     int64_t eval_steps;
 };
@@ -148,7 +151,9 @@ struct rgm_trainer {
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training);
 void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
-/** Where the pass under way is summed up. */
+/** Add another pass' sums of the same metrics. RGM_ERR_ARG: the metrics differ. */
+rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other);
+/** The sums of the current pass. */
 rgmi_sums *rgmi_pass_sums(rgm_trainer *trainer);
 /** Add a step to the sums of its mode, unless a default step function has done so. */
 void rgmi_count_step(const rgm_step *step);
@@ -156,11 +161,9 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer);
 
 /* trainer_model.c */
 rgm_status rgmi_model_open(rgm_trainer *trainer);
-/** For steps of several batches or of single examples. */
+/** For steps with several batches or single examples. */
 rgm_status rgmi_accumulator_open(rgm_trainer *trainer);
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer);
-/** Updates of the whole run, for schedules that last that long; 0: not known. */
-int64_t rgmi_total_updates(const rgm_trainer *trainer);
 rgm_status rgmi_infer_open(rgm_trainer *trainer);
 void rgmi_model_close(rgm_trainer *trainer);
 
@@ -174,9 +177,15 @@ rgm_status rgmi_feed(rgm_feed *feeds, int64_t *count, rgm_trainer *trainer, rgm_
 /** Forward and backward of `inputs` into the step's outputs and trainer->gradients. */
 rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                           int64_t draw);
-/** Whether an update has overflowed, so that nothing but another state can go on. */
-bool rgmi_is_spoiled(const rgm_trainer *trainer);
-/** Let the optimizer update by `gradients`; feeds (or NULL) are what to explain a bad one with. */
+/**
+ * The status with which all processes that train together continue: this one's, or RGM_ERR_NUMERIC
+ * (RGM_ERR_IO) when another's step is bad (has failed). The first call in a step is before its
+ * update.
+ */
+rgm_status rgmi_agree(rgm_trainer *trainer, rgm_status status);
+/** The one place that every update's gradients pass: all processes agree on the step, the hook
+ * may change the gradients, the optimizer updates. feeds (or NULL) are for explaining a bad
+ * gradient. */
 rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const rgm_feed *feeds,
                        int64_t feed_count);
 
@@ -185,91 +194,76 @@ rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches
 
 /* trainer_heads.c */
 bool rgmi_heads_are_apart(const rgm_trainer *trainer);
-/** How many a head's loss is the mean of: its loss_items, or else the sum of weights, without them
- * the number of rows (1 without those too). */
+/** The number that a head's loss is the mean of: its loss_items, or else the sum of weights, or
+ * without weights the number of rows (1 without rows). */
 double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_t h);
-/** Losses and items of a run whose outputs `step` has. */
+/** Take losses and items from a run whose outputs `step` has. */
 void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step);
-/** Count them; returns what of the step's loss is no head's. */
+/** Add them to the sums; returns the part of the step's loss that belongs to no head. */
 double rgmi_heads_add(double *sums, const rgm_trainer *trainer, double loss);
 double rgmi_heads_sum(const double *sums, const rgm_trainer *trainer);
-/** The loss whose gradients, added up over the batches of an update, are those of the whole. */
+/** The loss whose gradients, summed over the batches of an update, are those of the whole
+ * update. */
 rgm_value *rgmi_heads_shared_loss(rgm_trainer *trainer);
 
 /* trainer_surgery.c */
 /** rgm_cgraph_gradients() of the heads' losses times `scale` (NULL: 1) by options.gradient_surgery.
- * RGM_ERR_CONFIG: there are not several. */
+ * RGM_ERR_CONFIG: there is only one loss. */
 rgm_status rgmi_surgery_gradients(rgm_value **gradients, rgm_trainer *trainer, rgm_value *scale,
                                   rgm_value *const *parameters, int64_t count);
 
 rgm_status rgmi_heads_open(rgm_trainer *trainer);
 void rgmi_heads_close(rgmi_heads *heads);
-/** Items of each head in a batch, without running the model where that can be. */
+/** Count the items of each head in a batch, without running the model where possible. */
 rgm_status rgmi_heads_count(double items[RGM_MAX_HEADS], rgm_trainer *trainer,
                             const rgm_feed *feeds, int64_t count);
 rgm_status rgmi_heads_share(rgm_trainer *trainer, const double *items, const double *all);
 void rgmi_heads_feed(rgm_feed *feeds, int64_t *count, const rgm_trainer *trainer);
-/** What a batch's loss is in the loss of its update. */
+/** A batch's part of its update's loss. */
 double rgmi_heads_shared(const rgm_trainer *trainer, double loss);
 
 /* trainer_report.c */
 /** The layers of a graph's parameters; zero-initialised before. */
 rgm_status rgmi_layers_open(rgmi_layers *layers, const rgm_cgraph *graph);
 void rgmi_layers_close(rgmi_layers *layers);
-/** That of the `size` bytes of a name; -1: there is none. */
+/** The layer named by the first `size` bytes of a name; -1: there is none. */
 int64_t rgmi_layers_find(const rgmi_layers *layers, const char *name, size_t size);
 rgm_status rgmi_report_open(rgm_trainer *trainer);
-/** Doubles that it needs in the sums of a loop. */
+/** Number of doubles that the report needs in the sums of a loop. */
 int64_t rgmi_report_size(const rgm_trainer *trainer);
-/** Add what a step that is done came to; updates: those before it. */
+/** Add the numbers of a finished step; updates: those before it. */
 void rgmi_report_add(rgm_trainer *trainer, int64_t updates);
-/** A loop's means, and the norms of the weights as they are now. */
+/** Set a loop's means, and the norms of the present weights. */
 rgm_status rgmi_report_finish(rgm_logs *logs, const rgm_trainer *trainer);
-/** Operations of the loop under way. */
-double rgmi_report_flops(const rgm_trainer *trainer);
-/** Parameters and operations by layer, of the last run, a line each. */
-rgm_status rgmi_report_layers(rgm_text *out, const rgm_trainer *trainer);
 
 /* trainer_describe.c */
-/**
- * model.json. batch: what rgmi_describe_batch() says of the last one that was trained on; NULL:
- * none was, and operations are not told.
- */
-rgm_status rgmi_describe_model(rgm_text *out, const rgm_trainer *trainer, const char *batch);
-/** Names and shapes of what a model is fed, as JSON, in the place of what `out` had. */
+/** Print names and shapes of a model's feeds as JSON, replacing the content of `out`. */
 rgm_status rgmi_describe_batch(rgm_text *out, const rgm_feed *feeds, int64_t count);
 
 /* profile.c */
 rgm_status rgmi_profile_open(rgm_trainer *trainer);
 void rgmi_profile_close(rgm_trainer *trainer);
-/** Now, where something is recorded; else 0, and what takes it as its beginning does nothing. */
+/** The time now while a profile records; else 0, which as `begin` does nothing. */
 static inline double rgmi_profile_now(const rgm_trainer *trainer)
 {
     return trainer->profile != NULL ? rgm_now() : 0;
 }
-/** A training step, or a batch of evaluation, begins and ends; done: it was one. */
+/** A training step, or a batch of evaluation, begins and ends; done: it was carried out. */
 double rgmi_profile_step(rgm_trainer *trainer);
 void rgmi_profile_step_end(rgm_trainer *trainer, double begin, bool done);
 double rgmi_profile_batch(rgm_trainer *trainer);
 void rgmi_profile_batch_end(rgm_trainer *trainer, double begin, bool done);
 /** A part of such a step ends: "data", "model", "update". */
 void rgmi_profile_part(const rgm_trainer *trainer, const char *name, double begin);
-/** Something beside the steps ends: "checkpoint"; of: which one, for the trace; or NULL. */
-void rgmi_profile_beside(const rgm_trainer *trainer, const char *name, const char *of,
-                         double begin);
-/** Whether there is more than was said to be written, and whether all steps are recorded. */
-bool rgmi_profile_is_new(const rgm_trainer *trainer);
-bool rgmi_profile_is_full(const rgm_trainer *trainer);
-void rgmi_profile_written(const rgm_trainer *trainer);
 
 /* trainer_private.c */
 rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_private_step(rgm_step *step);
-/** A run that goes on: RGM_ERR_CONFIG when what is left of it would spend more than its target. */
+/** For a continued run: RGM_ERR_CONFIG when the rest of it would spend more than its target. */
 rgm_status rgmi_private_resume(const rgm_trainer *trainer);
 
 /* trainer_secret.c */
-/** Draw the secret of private training, or make it of its noise_seed. */
+/** Draw the secret of private training, or derive it from noise_seed. */
 rgm_status rgmi_secret_open(rgm_trainer *trainer);
 uint64_t rgmi_data_seed(const rgm_trainer *trainer);
 uint64_t rgmi_mask_seed(const rgm_trainer *trainer);
@@ -281,43 +275,5 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
 /** An iterator for passes, at the first batch. */
 rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,
                                    rgm_dataset *data);
-/** Steps of an epoch, and of a whole run of these options; 0: known only by training. */
-int64_t rgmi_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options);
-int64_t rgmi_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options);
-
-/* trainer_loop.c */
-/** Count a step that failed as done, without its update. */
-void rgmi_trainer_skip_step(rgm_trainer *trainer);
-/** A loop or pass that failed: as if it had not been begun. */
-void rgmi_trainer_drop_loop(rgm_trainer *trainer);
-
-/* trainer_state.c */
-/** RGM_ERR_FORMAT unless every place that holds an integer has one in -1 .. RGMI_MOST. */
-rgm_status rgmi_check_counters(const rgm_key_place *places, int64_t count);
-/** Restore, but for the data position and what privacy has spent: those go on. */
-rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint);
-/** Weights were put in place from elsewhere: the averages of the weights begin anew from them. */
-void rgmi_averages_reset(rgm_trainer *trainer);
-/** Let the averages, when there are some, be the weights. */
-rgm_status rgmi_averages_place(rgm_trainer *trainer);
-/**
- * Does `work` with the weights that an evaluation would use: the averages are the parameters
- * meanwhile, where the optimizer keeps some.
- */
-rgm_status rgmi_with_averages(rgm_trainer *trainer, rgm_status (*work)(void *payload),
-                              void *payload);
-
-/** RGM_ERR_NUMERIC "weight 'x' is not finite at step 3: it is not <what>". */
-rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what);
-
-/* logs.c */
-/** An informative line of the log, behind `prefix`, for each line of a text; NULL: none. */
-void rgmi_log_lines(const char *prefix, const char *text);
-
-/* initialize.c */
-/** By shell patterns on the name of a parameter; no `only`: all but `except`. */
-bool rgmi_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name);
-/** Back to the weights of the seed and step 0, the data going on. */
-rgm_status rgmi_trainer_reset(rgm_trainer *trainer);
 
 #endif

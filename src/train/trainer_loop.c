@@ -1,6 +1,6 @@
 /*
- * The loops: begin, steps, end, of training and of evaluation; and what a task or a program put in
- * the place of the default.
+ * The loops of training and of evaluation (begin, steps, end), and the functions that a task or a
+ * program puts in place of the defaults.
  */
 #include <math.h>
 #include <string.h>
@@ -24,6 +24,20 @@ rgm_status rgm_trainer_train_loop_begin(rgm_trainer *trainer)
     return RGM_OK;
 }
 
+/* Tell the other processes of a step that fails before its update, or whose own functions set the
+ * loss. */
+static rgm_status agreed_step(rgm_step *step, const rgm_task *task)
+{
+    rgm_trainer *trainer = step->trainer;
+    bool own = task->train_step != NULL;
+    rgm_status status =
+        own ? task->train_step(step, task->state) : rgm_trainer_default_train_step(step);
+
+    if (status == RGM_OK)
+        status = rgmi_check_loss(trainer, step->loss);
+    return !trainer->agreed || (own && !trainer->is_bad) ? rgmi_agree(trainer, status) : status;
+}
+
 rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
@@ -41,15 +55,12 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
     begin = rgmi_profile_step(trainer);
-    RGM_GO(rgmi_next_train_inputs(&step.inputs, trainer));
+    status = rgmi_next_train_inputs(&step.inputs, trainer);
+    RGM_GO(status < 0 ? rgmi_agree(trainer, status) : status);
     trainer->runs = 0;
-    trainer->counted = trainer->heads.seen = false;
+    trainer->counted = trainer->heads.seen = trainer->agreed = trainer->is_bad = false;
     trainer->step_flops = 0;
-    if (task->train_step != NULL)
-        RGM_GO(task->train_step(&step, task->state));
-    else
-        RGM_GO(rgm_trainer_default_train_step(&step));
-    RGM_GO(rgmi_check_loss(trainer, step.loss));
+    RGM_GO(agreed_step(&step, task));
     rgmi_count_step(&step);
     rgmi_report_add(trainer, updates);
     trainer->last_loss = step.loss;
@@ -63,13 +74,13 @@ done:
     return status;
 }
 
-void rgmi_trainer_skip_step(rgm_trainer *trainer)
+void rgm_trainer_skip_step(rgm_trainer *trainer)
 {
     trainer->step++;
     trainer->loop_step++;
 }
 
-void rgmi_trainer_drop_loop(rgm_trainer *trainer)
+void rgm_trainer_drop_loop(rgm_trainer *trainer)
 {
     trainer->loop_step = -1;
     rgmi_sums_reset(&trainer->train_sums);
@@ -88,7 +99,7 @@ rgm_status rgm_trainer_train_loop_end(rgm_trainer *trainer, const rgm_logs **log
     if (trainer->private.used)
         RGM_TRY(rgm_logs_set(&sums->logs, "privacy_epsilon", rgm_trainer_epsilon(trainer)));
     RGM_TRY(rgmi_report_finish(&sums->logs, trainer));
-    rgmi_trainer_drop_loop(trainer);
+    rgm_trainer_drop_loop(trainer);
     if (trainer->hooks.train_loop_end != NULL)
         RGM_TRY(trainer->hooks.train_loop_end(&sums->logs, trainer, trainer->hooks.payload));
     return RGM_OK;
@@ -137,7 +148,7 @@ rgm_status rgm_trainer_train(rgm_trainer *trainer, int64_t num_steps, const rgm_
         RGM_TRY(rgm_trainer_train_loop_begin(trainer));
     status = rgm_trainer_create_train_loop_fn(trainer)(trainer, num_steps);
     if (status != RGM_OK) {
-        rgmi_trainer_drop_loop(trainer);
+        rgm_trainer_drop_loop(trainer);
         return status;
     }
     return rgm_trainer_train_loop_end(trainer, logs);
@@ -161,7 +172,7 @@ static void drop_aggregate(rgm_trainer *trainer)
     trainer->aggregate = NULL;
 }
 
-/* Where trainer.validation_continues keeps the iterator of the pass under way between passes. */
+/* Where trainer.validation_continues keeps the iterator between passes like the current one. */
 static rgm_iterator **kept_iterator(rgm_trainer *trainer)
 {
     return trainer->eval_set >= 0 ? &trainer->sets[trainer->eval_set].iterator
@@ -185,7 +196,7 @@ static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, b
     if (pass_data(trainer) == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data",
                         set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode));
-    if (continues) { /* taken until the pass has ended */
+    if (continues) { /* the pass owns it until its end */
         trainer->eval_iterator = *kept_iterator(trainer);
         *kept_iterator(trainer) = NULL;
     }
@@ -213,7 +224,7 @@ static rgm_status next_of_pass(rgm_step *step, rgm_trainer *trainer)
     return rgm_iterator_next(&step->inputs, trainer->eval_iterator);
 }
 
-/* Where validations continue, the end of the data is followed by their beginning. */
+/* When validations continue, the beginning of the data follows their end. */
 static rgm_status next_eval_inputs(rgm_step *step, rgm_trainer *trainer)
 {
     rgm_status status = next_of_pass(step, trainer);
@@ -309,6 +320,23 @@ rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
     return status != RGM_OK ? status : swapped;
 }
 
+rgm_status rgm_trainer_merge_pass(rgm_trainer *trainer, const rgm_trainer *other)
+{
+    const rgm_task *task = &trainer->task;
+
+    if (!trainer->evaluating || !other->evaluating || trainer->eval_mode != other->eval_mode ||
+        trainer->eval_set != other->eval_set)
+        return RGM_FAIL(RGM_ERR_ARG, "two passes that are not under way over one set");
+    if (other->aggregate != NULL && task->merge_aggregates == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "task '%s' cannot merge what it aggregates",
+                        task->name);
+    RGM_TRY(rgmi_sums_merge(rgmi_pass_sums(trainer), rgmi_pass_sums((rgm_trainer *)other)));
+    if (other->aggregate != NULL)
+        RGM_TRY(task->merge_aggregates(&trainer->aggregate, other->aggregate, task->state));
+    trainer->eval_steps += other->eval_steps;
+    return RGM_OK;
+}
+
 static rgm_status eval_loop(rgm_trainer *trainer, int64_t num_steps)
 {
     for (int64_t i = 0; num_steps == RGM_TO_END || i < num_steps; i++) {
@@ -325,7 +353,7 @@ static rgm_status eval_loop(rgm_trainer *trainer, int64_t num_steps)
 rgm_loop_fn *rgm_trainer_create_eval_loop_fn(rgm_trainer *trainer, bool has_state)
 {
     (void)trainer;
-    (void)has_state; /* one loop serves both: a pass without a state has nothing to reduce */
+    (void)has_state; /* one loop serves both: a pass without state has nothing to reduce */
     return eval_loop;
 }
 
@@ -348,8 +376,8 @@ static rgm_status pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, rgm_dat
         status = rgm_trainer_eval_end(trainer, logs);
     else if (trainer->evaluating) /* the pass failed: clean up, keep its error */
         (void)rgm_trainer_eval_end(trainer, NULL);
-    rgmi_profile_beside(trainer, "evaluation",
-                        set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode), begin);
+    rgm_trainer_profile_beside(trainer, "evaluation",
+                               set >= 0 ? trainer->sets[set].name : rgm_mode_name(mode), begin);
     return status;
 }
 

@@ -1,12 +1,11 @@
 /*
- * Sums of a loop or pass and the metrics they result in. The loss is the mean of the steps' losses
- * weighted by their items, of several heads each by its own. All state is one array of doubles, so
- * a checkpoint in the middle of a loop keeps it as it is.
+ * Sums of a loop or pass and the metrics that follow from them. The loss is the mean of the steps'
+ * losses weighted by their items, for several heads each by its own. All state is one array of
+ * doubles, so a checkpoint in the middle of a loop keeps it exactly.
  */
 #include <math.h>
 #include <string.h>
 
-#include "metrics_internal.h"
 #include "trainer_internal.h"
 
 static int64_t state_size(const rgm_task_metric *metric)
@@ -14,7 +13,7 @@ static int64_t state_size(const rgm_task_metric *metric)
     return metric->metric.type->state_size(&metric->metric);
 }
 
-/* The model's own metrics; with several heads each head's name stands before its metrics'. */
+/* Collect the model's own metrics; with several heads, each head's name precedes its metrics'. */
 static rgm_status collect_own(rgmi_sums *sums, const rgm_task_model *model, bool training)
 {
     for (int64_t h = 0; h < model->head_count; h++)
@@ -51,7 +50,7 @@ static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, bool
     return RGM_OK;
 }
 
-/* Of two of one name the logs would keep the last alone. */
+/* Of two metrics with one name the logs would keep only the last. */
 static rgm_status check_names(const rgmi_sums *sums)
 {
     for (int64_t i = 0; i < sums->count; i++)
@@ -61,7 +60,7 @@ static rgm_status check_names(const rgmi_sums *sums)
     return RGM_OK;
 }
 
-/* Of passes alone: a loop's predictions are of weights that change on the way. */
+/* Only for passes: in a loop the weights change between predictions. */
 static rgm_status open_confusion(rgmi_sums *sums, const rgm_trainer *trainer)
 {
     for (int64_t h = 0; h < trainer->model.head_count; h++) {
@@ -72,6 +71,7 @@ static rgm_status open_confusion(rgmi_sums *sums, const rgm_trainer *trainer)
                             trainer->model.heads[h].name, (long long)classes, RGM_MOST_CONFUSED);
         if (classes > 0)
             RGM_TRY(RGM_NEW(sums->confusion[h], classes * classes));
+        sums->classes[h] = classes;
     }
     return RGM_OK;
 }
@@ -127,24 +127,27 @@ void rgmi_sums_reset(rgmi_sums *sums)
     memset(sums->confused, 0, sizeof sums->confused);
 }
 
-/* Items of no weight are padding. The first batch of a pass clears what the last one counted. */
-static void count_confusion(int64_t *counts, int64_t classes, const rgm_metric_batch *batch)
+rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other)
 {
-    rgmi_batch_view view = rgmi_batch_open(batch);
-    bool binary = classes == 2 && view.units == 1;
+    if (sums->size != other->size || sums->count != other->count)
+        return RGM_FAIL(RGM_ERR_ARG, "sums of %lld metrics and of %lld cannot be added",
+                        (long long)sums->count, (long long)other->count);
+    for (int64_t i = 0; i < sums->size; i++)
+        sums->sums[i] += other->sums[i];
+    for (int64_t h = 0; h < RGM_MAX_HEADS; h++) {
+        int64_t classes = other->classes[h];
 
-    if ((!binary && view.units != classes) || rgm_tensor_count(batch->labels) != view.items)
-        return;
-    for (int64_t i = 0; i < view.items; i++) {
-        int64_t label =
-            binary ? rgm_tensor_at(view.labels, i) > 0.5 : rgm_tensor_at_int(view.labels, i);
-        int64_t given = binary ? rgmi_prediction(&view, i, 0) > 0 : rgmi_argmax(&view, i);
-
-        if (label >= 0 && label < classes && rgmi_weight(&view, i) != 0)
-            counts[label * classes + given]++;
+        if (!other->confused[h])
+            continue;
+        for (int64_t i = 0; i < classes * classes; i++)
+            sums->confusion[h][i] =
+                other->confusion[h][i] + (sums->confused[h] ? sums->confusion[h][i] : 0);
+        sums->confused[h] = true;
     }
+    return RGM_OK;
 }
 
+/* The first batch of a pass clears the counts of the last pass. */
 static void count_confusions(rgmi_sums *sums, const rgm_step *step)
 {
     const rgm_task_model *model = &step->trainer->model;
@@ -160,7 +163,7 @@ static void count_confusions(rgmi_sums *sums, const rgm_step *step)
         if (!sums->confused[h])
             memset(sums->confusion[h], 0, (size_t)(classes * classes) * sizeof(int64_t));
         sums->confused[h] = true;
-        count_confusion(sums->confusion[h], classes, &batch);
+        rgm_confusion_update(sums->confusion[h], classes, &batch);
     }
 }
 
@@ -203,7 +206,7 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
     double loss = sums->heads != NULL ? rgmi_heads_sum(sums->heads, trainer) : 0;
 
     rgm_logs_clear(&sums->logs);
-    if (sums->sums[1] > 0) /* else no step had a loss but of heads behind the first */
+    if (sums->sums[1] > 0) /* else only heads after the first had a loss */
         loss += sums->sums[0] / sums->sums[1];
     if (sums->sums[1] > 0 || loss != 0)
         RGM_TRY(rgm_logs_set(&sums->logs, "loss", loss));

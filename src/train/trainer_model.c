@@ -8,7 +8,7 @@
 
 /* ---- loss ---------------------------------------------------------------------------------- */
 
-/* The default of build_losses: the heads' losses by their weights, and what layers have added. */
+/* The default of build_losses: the heads' weighted losses, and the losses that layers added. */
 static rgm_value *sum_losses(const rgm_task_model *model, rgm_value *aux)
 {
     rgm_value *sum = aux;
@@ -105,7 +105,7 @@ static rgm_executor_options executor_options(const rgm_trainer *trainer, bool tr
                                   .bf16 = rgm_trainer_bf16(trainer)};
 }
 
-/* Validation needs no gradients: compiled before there are any, it never sees them. */
+/* Validation needs no gradients, so its executor is compiled before there are any. */
 static rgm_status eval_open(rgm_trainer *trainer)
 {
     rgm_executor_options options = executor_options(trainer, false);
@@ -126,13 +126,13 @@ rgm_status rgmi_infer_open(rgm_trainer *trainer)
                                trainer->infer_fetches.count, &options);
 }
 
-/* Of several batches; single examples of a private step are whole each by itself. */
+/* Only for several batches; single examples of a private step are each complete. */
 static bool shares_heads(const rgm_trainer *trainer)
 {
     return trainer->heads.apart && trainer->options.accumulation_steps > 1;
 }
 
-/* The loss that gradients are taken of, and what makes its gradients those of the loss again. */
+/* The loss that is differentiated, and the factor that turns its gradients back into the loss'. */
 static rgm_value *scaled_loss(rgm_trainer *trainer)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
@@ -250,11 +250,11 @@ rgm_status rgmi_model_open(rgm_trainer *trainer)
     return train_open(trainer);
 }
 
-int64_t rgmi_total_updates(const rgm_trainer *trainer)
+int64_t rgm_trainer_total_updates(const rgm_trainer *trainer)
 {
     if (trainer->options.train_steps == 0 && trainer->no_data[RGM_TRAIN])
-        return 1; /* nothing is updated: any rate will do */
-    return rgmi_run_length(trainer, &trainer->options);
+        return 1; /* nothing is updated, so any rate will do */
+    return rgm_trainer_run_length(trainer, &trainer->options);
 }
 
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
@@ -264,9 +264,10 @@ rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 
     if (options->type == NULL)
         return RGM_OK;
-    RGM_TRY(rgm_optimizer_options_resolve(options, rgmi_total_updates(trainer)));
+    RGM_TRY(rgm_optimizer_options_resolve(options, rgm_trainer_total_updates(trainer)));
     if (trainer->data[RGM_TRAIN] != NULL)
-        RGM_TRY(rgm_schedule_check_run(NULL, &options->learning_rate, rgmi_total_updates(trainer)));
+        RGM_TRY(rgm_schedule_check_run(NULL, &options->learning_rate,
+                                       rgm_trainer_total_updates(trainer)));
     if (task->create_optimizer != NULL)
         return task->create_optimizer(&trainer->optimizer, options, trainer->parameters,
                                       task->state);

@@ -1,8 +1,9 @@
 /*
- * A differentially private step (Abadi et al. 2016): the gradient of each example by itself,
- * clipped; their sum with noise, over the expected number of examples; then the optimizer as ever.
- * What each step spends is kept in an account that is part of the checkpoint. Noise, samples and
- * masks are functions of a secret and of the number of private steps begun, so none is drawn twice.
+ * A differentially private step (Abadi et al. 2016): the clipped gradient of each example by
+ * itself; the sum of these with noise, divided by the expected number of examples; then the
+ * optimizer as usual. An account of what each step spends is part of the checkpoint. Noise, samples
+ * and masks are functions of a secret and of the number of private steps begun, so none is drawn
+ * twice.
  */
 #include <math.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static rgm_status check_sampling(const rgm_trainer *trainer)
     return RGM_OK;
 }
 
-/* What a step of one's own does with examples nobody can clip or count. */
+/* Refuse a task's own step: nobody can clip or count the examples it uses. */
 static rgm_status check_steps(const rgm_trainer *trainer, const rgm_trainer_setup *setup)
 {
     const rgm_task *task = &trainer->task;
@@ -52,7 +53,8 @@ static rgm_status check_steps(const rgm_trainer *trainer, const rgm_trainer_setu
     return RGM_OK;
 }
 
-/* What would let one example count for more than its clipped gradient, or decide what counts. */
+/* Refuse options that let one example count for more than its clipped gradient, or decide what
+ * counts. */
 static rgm_status check_influence(const rgm_trainer *trainer)
 {
     rgm_trainer_options defaults;
@@ -74,7 +76,7 @@ static rgm_status check_influence(const rgm_trainer *trainer)
     return RGM_OK;
 }
 
-/* A little above the target is rounding: the account is added up step by step. */
+/* An epsilon slightly above the target is rounding: the account is added up step by step. */
 static bool is_above(double epsilon, double target)
 {
     return epsilon > target * (1 + 1e-6);
@@ -89,7 +91,7 @@ static double epsilon_after(const rgm_trainer *trainer, int64_t steps)
     return rgm_privacy_epsilon(&accountant, trainer->options.privacy.delta);
 }
 
-/* Whether so many steps more are within the target. */
+/* Check that this many more steps stay within the target. */
 static rgm_status check_target(const rgm_trainer *trainer, int64_t steps)
 {
     double target = trainer->options.privacy.target_epsilon, epsilon;
@@ -104,13 +106,13 @@ static rgm_status check_target(const rgm_trainer *trainer, int64_t steps)
             "more steps would make it %g; its noise is for a run of %lld steps: keep the "
             "length that it was begun with, or use another run folder",
             target, rgm_trainer_epsilon(trainer), (long long)trainer->step, (long long)steps,
-            epsilon, (long long)rgmi_total_updates(trainer));
+            epsilon, (long long)rgm_trainer_total_updates(trainer));
     return RGM_OK;
 }
 
 rgm_status rgmi_private_resume(const rgm_trainer *trainer)
 {
-    int64_t left = rgmi_total_updates(trainer) - trainer->step;
+    int64_t left = rgm_trainer_total_updates(trainer) - trainer->step;
 
     return left > 0 ? check_target(trainer, left) : RGM_OK;
 }
@@ -118,7 +120,7 @@ rgm_status rgmi_private_resume(const rgm_trainer *trainer)
 static rgm_status choose_noise(rgm_trainer *trainer)
 {
     const rgm_privacy *privacy = &trainer->options.privacy;
-    int64_t steps = rgmi_total_updates(trainer);
+    int64_t steps = rgm_trainer_total_updates(trainer);
     rgm_status status;
 
     trainer->private.noise_multiplier = privacy->noise_multiplier;
@@ -169,9 +171,9 @@ static void clear_sums(rgm_trainer *trainer)
 #define MOST_EXAMPLES (INT64_C(1) << 32)
 
 /*
- * Add the clipped gradient of example i of the batch. Its masks (dropout) are its own, never drawn
- * twice and by a key that nobody has: which of the batch's masks it gets depends on the others, and
- * masks that were known would so let one example touch the gradients of all behind it.
+ * Add the clipped gradient of example i of the batch. Its dropout masks are its own, never drawn
+ * twice and from a secret key. Which of the batch's masks it gets depends on the other examples, so
+ * with known masks one example would affect the gradients of all examples after it.
  */
 static rgm_status add_example(rgm_step *step, int64_t i, int64_t private_step)
 {
@@ -179,7 +181,7 @@ static rgm_status add_example(rgm_step *step, int64_t i, int64_t private_step)
     rgm_trainer *trainer = step->trainer;
     int64_t parameters = rgm_parameters_count(trainer->parameters);
     rgm_element *example = NULL;
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t feed_count = 0;
 
     RGM_GO(rgm_element_row(&example, step->inputs, i));
@@ -193,7 +195,7 @@ done:
     return status;
 }
 
-/* Examples of a batch; 0 is possible with Poisson sampling. */
+/* The number of examples of a batch; 0 is possible with Poisson sampling. */
 static int64_t count_examples(const rgm_element *inputs)
 {
     if (rgm_element_get_kind(inputs) != RGM_ELEMENT_TENSORS || rgm_element_count(inputs) == 0)
@@ -257,7 +259,7 @@ bool rgm_trainer_privacy(rgm_privacy_report *out, const rgm_trainer *trainer)
                                 .sample_rate = rate,
                                 .delta = privacy->delta,
                                 .epsilon = rgm_trainer_epsilon(trainer),
-                                .steps = rgmi_total_updates(trainer),
+                                .steps = rgm_trainer_total_updates(trainer),
                                 .planned = NAN,
                                 .basis = rgm_privacy_basis(privacy, rate)};
     if (out->steps > 0)

@@ -1,14 +1,15 @@
 /*
- * What a run can tell of its layers beside metrics: norms of gradients and weights, and
- * floating-point operations. What is added up from step to step stands in the sums of the loop, so
- * that a run that was interrupted tells the same numbers.
+ * What a run reports about its layers beside metrics: norms of gradients and weights, and
+ * floating-point operations. Numbers that are added up from step to step are in the sums of the
+ * loop, so that an interrupted run reports the same numbers.
  */
 #include <math.h>
 #include <string.h>
 
 #include "trainer_internal.h"
 
-/* In the sums: steps, their operations; updates, their norms of all gradients, those by layer. */
+/* In the sums: number of steps, their operations; number of updates, their norms of all gradients,
+ * their norms by layer. */
 enum { STEPS, FLOPS, UPDATES, NORM, LAYERS };
 
 static bool reports(const rgm_trainer *trainer)
@@ -23,7 +24,7 @@ int64_t rgmi_report_size(const rgm_trainer *trainer)
 
 /* ---- layers -------------------------------------------------------------------------------- */
 
-/* Of a name without '/' all of it. */
+/* All of a name without '/'. */
 static size_t layer_size(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -107,23 +108,24 @@ void rgmi_report_add(rgm_trainer *trainer, int64_t updates)
         add_gradients(report, trainer);
 }
 
-double rgmi_report_flops(const rgm_trainer *trainer)
+double rgm_trainer_loop_flops(const rgm_trainer *trainer)
 {
     return trainer->train_sums.report != NULL ? trainer->train_sums.report[FLOPS] : 0;
 }
 
-/* Of the trained weights of a layer, -1: of all. */
+/* Of the trained weights of a layer; -1: of all layers. */
 static double weight_squares(const rgm_trainer *trainer, int64_t layer)
 {
     double squares = 0;
 
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
         rgm_tensor *w = rgm_parameters_tensor(trainer->parameters, i);
-        const rgm_kernels *kernels = rgm_kernels_for(rgm_tensor_dtype(w));
+        const rgm_kernels *kernels = rgm_kernels_for(rgm_device_cpu(), rgm_tensor_dtype(w));
 
         if (rgm_parameters_trainable(trainer->parameters, i) &&
             (layer < 0 || trainer->layers.of[i] == layer))
-            squares += kernels->sum_of_squares(rgm_tensor_data(w), rgm_tensor_count(w));
+            squares +=
+                kernels->sum_of_squares(&(rgm_flat_args){rgm_tensor_data(w), rgm_tensor_count(w)});
     }
     return squares;
 }
@@ -168,14 +170,14 @@ rgm_status rgmi_report_finish(rgm_logs *logs, const rgm_trainer *trainer)
 
     if (report == NULL)
         return RGM_OK;
-    if (report[FLOPS] > 0) /* none of a task whose steps are its own */
+    if (report[FLOPS] > 0) /* zero for a task with its own steps */
         RGM_TRY(rgm_logs_set(logs, "flops_per_step", report[FLOPS] / report[STEPS]));
     return trainer->options.norms ? finish_norms(logs, trainer) : RGM_OK;
 }
 
 /* ---- the table by layer -------------------------------------------------------------------- */
 
-/* Operations by layer; the last is of ops that stand in no layer with parameters. */
+/* Operations by layer; the last row has the ops that are in no layer with parameters. */
 typedef struct table {
     const rgmi_layers *layers;
     int64_t *flops; /* [layers + 1] */
@@ -191,13 +193,13 @@ static void add_op(const rgm_op_event *event, void *payload)
     t->flops[at >= 0 ? at : t->layers->count] += event->flops;
 }
 
-rgm_status rgmi_report_layers(rgm_text *out, const rgm_trainer *trainer)
+rgm_status rgm_trainer_describe_layers(rgm_text *out, const rgm_trainer *trainer)
 {
     const rgmi_layers *layers = &trainer->layers;
     table t = {.layers = layers};
     rgm_status status = RGM_OK;
 
-    if (trainer->train_run == NULL)
+    if (trainer->train_run == NULL || !trainer->options.flops)
         return RGM_OK;
     RGM_TRY(RGM_NEW(t.flops, layers->count + 1));
     rgm_executor_visit(trainer->train_run, add_op, &t);

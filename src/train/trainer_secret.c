@@ -1,6 +1,6 @@
 /*
- * What is random in training beside the weights: all of it from runtime.seed, or in private
- * training from a secret, that of noise included.
+ * The randomness of training beside the initial weights: derived from runtime.seed, or in private
+ * training, including the noise, from a secret.
  */
 #include "trainer_internal.h"
 
@@ -16,7 +16,7 @@ rgm_status rgmi_secret_open(rgm_trainer *trainer)
 
 enum { DATA_SEED, MASK_SEED };
 
-/* Seeds from a stream that no step's noise is from: a step is never negative. */
+/* Seeds from a stream that no step's noise uses, since a step is never negative. */
 static uint64_t secret_seed(const rgm_trainer *trainer, int which)
 {
     uint32_t words[16];
@@ -25,8 +25,8 @@ static uint64_t secret_seed(const rgm_trainer *trainer, int which)
     return (uint64_t)words[2 * which + 1] << 32 | words[2 * which];
 }
 
-/* Who knows which examples a step drew has nothing of the amplification by sampling. A shuffled
- * pass claims none, and keeps its order over a restart. */
+/* For somebody who knows which examples a step drew there is no amplification by sampling. A
+ * shuffled pass claims none, and keeps its order over a restart. */
 uint64_t rgmi_data_seed(const rgm_trainer *trainer)
 {
     return trainer->private.used && trainer->private.sampling.poisson
@@ -34,8 +34,12 @@ uint64_t rgmi_data_seed(const rgm_trainer *trainer)
                : (uint64_t)trainer->runtime.seed;
 }
 
+/* Each shard of the training data has its own masks; the first has those of a trainer alone. */
 uint64_t rgmi_mask_seed(const rgm_trainer *trainer)
 {
-    return trainer->private.used ? secret_seed(trainer, MASK_SEED)
-                                 : (uint64_t)trainer->runtime.seed;
+    const uint64_t odd = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio: far apart for any shards */
+    uint64_t seed =
+        trainer->private.used ? secret_seed(trainer, MASK_SEED) : (uint64_t)trainer->runtime.seed;
+
+    return seed ^ (uint64_t)trainer->shard * odd;
 }

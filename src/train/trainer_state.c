@@ -1,8 +1,9 @@
 /*
- * Where a trainer stands, into a checkpoint and out of it: weights, optimizer slots, counters, loss
- * scale, data position and the metric sums of the loop under way.
+ * Saves a trainer's state to a checkpoint and restores it: weights, optimizer slots, counters, loss
+ * scale, data position and the metric sums of the current loop.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trainer_internal.h"
@@ -11,7 +12,7 @@
 
 enum { ROLLED_BACK = 2, COUNTERS = 4, SCALE = 2 };
 
-/* Saving reads these places, restoring writes them; a rollback only the first. */
+/* Saving reads these places, restoring writes them; a rollback writes only the first. */
 static void counters(rgm_key_place places[COUNTERS], const rgm_trainer *trainer)
 {
     rgm_trainer *t = (rgm_trainer *)trainer;
@@ -40,7 +41,7 @@ static rgm_status set_blob(rgm_checkpoint *checkpoint, rgm_run_key key, const vo
     return rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){key, &bytes}, 1);
 }
 
-/* Never the secret: what is drawn with it is not to be drawn again. */
+/* The secret is never saved: what was drawn with it must not be drawn again. */
 static rgm_status add_privacy(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
     const rgmi_private *p = &trainer->private;
@@ -76,7 +77,20 @@ rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimi
     return RGM_OK;
 }
 
-/* Where an iterator stands; nothing between passes. */
+enum { POSITION_NAME = 48 };
+
+/* "data"; for a shard other than the first "data_1". */
+static void name_position(char name[POSITION_NAME], const rgm_trainer *trainer)
+{
+    const char *key = rgm_run_keys[RGM_KEY_DATA].name;
+
+    if (trainer->shard == 0)
+        snprintf(name, POSITION_NAME, "%s", key);
+    else
+        snprintf(name, POSITION_NAME, "%s_%lld", key, (long long)trainer->shard);
+}
+
+/* Save an iterator's position; nothing between passes. */
 static rgm_status set_position(rgm_checkpoint *checkpoint, const char *name,
                                const rgm_iterator *iterator)
 {
@@ -91,7 +105,7 @@ done:
     return status;
 }
 
-/* Of validation's own data under the key's name, of each of its sets under the set's. */
+/* Validation's own data are saved under the key's name, each of its sets under the set's. */
 static rgm_status set_valid_positions(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
     if (!trainer->options.validation_continues)
@@ -103,6 +117,14 @@ static rgm_status set_valid_positions(rgm_checkpoint *checkpoint, const rgm_trai
     return RGM_OK;
 }
 
+rgm_status rgm_trainer_save_position(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
+{
+    char name[POSITION_NAME];
+
+    name_position(name, trainer);
+    return set_position(checkpoint, name, trainer->iterator);
+}
+
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
     const rgmi_sums *sums = &trainer->train_sums;
@@ -111,7 +133,7 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_checkpoint_add_slots(checkpoint, trainer->optimizer));
     RGM_TRY(add_values(checkpoint, trainer));
-    RGM_TRY(set_position(checkpoint, rgm_run_keys[RGM_KEY_DATA].name, trainer->iterator));
+    RGM_TRY(rgm_trainer_save_position(checkpoint, trainer));
     RGM_TRY(set_valid_positions(checkpoint, trainer));
     return set_blob(checkpoint, RGM_KEY_SUMS, sums->sums, sums->size * (int64_t)sizeof(double));
 }
@@ -123,25 +145,12 @@ static rgm_status get(void *value, rgm_run_key key, const rgm_checkpoint *checkp
     return rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){key, value}, 1);
 }
 
-rgm_status rgmi_check_counters(const rgm_key_place *places, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const rgm_run_key_row *row = &rgm_run_keys[places[i].key];
-        int64_t value = row->kind == RGM_KEEPS_INT ? *(const int64_t *)places[i].value : 0;
-
-        if (value < -1 || (double)value > RGMI_MOST)
-            return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its '%s' (%s) is %lld",
-                            row->name, row->meaning, (long long)value);
-    }
-    return RGM_OK;
-}
-
-/* Read and checked; a count of steps that was forged would overflow in the first of them. */
+/* Read and check; a forged count of steps would overflow in the first step. */
 static rgm_status get_counters(const rgm_key_place *places, int64_t count,
                                const rgm_checkpoint *checkpoint)
 {
     RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, count));
-    return rgmi_check_counters(places, count);
+    return rgm_key_places_check_counts(places, count);
 }
 
 static rgm_status check_seed(const rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
@@ -207,7 +216,7 @@ static rgm_status read_private_steps(int64_t *steps, const rgm_trainer *trainer,
     return status;
 }
 
-/* What was spent is spent and what was drawn is drawn: going back takes nothing of either back. */
+/* Neither spending nor drawing is undone: going back takes nothing of either back. */
 static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     double *rdp = trainer->private.accountant.rdp, saved;
@@ -231,7 +240,7 @@ static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *check
     return rgmi_private_resume(trainer);
 }
 
-rgm_status rgmi_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
 
@@ -263,12 +272,12 @@ rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *ch
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
     counters(places, trainer);
-    RGM_TRY(get_counters(places, 1, checkpoint)); /* updates, the first of them */
+    RGM_TRY(get_counters(places, 1, checkpoint)); /* updates, the first place */
     return read_loss_scale(trainer, checkpoint);
 }
 
-/* A run that did not continue its validations until now begins with the first batch, and so does a
- * set that is new. */
+/* A run that did not continue its validations until now begins with the first batch; so does a new
+ * set. */
 static rgm_status read_valid_position(rgm_iterator **iterator, const rgm_trainer *trainer,
                                       rgm_dataset *data, const char *name,
                                       const rgm_checkpoint *checkpoint)
@@ -309,24 +318,26 @@ static rgm_status read_valid_positions(rgm_trainer *trainer, const rgm_checkpoin
 rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
-    rgm_str position;
+    char name[POSITION_NAME];
+    const void *position;
+    int64_t size;
 
-    RGM_TRY(rgmi_trainer_roll_back(trainer, checkpoint));
+    RGM_TRY(rgm_trainer_roll_back(trainer, checkpoint));
     counters(places, trainer);
     RGM_TRY(get_counters(places + ROLLED_BACK, COUNTERS - ROLLED_BACK, checkpoint));
     RGM_TRY(read_privacy(trainer, checkpoint));
     RGM_TRY(read_valid_positions(trainer, checkpoint));
-    RGM_TRY(get(&position, RGM_KEY_DATA, checkpoint));
+    name_position(name, trainer);
+    RGM_TRY(rgm_checkpoint_blob(&position, &size, checkpoint, name));
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;
-    if (position.size == 0 ||
-        trainer->data[RGM_TRAIN] == NULL) /* between passes; or only to evaluate */
+    if (size == 0 || trainer->data[RGM_TRAIN] == NULL) /* between passes, or only evaluating */
         return RGM_OK;
     RGM_TRY(rgmi_iterator_open(trainer));
-    return rgm_iterator_restore(trainer->iterator, position.data, position.size);
+    return rgm_iterator_restore(trainer->iterator, position, size);
 }
 
-rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what)
+rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *what)
 {
     const rgm_parameters *parameters = trainer->parameters;
 
@@ -334,9 +345,10 @@ rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what)
         const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
         rgm_dtype dtype = rgm_tensor_dtype(w);
 
+        rgm_flat_args elements = {rgm_tensor_data(w), rgm_tensor_count(w)};
+
         if ((dtype == RGM_F32 || dtype == RGM_F64) &&
-            !rgm_kernels_for(dtype)->all_finite(rgm_tensor_data((rgm_tensor *)w),
-                                                rgm_tensor_count(w)))
+            !rgm_kernels_for(rgm_device_cpu(), dtype)->all_finite(&elements))
             return RGM_FAIL(RGM_ERR_NUMERIC,
                             "weight '%s' has a NaN or infinity at step %lld: it is not %s",
                             rgm_parameters_name(parameters, i), (long long)trainer->step, what);
@@ -344,7 +356,7 @@ rgm_status rgmi_check_weights(const rgm_trainer *trainer, const char *what)
     return RGM_OK;
 }
 
-void rgmi_averages_reset(rgm_trainer *trainer)
+void rgm_trainer_reset_averages(rgm_trainer *trainer)
 {
     const char *prefix = "average/";
     int64_t count = trainer->optimizer != NULL ? rgm_optimizer_slot_count(trainer->optimizer) : 0;
@@ -360,18 +372,19 @@ void rgmi_averages_reset(rgm_trainer *trainer)
     }
 }
 
-rgm_status rgmi_averages_place(rgm_trainer *trainer)
+rgm_status rgm_trainer_place_averages(rgm_trainer *trainer)
 {
     if (trainer->optimizer == NULL || !rgm_optimizer_has_averages(trainer->optimizer) ||
         trainer->updates == 0)
         return RGM_OK;
     RGM_TRY(rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters));
-    rgmi_averages_reset(trainer); /* both are the averages: the way back changes nothing */
+    rgm_trainer_reset_averages(
+        trainer); /* weights and averages are now equal, so exchanging them back changes nothing */
     return rgm_optimizer_averages_swap(trainer->optimizer, trainer->parameters);
 }
 
-rgm_status rgmi_with_averages(rgm_trainer *trainer, rgm_status (*work)(void *payload),
-                              void *payload)
+rgm_status rgm_trainer_with_averages(rgm_trainer *trainer, rgm_status (*work)(void *payload),
+                                     void *payload)
 {
     rgm_status status, swapped;
     rgm_error error;

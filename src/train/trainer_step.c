@@ -1,6 +1,6 @@
 /*
  * The default steps: forward, backward and update, of one batch, of several or of single examples;
- * forward and loss; forward alone.
+ * forward and loss; only forward.
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool
     }
 }
 
-/* State such as moving averages takes its next value, of each batch. */
+/* Let states such as moving averages take their next values, for each batch. */
 static rgm_status update_states(rgm_trainer *trainer)
 {
     return rgm_parameters_update(trainer->parameters, trainer->graph,
@@ -40,7 +40,7 @@ static rgm_status update_states(rgm_trainer *trainer)
 static rgm_status train_one_batch(rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t count = 0;
 
     RGM_TRY(rgmi_run_batch(step, feeds, &count, step->inputs, trainer->step));
@@ -50,8 +50,7 @@ static rgm_status train_one_batch(rgm_step *step)
     return RGM_OK;
 }
 
-/* Metric sums and states as they are before a step of several batches; `back` undoes what they
- * took. */
+/* Save metric sums and states before a step of several batches; with `back` restore them. */
 static void keep(rgm_trainer *trainer, bool back)
 {
     rgmi_accumulator *a = &trainer->accumulator;
@@ -66,9 +65,9 @@ static void keep(rgm_trainer *trainer, bool back)
             rgm_tensor_set(a->states[i], rgm_parameters_tensor(trainer->parameters, i));
 }
 
-/* The batches of an update as far as they were read ahead; the first is the step's. */
+/* The batches of an update that were read ahead; the first is the step's. */
 typedef struct batches {
-    rgm_element **inputs; /* [count]; NULL behind the first: read when they are due */
+    rgm_element **inputs; /* [count]; NULL after the first: read when needed */
     int64_t count, capacity;
     double all[RGM_MAX_HEADS]; /* items of each head in all of them */
 } batches;
@@ -87,10 +86,10 @@ static rgm_status batches_add(batches *b, rgm_element *inputs)
     return RGM_OK;
 }
 
-/* Heads that are means over items of their own need to know how many there are in all. */
+/* Heads with means over their own items need the total number of their items first. */
 static rgm_status read_ahead(batches *b, rgm_trainer *trainer)
 {
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     double items[RGM_MAX_HEADS];
 
     while (b->count < trainer->options.accumulation_steps) {
@@ -115,7 +114,7 @@ static rgm_status read_ahead(batches *b, rgm_trainer *trainer)
     return RGM_OK;
 }
 
-/* Batch k, borrowed; RGM_END when the data ended before. */
+/* Batch k, borrowed; RGM_END when the data ended before it. */
 static rgm_status batch_at(rgm_element **out, batches *b, rgm_trainer *trainer, int64_t k)
 {
     rgm_element *next;
@@ -132,7 +131,7 @@ static rgm_status batch_at(rgm_element **out, batches *b, rgm_trainer *trainer, 
     return status;
 }
 
-/* Batch k of an update into the sums of its gradients, its loss and its items. */
+/* Add batch k of an update to the sums of its gradients, its loss and its items. */
 static rgm_status add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                             const batches *b, int64_t k)
 {
@@ -159,9 +158,9 @@ static rgm_status add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm
 }
 
 /*
- * Several batches for one update: the gradient of the mean loss over all their items, of each head
- * by its own, however many each batch has. Data that end before make the update from those there
- * are.
+ * Several batches for one update: the gradient of the mean loss over all their items, for each head
+ * over its own, however many each batch has. If the data end before, the update uses the batches
+ * read.
  */
 static rgm_status train_batches(rgm_step *step)
 {
@@ -169,7 +168,7 @@ static rgm_status train_batches(rgm_step *step)
     rgm_trainer *trainer = step->trainer;
     bool shared = trainer->heads.count_run != NULL;
     batches b = {0};
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     double loss = 0, items = 0;
     int64_t count = 0;
 
@@ -181,7 +180,7 @@ static rgm_status train_batches(rgm_step *step)
         rgm_element *inputs = NULL;
 
         status = batch_at(&inputs, &b, trainer, k);
-        if (status == RGM_END) /* the feeds still are the last batch's */
+        if (status == RGM_END) /* the feeds are still the last batch's */
             break;
         RGM_GO(status);
         RGM_GO(add_batch(step, feeds, &count, inputs, &b, k));
@@ -226,9 +225,9 @@ rgm_status rgm_trainer_next_inputs(rgm_element **out, rgm_trainer *trainer)
 rgm_status rgm_trainer_compute_gradients(rgm_step *step, rgm_element *inputs,
                                          rgm_tensor *const **gradients)
 {
-    const int runs_at = 40; /* bit of a draw: steps are below it */
+    const int runs_at = 40; /* bit position in a draw: steps are below it */
     rgm_trainer *trainer = step->trainer;
-    rgm_feed feeds[RGMI_MAX_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t count = 0;
 
     if (trainer->train_run == NULL)
@@ -260,14 +259,14 @@ rgm_status rgm_trainer_default_inference_step(rgm_step *step)
     if (trainer->eval_run == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "task '%s' has no model and no inference_step of its own",
                         trainer->task.name);
-    if (trainer->evaluating) /* the pass wants the loss of the same run */
+    if (trainer->evaluating) /* the pass needs the loss of the same run */
         return rgmi_run_forward(step, trainer->eval_run, &trainer->eval_fetches);
     RGM_TRY(rgmi_infer_open(trainer));
     return rgmi_run_forward(step, trainer->infer_run, &trainer->infer_fetches);
 }
 
-/* What an inference_step of one's own has not set, it having gone its own way: the model's loss,
- * and what to judge its predictions by. */
+/* Fill in what a task's own inference_step has not set: the model's loss, and the tensors by which
+ * to judge its predictions. */
 static rgm_status add_loss(rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;

@@ -1,14 +1,14 @@
 /*
- * Gradients of several losses that are against each other: each is taken by itself, in one run of
- * the model, and loses what is against the others before they are added up.
+ * Gradients of several losses that conflict: each is computed by itself, in one run of the model,
+ * and loses its part against the others before they are added up.
  */
 #include <string.h>
 
 #include "trainer_internal.h"
 
-/* Of `count` losses the gradients by `parameters` of them, [loss * parameters + parameter]. */
+/* The gradients of `count` losses by `parameters` parameters, [loss * parameters + parameter]. */
 typedef struct surgery {
-    rgm_value *losses[RGM_MAX_HEADS + 1]; /* the last: what layers add, or NULL */
+    rgm_value *losses[RGM_MAX_HEADS + 1]; /* the last: losses that layers add, or NULL */
     int64_t count;
     int64_t parameters;
     rgm_value **of;
@@ -36,7 +36,7 @@ static rgm_status add_losses(surgery *s, rgm_trainer *trainer, rgm_value *scale)
 
 /* ---- which parameters losses have in common ------------------------------------------------ */
 
-/* Values stand behind their inputs, so one walk down sees all that a loss is made of. */
+/* Values come after their inputs, so one walk down finds everything that a loss is made of. */
 static void reach(bool *reached, const rgm_cgraph *graph, const rgm_value *loss)
 {
     reached[rgm_value_number(loss)] = true;
@@ -48,8 +48,8 @@ static void reach(bool *reached, const rgm_cgraph *graph, const rgm_value *loss)
     }
 }
 
-/* Behind the loss with the highest number. rgm_cgraph_forward_count() does not tell: a model that
- * takes a gradient itself makes its losses behind the first one. */
+/* The values up to the loss with the highest number. rgm_cgraph_forward_count() does not help: a
+ * model that takes a gradient itself makes its losses after its first gradient. */
 static int64_t values_of(const surgery *s)
 {
     int64_t most = 0;
@@ -73,7 +73,7 @@ static rgm_status find_shared(surgery *s, const rgm_cgraph *graph, rgm_value *co
     for (int64_t i = 0; i < s->count; i++) {
         memset(reached, 0, (size_t)values * sizeof *reached);
         reach(reached, graph, s->losses[i]);
-        for (int64_t p = 0; p < s->parameters; p++) { /* a later one is of no loss */
+        for (int64_t p = 0; p < s->parameters; p++) { /* a later one belongs to no loss */
             int64_t n = rgm_value_number(parameters[p]);
 
             losses[p] += n < values && reached[n];
@@ -93,7 +93,7 @@ done:
 
 /* ---- projections --------------------------------------------------------------------------- */
 
-/* The product over what is shared; NULL where nothing is. */
+/* The product over shared parameters; NULL if there are none. */
 static rgm_value *product(const surgery *s, rgm_value *const *a, rgm_value *const *b)
 {
     rgm_value *sum = NULL;

@@ -1,10 +1,10 @@
 /*
  * The trainer with a small task of its own: when it validates, saves and stops, what a continued
- * run leaves behind, and what is refused.
+ * run leaves, and refusals.
  */
-#include "train_check.h"
+#include "controller_check.h"
 
-/* Stops before step `at` of this process; counts what it is asked and told. */
+/* Stops before step `at` of this process; counts calls and events. */
 typedef struct counter {
     int64_t asked, stop_at, epochs, validated;
 } counter;
@@ -80,7 +80,7 @@ static rgm_trainer_options four_epochs(void)
     return options;
 }
 
-/* One process' life: RGM_OK when it came to the end, RGM_STOPPED when it was told to stop. */
+/* One process: RGM_OK when it reached the end, RGM_STOPPED when it was asked to stop. */
 static rgm_status live(plane *p, const rgm_trainer_options *options, const char *run_dir,
                        int64_t stop, counter *c)
 {
@@ -184,7 +184,8 @@ static void validation_comes_when_it_was_asked_for(void **state)
     clear_plane(&p);
 }
 
-/* What a search or a program of one's own does: train k batches, validate, save, go on, stop. */
+/* The way of a search or a program with its own loop: train k batches, validate, save, continue,
+ * stop. */
 static void a_trainer_can_be_driven_from_outside_in_units(void **state)
 {
     rgm_trainer_options options = four_epochs();
@@ -312,7 +313,7 @@ static void a_loss_that_is_no_number_stops_before_anything_is_spoilt(void **stat
     options.checkpoint.every_steps = 1;
     CHECK_STATUS(RGM_ERR_NUMERIC, live(&p, &options, folder, -1, &c));
     CHECK_MESSAGE("step ");
-    /* Every checkpoint there is has finite weights. */
+    /* Every existing checkpoint has finite weights. */
     for (int step = 1; step <= 12; step++) {
         rgm_checkpoint *checkpoint;
 
@@ -368,7 +369,7 @@ static void options_that_exclude_each_other_are_refused(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("trainer.checkpoint.best.keep is set but");
     options = four_epochs();
-    options.checkpoint.keep = -1; /* a file could not say so either */
+    options.checkpoint.keep = -1; /* a file could not express it either */
     CHECK_STATUS(RGM_ERR_CONFIG, start(&r, &p, &c, &options, NULL));
     CHECK_MESSAGE("trainer.checkpoint.keep is -1, but must be");
     clear_plane(&p);
@@ -403,7 +404,7 @@ static void creation_survives_every_failing_allocation(void **state)
     rgm_trainer_options options = four_epochs();
 
     (void)state;
-    CHECK_OK(start(&r, &p, &c, &options, NULL)); /* one-time tables are made here */
+    CHECK_OK(start(&r, &p, &c, &options, NULL)); /* work that is done once is done here */
     end(&r);
     CHECK_EVERY_OOM(start(&r, &p, &c, &options, NULL), end(&r));
     clear_plane(&p);

@@ -1,6 +1,7 @@
 /*
  * "translation": sentences to sentences with the Transformer. The trainer's default steps do the
- * training; validation translates each batch beside its loss and judges the whole set at the end.
+ * training; validation computes the loss of each batch, translates it, and scores the whole set at
+ * the end.
  */
 #include <string.h>
 
@@ -89,7 +90,7 @@ static const rgm_field task_fields[] = {
     RGM_INT_FIELD(samples, 0, 1000,
                   "translations that each validation tells beside their references: log, event "
                   "files"),
-    RGM_GROUP_FIELD(search, rgm_search_fields, "how translations are searched for"),
+    RGM_GROUP_FIELD(search, rgm_beam_search_fields, "how translations are searched for"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -106,7 +107,7 @@ void rgm_translation_defaults(void *options)
         .label_smoothing = 0.1,
         .decode = true,
         .score = {.metrics = {metrics, 2}, .tokenize = RGM_MT_TOKENIZER_13A},
-        .search = RGM_SEARCH_OPTIONS_INIT,
+        .search = RGM_BEAM_SEARCH_OPTIONS_INIT,
     };
     ((rgm_translation_options *)options)->train_tokenizer.vocab_size = 0;
 }
@@ -193,7 +194,7 @@ static rgm_status check_files(const rgm_translation_options *o)
         for (int64_t i = 0; i < sets[mode]->count; i++)
             RGM_TRY(check_list(&sets[mode]->items[i], keys[mode], sets[mode]->names[i], records));
     }
-    return rgmi_parallel_check_sets(o);
+    return rgmi_translation_check_sets(o);
 }
 
 static rgm_status check(const void *options)
@@ -249,7 +250,7 @@ static rgm_status build_part(rgm_dataset **out, translation_task *t, int part, b
     rgm_dataset *data = NULL;
 
     *out = NULL;
-    RGM_GO(rgmi_parallel_batches(&data, &t->data, part));
+    RGM_GO(rgmi_translation_batches(&data, &t->data, part));
     if (data == NULL)
         return RGM_OK;
     if (part != RGM_TRAIN && t->options.decode)
@@ -271,7 +272,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
 
 static void eval_sets(rgm_eval_set *out, int64_t *count, void *state)
 {
-    rgmi_parallel_sets(out, count, &((const translation_task *)state)->options);
+    rgmi_translation_eval_sets(out, count, &((const translation_task *)state)->options);
 }
 
 static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
@@ -311,11 +312,11 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
 
 static void files(rgm_task_file *out, int64_t *count, void *state)
 {
-    rgmi_parallel_files(out, count, &((const translation_task *)state)->data);
+    rgmi_translation_files(out, count, &((const translation_task *)state)->data);
 }
 
 /* What training data are made of, where that is more than one file or weighted. */
-static rgm_status describe_sources(rgm_text *out, const rgmi_parallel_data *data)
+static rgm_status describe_sources(rgm_text *out, const rgmi_translation_data *data)
 {
     for (int64_t i = 0; i < data->source_count && data->source_count > 1; i++) {
         const rgmi_source *s = &data->sources[i];
@@ -334,7 +335,7 @@ static rgm_status describe_cuts(rgm_text *out, const translation_task *t)
     rgm_eval_set sets[RGM_MAX_EVAL_SETS];
     int64_t count;
 
-    rgmi_parallel_sets(sets, &count, &t->options);
+    rgmi_translation_eval_sets(sets, &count, &t->options);
     for (int part = RGM_VALID; part < rgmi_part_of_set(count); part++) {
         int64_t cut = t->data.figures[part].cut, set = part - rgmi_part_of_set(0);
 
@@ -381,14 +382,14 @@ static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, int 
     rgm_status status = RGM_OK;
     const int32_t **sources = NULL;
     int64_t *lengths = NULL;
-    rgm_search_options search = t->options.search;
+    rgm_beam_search_options search = t->options.search;
 
     search.numbers = pairs;
     RGM_GO(RGM_NEW(sources, count));
     RGM_GO(RGM_NEW(lengths, count));
     for (int64_t i = 0; i < count; i++)
         sources[i] = rgm_token_pairs_source(t->data.parts[part].pairs, pairs[i], &lengths[i]);
-    RGM_GO(rgm_translate(out, t->translator, sources, lengths, count, &search));
+    RGM_GO(rgm_beam_search_run(out, t->beam_search, sources, lengths, count, &search));
 done:
     rgm_free(sources);
     rgm_free(lengths);
@@ -399,6 +400,7 @@ done:
 typedef struct judged {
     rgmi_translation_scores *scores;
     rgmi_samples *samples; /* NULL: none are told */
+    int part;
 } judged;
 
 static void judged_release(judged *j)
@@ -416,6 +418,7 @@ static rgm_status judged_create(void **aggregate, const translation_task *t, int
     judged *j;
 
     RGM_TRY(RGM_NEW(j, 1));
+    j->part = part;
     RGM_GO(rgmi_scores_create(&j->scores, &t->options.score));
     if (t->options.samples > 0 && part != RGM_TEST)
         RGM_GO(rgmi_samples_create(&j->samples, t->options.samples,
@@ -468,6 +471,18 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
     return judge(*aggregate, t, part, rgm_tensor_i64(pairs), count);
 }
 
+static rgm_status merge_aggregates(void **aggregate, const void *other, void *state)
+{
+    const judged *from = other;
+    judged *to;
+
+    if (*aggregate == NULL)
+        RGM_TRY(judged_create(aggregate, state, from->part));
+    to = *aggregate;
+    RGM_TRY(rgmi_scores_merge(to->scores, from->scores));
+    return from->samples != NULL ? rgmi_samples_merge(to->samples, from->samples) : RGM_OK;
+}
+
 static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step,
                                          void *state)
 {
@@ -484,8 +499,8 @@ static void release_aggregate(void *aggregate, void *state)
     translation_task *t = state;
 
     judged_release(aggregate);
-    rgm_translator_release(t->translator);
-    t->translator = NULL;
+    rgm_beam_search_release(t->beam_search);
+    t->beam_search = NULL;
 }
 
 static const char *const *reduced_names(void *state)
@@ -506,8 +521,8 @@ static void release(rgm_task *task)
     translation_task *t = task->state;
 
     if (t != NULL) {
-        rgm_translator_release(t->translator);
-        rgmi_parallel_clear(&t->data);
+        rgm_beam_search_release(t->beam_search);
+        rgmi_translation_data_clear(&t->data);
     }
     rgm_free(t);
     *task = (rgm_task){0};
@@ -563,13 +578,14 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     t->options = *options;
     if (t->options.decode) {
         out->aggregate_logs = aggregate_logs;
+        out->merge_aggregates = merge_aggregates;
         out->reduce_aggregated_logs = reduce_aggregated_logs;
         out->release_aggregate = release_aggregate;
         out->reduced_names = reduced_names;
         out->smaller_is_better = smaller_is_better;
         rgmi_scores_names(t->score_names, &t->options.score);
     }
-    RGM_GO(rgmi_parallel_open(&t->data, &t->options, seed, threads));
+    RGM_GO(rgmi_translation_data_open(&t->data, &t->options, seed, threads));
     t->options.search.end_id = t->data.end_id;
     t->model.options = *model;
     t->model.source_vocabulary = t->data.source_vocabulary;
@@ -577,7 +593,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     RGM_GO(rgm_seq2seq_check(&t->model));
     RGM_GO(check_shared_table(t));
     if (t->options.decode) /* else the first validation would find it out */
-        RGM_GO(rgm_search_check(&t->options.search, &t->model));
+        RGM_GO(rgm_beam_search_check(&t->options.search, &t->model));
     if (t->options.max_length > t->model.options.max_positions)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
                         (long long)t->options.max_length,

@@ -1,6 +1,6 @@
 /*
- * Pairs of sentences in tokens: text with its tokenizers, or made by a formula; and their batches
- * as the model is fed them.
+ * Pairs of sentences as tokens, from text with its tokenizers or from a formula; and the batches of
+ * them that the model reads.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,16 +29,16 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         rgm_free(*out);
         *out = NULL;
     }
-    return name != NULL ? rgmi_parallel_path(out, o, name) : RGM_OK;
+    return name != NULL ? rgmi_translation_path(out, o, name) : RGM_OK;
 }
 
 /* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */
-static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, rgmi_parallel_data *data)
+static rgm_status train_tokenizer(rgm_tokenizer **out, char **path, rgmi_translation_data *data)
 {
     rgm_corpus *const *corpus = &data->parts[RGM_TRAIN].corpus;
     rgm_status status;
 
-    RGM_TRY(rgmi_parallel_text(data, RGM_TRAIN));
+    RGM_TRY(rgmi_translation_text(data, RGM_TRAIN));
     status = rgm_tokenizer_train_corpus(out, *corpus, &data->options->train_tokenizer);
     if (status != RGM_OK)
         return rgm_error_prefix(status, "data.train_tokenizer");
@@ -72,7 +72,7 @@ static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *pa
     return RGM_OK;
 }
 
-static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_parallel_data *data,
+static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_translation_data *data,
                                  const char *name, const char *kept)
 {
     const rgm_translation_options *o = data->options;
@@ -93,7 +93,7 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_parallel
 
 static const char source_file[] = "tokenizer.model", target_file[] = "target_tokenizer.model";
 
-static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translation_options *o)
+static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_translation_options *o)
 {
     RGM_TRY(load_tokenizer(&data->source, &data->source_path, data, o->tokenizer, source_file));
     if (o->target_tokenizer != NULL)
@@ -107,12 +107,12 @@ static rgm_status load_tokenizers(rgmi_parallel_data *data, const rgm_translatio
     return RGM_OK;
 }
 
-int32_t rgmi_source_end(const rgmi_parallel_data *data)
+int32_t rgmi_source_end(const rgmi_translation_data *data)
 {
     return data->source != NULL ? rgm_tokenizer_eos_id(data->source) : data->end_id;
 }
 
-void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data)
+void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_translation_data *data)
 {
     *count = 0;
     if (data->source_path != NULL) {
@@ -145,7 +145,8 @@ static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_r
     return rgm_token_pairs_add(pairs, ids, length + 1, backwards, length + 1);
 }
 
-static rgm_status make_reversed(rgmi_parallel *part, const rgmi_parallel_data *data, int mode)
+static rgm_status make_reversed(rgmi_translation_part *part, const rgmi_translation_data *data,
+                                int mode)
 {
     rgm_status status = RGM_OK;
     const rgm_reverse_options *o = &data->options->reverse;
@@ -167,12 +168,13 @@ done:
 
 /* ---- either -------------------------------------------------------------------------------- */
 
-rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
-                              uint64_t seed, int threads)
+rgm_status rgmi_translation_data_open(rgmi_translation_data *out,
+                                      const rgm_translation_options *options, uint64_t seed,
+                                      int threads)
 {
     rgm_status status = RGM_OK;
 
-    *out = (rgmi_parallel_data){.options = options, .seed = seed, .threads = threads};
+    *out = (rgmi_translation_data){.options = options, .seed = seed, .threads = threads};
     if (options->reverse.vocabulary > 0) {
         out->source_vocabulary = out->target_vocabulary = options->reverse.vocabulary;
         out->end_id = 1;
@@ -180,18 +182,18 @@ rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_opt
     }
     status = load_tokenizers(out, options);
     if (status != RGM_OK)
-        rgmi_parallel_clear(out);
+        rgmi_translation_data_clear(out);
     return status;
 }
 
-static void part_clear(rgmi_parallel *part)
+static void part_clear(rgmi_translation_part *part)
 {
     rgm_corpus_release(part->corpus);
     rgm_token_pairs_release(part->pairs);
-    *part = (rgmi_parallel){0};
+    *part = (rgmi_translation_part){0};
 }
 
-void rgmi_parallel_clear(rgmi_parallel_data *data)
+void rgmi_translation_data_clear(rgmi_translation_data *data)
 {
     for (int part = 0; part < RGMI_PARTS; part++)
         part_clear(&data->parts[part]);
@@ -200,15 +202,15 @@ void rgmi_parallel_clear(rgmi_parallel_data *data)
     rgm_tokenizer_release(data->target);
     rgm_free(data->source_path);
     rgm_free(data->target_path);
-    *data = (rgmi_parallel_data){0};
+    *data = (rgmi_translation_data){0};
 }
 
 /* The pairs of a part that is text. */
-static rgm_status encode_part(rgmi_parallel_data *data, int number)
+static rgm_status encode_part(rgmi_translation_data *data, int number)
 {
-    rgmi_parallel *part = &data->parts[number];
+    rgmi_translation_part *part = &data->parts[number];
 
-    RGM_TRY(rgmi_parallel_text(data, number));
+    RGM_TRY(rgmi_translation_text(data, number));
     if (part->corpus == NULL)
         return RGM_OK;
     RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
@@ -220,9 +222,9 @@ static rgm_status encode_part(rgmi_parallel_data *data, int number)
     return RGM_OK;
 }
 
-static rgm_status part_open(rgmi_parallel_data *data, int number)
+static rgm_status part_open(rgmi_translation_data *data, int number)
 {
-    rgmi_parallel *part = &data->parts[number];
+    rgmi_translation_part *part = &data->parts[number];
     rgm_status status;
 
     if (part->pairs != NULL)
@@ -270,7 +272,8 @@ done:
     return status;
 }
 
-rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, int part)
+rgm_status rgmi_translation_pairs(const rgm_token_pairs **out, rgmi_translation_data *data,
+                                  int part)
 {
     *out = NULL;
     RGM_TRY(part_open(data, part));
@@ -279,7 +282,7 @@ rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *
 }
 
 /* How often each source's pairs stand in an epoch; *sets is NULL when each stands once. */
-static rgm_status list_sets(rgm_token_batch_set **sets, const rgmi_parallel_data *data)
+static rgm_status list_sets(rgm_token_batch_set **sets, const rgmi_translation_data *data)
 {
     *sets = NULL;
     if (data->options->weights.count == 0)
@@ -290,7 +293,7 @@ static rgm_status list_sets(rgm_token_batch_set **sets, const rgmi_parallel_data
     return RGM_OK;
 }
 
-rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, int part)
+rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *data, int part)
 {
     rgm_status status = RGM_OK;
     const rgm_translation_options *o = data->options;
@@ -300,7 +303,7 @@ rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, in
     rgm_dataset *made = NULL;
 
     *out = NULL;
-    RGM_GO(rgmi_parallel_pairs(&pairs, data, part));
+    RGM_GO(rgmi_translation_pairs(&pairs, data, part));
     if (pairs == NULL)
         return RGM_OK;
     batch.tokens = o->batch_tokens;

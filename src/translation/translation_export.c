@@ -1,7 +1,7 @@
 /*
- * A translation model for other programs: encoder.onnx reads sources, decoder_step.onnx goes one
- * token on, and translation.json says what they take and give, where the tokenizers are and how the
- * search was configured. docs/export.md has the loop that decodes with them.
+ * A translation model for other programs: encoder.onnx reads sources, decoder_step.onnx decodes one
+ * more token, and translation.json describes their inputs and outputs, where the tokenizers are and
+ * how the search was configured. docs/export.md has the loop that decodes with them.
  */
 #include <stdio.h>
 
@@ -116,116 +116,153 @@ static rgm_status save_step(const char *folder, const rgmi_translation_graphs *g
     return save_file(folder, rgmi_decoder_step_file, g, parameters, outputs, 1 + g->caches);
 }
 
-/* ---- translation.json: every text in it is one of ours, none needs an escape ----------------- */
+/* ---- translation.json ----------------------------------------------------------------------- */
 
 /* {"name": "ids", "dtype": "int64", "shape": ["sentences", "beams"]} */
-static rgm_status print_tensor(rgm_text *out, const char *name, const rgm_value *value,
-                               const char *before)
+static rgm_status write_tensor(rgm_json_writer *w, const char *name, const rgm_value *value)
 {
-    const char *dtype = rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32";
     char text[128];
 
-    RGM_TRY(rgm_text_printf(out, "%s\n      {\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": [",
-                            before, name, dtype));
+    RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(w, "name", name));
+    RGM_TRY(
+        rgm_json_write_text(w, "dtype", rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32"));
+    RGM_TRY(rgm_json_open_list(w, "shape", RGM_JSON_SPACED));
     for (int i = 0; i < rgm_value_rank(value); i++) {
         rgm_dim dim = rgm_value_dim(value, i);
-        const char *quote = dim < 0 ? "\"" : "";
-        RGM_TRY(rgm_text_printf(out, "%s%s%s%s", i > 0 ? ", " : "", quote,
-                                rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text),
-                                quote));
+        if (dim < 0)
+            RGM_TRY(rgm_json_write_text(
+                w, NULL, rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text)));
+        else
+            RGM_TRY(rgm_json_write_int(w, NULL, dim));
     }
-    return rgm_text_printf(out, "]}");
+    RGM_TRY(rgm_json_close(w));
+    return rgm_json_close(w);
 }
 
-static rgm_status print_encoder(rgm_text *out, const rgmi_translation_graphs *g)
+static rgm_status write_encoder(rgm_json_writer *w, const rgmi_translation_graphs *g)
 {
-    RGM_TRY(rgm_text_printf(out, "  \"encoder\": {\n    \"file\": \"%s\",\n    \"inputs\": [",
-                            rgmi_encoder_file));
-    RGM_TRY(print_tensor(out, rgm_value_name(g->encoder.ids), g->encoder.ids, ""));
-    RGM_TRY(rgm_text_printf(out, "\n    ],\n    \"outputs\": ["));
+    RGM_TRY(rgm_json_open_object(w, "encoder", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(w, "file", rgmi_encoder_file));
+    RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
+    RGM_TRY(write_tensor(w, rgm_value_name(g->encoder.ids), g->encoder.ids));
+    RGM_TRY(rgm_json_close(w));
+    RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(print_tensor(out, memory_name(g, i), g->encoder.memory[i], i > 0 ? "," : ""));
-    return rgm_text_printf(out, "\n    ]\n  },\n");
+        RGM_TRY(write_tensor(w, memory_name(g, i), g->encoder.memory[i]));
+    RGM_TRY(rgm_json_close(w));
+    return rgm_json_close(w);
 }
 
-static rgm_status print_step(rgm_text *out, const rgmi_translation_graphs *g)
+static rgm_status write_step(rgm_json_writer *w, const rgmi_translation_graphs *g)
 {
     const rgm_seq2seq_step *s = &g->step;
     char name[NAME_SIZE];
 
-    RGM_TRY(rgm_text_printf(out, "  \"decoder_step\": {\n    \"file\": \"%s\",\n    \"inputs\": [",
-                            rgmi_decoder_step_file));
-    RGM_TRY(print_tensor(out, rgm_value_name(s->ids), s->ids, ""));
-    RGM_TRY(print_tensor(out, rgm_value_name(s->position), s->position, ","));
-    RGM_TRY(print_tensor(out, rgm_value_name(s->source), s->source, ","));
+    RGM_TRY(rgm_json_open_object(w, "decoder_step", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(w, "file", rgmi_decoder_step_file));
+    RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
+    RGM_TRY(write_tensor(w, rgm_value_name(s->ids), s->ids));
+    RGM_TRY(write_tensor(w, rgm_value_name(s->position), s->position));
+    RGM_TRY(write_tensor(w, rgm_value_name(s->source), s->source));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(print_tensor(out, memory_name(g, i), s->memory[i], ","));
+        RGM_TRY(write_tensor(w, memory_name(g, i), s->memory[i]));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(print_tensor(out, rgm_value_name(s->past[i]), s->past[i], ","));
-    RGM_TRY(rgm_text_printf(out, "\n    ],\n    \"outputs\": ["));
-    RGM_TRY(print_tensor(out, "log_probabilities", s->log_probabilities, ""));
+        RGM_TRY(write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
+    RGM_TRY(rgm_json_close(w));
+    RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
+    RGM_TRY(write_tensor(w, "log_probabilities", s->log_probabilities));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(print_tensor(out, present_name(name, i), s->present[i], ","));
-    RGM_TRY(rgm_text_printf(out, "\n    ]\n  },\n  \"caches\": ["));
-    for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(rgm_text_printf(out, "%s\n    {\"past\": \"%s\", \"present\": \"%s\"}",
-                                i > 0 ? "," : "", rgm_value_name(s->past[i]),
-                                present_name(name, i)));
-    return rgm_text_printf(out, "\n  ],\n");
+        RGM_TRY(write_tensor(w, present_name(name, i), s->present[i]));
+    RGM_TRY(rgm_json_close(w));
+    return rgm_json_close(w);
 }
 
-/* tokenizer null: the words of a line are the tokens' numbers. */
-static rgm_status print_side(rgm_text *out, const char *side, const char *tokenizer,
-                             int64_t vocabulary, int32_t end)
+static rgm_status write_caches(rgm_json_writer *w, const rgmi_translation_graphs *g)
 {
-    const char *quote = tokenizer != NULL ? "\"" : "";
+    char name[NAME_SIZE];
 
-    return rgm_text_printf(
-        out,
-        "  \"%s\": {\n    \"tokenizer\": %s%s%s,\n    \"vocabulary_size\": %lld,\n"
-        "    \"pad_id\": 0,\n    \"begin_id\": %s,\n    \"end_id\": %lld\n  },\n",
-        side, quote, tokenizer != NULL ? tokenizer : "null", quote, (long long)vocabulary,
-        side[0] == 't' ? "0" : "null", (long long)end);
+    RGM_TRY(rgm_json_open_list(w, "caches", RGM_JSON_LINES));
+    for (int64_t i = 0; i < g->caches; i++) {
+        RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
+        RGM_TRY(rgm_json_write_text(w, "past", rgm_value_name(g->step.past[i])));
+        RGM_TRY(rgm_json_write_text(w, "present", present_name(name, i)));
+        RGM_TRY(rgm_json_close(w));
+    }
+    return rgm_json_close(w);
 }
 
-static rgm_status print_sides(rgm_text *out, const rgmi_translation_task *t)
+/* tokenizer NULL: the words of a line are the tokens' numbers. begins: with the token 0. */
+static rgm_status write_side(rgm_json_writer *w, const char *side, const char *tokenizer,
+                             int64_t vocabulary, bool begins, int32_t end)
+{
+    RGM_TRY(rgm_json_open_object(w, side, RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(w, "tokenizer", tokenizer));
+    RGM_TRY(rgm_json_write_int(w, "vocabulary_size", vocabulary));
+    RGM_TRY(rgm_json_write_int(w, "pad_id", 0));
+    RGM_TRY(rgm_json_write_printed(w, "begin_id", begins ? "0" : "null"));
+    RGM_TRY(rgm_json_write_int(w, "end_id", end));
+    return rgm_json_close(w);
+}
+
+static rgm_status write_sides(rgm_json_writer *w, const rgmi_translation_task *t)
 {
     rgm_task_file files[RGM_MAX_TASK_FILES];
     int64_t count;
 
-    rgmi_parallel_files(files, &count, &t->data);
-    RGM_TRY(print_side(out, "source", count > 0 ? files[0].name : NULL, t->data.source_vocabulary,
-                       rgmi_source_end(&t->data)));
-    return print_side(out, "target", count > 0 ? files[count - 1].name : NULL,
-                      t->data.target_vocabulary, t->data.end_id);
+    rgmi_translation_files(files, &count, &t->data);
+    RGM_TRY(write_side(w, "source", count > 0 ? files[0].name : NULL, t->data.source_vocabulary,
+                       false, rgmi_source_end(&t->data)));
+    return write_side(w, "target", count > 0 ? files[count - 1].name : NULL,
+                      t->data.target_vocabulary, true, t->data.end_id);
 }
 
-static rgm_status print_search(rgm_text *out, const rgm_search_options *o)
+/* All of a number's digits, as this file has always had them: 0.59999999999999998. */
+static rgm_status write_digits(rgm_json_writer *w, const char *key, double number)
 {
-    return rgm_text_printf(
-        out,
-        "  \"search\": {\n    \"beam_size\": %lld,\n    \"n_best\": %lld,\n"
-        "    \"alpha\": %.17g,\n    \"decode_max_length\": %lld,\n"
-        "    \"extra_decode_length\": %lld,\n    \"sample\": %s,\n"
-        "    \"temperature\": %.17g,\n    \"top_k\": %lld,\n    \"top_p\": %.17g\n  }\n}\n",
-        (long long)o->beam_size, (long long)o->n_best, o->alpha, (long long)o->decode_max_length,
-        (long long)o->extra_decode_length, o->sample ? "true" : "false", o->temperature,
-        (long long)o->top_k, o->top_p);
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_text_printf(&text, "%.17g", number));
+    RGM_GO(rgm_json_write_printed(w, key, text.data));
+done:
+    rgm_text_clear(&text);
+    return status;
 }
 
-static rgm_status print_description(rgm_text *out, const rgmi_translation_task *t,
+static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options *o)
+{
+    RGM_TRY(rgm_json_open_object(w, "search", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_int(w, "beam_size", o->beam_size));
+    RGM_TRY(rgm_json_write_int(w, "n_best", o->n_best));
+    RGM_TRY(write_digits(w, "alpha", o->alpha));
+    RGM_TRY(rgm_json_write_int(w, "decode_max_length", o->decode_max_length));
+    RGM_TRY(rgm_json_write_int(w, "extra_decode_length", o->extra_decode_length));
+    RGM_TRY(rgm_json_write_bool(w, "sample", o->sample));
+    RGM_TRY(write_digits(w, "temperature", o->temperature));
+    RGM_TRY(rgm_json_write_int(w, "top_k", o->top_k));
+    RGM_TRY(write_digits(w, "top_p", o->top_p));
+    return rgm_json_close(w);
+}
+
+static rgm_status write_description(rgm_text *out, const rgmi_translation_task *t,
                                     const rgmi_translation_graphs *g)
 {
-    RGM_TRY(rgm_text_printf(
-        out, "{\n  \"format\": \"%s\",\n  \"version\": %d,\n  \"producer\": \"regimen %s\",\n",
-        FORMAT_NAME, FORMAT_VERSION, RGM_VERSION));
-    RGM_TRY(print_encoder(out, g));
-    RGM_TRY(print_step(out, g));
-    RGM_TRY(rgm_text_printf(out, "  \"decoder_layers\": %lld,\n  \"max_positions\": %lld,\n",
-                            (long long)t->model.options.decoder.num_layers,
-                            (long long)t->model.options.max_positions));
-    RGM_TRY(print_sides(out, t));
-    return print_search(out, &t->options.search);
+    rgm_json_writer w = {.out = out};
+
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(&w, "format", FORMAT_NAME));
+    RGM_TRY(rgm_json_write_int(&w, "version", FORMAT_VERSION));
+    RGM_TRY(rgm_json_write_text(&w, "producer", "regimen " RGM_VERSION));
+    RGM_TRY(write_encoder(&w, g));
+    RGM_TRY(write_step(&w, g));
+    RGM_TRY(write_caches(&w, g));
+    RGM_TRY(rgm_json_write_int(&w, "decoder_layers", t->model.options.decoder.num_layers));
+    RGM_TRY(rgm_json_write_int(&w, "max_positions", t->model.options.max_positions));
+    RGM_TRY(write_sides(&w, t));
+    RGM_TRY(write_search(&w, &t->options.search));
+    RGM_TRY(rgm_json_close(&w));
+    return rgm_text_add(out, "\n", 1);
 }
 
 /* ---- together ------------------------------------------------------------------------------ */
@@ -244,7 +281,7 @@ done:
     return status;
 }
 
-/* The description comes last: who finds it finds what it speaks of. */
+/* The description is written last: when it exists, the files that it names exist too. */
 rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *parameters, void *state)
 {
     rgm_status status = RGM_OK;
@@ -256,7 +293,7 @@ rgm_status rgmi_translation_save(const char *folder, const rgm_parameters *param
     RGM_GO(rgmi_translation_graphs_open(&g, &t->model));
     RGM_GO(save_encoder(folder, &g, parameters));
     RGM_GO(save_step(folder, &g, parameters));
-    RGM_GO(print_description(&text, t, &g));
+    RGM_GO(write_description(&text, t, &g));
     RGM_GO(rgm_path_join(&path, folder, rgmi_description_file));
     RGM_GO(rgm_file_save_own(path, text.data, text.size));
 done:

@@ -212,16 +212,16 @@ static int64_t decode(int32_t *out, int64_t most, const char *folder, const int3
     return count;
 }
 
-static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
+static void the_files_alone_decode_to_the_search_s_tokens(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS; kind++) {
         static const int32_t sources[3][5] = {{3, 4, 5, 6, 1}, {12, 1}, {2, 2, 7, 1}};
         static const int64_t lengths[3] = {5, 2, 4};
         const int32_t *const pointers[3] = {sources[0], sources[1], sources[2]};
-        rgm_search_options search = RGM_SEARCH_OPTIONS_INIT;
+        rgm_beam_search_options search = RGM_BEAM_SEARCH_OPTIONS_INIT;
         rgm_seq2seq_options o = small();
-        rgm_translator *translator;
+        rgm_beam_search *beam_search;
         rgm_hypotheses found[3];
         int64_t tokens = 0;
         char folder[64];
@@ -233,8 +233,8 @@ static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
         search.beam_size = 1;
         search.decode_max_length = 12;
         const rgmi_translation_task *task = t.task.state;
-        CHECK_OK(rgm_translator_create(&translator, &task->model, t.parameters, false));
-        CHECK_OK(rgm_translate(found, translator, pointers, lengths, 3, &search));
+        CHECK_OK(rgm_beam_search_create(&beam_search, &task->model, t.parameters, false));
+        CHECK_OK(rgm_beam_search_run(found, beam_search, pointers, lengths, 3, &search));
         for (int i = 0; i < 3; i++) {
             int32_t ids[12];
             int64_t count = decode(ids, 12, folder, sources[i], lengths[i]);
@@ -245,7 +245,7 @@ static void the_files_alone_decode_to_the_translator_s_tokens(void **state)
             rgm_hypotheses_clear(&found[i]);
         }
         CHECK(tokens > 12); /* there was something to compare */
-        rgm_translator_release(translator);
+        rgm_beam_search_release(beam_search);
         close_all(&t);
         CHECK_OK(rgm_folder_remove(folder));
     }
@@ -412,7 +412,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 }
 
 TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
-      cmocka_unit_test(the_files_alone_decode_to_the_translator_s_tokens),
+      cmocka_unit_test(the_files_alone_decode_to_the_search_s_tokens),
       cmocka_unit_test(another_model_s_files_differ),
       cmocka_unit_test(nothing_is_compared_without_data),
       cmocka_unit_test(the_description_says_what_the_files_take),

@@ -47,7 +47,7 @@ rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *o, 
     return status;
 }
 
-void rgmi_parallel_sets(rgm_eval_set *out, int64_t *count, const rgm_translation_options *o)
+void rgmi_translation_eval_sets(rgm_eval_set *out, int64_t *count, const rgm_translation_options *o)
 {
     rgm_file_sets sets = sets_of(o);
 
@@ -61,7 +61,7 @@ static rgm_train_sets train_sets_of(const rgm_translation_options *o)
     return (rgm_train_sets){o->train.count > 0, &o->train_sets, &o->weights};
 }
 
-rgm_status rgmi_parallel_check_sets(const rgm_translation_options *o)
+rgm_status rgmi_translation_check_sets(const rgm_translation_options *o)
 {
     rgm_file_sets sets = sets_of(o);
     rgm_train_sets trained_on = train_sets_of(o);
@@ -72,7 +72,7 @@ rgm_status rgmi_parallel_check_sets(const rgm_translation_options *o)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-rgm_status rgmi_parallel_path(char **out, const rgm_translation_options *o, const char *name)
+rgm_status rgmi_translation_path(char **out, const rgm_translation_options *o, const char *name)
 {
     return name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, o->path, name);
 }
@@ -86,7 +86,7 @@ static rgm_status expand(char ***paths, int64_t *count, const rgm_translation_op
 
     *paths = NULL;
     *count = 0;
-    RGM_GO(rgmi_parallel_path(&path, o, name));
+    RGM_GO(rgmi_translation_path(&path, o, name));
     if (strpbrk(name, "*?[") != NULL && !rgm_path_exists(path)) {
         RGM_GO(rgm_tfrecord_paths(paths, count, path));
     } else {
@@ -151,7 +151,7 @@ static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o
     if (o->src_lang == NULL) {
         RGM_GO(load_text(out, o, files));
     } else {
-        RGM_GO(rgmi_parallel_path(&records, o, files->items[0]));
+        RGM_GO(rgmi_translation_path(&records, o, files->items[0]));
         RGM_GO(rgm_corpus_load_tfrecords(out, records, o->src_lang, o->tgt_lang, NULL));
     }
     if (rgm_corpus_count(*out) == 0) {
@@ -167,7 +167,7 @@ done:
 /* ---- what is trained on -------------------------------------------------------------------- */
 
 /* An epoch has as many pairs as all sources together, shared out by their weights. */
-static void share_out(rgmi_parallel_data *data)
+static void share_out(rgmi_translation_data *data)
 {
     const rgm_translation_options *o = data->options;
     const rgm_train_sets sets = train_sets_of(o);
@@ -186,8 +186,8 @@ static void share_out(rgmi_parallel_data *data)
     }
 }
 
-/* `train` and train_sets, one behind the other. */
-static rgm_status load_training(rgm_corpus **out, rgmi_parallel_data *data)
+/* `train` and train_sets, one after the other. */
+static rgm_status load_training(rgm_corpus **out, rgmi_translation_data *data)
 {
     rgm_status status = RGM_OK;
     const rgm_translation_options *o = data->options;
@@ -219,7 +219,7 @@ done:
     return status;
 }
 
-rgm_status rgmi_parallel_text(rgmi_parallel_data *data, int number)
+rgm_status rgmi_translation_text(rgmi_translation_data *data, int number)
 {
     const rgm_translation_options *o = data->options;
     const rgm_texts *files = files_of(o, number);

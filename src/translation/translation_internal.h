@@ -1,4 +1,6 @@
-/* What the files of the translation task share: its data in tokens, and judging translations. */
+/* What the files of the translation task share: its data as tokens, and the scoring of
+ * translations.
+ */
 #ifndef RGM_TRANSLATION_INTERNAL_H
 #define RGM_TRANSLATION_INTERNAL_H
 
@@ -12,16 +14,16 @@ typedef struct rgmi_source {
 } rgmi_source;
 
 /** One part of the data; pairs NULL: there is none. */
-typedef struct rgmi_parallel {
+typedef struct rgmi_translation_part {
     rgm_corpus *corpus; /* NULL when the pairs were made by a formula, and when training draws no
                            segmentations */
     rgm_token_pairs *pairs;
-} rgmi_parallel;
+} rgmi_translation_part;
 
 /** Parts: those of the modes, then valid_sets and test_sets. */
 enum { RGMI_PARTS = RGM_TEST + 1 + RGM_MAX_EVAL_SETS };
 
-typedef struct rgmi_parallel_data {
+typedef struct rgmi_translation_data {
     const rgm_translation_options *options; /* borrowed */
     uint64_t seed;
     int threads;
@@ -29,33 +31,36 @@ typedef struct rgmi_parallel_data {
     char *source_path, *target_path; /* where they were read; target: or NULL */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
-    rgmi_parallel parts[RGMI_PARTS]; /* read when batches of them are first asked for */
-    rgmi_source *sources;            /* of the training part, once it is read         */
+    rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
+    rgmi_source *sources;                    /* of the training part, once it is read         */
     int64_t source_count;
     rgm_token_batch_figures figures[RGMI_PARTS]; /* once a part's batches were asked for */
-} rgmi_parallel_data;
+} rgmi_translation_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
-rgm_status rgmi_parallel_open(rgmi_parallel_data *out, const rgm_translation_options *options,
-                              uint64_t seed, int threads);
-void rgmi_parallel_clear(rgmi_parallel_data *data);
+rgm_status rgmi_translation_data_open(rgmi_translation_data *out,
+                                      const rgm_translation_options *options, uint64_t seed,
+                                      int threads);
+void rgmi_translation_data_clear(rgmi_translation_data *data);
 /** What a source ends with; a target ends with end_id. */
-int32_t rgmi_source_end(const rgmi_parallel_data *data);
+int32_t rgmi_source_end(const rgmi_translation_data *data);
 /** The part of a set of rgm_task.eval_sets, and the sets themselves. */
 static inline int rgmi_part_of_set(int64_t set)
 {
     return RGM_TEST + 1 + (int)set;
 }
-void rgmi_parallel_sets(rgm_eval_set *out, int64_t *count, const rgm_translation_options *options);
+void rgmi_translation_eval_sets(rgm_eval_set *out, int64_t *count,
+                                const rgm_translation_options *options);
 /** RGM_ERR_CONFIG: sets and weights that contradict each other. */
-rgm_status rgmi_parallel_check_sets(const rgm_translation_options *options);
+rgm_status rgmi_translation_check_sets(const rgm_translation_options *options);
 /** Have a part's text, unless it is there; its corpus stays NULL when there is no such part. */
-rgm_status rgmi_parallel_text(rgmi_parallel_data *data, int part);
+rgm_status rgmi_translation_text(rgmi_translation_data *data, int part);
 /** A file of the data: in their folder, unless its name says where it is. */
-rgm_status rgmi_parallel_path(char **out, const rgm_translation_options *options, const char *name);
+rgm_status rgmi_translation_path(char **out, const rgm_translation_options *options,
+                                 const char *name);
 /** A failure with the key of a part's files before it. */
 rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *options, int part);
 /** The tokenizers' files: rgm_task.files. */
-void rgmi_parallel_files(rgm_task_file *out, int64_t *count, const rgmi_parallel_data *data);
+void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_translation_data *data);
 
 /** Tensors of a batch. */
 enum {
@@ -68,7 +73,7 @@ enum {
     RGMI_BATCH_TENSORS
 };
 /** Read or make the part unless it is there; *out is NULL when there is no such part. */
-rgm_status rgmi_parallel_batches(rgm_dataset **out, rgmi_parallel_data *data, int part);
+rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *data, int part);
 
 /** Tokens as text, in the place of what `out` had; tokenizer NULL: their numbers. */
 rgm_status rgmi_write_text(rgm_text *out, const rgm_tokenizer *tokenizer, const int32_t *ids,
@@ -84,9 +89,11 @@ typedef struct rgmi_translation_scores rgmi_translation_scores;
 rgm_status rgmi_scores_create(rgmi_translation_scores **out, const rgm_score_options *options);
 void rgmi_scores_release(rgmi_translation_scores *scores);
 /** Judge the translations of the pairs with those numbers by their references. */
-rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_translation_data *data,
                            int part, const int64_t *pairs, const rgm_hypotheses *translations,
                            int64_t count);
+/** Add what another has judged by the same scores. RGM_ERR_ARG: by others. */
+rgm_status rgmi_scores_merge(rgmi_translation_scores *to, const rgmi_translation_scores *from);
 /** Set them by their names. */
 rgm_status rgmi_scores_result(rgm_logs *logs, const rgmi_translation_scores *scores);
 
@@ -97,15 +104,18 @@ rgm_status rgmi_samples_create(rgmi_samples **out, int64_t count, int64_t pairs,
                                const rgm_score_options *options);
 void rgmi_samples_release(rgmi_samples *samples);
 /** Those of the pairs with these numbers that are samples. */
-rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_parallel_data *data, int part,
+rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_translation_data *data, int part,
                             const int64_t *pairs, const rgm_hypotheses *translations,
                             int64_t count);
+/** Take those that another has of the same pairs. RGM_ERR_NOMEM. */
+rgm_status rgmi_samples_merge(rgmi_samples *to, const rgmi_samples *from);
 /** As texts of the logs, "pair_17", and as their samples. */
 rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
 
 /** The pairs of a part, read unless they are there, borrowed; *out is NULL when there is no such
  * part. */
-rgm_status rgmi_parallel_pairs(const rgm_token_pairs **out, rgmi_parallel_data *data, int part);
+rgm_status rgmi_translation_pairs(const rgm_token_pairs **out, rgmi_translation_data *data,
+                                  int part);
 
 /* ---- metrics of tokens ---- */
 
@@ -122,15 +132,15 @@ void rgmi_tokens_judge(rgm_head *head, const rgm_seq2seq *model, rgm_value *logi
 
 typedef struct rgmi_translation_task {
     rgm_translation_options options; /* texts are the caller's */
-    rgmi_parallel_data data;
+    rgmi_translation_data data;
     rgm_seq2seq model;
     const char *score_names[RGMI_MOST_SCORES];
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
-    rgm_translator *translator;       /* made at the first translation ..   */
+    rgm_beam_search *beam_search;     /* made at the first translation ..   */
     const rgm_parameters *parameters; /* .. with these                      */
     bool bf16;                        /* .. in this                         */
 } rgmi_translation_task;
-/** Have the translator for those weights. */
+/** Have the search for those weights. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
                                   bool bf16);
 

@@ -8,16 +8,16 @@
 rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters,
                                   bool bf16)
 {
-    if (t->translator != NULL && t->parameters == parameters && t->bf16 == bf16)
+    if (t->beam_search != NULL && t->parameters == parameters && t->bf16 == bf16)
         return RGM_OK;
-    rgm_translator_release(t->translator);
-    t->translator = NULL;
+    rgm_beam_search_release(t->beam_search);
+    t->beam_search = NULL;
     t->parameters = parameters;
     t->bf16 = bf16;
-    return rgm_translator_create(&t->translator, &t->model, parameters, bf16);
+    return rgm_beam_search_create(&t->beam_search, &t->model, parameters, bf16);
 }
 
-const rgm_search_options *rgm_translation_search(const rgm_task *task)
+const rgm_beam_search_options *rgm_translation_search(const rgm_task *task)
 {
     return &((const rgmi_translation_task *)task->state)->options.search;
 }
@@ -106,13 +106,13 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
 /* Lines in tokens; those without any become empty ones. */
 static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t,
                             const rgm_ids *ids, const int64_t *begin, int64_t count,
-                            const rgm_search_options *search)
+                            const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
     rgm_hypotheses *made = NULL, none = {0};
     const int32_t **sources = NULL;
     int64_t *lengths = NULL, *numbers = NULL, n = 0;
-    rgm_search_options own = *search;
+    rgm_beam_search_options own = *search;
     rgm_text text = {0};
 
     RGM_GO(RGM_NEW(lengths, count));
@@ -126,7 +126,7 @@ static rgm_status translate(rgm_line_translation *out, const rgmi_translation_ta
             lengths[n++] = begin[i + 1] - begin[i];
         }
     own.numbers = numbers;
-    RGM_GO(rgm_translate(made, t->translator, sources, lengths, n, &own));
+    RGM_GO(rgm_beam_search_run(made, t->beam_search, sources, lengths, n, &own));
     n = 0;
     for (int64_t i = 0; i < count; i++)
         RGM_GO(write_line(out + i * search->n_best, &text, t,
@@ -146,7 +146,7 @@ done:
 
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_search_options *search, bool bf16)
+                                 int64_t count, const rgm_beam_search_options *search, bool bf16)
 {
     rgm_status status = RGM_OK, bad;
     rgmi_translation_task *t = task->state;

@@ -5,7 +5,7 @@
  */
 #include "seq2seq_check.h"
 
-#include <regimen/train.h>
+#include <regimen/translation.h>
 
 #define FIXTURE "tests/oracle/seq2seq_training.txt"
 enum { STEPS = 100, VOCABULARY = 13, MOST_ROWS = 5, LONGEST = 9 };

@@ -78,7 +78,8 @@ static int64_t pair_of(const rgmi_samples *samples, int64_t k)
 }
 
 /* A side as it was read; of made pairs their tokens' numbers. */
-static rgm_status read_side(char **out, const rgmi_parallel *part, int64_t pair, bool source)
+static rgm_status read_side(char **out, const rgmi_translation_part *part, int64_t pair,
+                            bool source)
 {
     rgm_status status = RGM_OK;
     rgm_text numbers = {0};
@@ -120,8 +121,8 @@ static rgm_status score(rgmi_samples *samples, told *t)
 
 /* ---- samples ------------------------------------------------------------------------------- */
 
-static rgm_status tell(rgmi_samples *samples, int64_t k, const rgmi_parallel_data *data,
-                       const rgmi_parallel *part, const rgm_hypothesis *h)
+static rgm_status tell(rgmi_samples *samples, int64_t k, const rgmi_translation_data *data,
+                       const rgmi_translation_part *part, const rgm_hypothesis *h)
 {
     rgm_status status = RGM_OK;
     rgm_text translation = {0};
@@ -143,13 +144,29 @@ done:
     return status;
 }
 
-rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_parallel_data *data, int part,
+rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_translation_data *data, int part,
                             const int64_t *pairs, const rgm_hypotheses *translations, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < samples->count; k++)
             if (pair_of(samples, k) == pairs[i])
                 RGM_TRY(tell(samples, k, data, &data->parts[part], &translations[i].items[0]));
+    return RGM_OK;
+}
+
+rgm_status rgmi_samples_merge(rgmi_samples *to, const rgmi_samples *from)
+{
+    for (int64_t k = 0; k < to->count && k < from->count; k++) {
+        const told *t = &from->told[k];
+
+        if (t->sides[TRANSLATION] == NULL)
+            continue;
+        clear(&to->told[k]);
+        for (int s = 0; s < SIDES; s++)
+            RGM_TRY(rgm_strdup(&to->told[k].sides[s], t->sides[s]));
+        memcpy(to->told[k].scores, t->scores, sizeof t->scores);
+        to->told[k].score_count = t->score_count;
+    }
     return RGM_OK;
 }
 

@@ -191,10 +191,10 @@ static rgm_status score_one(scorer *s, rgm_str hypothesis, rgm_str reference)
     }
 }
 
-static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *data, int number,
+static rgm_status add_one(rgmi_translation_scores *s, const rgmi_translation_data *data, int number,
                           int64_t pair, const rgm_hypothesis *h)
 {
-    const rgmi_parallel *part = &data->parts[number];
+    const rgmi_translation_part *part = &data->parts[number];
     int64_t length;
     const int32_t *ids = rgm_token_pairs_target(part->pairs, pair, &length);
     rgm_str reference, hypothesis;
@@ -216,12 +216,29 @@ static rgm_status add_one(rgmi_translation_scores *s, const rgmi_parallel_data *
     return RGM_OK;
 }
 
-rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_parallel_data *data,
+rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_translation_data *data,
                            int part, const int64_t *pairs, const rgm_hypotheses *translations,
                            int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(add_one(scores, data, part, pairs[i], &translations[i].items[0]));
+    return RGM_OK;
+}
+
+rgm_status rgmi_scores_merge(rgmi_translation_scores *to, const rgmi_translation_scores *from)
+{
+    if (to->scorer_count != from->scorer_count)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld scores and %lld cannot be merged",
+                        (long long)to->scorer_count, (long long)from->scorer_count);
+    for (int64_t i = 0; i < to->scorer_count; i++) {
+        scorer *s = &to->scorers[i];
+
+        rgm_bleu_merge(&s->bleu_stats, &from->scorers[i].bleu_stats);
+        rgm_chrf_merge(&s->chrf_stats, &from->scorers[i].chrf_stats);
+        rgm_ter_merge(&s->ter_stats, &from->scorers[i].ter_stats);
+    }
+    to->equal += from->equal;
+    to->count += from->count;
     return RGM_OK;
 }
 

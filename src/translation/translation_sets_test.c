@@ -70,7 +70,7 @@ static void all_that_is_trained_on_is_read_in_its_order(void **state)
 {
     rgm_texts sets[2];
     rgm_translation_options o;
-    rgmi_parallel_data data;
+    rgmi_translation_data data;
     const rgm_token_pairs *pairs;
     const char *lines[] = {"der Rat tagt", "die Wahl im Mai", "ein Ball", "kein Ball"};
     rgm_ids ids = {0};
@@ -78,8 +78,8 @@ static void all_that_is_trained_on_is_read_in_its_order(void **state)
     (void)state;
     open_folder();
     o = options_of(sets);
-    CHECK_OK(rgmi_parallel_open(&data, &o, 1, 1));
-    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_TRAIN));
+    CHECK_OK(rgmi_translation_data_open(&data, &o, 1, 1));
+    CHECK_OK(rgmi_translation_pairs(&pairs, &data, RGM_TRAIN));
     CHECK_INT(7, rgm_token_pairs_count(pairs));
     CHECK_INT(3, data.source_count);
     CHECK_TEXT("train", data.sources[0].name);
@@ -94,7 +94,7 @@ static void all_that_is_trained_on_is_read_in_its_order(void **state)
               memcmp(ids.items, got, (size_t)ids.count * sizeof *got) == 0);
     }
     rgm_ids_clear(&ids);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -192,7 +192,7 @@ static void a_tokenizer_is_trained_on_any_form(void **state)
 {
     rgm_translation_options o;
     rgm_texts none[2];
-    rgmi_parallel_data data[2];
+    rgmi_translation_data data[2];
     int64_t size[2];
     const void *model[2];
     rgm_task task;
@@ -205,23 +205,23 @@ static void a_tokenizer_is_trained_on_any_form(void **state)
     o = options_of(none);
     o.train_sets = (rgm_lists){0};
     o.train_tokenizer.vocab_size = 30;
-    CHECK_OK(rgmi_parallel_open(&data[0], &o, 1, 1));
+    CHECK_OK(rgmi_translation_data_open(&data[0], &o, 1, 1));
     o.train = FILES("a.tsv");
-    CHECK_OK(rgmi_parallel_open(&data[1], &o, 1, 1));
+    CHECK_OK(rgmi_translation_data_open(&data[1], &o, 1, 1));
     for (int i = 0; i < 2; i++)
         model[i] = rgm_tokenizer_model(data[i].source, &size[i]);
     CHECK(size[0] == size[1] && memcmp(model[0], model[1], (size_t)size[0]) == 0);
     save_model("one.model", model[0], size[0]);
-    rgmi_parallel_clear(&data[0]);
-    rgmi_parallel_clear(&data[1]);
+    rgmi_translation_data_clear(&data[0]);
+    rgmi_translation_data_clear(&data[1]);
 
     /* As large, but another one: what is one row of a shared table would be two pieces. */
     write_file("c.de", "fuenf Fische\nrote Rosen am Rande\nsieben Sachen sehen\n");
     o.train = FILES("c.de", "c.de");
-    CHECK_OK(rgmi_parallel_open(&data[0], &o, 1, 1));
+    CHECK_OK(rgmi_translation_data_open(&data[0], &o, 1, 1));
     model[0] = rgm_tokenizer_model(data[0].source, &size[0]);
     save_model("two.model", model[0], size[0]);
-    rgmi_parallel_clear(&data[0]);
+    rgmi_translation_data_clear(&data[0]);
     o.train_tokenizer.vocab_size = 0;
     o.tokenizer = "one.model";
     o.target_tokenizer = "two.model";
@@ -243,7 +243,7 @@ static void each_score_has_the_signature_of_its_name(void **state)
     const char *names[RGMI_MOST_SCORES], *const expected[] = {"bleu_lc", "bleu",    "bleu_intl_lc",
                                                               "chrf",    "chrf_lc", "exact_match"};
     rgmi_translation_scores *scores;
-    rgmi_parallel_data data = {0};
+    rgmi_translation_data data = {0};
     rgm_logs logs = {0};
     int32_t ids[3] = {5, 6, 1};
     rgm_hypothesis h = {.ids = ids, .count = 2};
@@ -271,7 +271,7 @@ static void each_score_has_the_signature_of_its_name(void **state)
         CHECK_TEXT(expected[i], logs.items[i].name);
     rgmi_scores_release(scores);
     rgm_logs_clear(&logs);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
 }
 
 /* tables.jsonl: both pairs of both sets, scored. */
@@ -301,7 +301,7 @@ static void check_samples(const char *run)
     rgm_free(data);
 }
 
-static rgm_status tell_samples(rgm_logs *logs, const rgmi_parallel_data *data,
+static rgm_status tell_samples(rgm_logs *logs, const rgmi_translation_data *data,
                                const rgm_hypotheses *translations, int64_t count)
 {
     const rgm_score_options options = {0};
@@ -337,7 +337,7 @@ static void each_sample_is_scored_by_itself(void **state)
     int32_t given[2][6] = {{5, 7, 6, 8}, {5, 6, 7}};
     rgm_hypothesis h[2] = {{.ids = given[0], .count = 4}, {.ids = given[1], .count = 3}};
     rgm_hypotheses translations[2] = {{.items = &h[0], .count = 1}, {.items = &h[1], .count = 1}};
-    rgmi_parallel_data data = {0};
+    rgmi_translation_data data = {0};
     rgm_logs logs = {0}, all = {0};
 
     (void)state;
@@ -366,7 +366,7 @@ static void each_sample_is_scored_by_itself(void **state)
     rgm_logs_clear(&logs);
     CHECK_EVERY_OOM(tell_samples(&logs, &data, translations, 2), rgm_logs_clear(&logs));
     rgm_logs_clear(&logs);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
 }
 
 /* A whole run: other sets have their scores, samples are told, and perplexity is of plain labels.

@@ -202,13 +202,13 @@ static rgm_translation_options of_records(const char *const *pattern)
 static void check_same_pairs(const rgm_translation_options *a, const rgm_translation_options *b)
 {
     const rgm_translation_options *options[2] = {a, b};
-    rgmi_parallel_data data[2];
+    rgmi_translation_data data[2];
     rgm_dataset *batches;
     rgm_token_pairs *pairs[2];
 
     for (int k = 0; k < 2; k++) {
-        CHECK_OK(rgmi_parallel_open(&data[k], options[k], 1, 1));
-        CHECK_OK(rgmi_parallel_batches(&batches, &data[k], RGM_VALID));
+        CHECK_OK(rgmi_translation_data_open(&data[k], options[k], 1, 1));
+        CHECK_OK(rgmi_translation_batches(&batches, &data[k], RGM_VALID));
         pairs[k] = data[k].parts[RGM_VALID].pairs;
         rgm_dataset_release(batches);
     }
@@ -222,8 +222,8 @@ static void check_same_pairs(const rgm_translation_options *a, const rgm_transla
         x = rgm_token_pairs_target(pairs[0], i, &n), y = rgm_token_pairs_target(pairs[1], i, &m);
         CHECK(n == m && memcmp(x, y, (size_t)n * sizeof *x) == 0);
     }
-    rgmi_parallel_clear(&data[0]);
-    rgmi_parallel_clear(&data[1]);
+    rgmi_translation_data_clear(&data[0]);
+    rgmi_translation_data_clear(&data[1]);
 }
 
 static rgm_status create_data(const rgm_translation_options *o)
@@ -278,13 +278,13 @@ static void tfrecords_are_the_same_pairs_as_their_lines(void **state)
 /* Translations that are the references, but for the pairs from `wrong` on, which are empty. */
 static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wrong)
 {
-    rgmi_parallel_data data;
+    rgmi_translation_data data;
     rgmi_translation_scores *scores;
     rgm_dataset *batches;
     int64_t count;
 
-    CHECK_OK(rgmi_parallel_open(&data, o, 1, 1));
-    CHECK_OK(rgmi_parallel_batches(&batches, &data, RGM_VALID));
+    CHECK_OK(rgmi_translation_data_open(&data, o, 1, 1));
+    CHECK_OK(rgmi_translation_batches(&batches, &data, RGM_VALID));
     rgm_dataset_release(batches);
     CHECK_OK(rgmi_scores_create(&scores, &o->score));
     count = rgm_token_pairs_count(data.parts[RGM_VALID].pairs);
@@ -297,7 +297,7 @@ static double judge(rgm_logs *logs, const rgm_translation_options *o, int64_t wr
     }
     CHECK_OK(rgmi_scores_result(logs, scores));
     rgmi_scores_release(scores);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
     return rgm_logs_get(logs, "exact_match");
 }
 
@@ -325,14 +325,14 @@ static void references_score_best_and_empty_translations_do_not(void **state)
 /* One translation of the first sentence, the rest being right. */
 static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const char *text)
 {
-    rgmi_parallel_data data;
+    rgmi_translation_data data;
     rgmi_translation_scores *scores;
     rgm_dataset *batches;
     rgm_ids ids = {0};
 
     rgm_logs_clear(logs);
-    CHECK_OK(rgmi_parallel_open(&data, o, 1, 1));
-    CHECK_OK(rgmi_parallel_batches(&batches, &data, RGM_VALID));
+    CHECK_OK(rgmi_translation_data_open(&data, o, 1, 1));
+    CHECK_OK(rgmi_translation_batches(&batches, &data, RGM_VALID));
     CHECK_OK(rgmi_scores_create(&scores, &o->score));
     CHECK_OK(rgm_tokenizer_encode(&ids, data.target, text, (int64_t)strlen(text)));
     for (int64_t i = 0; i < rgm_token_pairs_count(data.parts[RGM_VALID].pairs); i++) {
@@ -346,7 +346,7 @@ static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const c
     CHECK_OK(rgmi_scores_result(logs, scores));
     rgmi_scores_release(scores);
     rgm_dataset_release(batches);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
     rgm_ids_clear(&ids);
 }
 
@@ -355,18 +355,18 @@ static void judge_text(rgm_logs *logs, const rgm_translation_options *o, const c
 static void text_that_is_trained_on_goes_once_it_is_tokens(void **state)
 {
     rgm_translation_options o;
-    rgmi_parallel_data data;
+    rgmi_translation_data data;
     const rgm_token_pairs *pairs;
 
     (void)state;
     write_files();
     o = of_files();
-    CHECK_OK(rgmi_parallel_open(&data, &o, 1, 1));
-    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_TRAIN));
+    CHECK_OK(rgmi_translation_data_open(&data, &o, 1, 1));
+    CHECK_OK(rgmi_translation_pairs(&pairs, &data, RGM_TRAIN));
     CHECK(pairs != NULL && data.parts[RGM_TRAIN].corpus == NULL);
-    CHECK_OK(rgmi_parallel_pairs(&pairs, &data, RGM_VALID));
+    CHECK_OK(rgmi_translation_pairs(&pairs, &data, RGM_VALID));
     CHECK(pairs != NULL && data.parts[RGM_VALID].corpus != NULL);
-    rgmi_parallel_clear(&data);
+    rgmi_translation_data_clear(&data);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -452,7 +452,7 @@ static void trained_close(trained *t)
 }
 
 /* Scores of greedy translations: near those in f32, and others where bf16 is more than a name. */
-static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options search)
+static void bf16_is_near(trained *t, const rgm_str *lines, rgm_beam_search_options search)
 {
     rgm_line_translation all[2][4];
     bool differ = false;
@@ -467,7 +467,9 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_search_options se
         CHECK_CLOSE(all[0][i].score, all[1][i].score, 0.05, 0.05);
         differ |= all[0][i].score != all[1][i].score;
     }
-    CHECK_INT(rgm_kernels_for(RGM_BF16)->matmul != rgm_kernels_for(RGM_F32)->matmul, differ);
+    CHECK_INT(rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->matmul !=
+                  rgm_kernels_for(rgm_device_cpu(), RGM_F32)->matmul,
+              differ);
     rgm_line_translations_clear(all[0], 4);
     rgm_line_translations_clear(all[1], 4);
 }
@@ -477,7 +479,7 @@ static int64_t lines_done; /* by the next function */
 static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *const *text,
                            int64_t count, int64_t n_best)
 {
-    rgm_search_options search = *rgm_translation_search(&t->task);
+    rgm_beam_search_options search = *rgm_translation_search(&t->task);
     rgm_str lines[4];
 
     search.beam_size = search.n_best = n_best;
@@ -488,17 +490,17 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
                                  false);
 }
 
-/* With a translator of its own, whose executors keep memory between runs. */
+/* With a search of its own, whose executors keep memory between runs. */
 static rgm_status lines_afresh(rgm_line_translation *out, trained *t, const char *const *text)
 {
     rgmi_translation_task *task = t->task.state;
     rgm_status status;
 
-    rgm_translator_release(task->translator);
-    task->translator = NULL;
+    rgm_beam_search_release(task->beam_search);
+    task->beam_search = NULL;
     status = lines_of(out, t, text, 3, 2);
-    rgm_translator_release(task->translator);
-    task->translator = NULL;
+    rgm_beam_search_release(task->beam_search);
+    task->beam_search = NULL;
     return status;
 }
 
@@ -532,7 +534,7 @@ static void lines_stay_in_order_and_are_the_same_alone(void **state)
 
 /* Packed weights and caches are as large as the weights: none stay for the steps between
  * validations. */
-static void a_validation_leaves_no_translator_behind(void **state)
+static void a_validation_leaves_no_search_behind(void **state)
 {
     rgm_translation_options o = reversing();
     rgm_iterator *iterator;
@@ -550,9 +552,9 @@ static void a_validation_leaves_no_translator_behind(void **state)
     CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
     CHECK_OK(rgm_iterator_next(&step.inputs, iterator));
     CHECK_OK(t.task.aggregate_logs(&aggregate, &step, t.task.state));
-    CHECK(((rgmi_translation_task *)t.task.state)->translator != NULL);
+    CHECK(((rgmi_translation_task *)t.task.state)->beam_search != NULL);
     t.task.release_aggregate(aggregate, t.task.state);
-    CHECK(((rgmi_translation_task *)t.task.state)->translator == NULL);
+    CHECK(((rgmi_translation_task *)t.task.state)->beam_search == NULL);
     rgm_element_release(step.inputs);
     rgm_iterator_release(iterator);
     rgm_dataset_release(data);
@@ -588,7 +590,7 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
 {
     static const char *const text[4] = {"3 4 5 6", "", "8 2", "8 2"};
     rgm_translation_options o = reversing();
-    rgm_search_options search;
+    rgm_beam_search_options search;
     rgm_line_translation all[4], one, other;
     rgm_str lines[4];
     int64_t done;
@@ -952,7 +954,7 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(text_that_is_trained_on_goes_once_it_is_tokens),
       cmocka_unit_test(scores_are_those_that_were_asked_for),
       cmocka_unit_test(lines_stay_in_order_and_are_the_same_alone),
-      cmocka_unit_test(a_validation_leaves_no_translator_behind),
+      cmocka_unit_test(a_validation_leaves_no_search_behind),
       cmocka_unit_test(lines_before_a_bad_one_are_translated),
       cmocka_unit_test(a_sentence_that_cannot_be_translated_is_told_before_the_first_step),
       cmocka_unit_test(a_search_that_cannot_be_is_refused_before_the_first_step),

@@ -1,6 +1,6 @@
 /*
- * What is measured of single tokens beside their loss: perplexity and accuracy, by labels as they
- * are, whatever smoothing the loss has.
+ * The measures of single tokens beside their loss: perplexity and accuracy, by the labels without
+ * smoothing, whatever smoothing the loss has.
  */
 #include <math.h>
 #include <string.h>

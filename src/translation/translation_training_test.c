@@ -3,7 +3,7 @@
  * steps, the same bits for any number of threads, and a stopped run that goes on to the same bits.
  */
 #include <check.h>
-#include <regimen/train.h>
+#include <regimen/train_driver.h>
 #include <regimen/translation.h>
 
 static rgm_translation_options reversing(void)
@@ -17,6 +17,7 @@ static rgm_translation_options reversing(void)
     o.batch_shapes = 8;
     o.max_length = 8;
     o.search.beam_size = 2;
+    o.samples = 3;
     return o;
 }
 
@@ -46,7 +47,7 @@ typedef struct run {
     rgm_trainer *trainer;
 } run;
 
-static void start(run *r, double dropout, int64_t accumulation)
+static void start_with(run *r, double dropout, int64_t accumulation, const rgm_trainer_hooks *hooks)
 {
     rgm_trainer_options options;
     rgm_optimizer_options adam = rgm_adam(3e-3);
@@ -61,8 +62,14 @@ static void start(run *r, double dropout, int64_t accumulation)
                                .options = &options,
                                .runtime = &runtime,
                                .optimizer = &adam,
-                               .endless = true};
+                               .endless = true,
+                               .hooks = hooks};
     CHECK_OK(rgm_trainer_create(&r->trainer, &setup));
+}
+
+static void start(run *r, double dropout, int64_t accumulation)
+{
+    start_with(r, dropout, accumulation, NULL);
 }
 
 static void end(run *r)
@@ -157,6 +164,54 @@ static void a_restored_run_goes_on_to_the_same_bits(void **state)
     end(&half);
 }
 
+/* Every second batch, from *payload on. */
+static rgm_status every_second(rgm_element **out, rgm_element **extra, rgm_iterator *iterator,
+                               void *payload)
+{
+    int64_t *skip = payload;
+
+    *extra = NULL;
+    for (; *skip > 0; (*skip)--) {
+        RGM_TRY(rgm_iterator_next(out, iterator));
+        rgm_element_release(*out);
+    }
+    *skip = 1;
+    return rgm_iterator_next(out, iterator);
+}
+
+static void halves_of_a_validation_merge_into_the_whole(void **state)
+{
+    run whole, half[2];
+    int64_t skip[2] = {0, 1};
+    const rgm_logs *all, *merged;
+
+    (void)state;
+    start(&whole, 0, 1);
+    CHECK_OK(rgm_trainer_evaluate(whole.trainer, RGM_VALID, RGM_TO_END, &all));
+    for (int k = 0; k < 2; k++) {
+        const rgm_trainer_hooks hooks = {.next_eval_inputs = every_second, .payload = &skip[k]};
+
+        start_with(&half[k], 0, 1, &hooks);
+        CHECK_OK(rgm_trainer_eval_begin(half[k].trainer, RGM_VALID));
+        while (rgm_trainer_eval_step(half[k].trainer) == RGM_OK)
+            ;
+        CHECK(rgm_trainer_eval_steps(half[k].trainer) > 0);
+    }
+    CHECK_OK(rgm_trainer_merge_pass(half[0].trainer, half[1].trainer));
+    CHECK_OK(rgm_trainer_eval_end(half[0].trainer, &merged));
+    CHECK_INT(all->count, merged->count);
+    CHECK(rgm_logs_get(all, "bleu") > 0);
+    for (int64_t i = 0; i < all->count; i++)
+        CHECK_CLOSE(all->items[i].value, rgm_logs_get(merged, all->items[i].name), 1e-12, 0);
+    CHECK_INT(all->sample_count, merged->sample_count);
+    for (int64_t i = 0; i < all->sample_count; i++)
+        CHECK_TEXT(all->samples[i].translation, merged->samples[i].translation);
+    for (int k = 0; k < 2; k++)
+        end(&half[k]);
+    end(&whole);
+}
+
 TESTS(cmocka_unit_test(sequences_are_reversed_without_a_mistake),
       cmocka_unit_test(threads_change_no_bit),
-      cmocka_unit_test(a_restored_run_goes_on_to_the_same_bits))
+      cmocka_unit_test(a_restored_run_goes_on_to_the_same_bits),
+      cmocka_unit_test(halves_of_a_validation_merge_into_the_whole))

@@ -1,7 +1,7 @@
 /*
- * An exported translation model tried out: the encoder and some steps of the decoder, by export's
- * interpreter and by the executor. Each goes on with its own keys and values, as those who decode
- * do.
+ * Test of an exported translation model: the interpreter of export and the executor both run the
+ * encoder and some steps of the decoder. Each continues with its own keys and values, as in real
+ * decoding.
  */
 #include "translation_internal.h"
 
@@ -246,7 +246,7 @@ rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
     const rgm_token_pairs *pairs;
     int64_t numbers[SENTENCES], count = 0, length, all, most = t->model.options.max_positions;
 
-    RGM_GO(rgmi_parallel_pairs(&pairs, &t->data, (int)mode));
+    RGM_GO(rgmi_translation_pairs(&pairs, &t->data, (int)mode));
     RGM_GO(open_both(&v, folder, &t->model));
     all = pairs != NULL ? rgm_token_pairs_count(pairs) : 0;
     for (int64_t i = 0; i < all && max_batches > 0; i++) {

@@ -7,14 +7,14 @@
 enum { RGMI_MAX_TENSORS = 64, RGMI_MAX_OUTPUTS = 128 };
 
 /** The first thing that a program's function asked for and was not there. */
-typedef struct rgmi_asked {
+typedef struct rgmi_first_missing {
     rgm_error error; /* status RGM_OK: nothing yet */
-} rgmi_asked;
+} rgmi_first_missing;
 
 struct rgm_config {
     const rgm_yaml_node *map;
     const char *what; /* "the file", "the hyperparameters" */
-    rgmi_asked *asked;
+    rgmi_first_missing *asked;
 };
 
 /** A tensor of an element, as far as batches have it in common. */
@@ -57,7 +57,7 @@ typedef struct rgmi_hooks_task {
     const rgm_trial_hooks *hooks;
     void *object; /* of dlopen; NULL: the program's own */
     rgm_yaml *document, *point;
-    rgmi_asked asked;
+    rgmi_first_missing asked;
     rgm_config experiment, hparams;
 
     rgm_dataset *train, *valid;

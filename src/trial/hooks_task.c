@@ -47,13 +47,15 @@ static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *
 static rgm_status read_configs(rgmi_hooks_task *task, const rgm_search_file *file,
                                const rgm_hyper_value *values, uint32_t seed)
 {
+    const char *path = rgm_search_file_path(file);
     char steps[32];
 
-    snprintf(steps, sizeof steps, "%lld", (long long)file->options.batches_per_step);
-    RGM_TRY(rgm_yaml_parse(&task->document, "", 0, file->path));
-    RGM_TRY(rgm_yaml_merge(task->document, file->merged));
-    RGM_TRY(rgm_yaml_set(task->document, "batches_per_step", steps, file->path));
-    RGM_TRY(rgmi_search_point(&task->point, file, values, seed));
+    snprintf(steps, sizeof steps, "%lld",
+             (long long)rgm_search_file_settings(file)->batches_per_step);
+    RGM_TRY(rgm_yaml_parse(&task->document, "", 0, path));
+    RGM_TRY(rgm_yaml_merge(task->document, rgm_search_file_document(file)));
+    RGM_TRY(rgm_yaml_set(task->document, "batches_per_step", steps, path));
+    RGM_TRY(rgm_search_file_point(&task->point, file, values, seed));
     task->experiment = (rgm_config){rgm_yaml_root(task->document), "the search file", &task->asked};
     task->hparams = (rgm_config){rgm_yaml_find(rgm_yaml_root(task->point), "hyperparameters"),
                                  "the section hyperparameters", &task->asked};
@@ -102,7 +104,8 @@ static rgm_status read_session(rgm_run_options *options, rgmi_hooks_task *task, 
 static rgm_status list_hparams(rgm_run_options *options, const rgm_search_file *file,
                                const rgm_hyper_value *values, rgm_arena *arena)
 {
-    int64_t count = rgm_space_count(file->space);
+    const rgm_space *space = rgm_search_file_space(file);
+    int64_t count = rgm_space_count(space);
     rgm_hparam *list = rgm_arena_alloc(arena, (size_t)(count + 1) * sizeof *list);
     rgm_status status = RGM_OK;
     rgm_text text = {0};
@@ -116,8 +119,8 @@ static rgm_status list_hparams(rgm_run_options *options, const rgm_search_file *
         if (!values[i].is_set)
             continue;
         rgm_text_clear(&text);
-        RGM_GO(rgm_space_print_value(&text, file->space, i, &values[i]));
-        h->name = rgm_space_at(file->space, i)->name;
+        RGM_GO(rgm_space_print_value(&text, space, i, &values[i]));
+        h->name = rgm_space_at(space, i)->name;
         h->number = strtod(text.data, &end);
         h->text = *end == '\0' && end != text.data ? NULL : rgm_arena_strdup(arena, text.data);
         options->hparam_count++;
@@ -250,7 +253,8 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
 
     task->hooks = own;
     if (own == NULL)
-        RGM_GO(rgmi_hooks_find(&task->hooks, &task->object, file->options.entrypoint));
+        RGM_GO(rgmi_hooks_find(&task->hooks, &task->object,
+                               rgm_search_file_settings(file)->entrypoint));
     RGM_GO(rgmi_hooks_check(task->hooks));
     RGM_GO(read_configs(task, file, values, seed));
     RGM_GO(read_options(options, task, arena));

@@ -3,7 +3,8 @@
  * make, told before the first step.
  */
 #include <check.h>
-#include <regimen/trial.h>
+
+#include "trial_internal.h"
 
 static char folder[128];
 static rgm_search_file *file;
@@ -195,8 +196,8 @@ static double number(rgm_trial *trial, rgm_workload_kind kind, int64_t at, const
 
 static void train_to(rgm_trial *trial, int64_t steps)
 {
-    while (rgm_trial_batches(trial) < steps)
-        number(trial, RGM_RUN_STEP, rgm_trial_batches(trial) + 1, NULL);
+    while (rgm_run_steps(rgm_trial_run(trial)) < steps)
+        number(trial, RGM_RUN_STEP, rgm_run_steps(rgm_trial_run(trial)) + 1, NULL);
 }
 
 /* ---- PEDL's case ------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ static void case_37_steps_continuation_and_warm_start(void **state)
     number(trial, RGM_CHECKPOINT_MODEL, 30, NULL);
     rgm_trial_close(trial);
     CHECK_OK(rgm_trial_open(&trial, &s));
-    CHECK_INT(30, rgm_trial_opened_at(trial));
+    CHECK_INT(30, rgmi_trial_opened_at(trial));
     train_to(trial, 60);
     CHECK_CLOSE(number(trial, RGM_COMPUTE_VALIDATION_METRICS, 60, "error"), pow(0.9, 60), 1e-5, 0);
     rgm_trial_close(trial);
@@ -523,7 +524,7 @@ static void an_estimator_exports_at_every_checkpoint(void **state)
     }
     rgm_trial_close(trial);
     CHECK_OK(rgm_trial_open(&trial, &s)); /* a checkpoint with exports is one */
-    CHECK_INT(8, rgm_trial_opened_at(trial));
+    CHECK_INT(8, rgmi_trial_opened_at(trial));
     rgm_trial_close(trial);
     use_metric("error");
 }
@@ -578,7 +579,7 @@ static void a_killed_trial_of_hooks_ends_with_the_same_bytes(void **state)
             number(trial, RGM_COMPUTE_VALIDATION_METRICS, 8, NULL);
             rgm_trial_close(trial);
             CHECK_OK(rgm_trial_open(&trial, &s));
-            CHECK_INT(5, rgm_trial_opened_at(trial));
+            CHECK_INT(5, rgmi_trial_opened_at(trial));
         }
         number(trial, RGM_RUN_STEP, 9, NULL);
         number(trial, RGM_COMPUTE_VALIDATION_METRICS, 9, NULL);

@@ -197,8 +197,8 @@ static rgm_status go_to_start(rgm_trial *t, const rgm_trial_setup *setup)
 
 static rgm_status check_setup(const rgm_trial_setup *setup)
 {
-    if (setup->file == NULL || (setup->values == NULL && setup->file->space != NULL &&
-                                rgm_space_count(setup->file->space) > 0))
+    if (setup->file == NULL ||
+        (setup->values == NULL && rgm_space_count(rgm_search_file_space(setup->file)) > 0))
         return RGM_FAIL(RGM_ERR_ARG, "a trial needs a search file and a point of its space");
     if (setup->start == RGM_START_AT && (setup->at_batches < 0 || setup->run_dir == NULL))
         return RGM_FAIL(RGM_ERR_ARG, "a trial to go on at %lld batches%s",
@@ -212,7 +212,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_tria
 {
     if (setup->hooks == NULL && rgm_search_file_settings(t->file)->entrypoint == NULL) {
         RGM_TRY(rgmi_invalid(
-            rgm_search_file_experiment(&t->experiment, t->file, setup->values, setup->seed)));
+            rgm_trial_experiment(&t->experiment, t->file, setup->values, setup->seed)));
         return rgm_experiment_prepare(options, t->experiment, setup->run_dir);
     }
     RGM_TRY(rgm_arena_create(&t->arena));
@@ -498,33 +498,22 @@ bool rgm_trial_is_invalid(rgm_status status)
 
 /* ---- what can be asked --------------------------------------------------------------------- */
 
-int64_t rgm_trial_batches(const rgm_trial *t)
-{
-    return rgm_run_steps(t->run);
-}
-
-int64_t rgm_trial_opened_at(const rgm_trial *t)
+int64_t rgmi_trial_opened_at(const rgm_trial *t)
 {
     return t->opened_at;
 }
 
-int64_t rgm_trial_epoch_batches(const rgm_trial *t)
+rgm_status rgm_trial_check_data(rgm_search_file *file)
 {
-    int64_t steps = rgm_trainer_pass_steps(rgm_run_trainer(t->run));
-
-    return steps < INT64_MAX ? steps : 0;
-}
-
-rgm_status rgm_search_file_check_data(rgm_search_file *file)
-{
+    const rgm_space *space = rgm_search_file_space(file);
     rgm_status status = RGM_OK;
     rgm_hyper_value *values = NULL;
     rgm_trial *trial = NULL;
     rgm_mt19937 random;
 
-    RGM_GO(RGM_NEW(values, rgm_space_count(file->space)));
+    RGM_GO(RGM_NEW(values, rgm_space_count(space)));
     rgm_mt19937_seed(&random, 0);
-    RGM_GO(rgm_space_draw(values, file->space, &random));
+    RGM_GO(rgm_space_draw(values, space, &random));
     RGM_GO(rgm_trial_open(&trial, &(rgm_trial_setup){.file = file, .values = values}));
 done:
     rgm_trial_close(trial);

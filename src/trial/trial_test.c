@@ -3,7 +3,8 @@
  * was not; taken back, started anew or from another's checkpoint it begins where it should.
  */
 #include <check.h>
-#include <regimen/trial.h>
+
+#include "trial_internal.h"
 
 static char folder[128];
 static rgm_search_file *file;
@@ -50,7 +51,7 @@ static void load(const char *text)
 
     rgm_search_file_release(file);
     CHECK_OK(rgm_file_save(layers.name, text, (int64_t)strlen(text)));
-    if (rgm_search_file_load(&file, &mistakes, &layers) != RGM_OK)
+    if (rgm_trial_load_search(&file, &mistakes, &layers) != RGM_OK)
         fail_msg("%s\n%s", mistakes.data, rgm_error_text());
     rgm_text_clear(&mistakes);
 }
@@ -124,7 +125,7 @@ static void workloads_train_validate_and_save(void **state)
     (void)state;
     load(graph_search);
     trial = open_trial("works");
-    CHECK_INT(0, rgm_trial_opened_at(trial));
+    CHECK_INT(0, rgmi_trial_opened_at(trial));
     r = work(trial, RGM_RUN_STEP, 1, 4);
     CHECK_INT(4, r.num_batches);
     CHECK(rgm_logs_has(r.metrics, "loss") && rgm_logs_has(r.metrics, "learning_rate"));
@@ -146,7 +147,7 @@ static void workloads_train_validate_and_save(void **state)
     }
     CHECK(rgm_path_exists(path_of("works", "ckpt/step-00000004")));
     CHECK(rgm_path_exists(path_of("works", "config.yaml")));
-    CHECK_INT(20, rgm_trial_batches(trial));
+    CHECK_INT(20, rgm_run_steps(rgm_trial_run(trial)));
     rgm_trial_close(trial);
 }
 
@@ -244,7 +245,7 @@ static void check_exact_resume(void)
             s.should_stop = i == 2 ? stop_soon : NULL;
             s.payload = &left;
             CHECK_OK(rgm_trial_open(&trial, &s));
-            CHECK_INT(8, rgm_trial_opened_at(trial));
+            CHECK_INT(8, rgmi_trial_opened_at(trial));
             if (i >= 2) {
                 CHECK_STATUS(i == 2 ? RGM_STOPPED : RGM_OK,
                              rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 3, 12}, &r));
@@ -310,14 +311,14 @@ static void case_38_a_fault_in_a_step_leaves_no_half_step(void **state)
     s.payload = &left;
     CHECK_OK(rgm_trial_open(&trial, &s));
     CHECK_STATUS(RGM_STOPPED, rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 1, 4}, &r));
-    CHECK_INT(3, rgm_trial_batches(trial));
+    CHECK_INT(3, rgm_run_steps(rgm_trial_run(trial)));
     CHECK_STATUS(RGM_ERR_ARG, rgm_trial_do(trial, &(rgm_workload){RGM_CHECKPOINT_MODEL, 1, 3}, &r));
     rgm_trial_close(trial);
     CHECK_OK(rgm_file_load(&lines, &size, path_of("half", "metrics.jsonl"), 1 << 20));
     CHECK_INT(0, size);
     rgm_free(lines);
     trial = open_trial("half");
-    CHECK_INT(0, rgm_trial_batches(trial));
+    CHECK_INT(0, rgm_run_steps(rgm_trial_run(trial)));
     CHECK_INT(4, work(trial, RGM_RUN_STEP, 1, 4).num_batches);
     rgm_trial_close(trial);
 }
@@ -343,7 +344,7 @@ static void a_rollback_sets_later_checkpoints_aside(void **state)
     s.start = RGM_START_AT;
     s.at_batches = 8;
     CHECK_OK(rgm_trial_open(&trial, &s));
-    CHECK_INT(8, rgm_trial_opened_at(trial));
+    CHECK_INT(8, rgmi_trial_opened_at(trial));
     CHECK(!rgm_path_exists(path_of("back", "ckpt/step-00000012")));
     CHECK(rgm_path_exists(path_of("back", "ckpt/step-00000012.rolled-back")));
     second_part(trial);
@@ -354,7 +355,7 @@ static void a_rollback_sets_later_checkpoints_aside(void **state)
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_trial_open(&trial, &s));
     s.at_batches = 0; /* from the beginning */
     CHECK_OK(rgm_trial_open(&trial, &s));
-    CHECK_INT(0, rgm_trial_opened_at(trial));
+    CHECK_INT(0, rgmi_trial_opened_at(trial));
     first_part(trial);
     second_part(trial);
     rgm_trial_close(trial);
@@ -384,7 +385,7 @@ static void a_warm_start_begins_with_anothers_weights(void **state)
     s = setup_of("warm", values);
     s.from = path_of("source", "ckpt/step-00000040");
     CHECK_OK(rgm_trial_open(&trial, &s));
-    CHECK_INT(0, rgm_trial_batches(trial));
+    CHECK_INT(0, rgm_run_steps(rgm_trial_run(trial)));
     CHECK_INT(40, rgm_trainer_updates(rgm_run_trainer(rgm_trial_run(trial))));
     warm = rgm_logs_get(work(trial, RGM_RUN_STEP, 1, 4).metrics, "loss");
     if (!(warm < cold - 0.1))
@@ -392,7 +393,7 @@ static void a_warm_start_begins_with_anothers_weights(void **state)
     work(trial, RGM_CHECKPOINT_MODEL, 1, 4);
     rgm_trial_close(trial);
     CHECK_OK(rgm_trial_open(&trial, &s)); /* its own checkpoint counts more */
-    CHECK_INT(4, rgm_trial_opened_at(trial));
+    CHECK_INT(4, rgmi_trial_opened_at(trial));
     CHECK_INT(44, rgm_trainer_updates(rgm_run_trainer(rgm_trial_run(trial))));
     rgm_trial_close(trial);
     s.run_dir = path_of("nothing", "");

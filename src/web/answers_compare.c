@@ -1,6 +1,6 @@
 /* Answers about several runs: their learning curves and their configurations, side by side. */
 #include "curves.h"
-#include "runs_index.h"
+#include "index.h"
 #include "web_internal.h"
 
 #include <regimen/store.h>

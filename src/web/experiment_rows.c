@@ -1,6 +1,6 @@
 /* Experiments as rows of the table: what their masters tell of them. */
 #include "masters.h"
-#include "runs_index.h"
+#include "index.h"
 #include "web_internal.h"
 
 #include <math.h>
@@ -29,14 +29,19 @@ static double time_of(const char *text)
 /* In the words of runs, so that one filter finds both. */
 static const char *state_of(const char *name)
 {
-    static const char *const states[][2] = {{"ACTIVE", "running"},     {"PAUSED", "paused"},
-                                            {"COMPLETED", "finished"}, {"CANCELED", "canceled"},
-                                            {"ERROR", "failed"},       {"DELETED", "deleted"}};
+    static const char *const words[] = {[RGM_WORK_ACTIVE] = "running",
+                                        [RGM_WORK_PAUSED] = "paused",
+                                        [RGM_WORK_STOPPING_COMPLETED] = "stopping",
+                                        [RGM_WORK_STOPPING_CANCELED] = "stopping",
+                                        [RGM_WORK_STOPPING_KILLED] = "stopping",
+                                        [RGM_WORK_STOPPING_ERROR] = "stopping",
+                                        [RGM_WORK_COMPLETED] = "finished",
+                                        [RGM_WORK_CANCELED] = "canceled",
+                                        [RGM_WORK_ERROR] = "failed",
+                                        [RGM_WORK_DELETED] = "deleted"};
+    rgm_work_state state;
 
-    for (size_t i = 0; name != NULL && i < sizeof states / sizeof *states; i++)
-        if (strcmp(name, states[i][0]) == 0)
-            return states[i][1];
-    return name != NULL && strncmp(name, "STOPPING", 8) == 0 ? "stopping" : "unknown";
+    return rgm_work_state_find(&state, name) ? words[state] : "unknown";
 }
 
 /* Labels, a line each. */

@@ -56,13 +56,15 @@ struct rgmi_masters {
     master *items[MOST_MASTERS];
     int64_t count;
     atomic_bool stops;
+    const rgm_search_subject *subject;
 };
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-rgm_status rgmi_masters_open(rgmi_masters **out)
+rgm_status rgmi_masters_open(rgmi_masters **out, const rgm_search_subject *subject)
 {
     RGM_TRY(RGM_NEW(*out, 1));
+    (*out)->subject = subject;
     pthread_mutex_init(&(*out)->lock, NULL);
     return RGM_OK;
 }
@@ -183,7 +185,8 @@ static rgm_status open_client(master *m)
 {
     if (m->client != NULL)
         return RGM_OK;
-    RGM_TRY(rgm_client_open(&m->client, m->where, NULL));
+    RGM_TRY(
+        rgm_client_open(&m->client, m->where, &(rgm_master_options){.subject = m->all->subject}));
     rgm_client_limit(m->client, CALL_SECONDS, is_stopped, m->all);
     return RGM_OK;
 }

@@ -10,7 +10,7 @@
 enum { RGMI_MASTER_OF_URL = 1000 };
 
 typedef struct rgmi_masters rgmi_masters;
-rgm_status rgmi_masters_open(rgmi_masters **out);
+rgm_status rgmi_masters_open(rgmi_masters **out, const rgm_search_subject *subject);
 /** No call may be under way; those that wait were given up after rgmi_masters_stop(). */
 void rgmi_masters_close(rgmi_masters *masters);
 /** Calls that wait are given up within about a second, and no new one is made. */

@@ -2,7 +2,7 @@
  * What the page is told about itself: its version, what it may do, what it looks at.
  */
 #include "masters.h"
-#include "runs_index.h"
+#include "index.h"
 #include "web_internal.h"
 
 #include <inttypes.h>

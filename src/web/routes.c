@@ -9,8 +9,15 @@
 /* Who answers: the thread that polls, which may not wait, or a lane. */
 enum { AT_ONCE = -1, READING = RGMI_READING, COMPUTING = RGMI_COMPUTING, ASKING = RGMI_ASKING };
 
+/** A request that there is. */
+typedef struct request_type {
+    const char *method;
+    const char *path; /* "/api/v1/runs/{hex}" */
+    const char *help; /* one line, with its query and body */
+} request_type;
+
 typedef struct route {
-    rgm_web_request_type type;
+    request_type type;
     rgmi_web_answer *answer;
     int lane;
 } route;
@@ -88,11 +95,6 @@ static const route routes[] = {
     {{"GET", "/static/{name}", "a file of the page"}, rgmi_show_asset, AT_ONCE},
 };
 enum { ROUTES = sizeof routes / sizeof *routes };
-
-const rgm_web_request_type *rgm_web_request_type_at(int64_t i)
-{
-    return i >= 0 && i < ROUTES ? &routes[i].type : NULL;
-}
 
 rgm_status rgmi_show_requests(rgmi_web_call *call)
 {

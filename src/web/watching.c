@@ -2,7 +2,7 @@
  * What is looked at: folders with their runs, and the masters in them by number.
  */
 #include "masters.h"
-#include "runs_index.h"
+#include "index.h"
 #include "web_internal.h"
 
 #include <time.h>

@@ -3,8 +3,8 @@
  */
 #include "events.h"
 #include "masters.h"
-#include "run_tell.h"
-#include "runs_index.h"
+#include "tab.h"
+#include "index.h"
 #include "web_internal.h"
 
 #include <string.h>
@@ -66,7 +66,7 @@ rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options)
     RGM_GO(open_gate(web, options));
     RGM_GO(rgmi_kept_cache_create(&web->kept, RGMI_CACHE_BYTES));
     RGM_GO(rgmi_runs_open(&web->runs, options->folders, options->folder_count));
-    RGM_GO(rgmi_masters_open(&web->masters));
+    RGM_GO(rgmi_masters_open(&web->masters, options->subject));
     RGM_GO(rgmi_notices_open(&web->events, web));
     *out = web;
     web = NULL;

@@ -53,29 +53,30 @@ typedef struct rgmi_web_call {
     rgm_response *out;      /* answers print JSON into out->body; its status is 200 before */
 } rgmi_web_call;
 
-/** Answer a request. An error becomes {code, message, details} with the code of rgm_http_code(), or
- * with out->status where that was set to one of 400 and above. Threads: several at once. */
+/** Answer a request. An error becomes {code, message, details} with the code of
+ * rgm_response_fail(), or with out->status where that was set to one of 400 and above. Threads:
+ * several at once. */
 typedef rgm_status rgmi_web_answer(rgmi_web_call *call);
 
-/* ---- assets.c, page.c ----------------------------------------------------------------------- */
+/* ---- assets.c, page.c ------------------------------------------------------------------------ */
 rgmi_web_answer rgmi_show_index, rgmi_show_asset, rgmi_show_page, rgmi_show_requests;
 
-/* ---- answers_runs.c ------------------------------------------------------------------------- */
+/* ---- answers_index.c ------------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_runs, rgmi_show_run, rgmi_change_run;
 
-/* ---- answers_compare.c ---------------------------------------------------------------------- */
+/* ---- answers_compare.c ----------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_curves, rgmi_show_configs;
 
-/* ---- answers_run.c -------------------------------------------------------------------------- */
+/* ---- answers_tabs.c -------------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_run_config, rgmi_show_run_logs, rgmi_show_run_checkpoints,
     rgmi_show_run_exports, rgmi_show_run_export, rgmi_show_run_histograms, rgmi_show_run_samples,
     rgmi_show_run_confusion, rgmi_show_run_system, rgmi_show_run_model;
 
-/* ---- proxy.c, importance.c, events.c -------------------------------------------------------- */
+/* ---- proxy.c, experiment_importance.c, events.c ---------------------------------------------- */
 rgmi_web_answer rgmi_show_master, rgmi_show_importance, rgmi_show_events;
 void rgmi_importances_clear(rgm_web *web);
 
-/* ---- watching.c ----------------------------------------------------------------------------- */
+/* ---- watching.c ------------------------------------------------------------------------------ */
 
 /** Look again at folders and masters, as once a second while somebody listens. */
 void rgmi_web_refresh(rgm_web *web);
@@ -85,7 +86,7 @@ void rgmi_web_find_masters(rgm_web *web, int64_t id);
 /** Grows with whatever is told of a run, of the list with hex NULL; -1: there is no such run. */
 int64_t rgmi_web_version(rgm_web *web, const char *hex);
 
-/* ---- routes.c ------------------------------------------------------------------------------- */
+/* ---- routes.c -------------------------------------------------------------------------------- */
 
 /** Who answers: threads that read run folders; one that computes; one for each master, or a few of
  * them, so that one that does not answer holds up nobody else. */

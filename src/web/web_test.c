@@ -106,14 +106,14 @@ static void every_request_is_in_the_list(void **state)
 {
     rgm_web *web = open_web(NULL, 0, false);
     rgm_json *list = ask_web(web, 200, "GET", "/api/v1/requests", NULL);
-    const rgm_web_request_type *type;
-    int64_t count = 0;
+    const rgm_json *rows = rgm_json_find(list, "requests");
 
     (void)state;
-    for (; (type = rgm_web_request_type_at(count)) != NULL; count++)
-        CHECK(type->path[0] == '/' && type->help[0] != 0);
-    CHECK(count >= 10 && rgm_web_request_type_at(-1) == NULL);
-    CHECK_INT(count, rgm_json_count(rgm_json_find(list, "requests")));
+    CHECK(rgm_json_count(rows) >= 10);
+    for (int64_t i = 0; i < rgm_json_count(rows); i++) {
+        CHECK(rgm_json_text(rgm_json_find(rgm_json_at(rows, i), "path"))[0] == '/');
+        CHECK(rgm_json_text(rgm_json_find(rgm_json_at(rows, i), "help"))[0] != '\0');
+    }
     rgm_json_release(list);
     rgm_web_close(web);
 }

@@ -10,7 +10,7 @@ fi
 . "$here/../lib.sh"
 
 mkdir "$work/tests"
-for test in export/onnx_ops_test gnn/gnn_export_test gnn/export_tables_test; do
+for test in export/onnx_ops_test graph_tasks/gnn_export_test graph_tasks/export_tables_test; do
     expect 0 env RGM_ONNX_DUMP="$work/tests" "$RGM_BUILD/src/$test"
 done
 "$python" "$here/onnx_oracle.py" tests "$work/tests" || fail "onnxruntime differs on export's tests"

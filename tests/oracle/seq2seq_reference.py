@@ -1,6 +1,6 @@
 """What do small sequence-to-sequence Transformers compute, and what are their gradients?
 
-seq2seq_reference.py            print the fixture (seq2seq_reference.txt, which src/models compares)
+seq2seq_reference.py            print the fixture (seq2seq_reference.txt, which src/sequence compares)
 seq2seq_reference.py --check    compute again with PyTorch and compare with the fixture
 
 Everything is computed in double by PyTorch's own functions and its automatic gradients. Weights, ids

@@ -2,7 +2,7 @@
  * Writes the event files that tensorboard_oracle.py has tensorboard read: a run that was killed
  * after step 30 with its last checkpoint at 20, and continued to 50.
  */
-#include <regimen/train.h>
+#include <regimen/controller_run.h>
 
 #include <stdio.h>
 

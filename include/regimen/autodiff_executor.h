@@ -1,0 +1,96 @@
+/*
+ * autodiff, the executor: compiles what some fetched values need (fusion passes, one arena planned
+ * per binding of the dims) for a device, and runs it again and again.
+ */
+#ifndef REGIMEN_AUTODIFF_EXECUTOR_H
+#define REGIMEN_AUTODIFF_EXECUTOR_H
+
+#include <regimen/autodiff_graph.h>
+#include <regimen/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rgm_executor rgm_executor;
+typedef struct rgm_executor_options {
+    bool training;  /* dropout on                                                                */
+    bool eager;     /* no fusion, op by op, every value kept; stops at the first NaN or infinity */
+    bool no_fusion; /* tests: plan without the passes                                            */
+    bool bf16;      /* f32 products of matrices, in convolutions and gradients too, round to bf16
+                       and sum in f32, where the CPU is faster so (see rgm_kernels_for()); all
+                       else, parameters first of all, stays f32                                  */
+    bool inference; /* many runs with the same parameters: those that products read are packed as
+                       the kernel likes them, in the first run and after rgm_parameters_touch();
+                       a row of such a product has the same bits whatever rows are beside it.
+                       Takes once more the memory of those weights                               */
+    int64_t plans;  /* bindings of the sizes that are kept planned at a time; 0: 32              */
+    rgm_device *device; /* where it computes, and has its memory; NULL: the CPU. Outlives it      */
+} rgm_executor_options;
+
+/** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what
+ * depends on unchanged feeds alone is not computed again. One whose readers all depend on
+ * parameters, or on a feed that is another each time, may: it is read anew in every run. */
+typedef struct rgm_feed {
+    rgm_value *input;
+    rgm_tensor *tensor;
+    rgm_pattern *pattern;
+} rgm_feed;
+
+/**
+ * Compile what the `count` fetched values need. The graph must outlive the executor.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value *const *fetches,
+                               int64_t count, const rgm_executor_options *options);
+void rgm_executor_release(rgm_executor *executor);
+/** The device that it was made for, never NULL. */
+rgm_device *rgm_executor_device(const rgm_executor *executor);
+/**
+ * One run. Every input that the fetches need must be fed; sizes of one symbol must agree (the error
+ * names symbol, both sizes and both inputs).
+ *
+ * @param fetched  [out] [count] borrowed tensors, valid until the next run or release
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_NUMERIC, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
+                            const rgm_parameters *parameters, const rgm_feed *feeds,
+                            int64_t feed_count, uint64_t seed, uint64_t step);
+/** Bytes of the arena at its largest, and of values kept between runs (constants hoisted out). */
+int64_t rgm_executor_arena_bytes(const rgm_executor *executor);
+int64_t rgm_executor_hoisted_bytes(const rgm_executor *executor);
+/**
+ * Each planned op: name, inputs, shape, offset; with times in ms once profiling was on.
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor);
+void rgm_executor_profile(rgm_executor *executor, bool on);
+
+/** An op that was run. */
+typedef struct rgm_op_event {
+    const char *op;    /* "matmul"                                                            */
+    const char *scope; /* the layer that it or what it is the gradient of was built in; NULL  */
+    bool backward;     /* it is there for what rgm_cgraph_gradients() has built               */
+    int64_t flops;     /* of this run's sizes: see rgm_executor_flops()                       */
+    int64_t bytes; /* of its inputs and its output, each once; of an op that picks (gather, slice)
+                      twice what it gives; 0 of a view                                    */
+    double begin, end; /* seconds of rgm_now(); 0: not timed                                  */
+} rgm_op_event;
+typedef void rgm_op_observer(const rgm_op_event *event, void *payload);
+/** Call `observer` after each op of every run from now on, in the running thread; NULL: no more. */
+void rgm_executor_observe(rgm_executor *executor, rgm_op_observer *observer, void *payload);
+/** The ops of the last run, untimed; none before the first. */
+void rgm_executor_visit(rgm_executor *executor, rgm_op_observer *observer, void *payload);
+/**
+ * Floating-point operations of the last run: 2 m n k of a product (convolutions as the product that
+ * they are), 2 entries channels of a sparse one, 4 and in the gradient 10 queries keys width of
+ * attention, masked pairs too, 4 an edge and channel of GAT v2's logits and each of their
+ * gradients; of every other op one an element that it writes, or reads if that is more; none of
+ * what moves data or finds a pattern, nor of what is kept from an earlier run.
+ */
+int64_t rgm_executor_flops(rgm_executor *executor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/*
+ * device: where memory and kernels are. A device has memory of its own, copies between that and the
+ * host's (the program's), and kernels that run in the order in which they were called. The CPU is
+ * always there: its memory is the host's, and its kernels have run when their calls return. This
+ * layer has no arithmetic: kernels has it.
+ *
+ *     rgm_executor_options options = {.device = rgm_device_cpu()};
+ *     RGM_TRY(rgm_executor_create(&executor, graph, fetches, 1, &options));
+ */
+#ifndef REGIMEN_DEVICE_H
+#define REGIMEN_DEVICE_H
+
+#include <regimen/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A device: a row of functions, and what they work on. */
+typedef struct rgm_device rgm_device;
+/** A table of kernels: see kernels.h. */
+struct rgm_kernels;
+
+/**
+ * A kind of device. Kernels and copies of one device run in the order of the calls, and may still
+ * be under way when a call returns; only copy_from returns when the bytes are there. The next
+ * copy_from or wait reports an error of a kernel.
+ */
+typedef struct rgm_device_type {
+    const char *name; /* "cpu" */
+    bool is_host;     /* its memory is the host's: the library leaves copies to and from it out */
+    /** `bytes` of memory that no kernel uses, 64-byte aligned; *out is an address of the device. */
+    rgm_status (*allocate)(void **out, rgm_device *device, size_t bytes);
+    void (*free)(rgm_device *device, void *memory); /* takes NULL */
+    /** Host to device, and back. The host's side may be changed when either returns. Within the
+     * device a kernel copies. */
+    rgm_status (*copy_to)(rgm_device *device, void *to, const void *from, size_t bytes);
+    rgm_status (*copy_from)(rgm_device *device, void *to, const void *from, size_t bytes);
+    /** Return when all that was called before has run. */
+    rgm_status (*wait)(rgm_device *device);
+    /** The kernels that run here on elements of `dtype`, NULL: none; see rgm_kernels_for(). The
+     * member is NULL for what the CPU computes. */
+    const struct rgm_kernels *(*kernels)(rgm_device *device, rgm_dtype dtype);
+} rgm_device_type;
+
+/** The CPU. There is one, it is never released, and any thread may use it. */
+rgm_device *rgm_device_cpu(void);
+/**
+ * Create a device of a program's own kind; its functions work on `payload`. The device must outlive
+ * what was made for it. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_device_create(rgm_device **out, const rgm_device_type *type, void *payload);
+void rgm_device_release(rgm_device *device); /* the payload stays the caller's */
+
+/** The type and the payload that it was made with. */
+const rgm_device_type *rgm_device_kind(const rgm_device *device);
+void *rgm_device_payload(const rgm_device *device);
+/** Whether the program may read and write its memory. */
+bool rgm_device_is_host(const rgm_device *device);
+
+/**
+ * The functions of the row. `bytes` may be 0. Errors: RGM_ERR_NOMEM; RGM_ERR_IO if the device is
+ * lost.
+ */
+rgm_status rgm_device_allocate(void **out, rgm_device *device, size_t bytes);
+void rgm_device_free(rgm_device *device, void *memory);
+rgm_status rgm_device_copy_to(rgm_device *device, void *to, const void *from, size_t bytes);
+rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, size_t bytes);
+rgm_status rgm_device_wait(rgm_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

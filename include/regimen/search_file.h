@@ -1,0 +1,195 @@
+/*
+ * search: the search file. One YAML file says what a point of the search is (an experiment, say)
+ * and how to search: `hyperparameters`, `searcher`, how often to validate, what to keep, what
+ * trials may use. The search's sections are read here and taken out. The subject, which the caller
+ * passes, knows what the other sections mean.
+ *
+ *     rgm_search_file_load(&file, &mistakes, "digits_search.yaml", merged, &subject);
+ *     rgm_search_file_searcher(&searcher, file, seed, NULL);       the searcher of the file
+ *     rgm_search_file_point(&document, file, values, seed);        the document of one trial
+ */
+#ifndef REGIMEN_SEARCH_FILE_H
+#define REGIMEN_SEARCH_FILE_H
+
+#include <regimen/base_yaml.h>
+#include <regimen/search.h>
+#include <regimen/search_sequencer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Which checkpoints are kept when the search is over: every one that any of the three counters
+ * selects.
+ */
+typedef struct rgm_checkpoint_storage {
+    int64_t save_experiment_best; /* default 0 */
+    int64_t save_trial_best;      /* default 1 */
+    int64_t save_trial_latest;    /* default 1 */
+} rgm_checkpoint_storage;
+
+typedef struct rgm_search_resources {
+    int64_t slots_per_trial; /* cores of a trial: its runtime.threads, unless that is given;
+                                default 1 */
+    int64_t max_slots;       /* of all trials together; 0: no bound               */
+    int64_t priority;        /* 1..99, small first; default 42                    */
+    double weight;           /* of a fair share; default 1                        */
+} rgm_search_resources;
+
+typedef enum rgm_scheduler_type { RGM_SCHEDULER_LOCAL, RGM_SCHEDULER_SLURM } rgm_scheduler_type;
+
+/** Where trials run. What the file does not say is NULL (texts) or 0 (numbers). */
+typedef struct rgm_scheduler_options {
+    rgm_scheduler_type type; /* default local: processes of this machine */
+    /* slurm alone: */
+    const char *partition, *account, *qos;
+    const char *time;   /* of a job, as sbatch --time takes it          */
+    const char *memory; /* of a job, as sbatch --mem takes it           */
+    rgm_texts options;  /* more of sbatch's, each whole: "--constraint=icelake" */
+    rgm_texts setup;    /* lines of shell before the trial: "module load gcc"   */
+} rgm_scheduler_options;
+
+/** The sections that a search has beside those of its subject; names are keys of the file. */
+typedef struct rgm_search_settings {
+    const char *description;   /* NULL: none is given          */
+    rgm_texts labels;          /* of a list or of a map's keys */
+    const char *entrypoint;    /* "FILE.so" or "FILE.so:NAME", a program's own model and data; NULL:
+                                  the    file's task is trained */
+    int64_t batches_per_step;  /* >= 1, default 100                                     */
+    int64_t records_per_epoch; /* 0: not given; lengths in epochs need it               */
+    rgm_length min_validation_period; /* 0 units: none */
+    rgm_length min_checkpoint_period;
+    bool perform_initial_validation;
+    rgm_checkpoint_policy checkpoint_policy;
+    rgm_checkpoint_storage checkpoint_storage;
+    int64_t max_restarts; /* >= 0, default 5                                */
+    struct rgm_search_reproducibility {
+        int64_t experiment_seed; /* 0..2^31-1; -1: not given, the time of creation is taken       */
+    } reproducibility;
+    rgm_search_resources resources;
+    struct rgm_search_optimizations {
+        int64_t aggregation_frequency; /* becomes trainer.accumulation_steps; default 1           */
+        bool average_aggregated_gradients; /* true; false is refused: our updates take means      */
+    } optimizations;
+    struct rgm_search_environment {
+        rgm_texts environment_variables; /* "NAME=value" of trials' processes */
+    } environment;
+    rgm_scheduler_options scheduler;
+    bool debug; /* trials log at the level debug */
+} rgm_search_settings;
+
+/** A search file, merged and checked. Reference-counted: each trial retains its file. */
+typedef struct rgm_search_file rgm_search_file;
+
+/** Whether a merged document is a search: it has `searcher`, `hyperparameters` or `entrypoint`. */
+bool rgm_search_file_is_one(const rgm_yaml *merged);
+
+/**
+ * What a search is over: the document that a point of its space becomes. The search file has that
+ * document's sections beside its own. What the subject points to must outlive the files that are
+ * loaded with it.
+ */
+typedef struct rgm_search_subject {
+    const char *const *sections; /* names of the document's own, ended by NULL: the first part of
+                                    each hyperparameter's name is one of them */
+    /**
+     * Check whether the document of a point is valid. `name` is its file's, for messages. Errors:
+     * RGM_ERR_CONFIG (it is not), others where that cannot be found out.
+     */
+    rgm_status (*check)(const char *name, const rgm_yaml *document, const void *payload);
+    const void *payload;
+} rgm_search_subject;
+
+/**
+ * Take the search's sections out of a merged document and check them: keys, values, the space, the
+ * searcher. With a subject, also check that every section is the search's or the subject's, that
+ * every hyperparameter is a key of one of the subject's sections, and the documents of some of the
+ * space's points.
+ *
+ * @param mistakes  [out] every mistake, "FILE:line:column: what\n" each, appended; NULL: not
+ * wanted. Of the subject's own sections it is the first one that its check meets.
+ * @param name      [in] of its file
+ * @param merged    [in] copied
+ * @param subject   [in] NULL: only the search's own sections are checked, which is enough for a
+ *                       file that was checked before
+ *
+ * Errors: RGM_ERR_CONFIG (the first mistake, and how many more there are), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes, const char *name,
+                                const rgm_yaml *merged, const rgm_search_subject *subject);
+/**
+ * The same from the text that rgm_search_file_text() gave, as a database keeps it; name: for
+ * messages.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
+                                 int64_t size, const char *name, const rgm_search_subject *subject);
+rgm_search_file *rgm_search_file_retain(rgm_search_file *file);
+void rgm_search_file_release(rgm_search_file *file);
+
+/* All of these belong to the file. */
+const char *rgm_search_file_path(const rgm_search_file *file); /* "configs/digits_search.yaml" */
+const char *rgm_search_file_name(const rgm_search_file *file); /* "digits_search" */
+/** The whole file, merged. */
+const rgm_yaml *rgm_search_file_document(const rgm_search_file *file);
+/** The subject that it was loaded with; NULL: none. */
+const rgm_search_subject *rgm_search_file_subject(const rgm_search_file *file);
+const char *
+rgm_search_file_text(const rgm_search_file *file); /* merged, as YAML: parses to the same */
+const rgm_search_settings *rgm_search_file_settings(const rgm_search_file *file);
+rgm_space *rgm_search_file_space(const rgm_search_file *file);
+/** The section `searcher`, and any other by its key; NULL: there is none. */
+const rgm_yaml_node *rgm_search_file_section(const rgm_search_file *file, const char *name);
+/**
+ * The searcher's metrics, each with its split: "valid.accuracy" also where the file says
+ * "accuracy". Returns how many there are.
+ */
+int64_t rgm_search_file_objectives(const rgm_objective **objectives, const rgm_search_file *file);
+
+/** rgm_searcher_read() of the file's section over its space. own: may be NULL. Errors:
+ * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
+rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *file, uint32_t seed,
+                                    const rgm_search_rows *own);
+/**
+ * The document of one point: for experiments, the file that `regimen run` takes. The search's
+ * sections are removed, values stand at their keys, and runtime.seed = seed. trainer.train_steps is
+ * the longest length that the searcher may ask for, so that schedules are the same in all trials.
+ * The searcher's metric chooses the best weights unless the file says otherwise.
+ *
+ * @param out     [out, owned] rgm_yaml_release()
+ * @param values  [in] [rgm_space_count()]
+ *
+ * Errors: RGM_ERR_CONFIG (a key that cannot be set, or a length that cannot be expressed in
+ * batches), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
+                                 const rgm_hyper_value *values, uint32_t seed);
+
+/** A searcher's length, or a period, in batches. */
+typedef struct rgm_batches {
+    int64_t batches; /* at least 1, for a length of at least 1 unit                               */
+    bool is_whole; /* false: a last part of a batch was left out (records % batch size), to be told
+                    */
+} rgm_batches;
+/**
+ * Steps are batches_per_step batches. Records are divided by the batch size and rounded down, to at
+ * least 1. The batch size is global_batch_size of the hyperparameters, else data.batch_size (times
+ * the aggregation frequency). An epoch has records_per_epoch records.
+ *
+ * Errors: RGM_ERR_CONFIG (no batch size, no records_per_epoch, more than 10^15 batches).
+ */
+rgm_status rgm_search_file_batches(rgm_batches *out, const rgm_search_file *file,
+                                   const rgm_hyper_value *values, rgm_length length);
+
+/**
+ * Print the keys of the search's sections with their help, for `regimen config keys`; section NULL:
+ * all.
+ * Errors: RGM_ERR_NOT_FOUND.
+ */
+rgm_status rgm_search_file_keys(rgm_text *out, const char *section);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,237 @@
+/*
+ * sequence: models that read and write sequences of tokens, and the search for the best sequence
+ * that such a model can write. A task such as translation.h uses it, and decides what the tokens
+ * are, where they come from and how a result is judged. This layer knows only ids.
+ *
+ *   to train  rgm_seq2seq_check(), then in build_model rgm_seq2seq_encode(), _decode(), _logits(),
+ *             _losses() and _weights()
+ *   to write  rgm_beam_search_create() with the same parameters, then rgm_beam_search_run()
+ *   to export rgm_seq2seq_source_graph() and rgm_seq2seq_step_graph()
+ *
+ * Id 0 is padding, and every target begins with it. The task chooses the id that ends a sequence.
+ */
+#ifndef REGIMEN_SEQUENCE_H
+#define REGIMEN_SEQUENCE_H
+
+#include <regimen/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the model: what it is made of ---------------------------------------------------------- */
+
+/** Which parts of the model share one table. */
+typedef enum rgm_seq2seq_embeddings {
+    RGM_EMBEDDINGS_SHARED, /* source, target and output */
+    RGM_EMBEDDINGS_TARGET, /* target and output         */
+    RGM_EMBEDDINGS_UNTIED  /* none                      */
+} rgm_seq2seq_embeddings;
+/** How a token gets its position. */
+typedef enum rgm_seq2seq_positions {
+    RGM_POSITIONS_SINUSOIDAL,
+    RGM_POSITIONS_LEARNED
+} rgm_seq2seq_positions;
+
+/** One of the two stacks: `model.encoder` and `model.decoder`. */
+typedef struct rgm_seq2seq_stack {
+    int64_t num_layers, num_attention_heads, intermediate_size;
+    rgm_activation activation; /* RGM_ACT_RELU or RGM_ACT_GELU */
+    double dropout_rate;       /* of the output that a block adds                              */
+    double attention_dropout_rate; /* of the attention probabilities, and of the output that the
+                                      encoder's attention adds */
+    double intermediate_dropout; /* inside the feed-forward block                                */
+    bool use_bias;               /* of attention's projections                                   */
+    bool norm_first;             /* true: norm before each block; false: after its sum           */
+    double norm_epsilon;
+} rgm_seq2seq_stack;
+
+/** The keys of `model:` for a task that trains such a model. */
+typedef struct rgm_seq2seq_options {
+    rgm_seq2seq_stack encoder, decoder;
+    int64_t embedding_width;
+    double dropout_rate; /* of the sum of embeddings and positions                                */
+    rgm_seq2seq_embeddings embeddings;
+    rgm_seq2seq_positions positions;
+    int64_t max_positions; /* longer sequences are an error */
+} rgm_seq2seq_options;
+/** Base (6 + 6 layers of width 512, 8 heads, inner width 2048) and big (1024, 16 heads, 4096). */
+void rgm_seq2seq_defaults(void *options);
+void rgm_seq2seq_big_defaults(void *options);
+extern const rgm_field rgm_seq2seq_fields[];
+
+/**
+ * The Transformer with its vocabularies. Tables have rgm_seq2seq_padded() rows. Logits of ids after
+ * the last of the vocabulary mean nothing; readers leave them out
+ * (rgm_cross_entropy_options.classes).
+ *
+ * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), learned positions
+ * under encoder/ and decoder/,
+ * encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/}, ffn/{norm/,inner/,outer/}},
+ * decoder/layer_<i>/{self_attention/,cross_attention/,ffn/}, encoder/norm/, decoder/norm/.
+ */
+typedef struct rgm_seq2seq {
+    rgm_seq2seq_options options;
+    int64_t source_vocabulary, target_vocabulary;
+} rgm_seq2seq;
+/** The rows of the table of a vocabulary: its size rounded up to a multiple of 8. */
+int64_t rgm_seq2seq_padded(int64_t vocabulary);
+/** RGM_ERR_CONFIG: an option out of bounds, a number of heads that does not divide the width,
+ * vocabularies that cannot share a table. */
+rgm_status rgm_seq2seq_check(const rgm_seq2seq *model);
+
+/* ---- graphs that train it ------------------------------------------------------------------- */
+
+/** The encoder's states [b s, width] of source ids [b, s] i32/i64, which are 0 after the end of a
+ * sentence; positions [s] i64 = 0, 1, .. */
+rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                              rgm_value *positions);
+/**
+ * The decoder's states [b t, width] of target ids [b, t], which begin with 0. A token attends to
+ * itself and to the tokens before it. `memory` is the encoder's result for `source`; positions [t]
+ * i64.
+ */
+rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
+                              rgm_value *positions, rgm_value *memory, rgm_value *source);
+/** The logits [n, rgm_seq2seq_padded(target vocabulary)] of states [n, width]. */
+rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *states);
+
+/**
+ * Cross-entropy [n] of logits [n, padded] with labels [n], with the label smoothing of the Model
+ * Garden: the target distribution has 1 - smoothing on the label and smoothing / (V - 1) on each
+ * other token. The entropy of this distribution is subtracted, so that a perfect prediction costs
+ * 0. Training minimises the mean over the labels of a batch that are not 0.
+ */
+rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_value *labels,
+                              double smoothing);
+/** The weights [n] in the scope's dtype of labels [n] i64: 1 for a token, 0 for padding. */
+rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
+
+/* ---- graphs that write one token at a time --------------------------------------------------- */
+
+/*
+ * An export writes these two graphs. rgm_beam_search runs the first, and the second in a form that
+ * does not copy the keys. The keys of decoder layer i are at [2 i] of an array, its values at
+ * [2 i + 1].
+ */
+
+/** The maximum number of decoder layers. */
+enum { RGM_SEQ2SEQ_LAYERS = 64 };
+
+/** What the decoder layers attend to in the sources. */
+typedef struct rgm_seq2seq_source {
+    rgm_value *ids; /* [sentences, length] i64, 0 after the end of a sentence */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, width] */
+} rgm_seq2seq_source;
+/**
+ * @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
+                                    const rgm_seq2seq *model, rgm_value *ids, rgm_value *positions);
+
+/** One more token for each row. There are sentences * beams rows; the beams of a sentence are
+ * consecutive. */
+typedef struct rgm_seq2seq_step {
+    rgm_value *ids;      /* input "ids" i64 [sentences, beams]: the newest tokens, 0 at first */
+    rgm_value *position; /* input "position" i64 [1]: how many tokens came before them       */
+    rgm_value *source;   /* as given: positions where it is 0 get no attention               */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS];  /* inputs "memory_keys_0", "memory_values_0", .. */
+    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];    /* inputs "past_keys_0", .. [rows, steps, width] */
+    rgm_value *log_probabilities;               /* [rows, target_vocabulary]                     */
+    rgm_value *present[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, steps + 1, width]                      */
+} rgm_seq2seq_step;
+/**
+ * @param source [sentences, length] i64; errors: rgm_seq2seq_check()'s and the graph's.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_CONFIG, RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const rgm_seq2seq *model,
+                                  rgm_value *source);
+
+/* ---- search over tokens ---------------------------------------------------------------------- */
+
+/** Beam search, greedy search (one beam) or sampling: the keys of `task.search`. */
+typedef struct rgm_beam_search_options {
+    int64_t beam_size; /* 1: greedy                                                             */
+    int64_t n_best;    /* hypotheses to return for each sentence, at most beam_size             */
+    double alpha;      /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
+    int64_t decode_max_length; /* maximum tokens of a result, its end included; 0:
+                                  extra_decode_length more than the source has */
+    int64_t extra_decode_length;
+    int64_t decode_batch_size; /* sentences decoded together */
+    bool sample;        /* sample each token instead of searching (beam_size is 1)               */
+    double temperature; /* of sampling: logits are divided by it; > 0                            */
+    int64_t top_k;      /* sample among the k most probable tokens; 0: among all                 */
+    double top_p;       /* sample among the fewest most probable tokens with this total
+                           probability                                                           */
+    int64_t seed;       /* of sampling. Sentence i has its own random stream, with the number
+                           first_number + numbers[i]. So the results of a text do not depend on
+                           how it is divided into calls                                          */
+    int64_t first_number;
+    const int64_t *numbers; /* [count] borrowed; NULL: 0, 1, .. */
+    int32_t end_id; /* end of sentence                                                       */
+} rgm_beam_search_options;
+#define RGM_BEAM_SEARCH_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .beam_size = 4, .n_best = 1, .alpha = 0.6, .extra_decode_length = 50,                      \
+        .decode_batch_size = 64, .temperature = 1, .top_p = 1, .end_id = 1                         \
+    }
+extern const rgm_field rgm_beam_search_fields[];
+/** RGM_ERR_CONFIG: an option out of bounds, options that exclude each other, more beams than half
+ * the target vocabulary. */
+rgm_status rgm_beam_search_check(const rgm_beam_search_options *options, const rgm_seq2seq *model);
+
+/** A result: its tokens without start and end, the sum of the log-probabilities including that of
+ * the end, and the score. */
+typedef struct rgm_hypothesis {
+    int32_t *ids;
+    int64_t count;
+    double log_probability, score;
+    bool finished; /* false: cut at the maximum length; the score is then the log-probability */
+} rgm_hypothesis;
+/** The best hypotheses of a sentence, best first. */
+typedef struct rgm_hypotheses {
+    rgm_hypothesis *items;
+    int64_t count;
+} rgm_hypotheses;
+void rgm_hypotheses_clear(rgm_hypotheses *hypotheses);
+
+/**
+ * Searches with the weights of a model. It holds executors for the encoder and for one decoder
+ * step, and the keys and values of the sentences that are being decoded.
+ */
+typedef struct rgm_beam_search rgm_beam_search;
+/**
+ * @param parameters  [in] borrowed; may change between runs. `bf16` is rgm_executor_options.bf16.
+ * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
+                                  const rgm_parameters *parameters, bool bf16);
+void rgm_beam_search_release(rgm_beam_search *search);
+/**
+ * Find the best targets of each of `count` sources, which are ids with their end. Sources of
+ * similar length are decoded together, keys and values of earlier tokens are kept, and a sentence
+ * that has ended leaves the batch. A result depends on neither the other sentences of its batch,
+ * nor the padding, nor the number of threads.
+ *
+ * Beam search looks at the best 2 * beam_size of the beam_size * vocabulary continuations. Those
+ * that end become finished hypotheses; the best beam_size of them are kept. The best of the others
+ * go on. The search of a sentence ends at its maximum length, or when its worst finished hypothesis
+ * scores above what the best open one could reach at that length. If no hypothesis has finished,
+ * the open ones are returned.
+ *
+ * @param out  [out] [count]; the caller clears them. After an error there is nothing to clear
+ *
+ * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence,
+ * a sentence longer than max_positions), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
+                               const int32_t *const *sources, const int64_t *lengths, int64_t count,
+                               const rgm_beam_search_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,459 @@
+/*
+ * train_task: the contract of a task. rgm_task is a table of functions that define its data, model,
+ * losses, metrics and steps; rgm_task_type is the row by which an experiment file names it. The
+ * trainer (train.h) runs a task; nothing here runs anything.
+ */
+#ifndef REGIMEN_TRAIN_TASK_H
+#define REGIMEN_TRAIN_TASK_H
+
+#include <regimen/data.h>
+#include <regimen/export.h>
+#include <regimen/metrics.h>
+#include <regimen/nn.h>
+#include <regimen/optim.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- task ---------------------------------------------------------------------------------- */
+
+typedef enum rgm_mode { RGM_TRAIN, RGM_VALID, RGM_TEST } rgm_mode;
+const char *rgm_mode_name(rgm_mode mode); /* "train", "valid", "test" */
+
+#define RGM_MAX_HEADS     8
+#define RGM_MAX_METRICS   32
+#define RGM_MOST_CONFUSED 100
+#define RGM_MAX_FEEDS     512 /* of a batch */
+
+/** One output of a model, with its labels, loss and metrics. */
+typedef struct rgm_head {
+    char name[64]; /* "classification_logits"; a prefix of metrics when heads are several */
+    rgm_value *predictions;   /* [n, units] */
+    bool is_number;           /* predictions are the numbers sought, not logits: a regression    */
+    rgm_value *probabilities; /* of the classes, shaped like predictions, for exports; NULL: none */
+    rgm_texts class_names;    /* of the last axis; none: numbers */
+    rgm_value *labels;
+    rgm_value *weights; /* [n]; [n, units] for labels [n, units] that may be missing one by one;
+                           NULL: ones */
+    rgm_value *lists;   /* i64 [n] for rankings: the list of each item; NULL: not needed         */
+    rgm_value *loss;    /* scalar: mean over the real items; NULL when build_losses makes one  */
+    rgm_value *loss_items; /* scalar: the number that the loss is a mean over, which weighs the
+                              batch, if not its items: lists of a ranking. NULL: the items     */
+    double loss_weight;    /* of the default build_losses                                         */
+    int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions validations count by
+                          label for tables.jsonl; for a logit of 1 against 0: 2; 0: not counted   */
+    int64_t metric_count; /* the model's own ("compiled") metrics; of_states in passes only      */
+    rgm_metric metrics[RGM_MAX_METRICS];
+} rgm_head;
+
+/** The parts of a task's model. */
+typedef struct rgm_task_model {
+    int64_t head_count;
+    rgm_head heads[RGM_MAX_HEADS];
+    rgm_value *loss; /* set by the trainer from build_losses: the scalar to minimise */
+} rgm_task_model;
+
+/** A metric and the head it looks at. */
+typedef struct rgm_task_metric {
+    rgm_metric metric;
+    int64_t head;
+} rgm_task_metric;
+
+/** How training steps draw their examples; a privacy guarantee depends on it. */
+typedef struct rgm_sampling {
+    int64_t examples; /* in the training set                                       */
+    double rate;      /* expected batch / examples                                 */
+    bool poisson;     /* each independently; else batches of a shuffled pass        */
+} rgm_sampling;
+
+/** One step of training or validation, as a task's functions see it. */
+typedef struct rgm_step {
+    rgm_mode mode;
+    int64_t eval_set;    /* 1 + the index in the task's eval_sets; 0: the mode's own data */
+    int64_t global_step; /* steps done before this one */
+    rgm_element *inputs; /* the batch, borrowed */
+    rgm_element *extra;  /* next_eval_inputs' second result, never fed to the model; or NULL      */
+    /* Filled in by the default steps; tensors are borrowed until the next step of the mode. */
+    rgm_tensor *predictions[RGM_MAX_HEADS], *labels[RGM_MAX_HEADS], *weights[RGM_MAX_HEADS];
+    rgm_tensor *lists[RGM_MAX_HEADS];
+    double loss;  /* [out] of this step; NaN in validation, which has none of its own        */
+    double items; /* [out] number the loss is a mean over: this step's weight in a loop      */
+    struct rgm_trainer *trainer; /* train.h: for a task's own steps that call the default ones */
+    const rgm_parameters *parameters; /* the current weights: averages while they are evaluated */
+    bool bf16; /* runtime.mixed_precision: a task that multiplies itself rounds to bf16 too */
+} rgm_step;
+
+/** How a task writes its trained model for other programs, if that is more than a graph of its
+ * heads. */
+typedef struct rgm_task_export {
+    const char *file; /* the first to open, "translation.json" */
+    /** Write everything into an existing folder; the task's files are copied beside it. */
+    rgm_status (*save)(const char *folder, const rgm_parameters *parameters, void *state);
+    /** Check before the first step whether `save` can succeed. NULL: save will tell. */
+    rgm_status (*check)(const rgm_parameters *parameters, void *state);
+    /**
+     * Run the files there with export's interpreter on up to max_batches batches of a mode's data,
+     * and add the comparison with the executor's results to `check`.
+     */
+    rgm_status (*verify)(rgm_export_check *check, const char *folder,
+                         const rgm_parameters *parameters, rgm_mode mode, int64_t max_batches,
+                         void *state);
+} rgm_task_export;
+
+/** A file that a trained model needs beside its weights, such as a tokenizer. */
+typedef struct rgm_task_file {
+    const char *name; /* in run folders and exports, "tokenizer.model" */
+    const void *data;
+    int64_t size;
+    const char *origin; /* where it was read from, for messages */
+} rgm_task_file;
+#define RGM_MAX_TASK_FILES 8
+
+/** The pair that a prediction is about, in the data's own numbers; -1: none. */
+typedef struct rgm_item_pair {
+    int64_t source, target, relation;
+    rgm_str names[3]; /* of the same, borrowed; empty: they have none */
+} rgm_item_pair;
+
+/** Further data to evaluate on, beside those of a mode: a validation set of another kind, say. */
+typedef struct rgm_eval_set {
+    const char *name; /* letters, digits, '_' and '-': "news" is reported as valid_news           */
+    rgm_mode mode;    /* RGM_VALID or RGM_TEST: evaluated after that mode's own data              */
+} rgm_eval_set;
+#define RGM_MAX_EVAL_SETS 16
+
+/** data.valid_sets and data.test_sets: files by name, borrowed. Sets are numbered through both
+ * lists, validation first, as in rgm_task.eval_sets. */
+typedef struct rgm_file_sets {
+    const rgm_lists *valid, *test;
+} rgm_file_sets;
+
+/** The number of sets in both lists. */
+int64_t rgm_file_sets_count(const rgm_file_sets *sets);
+/** List them for rgm_task.eval_sets. @param out  [out] [RGM_MAX_EVAL_SETS] */
+void rgm_file_sets_list(rgm_eval_set *out, int64_t *count, const rgm_file_sets *sets);
+/** The files of set i, borrowed. */
+const rgm_texts *rgm_file_sets_files(const rgm_file_sets *sets, int64_t i);
+/** "data.valid_sets.news". The caller frees *key. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_file_sets_key(char **key, const rgm_file_sets *sets, int64_t i);
+/**
+ * Check that each set's part has data of its own (has_valid, has_test), that the set names files,
+ * that no other set of the part and no part has its name, and that there are at most
+ * RGM_MAX_EVAL_SETS. Otherwise RGM_ERR_CONFIG, with the key.
+ */
+rgm_status rgm_file_sets_check(const rgm_file_sets *sets, bool has_valid, bool has_test);
+
+/** data.train, if given, with data.train_sets and data.weights, borrowed. */
+typedef struct rgm_train_sets {
+    bool has_train;
+    const rgm_lists *sets;
+    const rgm_numbers *weights;
+} rgm_train_sets;
+
+/** Check that sets name files, that none is called train, and that weights belong to `train` or a
+ * set. Otherwise RGM_ERR_CONFIG, with the key. */
+rgm_status rgm_train_sets_check(const rgm_train_sets *sets);
+/** The weight of `train` or a set; 1 if not given. */
+double rgm_train_sets_weight(const rgm_train_sets *sets, const char *name);
+
+typedef struct rgm_task_type rgm_task_type;
+
+/**
+ * A task for the trainer: a table of functions over `state` (the seeds' tfm Task). For each
+ * function that may be NULL, its comment says what happens then.
+ */
+typedef struct rgm_task {
+    const char *name;
+    /** The type whose `state` this is; readers compare it first (rgm_task_state()). NULL: a task
+     * whose state nobody else needs to recognise. */
+    const rgm_task_type *type;
+    const char *items;   /* what a step's weights count: "target tokens"; NULL: nothing special */
+    const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
+    void *state;
+
+    /* ---- building, each called once ---- */
+
+    /**
+     * Batches of a mode. *out is NULL when the task has no such data. Train data repeat for ever
+     * when `endless`, else they are one pass.
+     */
+    rgm_status (*build_inputs)(rgm_dataset **out, void *state, rgm_mode mode, bool endless);
+    /**
+     * The sets beside the modes' own data. NULL: none.
+     *
+     * @param out  [out] [RGM_MAX_EVAL_SETS]; the task owns the names
+     */
+    void (*eval_sets)(rgm_eval_set *out, int64_t *count, void *state);
+    /** One pass over set i of eval_sets. Required with eval_sets. */
+    rgm_status (*build_eval_inputs)(rgm_dataset **out, void *state, int64_t set);
+    /** Add the model, with its heads, to the scope's compute graph. NULL: no model; train_step is
+     * then required. */
+    rgm_status (*build_model)(rgm_task_model *out, rgm_scope *scope, void *state);
+    /**
+     * The scalar to minimise. aux is the sum of the losses that layers added to the scope
+     * (regularisation), NULL when there are none. NULL: sum of loss_weight * loss of the heads,
+     * plus aux.
+     */
+    rgm_value *(*build_losses)(const rgm_task_model *model, rgm_value *aux, void *state);
+    /**
+     * Metrics beside the model's own, for training or for validation. NULL: none.
+     *
+     * @param out  [out] [RGM_MAX_METRICS]
+     */
+    rgm_status (*build_metrics)(rgm_task_metric *out, int64_t *count, const rgm_task_model *model,
+                                bool training, void *state);
+    /** The feeds for a batch, which they borrow from. Required with a model. */
+    rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
+                        rgm_element *batch);
+    /**
+     * Files that travel with the weights, borrowed from the task. A run folder keeps them from the
+     * start, and a run continues only with the same ones. NULL: there are none.
+     *
+     * @param out  [out] [RGM_MAX_TASK_FILES]
+     */
+    void (*files)(rgm_task_file *out, int64_t *count, void *state);
+    /** NULL: the graph of every head, model.onnx. */
+    const rgm_task_export *exports;
+    /**
+     * How the inputs of model.onnx are computed from a user's tables, once the model is built: sets
+     * inputs and sizes, which stay until the next call. NULL: the inputs are those of the graph.
+     */
+    rgm_status (*export_inputs)(rgm_onnx_options *options, void *state);
+    /**
+     * The tables of a batch that such a file takes, and perhaps others; freed by
+     * rgm_onnx_inputs_release(). NULL: rgm_onnx_inputs() of the feeds.
+     */
+    rgm_status (*export_tables)(rgm_named_tensor **tables, int64_t *count, void *state,
+                                rgm_element *batch);
+    /**
+     * Check that the data of a part fit the model: schema, labels and their range. Data in memory
+     * are checked completely; of data read as a stream, the first ones. Called before the first
+     * step for each part that exists. NULL: the first batch shows it. Errors: those of the data,
+     * with what to do.
+     */
+    rgm_status (*check_data)(void *state, rgm_mode mode);
+    /**
+     * Append to `out`, once the training data are open, one line of what a person should know about
+     * them: "batches of 1,024 tokens (91% real)". NULL: nothing.
+     */
+    rgm_status (*describe)(rgm_text *out, void *state);
+    /**
+     * Append what the run does with its data, once the model is built, in lines of a word and a
+     * description: "items 140 train, 500 valid\n", "reads paper.words\n", "leaves paper.year\n".
+     * NULL: nothing.
+     */
+    rgm_status (*plan)(rgm_text *out, void *state);
+    /**
+     * Batches of a mode for prediction: every example once, in the data's order, without padding;
+     * labels need not be valid. *out is NULL when there are no such data. NULL: those of
+     * build_inputs.
+     */
+    rgm_status (*build_prediction_inputs)(rgm_dataset **out, void *state, rgm_mode mode);
+    /**
+     * Batches, as `feeds` takes them, of files that a user names for prediction. NULL: the task
+     * reads no files.
+     */
+    rgm_status (*build_file_inputs)(rgm_dataset **out, void *state, const char *pattern);
+    /**
+     * The number that the data have for item i of a batch's predictions of a head, -1: none. NULL:
+     * the data number no items.
+     */
+    int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
+    /** What item i of a head is about, if items are pairs; false, or NULL: they are not. */
+    bool (*item_pair)(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state);
+    /** Why a table of predictions makes no sense here, and what to use; NULL: it makes sense. */
+    const char *no_predictions;
+    /* ---- serving: predictions for requests, see rgm_predictor ---- */
+
+    /**
+     * Write into a folder what rgm_task_type.serve reads beside the weights, replacing older files,
+     * and append the keys of `data:` that it needs, one line "  key: value\n" each. NULL: the task
+     * cannot be served from an export.
+     */
+    rgm_status (*save_serving)(rgm_text *data, const char *folder, void *state);
+    /**
+     * A batch, as `feeds` takes it, of serialized tf.train.Examples, or of rows of numbers, f32 or
+     * f64 [n, ...]. NULL: the task does not accept that form.
+     */
+    rgm_status (*example_batch)(rgm_element **out, void *state, const rgm_str *examples,
+                                int64_t count);
+    rgm_status (*row_batch)(rgm_element **out, void *state, const rgm_tensor *rows);
+
+    /** How build_inputs draws training examples. NULL: training with privacy is refused. */
+    rgm_status (*sampling)(rgm_sampling *out, void *state);
+    /** NULL: rgm_optimizer_create(). */
+    rgm_status (*create_optimizer)(rgm_optimizer **out, const rgm_optimizer_options *options,
+                                   const rgm_parameters *parameters, void *state);
+    /**
+     * Called when a run has no checkpoint of its own, after random initialisation and
+     * `trainer.initialize`. NULL: nothing more.
+     */
+    rgm_status (*initialize)(rgm_parameters *parameters, void *state);
+
+    /* ---- steps ---- */
+
+    /**
+     * One training step: sets step->loss and items. NULL: rgm_trainer_default_train_step(), which
+     * runs the model forward and backward and lets the optimizer update.
+     */
+    rgm_status (*train_step)(rgm_step *step, void *state);
+    /**
+     * NULL: rgm_trainer_default_validation_step(): inference_step, then loss and metrics. The loss
+     * is the model's, even if the task's own inference_step computes other predictions, unless that
+     * function sets step->loss.
+     */
+    rgm_status (*validation_step)(rgm_step *step, void *state);
+    /** Only forward, without dropout: predictions. NULL: rgm_trainer_default_inference_step(). */
+    rgm_status (*inference_step)(rgm_step *step, void *state);
+    /** Update the task's metrics (build_metrics) with a step. NULL: each with its head. */
+    void (*process_metrics)(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                            const rgm_step *step, void *state);
+    /** The same for the model's own (rgm_head.metrics). */
+    void (*process_compiled_metrics)(double *const *states, const rgm_task_metric *metrics,
+                                     int64_t count, const rgm_step *step, void *state);
+
+    /* ---- over a validation pass, for numbers that no sum over steps gives (BLEU) ---- */
+
+    /** Add a step to *aggregate, NULL at the first one. NULL: nothing is aggregated. */
+    rgm_status (*aggregate_logs)(void **aggregate, const rgm_step *step, void *state);
+    /**
+     * Add to *aggregate (NULL: nothing yet) what another process has aggregated over its share of
+     * the same pass; the caller keeps `other`. NULL: aggregates cannot be merged.
+     */
+    rgm_status (*merge_aggregates)(void **aggregate, const void *other, void *state);
+    /** Compute numbers from the aggregate and add them to the pass' logs. Required with
+     * aggregate_logs. */
+    rgm_status (*reduce_aggregated_logs)(rgm_logs *logs, void *aggregate, int64_t global_step,
+                                         void *state);
+    /** Always called after it, and when a pass fails. */
+    void (*release_aggregate)(void *aggregate, void *state);
+    /**
+     * The names of reduce_aggregated_logs' numbers, ended by NULL, so that a metric that chooses
+     * the best weights can be checked before the first step. NULL: they are known only after the
+     * first validation.
+     */
+    const char *const *(*reduced_names)(void *state);
+    /** Whether smaller is better for one of reduce_aggregated_logs' numbers. NULL: larger is. */
+    bool (*smaller_is_better)(const char *name, void *state);
+} rgm_task;
+
+/**
+ * `feeds` for batches of tensors: tensor i of the batch goes to inputs[i]. RGM_ERR_ARG when there
+ * is no room for them.
+ */
+rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                            rgm_value *const *inputs, int64_t input_count, rgm_element *batch);
+
+/** Update metrics of a step with their heads' predictions and labels: the default of
+ * process_metrics. */
+void rgm_metrics_update(double *const *states, const rgm_task_metric *metrics, int64_t count,
+                        const rgm_step *step);
+
+/**
+ * Write a task's files into an existing folder, each whole or not at all; files of the same name
+ * are replaced. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_task_files_save(const rgm_task *task, const char *folder);
+/**
+ * Check that the files in the folder are the task's: RGM_ERR_CONFIG names the first that differs. A
+ * missing file is no difference.
+ */
+rgm_status rgm_task_files_check(const rgm_task *task, const char *folder);
+
+/* ---- one class out of many ----------------------------------------------------------------- */
+
+/** What tasks that predict a class have in common. */
+typedef struct rgm_classes {
+    int64_t num_classes; /* this or names */
+    rgm_texts names;
+    bool statistics;  /* precision and recall of each class too */
+    double smoothing; /* of labels, only in the loss            */
+} rgm_classes;
+static inline int64_t rgm_classes_count(const rgm_classes *classes)
+{
+    return classes->names.count > 0 ? classes->names.count : classes->num_classes;
+}
+/** RGM_ERR_CONFIG: both or none of num_classes and class_names, names that are too long or appear
+ * twice, or more statistics than fit. */
+rgm_status rgm_classes_check(const rgm_classes *classes);
+/**
+ * Set loss (mean over the items) and metrics of a head whose predictions [n, classes], labels [n]
+ * and weights are set.
+ */
+void rgm_classes_judge(rgm_head *head, const rgm_classes *classes);
+/** Add only the metrics. */
+void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes);
+/** Add a metric to a head, named after its type; NULL when the head has RGM_MAX_METRICS. */
+rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
+/** Add metrics by name. Errors: as rgm_named_metrics_check(), with the key task.metrics;
+ * RGM_ERR_CONFIG when there are more than RGM_MAX_METRICS. */
+rgm_status rgm_head_add_named_metrics(rgm_head *head, const rgm_texts *names, int64_t outputs,
+                                      rgm_metrics_of of);
+
+/* ---- task types: what an experiment file can name -------------------------------------------- */
+
+/** One requested task: `task:`, or an entry of `tasks:`. */
+typedef struct rgm_task_part {
+    const char *name; /* of the entry; NULL: it is the only one */
+    const rgm_section_type *type;
+    void *options;
+    double loss_weight;
+    bool learns_weight; /* loss_weight is learned, where the type's `learned_weights` allows it */
+} rgm_task_part;
+
+/** What an experiment file says about a task, and the run it is created for. All is borrowed. */
+typedef struct rgm_task_setup {
+    void *data; /* options of the type's `data` */
+    rgm_task_part parts[RGM_MAX_HEADS];
+    int64_t part_count;
+    const rgm_section_type *model;
+    void *model_options;
+    uint64_t seed;
+    int threads;
+    const char *run_dir; /* NULL: nothing is kept                                             */
+    bool begun;          /* the folder already has a run: files that the run made are read again */
+    bool trained;        /* the run is only looked at: all of `files` are read from there     */
+    bool dry; /* only a check: nothing is written, and files to keep are made in memory       */
+    rgm_folds folds; /* the data are one fold of a cross-validation; count 0: no cross-validation */
+} rgm_task_setup;
+
+/**
+ * A task with its kind of data and models: its sections in an experiment file, and how they become
+ * a rgm_task. The one list of task types is in experiment.
+ */
+struct rgm_task_type {
+    const char *name;                      /* for people: "graph network"                    */
+    const rgm_section_type *data;          /* keys of `data:`                                */
+    const rgm_section_type *const *tasks;  /* values of task.type, ended by NULL. When options have
+                                              size 0, the fields are members of data's options */
+    const rgm_section_type *const *models; /* values of model.type, ended by NULL            */
+    int64_t most_parts;                    /* most tasks that `tasks:` may join; 0: none     */
+    bool learned_weights;                  /* their loss_weight may be `learned`             */
+    const rgm_effect *effects;             /* ended by {0}; NULL: none */
+    const rgm_rule *rules;                 /* ended by {0}; NULL: none */
+    const char *no_privacy; /* why its tasks cannot be trained with privacy; NULL: they can */
+    bool makes_folds;       /* create() implements rgm_task_setup.folds; else a file with folds is
+                               refused */
+    /** Errors: RGM_ERR_CONFIG (key, value, what to do), those of reading data; *out is then
+     * zeros. */
+    rgm_status (*create)(rgm_task *out, const rgm_task_setup *setup);
+    /**
+     * Create a task without data of its own, which has a model and makes batches of requests.
+     * save_serving wrote `folder`, perhaps on another machine, and the files may have been changed
+     * since. NULL: the type cannot be served.
+     */
+    rgm_status (*serve)(rgm_task *out, const rgm_task_setup *setup, const char *folder);
+    void (*release)(rgm_task *task);
+};
+/** RGM_ERR_CONFIG with the reason: privacy is requested and the type's tasks cannot have it. */
+rgm_status rgm_task_type_check_privacy(const rgm_task_type *type, const rgm_privacy *privacy);
+/** Release a task by its type and zero it; nothing for a task without a type. */
+void rgm_task_release(rgm_task *task);
+/** The state of a task of `type`; RGM_ERR_UNSUPPORTED "task 'x' is no <type>" for any other. */
+rgm_status rgm_task_state(void **state, const rgm_task *task, const rgm_task_type *type);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

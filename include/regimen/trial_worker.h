@@ -1,0 +1,82 @@
+/*
+ * trial: the process of a trial. A master starts it; it asks the master for its next workload with
+ * the result of the last one, does it, and ends when it is told to.
+ *
+ *     rgm_worker_run_trial()   all that `regimen trial run` does
+ *     rgm_worker_serve()       the same with other work than a trial's
+ */
+#ifndef REGIMEN_TRIAL_WORKER_H
+#define REGIMEN_TRIAL_WORKER_H
+
+#include <regimen/search_sequencer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a workload gave. Texts and arrays are borrowed until the next workload. */
+typedef struct rgm_worker_result {
+    const rgm_named_number *metrics; /* of the step (means over batches) or the validation */
+    int64_t metric_count;
+    int64_t num_inputs;
+    const char *checkpoint;            /* folder, relative to the trial's; of a checkpoint alone */
+    const rgm_named_number *resources; /* its files with their bytes                        */
+    int64_t resource_count;
+} rgm_worker_result;
+
+/** What a worker is told before its first workload. */
+typedef struct rgm_worker_setup {
+    int64_t trial, experiment, number;
+    const char *experiment_file; /* <folder>/<experiment>/experiment.yaml             */
+    const char *run_dir;         /* <folder>/<experiment>/<trial>                     */
+    const char *hyperparameters; /* one line of JSON                                  */
+    const char *from;            /* checkpoint folder to warm start from; NULL: none  */
+    const char *at;              /* own checkpoint folder to go on from; NULL: none   */
+    int64_t at_batches;          /* trained in all at that checkpoint                 */
+    uint32_t seed;
+    int64_t threads;
+} rgm_worker_setup;
+
+/**
+ * The functions with which a process does a trial. If one of them fails, the run has failed: the
+ * master is told and the process ends. An error that rgm_trial_is_invalid() recognises ends the
+ * trial.
+ */
+typedef struct rgm_worker {
+    rgm_status (*open)(const rgm_worker_setup *setup, void *payload);
+    rgm_status (*work)(rgm_worker_result *result, const rgm_workload *workload, void *payload);
+    void (*close)(void *payload);
+    void *payload;
+    /**
+     * Called after each workload. After true (SIGTERM came, as before a job's time is over) the
+     * master answers with a checkpoint and then the end; the trial goes on in another process.
+     * NULL: never.
+     */
+    bool (*is_told_to_stop)(void *payload);
+} rgm_worker;
+
+/**
+ * Ask for workloads, do them and tell their results, until told to end. If nobody answers, the
+ * worker repeats what it tells until `orphan_seconds` of its setup have passed, then returns
+ * RGM_STOPPED.
+ *
+ * @param arguments  [in] what the master appended to trial_command: "--master", FOLDER, "--trial",
+ *                        ID, "--run", TOKEN
+ *
+ * Errors: RGM_ERR_ARG, RGM_ERR_BUSY (another process has become this trial's), those of `worker`.
+ */
+rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker);
+
+/**
+ * The same with a trial (trial.h) as its work: all that `regimen trial run` does.
+ * @param is_told_to_stop  [in] as in rgm_worker, called with NULL; may be NULL
+ *
+ * Errors: those of rgm_worker_serve(), rgm_trial_open() and rgm_trial_do().
+ */
+rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count,
+                                bool (*is_told_to_stop)(void *payload));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,252 @@
+/*
+ * What an executor copies for a device whose memory is not the host's: inputs, constants,
+ * parameters and patterns there, fetched values back, both for ops that work on the host. Of the
+ * CPU nothing here is called. Leaves are copied in each run, patterns when they are others.
+ */
+#include "executor_internal.h"
+
+/* ---- leaves -------------------------------------------------------------------------------- */
+
+static rgm_status constants_copy(rgm_executor *executor)
+{
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgm_value *v = executor->order[s];
+        rgm_view view;
+        if (v->constant != NULL)
+            RGM_TRY(rgmi_copies_leaf(executor, &view, v, v->constant));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_copies_create(rgm_executor *executor)
+{
+    void *flag;
+
+    executor->flag = &executor->host_flag;
+    if (rgm_device_is_host(executor->device))
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(executor->copies, executor->count));
+    RGM_TRY(rgm_device_allocate(&flag, executor->device, sizeof executor->host_flag));
+    executor->flag = flag;
+    RGM_TRY(rgm_device_copy_to(executor->device, flag, &executor->host_flag,
+                               sizeof executor->host_flag));
+    return constants_copy(executor);
+}
+
+void rgmi_copies_release(rgm_executor *executor)
+{
+    if (executor->copies == NULL)
+        return;
+    for (int64_t s = 0; s < executor->count; s++) {
+        rgmi_device_copy *copy = &executor->copies[s];
+        rgm_device_free(executor->device, copy->data);
+        rgm_device_free(executor->device, copy->arrays);
+        rgm_pattern_release(copy->pattern);
+    }
+    if (executor->flag != &executor->host_flag)
+        rgm_device_free(executor->device, executor->flag);
+    rgm_free(executor->copies);
+}
+
+rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_value *leaf,
+                            const rgm_tensor *tensor)
+{
+    rgmi_device_copy *copy = &executor->copies[leaf->slot];
+    size_t bytes = rgm_tensor_bytes(tensor);
+
+    if (copy->data == NULL || copy->capacity < bytes) {
+        rgm_device_free(executor->device, copy->data);
+        RGM_TRY(rgm_device_allocate(&copy->data, executor->device, bytes));
+        copy->capacity = bytes;
+    }
+    view->data = copy->data;
+    return rgm_device_copy_to(executor->device, copy->data, rgm_tensor_data(tensor), bytes);
+}
+
+/* ---- patterns ------------------------------------------------------------------------------ */
+
+/* `bytes` from `host` at the end of the block that begins at `base`; without a base they are only
+ * counted. */
+static rgm_status append(const void *member, rgm_device *device, char *base, size_t *at,
+                         const void *host, size_t bytes)
+{
+    const void **out = (const void **)(uintptr_t)member;
+
+    *out = NULL;
+    if (host == NULL)
+        return RGM_OK;
+    if (base != NULL) {
+        *out = base + *at;
+        RGM_TRY(rgm_device_copy_to(device, base + *at, host, bytes));
+    }
+    *at += (bytes + 63) / 64 * 64;
+    return RGM_OK;
+}
+
+static rgm_status csr_append(rgm_csr *to, rgm_device *device, char *base, size_t *at,
+                             const rgm_csr *from)
+{
+    size_t entries = (size_t)from->count * sizeof(int32_t);
+
+    *to = *from;
+    RGM_TRY(append(&to->row_start, device, base, at, from->row_start,
+                   (size_t)(from->rows + 1) * sizeof(int64_t)));
+    RGM_TRY(append(&to->column, device, base, at, from->column, entries));
+    RGM_TRY(append(&to->entry, device, base, at, from->entry, entries));
+    return append(&to->visit, device, base, at, from->visit, (size_t)from->rows * sizeof(int32_t));
+}
+
+static rgm_status arrays_copy(rgmi_device_copy *copy, rgm_device *device, size_t *bytes,
+                              const rgm_pattern *pattern)
+{
+    const rgm_csr *by_row = rgm_pattern_by_row(pattern);
+    size_t entries = (size_t)by_row->count * sizeof(int32_t);
+
+    *bytes = 0;
+    RGM_TRY(csr_append(&copy->by_row, device, copy->arrays, bytes, by_row));
+    RGM_TRY(
+        csr_append(&copy->by_column, device, copy->arrays, bytes, rgm_pattern_by_column(pattern)));
+    RGM_TRY(
+        append(&copy->row_of, device, copy->arrays, bytes, rgm_pattern_row_of(pattern), entries));
+    return append(&copy->column_of, device, copy->arrays, bytes, rgm_pattern_column_of(pattern),
+                  entries);
+}
+
+rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s)
+{
+    rgmi_device_copy *copy = &executor->copies[s];
+    size_t bytes;
+
+    if (copy->pattern != view->pattern) {
+        rgm_pattern_release(copy->pattern);
+        rgm_device_free(executor->device, copy->arrays);
+        copy->pattern = NULL;
+        copy->arrays = NULL;
+        RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
+        RGM_TRY(rgm_device_allocate(&copy->arrays, executor->device, bytes));
+        RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
+        copy->pattern = rgm_pattern_retain(view->pattern);
+    }
+    view->csr = &copy->by_row;
+    view->csr_t = &copy->by_column;
+    view->row_of = copy->row_of;
+    view->column_of = copy->column_of;
+    return RGM_OK;
+}
+
+/* ---- ops that work on the host -------------------------------------------------------------- */
+
+/* Memory of the host for a view's elements, NULL for a pattern. */
+static rgm_status host_memory(void **out, const rgm_view *view)
+{
+    size_t bytes = (size_t)rgmi_view_count(view) * rgm_dtype_size(view->dtype);
+
+    *out = rgm_malloc(bytes);
+    return *out != NULL ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes", bytes);
+}
+
+/* A view of the device's memory as one of the host's; *memory is to be freed. */
+static rgm_status host_view(rgm_view *view, void **memory, rgm_executor *executor,
+                            const rgm_value *v)
+{
+    const rgm_csr *by_row, *by_column;
+    bool turned = false;
+
+    if (!v->s.is_pattern) {
+        RGM_TRY(host_memory(memory, view));
+        RGM_TRY(rgm_device_copy_from(executor->device, *memory, view->data,
+                                     (size_t)rgmi_view_count(view) * rgm_dtype_size(view->dtype)));
+        view->data = *memory;
+        return RGM_OK;
+    }
+    for (; v->type == &rgmi_transpose_pattern_op; v = v->in[0])
+        turned = !turned;
+    by_row = rgm_pattern_by_row(view->pattern);
+    by_column = rgm_pattern_by_column(view->pattern);
+    view->csr = turned ? by_column : by_row;
+    view->csr_t = turned ? by_row : by_column;
+    view->row_of =
+        turned ? rgm_pattern_column_of(view->pattern) : rgm_pattern_row_of(view->pattern);
+    view->column_of =
+        turned ? rgm_pattern_row_of(view->pattern) : rgm_pattern_column_of(view->pattern);
+    return RGM_OK;
+}
+
+rgm_status rgmi_copies_run_on_host(rgm_executor *executor, rgm_op_run *run, const rgm_value *v)
+{
+    rgm_status status = RGM_OK;
+    rgm_view out = *run->out, *device_out = run->out;
+    const rgm_view *device_in = run->in;
+    rgm_view *in = NULL;
+    void **memory = NULL, *result = NULL, *scratch = NULL;
+
+    RGM_GO(RGM_NEW(in, v->inputs));
+    RGM_GO(RGM_NEW(memory, v->inputs));
+    for (int k = 0; k < v->inputs; k++) {
+        in[k] = run->in[k];
+        RGM_GO(host_view(&in[k], &memory[k], executor, v->in[k]));
+    }
+    if (!v->s.is_pattern)
+        RGM_GO(host_memory(&result, &out));
+    if (v->type->scratch != NULL) {
+        scratch = rgm_malloc(v->type->scratch(in, v->inputs, &out, &v->attributes));
+        if (scratch == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: scratch"));
+    }
+    out.data = result;
+    run->in = in;
+    run->out = &out;
+    run->scratch = scratch;
+    RGM_GO(v->type->forward(run));
+    if (!v->s.is_pattern)
+        RGM_GO(rgm_device_copy_to(executor->device, device_out->data, result,
+                                  (size_t)rgmi_view_count(&out) * rgm_dtype_size(out.dtype)));
+done:
+    device_out->pattern = out.pattern;
+    run->in = device_in;
+    run->out = device_out;
+    for (int k = 0; memory != NULL && k < v->inputs; k++)
+        rgm_free(memory[k]);
+    rgm_free(memory);
+    rgm_free(in);
+    rgm_free(result);
+    rgm_free(scratch);
+    return status;
+}
+
+/* ---- when a run is done -------------------------------------------------------------------- */
+
+rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan)
+{
+    static const rgm_index_flag down;
+    rgm_index_flag found;
+
+    RGM_TRY(rgm_device_copy_from(executor->device, &found, executor->flag, sizeof found));
+    if (found.raised == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_device_copy_to(executor->device, executor->flag, &down, sizeof down));
+    for (int64_t s = 0; s < executor->count; s++) /* what a part of the run has made is nothing */
+        executor->kept[s].valid = false;
+    const rgm_value *v = executor->order[found.op];
+    rgm_index_watch watch = {.flag = executor->flag, .op = found.op, .found = &found};
+    rgm_op_run run = rgmi_op_run(executor, plan, found.op, &watch);
+    rgm_status status = v->type->forward(&run);
+    if (status == RGM_OK)
+        status = RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, which is outside",
+                          (long long)found.at, (long long)found.index);
+    return rgmi_in_context(status, v);
+}
+
+rgm_status rgmi_copies_fetch(rgm_executor *executor, rgmi_plan *plan)
+{
+    for (int64_t i = 0; i < executor->fetch_count; i++) {
+        const rgm_view *view = &plan->views[executor->fetch[i]->slot];
+        if (executor->fetch[i]->type == NULL)
+            continue;
+        if (plan->fetched[i] == NULL)
+            RGM_TRY(rgm_tensor_create(&plan->fetched[i], view->dtype, view->rank, view->shape));
+        RGM_TRY(rgm_device_copy_from(executor->device, rgm_tensor_data(plan->fetched[i]),
+                                     view->data, rgm_tensor_bytes(plan->fetched[i])));
+    }
+    return RGM_OK;
+}

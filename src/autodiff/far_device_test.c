@@ -1,0 +1,293 @@
+/*
+ * Executors on a device whose memory is not the host's: the same bits as on the CPU for every op
+ * and its gradient, in two runs, and nothing but kernels and copies ever touches an element.
+ */
+#include "far_device_check.h"
+#include "op_cases_check.h"
+
+static int open_far(void **state)
+{
+    (void)state;
+    far_open();
+    return 0;
+}
+
+static int shut_far(void **state)
+{
+    (void)state;
+    far_close();
+    return 0;
+}
+
+/* Two runs of an executor; the results of the second, to be released. */
+static void run_twice(rgm_tensor **results, lab *l, rgm_value *const *fetches, int64_t count,
+                      const rgm_executor_options *options, const rgm_parameters *parameters)
+{
+    rgm_executor *executor;
+    rgm_tensor *borrowed[LAB_MAX];
+
+    CHECK_OK(rgm_executor_create(&executor, l->graph, fetches, count, options));
+    CHECK(rgm_executor_device(executor) ==
+          (options->device != NULL ? options->device : rgm_device_cpu()));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(rgm_executor_run(executor, borrowed, parameters, l->feeds, l->count, 3, 5));
+    for (int64_t i = 0; i < count; i++)
+        CHECK_OK(rgm_tensor_copy(&results[i], borrowed[i]));
+    rgm_executor_release(executor);
+}
+
+static void check_same(const char *what, lab *l, rgm_value *const *fetches, int64_t count,
+                       rgm_executor_options options, const rgm_parameters *parameters)
+{
+    rgm_tensor *here[LAB_MAX], *there[LAB_MAX];
+
+    run_twice(here, l, fetches, count, &options, parameters);
+    options.device = far.device;
+    run_twice(there, l, fetches, count, &options, parameters);
+    for (int64_t i = 0; i < count; i++) {
+        if (!rgm_tensor_equal(here[i], there[i]))
+            fail_msg("%s: fetch %d has other bits on the device", what, (int)i);
+        rgm_tensor_release(here[i]);
+        rgm_tensor_release(there[i]);
+    }
+}
+
+/* The value of a case and its gradients; false: there is no such variant. */
+static bool case_check(int c, int variant, rgm_dtype dtype, rgm_executor_options options)
+{
+    rgm_value *wrt[LAB_MAX] = {NULL}, *fetches[LAB_MAX];
+    char what[64];
+    int64_t n = 0;
+    lab l;
+
+    lab_open(&l, dtype);
+    rgm_value *y = cases[c].build(&l, variant);
+    CHECK_OK(rgm_cgraph_status(l.graph));
+    if (y == NULL) {
+        lab_close(&l);
+        return false;
+    }
+    fetches[0] = y;
+    rgm_value *loss = lab_loss(&l, y);
+    if (loss == NULL) { /* a cast to the other dtype */
+        lab_close(&l);
+        return true;
+    }
+    for (int64_t i = 0; i < l.count; i++)
+        if (l.differentiable[i])
+            wrt[n++] = l.feeds[i].input;
+    CHECK_OK(rgm_cgraph_gradients(fetches + 1, loss, wrt, n));
+    snprintf(what, sizeof what, "%s, variant %d", cases[c].op, variant);
+    check_same(what, &l, fetches, n + 1, options, NULL);
+    lab_close(&l);
+    return true;
+}
+
+static void every_op_and_gradient_has_the_bits_of_the_cpu(void **state)
+{
+    (void)state;
+    for (int c = 0; c < CASES; c++)
+        for (int variant = 0;
+             case_check(c, variant, RGM_F32, (rgm_executor_options){.training = true}); variant++)
+            continue;
+    CHECK(atomic_load(&far.calls) > 1000 && far.copied > 100000);
+}
+
+static void so_has_each_without_passes_and_in_double(void **state)
+{
+    rgm_executor_options plain = {.no_fusion = true}, eager = {.eager = true};
+
+    (void)state;
+    for (int c = 0; c < CASES; c++)
+        for (int variant = 0; case_check(c, variant, RGM_F64, variant % 2 ? plain : eager);
+             variant++)
+            continue;
+}
+
+/* Two layers with packed weights, in bf16, behind dropout and a gather. */
+static void parameters_packed_weights_and_bf16_work(void **state)
+{
+    lab l;
+    rgm_parameters *parameters;
+    rgm_value *fetches[2];
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x =
+        rgm_gather(lab_input(&l, 2, (int64_t[]){300, 64}), lab_index(&l, RGM_I32, 200, 300));
+    for (int i = 0; i < 2; i++) {
+        rgm_value *w = rgm_parameter(l.graph, i == 0 ? "v" : "w", RGM_F32, 2, (int64_t[]){64, 64},
+                                     (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
+        x = rgm_dropout_op(rgm_relu(rgm_matmul(x, w)), 0.5, NULL);
+    }
+    fetches[0] = rgm_sum(rgm_square(x));
+    CHECK_OK(rgm_cgraph_status(l.graph));
+    CHECK_OK(rgm_parameters_create(&parameters, l.graph, 1));
+    fetches[1] = rgm_cgraph_parameter(l.graph, 1); /* a leaf that is fetched */
+    for (int i = 0; i < 4; i++)
+        check_same("two layers", &l, fetches, 2,
+                   (rgm_executor_options){.bf16 = i & 1, .inference = i & 2, .training = !(i & 2)},
+                   parameters);
+    rgm_parameters_release(parameters);
+    lab_close(&l);
+}
+
+/* An op of a program's own, which works on the host. */
+static rgm_status twice_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                              const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    *out = (rgm_op_shape){
+        .dtype = rgm_value_dtype(in[1]), .rank = 1, .shape = {rgm_value_dim(in[1], 0)}};
+    return RGM_OK;
+}
+
+static size_t twice_scratch(const rgm_view *in, int inputs, const rgm_view *out,
+                            const rgm_attributes *attributes)
+{
+    (void)in, (void)inputs, (void)attributes;
+    return (size_t)out->shape[0] * sizeof(float);
+}
+
+/* y[i] = 2 x[i] + the row of entry i as the pattern is seen. */
+static rgm_status twice_forward(rgm_op_run *run)
+{
+    const float *x = run->in[1].data;
+    float *y = run->out->data, *scratch = run->scratch;
+
+    for (int64_t i = 0; i < run->out->shape[0]; i++) {
+        scratch[i] = 2 * x[i];
+        y[i] = scratch[i] + (float)run->in[0].row_of[i];
+    }
+    return RGM_OK;
+}
+
+static void an_op_that_works_on_the_host_gets_copies(void **state)
+{
+    static const rgm_op_type twice = {.name = "twice",
+                                      .arity = 2,
+                                      .infer = twice_infer,
+                                      .forward = twice_forward,
+                                      .no_gradient = "a test's",
+                                      .scratch = twice_scratch,
+                                      .on_host = true};
+    rgm_value *in[2], *fetches[2];
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *p = lab_pattern(&l, 5, 5, 12);
+    in[1] = lab_input(&l, 1, (int64_t[]){12});
+    for (int i = 0; i < 2; i++) {
+        in[0] = i == 0 ? p : rgm_transpose_pattern(p);
+        fetches[i] = rgm_op(l.graph, &twice, in, 2, NULL);
+        fetches[i] = rgm_pool_rows(
+            rgm_add_self_loops(in[0]),
+            rgm_concat((rgm_value *[]){fetches[i], rgm_slice(in[1], 0, 0, 5)}, 2, 0), RGM_SUM);
+    }
+    CHECK_OK(rgm_cgraph_status(l.graph));
+    check_same("an op of the host", &l, fetches, 2, (rgm_executor_options){0}, NULL);
+    lab_close(&l);
+}
+
+/* The flag is read when the run is done; the error is the CPU's, and the next run begins anew. */
+static void an_index_outside_is_told_by_the_op_that_asked(void **state)
+{
+    char message[2][256];
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){4, 3});
+    rgm_value *index = lab_index(&l, RGM_I64, 6, 4), *labels = lab_index(&l, RGM_I32, 6, 3);
+    rgm_value *y = rgm_sum(rgm_softmax_cross_entropy(rgm_gather(x, index), labels));
+    for (int i = 0; i < 2; i++) {
+        rgm_executor_options options = {.device = i == 0 ? NULL : far.device};
+        CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &options));
+        rgm_tensor_i64(l.feeds[1].tensor)[4] = INT64_C(1) << 40;
+        rgm_tensor_i32(l.feeds[2].tensor)[2] = -7; /* the first op to fail is named */
+        CHECK_STATUS(RGM_ERR_DATA,
+                     rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+        snprintf(message[i], sizeof message[i], "%s", rgm_error_message());
+        rgm_tensor_i64(l.feeds[1].tensor)[4] = 1;
+        CHECK_STATUS(RGM_ERR_DATA,
+                     rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+        CHECK_MESSAGE("label[2] is -7, classes are 0..2");
+        rgm_tensor_i32(l.feeds[2].tensor)[2] = 1;
+        CHECK_OK(rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+        rgm_executor_release(executor);
+    }
+    CHECK_TEXT(message[0], message[1]);
+    CHECK(strstr(message[0], "index[4] is 1099511627776, there are 4 rows") != NULL);
+    lab_close(&l);
+}
+
+/* What is fed anew is copied anew, patterns and sizes too; what is not finite is named. */
+static void other_feeds_and_eager_checks_are_seen(void **state)
+{
+    rgm_executor_options options = {.device = far.device, .eager = true};
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    l.symbolic = true;
+    rgm_value *p = lab_pattern(&l, 3, 3, 7);
+    rgm_value *y = rgm_log(rgm_spmm(p, lab_positive(&l, 2, (int64_t[]){3, 2}), NULL));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &options));
+    for (int64_t n = 3; n < 6; n++) {
+        rgm_feed feeds[2] = {l.feeds[0], l.feeds[1]};
+        int64_t ends[2][5] = {{0, 1, 2, 3, 4}, {n - 1, 0, 1, 2, 3}};
+        CHECK_OK(rgm_pattern_create(&feeds[0].pattern, n, n, n, ends[0], ends[1]));
+        CHECK_OK(rgm_tensor_create(&feeds[1].tensor, RGM_F32, 2, (int64_t[]){n, 2}));
+        for (int64_t i = 0; i < 2 * n; i++)
+            rgm_tensor_f32(feeds[1].tensor)[i] = (float)(i + 1);
+        CHECK_OK(rgm_executor_run(executor, &fetched, NULL, feeds, 2, 1, 1));
+        CHECK_CLOSE(log(2.0 * (double)n - 1), rgm_tensor_f32(fetched)[0], 1e-6, 0);
+        rgm_tensor_f32(feeds[1].tensor)[3] = 0; /* row 2 reads it */
+        CHECK_STATUS(RGM_ERR_NUMERIC, rgm_executor_run(executor, &fetched, NULL, feeds, 2, 1, 1));
+        CHECK_MESSAGE("op log gave");
+        CHECK_MESSAGE("infinity at element 5");
+        rgm_pattern_release(feeds[0].pattern);
+        rgm_tensor_release(feeds[1].tensor);
+    }
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+static rgm_status make_and_run(lab *l, rgm_value *y, const rgm_executor_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_executor *executor = NULL;
+    rgm_tensor *fetched;
+
+    RGM_GO(rgm_executor_create(&executor, l->graph, &y, 1, options));
+    RGM_GO(rgm_executor_run(executor, &fetched, NULL, l->feeds, l->count, 1, 1));
+done:
+    rgm_executor_release(executor);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    rgm_executor_options options = {.device = far.device};
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *p = rgm_add_self_loops(lab_pattern(&l, 6, 6, 9));
+    rgm_value *y = rgm_sum(rgm_spmm(p, rgm_shift(lab_input(&l, 2, (int64_t[]){6, 4}), 1), NULL));
+    CHECK_OK(rgm_cgraph_status(l.graph));
+    CHECK_EVERY_OOM(make_and_run(&l, y, &options), (void)0);
+    lab_close(&l);
+}
+
+#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
+TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
+      FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
+      FAR(an_op_that_works_on_the_host_gets_copies),
+      FAR(an_index_outside_is_told_by_the_op_that_asked),
+      FAR(other_feeds_and_eager_checks_are_seen), FAR(every_allocation_may_fail))

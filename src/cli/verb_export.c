@@ -1,0 +1,140 @@
+/* regimen export: a run folder's model for other programs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* What is asked for beside the file. */
+typedef struct wishes {
+    bool for_tensorflow, verified, json;
+    const char *dump; /* folder, or NULL */
+} wishes;
+
+/* Open the run with the part to try the file on, the test data or what there is, and no other. */
+static rgm_status open_with_part(session *s, rgm_mode *part, const char *run_dir,
+                                 const text_list *sets, const weights_choice *weights)
+{
+    static const rgm_mode order[] = {RGM_TEST, RGM_VALID, RGM_TRAIN};
+
+    for (int i = 0;; i++) {
+        data_choice data = {.modes = {false}};
+
+        *part = order[i];
+        data.modes[*part] = true;
+        RGM_TRY(session_open(s, run_dir, sets, weights, &data));
+        if (*part == RGM_TRAIN || session_has(s, *part))
+            return RGM_OK;
+        session_close(s);
+    }
+}
+
+static int print_result(const char *path, const wishes *w, const rgm_export_check *check,
+                        int64_t dumped)
+{
+    if (w->json) {
+        json_t *out = json_pack("{s:s, s:b}", "path", path, "verified", w->verified);
+
+        if (w->verified) {
+            json_object_set_new(out, "items", json_integer(check->items));
+            json_object_set_new(out, "largest_difference", json_number(check->largest_difference));
+        }
+        if (w->dump != NULL)
+            json_object_set_new(out, "dumped_batches", json_integer(dumped));
+        return print_json(out);
+    }
+    printf("%s", path);
+    if (w->verified)
+        printf("  verified on %s items, largest difference %.1e", grouped(check->items),
+               check->largest_difference);
+    if (w->dump != NULL)
+        printf("  %s batches in %s", grouped(dumped), w->dump);
+    return print_text("\n");
+}
+
+static rgm_status export_files(const session *s, const char *folder, rgm_mode part, const wishes *w,
+                               int *code)
+{
+    rgm_status status = RGM_OK;
+    rgm_exporter exporter = w->for_tensorflow ? rgm_saved_model_exporter() : rgm_onnx_exporter();
+    rgm_export_check check = {0};
+    int64_t dumped = 0;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder,
+                         w->for_tensorflow ? RGM_SAVED_MODEL_FILE : rgm_run_onnx_file(s->run)));
+    if (exporter.check != NULL) /* before there is a folder */
+        RGM_GO(exporter.check(s->run, exporter.payload));
+    RGM_GO(rgm_folder_make(folder));
+    RGM_GO(exporter.save(s->run, folder, exporter.payload));
+    if (w->verified)
+        RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part, 8));
+    if (w->dump != NULL)
+        RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part, &exporter));
+    *code = print_result(path, w, &check, dumped);
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* EXIT_DONE, or what to end with. */
+static int choose_format(wishes *w, const char *format)
+{
+    static const char *const names[] = {"onnx", "saved_model"};
+
+    w->for_tensorflow = strcmp(format, names[1]) == 0;
+    if (!w->for_tensorflow && strcmp(format, names[0]) != 0)
+        return usage_error("--format: there is no '%s'%s", format,
+                           rgm_did_you_mean(format, names, 2, NULL, "there are ").text);
+    if (w->for_tensorflow && w->verified)
+        return usage_error("--verify runs ONNX; a SavedModel is run by TensorFlow, on what --dump "
+                           "DIR writes");
+    return EXIT_DONE;
+}
+
+int verb_export(int argc, char **argv)
+{
+    const char *to = NULL, *format = "onnx";
+    text_list sets = {.count = 0}, rest;
+    weights_choice weights = {.last = false};
+    wishes w = {.dump = NULL};
+    const data_choice none = {.modes = {false}};
+    rgm_mode part = RGM_TEST;
+    const argument arguments[] = {
+        {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
+        {"format", ARG_TEXT, &format, "NAME",
+         "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow"},
+        {"verify", ARG_FLAG, &w.verified, NULL,
+         "run the ONNX file with an interpreter of its own on up to 8 batches and compare"},
+        {"dump", ARG_TEXT, &w.dump, "DIR",
+         "inputs and outputs of every test batch there, to try another runtime on"},
+        WEIGHTS_ARGUMENTS(weights),
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
+        {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
+        {0}};
+    const usage how = {
+        "export RUN_DIR [--to DIR] [--format NAME] [--verify] [--dump DIR] [--last | "
+        "--average N | --step N] [--json]",
+        "Write the model with its preprocessing as ONNX or for TensorFlow.", arguments, 1, 1};
+    session s;
+    rgm_status status;
+    char *folder = NULL;
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    code = choose_format(&w, format);
+    if (code != EXIT_DONE)
+        return code;
+    if (w.verified || w.dump != NULL)
+        status = open_with_part(&s, &part, rest.items[0], &sets, &weights);
+    else
+        status = session_open(&s, rest.items[0], &sets, &weights, &none);
+    if (status == RGM_OK && to == NULL)
+        status = rgm_path_join(&folder, rest.items[0], "export");
+    if (status == RGM_OK)
+        status = export_files(&s, to != NULL ? to : folder, part, &w, &code);
+    if (status != RGM_OK)
+        code = report(status);
+    rgm_free(folder);
+    session_close(&s);
+    return code;
+}

@@ -1,0 +1,146 @@
+/* regimen run, train: what an experiment says, in one of the modes. */
+#include <string.h>
+
+#include "verb_run.h"
+
+/* ---- folders ------------------------------------------------------------------------------- */
+
+/* runs/<name>-<n> with the first free n. */
+static rgm_status next_run_dir(char **out, const char *name)
+{
+    for (int n = 1; n < 1000000; n++) {
+        RGM_TRY(rgm_strprintf(out, "runs/%s-%d", name, n));
+        if (!rgm_path_exists(*out))
+            return RGM_OK;
+        rgm_free(*out);
+        *out = NULL;
+    }
+    return RGM_FAIL(RGM_ERR_IO, "runs/ is full of runs of '%s'", name);
+}
+
+/* ---- modes ----------------------------------------------------------------------------- */
+
+/* Those of a run, and one of the command's own. */
+static const char *mode_name(run_mode mode)
+{
+    return mode == RUN_EXPORT ? "export" : rgm_run_mode_names[mode];
+}
+
+static int mode_of(run_mode *mode, const char *name)
+{
+    const char *names[RUN_EXPORT + 1];
+
+    for (*mode = RUN_TRAIN; *mode <= RUN_EXPORT; ++*mode) {
+        names[*mode] = mode_name(*mode);
+        if (strcmp(names[*mode], name) == 0)
+            return EXIT_DONE;
+    }
+    return usage_error("--mode '%s' is unknown%s", name,
+                       rgm_did_you_mean(name, names, RUN_EXPORT + 1, NULL, "there are ").text);
+}
+
+/* ---- verbs --------------------------------------------------------------------------------- */
+
+static int open_and_run(const char *name, const text_list *over, const text_list *sets,
+                        run_request *request)
+{
+    rgm_experiment *experiment = NULL;
+    char *made = NULL;
+    rgm_status status;
+    int code;
+
+    if (request->run_dir == NULL && !trains(request->mode))
+        return usage_error("--mode %s needs --run-dir DIR: the run whose weights are meant",
+                           mode_name(request->mode));
+    if (request->last && request->mode != RUN_EXPORT)
+        return usage_error("--last goes with --mode export");
+    if ((request->restarts > 0 || request->profile) && !trains(request->mode))
+        return usage_error("--%s goes with modes that train",
+                           request->profile ? "profile" : "restarts");
+    code = experiment_open(&experiment, name, over, sets);
+    if (code != EXIT_DONE)
+        return code;
+    if (request->run_dir == NULL) {
+        status = next_run_dir(&made, rgm_experiment_name(experiment));
+        request->run_dir = made;
+        if (status != RGM_OK)
+            code = report(status);
+    }
+    if (code == EXIT_DONE && rgm_experiment_part_count(experiment) > 1)
+        code = run_series(experiment, request);
+    else if (code == EXIT_DONE)
+        code = request->restarts > 0 ? run_with_restarts(experiment, request)
+                                     : run_experiment(experiment, request);
+    rgm_experiment_release(experiment);
+    rgm_free(made);
+    return code;
+}
+
+int verb_run(int argc, char **argv)
+{
+    run_request request = {.mode = RUN_TRAIN_AND_EVAL};
+    const char *mode = "train_and_eval";
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
+    const argument arguments[] = {
+        {"mode", ARG_TEXT, &mode, "MODE",
+         "train, eval, train_and_eval (default), train_and_post_eval, continuous_eval, export"},
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
+         "run folder; one that is there is continued"},
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
+        {"last", ARG_FLAG, &request.last, NULL, "export: the newest weights, not the best"},
+        {"restarts", ARG_COUNT, &request.restarts, "N",
+         "start it again when it is killed, crashes or is preempted, N times without progress"},
+        {"profile", ARG_FLAG, &request.profile, NULL,
+         "where the time of some steps goes: a table, and profile.json in the run folder"},
+        {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
+        {0}};
+    const usage how = {
+        "run NAME|FILE [--mode MODE] [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]...",
+        "Train, validate, test and export what an experiment says: a file, or a name of\n"
+        "`regimen config list`. Without --run-dir a new folder runs/<name>-<n> is made. Running "
+        "the\n"
+        "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with "
+        "75.\n"
+        "A file with trainer.folds or runtime.seeds is as many runs, one after the other, in\n"
+        "DIR/fold-1, ...; what they came to on average is printed and in DIR/summary.json.\n\n"
+        "  train                train alone\n"
+        "  eval                 one validation of the newest weights of --run-dir\n"
+        "  train_and_eval       train, with validations on the way\n"
+        "  train_and_post_eval  train, then one validation\n"
+        "  continuous_eval      follow a trainer in another process: validate each new checkpoint "
+        "of\n"
+        "                       --run-dir until its last step or trainer.continuous_eval_timeout\n"
+        "  export               write --run-dir's best (or --last) weights for other programs",
+        arguments, 1, 1};
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    code = mode_of(&request.mode, mode);
+    return code == EXIT_DONE ? open_and_run(rest.items[0], &over, &sets, &request) : code;
+}
+
+int verb_train(int argc, char **argv)
+{
+    run_request request = {.mode = RUN_TRAIN};
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
+    const argument arguments[] = {
+        {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
+         "run folder; one that is there is continued"},
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key, e.g. trainer.epochs=3"},
+        {"restarts", ARG_COUNT, &request.restarts, "N",
+         "start it again when it is killed, crashes or is preempted, N times without progress"},
+        {"profile", ARG_FLAG, &request.profile, NULL,
+         "where the time of some steps goes: a table, and profile.json in the run folder"},
+        {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
+        {0}};
+    const usage how = {
+        "train NAME|FILE [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]... [--json]",
+        "Train alone, as regimen run --mode train: validations are another process's\n"
+        "(regimen run --mode continuous_eval) or nobody's.",
+        arguments, 1, 1};
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    return open_and_run(rest.items[0], &over, &sets, &request);
+}

@@ -1,0 +1,86 @@
+/* What the verbs that run an experiment share. */
+#ifndef RGM_CLI_VERB_RUN_H
+#define RGM_CLI_VERB_RUN_H
+
+#include "cli.h"
+
+/** What --mode says; all but the last are rgm_run_mode. */
+typedef enum run_mode {
+    RUN_TRAIN = RGM_RUN_TRAIN,
+    RUN_EVAL = RGM_RUN_EVAL,
+    RUN_TRAIN_AND_EVAL = RGM_RUN_TRAIN_AND_EVAL,
+    RUN_TRAIN_AND_POST_EVAL = RGM_RUN_TRAIN_AND_POST_EVAL,
+    RUN_CONTINUOUS_EVAL = RGM_RUN_CONTINUOUS_EVAL,
+    RUN_EXPORT
+} run_mode;
+static inline bool trains(run_mode mode)
+{
+    return mode != RUN_EVAL && mode != RUN_CONTINUOUS_EVAL && mode != RUN_EXPORT;
+}
+
+typedef struct run_request {
+    run_mode mode;
+    const char *run_dir;
+    bool last, json, profile;
+    int64_t restarts;             /* 0: the run is this process */
+    const struct series_part *of; /* NULL: it stands alone      */
+} run_request;
+/* ---- run_experiment.c, run_restart.c --------------------------------------------------------- */
+
+/** Exit code. */
+int run_experiment(rgm_experiment *experiment, const run_request *request);
+
+/**
+ * The same in a process of its own, which is started again when it is killed, crashes, is preempted
+ * or, having got further, fails; until so many starts in a row as `restarts` and one brought no
+ * newer checkpoint. The last one's exit code, 128 + n of one that signal n ended. Returns in the
+ * child too.
+ */
+int run_with_restarts(rgm_experiment *experiment, const run_request *request);
+
+/** A run as its hooks see it. */
+typedef struct run_view {
+    rgm_experiment *experiment;
+    const char *run_dir;
+    const rgm_run_options *options;
+    run_mode mode;
+    json_t *evaluations;          /* continuous_eval with --json; else NULL */
+    const struct series_part *of; /* as the request has it                  */
+} run_view;
+
+/* ---- run_series.c ---------------------------------------------------------------------------- */
+
+/** One of the runs of a file that asks for several (rgm_experiment_part_count). */
+typedef struct series_part {
+    const char *folder; /* of all      */
+    const char *name;   /* "fold-3"    */
+    int64_t number, count;
+} series_part;
+/** Run all that there are, one after the other; those that are done are kept. Exit code. */
+int run_series(rgm_experiment *experiment, const run_request *request);
+
+/* ---- series_summary.c ------------------------------------------------------------------------ */
+
+/**
+ * {"runs": {"fold-1": result, ...}, "metrics": {"test.accuracy": {"mean": ...}}}; an empty one
+ * where there is none. What is no such thing is told and made anew: its runs are there.
+ */
+rgm_status series_summary_load(json_t **out, const char *folder);
+rgm_status series_summary_save(const json_t *summary, const char *folder);
+/** "metrics" of "runs": every metric that a run has, in the order of the first run that has it. */
+json_t *series_figures(const json_t *runs);
+/** Keep what a run came to in its series' summary. `result` is borrowed. */
+rgm_status series_keep(const series_part *part, const json_t *result);
+
+/* ---- run_result.c ---------------------------------------------------------------------------- */
+
+/**
+ * The next line of a plan (rgm_run_plan), cut into its word and what it says; *rest begins as the
+ * plan's text, which is written into. False: there is none.
+ */
+bool plan_line(char **word, char **text, char **rest);
+/** Tell how a run ended; exit code. */
+int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,
+               bool json);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * regimen runs in two files: verb_runs.c finds run folders, sorts them and prints JSON,
+ * verb_runs_table.c prints them for people.
+ */
+#ifndef RGM_CLI_VERB_RUNS_H
+#define RGM_CLI_VERB_RUNS_H
+
+#include <regimen/store.h>
+
+#include "cli.h"
+
+typedef struct listed_run {
+    char *name; /* its path, safe to show */
+    rgm_run_look look;
+} listed_run;
+
+typedef struct run_list {
+    listed_run *items;
+    int64_t count, capacity;
+    json_t *series; /* of folders of several runs: what they came to, with "run_dir" */
+} run_list;
+
+/* ---- verb_runs_table.c ----------------------------------------------------------------------- */
+
+/** Aligned columns with the last values of `metrics`; cut at `width` characters unless it is 0. */
+rgm_status runs_table(rgm_text *out, const run_list *runs, const text_list *metrics, int64_t width);
+
+/** Mean and deviation of what the runs of a folder came to; series: as series_load() has it, with
+ * "run_dir". */
+rgm_status series_table(rgm_text *out, const json_t *series, int64_t width);
+
+#endif

@@ -1,0 +1,349 @@
+/* regimen text: tokenizers trained and used, and how a corpus falls into batches. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#include <regimen/text.h>
+
+/* Lines of FILE or standard input, each made into one of standard output. */
+typedef rgm_status transform(rgm_text *out, rgm_str line, void *payload);
+
+static rgm_status each_line(const char *path, transform *function, void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_line_reader *reader = NULL;
+    rgm_text out = {0};
+    rgm_str line;
+
+    RGM_GO(rgm_line_reader_open(&reader, path, NULL));
+    while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK) {
+        out.size = 0;
+        status = function(&out, line, payload);
+        if (status != RGM_OK) {
+            rgm_error_prefix(status, "%s:%lld", path, (long long)rgm_line_reader_line(reader));
+            goto done;
+        }
+        RGM_GO(rgm_text_add(&out, "\n", 1));
+        if (fwrite(out.data, 1, (size_t)out.size, stdout) != (size_t)out.size)
+            RGM_GO(RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno)));
+    }
+    if (status == RGM_END)
+        status = fflush(stdout) == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno));
+done:
+    rgm_line_reader_close(reader);
+    rgm_text_clear(&out);
+    return status;
+}
+
+/* ---- train-tokenizer ------------------------------------------------------------------------- */
+
+static rgm_status train(const char *out, const text_list *files, const rgm_tokenizer_options *o)
+{
+    rgm_tokenizer *tokenizer;
+    rgm_status status;
+    const void *model;
+    int64_t size;
+
+    RGM_TRY(rgm_tokenizer_train(&tokenizer, files->items, files->count, o));
+    model = rgm_tokenizer_model(tokenizer, &size);
+    status = rgm_file_save(out, model, size);
+    if (status == RGM_OK)
+        say("text", "%s: %s pieces", out, grouped(rgm_tokenizer_size(tokenizer)));
+    rgm_tokenizer_release(tokenizer);
+    return status;
+}
+
+static int text_train(int argc, char **argv)
+{
+    rgm_tokenizer_options o = RGM_TOKENIZER_OPTIONS_INIT;
+    const char *out = NULL, *type = "unigram";
+    text_list rest;
+    const argument arguments[] = {
+        {"vocab-size", ARG_INT, &o.vocab_size, "N", "pieces in all, default 8000"},
+        {"out", ARG_TEXT, &out, "MODEL", "the file to write (required)"},
+        {"type", ARG_TEXT, &type, "NAME", "unigram (default) or bpe"},
+        {"coverage", ARG_FLOAT, &o.coverage, "X",
+         "share of characters with a piece, default 0.9995"},
+        {"sentences", ARG_INT, &o.sentences, "N",
+         "train on that many, drawn from all; default: all"},
+        {0}};
+    const usage how = {
+        "text train-tokenizer --vocab-size N --out MODEL [--type unigram|bpe] FILE...",
+        "Train a SentencePiece model on the lines of text files, plain or gzip. Ids: 0\n"
+        "padding, 1 end of sentence, 2 unknown. The same files give the same model.",
+        arguments, 1, 256};
+    rgm_status status;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (out == NULL)
+        return usage_error("--out is needed: the model's file");
+    while (rgm_tokenizer_kind_names[o.type] != NULL &&
+           strcmp(rgm_tokenizer_kind_names[o.type], type) != 0)
+        o.type++;
+    if (rgm_tokenizer_kind_names[o.type] == NULL)
+        return usage_error("--type '%s' is none of unigram, bpe", type);
+    status = train(out, &rest, &o);
+    if (status == RGM_ERR_ARG) { /* an option out of its range */
+        (void)report(status);
+        return EXIT_USAGE;
+    }
+    return report(status);
+}
+
+/* ---- encode, decode -------------------------------------------------------------------------- */
+
+typedef struct coding {
+    const rgm_tokenizer *tokenizer;
+    rgm_ids ids;
+    bool pieces;
+} coding;
+
+static rgm_status encode_line(rgm_text *out, rgm_str line, void *payload)
+{
+    coding *c = payload;
+
+    c->ids.count = 0;
+    RGM_TRY(rgm_tokenizer_encode(&c->ids, c->tokenizer, line.data, line.size));
+    for (int64_t i = 0; i < c->ids.count; i++) {
+        const char *space = i > 0 ? " " : "";
+
+        if (c->pieces)
+            RGM_TRY(rgm_text_printf(out, "%s%s", space,
+                                    rgm_tokenizer_piece(c->tokenizer, c->ids.items[i])));
+        else
+            RGM_TRY(rgm_text_printf(out, "%s%d", space, c->ids.items[i]));
+    }
+    return RGM_OK;
+}
+
+static rgm_status decode_line(rgm_text *out, rgm_str line, void *payload)
+{
+    coding *c = payload;
+    const char *at = line.data, *end = line.data + line.size;
+
+    c->ids.count = 0;
+    while (at < end) {
+        int64_t id = 0;
+
+        if (*at == ' ') {
+            at++;
+            continue;
+        }
+        for (; at < end && *at >= '0' && *at <= '9' && id < INT32_MAX / 10; at++)
+            id = id * 10 + (*at - '0');
+        if (at < end && *at != ' ')
+            return RGM_FAIL(RGM_ERR_FORMAT, "byte %lld: not an id",
+                            (long long)(at - line.data) + 1);
+        RGM_TRY(RGM_RESERVE(c->ids.items, c->ids.capacity, c->ids.count + 1));
+        c->ids.items[c->ids.count++] = (int32_t)id;
+    }
+    return rgm_tokenizer_decode(out, c->tokenizer, c->ids.items, c->ids.count);
+}
+
+/* Both verbs: they differ in what is done with a line. */
+static int code_lines(const usage *how, const char **model, coding *c, transform *function,
+                      int argc, char **argv)
+{
+    rgm_tokenizer *tokenizer = NULL;
+    rgm_status status;
+    text_list rest;
+    int code;
+
+    READ_ARGUMENTS(&rest, how, argc, argv);
+    if (*model == NULL)
+        return usage_error("--model is needed: a SentencePiece model");
+    status = rgm_tokenizer_load(&tokenizer, *model);
+    c->tokenizer = tokenizer;
+    if (status == RGM_OK)
+        status = each_line(rest.count > 0 ? rest.items[0] : "/dev/stdin", function, c);
+    code = report(status);
+    rgm_ids_clear(&c->ids);
+    rgm_tokenizer_release(tokenizer);
+    return code;
+}
+
+static int text_encode(int argc, char **argv)
+{
+    const char *model = NULL;
+    coding c = {0};
+    const argument arguments[] = {
+        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model (required)"},
+        {"pieces", ARG_FLAG, &c.pieces, NULL, "the pieces' text instead of their ids"},
+        {0}};
+    const usage how = {
+        "text encode --model MODEL [--pieces] [FILE]",
+        "The ids of each line, as spm_encode gives them. FILE: default standard input.", arguments,
+        0, 1};
+
+    return code_lines(&how, &model, &c, encode_line, argc, argv);
+}
+
+static int text_decode(int argc, char **argv)
+{
+    const char *model = NULL;
+    coding c = {0};
+    const argument arguments[] = {
+        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model (required)"}, {0}};
+    const usage how = {"text decode --model MODEL [FILE]",
+                       "The text of each line of ids. FILE: default standard input.", arguments, 0,
+                       1};
+
+    return code_lines(&how, &model, &c, decode_line, argc, argv);
+}
+
+/* ---- stats ----------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+typedef const int32_t *side_of(const rgm_token_pairs *pairs, int64_t i, int64_t *count);
+
+/* "source   least 3  median 14  mean 14.9  99% 30  most 58" */
+static rgm_status print_lengths(rgm_text *out, const char *name, const rgm_token_pairs *pairs,
+                                side_of *side)
+{
+    int64_t n = rgm_token_pairs_count(pairs), sum = 0, *lengths;
+    rgm_status status;
+
+    RGM_TRY(RGM_NEW(lengths, n));
+    for (int64_t i = 0; i < n; i++) {
+        (void)side(pairs, i, &lengths[i]);
+        sum += lengths[i];
+    }
+    qsort(lengths, (size_t)n, sizeof *lengths, by_size);
+    status = rgm_text_printf(
+        out, "%-10s least %lld, median %lld, mean %.1f, 99%% up to %lld, most %lld\n", name,
+        (long long)lengths[0], (long long)lengths[n / 2], (double)sum / (double)n,
+        (long long)lengths[(n - 1) * 99 / 100], (long long)lengths[n - 1]);
+    rgm_free(lengths);
+    return status;
+}
+
+static rgm_status print_batches(rgm_text *out, const rgm_token_pairs *pairs,
+                                const rgm_token_batch_options *o)
+{
+    rgm_dataset *batches;
+    rgm_token_batch_figures f;
+    rgm_status status;
+
+    RGM_TRY(rgm_token_batches(&batches, pairs, o));
+    status = rgm_token_batches_figures(&f, batches);
+    rgm_dataset_release(batches);
+    RGM_TRY(status);
+    if (o->training)
+        RGM_TRY(rgm_text_printf(out, "dropped    %s pairs longer than %lld\n", grouped(f.dropped),
+                                (long long)o->max_length));
+    else
+        RGM_TRY(rgm_text_printf(out, "cut        %s pairs longer than %lld\n", grouped(f.cut),
+                                (long long)o->max_length));
+    return rgm_text_printf(out,
+                           "batches    %s of at most %s tokens, %lld shapes\n"
+                           "real       %s of %s padded tokens: %.3f\n",
+                           grouped(f.batches), grouped(o->tokens), (long long)f.shapes,
+                           grouped(f.real_tokens), grouped(f.padded_tokens),
+                           (double)f.real_tokens / (double)f.padded_tokens);
+}
+
+static rgm_status stats_of(const rgm_corpus *corpus, const rgm_tokenizer *tokenizer,
+                           const rgm_token_batch_options *o)
+{
+    rgm_status status = RGM_OK;
+    rgm_token_pairs *pairs = NULL;
+    rgm_text out = {0};
+
+    if (rgm_corpus_count(corpus) == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "the corpus has no lines");
+    RGM_GO(rgm_token_pairs_encode(&pairs, corpus, tokenizer, tokenizer, 4));
+    RGM_GO(rgm_text_printf(&out, "pairs      %s, %s with an empty side\n",
+                           grouped(rgm_corpus_count(corpus)), grouped(rgm_corpus_empty(corpus))));
+    RGM_GO(print_lengths(&out, "source", pairs, rgm_token_pairs_source));
+    if (rgm_corpus_has_target(corpus))
+        RGM_GO(print_lengths(&out, "target", pairs, rgm_token_pairs_target));
+    RGM_GO(print_batches(&out, pairs, o));
+    if (print_text(out.data) != EXIT_DONE)
+        status = RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno));
+done:
+    rgm_text_clear(&out);
+    rgm_token_pairs_release(pairs);
+    return status;
+}
+
+/* What no batch could be made with, before files are read for it. */
+static int check_batches(const rgm_token_batch_options *o)
+{
+    if (o->max_length < 1 || o->max_length > 1 << 16)
+        return usage_error("--max-length is %lld, but must be in [1, %d]", (long long)o->max_length,
+                           1 << 16);
+    if (o->tokens < o->max_length)
+        return usage_error("--tokens is %lld, but a pair may have --max-length %lld",
+                           (long long)o->tokens, (long long)o->max_length);
+    if (o->max_shapes < 2)
+        return usage_error("--shapes is %lld, but must be at least 2", (long long)o->max_shapes);
+    return EXIT_DONE;
+}
+
+static int text_stats(int argc, char **argv)
+{
+    rgm_token_batch_options o = RGM_TOKEN_BATCH_OPTIONS_INIT;
+    const char *model = NULL;
+    bool tsv = false, evaluation = false;
+    text_list rest;
+    const argument arguments[] = {
+        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model of both sides (required)"},
+        {"tokens", ARG_INT, &o.tokens, "N", "budget: rows * longer side of a batch, default 4096"},
+        {"max-length", ARG_INT, &o.max_length, "N", "of a side with its end, default 64"},
+        {"shapes", ARG_INT, &o.max_shapes, "N", "most batch shapes, default 32"},
+        {"evaluation", ARG_FLAG, &evaluation, NULL, "cut long sides instead of dropping the pair"},
+        {"tsv", ARG_FLAG, &tsv, NULL, "one FILE of lines: source TAB target"},
+        {0}};
+    const usage how = {"text stats --model MODEL [options] SOURCE [TARGET]",
+                       "Lengths of a corpus in ids, end of sentence included, and the batches and\n"
+                       "padding of an epoch.",
+                       arguments, 1, 2};
+    rgm_tokenizer *tokenizer = NULL;
+    rgm_corpus *corpus = NULL;
+    rgm_status status;
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (model == NULL)
+        return usage_error("--model is needed: a SentencePiece model");
+    if (tsv && rest.count != 1)
+        return usage_error("--tsv takes one FILE");
+    code = check_batches(&o);
+    if (code != EXIT_DONE)
+        return code;
+    o.training = !evaluation;
+    status = rgm_tokenizer_load(&tokenizer, model);
+    if (status == RGM_OK)
+        status = tsv ? rgm_corpus_load_tsv(&corpus, rest.items[0], NULL)
+                     : rgm_corpus_load(&corpus, rest.items[0],
+                                       rest.count > 1 ? rest.items[1] : NULL, NULL);
+    if (status == RGM_OK)
+        status = stats_of(corpus, tokenizer, &o);
+    code = report(status);
+    rgm_corpus_release(corpus);
+    rgm_tokenizer_release(tokenizer);
+    return code;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static const verb verbs[] = {
+    {"train-tokenizer", text_train, "a SentencePiece model from text files"},
+    {"encode", text_encode, "lines to ids"},
+    {"decode", text_decode, "ids to lines"},
+    {"stats", text_stats, "lengths of a parallel corpus, its batches and their padding"},
+};
+
+int verb_text(int argc, char **argv)
+{
+    return verb_family("text", verbs, sizeof verbs / sizeof *verbs, argc, argv);
+}

@@ -1,0 +1,16 @@
+/* regimen trial: its verbs. */
+#include "verb_trial.h"
+
+static const verb verbs[] = {
+    {"test", trial_test, "one batch of everything, here and now"},
+    {"describe", trial_describe, "a trial with its steps"},
+    {"logs", trial_logs, "what its processes printed"},
+    {"kill", trial_kill, "end it"},
+    {"continue", trial_continue, "train it further, as an experiment of its own"},
+    {"run", trial_run, "what a master starts for a trial"},
+};
+
+int verb_trial(int argc, char **argv)
+{
+    return verb_family("trial", verbs, sizeof verbs / sizeof *verbs, argc, argv);
+}

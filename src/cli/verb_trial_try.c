@@ -1,0 +1,124 @@
+/* regimen trial test: one point of a search, tried by itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verb_trial.h"
+
+/* ---- test ---------------------------------------------------------------------------------- */
+
+static void tick(const char *what, const char *format, double number)
+{
+    printf("\xe2\x9c\x93 %-16s ", what);
+    printf(format, number);
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
+static int cross(const char *what, rgm_status status)
+{
+    printf("\xe2\x9c\x97 %s\n", what);
+    fflush(stdout);
+    return report(status);
+}
+
+static rgm_status tell_point(const rgm_search_file *file, const rgm_hyper_value *values)
+{
+    rgm_text json = {0};
+    rgm_status status = rgm_space_print_json(&json, rgm_search_file_space(file), values);
+
+    if (status == RGM_OK)
+        say("point", "%s", json.data);
+    rgm_text_clear(&json);
+    return status;
+}
+
+/* One batch of each, on a trial that is open. */
+static int do_workloads(rgm_trial *trial)
+{
+    rgm_workload_result r;
+    rgm_status status = rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 1, 1}, &r);
+
+    if (status != RGM_OK)
+        return cross("trained a step", status);
+    tick("trained a step", "loss %g", rgm_logs_get(r.metrics, "loss"));
+    status = rgm_trial_do(trial, &(rgm_workload){RGM_COMPUTE_VALIDATION_METRICS, 1, 1}, &r);
+    if (status != RGM_OK)
+        return cross("validated", status);
+    tick("validated", "searcher's metric %g", r.objectives[0]);
+    status = rgm_trial_do(trial, &(rgm_workload){RGM_CHECKPOINT_MODEL, 1, 1}, &r);
+    if (status != RGM_OK)
+        return cross("checkpointed", status);
+    tick("checkpointed", "%.0f bytes", (double)r.bytes);
+    return EXIT_DONE;
+}
+
+/* The first point that the searcher's seed draws, in a folder that goes when it is done. */
+static int test_file(rgm_search_file *file, const char *folder)
+{
+    const rgm_space *space = rgm_search_file_space(file);
+    int64_t seed = rgm_search_file_settings(file)->reproducibility.experiment_seed;
+    rgm_hyper_value *values = NULL;
+    rgm_trial *trial = NULL;
+    rgm_mt19937 random;
+    rgm_status status;
+    int code;
+
+    rgm_mt19937_seed(&random, seed < 0 ? 0 : (uint32_t)seed);
+    status = RGM_NEW(values, rgm_space_count(space));
+    if (status == RGM_OK)
+        status = rgm_space_draw(values, space, &random);
+    if (status == RGM_OK)
+        status = tell_point(file, values);
+    if (status == RGM_OK)
+        status = rgm_trial_open(
+            &trial,
+            &(rgm_trial_setup){
+                .file = file, .values = values, .seed = 1, .run_dir = folder, .is_test = true});
+    if (status != RGM_OK)
+        code = cross("opened", status);
+    else {
+        tick("opened", "%.0f parameters",
+             (double)rgm_parameters_total(
+                 rgm_trainer_parameters(rgm_run_trainer(rgm_trial_run(trial)))));
+        code = do_workloads(trial);
+    }
+    rgm_trial_close(trial);
+    rgm_free(values);
+    return code;
+}
+
+int trial_test(int argc, char **argv)
+{
+    text_list over = {.count = 0}, sets = {.count = 0}, rest;
+    const argument arguments[] = {
+        {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key; KEY=~ takes it back"},
+        {0}};
+    const usage how = {
+        "trial test FILE.yaml [--set KEY=VALUE ...]",
+        "Try a search file here and now: open a trial of one point, train one batch, validate\n"
+        "one, write a checkpoint, and say of each that it went well. Nothing is kept. Exit\n"
+        "status 0; else 1 or 2 with the reason.",
+        arguments, 1, 1};
+    const char *temporary = getenv("TMPDIR");
+    rgm_search_file *file = NULL;
+    char folder[300];
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    code = search_open(&file, rest.items[0], &over, &sets);
+    if (code != EXIT_DONE)
+        return code;
+    snprintf(folder, sizeof folder, "%.260s/regimen-trial-XXXXXX",
+             temporary != NULL && temporary[0] != '\0' ? temporary : "/tmp");
+    if (mkdtemp(folder) == NULL) {
+        code = usage_error("no folder %s can be made: set TMPDIR", folder);
+    } else {
+        code = test_file(file, folder);
+        if (rgm_folder_remove(folder) != RGM_OK && code == EXIT_DONE)
+            code = report(RGM_ERR_IO);
+    }
+    rgm_search_file_release(file);
+    return code == EXIT_DONE ? print_text("") : code;
+}

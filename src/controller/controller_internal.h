@@ -1,0 +1,271 @@
+/* Shared by the controller's parts: when things happen, and where a run is kept. */
+#ifndef RGM_CONTROLLER_INTERNAL_H
+#define RGM_CONTROLLER_INTERNAL_H
+
+#include <regimen/controller_run.h>
+#include <regimen/train_driver.h>
+
+/** In <run>/continuous_eval, for an evaluator of every checkpoint: the last step that it has
+ * finished. */
+#define RGMI_EVALUATED_FILE "evaluated"
+
+/** A validation among the best so far. */
+typedef struct rgmi_best {
+    int64_t step;
+    double value;
+} rgmi_best;
+
+/** A sub-folder of the summaries with its event file, which is opened at the first write. */
+typedef struct rgmi_event_folder {
+    char *path; /* "train", "validation/task" */
+    rgm_event_file *file;
+} rgmi_event_folder;
+
+/** Amounts of training, for rates. */
+typedef struct rgmi_work {
+    double steps, items, seconds;
+} rgmi_work;
+
+struct rgm_controller {
+    rgm_trainer *trainer;
+    rgm_trainer_options options;
+    rgm_controller_hooks hooks;
+    rgm_progress *progress; /* borrowed; NULL: not shown */
+    bool progress_in_epochs;
+    bool saves_on_request; /* rgmi_state_keep() does nothing */
+    rgm_action *train_actions, *eval_actions;
+    int64_t train_action_count, eval_action_count;
+
+    /* the state of the run, beside the trainer's own */
+    int64_t epochs;         /* loops that were epochs                                       */
+    bool in_epochs;         /* loops are epochs now                                         */
+    int64_t looked_step;    /* the last step at which saving by steps was checked */
+    int64_t evaluated_step; /* of the last validation                                       */
+    bool finished;          /* early stopping has ended it */
+    int64_t tries;          /* of recovery                                                  */
+    bool rolled_back;       /* just now: the current loop is another one */
+    int64_t changes, saved_changes; /* of the state, since creation                         */
+    int64_t saved_step;
+    double saved_time;
+
+    /* best validation */
+    char best_name[160]; /* "valid.accuracy"; "" when nothing is chosen */
+    char stop_name[160];
+    bool best_is_smaller, stop_is_smaller;
+    int64_t best_step, best_epoch, stale;
+    double best_value, stop_value;
+    bool told_not_finite; /* it was reported that the last validation's metric is not finite */
+    bool told_no_metric;  /* it was reported that validation lacks the default metric */
+    rgm_parameters *best_weights; /* NULL before the first best */
+    rgmi_best kept[RGM_MAX_BEST]; /* best first */
+    int64_t kept_count;
+
+    rgm_status (*export_step)(
+        void *payload); /* exports the current weights, once a step; or NULL */
+    void *export_payload;
+
+    /* the run folder; all NULL without one */
+    char *run_dir;
+    rgm_run_folder *folder;
+    rgm_checkpoint_store *store, *best_store, *averages_store;
+    bool told_waiting; /* it was reported that checkpoints wait for an evaluator that is not running
+                        */
+    rgm_metrics_log *metrics_log;
+    rgm_system_log *system_log; /* of this and the next NULL: could not be opened */
+    rgm_tables_log *tables_log;
+    bool told_system, told_tables, told_model; /* it was reported that they cannot be written */
+    rgm_text batch; /* what rgm_trainer_describe_batches() says, while `describes` */
+    bool describes;
+    int64_t first_step; /* of this process                */
+    rgm_event_file *run_events;
+    int64_t void_train,
+        void_validation; /* first steps of older event files that are written again */
+    rgmi_event_folder *events;
+    int64_t event_count, event_capacity;
+    const rgm_hparam *hparams; /* the setup's */
+    int64_t hparam_count;
+
+    /* rates */
+    double timer_time;
+    int64_t timer_step;
+    double timer_items, timer_flops;
+    bool told_layers, told_profile;
+    rgmi_work work, told_work; /* of this process, without the timer's; at the last figures */
+    double figures_time;       /* of those by rgm_now(); 0: none yet                        */
+    double seconds_before;     /* rgmi_seconds() when the log of figures was opened */
+    double items_a_step;       /* mean of the current loop, or of the last */
+    int64_t histogram_step;    /* of the last histograms; -1: none yet */
+    double last_seen;          /* the last value of the best metric, for progress */
+
+    double seconds, stretch_time; /* of training before the current stretch, and when that began */
+    bool in_stretch;
+    bool out_of_time; /* trainer.max_seconds are over */
+
+    /* trainer.reduce_on_plateau */
+    char plateau_name[160];
+    bool plateau_is_smaller;
+    double plateau_value, rate_factor;
+    int64_t plateau_wait, plateau_cooldown;
+
+    rgm_epoch_logs *history;
+    int64_t history_count, history_capacity;
+};
+
+/* controller_check.c */
+rgm_status rgmi_controller_check(const rgm_controller *c);
+
+/* controller_decide.c */
+/** Whether this process, or another that trains with it, sees the condition `about`: one of
+ * RGM_DECIDE_STOP, _SAVE, _OUT_OF_TIME. Collective. */
+bool rgmi_decide(const rgm_controller *c, rgm_decision about);
+/** Whether trainer.max_seconds are over; the log reports it when it becomes true. */
+bool rgmi_is_out_of_time(rgm_controller *c);
+
+/* actions.c */
+rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
+                            const rgm_logs *logs);
+
+/** Export the weights of the current step, if the run exports during training. */
+rgm_status rgmi_export_step(const rgm_controller *c);
+
+/* controller_loop.c */
+/**
+ * Run (or continue) one loop of `steps` steps, RGM_TO_END for a pass. *done: it reached its end,
+ * and *logs are its logs. Not done, with RGM_OK: after a rollback, so that the current loop is
+ * another one, or because the data had ended before the first step.
+ */
+rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
+rgm_status rgmi_save_if_due(rgm_controller *c);
+/** Training begins (again) at the current step: rates and intervals count from here. */
+void rgmi_begin_stretch(rgm_controller *c);
+
+/* controller_epochs.c */
+void rgmi_epoch_logs_clear(rgm_epoch_logs *epoch);
+rgm_status rgmi_train_epochs(rgm_controller *c, bool validate, const rgm_logs **logs);
+
+/* controller_best.c */
+/** The best metric's name in those logs: "loss", or for a set "valid_news.loss". */
+const char *rgmi_best_number(const rgm_controller *c);
+/** Save the best weights with these numbers in <run>/best, if the options ask for it. */
+rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
+/** Save in <run>/averages, after a validation with these logs, if the options ask for it. */
+rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs);
+
+/* controller_time.c */
+/** Count seconds as training from here on, or until here; repeated calls do no harm. */
+void rgmi_start_clock(rgm_controller *c);
+void rgmi_stop_clock(rgm_controller *c);
+/** Seconds of training so far, over all starts. */
+double rgmi_seconds(const rgm_controller *c);
+/** The work of this process so far, including the timer's current stretch. */
+rgmi_work rgmi_work_so_far(const rgm_controller *c);
+/** Restart the timer; its amounts go into c->work. */
+void rgmi_take_work(rgm_controller *c);
+
+/* controller_profile.c */
+/** Write the profile and return the work's status; an error of the work precedes the profile's. */
+rgm_status rgmi_profile_finish(rgm_controller *c, rgm_status status);
+
+/* controller.c */
+/** rgm_controller_run() for callers that write the profile later. */
+rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs);
+
+/* controller_plateau.c */
+/** Judge the metric of a validation, which may reduce the rate. */
+void rgmi_plateau_judge(rgm_controller *c, double value);
+/** Give the state's factor to the optimizer. */
+void rgmi_plateau_apply(rgm_controller *c);
+
+/* controller_eval.c */
+rgm_status rgmi_choose_metrics(rgm_controller *c);
+/** Make one pass over a set, or with -1 over the mode's own data, without reports. */
+rgm_status rgmi_run_pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
+                         const rgm_logs **logs);
+/** Evaluate the mode's own data and its sets and, for validation, judge. */
+rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
+
+/* controller_folder.c */
+/** Open the run folder, if there is one, and restore its newest state; without a folder or a state,
+ * initialize the weights. */
+rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup);
+void rgmi_state_close(rgm_controller *c);
+/** Open <run>/ckpt; with read_only and no such folder yet, store stays NULL. */
+rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
+
+/* controller_state.c */
+rgm_status rgmi_state_save(rgm_controller *c);
+/** Save when the run itself finds it due, unless it only saves on request. */
+rgm_status rgmi_state_keep(rgm_controller *c);
+rgm_status rgmi_state_initialize(rgm_controller *c);
+/** Restore the newest checkpoint, or the state that a run begins with. *offset: where its
+ * metrics.jsonl ends. */
+rgm_status rgmi_state_restore_newest(rgm_controller *c, int64_t *offset);
+/** Go back to weights and counters of the newest checkpoint, or of the start; the data continue. */
+rgm_status rgmi_roll_back(rgm_controller *c);
+
+/* controller_keys.c */
+/** Save the controller's part of a checkpoint, except the offset of metrics.jsonl. */
+rgm_status rgmi_keys_save(rgm_checkpoint *checkpoint, rgm_controller *c);
+rgm_status rgmi_counters_restore(rgm_controller *c, const rgm_checkpoint *checkpoint,
+                                 int64_t *offset);
+/** Restore the best validations and the state of plateaus. seconds_too: a rollback does not take
+ * back the time spent. */
+rgm_status rgmi_keys_restore(rgm_controller *c, const rgm_checkpoint *checkpoint, bool seconds_too);
+/** Make parameters for the best weights, unless there are some. */
+rgm_status rgmi_best_weights_open(rgm_controller *c);
+
+/* controller_retention.c */
+/** Tell the store of checkpoints which of them stay, however old they get. */
+rgm_status rgmi_spare(rgm_controller *c);
+
+/* controller_figures.c */
+/** Open the other logs; called after metrics_open(). */
+rgm_status rgmi_figures_open(rgm_controller *c);
+void rgmi_figures_close(rgm_controller *c);
+/** Add a line to system.jsonl when the last is a second old; at_end: when there were steps
+ * since. */
+rgm_status rgmi_log_figures(rgm_controller *c, bool at_end);
+/** Write model.json after two training runs of a batch, or at_end after one. */
+rgm_status rgmi_log_model(rgm_controller *c, bool at_end);
+/** Write a pass' tables, over a mode's own data (set -1) or an eval set, to tables.jsonl. */
+rgm_status rgmi_log_tables(rgm_controller *c, const char *split, rgm_mode mode, int64_t set,
+                           const rgm_logs *logs);
+rgm_status rgmi_tables_flush(rgm_controller *c);
+/** Cut off lines of later steps than the current state's; all: all lines. */
+rgm_status rgmi_tables_cut(rgm_controller *c, bool all);
+
+/* controller_log.c */
+/** The current epoch, or the last one: "epoch" in metrics.jsonl. */
+int64_t rgmi_epoch_now(const rgm_controller *c);
+/** Begin work that writes to the run's log; give the returned log and the work's status to
+ * rgmi_leave(). */
+rgm_logger *rgmi_enter(const rgm_controller *c);
+rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
+/** Report an event of an evaluation of a set by its name; NULL: of the mode's own data. */
+void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const char *set,
+                    const rgm_logs *logs);
+void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
+rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Log what private training will do, at its beginning. */
+rgm_status rgmi_log_privacy(const rgm_controller *c);
+/** With trainer.flops, log the table by layer, once. */
+rgm_status rgmi_log_layers(rgm_controller *c);
+/** Log a line for people. */
+void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
+/** Log the texts of a pass. */
+void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Write scalars of a loop ("train") or pass ("valid", "test") at the current step. */
+rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Write scalars inside a loop, when they are due. */
+rgm_status rgmi_summarize_step(rgm_controller *c);
+rgm_status rgmi_summarize_weights(rgm_controller *c);
+rgm_status rgmi_events_open(rgm_controller *c);
+rgm_status rgmi_events_flush(rgm_controller *c);
+rgm_status rgmi_events_end(rgm_controller *c);
+/** The next scalar opens new files; readers then drop older scalars of the current step and
+ * later. */
+void rgmi_events_restart(rgm_controller *c);
+void rgmi_events_close(rgm_controller *c);
+void rgmi_show_progress(rgm_controller *c, double value);
+
+#endif

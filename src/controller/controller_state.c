@@ -1,0 +1,238 @@
+/*
+ * A run's state, in memory and in its folder. A checkpoint holds everything that the rest of the
+ * run depends on: the trainer's state, the best weights so far, counters. A run that was killed and
+ * started again ends with the same bytes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "controller_internal.h"
+
+/* ---- save ---------------------------------------------------------------------------------- */
+
+rgm_status rgmi_state_save(rgm_controller *c)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    double begin = rgm_trainer_profile_now(c->trainer);
+    int64_t offset = 0;
+
+    if (c->folder == NULL || c->saved_changes == c->changes)
+        return RGM_OK;
+    RGM_GO(rgm_trainer_check_weights(c->trainer, "saved"));
+    if (c->options.exports.checkpoints)
+        RGM_GO(rgmi_export_step(c));
+    RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
+    RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
+    RGM_GO(rgmi_keys_save(checkpoint, c));
+    RGM_GO(rgm_metrics_log_commit(&offset, c->metrics_log));
+    RGM_GO(
+        rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, &offset}, 1));
+    RGM_GO(rgmi_events_flush(c));
+    RGM_GO(rgmi_tables_flush(c));
+    RGM_GO(rgmi_spare(c));
+    RGM_GO(rgm_checkpoint_save(c->store, checkpoint));
+    c->saved_changes = c->changes;
+    c->saved_step = rgm_trainer_global_step(c->trainer);
+    c->saved_time = rgm_now();
+    rgmi_tell(c, RGM_EVENT_SAVE, RGM_TRAIN, NULL);
+done:
+    rgm_trainer_profile_beside(c->trainer, "checkpoint", NULL, begin);
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgmi_state_keep(rgm_controller *c)
+{
+    return c->saves_on_request ? RGM_OK : rgmi_state_save(c);
+}
+
+rgm_status rgm_controller_save(rgm_controller *c)
+{
+    rgm_logger *before = rgmi_enter(c);
+
+    return rgmi_leave(before, rgmi_state_save(c));
+}
+
+/* ---- restore ------------------------------------------------------------------------------- */
+
+/* Restore all of a checkpoint, or (data_too false) what a rollback takes back. */
+static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, bool data_too,
+                          int64_t *offset)
+{
+    RGM_TRY(rgmi_counters_restore(c, checkpoint, offset));
+    RGM_TRY(data_too ? rgm_trainer_restore_state(c->trainer, checkpoint)
+                     : rgm_trainer_roll_back(c->trainer, checkpoint));
+    RGM_TRY(rgmi_keys_restore(c, checkpoint, data_too));
+    c->saved_step = rgm_checkpoint_step(checkpoint);
+    c->saved_changes = c->changes;
+    rgmi_tell(c, RGM_EVENT_RESTORE, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+rgm_status rgmi_state_initialize(rgm_controller *c)
+{
+    RGM_TRY(rgm_trainer_initialize_weights(c->trainer));
+    rgmi_tell(c, RGM_EVENT_INITIALIZE, RGM_TRAIN, NULL);
+    return RGM_OK;
+}
+
+rgm_status rgmi_state_restore_newest(rgm_controller *c, int64_t *offset)
+{
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_ERR_NOT_FOUND;
+
+    if (c->store != NULL)
+        status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return rgmi_state_initialize(c);
+    }
+    RGM_GO(status);
+    RGM_GO(take_up(c, checkpoint, true, offset));
+    if (c->folder != NULL) { /* the last save may have been killed before its end */
+        RGM_GO(rgmi_spare(c));
+        rgm_checkpoint_store_tidy(c->store, c->saved_step);
+        if (c->best_store != NULL)
+            rgm_checkpoint_store_tidy(c->best_store, c->best_step);
+        if (c->averages_store != NULL)
+            rgm_checkpoint_store_tidy(c->averages_store, c->saved_step);
+    }
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+/* Make <run>/best the best of the restored state. */
+static rgm_status best_set_aside(rgm_controller *c)
+{
+    rgm_status status = RGM_OK;
+    rgm_logs logs = {0};
+    char *info = NULL;
+    int64_t moved;
+
+    if (c->best_store == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_checkpoint_store_set_aside(&moved, c->best_store, c->best_step));
+    if (moved == 0)
+        goto done;
+    RGM_GO(rgm_strprintf(&info, "%s/best/info.json", c->run_dir));
+    if (c->best_step < 0) {
+        RGM_GO(rgm_folder_remove(info));
+    } else {
+        RGM_GO(rgm_logs_set(&logs, rgmi_best_number(c), c->best_value));
+        RGM_GO(rgmi_save_best(c, &logs));
+    }
+done:
+    rgm_logs_clear(&logs);
+    rgm_free(info);
+    return status;
+}
+
+/* Whether the checkpoint at `path` is one of this run's: its offset then fits this run's
+ * metrics. */
+static bool is_own(const rgm_controller *c, const char *path, int64_t step)
+{
+    struct stat here, there;
+    char *own = NULL;
+    bool same = rgm_strprintf(&own, "%s/ckpt/step-%08lld", c->run_dir, (long long)step) == RGM_OK &&
+                stat(own, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
+                here.st_ino == there.st_ino;
+
+    rgm_free(own);
+    return same;
+}
+
+/* Cut off what was logged after the restored state. */
+static rgm_status cut_logs(rgm_controller *c, int64_t offset)
+{
+    if (c->metrics_log != NULL)
+        RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, offset));
+    return rgmi_tables_cut(c, false);
+}
+
+/*
+ * Make a state that was restored by name permanent, also for later starts: newer checkpoints are
+ * set aside, and the state becomes a checkpoint of the run.
+ */
+static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
+{
+    int64_t moved, step = rgm_trainer_global_step(c->trainer);
+
+    c->changes++; /* the state is no longer the run's newest */
+    if (c->folder == NULL)
+        return RGM_OK;
+    rgmi_events_restart(c);
+    RGM_TRY(rgm_checkpoint_store_set_aside(&moved, c->store, step));
+    if (is_own(c, path, step)) /* no newer checkpoint needs what is cut off */
+        RGM_TRY(cut_logs(c, offset));
+    RGM_TRY(rgmi_state_save(c));
+    return best_set_aside(c);
+}
+
+static rgm_status restore(rgm_controller *c, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    int64_t offset;
+
+    RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
+                        : rgm_checkpoint_load_newest(&checkpoint, c->store));
+    RGM_GO(take_up(c, checkpoint, true, &offset));
+    if (path != NULL)
+        RGM_GO(settle(c, path, offset));
+    else
+        RGM_GO(cut_logs(c, offset));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}
+
+rgm_status rgm_controller_restore(rgm_controller *c, const char *path)
+{
+    rgm_logger *before;
+
+    if (path == NULL && c->store == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder to restore from");
+    before = rgmi_enter(c);
+    return rgmi_leave(before, restore(c, path));
+}
+
+/* Go back to the run's beginning, except for the data, which continue. */
+static rgm_status back_to_start(rgm_controller *c)
+{
+    RGM_TRY(rgm_trainer_reset(c->trainer));
+    c->epochs = c->evaluated_step = 0;
+    c->best_step = -1;
+    c->kept_count = c->stale = 0;
+    c->best_value = c->stop_value = c->plateau_value = NAN;
+    c->plateau_wait = c->plateau_cooldown = 0;
+    c->rate_factor = 1; /* as of the new optimizer */
+    if (c->metrics_log != NULL)
+        RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
+    c->changes++;
+    return rgmi_tables_cut(c, true);
+}
+
+rgm_status rgmi_roll_back(rgm_controller *c)
+{
+    rgm_status status = RGM_ERR_NOT_FOUND;
+    rgm_checkpoint *checkpoint = NULL;
+    int64_t offset;
+
+    if (c->store != NULL)
+        status = rgm_checkpoint_load_newest(&checkpoint, c->store);
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return back_to_start(c);
+    }
+    RGM_GO(status);
+    RGM_GO(take_up(c, checkpoint, false, &offset));
+    c->changes++; /* the data position has changed */
+    RGM_GO(cut_logs(c, offset));
+done:
+    rgm_checkpoint_release(checkpoint);
+    return status;
+}

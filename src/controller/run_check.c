@@ -1,0 +1,123 @@
+/*
+ * Checks a run before its first step: its data must fit the model, its exporters must be able to
+ * write it, and its options must have an effect in a run of its length. controller_check.c checks
+ * options by themselves.
+ */
+#include <string.h>
+
+#include "run_internal.h"
+
+static bool will_train(const rgm_open_run *run)
+{
+    return !run->options.read_only && rgm_trainer_has_data(run->trainer, RGM_TRAIN) &&
+           run->options.mode != RGM_RUN_EVAL && run->options.mode != RGM_RUN_CONTINUOUS_EVAL;
+}
+
+static rgm_status check_data(const rgm_open_run *run)
+{
+    const rgm_task *task = &run->task;
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST && task->check_data != NULL; mode++) {
+        rgm_status status = RGM_OK;
+
+        if (rgm_trainer_has_data(run->trainer, (rgm_mode)mode))
+            status = task->check_data(task->state, (rgm_mode)mode);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "%s data", rgm_mode_name((rgm_mode)mode));
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_exporters(const rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+
+    for (int64_t i = 0; i < o->exporter_count; i++) {
+        const rgm_exporter *exporter = &o->exporters[i];
+        rgm_status status = RGM_OK;
+
+        if (exporter->check != NULL)
+            status = exporter->check(run, exporter->payload);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "exporter '%s'", exporter->name);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_run_check(const rgm_open_run *run)
+{
+    if (!will_train(run))
+        return RGM_OK;
+    RGM_TRY(check_data(run));
+    return check_exporters(run);
+}
+
+/* ---- remarks ------------------------------------------------------------------------------- */
+
+/* Remark on options that a run of so many steps never reaches. */
+static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, int64_t steps)
+{
+    const rgm_trainer_options *o = &run->options.trainer;
+    const struct {
+        const char *key;
+        int64_t first; /* step of its first effect */
+    } intervals[] = {
+        {"summary_interval", o->summary_interval},
+        {"checkpoint.every_steps", o->checkpoint.every_steps},
+        {"recovery.begin_steps", o->recovery.begin_steps},
+    };
+
+    for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++)
+        if (intervals[i].first > steps)
+            RGM_TRY(rgm_text_printf(out, "%strainer.%s is %lld, but the run has %lld steps",
+                                    out->size > 0 ? "; " : "", intervals[i].key,
+                                    (long long)intervals[i].first, (long long)steps));
+    return RGM_OK;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
+{
+    return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
+}
+
+/* Log the plan's lines, and the task's remarks on its training data. */
+static rgm_status log_plan(const rgm_open_run *run)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    RGM_GO(rgm_run_plan(&text, run));
+    if (run->task.describe != NULL)
+        RGM_GO(run->task.describe(&text, run->task.state));
+    rgm_log_lines("", text.data);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgmi_run_remark(const rgm_open_run *run)
+{
+    const rgm_schedule *schedule = &rgm_trainer_optimizer_options(run->trainer)->learning_rate;
+    int64_t steps = rgm_trainer_total_updates(run->trainer);
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    rgm_logger *before = rgmi_enter(run->controller);
+
+    if (will_train(run))
+        RGM_GO(log_plan(run));
+    if (!will_train(run) || steps < 1)
+        goto done;
+    if (rgm_trainer_optimizer(run->trainer) != NULL && schedule->type != NULL)
+        RGM_GO(rgm_schedule_check_run(&text, schedule, steps));
+    if (text.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+    rgm_text_clear(&text);
+    RGM_GO(remark_on_intervals(&text, run, steps));
+    if (text.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+done:
+    rgm_text_clear(&text);
+    return rgmi_leave(before, status);
+}

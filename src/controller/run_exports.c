@@ -1,0 +1,251 @@
+/*
+ * A run's exports: of the finished run, and during training numbered by step, in the layout in
+ * which servers look for versions. <run>/export/1200/ has the exporters' files for the weights of
+ * step 1,200, whole or not at all. The newest few stay, and <run>/export itself has the last. An
+ * export is written before the checkpoint of its step, so one that is killed is made again.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_internal.h"
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+static rgm_status save_exports(const rgm_open_run *run, const char *folder)
+{
+    const rgm_run_options *o = &run->options;
+    rgm_exporter onnx = rgm_onnx_exporter();
+    const rgm_exporter *exporters = o->exporter_count > 0 ? o->exporters : &onnx;
+    int64_t count = o->exporter_count > 0 ? o->exporter_count : 1;
+
+    RGM_TRY(rgm_trainer_check_weights(run->trainer, "exported"));
+    RGM_TRY(rgm_folder_make(folder));
+    for (int64_t i = 0; i < count; i++) {
+        double begin = rgm_trainer_profile_now(run->trainer);
+        rgm_status status = exporters[i].save(run, folder, exporters[i].payload);
+
+        rgm_trainer_profile_beside(run->trainer, "export", exporters[i].name, begin);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "exporter '%s'", exporters[i].name);
+    }
+    return RGM_OK;
+}
+
+/* ---- of the finished run -------------------------------------------------------------------- */
+
+static rgm_status export_to(rgm_open_run *run, const char *folder)
+{
+    RGM_TRY(RGM_RESERVE(run->exports, run->export_capacity, run->export_count + 1));
+    RGM_TRY(save_exports(run, folder));
+    RGM_TRY(rgm_strdup(&run->exports[run->export_count], folder));
+    run->export_count++;
+    return RGM_OK;
+}
+
+/* The folder is the run's own, so leftovers of a killed export may be removed. */
+static rgm_status export_beside(rgm_open_run *run)
+{
+    rgm_status status = RGM_OK;
+    char *folder = NULL;
+
+    if (run->options.run_dir == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "a run without run_dir is exported to a folder by name");
+    RGM_GO(rgm_path_join(&folder, run->options.run_dir, "export"));
+    if (rgm_path_is_folder(folder))
+        RGM_GO(rgm_folder_sweep(folder));
+    RGM_GO(export_to(run, folder));
+done:
+    rgm_free(folder);
+    return status;
+}
+
+rgm_status rgm_run_export(rgm_open_run *run, const char *folder)
+{
+    rgm_logger *before = rgmi_enter(run->controller);
+
+    return rgmi_leave(before, folder != NULL ? export_to(run, folder) : export_beside(run));
+}
+
+rgm_status rgmi_run_export_all(rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+    const rgm_texts *named = &o->trainer.exports.dirs;
+    const char *const *dirs = o->export_dirs != NULL ? o->export_dirs : named->items;
+    int64_t count = o->export_dirs != NULL ? o->export_dir_count : named->count;
+
+    if (o->exporter_count == 0)
+        return RGM_OK;
+    if (dirs == NULL || count == 0)
+        return export_beside(run);
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(export_to(run, dirs[i]));
+    return RGM_OK;
+}
+
+/* ---- numbered folders ----------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The steps that have exports, ascending; rgm_free(*steps). */
+static rgm_status list_numbers(int64_t **steps, int64_t *count, const char *root)
+{
+    char **names = NULL;
+    int64_t found = 0;
+    rgm_status status = RGM_OK;
+
+    *steps = NULL;
+    *count = 0;
+    RGM_GO(rgm_folder_list(&names, &found, root));
+    RGM_GO(RGM_NEW(*steps, found));
+    for (int64_t i = 0; i < found; i++) {
+        size_t size = strlen(names[i]);
+
+        if (size < 1 || size > 15 || strspn(names[i], "0123456789") != size ||
+            (names[i][0] == '0' && size > 1))
+            continue;
+        (*steps)[(*count)++] = strtoll(names[i], NULL, 10);
+    }
+    qsort(*steps, (size_t)*count, sizeof **steps, by_number);
+done:
+    rgm_names_release(names, found);
+    return status;
+}
+
+/* Rename out of sight, then remove: a server must not load half of one. */
+static rgm_status remove_number(const char *root, int64_t step, const char *aside)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_strprintf(&path, "%s/%lld", root, (long long)step));
+    if (rename(path, aside) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("remove the old export", path));
+    RGM_GO(rgm_folder_remove(aside));
+done:
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status keep_newest(const char *root, int64_t keep, const char *aside)
+{
+    int64_t *steps = NULL, count = 0;
+    rgm_status status = RGM_OK;
+
+    if (keep == 0)
+        return RGM_OK;
+    RGM_GO(list_numbers(&steps, &count, root));
+    for (int64_t i = 0; i < count - keep; i++)
+        RGM_GO(remove_number(root, steps[i], aside));
+done:
+    rgm_free(steps);
+    return status;
+}
+
+/* ---- on the way ----------------------------------------------------------------------------- */
+
+typedef struct export_job {
+    const rgm_open_run *run;
+    const char *folder;
+} export_job;
+
+static rgm_status save_job(void *payload)
+{
+    const export_job *job = payload;
+
+    return save_exports(job->run, job->folder);
+}
+
+static rgm_status export_weights(const rgm_open_run *run, const char *folder)
+{
+    return rgm_trainer_with_averages(run->trainer, save_job, &(export_job){run, folder});
+}
+
+static rgm_status export_number(rgm_open_run *run, const char *root, const char *aside)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+    rgm_error error;
+
+    if (rgm_path_exists(aside))
+        RGM_GO(rgm_folder_remove(aside));
+    RGM_GO(export_weights(run, aside));
+    RGM_GO(rgm_strprintf(&path, "%s/%lld", root, (long long)rgm_trainer_global_step(run->trainer)));
+    RGM_GO(rgm_folder_publish(aside, path));
+    if (rgm_path_exists(
+            aside)) /* of the same step, left by a process that was killed after the rename */
+        RGM_GO(rgm_folder_remove(aside));
+    RGM_GO(keep_newest(root, run->options.trainer.exports.keep, aside));
+    RGM_GO(export_weights(run, root));
+done:
+    if (status != RGM_OK && rgm_path_exists(aside)) {
+        rgm_error_save(&error, status);
+        (void)rgm_folder_remove(aside);
+        status = rgm_error_restore(&error);
+    }
+    rgm_free(path);
+    return status;
+}
+
+/* <run>/export, and the folder in it where an export is written. */
+static rgm_status export_paths(char **root, char **aside, const rgm_open_run *run)
+{
+    RGM_TRY(rgm_path_join(root, run->options.run_dir, "export"));
+    return rgm_strprintf(aside, "%s/next.partial-%ld", *root, (long)getpid());
+}
+
+/* The controller's export_step. */
+static rgm_status export_step(void *payload)
+{
+    rgm_open_run *run = payload;
+    char *root = NULL, *aside = NULL;
+    rgm_status status = RGM_OK;
+
+    if (run->exported_step ==
+        rgm_trainer_global_step(run->trainer)) /* exported for another reason at the same step */
+        return RGM_OK;
+    RGM_GO(export_paths(&root, &aside, run));
+    RGM_GO(rgm_folder_make(root));
+    RGM_GO(export_number(run, root, aside));
+    run->exported_step = rgm_trainer_global_step(run->trainer);
+done:
+    rgm_free(root);
+    rgm_free(aside);
+    return status;
+}
+
+rgm_status rgmi_run_exports_open(rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+    char *root = NULL, *aside = NULL, *next = NULL;
+    rgm_status status = RGM_OK;
+
+    run->exported_step = -1;
+    if (run->controller->folder == NULL ||
+        !(o->trainer.exports.every_steps > 0 || o->trainer.exports.validations ||
+          o->trainer.exports.checkpoints))
+        return RGM_OK;
+    if (o->exporter_count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.exports says when to export, but there is no "
+                                        "exporter: add export: [{type: onnx}]");
+    run->controller->export_step = export_step;
+    run->controller->export_payload = run;
+    RGM_GO(export_paths(&root, &aside, run));
+    if (!rgm_path_is_folder(root))
+        goto done;
+    RGM_GO(rgm_path_join(&next, root, "next"));
+    RGM_GO(rgm_path_sweep(next));
+    RGM_GO(keep_newest(root, o->trainer.exports.keep, aside));
+done:
+    rgm_free(next);
+    rgm_free(root);
+    rgm_free(aside);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* A run's parts, shared by the files that open, finish, query and export it. */
+#ifndef RGM_TRAIN_RUN_INTERNAL_H
+#define RGM_TRAIN_RUN_INTERNAL_H
+
+#include "controller_internal.h"
+
+struct rgm_open_run {
+    rgm_run_options options; /* the caller owns what it points to */
+    rgm_task task;
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    rgm_executor *predictors[RGM_MAX_HEADS];
+
+    rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
+    char **exports;
+    int64_t export_count, export_capacity;
+    int64_t exported_step; /* of the last export during training; -1: none by this process */
+};
+
+/* run_check.c */
+/** Make all checks that are possible before the first step, before anything is written. */
+rgm_status rgmi_run_check(const rgm_open_run *run);
+/** Log the plan, and warnings of what is possible but probably not intended. */
+rgm_status rgmi_run_remark(const rgm_open_run *run);
+
+/* weights_exporter.c */
+extern const rgm_exporter_type rgmi_weights_exporter;
+
+/* saved_model_exporter.c */
+extern const rgm_exporter_type rgmi_saved_model_exporter;
+
+/* outputs.c */
+enum { RGMI_MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
+/** A model's outputs: every head by its name, then their probabilities. */
+typedef struct rgmi_outputs {
+    rgm_export_output items[RGMI_MOST_OUTPUTS];
+    rgm_value *values[RGMI_MOST_OUTPUTS];
+    char names[RGM_MAX_HEADS][96];
+    int64_t count, heads;
+} rgmi_outputs;
+/** Names may point into `list`, so it must not be moved. */
+void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model);
+
+/** As rgm_exporter.save. */
+typedef rgm_status rgmi_save(const rgm_open_run *run, const char *folder, void *payload);
+/** All outputs under their final names; o NULL: with the options of the run's own exporter with
+ * that `save`, if it has one. `list` must not be moved. */
+rgm_status rgmi_export_outputs(rgmi_outputs *list, const rgm_open_run *run, rgmi_save *save,
+                               const rgm_onnx_exporter_options *o);
+/** How the task's tables become inputs; nothing else is set. */
+rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run);
+/** "graph_sage trained by Regimen" */
+void rgmi_export_description(char *text, size_t size, const rgm_open_run *run);
+/** signature.json of the exported `file`. */
+rgm_status rgmi_save_signature(const rgm_open_run *run, const char *folder, const char *file,
+                               const rgmi_outputs *outputs, const rgm_onnx_options *options);
+/** Keys of rgm_onnx_exporter_options, and their check. */
+extern const rgm_field rgmi_output_names_fields[];
+rgm_status rgmi_check_output_names(const void *options);
+
+/* run_predict.c */
+/** Pass each batch of the data to `answer`, until they end or it returns RGM_END. */
+rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
+                           rgm_status (*answer)(rgm_element *batch, void *payload), void *payload);
+
+/* save_serving.c */
+/** Save what a predictor is opened from. */
+rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder);
+
+/* run_exports.c */
+/** Make the exports of the finished run. */
+rgm_status rgmi_run_export_all(rgm_open_run *run);
+/** Remove leftovers of a killed export and, if requested, let the controller export during
+ * training. */
+rgm_status rgmi_run_exports_open(rgm_open_run *run);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * Saves an export's files for predictors: the weights, the task's own files and, for a run with an
+ * experiment file, its sections that define the model, without paths of this machine.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_internal.h"
+
+/* Written under another name and renamed: an existing link is replaced, not followed. */
+static rgm_status save_weights(const rgm_open_run *run, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
+    int64_t count = rgm_parameters_count(parameters);
+    rgm_named_tensor *named = NULL;
+    char *path = NULL, *aside = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_WEIGHTS));
+    RGM_GO(rgm_path_sweep(path));
+    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
+    if (rgm_path_exists(aside) && unlink(aside) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("remove", aside));
+    RGM_GO(RGM_NEW(named, count));
+    for (int64_t i = 0; i < count; i++)
+        named[i] = (rgm_named_tensor){rgm_parameters_name(parameters, i),
+                                      rgm_parameters_tensor(parameters, i)};
+    RGM_GO(rgm_safetensors_save(aside, named, count, NULL, 0));
+    if (rename(aside, path) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("rename", aside));
+done:
+    rgm_free(named);
+    rgm_free(path);
+    rgm_free(aside);
+    return status;
+}
+
+static bool makes_model(const char *section)
+{
+    static const char *const sections[] = {"task", "tasks", "model", NULL};
+
+    for (int i = 0; sections[i] != NULL; i++)
+        if (strcmp(section, sections[i]) == 0)
+            return true;
+    return false;
+}
+
+static rgm_status print_sections(rgm_text *out, const rgm_yaml_node *root)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml_node part = *root;
+
+    part.count = 0;
+    RGM_TRY(RGM_NEW(part.items, root->count));
+    for (int64_t i = 0; i < root->count; i++)
+        if (makes_model(root->items[i]->key))
+            part.items[part.count++] = root->items[i];
+    status = rgm_yaml_print(out, &part);
+    rgm_free(part.items);
+    return status;
+}
+
+static rgm_status save_model(const rgm_open_run *run, const char *folder, const rgm_text *data)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    rgm_text text = {0};
+    char *path = NULL;
+    const char *config = run->options.config;
+
+    RGM_GO(rgm_yaml_parse(&yaml, config, (int64_t)strlen(config), "config"));
+    RGM_GO(rgm_text_printf(&text, "version: 1\n"));
+    RGM_GO(print_sections(&text, rgm_yaml_root(yaml)));
+    RGM_GO(rgm_text_printf(&text, data->size > 0 ? "data:\n%s" : "data: {}\n%s",
+                           data->size > 0 ? data->data : ""));
+    RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_MODEL));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    rgm_yaml_release(yaml);
+    return status;
+}
+
+rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    rgm_text data = {0};
+
+    RGM_GO(run->task.save_serving(&data, folder, run->task.state));
+    RGM_GO(save_weights(run, folder));
+    if (run->options.config != NULL)
+        RGM_GO(save_model(run, folder, &data));
+done:
+    rgm_text_clear(&data);
+    return status;
+}

@@ -1,0 +1,114 @@
+/*
+ * The exporter "weights": parameters by name in one safetensors file, of all layers or of some, for
+ * other programs and for another run's trainer.initialize.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run_internal.h"
+
+static const char *file_name(const rgm_weights_exporter_options *o)
+{
+    return o->file != NULL ? o->file : "weights.safetensors";
+}
+
+static rgm_status choose(rgm_named_tensor **out, int64_t *count, const rgm_open_run *run,
+                         const rgm_weights_exporter_options *o)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
+
+    *count = 0;
+    RGM_TRY(RGM_NEW(*out, rgm_parameters_count(parameters)));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        const char *name = rgm_parameters_name(parameters, i);
+
+        if (rgm_parameters_is_wanted(&o->only, &o->except, name))
+            (*out)[(*count)++] = (rgm_named_tensor){name, rgm_parameters_tensor(parameters, i)};
+    }
+    if (*count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "export: only and except leave none of %lld parameters; "
+                        "one is named %s",
+                        (long long)rgm_parameters_count(parameters),
+                        rgm_parameters_name(parameters, 0));
+    return RGM_OK;
+}
+
+static rgm_status check(const rgm_open_run *run, void *options)
+{
+    rgm_named_tensor *tensors = NULL;
+    int64_t count;
+    rgm_status status = choose(&tensors, &count, run, options);
+
+    rgm_free(tensors);
+    return status;
+}
+
+/* Written under another name and renamed: the file is the new one or the old one, always whole. */
+static rgm_status write_file(const char *folder, const char *path, const char *beside,
+                             const rgm_named_tensor *tensors, int64_t count, const char *step)
+{
+    const char *metadata[] = {"format", "regimen", "step", step};
+    rgm_status status = rgm_safetensors_save(beside, tensors, count, metadata, 2);
+
+    RGM_TRY(status);
+    if (rename(beside, path) != 0) {
+        status = RGM_FAIL_SYSTEM("replace", path);
+        (void)unlink(beside);
+        return status;
+    }
+    return rgm_folder_sync(folder);
+}
+
+static rgm_status save(const rgm_open_run *run, const char *folder, void *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_named_tensor *tensors = NULL;
+    char *path = NULL, *beside = NULL, step[32];
+    int64_t count = 0;
+
+    snprintf(step, sizeof step, "%lld", (long long)rgm_trainer_global_step(run->trainer));
+    RGM_GO(choose(&tensors, &count, run, options));
+    RGM_GO(rgm_path_join(&path, folder, file_name(options)));
+    RGM_GO(rgm_path_sweep(path));
+    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
+    RGM_GO(write_file(folder, path, beside, tensors, count, step));
+done:
+    rgm_free(tensors);
+    rgm_free(beside);
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status check_options(const void *options)
+{
+    const rgm_weights_exporter_options *o = options;
+    const char *name = file_name(o);
+
+    if (strchr(name, '/') != NULL || name[0] == '.' || name[0] == '\0')
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "export.file '%s' should be the name of a file in the "
+                        "export folder",
+                        name);
+    return RGM_OK;
+}
+
+#define RGM_OPTIONS rgm_weights_exporter_options
+static const rgm_field fields[] = {
+    RGM_TEXT_FIELD(file, "in the export folder; default weights.safetensors"),
+    RGM_TEXTS_FIELD(only, "shell patterns of parameter names; none: all"),
+    RGM_TEXTS_FIELD(except, "patterns of those left out"),
+    {0}};
+#undef RGM_OPTIONS
+
+const rgm_exporter_type rgmi_weights_exporter = {
+    .section = {.name = "weights",
+                .help = "parameters by name in a safetensors file",
+                .options_size = sizeof(rgm_weights_exporter_options),
+                .fields = fields,
+                .check = check_options},
+    .save = save,
+    .check = check,
+};

@@ -1,0 +1,163 @@
+/*
+ * The data of a part before the first step: read, decoded and processed as they will be, held
+ * against what the model takes and the tasks' labels. Graphs in memory are looked at one by one, of
+ * sampled mini-batches one and the labels of all seeds, of records the first.
+ */
+#include "learning.h"
+
+enum { MOST_FEEDS = 512 };
+
+/* Values that have no column, numbers that are none. */
+static rgm_status check_values(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    if (learning->input != NULL)
+        RGM_TRY(rgm_input_features_finite(learning->input, graph));
+    return rgm_graph_check_values(learning->root, graph);
+}
+
+/* Numbers that the model reads as they are, behind all processors; encoders look at theirs. */
+static rgm_status check_numbers(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_CONTEXT_PIECE || rgm_is_aux_set(set->name))
+            continue;
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const char *name = set->features[k].name;
+
+            if (!rgmi_learning_is_label(learning, set, name) &&
+                rgm_reads_feature(learning->root, set->piece, set->name, name))
+                RGM_TRY(rgm_feature_finite(graph, set, &set->features[k]));
+        }
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_graph(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    RGM_TRY(check_values(learning, graph));
+    RGM_TRY(check_numbers(learning, graph));
+    for (int64_t k = 0; k < learning->task_count; k++)
+        RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, true));
+    return RGM_OK;
+}
+
+/* Labels alone: how many items belong together is a matter of the batches. */
+static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *whole)
+{
+    for (int64_t k = 0; k < learning->task_count; k++) {
+        const rgm_graph_task *task = learning->tasks[k];
+        rgm_status status = RGM_OK;
+
+        if (task->type->check_labels != NULL)
+            status = task->type->check_labels(whole, task->options);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "%s", task->type->section.name);
+    }
+    return RGM_OK;
+}
+
+/* An example through its pipeline, which looks at labels, to what the model is fed. */
+static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeline *of,
+                                rgm_element *example)
+{
+    rgm_status status = RGM_OK;
+    rgmi_pipeline pipeline = *of;
+    rgm_feed feeds[MOST_FEEDS];
+    rgm_graph *graph = NULL;
+    int64_t count;
+
+    pipeline.padding = NULL;
+    RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
+    RGM_GO(check_numbers(learning, graph));
+    RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
+done:
+    rgm_graph_release(graph);
+    return status;
+}
+
+/* One of many in memory: of the first one's schema it would be fed likewise. What
+ * processors make of it is seen when it is its turn. */
+static rgm_status check_other(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                              rgm_element *example, const rgm_schema *first)
+{
+    rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
+
+    if (graph == NULL || rgm_graph_schema(graph) != first)
+        return check_example(learning, pipeline, example);
+    return rgmi_pipeline_is_plain(pipeline) ? check_graph(learning, graph) : RGM_OK;
+}
+
+static rgm_status check_examples(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                                 const rgm_provider *provider)
+{
+    rgm_status status = RGM_OK;
+    bool all = rgmi_provider_is_in_memory(provider);
+    rgm_dataset *data = NULL;
+    rgm_iterator *examples = NULL;
+    rgm_element *example = NULL;
+    const rgm_schema *first = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_provider_dataset(&data, provider, false));
+    RGM_GO(rgm_iterator_create(&examples, data, NULL));
+    while ((all || count == 0) && (status = rgm_iterator_next(&example, examples)) == RGM_OK) {
+        rgm_graph *graph = rgm_element_pointer(example, &rgm_graph_element);
+
+        status = first == NULL ? check_example(learning, pipeline, example)
+                               : check_other(learning, pipeline, example, first);
+        if (status == RGM_OK && all && graph != NULL)
+            status = rgmi_pipeline_check_size(pipeline, graph);
+        if (status != RGM_OK)
+            status = all ? rgm_error_prefix(status, "graph %lld", (long long)count) : status;
+        if (first == NULL && graph != NULL)
+            first = rgm_graph_schema(graph);
+        rgm_element_release(example);
+        RGM_GO(status);
+        count++;
+    }
+    if (status == RGM_END)
+        status = count > 0 ? RGM_OK : RGM_FAIL(RGM_ERR_DATA, "there is nothing in them");
+done:
+    rgm_iterator_release(examples);
+    rgm_dataset_release(data);
+    return status;
+}
+
+static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                             const rgm_provider *provider)
+{
+    rgm_status status;
+    rgm_graph *whole;
+
+    RGM_TRY(check_examples(learning, pipeline, provider));
+    if (!rgmi_pipeline_is_plain(pipeline))
+        return RGM_OK;
+    RGM_TRY(rgmi_provider_whole(&whole, provider));
+    status = whole != NULL ? check_labels(learning, whole) : RGM_OK;
+    if (status == RGM_OK && whole != NULL)
+        status = check_values(learning, whole);
+    rgm_graph_release(whole);
+    return status;
+}
+
+rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
+{
+    const rgmi_learning *learning = state;
+
+    RGM_TRY(check_part(learning, &learning->pipelines[mode], learning->providers[mode]));
+    RGM_TRY(rgmi_learning_check_counts(learning, mode));
+    for (int64_t i = 0; i < learning->set_count; i++) {
+        const rgmi_graph_eval_data *set = &learning->sets[i];
+        rgm_status status = RGM_OK;
+
+        if (set->mode == mode)
+            status = check_part(learning, &set->pipeline, set->provider);
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "the set '%s'", set->name);
+    }
+    return RGM_OK;
+}

@@ -1,0 +1,112 @@
+/*
+ * Graph learning where there are no data but those that a program is sent: what an export keeps of
+ * it, and batches of serialized Examples.
+ */
+#include <stdio.h>
+
+#include "learning.h"
+
+#define SCHEMA_FILE "schema.pbtxt"
+
+/* "  processors: [{type: undirected}]" as the file has them. */
+static rgm_status print_processors(rgm_text *data, const rgm_sections *sections)
+{
+    RGM_TRY(rgm_text_printf(data, "  processors: ["));
+    for (int64_t i = 0; i < sections->count; i++) {
+        RGM_TRY(rgm_text_printf(data, "%s", i > 0 ? ", " : ""));
+        RGM_TRY(rgm_yaml_print_flow(data, sections->items[i].node, true));
+    }
+    return rgm_text_printf(data, "]\n");
+}
+
+rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state)
+{
+    rgm_status status = RGM_OK;
+    const rgmi_learning *learning = state;
+    rgm_text text = {0};
+    char *path = NULL;
+
+    /* A program's own processors are not there when it is served: it takes what they give. */
+    if (learning->sections.count > 0)
+        RGM_GO(print_processors(data, &learning->sections));
+    RGM_GO(rgm_schema_print(&text, learning->sections.count > 0 ? learning->schema
+                                                                : learning->processed_schema));
+    RGM_GO(rgm_path_join(&path, folder, SCHEMA_FILE));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder)
+{
+    char *path;
+    rgm_status status;
+
+    *out = NULL;
+    RGM_TRY(rgm_path_join(&path, folder, SCHEMA_FILE));
+    status = rgm_schema_load(out, path);
+    rgm_free(path);
+    return status;
+}
+
+rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *folder)
+{
+    char *path;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_TRY(rgm_path_join(&path, folder, RGM_FEATURES_FILE));
+    if (rgm_path_exists(path))
+        status = rgm_learned_features_load(out, path);
+    rgm_free(path);
+    return status;
+}
+
+/* "example 3" in messages. */
+typedef char place[32];
+
+/* Examples as they come to what the model takes. */
+static rgm_status decode(rgm_graph **out, const rgmi_learning *learning, const rgm_str *examples,
+                         int64_t count)
+{
+    rgm_status status = RGM_OK;
+    const char **places = NULL;
+    place *texts = NULL;
+    rgm_graph *raw = NULL;
+
+    RGM_GO(RGM_NEW(places, count));
+    RGM_GO(RGM_NEW(texts, count));
+    for (int64_t i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof texts[i], "example %lld", (long long)i);
+        places[i] = texts[i];
+    }
+    RGM_GO(rgm_graph_decode_batch(&raw, learning->schema, examples, count, NULL, places));
+    RGM_GO(rgm_graph_process(out, raw, learning->processors, learning->processor_count, NULL));
+done:
+    rgm_graph_release(raw);
+    rgm_free(places);
+    rgm_free(texts);
+    return status;
+}
+
+rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm_str *examples,
+                                       int64_t count)
+{
+    rgm_status status = RGM_OK;
+    const rgmi_learning *learning = state;
+    rgm_graph *graph = NULL;
+
+    *out = NULL;
+    RGM_GO(decode(&graph, learning, examples, count));
+    for (int64_t k = 0; k < learning->task_count; k++)
+        RGM_GO(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, false));
+    if (learning->input != NULL)
+        RGM_GO(rgm_input_features_finite(learning->input, graph));
+    RGM_GO(rgm_element_create_pointer(out, &rgm_graph_element, graph));
+    graph = NULL;
+done:
+    rgm_graph_release(graph);
+    return status;
+}

@@ -1,0 +1,533 @@
+/*
+ * "classification": one class for each record of a CSV file. The data are in memory; the model is a
+ * network and a dense layer to the logits. The trainer's default losses and steps do the rest.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "records.h"
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+#define RGM_OPTIONS rgm_record_options
+static const rgm_field data_fields[] = {
+    RGM_TEXT_FIELD(path, "folder of the files"),
+    RGM_TEXTS_FIELD(train, "CSV files to train on, names or patterns, plain or gzip, one record a "
+                           "line"),
+    RGM_TEXTS_FIELD(valid, "files to validate on; these or valid_fraction"),
+    RGM_TEXTS_FIELD(test, "files to test on"),
+    RGM_LISTS_FIELD(valid_sets, "more by name, each validated on too: valid_news.accuracy"),
+    RGM_LISTS_FIELD(test_sets, "the same of test"),
+    RGM_FLOAT_FIELD(valid_fraction, 0, RGM_BELOW_1,
+                    "part of train that is held out for validation, drawn by runtime.seed"),
+    RGM_BOOL_FIELD(header, "the first line of each file names the columns"),
+    RGM_TEXT_FIELD(
+        label, "column of the class, an integer from 0: first, last or the column's number from 0"),
+    RGM_FLOAT_FIELD(scale, RGM_ABOVE_0, 1e300, "the other columns are divided by this"),
+    RGM_INTS_FIELD(
+        shape, 1, 1e9,
+        "of a record, e.g. [8, 8, 1]: rows, columns, channels; default: one row of numbers"),
+    RGM_INT_FIELD(batch_size, 1, 1e9, "records a step"),
+    RGM_BOOL_FIELD(shuffle, "train in another order each epoch"),
+    RGM_BOOL_FIELD(
+        poisson,
+        "draw each training record by a coin of its own, batch_size a step on average: for "
+        "trainer.privacy"),
+    RGM_INT_FIELD(
+        shift, 0, 1e6,
+        "train images are moved by up to so many rows and columns, drawn anew each epoch"),
+    {0}};
+#undef RGM_OPTIONS
+
+#define RGM_OPTIONS rgm_record_options
+static const rgm_field task_fields[] = {
+    RGM_INT_FIELD(num_classes, 0, 1e9, "number of classes; this or class_names"),
+    RGM_TEXTS_FIELD(class_names, "names, in order"),
+    RGM_FLOAT_FIELD(label_smoothing, 0, RGM_BELOW_1,
+                    "part of a label's weight in the loss that is spread over all classes"),
+    RGM_BOOL_FIELD(per_class_statistics, "also precision and recall of each class"),
+    {0}};
+#undef RGM_OPTIONS
+
+void rgm_record_defaults(void *options)
+{
+    *(rgm_record_options *)options = (rgm_record_options){
+        .label = "last",
+        .scale = 1,
+        .batch_size = 32,
+        .shuffle = true,
+    };
+}
+
+/* ---- the task ------------------------------------------------------------------------------ */
+
+typedef struct record_task {
+    rgm_record_options options; /* texts are the caller's */
+    const rgm_record_network *network;
+    const void *network_options;
+    rgm_classes classes;
+    rgmi_records parts[RGM_TEST + 1], sets[RGM_MAX_EVAL_SETS]; /* sets: of valid, then of test */
+    int threads;
+    rgm_value *records, *labels; /* inputs of the model */
+    rgm_onnx_input export_input; /* of the file of it   */
+    char export_doc[256];
+} record_task;
+
+static double sample_rate(const record_task *t)
+{
+    double n = (double)rgm_tensor_dim(t->parts[RGM_TRAIN].labels, 0);
+    double rate = (double)t->options.batch_size / n;
+
+    return rate < 1 ? rate : 1;
+}
+
+static rgm_status sampling(rgm_sampling *out, void *state)
+{
+    const record_task *t = state;
+
+    *out = (rgm_sampling){.examples = rgm_tensor_dim(t->parts[RGM_TRAIN].labels, 0),
+                          .rate = sample_rate(t),
+                          .poisson = t->options.poisson};
+    return RGM_OK;
+}
+
+static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    rgm_status status = RGM_OK;
+    record_task *t = state;
+    rgmi_records *part = &t->parts[mode];
+    rgm_dataset *data = NULL;
+
+    *out = NULL;
+    if (part->labels == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){part->features, part->labels}, 2));
+    if (mode == RGM_TRAIN && t->options.shuffle && !t->options.poisson)
+        RGM_GO(rgm_dataset_shuffle_all(&data));
+    if (mode == RGM_TRAIN && t->options.shift > 0)
+        RGM_GO(rgm_dataset_map(&data, rgmi_records_shift, &t->options.shift, NULL, 0));
+    if (mode == RGM_TRAIN && t->options.poisson)
+        RGM_GO(rgm_dataset_poisson(&data, sample_rate(t)));
+    else
+        RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    if (endless)
+        RGM_GO(rgm_dataset_repeat(&data, -1));
+    RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
+{
+    rgm_status status = RGM_OK;
+    record_task *t = state;
+    rgm_dataset *data = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_dataset_from_tensors(
+        &data, (rgm_tensor *[]){t->sets[set].features, t->sets[set].labels}, 2));
+    RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    RGM_GO(rgm_dataset_prefetch(&data, 2));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    return status;
+}
+
+static rgm_file_sets sets_of(const rgm_record_options *o)
+{
+    return (rgm_file_sets){&o->valid_sets, &o->test_sets};
+}
+
+static void eval_sets(rgm_eval_set *out, int64_t *count, void *state)
+{
+    rgm_file_sets sets = sets_of(&((const record_task *)state)->options);
+
+    rgm_file_sets_list(out, count, &sets);
+}
+
+/* "items 400 train, 100 valid, 40 valid_news". */
+static rgm_status plan(rgm_text *out, void *state)
+{
+    const record_task *t = state;
+    rgm_eval_set sets[RGM_MAX_EVAL_SETS];
+    int64_t count;
+
+    eval_sets(sets, &count, state);
+    RGM_TRY(rgm_text_printf(out, "items"));
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        if (t->parts[mode].labels != NULL)
+            RGM_TRY(rgm_text_printf(out, "%s %lld %s", mode > RGM_TRAIN ? "," : "",
+                                    (long long)rgm_tensor_dim(t->parts[mode].labels, 0),
+                                    rgm_mode_name((rgm_mode)mode)));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(rgm_text_printf(out, ", %lld %s_%s",
+                                (long long)rgm_tensor_dim(t->sets[i].labels, 0),
+                                rgm_mode_name(sets[i].mode), sets[i].name));
+    if (t->options.folds.count > 0)
+        RGM_TRY(rgm_text_printf(out, "\nfolds fold %lld of %lld, made, stratified by class",
+                                (long long)t->options.folds.fold,
+                                (long long)t->options.folds.count));
+    return rgm_text_printf(out, "\n");
+}
+
+/* The shape of a record; the caller sets shape[0]. With records their shape is known, without them
+ * the options name it. */
+static int record_shape(rgm_dim shape[RGM_MAX_RANK], const record_task *t)
+{
+    const rgm_tensor *features = t->parts[RGM_TRAIN].features;
+    const rgm_ints *named = &t->options.shape;
+    int rank = features != NULL ? rgm_tensor_rank(features) : (int)named->count + 1;
+
+    for (int i = 1; i < rank; i++)
+        shape[i] = features != NULL ? rgm_tensor_dim(features, i) : named->items[i - 1];
+    return rank;
+}
+
+static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    record_task *t = state;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgm_head *head = &out->heads[0];
+    rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
+    rgm_value *x;
+
+    shape[0] = rgm_cgraph_symbol(graph, "records");
+    t->records = rgm_input(graph, "records", RGM_F32, rank, shape);
+    t->labels = rgm_input(graph, "labels", RGM_I64, 1, shape);
+    x = rgm_scope_dtype(scope) == RGM_F32 ? t->records
+                                          : rgm_cast(t->records, rgm_scope_dtype(scope));
+    x = t->network->build(scope, x, t->network_options);
+    out->head_count = 1;
+    *head = (rgm_head){.name = "classification_logits", .loss_weight = 1, .labels = t->labels};
+    head->predictions =
+        rgm_dense(scope, "classification_logits", x, rgm_classes_count(&t->classes));
+    rgm_classes_judge(head, &t->classes);
+    return rgm_cgraph_status(graph);
+}
+
+static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
+                        rgm_element *batch)
+{
+    const record_task *t = state;
+
+    return rgm_feed_tensors(out, capacity, count, (rgm_value *[]){t->records, t->labels}, 2, batch);
+}
+
+/* The exported file takes the network's inputs. */
+static rgm_status export_inputs(rgm_onnx_options *options, void *state)
+{
+    record_task *t = state;
+    rgm_onnx_table *table = &t->export_input.tables[0];
+
+    t->export_input.input = t->records;
+    t->export_input.form = RGM_FORM_DENSE;
+    *table = (rgm_onnx_table){.name = rgm_value_name(t->records),
+                              .dtype = RGM_F32,
+                              .rank = rgm_value_rank(t->records),
+                              .doc = t->export_doc};
+    memcpy(table->shape, rgm_value_shape(t->records), (size_t)table->rank * sizeof *table->shape);
+    snprintf(t->export_doc, sizeof t->export_doc,
+             "the numbers of each record in the order of the file's columns, without the label's, "
+             "each divided by %.17g (data.scale)",
+             t->options.scale);
+    options->inputs = &t->export_input;
+    options->input_count = 1;
+    return RGM_OK;
+}
+
+/* ---- serving ------------------------------------------------------------------------------- */
+
+static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
+{
+    const record_task *t = state;
+    rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
+
+    (void)folder;
+    RGM_TRY(rgm_text_printf(data, "  scale: %.17g\n  shape: [", t->options.scale));
+    for (int i = 1; i < rank; i++)
+        RGM_TRY(rgm_text_printf(data, "%s%lld", i > 1 ? ", " : "", (long long)shape[i]));
+    return rgm_text_printf(data, "]\n");
+}
+
+/* Rows may be flat or have a record's shape. */
+static rgm_status check_rows(const rgm_tensor *rows, const rgm_dim *shape, int rank)
+{
+    int64_t width = 1, each = 1;
+    char got[96];
+
+    for (int i = 1; i < rank; i++)
+        width *= shape[i];
+    for (int i = 1; i < rgm_tensor_rank(rows); i++)
+        each *= rgm_tensor_dim(rows, i);
+    rgm_tensor_describe(rows, got, sizeof got);
+    if (rgm_tensor_dtype(rows) != RGM_F32 && rgm_tensor_dtype(rows) != RGM_F64)
+        return RGM_FAIL(RGM_ERR_DTYPE, "rows are %s, must be f32 or f64", got);
+    if (rgm_tensor_rank(rows) < 2 || each != width)
+        return RGM_FAIL(RGM_ERR_SHAPE, "rows are %s, but a record has %lld numbers", got,
+                        (long long)width);
+    return RGM_OK;
+}
+
+static rgm_status row_batch(rgm_element **out, void *state, const rgm_tensor *rows)
+{
+    rgm_status status = RGM_OK;
+    const record_task *t = state;
+    rgm_tensor *parts[2] = {NULL, NULL};
+    rgm_dim shape[RGM_MAX_RANK];
+    int rank = record_shape(shape, t);
+
+    *out = NULL;
+    RGM_GO(check_rows(rows, shape, rank));
+    shape[0] = rgm_tensor_dim(rows, 0);
+    RGM_GO(rgm_tensor_create(&parts[0], RGM_F32, rank, shape));
+    RGM_GO(rgm_tensor_create(&parts[1], RGM_I64, 1, shape)); /* labels, which nobody reads */
+    for (int64_t i = 0; i < rgm_tensor_count(rows); i++) {
+        double x = rgm_tensor_at(rows, i);
+
+        rgm_tensor_f32(parts[0])[i] = (float)(x / t->options.scale);
+        if (!isfinite(rgm_tensor_f32(parts[0])[i]))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "row %lld has %g, which is no finite number",
+                            (long long)(i / (rgm_tensor_count(rows) / shape[0])), x));
+    }
+    RGM_GO(rgm_element_create_tensors(out, parts, 2));
+done:
+    rgm_tensor_release(parts[0]);
+    rgm_tensor_release(parts[1]);
+    return status;
+}
+
+/* ---- making it ----------------------------------------------------------------------------- */
+
+static rgm_classes classes_of(const rgm_record_options *options)
+{
+    return (rgm_classes){.num_classes = options->num_classes,
+                         .names = options->class_names,
+                         .statistics = options->per_class_statistics,
+                         .smoothing = options->label_smoothing};
+}
+
+static rgm_status check(const void *options)
+{
+    const rgm_record_options *o = options;
+    rgm_classes classes = classes_of(o);
+    rgm_file_sets sets = sets_of(o);
+
+    RGM_TRY(rgm_options_check(o, data_fields, "data"));
+    RGM_TRY(rgm_options_check(o, task_fields, "task"));
+    RGM_TRY(rgm_classes_check(&classes));
+    if (o->path == NULL || o->train.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
+                        o->path == NULL ? "folder of the files" : "file to train on");
+    if (o->valid.count > 0 && o->valid_fraction > 0)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.valid is %s and data.valid_fraction is %g: validate on a file or on a part of "
+            "train, not both",
+            o->valid.items[0], o->valid_fraction);
+    RGM_TRY(
+        rgm_file_sets_check(&sets, o->valid.count > 0 || o->valid_fraction > 0, o->test.count > 0));
+    if (o->poisson && o->shift > 0)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.poisson and data.shift (%lld) exclude each other: records are drawn as they "
+            "are",
+            (long long)o->shift);
+    if (o->shift > 0 && o->shape.count != 2 && o->shape.count != 3)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.shift moves images: data.shape must be [rows, columns] or [rows, columns, "
+            "channels], it has %lld numbers",
+            (long long)o->shape.count);
+    return RGM_OK;
+}
+
+static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts *names)
+{
+    const rgm_tensor *train = t->parts[RGM_TRAIN].features;
+
+    if (names->count == 0)
+        return RGM_OK;
+    RGM_TRY(rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes)));
+    if (train == NULL || rgm_tensor_dim(part->features, 1) == rgm_tensor_dim(train, 1))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
+                    names->items[0], (long long)rgm_tensor_dim(part->features, 1),
+                    t->options.train.items[0], (long long)rgm_tensor_dim(train, 1));
+}
+
+static rgm_status load_sets(record_task *t)
+{
+    rgm_file_sets sets = sets_of(&t->options);
+    rgm_status status = RGM_OK;
+    char *key = NULL;
+
+    for (int64_t i = 0; status == RGM_OK && i < rgm_file_sets_count(&sets); i++) {
+        RGM_TRY(rgm_file_sets_key(&key, &sets, i));
+        status = load_part(t, &t->sets[i], rgm_file_sets_files(&sets, i));
+        if (status != RGM_OK)
+            status = rgm_error_prefix(status, "%s", key);
+        rgm_free(key);
+    }
+    return status;
+}
+
+static rgm_status load(record_task *t, uint64_t seed)
+{
+    RGM_TRY(load_part(t, &t->parts[RGM_TRAIN], &t->options.train));
+    RGM_TRY(load_part(t, &t->parts[RGM_VALID], &t->options.valid));
+    RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test));
+    RGM_TRY(load_sets(t));
+    if (t->options.valid_fraction > 0)
+        RGM_TRY(rgmi_records_hold_out(t->parts, t->options.valid_fraction, seed));
+    return t->options.folds.count > 0 ? rgmi_records_fold(t->parts, &t->options.folds) : RGM_OK;
+}
+
+static void release(rgm_task *task)
+{
+    record_task *t = task->state;
+
+    for (int mode = RGM_TRAIN; t != NULL && mode <= RGM_TEST; mode++)
+        rgmi_records_clear(&t->parts[mode]);
+    for (int i = 0; t != NULL && i < RGM_MAX_EVAL_SETS; i++)
+        rgmi_records_clear(&t->sets[i]);
+    rgm_free(t);
+    *task = (rgm_task){0};
+}
+
+/* Open a task without data. */
+static rgm_status open_task(rgm_task *out, const rgm_record_options *options,
+                            const rgm_record_network *network, const void *network_options,
+                            int threads)
+{
+    record_task *t = NULL;
+
+    RGM_TRY(RGM_NEW(t, 1));
+    *out = (rgm_task){.name = "classification",
+                      .type = &rgm_record_classification,
+                      .state = t,
+                      .build_inputs = build_inputs,
+                      .plan = plan,
+                      .build_model = build_model,
+                      .feeds = feeds,
+                      .export_inputs = export_inputs,
+                      .save_serving = save_serving,
+                      .row_batch = row_batch,
+                      .sampling = sampling};
+    t->options = *options;
+    t->network = network;
+    t->network_options = network_options;
+    t->threads = threads;
+    t->classes = classes_of(&t->options);
+    return RGM_OK;
+}
+
+rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
+                                            const rgm_record_network *network,
+                                            const void *network_options, uint64_t seed, int threads)
+{
+    rgm_status status = RGM_OK;
+
+    *out = (rgm_task){0};
+    RGM_GO(open_task(out, options, network, network_options, threads));
+    RGM_GO(check(options));
+    if (options->valid_sets.count + options->test_sets.count > 0) {
+        out->eval_sets = eval_sets;
+        out->build_eval_inputs = build_eval_inputs;
+    }
+    RGM_GO(load(out->state, seed));
+done:
+    if (status != RGM_OK)
+        release(out);
+    return status;
+}
+
+static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    const rgm_record_options *o = setup->data;
+    rgm_classes classes = classes_of(o);
+    int64_t width = 1;
+
+    *out = (rgm_task){0};
+    RGM_TRY(rgm_classes_check(&classes));
+    for (int64_t i = 0; i < o->shape.count; i++)
+        if (__builtin_mul_overflow(width, o->shape.items[i], &width) || width > INT32_MAX)
+            return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.shape is of too many numbers", folder);
+    if (o->shape.count < 1 || o->shape.count >= RGM_MAX_RANK)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: data.shape has %lld numbers, 1 to %d are possible",
+                        folder, (long long)o->shape.count, RGM_MAX_RANK - 1);
+    RGM_GO(open_task(out, o, (const rgm_record_network *)setup->model, setup->model_options,
+                     setup->threads));
+done:
+    if (status != RGM_OK)
+        release(out);
+    return status;
+}
+
+static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+{
+    rgm_record_options options = *(const rgm_record_options *)setup->data;
+
+    options.folds = setup->folds;
+    return rgm_record_classification_create(out, &options, (const rgm_record_network *)setup->model,
+                                            setup->model_options, setup->seed, setup->threads);
+}
+
+static const rgm_section_type data_section = {
+    .options_size = sizeof(rgm_record_options),
+    .defaults = rgm_record_defaults,
+    .fields = data_fields,
+};
+
+static const rgm_section_type task_section = {
+    .name = "classification",
+    .help = "one class for each record of a CSV file",
+    .fields = task_fields,
+    .check = check,
+};
+
+static const rgm_section_type *const tasks[] = {&task_section, NULL};
+
+static const char of_train[] = "folds are made of the records of data.train alone";
+
+static const rgm_rule rules[] = {
+    {"data.valid == []", {"trainer.folds > 0"}, of_train},
+    {"data.test == []", {"trainer.folds > 0"}, of_train},
+    {"data.valid_fraction == 0",
+     {"trainer.folds > 0"},
+     "trainer.fold_valid is the share of a fold"},
+    {"data.poisson == true",
+     {"trainer.privacy.clipping_norm > 0", "trainer.privacy.sampling == poisson"},
+     "trainer.privacy.sampling is poisson"},
+    {"data.poisson == false",
+     {"trainer.privacy.clipping_norm > 0", "trainer.privacy.sampling == shuffle"},
+     "trainer.privacy.sampling is shuffle"},
+    {"model.batch_norm == false",
+     {"trainer.privacy.clipping_norm > 0"},
+     "its averages over examples would give them away"},
+    {0}};
+
+static const rgm_effect effects[] = {{"data.shuffle", "data.poisson == false"}, {0}};
+
+const rgm_task_type rgm_record_classification = {
+    .name = "classification",
+    .data = &data_section,
+    .tasks = tasks,
+    .models = rgm_record_networks,
+    .makes_folds = true,
+    .rules = rules,
+    .effects = effects,
+    .create = create,
+    .serve = serve,
+    .release = release,
+};

@@ -1,0 +1,51 @@
+/*
+ * What the parts of a search file share.
+ */
+#ifndef RGM_SEARCH_FILE_INTERNAL_H
+#define RGM_SEARCH_FILE_INTERNAL_H
+
+#include "search_internal.h"
+
+#include <regimen/search_file.h>
+
+/** Sections that others read: they are kept as they stand. */
+typedef struct rgmi_search_nodes {
+    const rgm_yaml_node *hyperparameters, *constraints, *searcher;
+    const rgm_yaml_node *labels, *min_validation_period, *min_checkpoint_period;
+} rgmi_search_nodes;
+
+struct rgm_search_file {
+    int references;
+    char *path, *name, *text;
+    rgm_yaml *merged; /* the whole file */
+    rgm_yaml *left;   /* without the search's sections: the subject's */
+    rgm_arena *arena;
+    bool has_subject;
+    rgm_search_subject subject;
+    rgm_search_settings options;
+    rgmi_search_nodes nodes;
+    rgm_space *space;
+    rgm_length max_length; /* of the searcher; 0 units: it has none */
+    char *metric;          /* "valid.accuracy": with the part that it is of */
+    bool smaller_is_better;
+    rgm_objective objectives[RGM_MAX_OBJECTIVES]; /* metrics in the arena, as `metric` */
+    int64_t objective_count;
+};
+
+/* faults.c */
+/** Mistakes of a file, a line each. */
+typedef struct rgmi_faults {
+    rgm_text lines;
+    int64_t count;
+} rgmi_faults;
+/** Note a status that is RGM_ERR_CONFIG, with the lines of its message; others are given back. */
+rgm_status rgmi_faults_note(rgmi_faults *mistakes, rgm_status status);
+/** All of them as one error; RGM_OK when there is none. They are appended to `out` (or NULL). */
+rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes);
+void rgmi_faults_clear(rgmi_faults *mistakes);
+
+/* search_options.c */
+/** Fill options and nodes from the sections of a search; `left` keeps the others. */
+rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes);
+
+#endif

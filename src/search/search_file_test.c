@@ -1,0 +1,123 @@
+/*
+ * Search files over a subject of the test's own: which sections and points it is asked about, what
+ * it refuses, and what is checked without one.
+ */
+#include <check.h>
+#include <regimen/search_file.h>
+
+static const char *const sections[] = {"oven", "runtime", "trainer", NULL};
+static int asked;
+static rgm_search_file *file;
+static rgm_text mistakes;
+
+/* Nothing is baked above 300 degrees. */
+static rgm_status check_bread(const char *name, const rgm_yaml *document, const void *payload)
+{
+    const rgm_yaml_node *oven = rgm_yaml_find(rgm_yaml_root(document), "oven");
+    double most = *(const double *)payload, degrees;
+
+    asked++;
+    RGM_TRY(rgm_yaml_float(&degrees, rgm_yaml_find(oven, "degrees")));
+    return degrees <= most ? RGM_OK
+                           : RGM_FAIL(RGM_ERR_CONFIG, "%s: %g degrees are too many", name, degrees);
+}
+
+static const double most = 300;
+static const rgm_search_subject bread = {
+    .sections = sections, .check = check_bread, .payload = &most};
+
+static int release(void **state)
+{
+    (void)state;
+    rgm_search_file_release(file);
+    file = NULL;
+    rgm_text_clear(&mistakes);
+    asked = 0;
+    return 0;
+}
+
+static rgm_status parse(const char *text, const rgm_search_subject *subject)
+{
+    release(NULL);
+    return rgm_search_file_parse(&file, &mistakes, text, (int64_t)strlen(text), "bread.yaml",
+                                 subject);
+}
+
+#define SEARCHER "searcher: {name: random, metric: taste, max_trials: 3, max_length: 4}\n"
+
+static void points_are_documents_of_the_subject(void **state)
+{
+    rgm_hyper_value values[1];
+    rgm_mt19937 random;
+    rgm_yaml *document;
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(parse("oven: {stone: true}\nlabels: [crust]\n" SEARCHER
+                   "hyperparameters: {oven.degrees: {type: int, minval: 200, maxval: 300}}\n",
+                   &bread));
+    CHECK(asked == 16 && mistakes.size == 0);
+    CHECK(rgm_search_file_subject(file)->check == check_bread);
+    CHECK_TEXT("bread.yaml", rgm_search_file_path(file));
+    CHECK(rgm_yaml_find(rgm_yaml_root(rgm_search_file_document(file)), "labels") != NULL);
+    rgm_mt19937_seed(&random, 1);
+    CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
+    CHECK_OK(rgm_search_file_point(&document, file, values, 5));
+    CHECK_OK(rgm_yaml_print(&text, rgm_yaml_root(document)));
+    CHECK(strstr(text.data, "stone: true") != NULL && strstr(text.data, "seed: 5") != NULL);
+    CHECK(strstr(text.data, "labels") == NULL && strstr(text.data, "searcher") == NULL);
+    rgm_text_clear(&text);
+    rgm_yaml_release(document);
+}
+
+static void what_the_subject_refuses_is_a_mistake(void **state)
+{
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 parse(SEARCHER
+                       "hyperparameters: {oven.degrees: {type: int, minval: 301, maxval: 400}}\n",
+                       &bread));
+    CHECK_MESSAGE("degrees are too many");
+    CHECK(asked == 1);
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 parse(SEARCHER "hyperparameters: {owen.degrees: 5}\nyeast: 3\n", &bread));
+    CHECK(strstr(mistakes.data, "unknown section 'yeast'") != NULL);
+    CHECK(strstr(mistakes.data, "'owen.degrees' is no key of the experiment") != NULL);
+    CHECK(strstr(mistakes.data, "did you mean 'oven'") != NULL && asked == 0);
+}
+
+/* As a worker or a page reads a file that was checked before. */
+static void without_a_subject_its_sections_are_passed_over(void **state)
+{
+    (void)state;
+    CHECK_OK(parse(SEARCHER "hyperparameters: {owen.degrees: 5}\nyeast: 3\n", NULL));
+    CHECK(asked == 0 && rgm_search_file_subject(file) == NULL);
+    CHECK_STATUS(RGM_ERR_CONFIG, parse(SEARCHER "max_restarts: -1\nbind_mounts: []\n", NULL));
+    CHECK(strstr(mistakes.data, "max_restarts") != NULL);
+    CHECK(strstr(mistakes.data, "'bind_mounts' has no meaning here") != NULL);
+}
+
+static void failed_allocations_leave_nothing(void **state)
+{
+    static const char text[] =
+        "oven: {stone: true}\n" SEARCHER
+        "hyperparameters: {oven.degrees: {type: int, minval: 200, maxval: 300}}\n";
+
+    (void)state;
+    release(NULL);
+    CHECK_EVERY_OOM(
+        rgm_search_file_parse(&file, NULL, text, (int64_t)strlen(text), "bread.yaml", &bread),
+        release(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(points_are_documents_of_the_subject, release),
+        cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
+        cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),
+        cmocka_unit_test_teardown(failed_allocations_leave_nothing, release),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,474 @@
+/*
+ * The sections that a search has beside those of its subject: tables, what is refused with its
+ * reason, and a reader that goes on behind a mistake.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "search_file_internal.h"
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static const char *const policies[] = {"best", "all", "none", NULL};
+static const char *const schedulers[] = {"local", "slurm", NULL};
+
+#define RGM_OPTIONS rgm_checkpoint_storage
+static const rgm_field storage_fields[] = {
+    RGM_INT_FIELD(save_experiment_best, 0, 1e9, "best checkpoints of the whole search"),
+    RGM_INT_FIELD(save_trial_best, 0, 1e9, "best checkpoints of each trial"),
+    RGM_INT_FIELD(save_trial_latest, 0, 1e9, "newest checkpoints of each trial"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS struct rgm_search_reproducibility
+static const rgm_field seed_fields[] = {
+    RGM_INT_FIELD(experiment_seed, 0, 2147483647,
+                  "of the searcher and, by its draws, of every trial; default: the time"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_search_resources
+static const rgm_field resource_fields[] = {
+    RGM_INT_FIELD(slots_per_trial, 1, 1024, "cores of a trial: its threads"),
+    RGM_INT_FIELD(max_slots, 0, 1e9, "cores of all trials together; 0: no bound"),
+    RGM_INT_FIELD(priority, 1, 99, "small first"),
+    RGM_FLOAT_FIELD(weight, RGM_ABOVE_0, 1e9, "of a fair share"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS struct rgm_search_optimizations
+static const rgm_field optimization_fields[] = {
+    RGM_INT_FIELD(aggregation_frequency, 1, 1e9,
+                  "batches of data whose gradients make one update, and one batch of the search: "
+                  "trainer.accumulation_steps"),
+    RGM_BOOL_FIELD(average_aggregated_gradients, "true: updates take the mean over them"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS struct rgm_search_environment
+static const rgm_field environment_fields[] = {
+    RGM_TEXTS_FIELD(environment_variables, "NAME=VALUE of the processes of trials"), {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_scheduler_options
+static const rgm_field scheduler_fields[] = {
+    RGM_CHOICE_FIELD(type, schedulers, "where trials run: this machine, or jobs of Slurm"),
+    RGM_TEXT_FIELD(partition, "slurm: sbatch --partition"),
+    RGM_TEXT_FIELD(account, "slurm: sbatch --account"),
+    RGM_TEXT_FIELD(qos, "slurm: sbatch --qos"),
+    RGM_TEXT_FIELD(time, "slurm: sbatch --time of a job, e.g. 4:00:00"),
+    RGM_TEXT_FIELD(memory, "slurm: sbatch --mem of a job, e.g. 4G"),
+    RGM_TEXTS_FIELD(options, "slurm: more options of sbatch, each whole"),
+    RGM_TEXTS_FIELD(setup, "slurm: lines of shell before the trial"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_search_settings
+static const rgm_field option_fields[] = {
+    RGM_TEXT_FIELD(description, "what the search is about"),
+    RGM_TEXT_FIELD(entrypoint, "FILE.so or FILE.so:NAME with a program's own model and data"),
+    RGM_INT_FIELD(batches_per_step, 1, 1e12,
+                  "batches of a step, over which training metrics are taken"),
+    RGM_INT_FIELD(records_per_epoch, 1, 1e15, "what lengths in epochs count with"),
+    RGM_BOOL_FIELD(perform_initial_validation, "validate before the first step"),
+    RGM_CHOICE_FIELD(checkpoint_policy, policies,
+                     "checkpoints of themselves behind validations: best of the search, all, none"),
+    RGM_GROUP_FIELD(checkpoint_storage, storage_fields,
+                    "checkpoints that are kept when the search is over"),
+    RGM_INT_FIELD(max_restarts, 0, 1e9, "failures of a trial that are followed by another try"),
+    RGM_GROUP_FIELD(reproducibility, seed_fields, "what draws begin with"),
+    RGM_GROUP_FIELD(resources, resource_fields, "what trials may use"),
+    RGM_GROUP_FIELD(optimizations, optimization_fields, "how gradients are put together"),
+    RGM_GROUP_FIELD(environment, environment_fields, "what trials' processes begin with"),
+    RGM_GROUP_FIELD(scheduler, scheduler_fields, "where trials run"),
+    RGM_BOOL_FIELD(debug, "trials log at the level debug"),
+    {0}};
+#undef RGM_OPTIONS
+
+#define NODE_ROW(member, text)                                                                     \
+    {                                                                                              \
+        .name = #member, .kind = RGM_FIELD_NODE, .offset = offsetof(rgmi_search_nodes, member),    \
+        .help = (text)                                                                             \
+    }
+static const rgm_field node_fields[] = {
+    NODE_ROW(hyperparameters, "keys of the file, each with the values that it may take"),
+    NODE_ROW(constraints, "a list of relations between hyperparameters: \"a <= b\""),
+    NODE_ROW(searcher, "name, metric, smaller_is_better and the method's own keys"),
+    NODE_ROW(labels, "a list of texts, or a map whose keys are they"),
+    NODE_ROW(min_validation_period,
+             "validate at least as often: steps, or {batches|records|epochs: N}"),
+    NODE_ROW(min_checkpoint_period, "save at least as often: as above"),
+    {0}};
+
+/* Fields of PEDL and Determined that mean nothing here, or that another key says. */
+static const struct {
+    const char *key, *why;
+} refused[] = {
+    {"environment.image", "trials are processes, not containers"},
+    {"environment.force_pull_image", "trials are processes, not containers"},
+    {"environment.registry_auth", "trials are processes, not containers"},
+    {"environment.ports", "trials are processes, not containers"},
+    {"environment.proxy_ports", "trials are processes, not containers"},
+    {"environment.add_capabilities", "trials are processes, not containers"},
+    {"environment.drop_capabilities", "trials are processes, not containers"},
+    {"environment.pod_spec", "trials are processes, not containers"},
+    {"bind_mounts", "trials are processes and see the files of their machine"},
+    {"security", "trials are processes and see the files of their machine"},
+    {"resources.shm_size", "trials are processes, not containers"},
+    {"resources.devices", "trials are processes, not containers"},
+    {"resources.agent_label", "there are no agents; scheduler.options says where Slurm puts jobs"},
+    {"resources.resource_pool",
+     "there are no pools; scheduler.partition says where Slurm puts jobs"},
+    {"resources.native_parallel", "a trial is one process with slots_per_trial threads"},
+    {"resources.is_single_node", "a trial is one process with slots_per_trial threads"},
+    {"optimizations.gradient_compression", "a trial is one process: no gradients are exchanged"},
+    {"optimizations.tensor_fusion_threshold", "a trial is one process: no gradients are exchanged"},
+    {"optimizations.tensor_fusion_cycle_time",
+     "a trial is one process: no gradients are exchanged"},
+    {"optimizations.auto_tune_tensor_fusion", "a trial is one process: no gradients are exchanged"},
+    {"optimizations.grad_updates_size_file", "a trial is one process: no gradients are exchanged"},
+    {"optimizations.average_training_metrics",
+     "a trial is one process: there is nothing to average"},
+    {"optimizations.mixed_precision", "say runtime.mixed_precision: bf16"},
+    {"checkpoint_storage.type", "checkpoints stand in the run folders of their trials"},
+    {"checkpoint_storage.host_path", "checkpoints stand in the run folders of their trials"},
+    {"checkpoint_storage.storage_path", "checkpoints stand in the run folders of their trials"},
+    {"checkpoint_storage.container_path", "checkpoints stand in the run folders of their trials"},
+    {"checkpoint_storage.propagation", "checkpoints stand in the run folders of their trials"},
+    {"checkpoint_storage.bucket", "checkpoints stand in the run folders of their trials"},
+    {"tensorboard_storage", "event files stand in the run folders of their trials"},
+    {"data_layer", "data are read where they lie"},
+    {"scheduling_unit", "say batches_per_step"},
+    {"profiling", "say trainer.profile"},
+    {"name", "say description"},
+    {"workspace", "say labels"},
+    {"project", "say labels"},
+    {"slurm", "say scheduler: {type: slurm}"},
+    {"pbs", "Slurm is the only queue: scheduler: {type: slurm}"},
+    {"log_policies", "a log line decides nothing here"},
+    {"retention_policy", "logs stand in the run folders of their trials"},
+    {"preemption_timeout", "a trial is stopped between two workloads"},
+    {"integrations", "there are none"},
+};
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static const rgm_field *find_field(const rgm_field *fields, const char *name)
+{
+    while (fields->name != NULL && strcmp(fields->name, name) != 0)
+        fields++;
+    return fields->name != NULL ? fields : NULL;
+}
+
+static const char *why_refused(const char *path)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(refused[i].key, path) == 0)
+            return refused[i].why;
+    return NULL;
+}
+
+/* One key as the whole of its map, so that the next one is read whatever this one is. */
+static rgm_status read_one(void *options, const rgm_field *fields, rgm_yaml_node *item,
+                           const char *path, rgm_arena *arena)
+{
+    rgm_yaml_node *items[] = {item};
+    rgm_yaml_node map = {.kind = RGM_YAML_MAP,
+                         .origin = item->origin,
+                         .line = item->line,
+                         .column = item->column,
+                         .items = items,
+                         .count = 1};
+
+    return rgm_options_read(options, fields, &map, path, NULL, arena);
+}
+
+static rgm_status read_group(rgmi_faults *mistakes, void *options, const rgm_field *fields,
+                             const rgm_yaml_node *map, rgm_arena *arena)
+{
+    for (int64_t i = 0; i < map->count; i++) {
+        char path[160];
+        const char *why;
+
+        snprintf(path, sizeof path, "%.60s.%.90s", map->key, map->items[i]->key);
+        why = why_refused(path);
+        RGM_TRY(rgmi_faults_note(
+            mistakes, why != NULL
+                          ? rgm_yaml_fail(map->items[i], "'%s' has no meaning here: %s", path, why)
+                          : read_one(options, fields, map->items[i], map->key, arena)));
+    }
+    return RGM_OK;
+}
+
+static rgm_status unknown(const rgm_search_file *file, const rgm_yaml_node *item)
+{
+    const char *names[64];
+    int64_t count = 0;
+
+    for (const rgm_field *f = option_fields; f->name != NULL; f++)
+        names[count++] = f->name;
+    for (const rgm_field *f = node_fields; f->name != NULL; f++)
+        names[count++] = f->name;
+    for (const char *const *n = file->subject.sections; *n != NULL && count < 64; n++)
+        names[count++] = *n;
+    return rgm_yaml_fail(item, "unknown section '%s'%s", item->key,
+                         rgm_did_you_mean(item->key, names, count, NULL, "there are ").text);
+}
+
+/* Of a search without a subject whatever is not the search's own. */
+static bool is_subject_section(const rgm_search_file *file, const char *name)
+{
+    const char *const *names = file->subject.sections;
+
+    if (!file->has_subject)
+        return find_field(option_fields, name) == NULL && find_field(node_fields, name) == NULL &&
+               why_refused(name) == NULL;
+    while (*names != NULL && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* *stays: the item is the subject's too. */
+static rgm_status read_item(rgm_search_file *file, rgmi_faults *mistakes, rgm_yaml_node *item,
+                            bool *stays)
+{
+    const rgm_field *field = find_field(option_fields, item->key);
+    const char *why = why_refused(item->key);
+
+    *stays = is_subject_section(file, item->key);
+    if (field != NULL && field->kind == RGM_FIELD_GROUP && item->kind == RGM_YAML_MAP)
+        return read_group(mistakes, (char *)&file->options + field->offset, field->group, item,
+                          file->arena);
+    if (field != NULL)
+        return rgmi_faults_note(mistakes,
+                                read_one(&file->options, option_fields, item, "", file->arena));
+    if (find_field(node_fields, item->key) != NULL)
+        return read_one(&file->nodes, node_fields, item, "", file->arena);
+    if (*stays)
+        return RGM_OK;
+    return rgmi_faults_note(
+        mistakes, why != NULL ? rgm_yaml_fail(item, "'%s' has no meaning here: %s", item->key, why)
+                              : unknown(file, item));
+}
+
+/* ---- what tables cannot say ----------------------------------------------------------------- */
+
+static rgm_status read_labels(rgm_search_file *file, const rgm_yaml_node *node)
+{
+    const char **labels;
+
+    if (node == NULL)
+        return RGM_OK;
+    if (node->kind == RGM_YAML_SCALAR)
+        return rgm_yaml_fail(node, "labels are a list of texts, or a map whose keys are they");
+    labels = rgm_arena_alloc(file->arena, (size_t)(node->count + 1) * sizeof *labels);
+    if (labels == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for labels");
+    for (int64_t i = 0; i < node->count; i++) {
+        const rgm_yaml_node *item = node->items[i];
+
+        labels[i] = node->kind == RGM_YAML_MAP ? item->key : item->text;
+        if (node->kind == RGM_YAML_LIST && item->kind != RGM_YAML_SCALAR)
+            return rgm_yaml_fail(item, "a label is a text");
+        if (labels[i][0] == '\0' || strlen(labels[i]) > 255)
+            return rgm_yaml_fail(item, "a label has 1 to 255 bytes");
+        for (int64_t k = 0; k < i && node->kind == RGM_YAML_LIST && i < 1000; k++)
+            if (strcmp(labels[k], labels[i]) == 0)
+                return rgm_yaml_fail(item, "the label '%s' stands twice", labels[i]);
+    }
+    file->options.labels = (rgm_texts){labels, node->count};
+    return RGM_OK;
+}
+
+static rgm_status read_period(rgm_length *out, const rgm_yaml_node *node, const char *path)
+{
+    rgm_length length;
+
+    if (node == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_length_read(&length, node, path));
+    if (length.units < 1)
+        return rgm_yaml_fail(node, "'%s' is %lld, but must be above 0", path,
+                             (long long)length.units);
+    *out = length;
+    return RGM_OK;
+}
+
+static rgm_status check_variables(const rgm_search_file *file)
+{
+    const rgm_texts *texts = &file->options.environment.environment_variables;
+    const rgm_yaml_node *section = rgm_yaml_find(
+        rgm_yaml_find(rgm_yaml_root(file->merged), "environment"), "environment_variables");
+
+    for (int64_t i = 0; i < texts->count; i++) {
+        size_t size = strcspn(texts->items[i], "=");
+        const rgm_yaml_node *place = section->kind == RGM_YAML_LIST ? section->items[i] : section;
+
+        if (size == 0 || texts->items[i][size] != '=')
+            return rgm_yaml_fail(place, "'%s' is not NAME=VALUE", texts->items[i]);
+    }
+    return RGM_OK;
+}
+
+/* One batch of the search is one update of the trainer: both keys would say how many it takes. */
+static rgm_status check_optimizations(const rgm_search_file *file)
+{
+    const rgm_yaml_node *root = rgm_yaml_root(file->merged);
+    const rgm_yaml_node *section = rgm_yaml_find(root, "optimizations");
+    const rgm_yaml_node *ours = rgm_yaml_find(rgm_yaml_find(root, "trainer"), "accumulation_steps");
+    const rgm_yaml_node *node = rgm_yaml_find(section, "aggregation_frequency");
+
+    if (node != NULL && ours != NULL)
+        return rgm_yaml_fail(node,
+                             "optimizations.aggregation_frequency is trainer.accumulation_steps by "
+                             "another name; only one of them may be set");
+    if (!file->options.optimizations.average_aggregated_gradients)
+        return rgm_yaml_fail(
+            rgm_yaml_find(section, "average_aggregated_gradients"),
+            "optimizations.average_aggregated_gradients: false is not possible: an "
+            "update takes the mean over its items; multiply the learning rate");
+    return RGM_OK;
+}
+
+static rgm_status check_resources(const rgm_search_file *file)
+{
+    const rgm_search_resources *r = &file->options.resources;
+
+    if (r->max_slots > 0 && r->max_slots < r->slots_per_trial)
+        return rgm_yaml_fail(
+            rgm_yaml_find(rgm_yaml_root(file->merged), "resources"),
+            "resources.max_slots is %lld, but a trial takes slots_per_trial = %lld",
+            (long long)r->max_slots, (long long)r->slots_per_trial);
+    return RGM_OK;
+}
+
+static rgm_status check_scheduler(const rgm_search_file *file)
+{
+    const rgm_scheduler_options *o = &file->options.scheduler;
+    const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(file->merged), "scheduler");
+
+    if (o->type == RGM_SCHEDULER_LOCAL && section != NULL && section->kind == RGM_YAML_MAP)
+        for (int64_t i = 0; i < section->count; i++)
+            if (strcmp(section->items[i]->key, "type") != 0)
+                return rgm_yaml_fail(section->items[i],
+                                     "scheduler.%s is about Slurm; add scheduler.type: slurm",
+                                     section->items[i]->key);
+    return RGM_OK;
+}
+
+/* What a run decides by itself and a trial leaves to the searcher. */
+static rgm_status check_trainer(const rgm_search_file *file, rgmi_faults *mistakes)
+{
+    static const struct {
+        const char *group, *key, *why;
+    } left[] = {
+        {"early_stopping", "patience", "the searcher decides when a trial ends"},
+        {NULL, "max_seconds",
+         "a trial ends where the searcher says so; a bound on time would make "
+         "lengths depend on the machine"},
+    };
+    const rgm_yaml_node *trainer = rgm_yaml_find(rgm_yaml_root(file->merged), "trainer");
+
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        const rgm_yaml_node *map =
+            left[i].group != NULL ? rgm_yaml_find(trainer, left[i].group) : trainer;
+        const rgm_yaml_node *node = map != NULL ? rgm_yaml_find(map, left[i].key) : NULL;
+        double number = 0;
+
+        if (node != NULL && node->kind == RGM_YAML_SCALAR &&
+            rgm_number_parse(&number, node->text) && number > 0)
+            RGM_TRY(rgmi_faults_note(
+                mistakes,
+                rgm_yaml_fail(node, "trainer.%s%s%s has no meaning in a search: %s",
+                              left[i].group != NULL ? left[i].group : "",
+                              left[i].group != NULL ? "." : "", left[i].key, left[i].why)));
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_entrypoint(const rgm_search_file *file, rgmi_faults *mistakes)
+{
+    static const char *const own[] = {"task",   "tasks",   "model",       "optimizer",
+                                      "export", "actions", "restrictions"};
+    const rgm_yaml_node *root = rgm_yaml_root(file->merged);
+
+    if (file->options.entrypoint == NULL)
+        return RGM_OK;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        const rgm_yaml_node *section = rgm_yaml_find(root, own[i]);
+
+        if (section != NULL)
+            RGM_TRY(rgmi_faults_note(
+                mistakes,
+                rgm_yaml_fail(section, "'%s' beside 'entrypoint', whose functions say all of it",
+                              own[i])));
+    }
+    return RGM_OK;
+}
+
+static void set_defaults(rgm_search_settings *o)
+{
+    *o = (rgm_search_settings){
+        .batches_per_step = 100,
+        .checkpoint_storage = {.save_trial_best = 1, .save_trial_latest = 1},
+        .max_restarts = 5,
+        .reproducibility = {.experiment_seed = -1},
+        .resources = {.slots_per_trial = 1, .priority = 42, .weight = 1},
+        .optimizations = {.aggregation_frequency = 1, .average_aggregated_gradients = true},
+    };
+}
+
+/* Take what the search has read out of the subject's document. */
+static rgm_status read_items(rgm_search_file *file, rgmi_faults *mistakes)
+{
+    const rgm_yaml_node *root = rgm_yaml_root(file->merged);
+    rgm_yaml_node *left = rgm_yaml_root(file->left);
+    int64_t kept = 0;
+
+    if (root->kind != RGM_YAML_MAP)
+        return rgm_yaml_fail(root, "a search file is a map of sections");
+    for (int64_t i = 0; i < root->count; i++) {
+        bool stays;
+
+        RGM_TRY(read_item(file, mistakes, root->items[i], &stays));
+        if (stays) /* both documents have the same sections in the same order */
+            left->items[kept++] = left->items[i];
+    }
+    left->count = kept;
+    return RGM_OK;
+}
+
+rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes)
+{
+    rgm_search_settings *o = &file->options;
+
+    set_defaults(o);
+    RGM_TRY(read_items(file, mistakes));
+    RGM_TRY(rgmi_faults_note(mistakes, read_labels(file, file->nodes.labels)));
+    RGM_TRY(rgmi_faults_note(mistakes, read_period(&o->min_validation_period,
+                                                   file->nodes.min_validation_period,
+                                                   "min_validation_period")));
+    RGM_TRY(rgmi_faults_note(mistakes, read_period(&o->min_checkpoint_period,
+                                                   file->nodes.min_checkpoint_period,
+                                                   "min_checkpoint_period")));
+    RGM_TRY(rgmi_faults_note(mistakes, check_variables(file)));
+    RGM_TRY(rgmi_faults_note(mistakes, check_optimizations(file)));
+    RGM_TRY(rgmi_faults_note(mistakes, check_resources(file)));
+    RGM_TRY(rgmi_faults_note(mistakes, check_scheduler(file)));
+    RGM_TRY(check_entrypoint(file, mistakes));
+    return check_trainer(file, mistakes);
+}
+
+/* ---- help ----------------------------------------------------------------------------------- */
+
+rgm_status rgm_search_file_keys(rgm_text *out, const char *section)
+{
+    static const rgm_field *const tables[] = {node_fields, option_fields};
+    bool found = false;
+
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const rgm_field *f = tables[t]; f->name != NULL; f++) {
+            rgm_field one[] = {*f, {0}};
+
+            if (section != NULL && strcmp(section, f->name) != 0)
+                continue;
+            RGM_TRY(rgm_options_print_help(out, "", one));
+            found = true;
+        }
+    return found ? RGM_OK
+                 : RGM_FAIL(RGM_ERR_NOT_FOUND, "no section '%s' of a search file", section);
+}

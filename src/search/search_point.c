@@ -1,0 +1,283 @@
+/*
+ * From a point of the space to the document of a trial, and from a searcher's lengths to
+ * batches.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_file_internal.h"
+
+/* ---- lengths -------------------------------------------------------------------------------- */
+
+/* A whole number of at least 1 that a node or a value's text says; 0: it does not. */
+static int64_t count_of(const char *text)
+{
+    char *end;
+    long long number = text != NULL ? strtoll(text, &end, 10) : 0;
+
+    return text != NULL && end != text && *end == '\0' && number >= 1 && number <= 1000000000000
+               ? number
+               : 0;
+}
+
+/* What hyperparameter `name` is at a point, as a count; 0: it is none of the space, or no count. */
+static rgm_status value_count(int64_t *out, const rgm_search_file *file,
+                              const rgm_hyper_value *values, const char *name)
+{
+    int64_t i = rgm_space_find(file->space, name);
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    *out = 0;
+    if (i < 0 || values == NULL || !values[i].is_set)
+        return RGM_OK;
+    RGM_GO(rgm_space_print_value(&text, file->space, i, &values[i]));
+    *out = count_of(text.data);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status batch_size(int64_t *out, const rgm_search_file *file,
+                             const rgm_hyper_value *values)
+{
+    static const char *const names[] = {"global_batch_size", "data.batch_size", "batch_size"};
+    const rgm_yaml_node *data = rgm_yaml_find(rgm_yaml_root(file->left), "data");
+    const rgm_yaml_node *size = data != NULL ? rgm_yaml_find(data, "batch_size") : NULL;
+
+    *out = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && *out == 0; i++)
+        RGM_TRY(value_count(out, file, values, names[i]));
+    if (*out == 0 && size != NULL && size->kind == RGM_YAML_SCALAR)
+        *out = count_of(size->text);
+    if (*out == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s: lengths in records and epochs need a batch size: data.batch_size, or "
+                        "the hyperparameter global_batch_size",
+                        file->path);
+    *out *= file->options.optimizations.aggregation_frequency;
+    return RGM_OK;
+}
+
+static rgm_status too_long(const rgm_search_file *file, rgm_length length)
+{
+    return RGM_FAIL(RGM_ERR_CONFIG, "%s: %lld %s are too many", file->path, (long long)length.units,
+                    rgm_length_unit_names[length.unit]);
+}
+
+static rgm_status records_to_batches(rgm_batches *out, const rgm_search_file *file,
+                                     const rgm_hyper_value *values, int64_t records)
+{
+    int64_t size;
+
+    RGM_TRY(batch_size(&size, file, values));
+    out->batches = records / size;
+    out->is_whole = records % size == 0;
+    if (out->batches < 1)
+        out->batches = 1;
+    return RGM_OK;
+}
+
+rgm_status rgm_search_file_batches(rgm_batches *out, const rgm_search_file *file,
+                                   const rgm_hyper_value *values, rgm_length length)
+{
+    int64_t records = length.units;
+
+    *out = (rgm_batches){.batches = length.units, .is_whole = true};
+    if (length.units == 0)
+        return RGM_OK;
+    if (length.unit == RGM_STEPS &&
+        __builtin_mul_overflow(length.units, file->options.batches_per_step, &out->batches))
+        return too_long(file, length);
+    if (length.unit == RGM_EPOCHS && file->options.records_per_epoch == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s: lengths in epochs need records_per_epoch: how many records the "
+                        "training data have",
+                        file->path);
+    if (length.unit == RGM_EPOCHS &&
+        __builtin_mul_overflow(length.units, file->options.records_per_epoch, &records))
+        return too_long(file, length);
+    if (length.unit == RGM_EPOCHS || length.unit == RGM_RECORDS)
+        RGM_TRY(records_to_batches(out, file, values, records));
+    return out->batches > RGMI_MOST_BATCHES ? too_long(file, length) : RGM_OK;
+}
+
+/* ---- the document --------------------------------------------------------------------------- */
+
+/* What is told about a node is told about its hyperparameter. */
+static void place_at(rgm_yaml_node *node, const rgm_yaml_node *as)
+{
+    node->line = as->line;
+    node->column = as->column;
+    node->origin = as->origin; /* of the merged file, which outlives the point's document */
+    for (int64_t i = 0; i < node->count; i++)
+        place_at(node->items[i], as);
+}
+
+/* The node of a name in the section `hyperparameters`, whichever way its groups are written. */
+static const rgm_yaml_node *find_dotted(const rgm_yaml_node *map, const char *name)
+{
+    const rgm_yaml_node *whole = rgm_yaml_find(map, name);
+
+    if (whole != NULL || map->kind != RGM_YAML_MAP)
+        return whole;
+    for (int64_t i = 0; i < map->count; i++) {
+        size_t size = strlen(map->items[i]->key);
+
+        if (strncmp(map->items[i]->key, name, size) == 0 && name[size] == '.') {
+            const rgm_yaml_node *found = find_dotted(map->items[i], name + size + 1);
+
+            if (found != NULL)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+static rgm_status put_value(rgm_yaml *document, const rgm_search_file *file, int64_t i,
+                            const rgm_hyper_value *value)
+{
+    const rgm_hyperparameter *hyper = rgm_space_at(file->space, i);
+    const rgm_yaml_node *section = file->nodes.hyperparameters, *place;
+    rgm_yaml_node *node;
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_space_print_value(&text, file->space, i, value));
+    place = section != NULL ? find_dotted(section, hyper->name) : NULL;
+    RGM_GO(
+        rgm_yaml_set(document, hyper->name, text.data, place != NULL ? place->origin : file->path));
+    node = (rgm_yaml_node *)find_dotted(rgm_yaml_root(document), hyper->name);
+    if (node != NULL && place != NULL)
+        place_at(node, place);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status set_int(rgm_yaml *document, const rgm_search_file *file, const char *key,
+                          int64_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    return rgm_yaml_set(document, key, text, file->path);
+}
+
+static rgm_yaml_node *section_of(rgm_yaml *document, const char *name)
+{
+    rgm_yaml_node *found = rgm_yaml_find(rgm_yaml_root(document), name);
+
+    return found != NULL && found->kind == RGM_YAML_MAP ? found : NULL;
+}
+
+static void take_out(rgm_yaml_node *map, const char *key)
+{
+    int64_t kept = 0;
+
+    for (int64_t i = 0; map != NULL && i < map->count; i++)
+        if (strcmp(map->items[i]->key, key) != 0)
+            map->items[kept++] = map->items[i];
+    if (map != NULL)
+        map->count = kept;
+}
+
+/* The file's own length gives way to the longest that the searcher may ask for. */
+static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
+                             const rgm_hyper_value *values)
+{
+    static const char *const lengths[] = {"train_steps",          "epochs",
+                                          "steps_per_epoch",      "validation_freq",
+                                          "validation_per_epoch", "steps_per_loop"};
+    const rgm_search_settings *o = &file->options;
+    rgm_batches longest, period;
+
+    RGM_TRY(rgm_search_file_batches(&longest, file, values, file->max_length));
+    if (longest.batches == 0)
+        return RGM_OK;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        take_out(section_of(document, "trainer"), lengths[i]);
+    RGM_TRY(set_int(document, file, "trainer.train_steps", longest.batches));
+    RGM_TRY(set_int(document, file, "trainer.steps_per_loop", o->batches_per_step));
+    RGM_TRY(rgm_search_file_batches(&period, file, values, o->min_validation_period));
+    return set_int(document, file, "trainer.validation_interval",
+                   period.batches > 0 ? period.batches : longest.batches);
+}
+
+static rgm_status set_best(rgm_yaml *document, const rgm_search_file *file)
+{
+    rgm_yaml_node *trainer = section_of(document, "trainer");
+    const rgm_yaml_node *checkpoint = trainer != NULL ? rgm_yaml_find(trainer, "checkpoint") : NULL;
+    const rgm_yaml_node *best = checkpoint != NULL ? rgm_yaml_find(checkpoint, "best") : NULL;
+    rgm_yaml_node *metric;
+
+    if (file->metric == NULL || (best != NULL && rgm_yaml_find(best, "metric") != NULL))
+        return RGM_OK;
+    RGM_TRY(rgm_yaml_set(document, "trainer.checkpoint.best.metric", "x", file->path));
+    metric = rgm_yaml_find(
+        rgm_yaml_find(rgm_yaml_find(section_of(document, "trainer"), "checkpoint"), "best"),
+        "metric");
+    metric->text = file->metric; /* any text, whatever YAML would make of it */
+    if (file->nodes.searcher != NULL)
+        place_at(metric, file->nodes.searcher);
+    return rgm_yaml_set(document, "trainer.checkpoint.best.mode",
+                        file->smaller_is_better ? "min" : "max", file->path);
+}
+
+/* Keys of hooks are free: they stand in the section that they come from. */
+static rgm_status put_free_values(rgm_yaml *document, const rgm_search_file *file,
+                                  const rgm_hyper_value *values)
+{
+    rgm_text json = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_yaml_set(document, "entrypoint", "x", file->path));
+    rgm_yaml_find(rgm_yaml_root(document), "entrypoint")->text = file->options.entrypoint;
+    RGM_GO(rgm_space_print_json(&json, file->space, values));
+    RGM_GO(rgm_yaml_set(document, "hyperparameters", json.data, file->path));
+done:
+    rgm_text_clear(&json);
+    return status;
+}
+
+static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
+                          const rgm_hyper_value *values, uint32_t seed)
+{
+    const rgm_search_settings *o = &file->options;
+    const rgm_yaml_node *runtime;
+
+    if (o->entrypoint != NULL) {
+        RGM_TRY(put_free_values(document, file, values));
+    } else {
+        for (int64_t i = 0; i < rgm_space_count(file->space); i++)
+            if (values[i].is_set)
+                RGM_TRY(put_value(document, file, i, &values[i]));
+    }
+    RGM_TRY(set_int(document, file, "runtime.seed", seed));
+    runtime = section_of(document, "runtime");
+    if (rgm_yaml_find(runtime, "threads") == NULL)
+        RGM_TRY(set_int(document, file, "runtime.threads", o->resources.slots_per_trial));
+    if (o->optimizations.aggregation_frequency > 1)
+        RGM_TRY(set_int(document, file, "trainer.accumulation_steps",
+                        o->optimizations.aggregation_frequency));
+    RGM_TRY(set_length(document, file, values));
+    return set_best(document, file);
+}
+
+rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
+                                 const rgm_hyper_value *values, uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *document = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_yaml_parse(&document, "", 0, file->path));
+    RGM_GO(rgm_yaml_merge(document, file->left));
+    RGM_GO(fill_in(document, file, values, seed));
+    *out = document;
+    document = NULL;
+done:
+    rgm_yaml_release(document);
+    return status;
+}

@@ -1,0 +1,351 @@
+/*
+ * Decoding one token at a time: one executor reads sources, one runs the decoder for the newest
+ * token of every row. Between their runs the search keeps the keys and values of the sentences that
+ * are being decoded.
+ *
+ * Keys and values stay where they are first written: those of a source at the rows of its tokens,
+ * those of a generated token at row step * rows + the row that it had in that step. Lists of these
+ * rows say what a sentence and a hypothesis attend to. When a hypothesis continues another one, or
+ * a sentence leaves, only lists change. The search owns the memory, which grows to the largest
+ * batch. So a size that occurred before allocates only the few tensors that name its sizes.
+ */
+#include "sequence_internal.h"
+
+enum {
+    LENGTH_ROUND = 16, /* lists are longer than needed by less: few sizes, few plans */
+    PLANS = 160        /* a plan for each number of sentences that are still under way */
+};
+
+struct rgm_beam_search {
+    rgm_seq2seq model;
+    const rgm_parameters *parameters;
+    rgm_cgraph *source_graph, *step_graph;
+    rgm_executor *encode, *step;
+    rgm_value *source, *source_positions; /* what encode is fed */
+    rgmi_seq2seq_rows inputs;             /* what step is fed   */
+    rgm_tensor
+        *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
+    rgm_tensor *position[2];                  /* fed in turns: a fed tensor must not change */
+    uint64_t turn;
+    /* room: grows, never shrinks */
+    int64_t rows, lengths, steps;               /* rows; places in lists of source and past rows */
+    rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of sources, by layer     */
+    rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, width]  */
+    int64_t *ids, *source_rows, *past_rows, *spare;
+};
+
+const rgm_seq2seq *rgmi_beam_search_model(const rgm_beam_search *search)
+{
+    return &search->model;
+}
+
+static int64_t layers_of(const rgm_beam_search *t)
+{
+    return t->model.options.decoder.num_layers;
+}
+
+/* ---- the two executors ---- */
+
+static rgm_status open_encode(rgm_beam_search *t, rgm_scope *scope,
+                              const rgm_executor_options *options)
+{
+    rgm_seq2seq_source encoder;
+    rgm_dim shape[2] = {rgm_cgraph_symbol(t->source_graph, "sentences"),
+                        rgm_cgraph_symbol(t->source_graph, "source_length")};
+
+    t->source = rgm_input(t->source_graph, "source", RGM_I64, 2, shape);
+    t->source_positions = rgm_input(t->source_graph, "source_positions", RGM_I64, 1, &shape[1]);
+    RGM_TRY(rgm_seq2seq_source_graph(&encoder, scope, &t->model, t->source, t->source_positions));
+    return rgm_executor_create(&t->encode, t->source_graph, encoder.memory, 2 * layers_of(t),
+                               options);
+}
+
+static rgm_status open_step(rgm_beam_search *t, rgm_scope *scope,
+                            const rgm_executor_options *options)
+{
+    rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
+
+    RGM_TRY(rgmi_seq2seq_rows_graph(&t->inputs, scope, &t->model));
+    fetches[0] = t->inputs.logits;
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        fetches[1 + i] = t->inputs.newest[i];
+    return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
+}
+
+static rgm_status open_graph(rgm_beam_search *t, rgm_cgraph **graph,
+                             const rgm_executor_options *options,
+                             rgm_status (*open)(rgm_beam_search *t, rgm_scope *scope,
+                                                const rgm_executor_options *options))
+{
+    rgm_status status = RGM_OK;
+    rgm_scope *scope = NULL;
+
+    RGM_GO(rgm_cgraph_create(graph));
+    RGM_GO(rgm_scope_create(&scope, *graph, RGM_F32));
+    RGM_GO(open(t, scope, options));
+done:
+    rgm_scope_release(scope);
+    return status;
+}
+
+rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
+                                  const rgm_parameters *parameters, bool bf16)
+{
+    rgm_executor_options options = {.bf16 = bf16, .inference = true, .plans = PLANS};
+    rgm_status status = RGM_OK;
+    rgm_beam_search *t = NULL;
+
+    *out = NULL;
+    RGM_TRY(RGM_NEW(t, 1));
+    t->model = *model;
+    t->parameters = parameters;
+    RGM_GO(open_graph(t, &t->source_graph, &options, open_encode));
+    RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
+    *out = t;
+    t = NULL;
+done:
+    rgm_beam_search_release(t);
+    return status;
+}
+
+void rgm_beam_search_release(rgm_beam_search *search)
+{
+    if (search == NULL)
+        return;
+    rgm_executor_release(search->encode);
+    rgm_executor_release(search->step);
+    rgm_cgraph_release(search->source_graph);
+    rgm_cgraph_release(search->step_graph);
+    for (int i = 0; i < 2; i++)
+        rgm_tensor_release(search->position[i]);
+    for (int64_t i = 0; i < 2 * RGM_SEQ2SEQ_LAYERS; i++) {
+        rgm_tensor_release(search->memory[i]);
+        rgm_tensor_release(search->past[i]);
+    }
+    rgm_free(search->ids);
+    rgm_free(search->source_rows);
+    rgm_free(search->past_rows);
+    rgm_free(search->spare);
+    rgm_free(search);
+}
+
+/* ---- room ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static rgm_status reserve_list(int64_t **list, int64_t count)
+{
+    int64_t *made;
+
+    RGM_TRY(RGM_NEW(made, count));
+    rgm_free(*list);
+    *list = made;
+    return RGM_OK;
+}
+
+/* Keys and values for `rows` rows at least; what was in the first `keep` of them stays. */
+static rgm_status reserve_rows(rgm_tensor **tensor, int64_t rows, int64_t keep, int64_t width)
+{
+    rgm_tensor *made;
+
+    if (*tensor != NULL && rgm_tensor_dim(*tensor, 0) >= rows)
+        return RGM_OK;
+    RGM_TRY(rgm_tensor_create(&made, RGM_F32, 2, (int64_t[]){rows, width}));
+    if (keep > 0)
+        memcpy(rgm_tensor_data(made), rgm_tensor_data(*tensor),
+               (size_t)(keep * width) * sizeof(float));
+    rgm_tensor_release(*tensor);
+    *tensor = made;
+    return RGM_OK;
+}
+
+/* Before a batch: nothing of the one before it is needed. */
+static rgm_status reserve_batch(rgm_beam_search *t, int64_t count, int64_t longest, int64_t rows)
+{
+    int64_t width = t->model.options.embedding_width;
+    int64_t lengths = (longest + LENGTH_ROUND - 1) / LENGTH_ROUND * LENGTH_ROUND;
+
+    if (rows > t->rows || lengths > t->lengths) {
+        rows = larger(rows, t->rows);
+        lengths = larger(lengths, t->lengths);
+        RGM_TRY(reserve_list(&t->ids, rows));
+        RGM_TRY(reserve_list(&t->source_rows, rows * lengths));
+        t->rows = rows;
+        t->lengths = lengths;
+        t->steps = 0; /* lists of past rows are made for other numbers */
+    }
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        RGM_TRY(reserve_rows(&t->memory[i], larger(count * longest, t->lengths), 0, width));
+    return RGM_OK;
+}
+
+/* One step more; half of the steps' room goes on as it is. */
+static rgm_status reserve_step(rgmi_decoding *d)
+{
+    rgm_beam_search *t = d->search;
+    int64_t steps = larger(LENGTH_ROUND, 2 * t->steps), width = t->model.options.embedding_width;
+    int64_t *lists = NULL;
+
+    if (d->steps < t->steps)
+        return RGM_OK;
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        RGM_TRY(reserve_rows(&t->past[i], steps * t->rows, d->steps * t->rows, width));
+    RGM_TRY(reserve_list(&t->spare, t->rows * steps));
+    RGM_TRY(RGM_NEW(lists, t->rows * steps));
+    for (int64_t r = 0; r < d->sentences * d->beams; r++)
+        for (int64_t j = 0; j < steps; j++)
+            lists[r * steps + j] = j < d->steps ? t->past_rows[r * t->steps + j] : -1;
+    rgm_free(t->past_rows);
+    t->past_rows = lists;
+    t->steps = steps;
+    rgm_tensor_release(d->past_rows);
+    d->past_rows = NULL;
+    return RGM_OK;
+}
+
+/* ---- sentences under way ---- */
+
+static rgm_status wrap(rgm_tensor **out, int64_t *data, int64_t rows, int64_t columns)
+{
+    if (*out != NULL && rgm_tensor_dim(*out, 0) == rows && rgm_tensor_dim(*out, 1) == columns)
+        return RGM_OK;
+    rgm_tensor_release(*out);
+    *out = NULL;
+    return rgm_tensor_wrap(out, RGM_I64, 2, (int64_t[]){rows, columns}, data, NULL, NULL);
+}
+
+/* Tensors for as many sentences and beams as there are now. */
+static rgm_status wrap_all(rgmi_decoding *d)
+{
+    rgm_beam_search *t = d->search;
+
+    RGM_TRY(wrap(&d->ids, t->ids, d->sentences, d->beams));
+    RGM_TRY(wrap(&d->source_rows, t->source_rows, d->sentences, t->lengths));
+    return wrap(&d->past_rows, t->past_rows, d->sentences * d->beams, t->steps);
+}
+
+static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions,
+                                const int32_t *const *sources, const int64_t *lengths,
+                                int64_t count)
+{
+    int64_t longest = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        longest = larger(longest, lengths[i]);
+    RGM_TRY(rgm_tensor_create(ids, RGM_I64, 2, (int64_t[]){count, longest}));
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < longest; j++)
+            rgm_tensor_i64(*ids)[i * longest + j] = j < lengths[i] ? sources[i][j] : 0;
+    return rgm_tensor_arange(positions, longest);
+}
+
+/* The encoder's result to its rows; who sees which of them: tokens that are not padding. */
+static void source_keep(rgm_beam_search *t, const rgm_tensor *ids)
+{
+    int64_t count = rgm_tensor_dim(ids, 0), longest = rgm_tensor_dim(ids, 1);
+    size_t size = (size_t)(count * longest * t->model.options.embedding_width) * sizeof(float);
+
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        memcpy(rgm_tensor_data(t->memory[i]), rgm_tensor_data(t->fetched[i]), size);
+    for (int64_t s = 0; s < count; s++)
+        for (int64_t j = 0; j < t->lengths; j++) {
+            bool seen = j < longest && rgm_tensor_i64(ids)[s * longest + j] != 0;
+            t->source_rows[s * t->lengths + j] = seen ? s * longest + j : -1;
+        }
+}
+
+/* New ones for each batch: what was fed to a step that failed may still be known to the executor.
+ */
+static rgm_status positions_renew(rgm_beam_search *t)
+{
+    for (int i = 0; i < 2; i++) {
+        rgm_tensor_release(t->position[i]);
+        t->position[i] = NULL;
+        RGM_TRY(rgm_tensor_create(&t->position[i], RGM_I64, 1, (int64_t[]){1}));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_t *const *sources,
+                              const int64_t *lengths, int64_t count, int64_t beams)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *ids = NULL, *positions = NULL;
+
+    *d = (rgmi_decoding){.search = t, .sentences = count, .beams = 1};
+    RGM_GO(positions_renew(t));
+    RGM_GO(source_create(&ids, &positions, sources, lengths, count));
+    RGM_GO(reserve_batch(t, count, rgm_tensor_dim(ids, 1), count * beams));
+    rgm_feed feeds[] = {{.input = t->source, .tensor = ids},
+                        {.input = t->source_positions, .tensor = positions}};
+    RGM_GO(rgm_executor_run(t->encode, t->fetched, t->parameters, feeds, 2, 0, 0));
+    source_keep(t, ids);
+    for (int64_t i = 0; i < count * t->steps; i++)
+        t->past_rows[i] = -1;
+done:
+    rgm_tensor_release(ids);
+    rgm_tensor_release(positions);
+    if (status != RGM_OK)
+        rgmi_decoding_close(d);
+    return status;
+}
+
+void rgmi_decoding_close(rgmi_decoding *d)
+{
+    rgm_tensor_release(d->ids);
+    rgm_tensor_release(d->source_rows);
+    rgm_tensor_release(d->past_rows);
+    *d = (rgmi_decoding){0};
+}
+
+rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *d, const int32_t *ids)
+{
+    rgm_beam_search *t = d->search;
+    rgm_tensor *position = t->position[t->turn++ % 2];
+    rgm_feed feeds[4 + 4 * RGM_SEQ2SEQ_LAYERS];
+    int64_t count = 4;
+
+    RGM_TRY(reserve_step(d));
+    RGM_TRY(wrap_all(d));
+    for (int64_t i = 0; i < d->sentences * d->beams; i++)
+        t->ids[i] = ids[i];
+    rgm_tensor_i64(position)[0] = d->steps;
+    feeds[0] = (rgm_feed){.input = t->inputs.ids, .tensor = d->ids};
+    feeds[1] = (rgm_feed){.input = t->inputs.position, .tensor = position};
+    feeds[2] = (rgm_feed){.input = t->inputs.source_rows, .tensor = d->source_rows};
+    feeds[3] = (rgm_feed){.input = t->inputs.past_rows, .tensor = d->past_rows};
+    for (int64_t i = 0; i < 2 * layers_of(t); i++) {
+        feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = t->memory[i]};
+        feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = t->past[i]};
+    }
+    RGM_TRY(rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0));
+    *logits = rgm_tensor_f32(t->fetched[0]);
+    return RGM_OK;
+}
+
+rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int64_t count,
+                                int64_t beams, const int64_t *parents)
+{
+    rgm_beam_search *t = d->search;
+    int64_t first = d->steps * t->rows, width = t->model.options.embedding_width;
+
+    for (int64_t i = 0; i < 2 * layers_of(t); i++)
+        memcpy(rgm_tensor_f32(t->past[i]) + first * width, rgm_tensor_data(t->fetched[1 + i]),
+               (size_t)(d->sentences * d->beams * width) * sizeof(float));
+    for (int64_t r = 0; r < count * beams; r++) {
+        int64_t *list = t->spare + r * t->steps;
+        memcpy(list, t->past_rows + parents[r] * t->steps, (size_t)t->steps * sizeof *list);
+        list[d->steps] = first + parents[r];
+    }
+    memcpy(t->past_rows, t->spare, (size_t)(count * beams * t->steps) * sizeof *t->spare);
+    for (int64_t s = 0; s < count && count < d->sentences; s++)
+        memmove(t->source_rows + s * t->lengths, t->source_rows + sentences[s] * t->lengths,
+                (size_t)t->lengths * sizeof *t->source_rows);
+    d->sentences = count;
+    d->beams = beams;
+    d->steps++;
+    return RGM_OK;
+}

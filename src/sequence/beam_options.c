@@ -1,0 +1,44 @@
+/*
+ * Options of the search over tokens: keys and contradictions.
+ */
+#include "sequence_internal.h"
+
+#define RGM_OPTIONS rgm_beam_search_options
+const rgm_field rgm_beam_search_fields[] = {
+    RGM_INT_FIELD(beam_size, 1, RGMI_MOST_BEAMS, "hypotheses followed at once; 1: greedy"),
+    RGM_INT_FIELD(n_best, 1, RGMI_MOST_BEAMS, "translations of each sentence, at most beam_size"),
+    RGM_FLOAT_FIELD(alpha, 0, 10, "length penalty: scores are divided by ((5 + length) / 6)^alpha"),
+    RGM_INT_FIELD(decode_max_length, 0, 1e6,
+                  "longest translation in tokens; 0: extra_decode_length more than the source"),
+    RGM_INT_FIELD(extra_decode_length, 0, 1e6,
+                  "how much longer than its source a translation may be, in tokens"),
+    RGM_INT_FIELD(decode_batch_size, 1, 1e6, "sentences decoded together"),
+    RGM_BOOL_FIELD(sample, "draw each token by its probability"),
+    RGM_FLOAT_FIELD(temperature, RGM_ABOVE_0, 1e6,
+                    "of sampling; below 1 the probable become more so"),
+    RGM_INT_FIELD(top_k, 0, 1e9, "sample among the k most probable tokens; 0: all"),
+    RGM_FLOAT_FIELD(top_p, RGM_ABOVE_0, 1,
+                    "sample among the fewest tokens that have this probability together"),
+    RGM_INT_FIELD(seed, 0, 1e15, "of sampling"),
+    {0}};
+#undef RGM_OPTIONS
+
+rgm_status rgm_beam_search_check(const rgm_beam_search_options *o, const rgm_seq2seq *model)
+{
+    RGM_TRY(rgm_options_check(o, rgm_beam_search_fields, "task.search"));
+    if (o->n_best > o->beam_size)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.n_best is %lld, above beam_size (%lld)",
+                        (long long)o->n_best, (long long)o->beam_size);
+    if (o->sample && o->beam_size != 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld",
+                        (long long)o->beam_size);
+    if (2 * o->beam_size > model->target_vocabulary && o->beam_size > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
+                        (long long)o->beam_size, (long long)model->target_vocabulary,
+                        (long long)model->target_vocabulary / 2);
+    if (o->end_id < 0 || o->end_id >= model->target_vocabulary)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the end of sentence is %lld, but ids are 0..%lld",
+                        (long long)o->end_id, (long long)model->target_vocabulary - 1);
+    return RGM_OK;
+}

@@ -1,0 +1,512 @@
+/*
+ * Decoding: kept keys and values against the whole decoder run again for each token, greedy search
+ * against the definition, beam search against a plain implementation of it, batch mates, padding,
+ * threads, sampling, mistakes, failing allocations.
+ */
+#include "seq2seq_check.h"
+#include "sequence_internal.h"
+
+#include <regimen/kernels.h>
+
+enum { SENTENCES = 7, LONGEST = 9, VOCABULARY = 13, TOKENS = 12, MANY_TOKENS = 70 };
+
+typedef struct lab {
+    rgm_seq2seq model;
+    rgm_cgraph *graph;
+    rgm_scope *scope;
+    rgm_parameters *parameters;
+    rgm_value *source, *source_positions, *target, *target_positions, *log_probabilities;
+    rgm_executor *whole; /* the decoder of training, all tokens at once */
+    rgm_beam_search *search;
+    int32_t ids[SENTENCES][LONGEST];
+    const int32_t *sources[SENTENCES];
+    int64_t lengths[SENTENCES];
+} lab;
+
+/* The output leans towards the end of a sentence, so that hypotheses end at many lengths. */
+static void prefer_end(rgm_parameters *parameters)
+{
+    const float *table = rgm_tensor_f32(rgm_parameters_find(parameters, "embedding/table"));
+    rgm_tensor *beta = rgm_parameters_find(parameters, "decoder/norm/beta");
+
+    for (int64_t i = 0; i < rgm_tensor_count(beta); i++)
+        rgm_tensor_f32(beta)[i] += 4 * table[rgm_tensor_count(beta) + i];
+    rgm_parameters_touch(parameters);
+}
+
+static void lab_open(lab *l)
+{
+    rgm_value *logits;
+    rgm_dim s, t;
+
+    memset(l, 0, sizeof *l);
+    l->model = small_model(2, 2, VOCABULARY, VOCABULARY);
+    l->model.options.max_positions = MANY_TOKENS + 1;
+    CHECK_OK(rgm_cgraph_create(&l->graph));
+    CHECK_OK(rgm_scope_create(&l->scope, l->graph, RGM_F32));
+    s = rgm_cgraph_symbol(l->graph, "s");
+    t = rgm_cgraph_symbol(l->graph, "t");
+    l->source = rgm_input(l->graph, "source", RGM_I64, 2, (rgm_dim[]){1, s});
+    l->source_positions = rgm_input(l->graph, "at_source", RGM_I64, 1, &s);
+    l->target = rgm_input(l->graph, "target", RGM_I64, 2, (rgm_dim[]){1, t});
+    l->target_positions = rgm_input(l->graph, "at_target", RGM_I64, 1, &t);
+    logits = rgm_seq2seq_logits(
+        l->scope, &l->model,
+        rgm_seq2seq_decode(l->scope, &l->model, l->target, l->target_positions,
+                           rgm_seq2seq_encode(l->scope, &l->model, l->source, l->source_positions),
+                           l->source));
+    l->log_probabilities = rgm_log_softmax(rgm_slice(logits, 1, 0, VOCABULARY));
+    CHECK_OK(rgm_cgraph_status(l->graph));
+    CHECK_OK(rgm_parameters_create(&l->parameters, l->graph, 1));
+    set_weights(l->parameters);
+    prefer_end(l->parameters);
+    CHECK_OK(rgm_executor_create(&l->whole, l->graph, &l->log_probabilities, 1, NULL));
+    CHECK_OK(rgm_beam_search_create(&l->search, &l->model, l->parameters, false));
+    for (int64_t b = 0; b < SENTENCES; b++) {
+        l->lengths[b] = 1 + (b * 5) % LONGEST;
+        for (int64_t i = 0; i < l->lengths[b]; i++)
+            l->ids[b][i] = token_of(b, i, l->lengths[b], VOCABULARY, 3);
+        l->sources[b] = l->ids[b];
+    }
+}
+
+static void lab_close(lab *l)
+{
+    rgm_beam_search_release(l->search);
+    rgm_executor_release(l->whole);
+    rgm_parameters_release(l->parameters);
+    rgm_scope_release(l->scope);
+    rgm_cgraph_release(l->graph);
+}
+
+static rgm_tensor *row_of(const int32_t *ids, int64_t count, bool shifted)
+{
+    rgm_tensor *t;
+
+    CHECK_OK(rgm_tensor_create(&t, RGM_I64, 2, (int64_t[]){1, count}));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(t)[i] = shifted ? (i > 0 ? ids[i - 1] : 0) : ids[i];
+    return t;
+}
+
+/* Log-probabilities [count + 1, VOCABULARY] of what may follow each beginning of `ids`. */
+static void run_whole(float *out, lab *l, int64_t sentence, const int32_t *ids, int64_t count)
+{
+    rgm_tensor *result, *tensors[4] = {row_of(l->ids[sentence], l->lengths[sentence], false),
+                                       make_positions(l->lengths[sentence]),
+                                       row_of(ids, count + 1, true), make_positions(count + 1)};
+    rgm_feed feeds[4] = {{.input = l->source, .tensor = tensors[0]},
+                         {.input = l->source_positions, .tensor = tensors[1]},
+                         {.input = l->target, .tensor = tensors[2]},
+                         {.input = l->target_positions, .tensor = tensors[3]}};
+
+    CHECK_OK(rgm_executor_run(l->whole, &result, l->parameters, feeds, 4, 0, 0));
+    memcpy(out, rgm_tensor_f32(result), (size_t)rgm_tensor_count(result) * sizeof *out);
+    for (int i = 0; i < 4; i++)
+        rgm_tensor_release(tensors[i]);
+}
+
+static rgm_beam_search_options plain_options(int64_t beams)
+{
+    rgm_beam_search_options o = RGM_BEAM_SEARCH_OPTIONS_INIT;
+
+    o.beam_size = beams;
+    o.n_best = beams;
+    o.decode_max_length = TOKENS;
+    return o;
+}
+
+static void translate(rgm_hypotheses *out, lab *l, const rgm_beam_search_options *options)
+{
+    CHECK_OK(rgm_beam_search_run(out, l->search, l->sources, l->lengths, SENTENCES, options));
+}
+
+static void clear(rgm_hypotheses *out)
+{
+    for (int i = 0; i < SENTENCES; i++)
+        rgm_hypotheses_clear(&out[i]);
+}
+
+static void check_same(const rgm_hypotheses *a, const rgm_hypotheses *b, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        CHECK_INT(a[i].count, b[i].count);
+        for (int64_t k = 0; k < a[i].count; k++) {
+            const rgm_hypothesis *x = &a[i].items[k], *y = &b[i].items[k];
+            CHECK_INT(x->count, y->count);
+            CHECK(x->count == 0 || memcmp(x->ids, y->ids, (size_t)x->count * sizeof *x->ids) == 0);
+            CHECK(x->score == y->score && x->log_probability == y->log_probability);
+            CHECK_INT(x->finished, y->finished);
+        }
+    }
+}
+
+/* ---- against the definitions ---- */
+
+/* What a hypothesis' probability is by the whole decoder, its end included if it has one. */
+static double whole_probability(lab *l, int64_t sentence, const rgm_hypothesis *h, int32_t end_id)
+{
+    float row[(MANY_TOKENS + 1) * VOCABULARY];
+    double sum = 0;
+
+    run_whole(row, l, sentence, h->ids, h->count);
+    for (int64_t i = 0; i < h->count; i++)
+        sum += row[i * VOCABULARY + h->ids[i]];
+    return h->finished ? sum + row[h->count * VOCABULARY + end_id] : sum;
+}
+
+static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
+{
+    static const int64_t beams[] = {1, 2, 5};
+    rgm_hypotheses out[SENTENCES];
+    int64_t finished = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int k = 0; k < 3; k++) {
+        rgm_beam_search_options o = plain_options(beams[k]);
+        translate(out, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++)
+            for (int64_t j = 0; j < out[i].count; j++) {
+                const rgm_hypothesis *h = &out[i].items[j];
+                double p = whole_probability(&l, i, h, 1);
+                CHECK_CLOSE(h->log_probability, p, 1e-5, 1e-5);
+                CHECK_CLOSE(h->score,
+                            h->finished ? h->log_probability / pow((6 + (double)h->count) / 6, 0.6)
+                                        : h->log_probability,
+                            1e-12, 1e-12);
+                finished += h->finished;
+            }
+        clear(out);
+    }
+    CHECK(finished > SENTENCES);
+    lab_close(&l);
+}
+
+/* More tokens than there is room for at first, with an end that is seldom; then shorter ones again.
+ */
+static void many_tokens_find_room(void **state)
+{
+    rgm_hypotheses out[SENTENCES], again[SENTENCES];
+    int64_t longest = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int64_t beams = 1; beams <= 3; beams += 2) {
+        rgm_beam_search_options o = plain_options(beams);
+        o.end_id = 5;
+        o.decode_max_length = MANY_TOKENS;
+        translate(out, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++)
+            for (int64_t j = 0; j < out[i].count; j++) {
+                const rgm_hypothesis *h = &out[i].items[j];
+                double p = whole_probability(&l, i, h, o.end_id);
+                CHECK_CLOSE(h->log_probability, p, 1e-5, 1e-5);
+                longest = h->count > longest ? h->count : longest;
+            }
+        o.decode_batch_size = 3;
+        translate(again, &l, &o);
+        check_same(out, again, SENTENCES);
+        clear(again);
+        clear(out);
+    }
+    CHECK(longest > 40);
+    lab_close(&l);
+}
+
+/* `steps` steps of all sentences, `beams` rows each, that exchange their pasts. */
+static void decode_steps(lab *l, int64_t beams, int64_t steps, bool no_memory)
+{
+    int64_t sentences[SENTENCES], parents[SENTENCES * 4], count = SENTENCES;
+    int32_t ids[SENTENCES * 4] = {0};
+    rgmi_decoding d;
+    const float *logits;
+
+    CHECK_OK(rgmi_decoding_open(&d, l->search, l->sources, l->lengths, SENTENCES, beams));
+    for (int64_t step = 0; step < steps; step++) {
+        if (step >= 2 && no_memory) /* one beam, then `beams`: the batch's sizes are named */
+            rgm_memory_fail_at(0, true);
+        CHECK_OK(rgmi_decoding_step(&logits, &d, ids));
+        for (int64_t s = 0; s < count; s++) {
+            sentences[s] = s;
+            for (int64_t k = 0; k < beams; k++) {
+                parents[s * beams + k] = step == 0 ? s : s * beams + (k * step) % beams;
+                ids[s * beams + k] = (int32_t)(2 + (s + k + step) % (VOCABULARY - 2));
+            }
+        }
+        CHECK_OK(rgmi_decoding_select(&d, sentences, count, beams, parents));
+        rgm_memory_fail_at(-1, false);
+        CHECK_INT(0, rgm_memory_failures());
+    }
+    rgmi_decoding_close(&d);
+}
+
+static void steps_of_sizes_met_before_allocate_nothing(void **state)
+{
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int64_t beams = 1; beams <= 4; beams += 3) {
+        decode_steps(&l, beams, 40, false);
+        decode_steps(&l, beams, 40, true);
+    }
+    lab_close(&l);
+}
+
+static void greedy_takes_the_most_probable_token(void **state)
+{
+    rgm_beam_search_options o = plain_options(1);
+    rgm_hypotheses out[SENTENCES];
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    translate(out, &l, &o);
+    for (int64_t i = 0; i < SENTENCES; i++) {
+        const rgm_hypothesis *h = &out[i].items[0];
+        float row[(TOKENS + 1) * VOCABULARY];
+        CHECK_INT(1, out[i].count);
+        run_whole(row, &l, i, h->ids, h->count);
+        for (int64_t t = 0; t < h->count + h->finished; t++) {
+            int64_t best = 0;
+            for (int64_t v = 1; v < VOCABULARY; v++)
+                if (row[t * VOCABULARY + v] > row[t * VOCABULARY + best])
+                    best = v;
+            CHECK_INT(best, t < h->count ? h->ids[t] : 1);
+        }
+        CHECK(h->finished || h->count == TOKENS);
+    }
+    clear(out);
+    lab_close(&l);
+}
+
+/* The search of the specification for one sentence, with the whole decoder run for every beam. */
+typedef struct line {
+    int32_t ids[TOKENS + 1];
+    int64_t count;
+    double log_probability, score;
+} line;
+
+static int64_t insert(line *list, int64_t count, int64_t most, const line *item)
+{
+    int64_t at = count;
+
+    while (at > 0 && list[at - 1].score < item->score)
+        at--;
+    if (at >= most)
+        return count;
+    count = count < most ? count + 1 : most;
+    memmove(&list[at + 1], &list[at], (size_t)(count - 1 - at) * sizeof *list);
+    list[at] = *item;
+    return count;
+}
+
+static int64_t plain_search(line *done, lab *l, int64_t sentence, int64_t beams, double alpha)
+{
+    line open[8] = {{.count = 0}}, next[17];
+    int64_t open_count = 1, done_count = 0;
+
+    for (int64_t step = 0; step < TOKENS; step++) {
+        int64_t count = 0, kept = 0;
+        for (int64_t k = 0; k < open_count; k++) {
+            float row[(TOKENS + 1) * VOCABULARY];
+            run_whole(row, l, sentence, open[k].ids, open[k].count);
+            for (int32_t v = 0; v < VOCABULARY; v++) {
+                line item = open[k];
+                item.ids[item.count] = v;
+                item.log_probability += row[item.count * VOCABULARY + v];
+                item.count++;
+                item.score = item.log_probability;
+                count = insert(next, count, 2 * beams, &item);
+            }
+        }
+        for (int64_t c = 0; c < count; c++)
+            if (next[c].ids[next[c].count - 1] == 1) {
+                next[c].score /= pow((5 + (double)next[c].count) / 6, alpha);
+                done_count = insert(done, done_count, beams, &next[c]);
+            } else if (kept < beams) {
+                open[kept++] = next[c];
+            }
+        open_count = kept;
+        if (done_count > 0 &&
+            done[done_count - 1].score > open[0].log_probability / pow((5 + TOKENS) / 6.0, alpha))
+            break;
+    }
+    return done_count;
+}
+
+static void beam_search_is_the_one_of_its_definition(void **state)
+{
+    static const double alphas[] = {0, 0.6, 1.5};
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int a = 0; a < 3; a++) {
+        rgm_beam_search_options o = plain_options(3);
+        rgm_hypotheses out[SENTENCES];
+        o.alpha = alphas[a];
+        translate(out, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++) {
+            line done[8];
+            int64_t count = plain_search(done, &l, i, 3, alphas[a]);
+            CHECK_INT(count > 0, out[i].items[0].finished);
+            for (int64_t k = 0; k < count; k++) {
+                const rgm_hypothesis *h = &out[i].items[k];
+                CHECK_INT(count, out[i].count);
+                CHECK_INT(done[k].count - 1, h->count);
+                for (int64_t t = 0; t < h->count; t++)
+                    CHECK_INT(done[k].ids[t], h->ids[t]);
+                CHECK_CLOSE(h->score, done[k].score, 1e-5, 1e-5);
+            }
+        }
+        clear(out);
+    }
+    lab_close(&l);
+}
+
+/* ---- what must not matter ---- */
+
+static void batch_mates_padding_and_threads_change_no_bit(void **state)
+{
+    static const int64_t beams[] = {1, 4, 1, 4};
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int k = 0; k < 4; k++) {
+        rgm_beam_search_options o = plain_options(beams[k]), sampled = o;
+        rgm_hypotheses all[SENTENCES], other[SENTENCES];
+        rgm_beam_search_release(l.search); /* f32, then bf16 */
+        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, k >= 2));
+        for (int sample = 0; sample <= (k % 2 == 0); sample++) {
+            o = sampled;
+            o.sample = sample;
+            translate(all, &l, &o);
+            for (o.decode_batch_size = 1; o.decode_batch_size < 4; o.decode_batch_size++) {
+                translate(other, &l, &o);
+                check_same(all, other, SENTENCES);
+                clear(other);
+            }
+            rgm_threads_set(1);
+            translate(other, &l, &o);
+            check_same(all, other, SENTENCES);
+            clear(other);
+            rgm_threads_set(2);
+            translate(other, &l, &o);
+            check_same(all, other, SENTENCES);
+            clear(other);
+            clear(all);
+        }
+    }
+    lab_close(&l);
+}
+
+/* ---- sampling ---- */
+
+static void sampling_draws_by_probability_among_those_allowed(void **state)
+{
+    enum { DRAWS = 600 };
+    int64_t seen[3][VOCABULARY] = {{0}};
+    float row[2 * VOCABULARY];
+    rgm_hypotheses out[SENTENCES];
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    run_whole(row, &l, 0, NULL, 0);
+    for (int way = 0; way < 3; way++)
+        for (int draw = 0; draw < DRAWS; draw++) {
+            rgm_beam_search_options o = plain_options(1);
+            const rgm_hypothesis *h;
+            o.sample = true;
+            o.decode_max_length = 1;
+            o.seed = draw;
+            o.top_k = way == 1 ? 2 : 0;
+            o.top_p = way == 2 ? 1e-6 : 1;
+            CHECK_OK(rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+            h = &out[0].items[0];
+            seen[way][h->finished ? 1 : h->ids[0]]++;
+            rgm_hypotheses_clear(&out[0]);
+        }
+    for (int v = 0; v < VOCABULARY; v++) {
+        double p = exp((double)row[v]), sigma = sqrt(p * (1 - p) / DRAWS);
+        int above = 0;
+        for (int u = 0; u < VOCABULARY; u++)
+            above += row[u] > row[v];
+        CHECK_CLOSE((double)seen[0][v] / DRAWS, p, 0, 5 * sigma + 2.0 / DRAWS);
+        CHECK((seen[1][v] > 0) == (above < 2) || exp((double)row[v]) < 0.01);
+        CHECK_INT(above == 0 ? DRAWS : 0, seen[2][v]);
+    }
+    lab_close(&l);
+}
+
+/* ---- mistakes ---- */
+
+static void mistakes_are_named(void **state)
+{
+    rgm_beam_search_options o = plain_options(4);
+    rgm_hypotheses out[SENTENCES];
+    int64_t none = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    o.n_best = 5;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    CHECK_MESSAGE("n_best is 5, above beam_size (4)");
+    o = plain_options(7);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    CHECK_MESSAGE("task.search.beam_size is 7; a vocabulary of 13 allows 6");
+    o = plain_options(4);
+    o.sample = true;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    o = plain_options(1);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_beam_search_run(out, l.search, l.sources, &none, 1, &o));
+    CHECK_MESSAGE("sentence 0 has 0 tokens");
+    l.ids[2][0] = VOCABULARY;
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_beam_search_run(out, l.search, l.sources, l.lengths, SENTENCES, &o));
+    CHECK_MESSAGE("sentence 2: token 0 is 13, but ids are 0..12");
+    CHECK_OK(rgm_beam_search_run(out, l.search, l.sources, l.lengths, 0, &o));
+    lab_close(&l);
+}
+
+static rgm_status translate_two(lab *l)
+{
+    rgm_beam_search_options o = plain_options(2);
+    rgm_hypotheses out[2];
+    rgm_beam_search *search = NULL;
+    rgm_status status;
+
+    o.decode_max_length = 3;
+    status = rgm_beam_search_create(&search, &l->model, l->parameters, false);
+    if (status == RGM_OK)
+        status = rgm_beam_search_run(out, search, l->sources, l->lengths, 2, &o);
+    for (int i = 0; i < 2 && status == RGM_OK; i++)
+        rgm_hypotheses_clear(&out[i]);
+    rgm_beam_search_release(search);
+    return status;
+}
+
+static void every_failing_allocation_is_survived(void **state)
+{
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    CHECK_EVERY_OOM(translate_two(&l), (void)0);
+    lab_close(&l);
+}
+
+TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
+      cmocka_unit_test(many_tokens_find_room),
+      cmocka_unit_test(steps_of_sizes_met_before_allocate_nothing),
+      cmocka_unit_test(greedy_takes_the_most_probable_token),
+      cmocka_unit_test(beam_search_is_the_one_of_its_definition),
+      cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
+      cmocka_unit_test(sampling_draws_by_probability_among_those_allowed),
+      cmocka_unit_test(mistakes_are_named), cmocka_unit_test(every_failing_allocation_is_survived))

@@ -1,0 +1,191 @@
+/*
+ * The sequence-to-sequence Transformer (Vaswani et al. 2017) as TF Model Garden builds it:
+ * embeddings scaled by sqrt(width), sinusoidal positions whose sines come first, a norm before each
+ * block and one after each stack, attention without biases, the feed-forward block with them.
+ *
+ * Rows are [sequences * length, width] everywhere but inside attention. Attention masks padding (id
+ * 0) as a key; the rows of padding are computed, but nothing reads them.
+ */
+#include <math.h>
+
+#include "sequence_internal.h"
+
+/* ---- embeddings ---------------------------------------------------------------------------- */
+
+int64_t rgm_seq2seq_padded(int64_t vocabulary)
+{
+    return (vocabulary + 7) / 8 * 8;
+}
+
+/* The table of one side: [padded vocabulary, width]. */
+static rgm_value *table_of(rgm_scope *scope, const rgm_seq2seq *model, const char *side,
+                           int64_t vocabulary)
+{
+    int64_t shape[2] = {rgm_seq2seq_padded(vocabulary), model->options.embedding_width};
+    rgm_init start = {RGM_INIT_NORMAL, 1 / sqrt((double)shape[1])};
+
+    return rgm_scope_parameter(rgm_scope_enter(scope, side), "table", 2, shape, start);
+}
+
+static rgm_value *source_table(rgm_scope *scope, const rgm_seq2seq *model)
+{
+    return model->options.embeddings == RGM_EMBEDDINGS_SHARED
+               ? table_of(scope, model, "embedding", model->source_vocabulary)
+               : table_of(scope, model, "source_embedding", model->source_vocabulary);
+}
+
+static rgm_value *target_table(rgm_scope *scope, const rgm_seq2seq *model)
+{
+    return table_of(scope, model,
+                    model->options.embeddings == RGM_EMBEDDINGS_SHARED ? "embedding"
+                                                                       : "target_embedding",
+                    model->target_vocabulary);
+}
+
+static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
+{
+    return model->options.embeddings == RGM_EMBEDDINGS_UNTIED
+               ? table_of(scope, model, "output", model->target_vocabulary)
+               : target_table(scope, model);
+}
+
+/* ---- encoder ------------------------------------------------------------------------------- */
+
+rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                              rgm_value *positions)
+{
+    const rgm_seq2seq_stack *o = &model->options.encoder;
+    rgm_scope *stack = rgm_scope_enter(scope, "encoder");
+    rgmi_row_shape shape;
+    rgm_value *x;
+
+    if (source == NULL || stack == NULL)
+        return NULL;
+    shape = (rgmi_row_shape){rgm_value_dim(source, 0), rgm_value_dim(source, 1)};
+    x = rgmi_embed(stack, &model->options, source_table(scope, model), source, positions);
+    for (int64_t i = 0; i < o->num_layers; i++) {
+        rgm_scope *layer = rgmi_stack_layer(stack, i), *block = rgm_scope_enter(layer, "attention");
+        rgm_value *y = rgmi_block_input(block, o, x), *keys, *values;
+        rgmi_attention_keys(&keys, &values, block, o, y, &shape);
+        y = rgmi_attend(block, o, y, &shape, keys, values, source, false);
+        x = rgmi_block_output(block, o, x, y, o->attention_dropout_rate);
+        x = rgmi_feed_forward(layer, o, x);
+    }
+    return rgmi_stack_norm(stack, "norm", x, o->norm_epsilon);
+}
+
+/* ---- decoder ------------------------------------------------------------------------------- */
+
+static rgm_value *attend_before(rgm_scope *self, const rgm_seq2seq_stack *o, rgm_value *x,
+                                const rgmi_row_shape *shape, rgmi_seq2seq_layer *io)
+{
+    if (io->past_rows != NULL) {
+        io->keys = rgmi_project(self, "key", o, x);
+        io->values = rgmi_project(self, "value", o, x);
+        return rgmi_attend_rows(self, o, x, shape, io->past_keys, io->past_values, io->past_rows,
+                                io->keys, io->values);
+    }
+    rgmi_attention_keys(&io->keys, &io->values, self, o, x, shape);
+    if (io->past_keys != NULL) {
+        io->keys = rgm_concat((rgm_value *[]){io->past_keys, io->keys}, 2, 1);
+        io->values = rgm_concat((rgm_value *[]){io->past_values, io->values}, 2, 1);
+    }
+    return rgmi_attend(self, o, x, shape, io->keys, io->values, NULL, true);
+}
+
+static rgm_value *attend_source(rgm_scope *cross, const rgm_seq2seq_stack *o, rgm_value *x,
+                                const rgmi_row_shape *shape, const rgmi_seq2seq_layer *io,
+                                rgm_value *source)
+{
+    const rgmi_row_shape *queries = shape;
+
+    if (io->source_queries.sequences != 0)
+        queries = &io->source_queries; /* the beams of a sentence are its queries */
+    if (io->source_rows != NULL)
+        return rgmi_attend_rows(cross, o, x, queries, io->source_keys, io->source_values,
+                                io->source_rows, NULL, NULL);
+    return rgmi_attend(cross, o, x, queries, io->source_keys, io->source_values, source, false);
+}
+
+/* Keys and values that a layer's two attentions read. */
+static rgm_value *decoder_layer(rgm_scope *layer, const rgm_seq2seq *model, rgm_value *x,
+                                const rgmi_row_shape *shape, rgmi_seq2seq_layer *io,
+                                rgm_value *source)
+{
+    const rgm_seq2seq_stack *o = &model->options.decoder;
+    rgm_scope *self = rgm_scope_enter(layer, "self_attention");
+    rgm_scope *cross = rgm_scope_enter(layer, "cross_attention");
+    rgm_value *y = attend_before(self, o, rgmi_block_input(self, o, x), shape, io);
+
+    x = rgmi_block_output(self, o, x, y, o->dropout_rate);
+    y = attend_source(cross, o, rgmi_block_input(cross, o, x), shape, io, source);
+    x = rgmi_block_output(cross, o, x, y, o->dropout_rate);
+    return rgmi_feed_forward(layer, o, x);
+}
+
+rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
+                                rgm_value *positions, rgm_value *source, rgmi_seq2seq_layer *layers,
+                                const rgmi_row_shape *shape)
+{
+    rgm_scope *stack = rgm_scope_enter(scope, "decoder");
+    rgm_value *x =
+        rgmi_embed(stack, &model->options, target_table(scope, model), target, positions);
+
+    for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
+        x = decoder_layer(rgmi_stack_layer(stack, i), model, x, shape, &layers[i], source);
+    return rgmi_stack_norm(stack, "norm", x, 1e-6);
+}
+
+void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,
+                              const rgm_seq2seq *model, rgm_value *memory,
+                              const rgmi_row_shape *shape)
+{
+    rgm_scope *stack = rgm_scope_enter(scope, "decoder");
+
+    for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
+        rgmi_attention_keys(&layers[i].source_keys, &layers[i].source_values,
+                            rgm_scope_enter(rgmi_stack_layer(stack, i), "cross_attention"),
+                            &model->options.decoder, memory, shape);
+}
+
+rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
+                              rgm_value *positions, rgm_value *memory, rgm_value *source)
+{
+    rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
+    rgmi_row_shape shape, from;
+
+    if (target == NULL || source == NULL || memory == NULL)
+        return NULL;
+    shape = (rgmi_row_shape){rgm_value_dim(target, 0), rgm_value_dim(target, 1)};
+    from = (rgmi_row_shape){rgm_value_dim(source, 0), rgm_value_dim(source, 1)};
+    rgmi_seq2seq_source_keys(layers, scope, model, memory, &from);
+    return rgmi_seq2seq_decoder(scope, model, target, positions, source, layers, &shape);
+}
+
+rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *states)
+{
+    return rgm_matmul_t(states, output_table(scope, model), false, true);
+}
+
+/* ---- loss ---------------------------------------------------------------------------------- */
+
+rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_value *labels,
+                              double smoothing)
+{
+    rgm_cross_entropy_options options = {.classes = model->target_vocabulary,
+                                         .smoothing = smoothing};
+    rgm_value *losses = rgm_softmax_cross_entropy_with(logits, labels, &options);
+    double others = (double)(model->target_vocabulary - 1), entropy = 0;
+
+    if (smoothing > 0)
+        entropy =
+            -((1 - smoothing) * log(1 - smoothing) + smoothing * log(smoothing / others + 1e-20));
+    return entropy > 0 ? rgm_shift(losses, -entropy) : losses;
+}
+
+rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels)
+{
+    rgm_value *zero = rgm_scalar(rgm_scope_graph(scope), RGM_I64, 0);
+
+    return rgm_cast(rgm_shift(rgm_neg(rgm_equal(labels, zero)), 1), rgm_scope_dtype(scope));
+}

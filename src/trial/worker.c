@@ -1,0 +1,279 @@
+/*
+ * A trial's process: it asks for its next workload with the result of the last one in the same
+ * request, which may be sent again as often as it takes. A master that is gone is waited for, since
+ * a next one takes this process up again.
+ */
+#include <regimen/http_client.h>
+#include <regimen/trial.h>
+#include <regimen/trial_worker.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { FIRST_PAUSE_MS = 20, LAST_PAUSE_MS = 1000 };
+
+typedef struct process {
+    rgm_http_client *client;
+    const char *folder, *token;
+    int64_t trial;
+    double orphan_seconds;
+    rgm_worker_setup setup;
+    const rgm_worker *worker;
+    rgm_json *told; /* the answer that they came from */
+} process;
+
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+static rgm_status read_arguments(process *p, const char *const *arguments, int64_t count)
+{
+    for (int64_t i = 0; i + 1 < count; i += 2) {
+        if (strcmp(arguments[i], "--master") == 0)
+            p->folder = arguments[i + 1];
+        else if (strcmp(arguments[i], "--run") == 0)
+            p->token = arguments[i + 1];
+        else if (strcmp(arguments[i], "--trial") == 0)
+            p->trial = strtoll(arguments[i + 1], NULL, 10);
+        else
+            return RGM_FAIL(RGM_ERR_ARG, "unknown argument '%s'", arguments[i]);
+    }
+    if (p->folder == NULL || p->token == NULL || p->trial <= 0 || count % 2 != 0)
+        return RGM_FAIL(RGM_ERR_ARG, "a trial's process is started by a master, with --master "
+                                     "FOLDER --trial ID --run TOKEN");
+    return RGM_OK;
+}
+
+/* ---- asking until somebody answers ---------------------------------------------------------- */
+
+static void pause_for(int64_t ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+/* 503 is a master that could not, as on a full disk. RGM_STOPPED: there was none for too long. */
+static rgm_status ask(rgm_json **answer, process *p, const char *method, const char *path,
+                      const char *body)
+{
+    double until = rgm_now() + p->orphan_seconds;
+    int64_t pause = FIRST_PAUSE_MS;
+    bool served;
+
+    *answer = NULL;
+    for (;;) {
+        rgm_response r = {0};
+        rgm_status status =
+            p->client == NULL ? rgm_http_client_find(&p->client, p->folder) : RGM_OK;
+
+        if (status == RGM_OK)
+            status = rgm_http_client_ask(&r, &served, p->client, method, path, body);
+
+        if (status == RGM_OK && r.status != 503) {
+            status = rgm_response_status(&r);
+            if (status == RGM_OK)
+                status = rgm_json_parse(answer, r.body.data, r.body.size, "answer");
+            rgm_response_clear(&r);
+            return status;
+        }
+        rgm_response_clear(&r);
+        if (status == RGM_ERR_NOMEM)
+            return status;
+        if (status != RGM_OK) { /* the next one may be at work on another host */
+            rgm_http_client_close(p->client);
+            p->client = NULL;
+        }
+        if (rgm_now() > until)
+            return RGM_STOPPED;
+        pause_for(pause);
+        pause = pause * 2 < LAST_PAUSE_MS ? pause * 2 : LAST_PAUSE_MS;
+    }
+}
+
+/* ---- what it begins with -------------------------------------------------------------------- */
+
+static int64_t int_of(const rgm_json *json, const char *key)
+{
+    int64_t value = 0;
+
+    rgm_json_int(&value, rgm_json_find(json, key));
+    return value;
+}
+
+static rgm_status read_setup(process *p)
+{
+    rgm_worker_setup *s = &p->setup;
+
+    s->trial = p->trial;
+    s->experiment = int_of(p->told, "experiment_id");
+    s->number = int_of(p->told, "number");
+    s->seed = (uint32_t)int_of(p->told, "seed");
+    s->threads = int_of(p->told, "threads");
+    s->at_batches = int_of(p->told, "at_batches");
+    s->experiment_file = rgm_json_text(rgm_json_find(p->told, "experiment_file"));
+    s->run_dir = rgm_json_text(rgm_json_find(p->told, "run_dir"));
+    s->hyperparameters = rgm_json_text(rgm_json_find(p->told, "hyperparameters"));
+    s->from = rgm_json_text(rgm_json_find(p->told, "from"));
+    s->at = rgm_json_text(rgm_json_find(p->told, "at"));
+    rgm_json_number(&p->orphan_seconds, rgm_json_find(p->told, "orphan_seconds"));
+    if (s->experiment_file == NULL || s->run_dir == NULL || s->hyperparameters == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the master does not say what the trial is");
+    return RGM_OK;
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+static rgm_status write_map(rgm_json_writer *w, const char *key, const rgm_named_number *items,
+                            int64_t count, bool whole)
+{
+    RGM_TRY(rgm_json_open_object(w, key, RGM_JSON_SPACED));
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(whole ? rgm_json_write_int(w, items[i].name, (int64_t)items[i].value)
+                      : rgm_json_write_number(w, items[i].name, items[i].value));
+    return rgm_json_close(w);
+}
+
+static rgm_status write_completed(rgm_json_writer *w, const rgm_workload *done,
+                                  const rgm_worker_result *r, double seconds)
+{
+    RGM_TRY(rgm_json_open_object(w, "completed", RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(w, "kind", rgm_workload_names[done->kind]));
+    RGM_TRY(rgm_json_write_int(w, "step", done->step));
+    RGM_TRY(rgm_json_write_int(w, "batches", done->batches));
+    RGM_TRY(rgm_json_write_int(w, "num_inputs", r->num_inputs));
+    RGM_TRY(rgm_json_write_number(w, "seconds", seconds));
+    RGM_TRY(write_map(w, "metrics", r->metrics, r->metric_count, false));
+    if (done->kind == RGM_CHECKPOINT_MODEL) {
+        RGM_TRY(rgm_json_write_text(w, "checkpoint", r->checkpoint != NULL ? r->checkpoint : ""));
+        RGM_TRY(write_map(w, "resources", r->resources, r->resource_count, true));
+    }
+    return rgm_json_close(w);
+}
+
+/* done NULL: nothing was done yet. */
+static rgm_status print_report(rgm_text *out, const process *p, const rgm_workload *done,
+                               const rgm_worker_result *r, double seconds)
+{
+    rgm_json_writer w = {.out = out};
+
+    out->size = 0;
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(&w, "run", p->token));
+    if (p->worker->is_told_to_stop != NULL && p->worker->is_told_to_stop(p->worker->payload))
+        RGM_TRY(rgm_json_write_bool(&w, "stops", true));
+    if (done != NULL)
+        RGM_TRY(write_completed(&w, done, r, seconds));
+    return rgm_json_close(&w);
+}
+
+static rgm_status print_failure(rgm_text *out, const process *p, rgm_status status, bool is_invalid,
+                                const char *message)
+{
+    rgm_json_writer w = {.out = out};
+
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(&w, "run", p->token));
+    RGM_TRY(rgm_json_write_text(&w, "code", rgm_status_name(status)));
+    RGM_TRY(rgm_json_write_bool(&w, "invalid", is_invalid));
+    RGM_TRY(rgm_json_write_text(&w, "message", message));
+    return rgm_json_close(&w);
+}
+
+/* The run is lost, and why. `status` is what it is lost by; it is given back. */
+static rgm_status tell_failure(process *p, rgm_status status)
+{
+    bool is_invalid = rgm_trial_is_invalid(status);
+    rgm_error error;
+    rgm_text body = {0};
+    rgm_json *answer = NULL;
+    char path[64];
+
+    rgm_error_save(&error, status);
+    snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/failed", p->trial);
+    if (print_failure(&body, p, status, is_invalid, error.message) == RGM_OK &&
+        ask(&answer, p, "POST", path, body.data) != RGM_OK)
+        rgm_error_reset(); /* the master sees it end, with no reason to tell */
+    rgm_json_release(answer);
+    rgm_text_clear(&body);
+    return rgm_error_restore(&error);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static rgm_status read_workload(rgm_workload *out, const rgm_json *answer)
+{
+    const rgm_json *w = rgm_json_find(answer, "workload");
+    const char *kind = rgm_json_text(rgm_json_find(w, "kind"));
+
+    for (int i = 0; kind != NULL && rgm_workload_names[i] != NULL; i++)
+        if (strcmp(rgm_workload_names[i], kind) == 0) {
+            *out = (rgm_workload){.kind = (rgm_workload_kind)i,
+                                  .step = int_of(w, "step"),
+                                  .batches = int_of(w, "batches")};
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_FORMAT, "the master gives no workload");
+}
+
+static rgm_status do_workloads(process *p, const rgm_worker *worker)
+{
+    rgm_status status = RGM_OK;
+    rgm_text body = {0};
+    rgm_json *answer = NULL;
+    rgm_workload w = {0};
+    char path[64];
+
+    snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/workload", p->trial);
+    RGM_GO(print_report(&body, p, NULL, NULL, 0));
+    for (;;) {
+        rgm_worker_result result = {0};
+
+        RGM_GO(ask(&answer, p, "POST", path, body.data));
+        RGM_GO(read_workload(&w, answer));
+        rgm_json_release(answer);
+        answer = NULL;
+        if (w.kind == RGM_TERMINATE)
+            break;
+        double begun = rgm_now();
+        status = worker->work(&result, &w, worker->payload);
+        if (status != RGM_OK) {
+            status = tell_failure(p, status);
+            break;
+        }
+        RGM_GO(print_report(&body, p, &w, &result, rgm_now() - begun));
+    }
+done:
+    rgm_json_release(answer);
+    rgm_text_clear(&body);
+    return status;
+}
+
+rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker)
+{
+    rgm_status status = RGM_OK;
+    /* For the first answer: it has done nothing that would be lost. */
+    process p = {.orphan_seconds = 10, .worker = worker};
+    char path[128];
+
+    RGM_GO(read_arguments(&p, arguments, count));
+    status = rgm_http_client_find(&p.client, p.folder); /* ask() tries it again */
+    if (status != RGM_OK) {
+        rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
+        rgm_error_reset();
+        status = RGM_OK;
+    }
+    snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/run?run=%.64s", p.trial, p.token);
+    RGM_GO(ask(&p.told, &p, "GET", path, NULL));
+    RGM_GO(read_setup(&p));
+    status = worker->open(&p.setup, worker->payload);
+    if (status != RGM_OK) {
+        tell_failure(&p, status);
+        goto done;
+    }
+    status = do_workloads(&p, worker);
+    worker->close(worker->payload);
+done:
+    rgm_json_release(p.told);
+    rgm_http_client_close(p.client);
+    return status;
+}

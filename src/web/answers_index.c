@@ -1,0 +1,354 @@
+/* Answers about runs: the table, one run, its tags. */
+#include "index.h"
+#include "web_internal.h"
+
+#include <regimen/store.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_ROWS = 1000, ROWS = 100 };
+#define LARGEST_ENV  (INT64_C(64) << 10)
+#define LAST_SECTION 8192 /* bytes of system.jsonl's end that are looked at */
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static rgm_status read_experiment(rgmi_runs_query *query, const char *text)
+{
+    char *end = NULL;
+
+    if (text == NULL)
+        return RGM_OK;
+    query->master = strtoll(text, &end, 10);
+    if (*end == ':')
+        query->experiment = strtoll(end + 1, &end, 10);
+    if (*end != 0 || query->master < 1 || query->experiment < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "experiment: '%.40s' is not MASTER:EXPERIMENT, as in 1:7",
+                        text);
+    return RGM_OK;
+}
+
+static rgm_status read_query(rgmi_runs_query *query, const rgm_target *target,
+                             const char *conditions[RGM_TARGET_VALUES])
+{
+    const char *order = rgm_target_value(target, "order", NULL);
+    int64_t describe;
+
+    query->text = rgm_target_value(target, "q", NULL);
+    query->states = rgm_target_value(target, "state", NULL);
+    if (query->states != NULL && *query->states == 0)
+        query->states = NULL;
+    query->sort = rgm_target_value(target, "sort", NULL);
+    query->columns = rgm_target_value(target, "columns", NULL);
+    query->conditions = conditions;
+    for (const char *one; (one = rgm_target_value_at(target, "where", query->condition_count));)
+        conditions[query->condition_count++] = one;
+    if (order != NULL && strcmp(order, "asc") != 0 && strcmp(order, "desc") != 0)
+        return RGM_FAIL(RGM_ERR_ARG, "order: '%.40s' is neither asc nor desc", order);
+    query->ascending = order != NULL && strcmp(order, "asc") == 0;
+    RGM_TRY(rgm_target_int(&query->offset, target, "offset", 0, 0, INT64_MAX / 2));
+    RGM_TRY(rgm_target_int(&query->limit, target, "limit", ROWS, 0, MOST_ROWS));
+    RGM_TRY(rgm_target_int(&describe, target, "describe", 0, 0, 1));
+    query->describe = describe == 1;
+    RGM_TRY(read_experiment(query, rgm_target_value(target, "experiment", NULL)));
+    RGM_TRY(rgmi_runs_query_kinds(query, rgm_target_value(target, "kind", NULL)));
+    if (query->experiment > 0 && rgm_target_value(target, "kind", NULL) == NULL)
+        query->kinds[RGMI_TRIAL] = true;
+    return RGM_OK;
+}
+
+rgm_status rgmi_show_runs(rgmi_web_call *call)
+{
+    const char *conditions[RGM_TARGET_VALUES];
+    rgmi_runs_query query = {0};
+    rgmi_experiment_rows more = {0};
+    rgm_status status;
+
+    RGM_TRY(read_query(&query, &call->target, conditions));
+    RGM_TRY(rgmi_runs_freshen(call->web->runs));
+    if (query.kinds[RGMI_EXPERIMENT] && query.experiment == 0)
+        RGM_TRY(rgmi_experiment_rows_take(&more, call->web));
+    query.lacking = more.lacking;
+    status = rgmi_runs_list(&call->out->body, call->web->runs, &query, more.rows, more.count);
+    rgmi_experiment_rows_clear(&more);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+/* ---- one run ------------------------------------------------------------------------------- */
+
+/* What its folder tells beside the row. */
+typedef struct details {
+    int64_t metrics; /* bytes */
+    int64_t logs, exports, checkpoints;
+    bool events, tables, system, model;
+    double rate, elapsed;
+} details;
+
+static int64_t size_of(const char *folder, const char *name)
+{
+    struct stat info;
+    char *path = NULL;
+    int64_t size = -1;
+
+    if (rgm_path_join(&path, folder, name) == RGM_OK && lstat(path, &info) == 0 &&
+        S_ISREG(info.st_mode))
+        size = info.st_size;
+    rgm_free(path);
+    return size;
+}
+
+/* How many names of a folder begin so, and do not end in a state of being made or unmade. */
+static int64_t count_names(const char *folder, const char *name, const char *prefix)
+{
+    char *path = NULL;
+    DIR *directory;
+    int64_t count = 0;
+
+    if (rgm_path_join(&path, folder, name) != RGM_OK)
+        return 0;
+    directory = opendir(path);
+    rgm_free(path);
+    if (directory == NULL)
+        return 0;
+    for (const struct dirent *d; (d = readdir(directory)) != NULL;)
+        count += d->d_name[0] != '.' && strncmp(d->d_name, prefix, strlen(prefix)) == 0 &&
+                 strchr(d->d_name + strlen(prefix), '.') == NULL;
+    closedir(directory);
+    return count;
+}
+
+static int64_t count_all(const char *folder, const char *name)
+{
+    char **names = NULL, *path = NULL;
+    int64_t count = 0;
+
+    if (rgm_path_join(&path, folder, name) != RGM_OK ||
+        rgm_folder_list(&names, &count, path) != RGM_OK)
+        rgm_error_reset();
+    rgm_names_release(names, count);
+    rgm_free(path);
+    return count;
+}
+
+/* "events.out.tfevents.<seconds>.<host>...": in the run folder or below. */
+static bool has_events(const char *folder)
+{
+    static const char *const places[] = {"train", "validation", "."};
+    bool found = false;
+
+    for (int i = 0; i < 3 && !found; i++) {
+        char *path = NULL;
+        DIR *directory = rgm_path_join(&path, folder, places[i]) == RGM_OK ? opendir(path) : NULL;
+
+        rgm_free(path);
+        for (const struct dirent *d; directory != NULL && (d = readdir(directory)) != NULL;)
+            found = found || strncmp(d->d_name, "events.out.tfevents.", 20) == 0;
+        if (directory != NULL)
+            closedir(directory);
+    }
+    return found;
+}
+
+/* The last whole line of system.jsonl that is one. */
+static rgm_status read_system(details *d, const char *folder)
+{
+    char *path = NULL, data[LAST_SECTION + 1], *line, *end;
+    struct stat info;
+    ssize_t size;
+    int fd = -1;
+    rgm_status status = RGM_OK;
+
+    d->rate = d->elapsed = NAN;
+    RGM_GO(rgm_path_join(&path, folder, "system.jsonl"));
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
+        goto done;
+    size = pread(fd, data, LAST_SECTION,
+                 info.st_size > LAST_SECTION ? info.st_size - LAST_SECTION : 0);
+    data[size > 0 ? size : 0] = 0;
+    while ((end = strrchr(data, '\n')) != NULL) {
+        rgm_json *json = NULL;
+
+        *end = 0;
+        line = strrchr(data, '\n');
+        line = line != NULL ? line + 1 : data;
+        status = rgm_json_parse(&json, line, end - line, "system.jsonl");
+        if (status == RGM_OK) {
+            (void)rgm_json_number(&d->rate, rgm_json_find(json, "steps_per_second"));
+            (void)rgm_json_number(&d->elapsed, rgm_json_find(json, "seconds"));
+            rgm_json_release(json);
+            break;
+        }
+        status = status == RGM_ERR_NOMEM ? status : RGM_OK;
+        RGM_GO(status);
+    }
+done:
+    if (fd >= 0)
+        close(fd);
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status look(details *d, const char *folder)
+{
+    *d = (details){.metrics = size_of(folder, "metrics.jsonl"),
+                   .logs = (size_of(folder, "log.txt") >= 0) + (size_of(folder, "trial.log") >= 0),
+                   .exports = count_all(folder, "export"),
+                   .checkpoints = count_names(folder, "ckpt", "step-"),
+                   .events = has_events(folder),
+                   .tables = size_of(folder, "tables.jsonl") > 0,
+                   .system = size_of(folder, "system.jsonl") > 0,
+                   .model = size_of(folder, "model.json") > 0};
+    return read_system(d, folder);
+}
+
+/* env.json as it is, where it is an object; else null. */
+static rgm_status print_env(rgm_text *out, const char *folder)
+{
+    char *path = NULL, *data = NULL;
+    rgm_json *json = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_text_printf(out, ",\"env\":"));
+    RGM_GO(rgm_path_join(&path, folder, "env.json"));
+    if (size_of(folder, "env.json") >= 0) {
+        status = rgm_file_load(&data, &size, path, LARGEST_ENV);
+        if (status == RGM_OK)
+            status = rgm_json_parse(&json, data, size, "env.json");
+        if (status == RGM_ERR_NOMEM)
+            goto done;
+    }
+    status =
+        rgm_json_is_object(json) ? rgm_text_add(out, data, size) : rgm_text_add(out, "null", 4);
+done:
+    rgm_json_release(json);
+    rgm_free(data);
+    rgm_free(path);
+    return status;
+}
+
+/* By the steps that are left and the rate; of a length in epochs by the time that the part behind
+ * took. */
+static double seconds_left(const rgmi_run_row *row, const details *d)
+{
+    if (row->state == NULL || strcmp(row->state, rgm_run_state_names[RGM_RUN_RUNNING]) != 0)
+        return NAN;
+    if (row->steps > 0 && d->rate > 0)
+        return (double)(row->steps > row->step ? row->steps - row->step : 0) / d->rate;
+    if (row->progress > 0 && d->elapsed > 0)
+        return d->elapsed * (1 - row->progress) / row->progress;
+    return NAN;
+}
+
+static rgm_status print_details(rgm_text *out, const rgmi_run_row *row, const details *d)
+{
+    bool translates =
+        row->text[RGMI_TEXT_TASK] != NULL && strcmp(row->text[RGMI_TEXT_TASK], "translation") == 0;
+
+    RGM_TRY(rgm_text_printf(out, ",\"damage\":"));
+    RGM_TRY(rgmi_print_text(out, row->text[RGMI_TEXT_REASON]));
+    RGM_TRY(rgm_text_printf(
+        out, ",\"reading\":{\"metrics\":%" PRId64 "},\"rate\":", d->metrics > 0 ? d->metrics : 0));
+    RGM_TRY(rgmi_print_number(out, d->rate));
+    RGM_TRY(rgm_text_printf(out, ",\"seconds_left\":"));
+    RGM_TRY(rgmi_print_number(out, seconds_left(row, d)));
+    RGM_TRY(rgm_text_printf(out, ",\"elapsed\":"));
+    RGM_TRY(rgmi_print_number(out, d->elapsed));
+    return rgm_text_printf(out,
+                           ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
+                           "\"confusion\":%s,\"system\":%s,\"model\":%s,\"exports\":%" PRId64
+                           ",\"checkpoints\":%" PRId64 "}",
+                           d->logs, d->events ? "true" : "false",
+                           translates && (d->events || d->tables) ? "true" : "false",
+                           !translates && d->tables ? "true" : "false",
+                           d->system ? "true" : "false", d->model ? "true" : "false", d->exports,
+                           d->checkpoints);
+}
+
+static rgm_status print_run(rgm_text *out, const rgmi_run_row *row)
+{
+    const char *folder = row->text[RGMI_TEXT_PATH];
+    details d;
+
+    RGM_TRY(look(&d, folder));
+    RGM_TRY(rgm_text_add(out, "{", 1));
+    RGM_TRY(rgmi_run_row_print(out, row));
+    RGM_TRY(print_env(out, folder));
+    RGM_TRY(print_details(out, row, &d));
+    return rgm_text_add(out, "}", 1);
+}
+
+rgm_status rgmi_show_run(rgmi_web_call *call)
+{
+    rgmi_run_row *row = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgmi_runs_freshen(call->web->runs));
+    RGM_TRY(rgmi_runs_row(&row, call->web->runs, call->hex));
+    status = print_run(&call->out->body, row);
+    rgmi_run_row_release(row);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+/* ---- tags ---------------------------------------------------------------------------------- */
+
+static rgm_status check_tag(const char *tag)
+{
+    if (tag == NULL || *tag == 0 || strlen(tag) > RGMI_LONGEST_TAG)
+        return RGM_FAIL(RGM_ERR_ARG, "tags: each is a text of 1 to %d bytes", RGMI_LONGEST_TAG);
+    for (const char *c = tag; *c != 0; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return RGM_FAIL(RGM_ERR_ARG, "tags: a tag has no control characters");
+    return RGM_OK;
+}
+
+static rgm_status save_tags(rgmi_runs *runs, const char *hex, const rgm_json *tags)
+{
+    char *folder = NULL, *path = NULL;
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    if (rgm_json_count(tags) < 0 || rgm_json_count(tags) > RGMI_MOST_TAGS)
+        return RGM_FAIL(RGM_ERR_ARG, "tags: a list of at most %d texts", RGMI_MOST_TAGS);
+    RGM_GO(rgm_text_add(&text, "", 0));
+    for (int64_t i = 0; i < rgm_json_count(tags); i++) {
+        const char *tag = rgm_json_text(rgm_json_at(tags, i));
+
+        RGM_GO(check_tag(tag));
+        RGM_GO(rgm_text_printf(&text, "%s\n", tag));
+    }
+    RGM_GO(rgmi_runs_folder(&folder, runs, hex));
+    RGM_GO(rgm_path_join(&path, folder, "tags"));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+done:
+    rgm_text_clear(&text);
+    rgm_free(path);
+    rgm_free(folder);
+    return status;
+}
+
+rgm_status rgmi_change_run(rgmi_web_call *call)
+{
+    rgmi_run_row *row = NULL;
+    rgm_json_entry entry = {0};
+    rgm_status status = RGM_OK;
+
+    while (rgm_json_next(&entry, call->body))
+        if (strcmp(entry.key, "tags") != 0)
+            return RGM_FAIL(RGM_ERR_ARG, "a run's '%.60s' cannot be changed; its tags can",
+                            entry.key);
+    RGM_TRY(save_tags(call->web->runs, call->hex, rgm_json_find(call->body, "tags")));
+    RGM_TRY(rgmi_runs_row(&row, call->web->runs, call->hex));
+    status = rgmi_runs_read_now(&row, call->web->runs);
+    if (status == RGM_OK)
+        status = print_run(&call->out->body, row);
+    rgmi_run_row_release(row);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}

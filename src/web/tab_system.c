@@ -1,0 +1,174 @@
+/*
+ * How the process of a run did over time. A line a second makes 600,000 in a week, so of a long
+ * file lines are taken at places that lie evenly in it, without reading the others.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tab.h"
+
+enum { WHOLE = 1 << 20, LONGEST_LINE = 4096 };
+
+static const char *const keys[] = {
+    "time", "seconds", "rss", "cpu_seconds", "threads", "examples_per_second", "steps_per_second"};
+
+typedef struct points {
+    rgm_text *out;
+    int64_t count, bad;
+} points;
+
+/* A line; one that is none of ours is counted. */
+static rgm_status tell_point(points *p, const char *line, int64_t size)
+{
+    rgm_json *root = NULL;
+    int64_t step;
+    rgm_status status = rgm_json_parse(&root, line, size, "a line");
+
+    if (status == RGM_ERR_NOMEM)
+        return status;
+    if (status != RGM_OK || !rgm_json_int(&step, rgm_json_find(root, "step"))) {
+        rgm_error_reset();
+        rgm_json_release(root);
+        p->bad++;
+        return RGM_OK;
+    }
+    status = RGM_OK;
+    RGM_GO(rgm_text_printf(p->out, "%s{\"step\":%lld", p->count++ > 0 ? "," : "", (long long)step));
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        double number = NAN;
+
+        (void)rgm_json_number(&number, rgm_json_find(root, keys[k]));
+        RGM_GO(rgm_text_printf(p->out, ",\"%s\":", keys[k]));
+        RGM_GO(rgmi_put_number(p->out, number));
+    }
+    RGM_GO(rgm_text_add(p->out, "}", 1));
+done:
+    rgm_json_release(root);
+    return status;
+}
+
+static int64_t count_lines(const char *data, int64_t size)
+{
+    int64_t count = 0;
+
+    for (const char *at = data, *end = data + size;
+         (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* Of a file that is not long: lines by their numbers. */
+static rgm_status tell_whole(points *p, bool *thinned, const rgmi_kept_file *file)
+{
+    int64_t size = file->size, count, told = 0, line = 0;
+    char *data = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_NEW(data, size + 1));
+    RGM_GO(rgmi_kept_read(data, &size, file, 0));
+    count = count_lines(data, size);
+    *thinned = count > RGMI_TOLD_POINTS;
+    for (int64_t at = 0; told < count && told < RGMI_TOLD_POINTS; line++) {
+        const char *end = memchr(data + at, '\n', (size_t)(size - at));
+
+        if (end == NULL)
+            break;
+        if (line == rgmi_spread(told, count, RGMI_TOLD_POINTS)) {
+            RGM_GO(tell_point(p, data + at, end - (data + at)));
+            told++;
+        }
+        at = end + 1 - data;
+    }
+done:
+    rgm_free(data);
+    return status;
+}
+
+/* The first whole line at or behind `offset`, if it ends within LONGEST_LINE bytes of there; *begin
+ * is where it is, -1: nowhere. */
+static rgm_status find_line(int64_t *begin, int64_t *size, char *data, const rgmi_kept_file *file,
+                            int64_t offset)
+{
+    int64_t got = 2 * LONGEST_LINE, from = offset > 0 ? offset - 1 : 0;
+    const char *start = data, *end;
+
+    *begin = -1;
+    RGM_TRY(rgmi_kept_read(data, &got, file, from));
+    if (offset > 0) {
+        start = memchr(data, '\n', (size_t)got);
+        start = start != NULL ? start + 1 : data + got;
+    }
+    end = memchr(start, '\n', (size_t)(data + got - start));
+    if (end == NULL)
+        return RGM_OK;
+    *begin = from + (start - data);
+    *size = end - start;
+    memmove(data, start, (size_t)*size);
+    return RGM_OK;
+}
+
+/* Where the last whole line begins; what comes last is what a page looks at first. */
+static rgm_status find_last(int64_t *begin, char *data, const rgmi_kept_file *file)
+{
+    int64_t got = 2 * LONGEST_LINE, from = file->size > got ? file->size - got : 0;
+    const char *end, *before;
+
+    *begin = file->size;
+    RGM_TRY(rgmi_kept_read(data, &got, file, from));
+    end = got > 0 ? memrchr(data, '\n', (size_t)got) : NULL;
+    before = end != NULL && end > data ? memrchr(data, '\n', (size_t)(end - data)) : NULL;
+    if (before != NULL)
+        *begin = from + (before + 1 - data);
+    return RGM_OK;
+}
+
+static rgm_status tell_places(points *p, const rgmi_kept_file *file)
+{
+    int64_t last = 0, told = -1, begin = -1, size = 0;
+    char *data = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_NEW(data, 2 * LONGEST_LINE));
+    RGM_GO(find_last(&last, data, file));
+    for (int64_t i = 0; i < RGMI_TOLD_POINTS; i++) {
+        int64_t offset = (int64_t)((double)last / (RGMI_TOLD_POINTS - 1) * (double)i);
+
+        offset = i == RGMI_TOLD_POINTS - 1 ? last : offset;
+        RGM_GO(find_line(&begin, &size, data, file, offset));
+        if (begin <= told)
+            continue;
+        RGM_GO(tell_point(p, data, size));
+        told = begin;
+    }
+done:
+    rgm_free(data);
+    return status;
+}
+
+rgm_status rgmi_tell_system(rgm_text *out, const char *folder)
+{
+    points p = {.out = out};
+    rgmi_kept_file file = {.fd = -1};
+    char *damage = NULL;
+    bool thinned = false;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_note(&damage, rgmi_kept_open(&file, folder, "system.jsonl")));
+    RGM_GO(rgm_text_printf(out, "{\"points\":["));
+    if (file.fd >= 0 && file.size <= WHOLE) {
+        RGM_GO(rgmi_note(&damage, tell_whole(&p, &thinned, &file)));
+    } else if (file.fd >= 0) {
+        RGM_GO(rgmi_note(&damage, tell_places(&p, &file)));
+        thinned = true;
+    }
+    if (p.bad > 0 && damage == NULL)
+        RGM_GO(rgm_strprintf(&damage, "system.jsonl: %lld lines are damaged and not shown",
+                             (long long)p.bad));
+    RGM_GO(rgm_text_printf(out, "],\"total_bytes\":%lld,\"down_sampled\":%s", (long long)file.size,
+                           thinned ? "true" : "false"));
+    RGM_GO(rgmi_put_end(out, damage));
+done:
+    rgmi_kept_close(&file);
+    rgm_free(damage);
+    return status;
+}
