@@ -140,12 +140,11 @@ says "trainer.exports says when to export, but there is no exporter" err
 expect 2 "$regimen" run small.yaml $in_steps --set trainer.train_steps=1 --set trainer.checkpoint.averages=2 --run-dir none2
 says "trainer.checkpoint.averages is 2, but the optimizer keeps no averages" err
 
-# --restarts: killed again and again, the run goes on by itself and ends with the same bytes.
+# --restarts: killed behind three of its saves, the run goes on by itself and ends with the same bytes.
 long="--set trainer.epochs=3000 --set trainer.checkpoint.every_epochs=20"
 # child: the process that trains for $supervisor.
 child() { ps -o pid= --ppid "$supervisor" | tr -d ' '; }
 has_child() { [ "$(child)" != "" ]; }
-told() { [ "$(grep -c "$1" told)" -ge "$2" ]; } # told PATTERN TIMES
 wait_for() { # wait_for COMMAND...: until it holds, at most 20 s
     for _ in $(seq 200); do
         "$@" >/dev/null 2>&1 && return 0
@@ -155,28 +154,21 @@ wait_for() { # wait_for COMMAND...: until it holds, at most 20 s
 }
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $long --run-dir whole
-# shellcheck disable=SC2086
-"$regimen" run small.yaml $long --run-dir restarted --restarts 1 --json >result 2>told &
-supervisor=$!
-killed=0
-while [ $killed -lt 3 ] && kill -0 $supervisor 2>/dev/null; do
-    steps=$(ls restarted/ckpt 2>/dev/null | tail -1)
-    wait_for has_child
-    for _ in $(seq 100); do
-        [ "$(ls restarted/ckpt 2>/dev/null | grep -v tmp | tail -1)" = "$steps" ] || break
-        sleep 0.02
+if [ -z "${RGM_SANITIZE:-}" ]; then
+    # shellcheck disable=SC2086
+    expect 0 env LD_PRELOAD="$RGM_PRELOAD" RGM_SIGNAL=9 RGM_SIGNAL_AT=step-00000020:step-00001000:step-00002980 \
+        "$regimen" run small.yaml $long --run-dir restarted --restarts 1 --json
+    for step in 20 1,000 2,980; do
+        says "^restart  the run was killed by SIGKILL, .*; it is started again from step $step$" err
     done
-    kill -KILL "$(child)" 2>/dev/null && killed=$((killed + 1))
-    kill -0 $supervisor 2>/dev/null && wait_for told '^restart' $killed
-done
-wait $supervisor
-code=$?
-[ $code = 0 ] || fail "the run with restarts ended with $code: $(tail -2 told)"
-[ "$(grep -c '^restart  the run was killed by SIGKILL' told)" = 3 ] || fail "3 kills are not told: $(cat told)"
-for part in ckpt metrics.jsonl export; do
-    diff -r whole/$part restarted/$part >/dev/null || fail "killed three times and restarted: $part differs"
-done
-python3 -c "import json; assert json.load(open('result'))['epochs'] == 3000" || fail "the result of a restarted run"
+    [ "$(grep -c '^restart' err)" = 3 ] || fail "other than 3 kills are told: $(cat err)"
+    for part in ckpt metrics.jsonl export; do
+        diff -r whole/$part restarted/$part >/dev/null || fail "killed three times and restarted: $part differs"
+    done
+    python3 -c "import json; assert json.load(open('out'))['epochs'] == 3000" || fail "the result of a restarted run"
+else
+    echo "not tested: kills behind saves, since sanitizers do not go with $RGM_PRELOAD"
+fi
 
 # Without progress it gives up, with the status of what ended it.
 endless="--set trainer.epochs=100000000 --set trainer.checkpoint.every_epochs=~ --set trainer.checkpoint.every_seconds=0"

@@ -5,6 +5,9 @@
  *                            RGM_FAIL_MORE=1  and all of its later ones
  *     RGM_CLOCK_AFTER=100  RGM_CLOCK_STEP=-3600   the wall clock is set back an hour behind the
  * 100th time that somebody asks for it
+ *     RGM_SIGNAL=9  RGM_SIGNAL_AT=step-00000100:step-00000900   a process that has renamed a file
+ * or folder to one of these names gets the signal at once. A test that sends a signal "in the
+ * middle" comes too late where the machine is busy; this one never does
  *
  * Allocations are told apart by who called: those of the program itself are counted and made to
  * fail by its own hook (rgm_memory_fail_at). What C++ allocates is libstdc++'s.
@@ -12,13 +15,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -124,5 +130,36 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     if (result == 0 && clock == CLOCK_REALTIME && after != NULL && step != NULL &&
         atomic_fetch_add(&asked, 1) >= strtoll(after, NULL, 10))
         now->tv_sec += (time_t)strtoll(step, NULL, 10);
+    return result;
+}
+
+/* ---- names that files get ---- */
+
+/* Is the last part of the path one of the names, which a ':' parts? */
+static bool is_named(const char *path, const char *names)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(name);
+
+    for (const char *at = names; length > 0 && (at = strstr(at, name)) != NULL; at += length)
+        if ((at == names || at[-1] == ':') && (at[length] == '\0' || at[length] == ':'))
+            return true;
+    return false;
+}
+
+int rename(const char *from, const char *to)
+{
+    static int (*real)(const char *, const char *);
+    const char *names = getenv("RGM_SIGNAL_AT"), *number = getenv("RGM_SIGNAL");
+    int result;
+
+    if (real == NULL) {
+        void *found = dlsym(RTLD_NEXT, "rename");
+        memcpy(&real, &found, sizeof real);
+    }
+    result = real(from, to);
+    if (result == 0 && names != NULL && number != NULL && is_named(to, names))
+        kill(getpid(), (int)strtol(number, NULL, 10));
     return result;
 }
