@@ -1,18 +1,19 @@
-"""Times the workloads beside their floors and beside the same programs in PyTorch and TF-GNN.
+"""Times the workloads beside their floors and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 
-usage: bench.py --bench build/bench/regimen_bench [--peer PYTHON] [--tfgnn PYTHON]
-                [--out build/bench.json] [--rounds N] [WORKLOAD ...]
+usage: bench.py --bench build/bench/regimen_bench [--peer PYTHON] [--dgl PYTHON] [--ctranslate2 PYTHON]
+                [--tfgnn PYTHON] [--out build/bench.json] [--rounds N] [WORKLOAD ...]
 
 Each workload is a set of processes that live through the run: the limits of the machine, ours, the
 peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
 so that a slow minute slows all of them. In a turn every side runs with 1 and with 2 threads, and the
 faster counts. A peer may have several forms (eager, torch.compile, PyTorch Geometric's layers): in each
-round the fastest is the peer.
+round the fastest is the peer. Where several peers run, the fastest of all their forms is told as well.
 Python's standard library only.
 """
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -122,6 +123,11 @@ class OtherProgram:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+
+def program_of(name):
+    """Whose the peer of this name is: "DGL's layers, dense X" is DGL's."""
+    return re.split("[ ,']", name)[0]
 
 
 # ---- floors: seconds from counts (f) and the limits of the same round (m) ------------------------
@@ -259,29 +265,33 @@ LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 sk
 WORKLOADS = [
     ("gcn", "GCN epoch, Cora size", "gcn", CORA, "", 0, gcn_floor,
      [("torch, sparse X", eager_and_compiled("sparse"), 12),
-      ("torch, dense X", eager_and_compiled("dense") + ["dense+pyg"], None)], [], None),
+      ("torch, dense X", eager_and_compiled("dense") + ["dense+pyg"], None),
+      ("DGL, sparse X", ["sparse"], 12), ("DGL's layers, dense X", ["layers"], None)], [], None),
     ("gat", "GAT v2 epoch, Cora size, inputs not dropped", "gat", CORA, "nodropout", 0, gat_floor,
-     [("torch, dense X", eager_and_compiled("nodropout") + ["nodropout+pyg"], 25)], [], None),
+     [("torch, dense X", eager_and_compiled("nodropout") + ["nodropout+pyg"], 25),
+      ("DGL, dense X", ["nodropout"], 20)], [], None),
     ("gat", "GAT v2 epoch, Cora size, inputs dropped", "gat", CORA, "", 0, gat_floor,
      [("torch, dense X", eager_and_compiled("") + ["+pyg"], 60),
-      ("torch, sparse X", eager_and_compiled("sparse"), 20)], [], None),
+      ("torch, sparse X", eager_and_compiled("sparse"), 20), ("DGL, dense X", [""], 35)], [], None),
     ("aggregate", "mean aggregation, F=256", "aggregate", LARGE, "", 256, aggregate_floor,
-     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None)],
+     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None),
+      ("DGL", [""], 3)],
      [("gathered / DRAM triad", gathered_over_triad, 0.7)], None),
     ("aggregate", "mean aggregation, F=128", "aggregate", LARGE, "", 128, aggregate_floor,
-     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None)], [], None),
+     [("torch CSR", ["csr"], 3.5), ("torch index_add", eager_and_compiled("index_add"), None),
+      ("DGL", [""], 3)], [], None),
     ("sage", "GraphSAGE epoch, full batch", "sage", LARGE, "", 0, sage_floor,
      [("torch CSR", eager_and_compiled("csr") + ["csr+pyg"], 4),
-      ("torch CSR, narrow side first", eager_and_compiled("narrow"), None)],
+      ("torch CSR, narrow side first", eager_and_compiled("narrow"), None), ("DGL", [""], 3)],
      [("floor / time", "floor", 0.7)], 0.5),
     ("minibatch", "GraphSAGE step, 1,024 seeds, 5/10/15", "minibatch", LARGE, "", 1024,
-     minibatch_floor, [("torch", eager_and_compiled(""), 6)], [], None),
+     minibatch_floor, [("torch", eager_and_compiled(""), 6), ("DGL", [""], 3.5)], [], None),
     ("minibatch", "the same, sampling alone", "minibatch", LARGE, "sampling", 1024, sampling_floor,
-     [("torch", ["sampling"], 5)], [], None),
+     [("torch", ["sampling"], 5), ("DGL", ["sampling", "sampling-graphbolt"], 6)], [], None),
     ("minibatch", "the same, on the whole sampled subgraph", "minibatch", LARGE, "whole", 1024,
      None, [], [], None),
     ("sampled_run", "the same as a run: sampled, checked, learned", "sampled_run", LARGE, "", 1024,
-     None, [("torch", eager_and_compiled(""), 4)], [], None),
+     None, [("torch", eager_and_compiled(""), 4), ("DGL", [""], 4)], [], None),
     ("hgt", "HGT step, 4 node sets, 1 M edges", "hgt", HETERO, "", 64, hgt_floor,
      [("torch", eager_and_compiled("edges") + ["csr", "edges+pyg"], 3)],
      [("floor / time", "floor", None)], None),
@@ -306,18 +316,19 @@ WORKLOADS = [
       ("own f32", ["base"], with_tiles(4))],
      [("floor / time", "floor", with_tiles(0.65))], None),
     ("decode", "24 tokens of 32 sentences, 3+3 layers of 256: greedy", "decode", None, "greedy", 0,
-     decode_floor, [("torch f32", eager_and_compiled("greedy"), 3)], [("floor / time", "floor", 0.6)],
-     None),
+     decode_floor, [("torch f32", eager_and_compiled("greedy"), 3), ("CTranslate2 f32", ["greedy"], 2),
+                    ("CTranslate2 int8", ["greedy-int8"], None)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same, bf16", "decode", None, "greedy-bf16", 0, decode_floor,
      [("torch f32", eager_and_compiled("greedy"), with_tiles(7)), ("own f32", ["greedy"], None)], [],
      None),
     ("decode", "the same with 4 beams", "decode", None, "beam", 0, decode_floor,
-     [("torch f32", eager_and_compiled("beam"), 3.3)], [("floor / time", "floor", 0.6)], None),
+     [("torch f32", eager_and_compiled("beam"), 3.3), ("CTranslate2 f32", ["beam"], 2),
+      ("CTranslate2 int8", ["beam-int8"], None)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same with 4 beams, bf16", "decode", None, "beam-bf16", 0, decode_floor,
      [("torch f32", eager_and_compiled("beam"), with_tiles(7)), ("own f32", ["beam"], None)], [], None),
     ("molecules", "10 steps of GIN on 1,000 small graphs, 640 nodes a batch", "molecules", SMALL, "", 0,
-     None, [("torch", eager_and_compiled("csr") + eager_and_compiled("index_add") + ["csr+pyg"], 5)], [],
-     None),
+     None, [("torch", eager_and_compiled("csr") + eager_and_compiled("index_add") + ["csr+pyg"], 5),
+            ("DGL", [""], 6)], [], None),
     ("runner", "10 steps of a run: 1,280 subgraphs of records", "runner", LARGE, "", 0, None,
      [("TF-GNN's runner", [""], 5)], [], None),
     ("runner", "the same, another program on one core", "runner", LARGE, "busy", 0, None,
@@ -336,8 +347,9 @@ WORKLOADS = [
      [("C loop: read, check CRC", ["loop"], None)], [], None),
 ]
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
-PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py",
-         "runner": "peer_tfgnn.py"}  # of the others: peer_torch.py
+SCRIPTS = {"DGL": "peer_dgl.py", "CTranslate2": "peer_ctranslate2.py", "TF-GNN": "peer_tfgnn.py"}
+PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # torch's; else peer_torch.py
+PACKAGES = {"torch": "PyTorch", "TF-GNN": "TensorFlow"}  # what a peer tells the version of
 OWN = ("records", "checkpoint")  # their peers are forms of regimen_bench
 RECORDS = {"records": 8192, "runner": 17500}  # in the file that a workload reads
 HOW = {"": "", "compile": ", compiled", "pyg": ", PyG's layers"}
@@ -347,7 +359,9 @@ NAMES = list(dict.fromkeys(w[0] for w in WORKLOADS))
 class Bench:
     def __init__(self, options, folder):
         self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
-        self.base, self.torch, self.tfgnn = options.base, options.peer, options.tfgnn
+        self.base = options.base
+        self.pythons = {"torch": options.peer, "DGL": options.dgl, "CTranslate2": options.ctranslate2,
+                        "TF-GNN": options.tfgnn}
         self.results = []
         self.versions = set()
         self.limits = Child([self.bench, "limits"])
@@ -378,16 +392,17 @@ class Bench:
             return Child([self.base] + arguments)
         if workload in OWN or name.startswith("own "):
             return Child([self.bench] + arguments)
-        python = self.tfgnn if workload == "runner" else self.torch
+        program = program_of(name)
+        python = self.pythons[program]
         if not python:
             return None
-        script = os.path.join(HERE, PEERS.get(workload, "peer_torch.py"))
+        script = os.path.join(HERE, SCRIPTS.get(program) or PEERS.get(workload, "peer_torch.py"))
         return Child([python, "-W", "ignore", script] + arguments, quiet=True)
 
     def peer(self, name, forms, goal, workload, data, size):
         peer = Peer(name, goal)
         for form in forms:
-            shown = name + HOW[form.partition("+")[2]]
+            shown = name + HOW[form.partition("+")[2]] + (", GraphBolt" if form.endswith("-graphbolt") else "")
             try:
                 child = self.child(name, workload, data, form, size)
                 if child is None:
@@ -398,8 +413,8 @@ class Bench:
                 continue
             peer.add(shown, child)
             if child.version:
-                package = "TensorFlow" if workload == "runner" else "PyTorch"
-                self.versions.add("%s %s" % (package, child.version))
+                program = program_of(name)
+                self.versions.add("%s %s" % (PACKAGES.get(program, program), child.version))
         return peer
 
     def run(self, spec):
@@ -436,6 +451,7 @@ class Bench:
             result["of_floor"] = statistics.median(f / t for f, t in zip(floors, times))
         for peer in peers:
             add_peer(result, peer)
+        add_best(result, [peer for peer in peers if program_of(peer.name) in self.pythons])
         for goal, _, least in limit_goals:
             add_goal(result, goal, least, statistics.median(shares[goal]))
         if memory is not None and peers:
@@ -465,6 +481,12 @@ def add_peer(result, peer):
                                 "peak": form["child"].facts["peak"],
                                 "ratio": statistics.median(form["ratios"])})
     add_goal(result, "times " + peer.name, peer.goal, statistics.median(peer.ratios))
+
+
+def add_best(result, peers):
+    """Of several peers: how many times ours the fastest form of all takes, whichever it is in a round."""
+    if len(peers) > 1:
+        result["best_of_all"] = statistics.median(min(ratios) for ratios in zip(*(peer.ratios for peer in peers)))
 
 
 # ---- what is printed -----------------------------------------------------------------------------
@@ -526,6 +548,8 @@ def show(result):
         print("    %-34s %9s  peak %8s  %d thread%s  ratio %.2f" % (
             peer["name"], duration(peer["seconds"]), size(peer["peak"]), peer["threads"],
             " " if peer["threads"] == 1 else "s", peer["ratio"]))
+    if "best_of_all" in result:
+        print("    %-34s ratio %.2f" % ("the fastest of all in each round", result["best_of_all"]))
     for goal in result["goals"]:
         print("    goal: %-38s %s %-5g measured %.3g: %s" % (
             goal["what"], "<=" if goal.get("most") else ">=", goal["goal"], goal["measured"],
@@ -552,6 +576,8 @@ def main():
     parser.add_argument("--out", default="")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--peer", default="", help="a Python that has torch")
+    parser.add_argument("--dgl", default="", help="a Python that has dgl")
+    parser.add_argument("--ctranslate2", default="", help="a Python that has ctranslate2")
     parser.add_argument("--tfgnn", default="", help="a Python that has tensorflow_gnn")
     parser.add_argument("--base", default="",
                         help="another build's regimen_bench: nothing may be 3 %% slower than with it")

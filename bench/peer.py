@@ -8,7 +8,7 @@ import time
 
 try:
     import torch
-except ImportError:  # where TF-GNN is
+except ImportError:  # where TF-GNN or CTranslate2 is
     torch = None
 
 
@@ -20,7 +20,8 @@ def arguments(form="", needs_data=False):
     parser.add_argument("--data", required=needs_data)
     parser.add_argument("--form", default=form)
     parser.add_argument("--size", type=int, default=0)
-    torch.manual_seed(0)
+    if torch is not None:
+        torch.manual_seed(0)
     options = parser.parse_args()
     options.form, _, options.how = options.form.partition("+")
     return options
@@ -53,22 +54,25 @@ def tell(seconds, steps):
     print(json.dumps({"seconds": seconds / steps, "steps": steps, "peak": peak()}), flush=True)
 
 
-def turns(workload, **facts):
+def turns(workload, set_threads=None, **facts):
     """Says that it is ready, then gives the count of each "go"; what comes between is timed and told by
-    the caller."""
+    the caller. set_threads(N) obeys "threads N" (torch's, if it is not given)."""
+    if set_threads is None and torch is not None:
+        set_threads = torch.set_num_threads
     print(json.dumps({"workload": workload, **facts}), flush=True)
     for line in sys.stdin:
         word, argument = line.split()
         if word == "go":
             yield int(argument)
-        elif torch is not None:
-            torch.set_num_threads(int(argument))
+        elif set_threads is not None:
+            set_threads(int(argument))
 
 
 def serve(step, workload, **facts):
-    """Steps as they are asked for: step(0), step(1), .."""
+    """Steps as they are asked for: step(0), step(1), ..; facts: turns()' set_threads too."""
     number = 0
-    for count in turns(workload, version=torch.__version__, **facts):
+    facts.setdefault("version", torch.__version__)
+    for count in turns(workload, **facts):
         begin = time.perf_counter()
         for _ in range(count):
             step(number)

@@ -502,6 +502,16 @@ class SmallGraphs:
             yield order[begin:end]
             begin, used = end, int(total[end - 1])
 
+    def graph(self, g, make):
+        """One of them alone, by make((source, target), num_nodes=..) and with its features."""
+        starts, edges, degree, column = self.by_target
+        rows = slice(int(self.start[g]), int(self.start[g] + self.size[g]))
+        source = column[int(starts[g]):int(starts[g] + edges[g])]
+        target = torch.repeat_interleave(torch.arange(int(self.size[g])), degree[rows])
+        graph = make((source, target), num_nodes=int(self.size[g]))
+        graph.ndata["x"] = self.x[rows]
+        return graph
+
     @staticmethod
     def spread(start, length, offset):
         """start[i] + 0, 1, .., length[i] - 1 for each i."""
@@ -590,4 +600,5 @@ def main():
     peer.serve(step, options.workload)
 
 
-main()
+if __name__ == "__main__":  # peer_dgl.py takes some of its parts
+    main()

@@ -1,17 +1,19 @@
 #!/bin/sh
-# Time the workloads beside the machine's limits and beside the same programs in PyTorch and TF-GNN.
+# Time the workloads beside the machine's limits and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
 #                                         translate_small translate_base decode runner loop checkpoint records master page
-#   PEER=venv                             PyPI's torch and TF-GNN, pinned, in build/peer_* (6 GB once)
-#   PEER=/path/to/python                  an interpreter that has torch; TFGNN=/path/to/python: tensorflow_gnn
+#   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
+#   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   BENCH_BASE=DIR                        beside the programs of another build folder instead
 #   BENCH_ROUNDS=5                        rounds, each giving every side its turn (default 7)
 set -eu
 cd "$(dirname "$0")/.."
 build=${RGM_BUILD:-build}
-peer=${PEER:-} tfgnn=${TFGNN:-}
+peer=${PEER:-} dgl=${DGL:-} ctranslate2=${CTRANSLATE2:-} tfgnn=${TFGNN:-}
 if [ "$peer" = venv ]; then
     peer=$(scripts/peer.sh torch)
+    dgl=${dgl:-$(scripts/peer.sh dgl)}
+    ctranslate2=${ctranslate2:-$(scripts/peer.sh ctranslate2)}
     tfgnn=${tfgnn:-$(scripts/peer.sh tfgnn)}
 fi
 case " ${BENCH:-master} " in
@@ -33,5 +35,6 @@ case " ${BENCH:-page} " in
 esac
 # shellcheck disable=SC2086
 exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench.json" \
-    --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"} ${tfgnn:+--tfgnn "$tfgnn"} \
+    --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"} ${dgl:+--dgl "$dgl"} \
+    ${ctranslate2:+--ctranslate2 "$ctranslate2"} ${tfgnn:+--tfgnn "$tfgnn"} \
     ${BENCH_BASE:+--base "$BENCH_BASE/bench/regimen_bench"} ${BENCH:-}
