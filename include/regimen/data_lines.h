@@ -18,7 +18,7 @@ typedef struct rgm_csv_options {
     char delimiter;
     bool header;           /* the first line names the columns                        */
     bool ragged;           /* rows may differ in their number of fields               */
-    bool empty_is_missing; /* rgm_csv_load(): an empty field is NaN, of integers -1   */
+    bool empty_is_missing; /* rgm_csv_load(): an empty field is rgm_dtype_missing()   */
     int64_t max_row_bytes; /* a longer row is an error                                */
 } rgm_csv_options;
 #define RGM_CSV_OPTIONS_INIT                                                                       \
@@ -74,7 +74,7 @@ typedef struct rgm_csv_column {
     rgm_dtype dtype; /* RGM_F32, F64, I32, I64, BOOL or STRING */
     bool list;       /* the `width` columns name.0, name.1, ... as one [rows, width] */
     int64_t width;
-    bool empty_is_missing; /* an empty field is NaN, of integers -1, else an error       */
+    bool empty_is_missing; /* an empty field is rgm_dtype_missing(), else an error       */
 } rgm_csv_column;
 /**
  * Load some columns of a file.

@@ -66,7 +66,8 @@ rgm_status rgm_graph_folder_rename(const char *beside, const char *folder);
  * Replace the split by one fold of a cross-validation (rgm_folds_parts), stratified by a label. For
  * a split of graphs this is the label of their context or of their only item of "_readout". For a
  * split of one graph it is the label of the split's node set or, without a split, of the only node
- * set that has it. Items without a label (NaN; -1 for integer classes) are in no part.
+ * set that has it. Items without a label (rgm_dtype_missing(); -1 for integer classes) are in no
+ * part.
  *
  * @param label    [in] NULL, a feature that is absent, or one of text: the split is not stratified
  * @param numbers  [in] labels are numbers and not classes: -1 is a label too

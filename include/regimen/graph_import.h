@@ -48,8 +48,8 @@ typedef struct rgm_import_options {
     double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                             feature "words" (default 0.1) */
     const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */
-    rgm_texts labels;   /* csv: features of which an empty field is a label that is missing: NaN, of
-                           integers -1; none: "label"                                            */
+    rgm_texts labels;   /* csv: features of which an empty field is a label that is missing, which
+                           rgm_dtype_missing() stands for; none: "label"                         */
     bool skip_dangling; /* leave out edges with an end that is no node, and tell how many; default:
                            they are an error                                                     */
 } rgm_import_options;
@@ -67,8 +67,8 @@ typedef struct rgm_import_options {
  *
  * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat"
  * [columns] (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is
- * not an integer). An empty field is a missing label, -1 or NaN; in a file of one column it is
- * written "" because empty lines are skipped.
+ * not an integer). An empty field is a missing label, for which rgm_dtype_missing() stands; in a
+ * file of one column it is written "" because empty lines are skipped.
  *
  * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
  */

@@ -41,8 +41,8 @@ typedef struct rgm_graph_views {
  */
 typedef enum rgm_missing_labels {
     RGM_MISSING_NONE,    /* none: each item has a label */
-    RGM_MISSING_CLASSES, /* NaN or below 0: for classes and 0/1 labels */
-    RGM_MISSING_NUMBERS  /* NaN                                         */
+    RGM_MISSING_CLASSES, /* rgm_dtype_missing() or below 0: for classes and 0/1 labels */
+    RGM_MISSING_NUMBERS  /* rgm_dtype_missing(): NaN, the lowest integer              */
 } rgm_missing_labels;
 
 /** Counts of the labels of some data; each unit of an item is one label. */
@@ -52,6 +52,7 @@ typedef struct rgm_label_counts {
     int64_t *of; /* [units, classes]: the count of each; NULL: of numbers, or none was seen */
     /* for rankings: components with labels, and those among them whose labels are all equal */
     int64_t lists, unordered;
+    int64_t negative, minus_one; /* of the known: those below 0, and integers that are -1 */
 } rgm_label_counts;
 
 /**

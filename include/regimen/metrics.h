@@ -237,8 +237,8 @@ rgm_value *rgm_class_loss(rgm_value *logits, rgm_value *labels,
 rgm_value *rgm_binary_loss(rgm_value *logits, rgm_value *targets,
                            const rgm_class_loss_options *options);
 /**
- * Labels with 0 in the place of missing ones. NaN is missing; with `classes`, and for 0/1 labels,
- * so is a label below 0.
+ * Labels with 0 in the place of missing ones, which are as rgm_dtype_missing() says (NaN, the
+ * lowest integer); with `classes`, and for 0/1 labels, any label below 0 is missing.
  *
  * @param known  [out] of the labels' shape, in `dtype` (that of the predictions): 1, or 0 where the
  * label is missing

@@ -58,6 +58,9 @@ size_t rgm_dtype_size(rgm_dtype dtype);
  * cast. */
 void rgm_dtype_put(void *out, rgm_dtype dtype, double number);
 void rgm_dtype_put_int(void *out, rgm_dtype dtype, int64_t number);
+/** What stands in the place of a number that is missing, as a double: NaN of f32 and f64, the
+ * lowest number of i32 and i64. Other dtypes have none: 0. */
+double rgm_dtype_missing(rgm_dtype dtype);
 const char *rgm_dtype_name(rgm_dtype dtype); /* "f32", "i64", ... */
 
 /**
@@ -137,6 +140,8 @@ static inline rgm_str *rgm_tensor_str(const rgm_tensor *t)
 {
     return (rgm_str *)rgm_tensor_data(t);
 }
+/** Whether element i is what stands in the place of a missing number: see rgm_dtype_missing(). */
+bool rgm_tensor_is_missing(const rgm_tensor *tensor, int64_t i);
 /** Element i of any numeric dtype as double / int64. */
 double rgm_tensor_at(const rgm_tensor *tensor, int64_t i);
 int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i);

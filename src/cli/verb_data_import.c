@@ -230,7 +230,7 @@ int data_import(int argc, char **argv)
         {"relabel", ARG_FLAG, &w.options.relabel, NULL,
          "ogb: number the distinct labels 0, 1, ..."},
         {"label", ARG_LIST, &labels, "NAME",
-         "csv: a column whose empty cells are missing: -1, of floats NaN; repeat; default: label"},
+         "csv: a column whose empty cells are labels that are missing; repeat; default: label"},
         {"skip-dangling", ARG_FLAG, &w.options.skip_dangling, NULL,
          "ogb, csv: leave out edges whose ends are no nodes, and tell how many"},
         {"valid", ARG_LIST, &w.valid, "FILE", "triples: files to validate on; repeat"},

@@ -22,18 +22,15 @@ static rgm_status grow(growing *g, int64_t more)
     return rgm_array_grow(&g->data, &g->capacity, g->count + more, g->size);
 }
 
-/* A cell of nothing but blanks where that is a number that is missing: NaN, of integers -1. */
+/* A cell of nothing but blanks where that is a number that is missing. */
 static bool take_missing(void *out, rgm_dtype dtype, const char *text, int64_t size)
 {
     for (int64_t i = 0; i < size; i++)
         if (text[i] != ' ' && text[i] != '\t')
             return false;
-    if (dtype == RGM_F32 || dtype == RGM_F64)
-        rgm_dtype_put(out, dtype, NAN);
-    else if (dtype == RGM_I32 || dtype == RGM_I64)
-        rgm_dtype_put_int(out, dtype, -1);
-    else
+    if (dtype != RGM_F32 && dtype != RGM_F64 && dtype != RGM_I32 && dtype != RGM_I64)
         return false;
+    rgm_dtype_put(out, dtype, rgm_dtype_missing(dtype));
     return true;
 }
 

@@ -34,12 +34,14 @@ static double label_at(const rgm_feature *feature, int64_t items, int64_t i, boo
     const rgm_tensor *values = feature != NULL ? feature->values : NULL;
     bool whole;
     double label;
+    int64_t at;
 
     if (values == NULL || rgm_tensor_dtype(values) == RGM_STRING || rgm_tensor_count(values) == 0)
         return 0;
     whole = rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
-    label = rgm_tensor_at(values, i * (rgm_tensor_count(values) / items));
-    return whole && label == -1 && !numbers ? NAN : label;
+    at = i * (rgm_tensor_count(values) / items);
+    label = rgm_tensor_at(values, at);
+    return rgm_tensor_is_missing(values, at) || (whole && label == -1 && !numbers) ? NAN : label;
 }
 
 static double graph_label(const rgm_graph *graph, const labels *by)

@@ -32,6 +32,8 @@ static rgm_status print_value(rgm_text *out, const rgm_tensor *values, int64_t i
     case RGM_F64:
         return rgm_text_printf(out, "%.15g", rgm_tensor_f64(values)[i]);
     default:
+        if (rgm_tensor_is_missing(values, i))
+            return rgm_text_printf(out, "missing");
         return rgm_text_printf(out, "%" PRId64, rgm_tensor_at_int(values, i));
     }
 }

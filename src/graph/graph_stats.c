@@ -31,6 +31,7 @@ typedef struct feature_stats {
     int64_t absent;       /* graphs that lack it                   */
     int64_t *classes;     /* [CLASSES] of integers; NULL otherwise */
     bool outside;         /* an integer had no class               */
+    int64_t missing;      /* integers: see rgm_dtype_missing()     */
 } feature_stats;
 
 typedef struct set_stats {
@@ -148,6 +149,10 @@ static rgm_status add_feature(rgm_stats *stats, feature_stats *f, const rgm_feat
     for (int64_t i = 0; i < rgm_tensor_count(values); i++) {
         if (rgm_tensor_dtype(values) == RGM_STRING) {
             RGM_TRY(add_value(stats, &f->values, (double)rgm_tensor_str(values)[i].size));
+            continue;
+        }
+        if (f->classes && rgm_tensor_is_missing(values, i)) {
+            f->missing++;
             continue;
         }
         RGM_TRY(add_value(stats, &f->values, rgm_tensor_at(values, i)));
@@ -274,6 +279,8 @@ static rgm_status print_feature(rgm_text *out, const feature_stats *f,
         RGM_TRY(print_line(out, "  values an item", &f->lengths));
     if (f->absent > 0)
         RGM_TRY(rgm_text_printf(out, "    absent in %lld graphs\n", (long long)f->absent));
+    if (f->missing > 0)
+        RGM_TRY(rgm_text_printf(out, "    missing: %lld\n", (long long)f->missing));
     if (classes > 0) {
         RGM_TRY(rgm_text_printf(out, "    of each:"));
         for (int64_t i = 0; i < classes; i++)
@@ -346,6 +353,8 @@ static rgm_status json_feature(rgm_text *out, const feature_stats *f,
     }
     if (f->absent > 0)
         RGM_TRY(rgm_text_printf(out, ", \"absent\": %lld", (long long)f->absent));
+    if (f->missing > 0)
+        RGM_TRY(rgm_text_printf(out, ", \"missing\": %lld", (long long)f->missing));
     if (classes > 0) {
         RGM_TRY(rgm_text_printf(out, ", \"classes\": ["));
         for (int64_t i = 0; i < classes; i++)

@@ -93,6 +93,34 @@ static void counts_and_quantiles_are_those_computed_by_hand(void **state)
     rgm_schema_release(schema);
 }
 
+/* The lowest integer says that a label is missing: no figure counts it. */
+static void missing_integers_are_counted_apart(void **state)
+{
+    rgm_schema *schema = schema_of();
+    rgm_graph *graph = graph_of(schema, 1, false);
+    rgm_stats *stats;
+    rgm_text text = {0};
+
+    (void)state;
+    rgm_tensor_i64(rgm_graph_feature(graph, RGM_NODE_SET, "n \"q\"", "label")->values)[1] =
+        INT64_MIN;
+    CHECK_OK(rgm_stats_create(&stats, schema));
+    CHECK_OK(rgm_stats_add(stats, graph));
+    CHECK_OK(rgm_stats_print_json(&text, stats));
+    CHECK(strstr(text.data, "\"label\": {\"dtype\": \"i64\", \"values\": {\"count\": 3, "));
+    CHECK(strstr(text.data, "\"missing\": 1"));
+    text.size = 0;
+    CHECK_OK(rgm_stats_print(&text, stats));
+    CHECK(strstr(text.data, "    missing: 1\n"));
+    text.size = 0;
+    CHECK_OK(rgm_graph_print(&text, graph, 10));
+    CHECK(strstr(text.data, " missing "));
+    rgm_text_clear(&text);
+    rgm_stats_release(stats);
+    rgm_graph_release(graph);
+    rgm_schema_release(schema);
+}
+
 static void quantiles_of_many_values_come_from_a_fair_sample(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
@@ -153,5 +181,6 @@ static void statistics_survive_failing_allocations(void **state)
 }
 
 TESTS(cmocka_unit_test(counts_and_quantiles_are_those_computed_by_hand),
+      cmocka_unit_test(missing_integers_are_counted_apart),
       cmocka_unit_test(quantiles_of_many_values_come_from_a_fair_sample),
       cmocka_unit_test(statistics_survive_failing_allocations))

@@ -558,7 +558,7 @@ static rgm_value *numbers_rows(rgm_scope *scope, rgm_value *x, const rgmi_encodi
 }
 
 static const rgmi_encoder numbers = {
-    .key = "numbers", .names = numbers_names, .rows = numbers_rows};
+    .key = "numbers", .names = numbers_names, .rows = numbers_rows, .finite = true};
 
 static rgm_texts standardize_names(const rgm_input_options *o)
 {

@@ -69,7 +69,7 @@ struct rgmi_encoder {
     rgm_status (*parse)(rgmi_learned *out, const rgm_json *json);
     /** For people: "1,203 texts of 1,400". */
     rgm_status (*describe)(rgm_text *out, const rgmi_learned *learned);
-    bool finite; /* NaN and infinities are an error of the data */
+    bool finite; /* NaN, infinities and missing integers are an error of the data */
 };
 /** All of them; ended by NULL. */
 extern const rgmi_encoder *const rgmi_encoders[];

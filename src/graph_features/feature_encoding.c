@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "encoders.h"
 
@@ -69,16 +70,22 @@ rgm_status rgm_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
 {
     const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
     int64_t items = rgm_graph_total(graph, set->piece, set->name);
+    char number[32];
 
-    if (feature == NULL || (f->dtype != RGM_F32 && f->dtype != RGM_F64))
+    if (feature == NULL || f->dtype == RGM_STRING || f->dtype == RGM_BOOL)
         return RGM_OK;
-    for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++)
-        if (!isfinite(rgmi_number_of(feature->values, i)))
-            return RGM_FAIL(RGM_ERR_DATA,
-                            "%s set '%s': feature '%s': item %" PRId64 " is %g, which no model "
-                            "can read: fill it in, or leave the feature out of model.input",
-                            set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
-                            item_of(feature, i, items), rgmi_number_of(feature->values, i));
+    for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++) {
+        double value = rgmi_number_of(feature->values, i);
+
+        if (isfinite(value) && !rgm_tensor_is_missing(feature->values, i))
+            continue;
+        snprintf(number, sizeof number, "%g", value);
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s set '%s': feature '%s': item %" PRId64 " is %s, which no model "
+                        "can read: fill it in, or leave the feature out of model.input",
+                        set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
+                        item_of(feature, i, items), isfinite(value) ? "missing" : number);
+    }
     return RGM_OK;
 }
 
@@ -86,7 +93,7 @@ rgm_status rgm_input_features_finite(const rgm_input_options *o, const rgm_graph
 {
     const rgm_schema *schema = rgm_graph_schema(graph);
 
-    if (o->standardize.count + o->min_max.count + o->buckets.count == 0)
+    if (o->standardize.count + o->min_max.count + o->buckets.count + o->numbers.count == 0)
         return RGM_OK;
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);

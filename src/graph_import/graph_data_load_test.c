@@ -516,6 +516,11 @@ static void nodes_without_a_label_are_in_no_part(void **state)
     /* Of data of its own: a part that takes another's place may be a few bytes larger or smaller.
      */
     CHECK_EVERY_OOM(fold_of_new_data(&options, &folds), (void)0);
+    for (int64_t i = 0; i < 50; i++) /* the lowest integer is no number */
+        rgm_tensor_i64(label->values)[4 * i] = INT64_MIN;
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
+    CHECK_INT(30, rgm_tensor_count(s.test));
+    CHECK_INT(120, rgm_tensor_count(s.train));
     rgm_graph_data_clear(&s);
 }
 

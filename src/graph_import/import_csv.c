@@ -58,6 +58,13 @@ static bool is_label(const csv_import *self, const char *feature)
     return labels->count == 0 && strcmp(feature, "label") == 0;
 }
 
+/* The lowest integer stands for a label that is missing, and narrow types have no room for it. */
+static bool is_narrow(const rgm_feature_schema *f)
+{
+    return (f->dtype == RGM_I32 || f->dtype == RGM_I64) &&
+           strcmp(f->stored_type, "DT_INT32") != 0 && strcmp(f->stored_type, "DT_INT64") != 0;
+}
+
 /* The columns of a set's features. */
 static rgm_status open_features(const csv_import *self, table *t, const rgm_set_schema *set)
 {
@@ -74,7 +81,7 @@ static rgm_status open_features(const csv_import *self, table *t, const rgm_set_
                          set->name, f->name));
         columns[i] =
             (rgm_csv_column){.name = f->name, .dtype = f->dtype, .list = f->rank > 0, .width = 1};
-        columns[i].empty_is_missing = is_label(self, f->name);
+        columns[i].empty_is_missing = is_label(self, f->name) && !is_narrow(f);
         for (int k = 0; k < f->rank; k++)
             columns[i].width *= f->shape[k];
     }
@@ -120,16 +127,16 @@ static rgm_status at_line(rgm_status status, const rgm_csv_reader *reader, const
 }
 
 /* The feature whose empty cell is why a row could not be read; NULL: it is another mistake. */
-static const char *empty_feature(const csv_import *self, const table *t,
-                                 const rgm_csv_reader *reader, const rgm_str *fields)
+static const rgm_feature_schema *empty_feature(const csv_import *self, const table *t,
+                                               const rgm_csv_reader *reader, const rgm_str *fields)
 {
     for (int64_t i = 0; i < t->set->feature_count; i++) {
         const rgm_feature_schema *f = &t->set->features[i];
         int64_t at;
 
-        if (f->rank == 0 && f->dtype != RGM_STRING && !is_label(self, f->name) &&
+        if (f->rank == 0 && f->dtype != RGM_STRING && (!is_label(self, f->name) || is_narrow(f)) &&
             rgm_csv_reader_find(&at, reader, f->name) == RGM_OK && fields[at].size == 0)
-            return f->name;
+            return f;
     }
     return NULL;
 }
@@ -138,19 +145,24 @@ static rgm_status add_features(csv_import *self, table *t, const rgm_csv_reader 
                                const rgm_str *fields)
 {
     rgm_status status = rgm_csv_columns_add(t->features, reader);
-    const char *feature;
+    const rgm_feature_schema *f;
     rgm_error error;
 
     if (status != RGM_ERR_FORMAT)
         return status;
     rgm_error_save(&error, status);
-    feature = empty_feature(self, t, reader, fields);
-    if (feature == NULL)
+    f = empty_feature(self, t, reader, fields);
+    if (f == NULL)
         return rgm_error_restore(&error);
+    if (is_label(self, f->name))
+        return RGM_FAIL(status,
+                        "%s; fill it in, or declare label '%s' as DT_INT64: %s has no number to "
+                        "say that one is missing",
+                        error.message, f->name, f->stored_type);
     return RGM_FAIL(status,
-                    "%s; fill it in, or name '%s' among the labels (--label): empty is then -1, of "
-                    "floats NaN",
-                    error.message, feature);
+                    "%s; fill it in, or name '%s' among the labels (--label): empty then says that "
+                    "it is missing",
+                    error.message, f->name);
 }
 
 static rgm_status read_id(csv_import *self, table *t, const rgm_csv_reader *reader,

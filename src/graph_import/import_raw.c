@@ -223,23 +223,25 @@ static bool marks_missing(const int64_t *distinct, int64_t kept)
     return kept > 0 && distinct[0] == -1 && !(kept == 2 && distinct[1] == 1);
 }
 
-/* Number the distinct values 0, 1, ... in ascending order; missing ones stay -1. */
+/* Number the distinct values 0, 1, ... in ascending order; missing ones stay what they are. */
 static rgm_status renumber(int64_t *values, int64_t count)
 {
-    int64_t *distinct, kept = 0, missing;
+    int64_t *distinct, all = 0, kept = 0, missing;
 
     RGM_TRY(RGM_NEW(distinct, count));
-    if (count > 0)
-        memcpy(distinct, values, (size_t)count * sizeof *values);
-    qsort(distinct, (size_t)count, sizeof *distinct, ascending);
     for (int64_t i = 0; i < count; i++)
+        if (values[i] != INT64_MIN)
+            distinct[all++] = values[i];
+    qsort(distinct, (size_t)all, sizeof *distinct, ascending);
+    for (int64_t i = 0; i < all; i++)
         if (i == 0 || distinct[i] != distinct[kept - 1])
             distinct[kept++] = distinct[i];
     missing = marks_missing(distinct, kept);
     for (int64_t i = 0; i < count; i++) {
         const int64_t *found =
             bsearch(&values[i], distinct, (size_t)kept, sizeof *distinct, ascending);
-        values[i] = found - distinct - missing;
+        if (found != NULL) /* an empty cell stays one */
+            values[i] = found - distinct - missing;
     }
     rgm_free(distinct);
     return RGM_OK;
@@ -261,7 +263,7 @@ rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char
         if (relabel)
             RGM_GO(renumber(label, rgm_tensor_count(values)));
         for (int64_t i = 0; i < rgm_tensor_count(values); i++)
-            if (label[i] < -1)
+            if (label[i] < -1 && !rgm_tensor_is_missing(values, i))
                 RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
                                      "label %lld is negative; classes count from 0, -1 is none "
                                      "(relabel numbers them anew, targets of a regression have a "

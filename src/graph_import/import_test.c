@@ -188,13 +188,17 @@ static void check_labels(const char *file, bool relabel, const int64_t wanted[6]
     remove_folder();
 }
 
+#define NONE INT64_MIN
+
 static void a_label_of_minus_one_is_none(void **state)
 {
     (void)state;
     check_labels("2\n-1\n0\n1\n-1\n2\n", false, (int64_t[]){2, -1, 0, 1, -1, 2});
     check_labels("7\n-1\n3\n5\n-1\n7\n", true, (int64_t[]){2, -1, 0, 1, -1, 2});
     check_labels("1\n-1\n1\n1\n-1\n1\n", true, (int64_t[]){1, 0, 1, 1, 0, 1}); /* two signs */
-    check_labels("2\n\"\"\n0\n1\n \n2\n", false, (int64_t[]){2, -1, 0, 1, -1, 2});
+    check_labels("2\n\"\"\n0\n1\n \n2\n", false, (int64_t[]){2, NONE, 0, 1, NONE, 2});
+    check_labels("7\n\"\"\n3\n-1\n \n7\n", true, (int64_t[]){1, NONE, 0, -1, NONE, 1});
+    check_labels("1\n\"\"\n-1\n1\n1\n-1\n", true, (int64_t[]){1, NONE, 0, 1, 1, 0});
 }
 
 /* Of several labels each cell by itself; among numbers with a point they are NaN. Features have
@@ -221,9 +225,9 @@ static void an_empty_label_is_none(void **state)
     make_folder(ogb, 4);
     CHECK_OK(rgm_import_ogb(&s, root, &options));
     integers = values_of(s.graphs[0], RGM_CONTEXT_PIECE, NULL, "label");
-    CHECK(integers[0] == 1 && integers[1] == -1 && integers[2] == 0);
+    CHECK(integers[0] == 1 && integers[1] == NONE && integers[2] == 0);
     integers = values_of(s.graphs[1], RGM_CONTEXT_PIECE, NULL, "label");
-    CHECK(integers[0] == -1 && integers[1] == 0 && integers[2] == -1);
+    CHECK(integers[0] == NONE && integers[1] == 0 && integers[2] == NONE);
     rgm_graph_data_clear(&s);
     remove_folder();
     make_folder(csv, 2);
@@ -233,10 +237,26 @@ static void an_empty_label_is_none(void **state)
     options.labels = (rgm_texts){labels, 2};
     CHECK_OK(rgm_import_csv(&s, in("schema.pbtxt"), &options));
     integers = values_of(s.graphs[0], RGM_NODE_SET, "n", "kind");
-    CHECK(integers[0] == 3 && integers[1] == -1);
+    CHECK(integers[0] == 3 && integers[1] == NONE);
     numbers = rgm_tensor_f32(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "n", "heat")->values);
     CHECK(isnan(numbers[0]) && numbers[1] == 0.5F);
     rgm_graph_data_clear(&s);
+    remove_folder();
+}
+
+static void a_narrow_integer_has_no_room_for_a_missing_label(void **state)
+{
+    static const made_file files[] = {
+        {"schema.pbtxt", "node_sets { key: 'n' value { features { key: 'label' value { dtype: "
+                         "DT_INT8 } } metadata { filename: 'n.csv' } } }"},
+        {"n.csv", "id,label\na,3\nb,\n"}};
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(files, 2);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
+    CHECK_MESSAGE("declare label 'label' as DT_INT64: DT_INT8 has no number to say that one is "
+                  "missing");
     remove_folder();
 }
 
@@ -721,6 +741,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(mutag_is_many_graphs_with_a_fold),
       cmocka_unit_test(imdb_has_latent_sets_and_reverse_edges),
       cmocka_unit_test(a_label_of_minus_one_is_none), cmocka_unit_test(an_empty_label_is_none),
+      cmocka_unit_test(a_narrow_integer_has_no_room_for_a_missing_label),
       cmocka_unit_test(graphs_are_cut_at_their_counts_and_edges_ordered),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),

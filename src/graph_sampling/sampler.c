@@ -105,7 +105,7 @@ static rgm_status make_ranks(rgmi_sampled_op *op, const rgm_graph *graph, const 
         for (int64_t k = 0; k < degree; k++) {
             int64_t edge = csr->entry ? csr->entry[begin + k] : begin + k;
             row_order[k] = (ranked){rgm_tensor_at(weights, edge), (int32_t)k};
-            if (isnan(row_order[k].weight))
+            if (rgm_tensor_is_missing(weights, edge))
                 RGM_GO(bad_weight(spec, name, edge, row_order[k].weight, "TOP_K cannot rank it"));
         }
         qsort(row_order, (size_t)degree, sizeof *row_order, by_weight);

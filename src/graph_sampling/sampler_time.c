@@ -32,7 +32,7 @@ static bool is_real(const rgm_tensor *times)
     return dtype != RGM_I64 && dtype != RGM_I32 && dtype != RGM_BOOL;
 }
 
-/* A number for each of `total` items, none of them NaN. `who`: the set. */
+/* A number for each of `total` items, none of them missing. `who`: the set. */
 static rgm_status check_times(const rgm_feature *feature, const char *name, const char *who,
                               int64_t total)
 {
@@ -45,10 +45,10 @@ static rgm_status check_times(const rgm_feature *feature, const char *name, cons
         return RGM_FAIL(RGM_ERR_DTYPE,
                         "sampling by time: feature '%s' of %s is %s; a time is one number", name,
                         who, rgm_tensor_describe(feature->values, text, sizeof text));
-    for (int64_t i = 0; is_real(feature->values) && i < total; i++)
-        if (isnan(rgm_tensor_at(feature->values, i)))
-            return RGM_FAIL(RGM_ERR_DATA, "sampling by time: feature '%s' of %s is NaN in row %lld",
-                            name, who, (long long)i);
+    for (int64_t i = 0; i < total; i++)
+        if (rgm_tensor_is_missing(feature->values, i))
+            return RGM_FAIL(RGM_ERR_DATA, "sampling by time: feature '%s' of %s is %s in row %lld",
+                            name, who, is_real(feature->values) ? "NaN" : "missing", (long long)i);
     return RGM_OK;
 }
 

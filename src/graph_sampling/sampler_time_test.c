@@ -344,6 +344,11 @@ static void what_cannot_be_is_refused(void **state)
     rgm_tensor_f64(time.values)[7] = NAN;
     CHECK_STATUS(RGM_ERR_DATA, rgm_sampler_create(&sampler, graph, spec, 1));
     CHECK_MESSAGE("'time' of edge set 'pays' is NaN in row 7");
+    rgm_graph_release(graph);
+    graph = payments(1, false, false);
+    rgm_tensor_i64(rgm_graph_feature(graph, RGM_EDGE_SET, "pays", "time")->values)[5] = INT64_MIN;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_sampler_create(&sampler, graph, spec, 1));
+    CHECK_MESSAGE("'time' of edge set 'pays' is missing in row 5");
     rgm_sampling_spec_release(spec);
     rgm_graph_release(graph);
 }

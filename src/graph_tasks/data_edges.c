@@ -3,8 +3,6 @@
  * part's edges alone. Messages run along all edges, and no label is in the model's sight. An edge,
  * its reverse and its doubles are in one part.
  */
-#include <math.h>
-
 #include "learning.h"
 
 /* What is split: an edge set with its label. */
@@ -116,14 +114,13 @@ static void by_shares(edges *e, const rgmi_edge_split *split)
 static rgm_status part_labels(rgm_tensor **out, const edges *e, rgm_mode part)
 {
     const rgm_tensor *from = e->values->values;
-    bool floats = rgm_tensor_dtype(from) == RGM_F32 || rgm_tensor_dtype(from) == RGM_F64;
+    rgm_dtype dtype = rgm_tensor_dtype(from);
 
     RGM_TRY(rgm_tensor_copy(out, from));
     for (int64_t i = 0; i < e->count * e->width; i++)
         if (e->part[i / e->width] != part)
-            rgm_dtype_put((char *)rgm_tensor_data(*out) +
-                              (size_t)i * rgm_dtype_size(rgm_tensor_dtype(from)),
-                          rgm_tensor_dtype(from), floats ? NAN : -1);
+            rgm_dtype_put((char *)rgm_tensor_data(*out) + (size_t)i * rgm_dtype_size(dtype), dtype,
+                          rgm_dtype_missing(dtype));
     return RGM_OK;
 }
 

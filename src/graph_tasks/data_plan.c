@@ -216,6 +216,32 @@ static rgm_status describe_missing(rgm_text *out, const char **between, const rg
     return RGM_OK;
 }
 
+/* "numbers label -1 of 3 of 140 train is taken as a number; ...", where nothing else is below 0: it
+ * may be meant as none, as it is of classes. */
+static rgm_status describe_minus_one(rgm_text *out, const rgmi_learning *l, int64_t k)
+{
+    const rgm_graph_task *task = l->tasks[k];
+    const char *between = "numbers ";
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        const rgm_label_counts *c = &l->counts[mode][k];
+
+        if (!l->counted[mode] || c->minus_one == 0 || c->negative > c->minus_one)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "%s", between));
+        if (between[0] == 'n')
+            RGM_TRY(rgm_text_add_visible(out, task->type->label(task->options)));
+        RGM_TRY(rgm_text_printf(out, "%s%lld of %lld %s", between[0] == 'n' ? " is -1 of " : "",
+                                (long long)c->minus_one, (long long)labels_asked(l, mode, c),
+                                rgm_mode_name((rgm_mode)mode)));
+        between = ", ";
+    }
+    return between[0] == ','
+               ? rgm_text_printf(out, ", a number like others; a label that is missing is an empty "
+                                      "cell of its table, or the lowest integer\n")
+               : RGM_OK;
+}
+
 /* "missing label of 3 of 140 train, 10 of 500 valid" */
 static rgm_status describe_labels(rgm_text *out, const rgmi_learning *l)
 {
@@ -223,7 +249,12 @@ static rgm_status describe_labels(rgm_text *out, const rgmi_learning *l)
 
     for (int64_t k = 0; k < l->task_count; k++)
         RGM_TRY(describe_missing(out, &between, l, k));
-    return between[0] == ';' ? rgm_text_printf(out, "\n") : RGM_OK;
+    if (between[0] == ';')
+        RGM_TRY(rgm_text_printf(out, "\n"));
+    for (int64_t k = 0; k < l->task_count; k++)
+        if (l->tasks[k]->type->missing == RGM_MISSING_NUMBERS && l->tasks[k]->type->label != NULL)
+            RGM_TRY(describe_minus_one(out, l, k));
+    return RGM_OK;
 }
 
 /* "; one each mini-batch of train, valid: figures depend on data.batch_size" */

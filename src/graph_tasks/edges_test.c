@@ -370,6 +370,32 @@ static void an_edge_and_its_reverse_are_in_one_part(void **state)
     close_ring(&r);
 }
 
+/* The other parts' labels are missing whatever is learned: to a regression -1 is a number. */
+static void integers_of_other_parts_are_no_numbers(void **state)
+{
+    const rgmi_edge_split split = {.valid = 0.3, .test = 0.3};
+    rgm_graph_regression_options options = RGM_GRAPH_REGRESSION_OPTIONS_INIT;
+    ring r = save_ring();
+    rgmi_graph_inputs in;
+
+    (void)state;
+    options.place.label = "kind";
+    CHECK_OK(open_ring(&in, &r, &split, &rgm_edge_regression, "kind"));
+    for (int part = 0; part < 3; part++) {
+        rgm_label_counts counts = {0};
+        rgm_graph *graph = graph_of(in.providers[part]);
+
+        CHECK_OK(rgm_edge_regression.count_labels(&counts, graph, &options));
+        CHECK_INT(in.edges[part], counts.known);
+        CHECK_INT(EDGES - in.edges[part], counts.missing);
+        CHECK_INT(0, counts.negative);
+        CHECK_OK(rgm_edge_regression.check_labels(graph, &options));
+        rgm_graph_release(graph);
+    }
+    rgmi_graph_inputs_clear(&in);
+    close_ring(&r);
+}
+
 static void edges_of_one_graph_are_learned_in_parts(void **state)
 {
     const rgmi_edge_split split = {.valid = 0.1, .test = 0.1};
@@ -527,6 +553,7 @@ TESTS(cmocka_unit_test(edges_of_many_graphs_are_learned),
       cmocka_unit_test(a_label_among_the_features_is_told),
       cmocka_unit_test(scores_are_those_of_both_ends_and_features),
       cmocka_unit_test(an_edge_and_its_reverse_are_in_one_part),
+      cmocka_unit_test(integers_of_other_parts_are_no_numbers),
       cmocka_unit_test(edges_of_one_graph_are_learned_in_parts),
       cmocka_unit_test(splits_that_make_no_sense_are_refused),
       cmocka_unit_test(edges_that_lead_nowhere_are_refused),

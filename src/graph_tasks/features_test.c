@@ -576,6 +576,19 @@ static void data_are_asked_before_the_first_step(void **state)
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s)); /* fewer values than items */
     CHECK_MESSAGE("feature 'marks': item 7 is nan");
     setting_close(&s);
+    for (int i = 0; i < 4; i++) {
+        static const char *const keys[] = {"numbers: [year]", "standardize: [year]",
+                                           "min_max: [year]", "buckets: {year: 3}"};
+        char input[64];
+
+        snprintf(input, sizeof input, "input: {%s}\n", keys[i]);
+        setting_open(&s, "graph_sage", input);
+        rgm_tensor_i64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "year")->values)[2] =
+            INT64_MIN;
+        CHECK_STATUS(RGM_ERR_DATA, try_open(&s));
+        CHECK_MESSAGE("node set 'paper': feature 'year': item 2 is missing, which no model can");
+        setting_close(&s);
+    }
     setting_open(&s, "graph_sage", "input: {one_hot: {year: 2011}}\n");
     CHECK_STATUS(RGM_ERR_DATA, try_open(&s));
     CHECK_MESSAGE("feature 'year': item 6 is 2020, but its one-hot values are 0..2010");

@@ -6,10 +6,11 @@
 
 #include "learning.h"
 
-/* NaN, and of classes also -1. */
-static bool is_missing(const rgmi_labels *labels, double label)
+/* What stands for a missing number, and of classes also -1. */
+static bool is_missing(const rgmi_labels *labels, const rgm_tensor *values, int64_t i)
 {
-    return isnan(label) || (labels->classes > 0 && label == -1);
+    return rgm_tensor_is_missing(values, i) ||
+           (labels->classes > 0 && rgm_tensor_at(values, i) == -1);
 }
 
 rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set)
@@ -37,7 +38,7 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
     for (int64_t i = item * width; i < (item + 1) * width; i++) {
         double label = rgm_tensor_at(values, i);
 
-        if (is_missing(labels, label))
+        if (is_missing(labels, values, i))
             continue;
         if (labels->classes == 0 && (!isfinite(label) || (labels->not_negative && label < 0)))
             return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s", name_of(labels),
@@ -97,14 +98,23 @@ rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels)
     return RGM_OK;
 }
 
-static void count_label(rgm_label_counts *counts, const rgmi_labels *labels, double label,
-                        int64_t unit)
+static bool is_whole(const rgm_tensor *values)
 {
-    if (is_missing(labels, label)) {
+    return rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
+}
+
+static void count_label(rgm_label_counts *counts, const rgmi_labels *labels,
+                        const rgm_tensor *values, int64_t i, int64_t unit)
+{
+    double label = rgm_tensor_at(values, i);
+
+    if (is_missing(labels, values, i)) {
         counts->missing++;
         return;
     }
     counts->known++;
+    counts->negative += label < 0;
+    counts->minus_one += label == -1 && is_whole(values);
     if (counts->of != NULL && label >= 0 && label < (double)counts->classes)
         counts->of[unit * counts->classes + (int64_t)label]++;
 }
@@ -123,8 +133,7 @@ rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
     }
     for (int64_t i = 0; i < w.count; i++) {
         for (int64_t u = 0; u < w.width; u++)
-            count_label(counts, labels, rgm_tensor_at(w.values, item * w.width + u),
-                        u % counts->units);
+            count_label(counts, labels, w.values, item * w.width + u, u % counts->units);
         item += w.sizes != NULL ? w.sizes[i] : 1;
     }
     return RGM_OK;
@@ -140,7 +149,9 @@ void rgmi_count_lists(rgm_label_counts *counts, const rgm_graph *graph, const rg
     for (int64_t c = 0; sizes != NULL && c < rgm_graph_real_components(graph); c++) {
         double least = INFINITY, most = -INFINITY;
 
-        for (int64_t end = item + sizes[c]; item < end; item++) { /* fmin and fmax pass over NaN */
+        for (int64_t end = item + sizes[c]; item < end; item++) {
+            if (rgm_tensor_is_missing(w.values, item * w.width))
+                continue;
             least = fmin(least, rgm_tensor_at(w.values, item * w.width));
             most = fmax(most, rgm_tensor_at(w.values, item * w.width));
         }

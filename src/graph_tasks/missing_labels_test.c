@@ -32,8 +32,8 @@ static int64_t *labels_of(const rgm_graph_data *data)
         rgm_graph_feature(data->graphs[0], RGM_NODE_SET, "nodes", "label")->values);
 }
 
-/* Every third node of a part has no label, or is in no part. */
-static void hide(rgm_graph_data *data, rgm_tensor **part, bool leave_out)
+/* Every third node of a part has `none` for its label, or is in no part. */
+static void hide_as(rgm_graph_data *data, rgm_tensor **part, bool leave_out, int64_t none)
 {
     int64_t *numbers = rgm_tensor_i64(*part), kept = 0, count = rgm_tensor_count(*part);
     rgm_tensor *rest;
@@ -42,10 +42,15 @@ static void hide(rgm_graph_data *data, rgm_tensor **part, bool leave_out)
         if (i % 3 != 1)
             numbers[kept++] = numbers[i];
         else if (!leave_out)
-            labels_of(data)[numbers[kept++] = numbers[i]] = -1;
+            labels_of(data)[numbers[kept++] = numbers[i]] = none;
     CHECK_OK(rgm_tensor_slice(&rest, *part, 0, kept));
     rgm_tensor_release(*part);
     *part = rest;
+}
+
+static void hide(rgm_graph_data *data, rgm_tensor **part, bool leave_out)
+{
+    hide_as(data, part, leave_out, -1);
 }
 
 static rgm_provider *provider_of(const rgm_graph_data *data, const char *part, int64_t batch_size,
@@ -70,8 +75,8 @@ static rgm_graph_value *words_alone(rgm_scope *scope, const rgm_graph_value *gra
     return rgm_with_state(graph, "nodes", rgm_tanh(rgm_dense(scope, "words", words, 16)));
 }
 
-static rgm_status run_papers(rgm_open_run **run, const rgm_graph_data *data,
-                             const rgm_graph_classification_options *options, int64_t batch_size)
+static rgm_status run_task(rgm_open_run **run, const rgm_graph_data *data,
+                           const rgm_graph_task_type *type, const void *options, int64_t batch_size)
 {
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
     rgm_run_options how = RGM_RUN_OPTIONS_INIT;
@@ -85,7 +90,7 @@ static rgm_status run_papers(rgm_open_run **run, const rgm_graph_data *data,
     what.train_data = provider_of(data, "train", batch_size, spec);
     what.valid_data = provider_of(data, "valid", batch_size, spec);
     what.model_fn = words_alone;
-    what.task = rgm_graph_task_create(&rgm_node_classification, NULL, options);
+    what.task = rgm_graph_task_create(type, NULL, options);
     how.optimizer = rgm_sgd(0.1, 0);
     how.trainer.epochs = batch_size > 0 ? 1 : EPOCHS;
     how.runtime.threads = 1;
@@ -95,6 +100,12 @@ static rgm_status run_papers(rgm_open_run **run, const rgm_graph_data *data,
     rgm_graph_task_release(what.task);
     rgm_sampling_spec_release(spec);
     return status;
+}
+
+static rgm_status run_papers(rgm_open_run **run, const rgm_graph_data *data,
+                             const rgm_graph_classification_options *options, int64_t batch_size)
+{
+    return run_task(run, data, &rgm_node_classification, options, batch_size);
 }
 
 static rgm_graph_classification_options of_papers(void)
@@ -112,17 +123,23 @@ static rgm_status count_items(const rgm_prediction *prediction, void *payload)
     return RGM_OK;
 }
 
+static void check_metrics(const rgm_open_run *a, const rgm_open_run *b, const char *const metrics[],
+                          size_t count)
+{
+    for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++)
+        for (size_t i = 0; i < count; i++) {
+            const char *name = rgm_mode_name((rgm_mode)mode);
+
+            CHECK_CLOSE(rgm_run_metric(a, name, metrics[i]), rgm_run_metric(b, name, metrics[i]),
+                        1e-5, 0);
+        }
+}
+
 static void check_same(const rgm_open_run *a, const rgm_open_run *b)
 {
-    for (int mode = RGM_TRAIN; mode <= RGM_VALID; mode++) {
-        const char *name = rgm_mode_name((rgm_mode)mode);
+    static const char *const metrics[] = {"loss", "accuracy", "cross_entropy"};
 
-        CHECK_CLOSE(rgm_run_metric(a, name, "loss"), rgm_run_metric(b, name, "loss"), 1e-5, 0);
-        CHECK_CLOSE(rgm_run_metric(a, name, "accuracy"), rgm_run_metric(b, name, "accuracy"), 1e-9,
-                    0);
-        CHECK_CLOSE(rgm_run_metric(a, name, "cross_entropy"),
-                    rgm_run_metric(b, name, "cross_entropy"), 1e-5, 0);
-    }
+    check_metrics(a, b, metrics, 3);
 }
 
 static void a_node_without_a_label_is_as_good_as_in_no_part(void **state)
@@ -152,6 +169,41 @@ static void a_node_without_a_label_is_as_good_as_in_no_part(void **state)
     for (int k = 0; k < 2; k++) {
         rgm_run_close(run[k]);
         rgm_graph_data_clear(&data[k]);
+    }
+}
+
+/* The lowest integer is none, and no number that a regression could learn; -1 is a number. */
+static void an_integer_that_is_missing_is_no_number(void **state)
+{
+    static const char *const metrics[] = {"loss", "mean_squared_error", "mean_absolute_error",
+                                          "mean_absolute_percentage_error", "r2"};
+    rgm_graph_regression_options options = RGM_GRAPH_REGRESSION_OPTIONS_INIT;
+    rgm_graph_data data[2];
+    rgm_open_run *run[2];
+    rgm_text plan = {0};
+
+    (void)state;
+    options.place.node_set = "nodes";
+    for (int64_t batch_size = 0; batch_size <= 100; batch_size += 100) {
+        for (int k = 0; k < 2; k++) {
+            open_papers(&data[k]);
+            for (int64_t i = 0; i < 300; i++)
+                labels_of(&data[k])[i] -= 1;
+            hide_as(&data[k], &data[k].train, k == 1, INT64_MIN);
+            hide_as(&data[k], &data[k].valid, k == 1, INT64_MIN);
+            CHECK_OK(run_task(&run[k], &data[k], &rgm_node_regression, &options, batch_size));
+        }
+        check_metrics(run[0], run[1], metrics, 5);
+        CHECK(rgm_run_metric(run[0], "train", "mean_squared_error") < 10);
+        for (int k = 0; k < 2; k++) {
+            CHECK_OK(rgm_run_plan(&plan, run[k]));
+            CHECK((strstr(plan.data, "missing label of 13 of 40 train, 20 of 60 valid\n") !=
+                   NULL) == (k == 0));
+            CHECK(strstr(plan.data, "numbers label is -1 of ") != NULL);
+            rgm_text_clear(&plan);
+            rgm_run_close(run[k]);
+            rgm_graph_data_clear(&data[k]);
+        }
     }
 }
 
@@ -475,6 +527,7 @@ static void counting_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(a_node_without_a_label_is_as_good_as_in_no_part),
+      cmocka_unit_test(an_integer_that_is_missing_is_no_number),
       cmocka_unit_test(a_seed_without_a_label_is_as_good_as_none),
       cmocka_unit_test(a_part_without_any_label_is_refused),
       cmocka_unit_test(balanced_weights_are_those_of_the_training_part),

@@ -24,11 +24,17 @@ rgm_value *rgm_weighted_mean(rgm_value *x, rgm_value *weights)
 
 rgm_value *rgm_known_labels(rgm_value **known, rgm_value *labels, rgm_dtype dtype, bool classes)
 {
-    rgm_value *numbers = rgm_cast(labels, dtype), *zero;
+    rgm_value *numbers = rgm_cast(labels, dtype), *zero, *none;
+    rgm_dtype of = labels != NULL ? rgm_value_dtype(labels) : dtype;
 
     *known = NULL;
     if (numbers == NULL)
         return NULL;
+    if (!classes && (of == RGM_I32 || of == RGM_I64)) {
+        none = rgm_scalar(rgm_value_graph(labels), dtype, rgm_dtype_missing(of));
+        *known = rgm_greater(numbers, none);
+        return rgm_mul(numbers, *known);
+    }
     if (!classes) { /* NaN is not itself; as the lowest number times 0 it is -0 */
         *known = rgm_equal(numbers, numbers);
         return rgm_mul(rgm_floor_at(numbers, -3e38), *known);

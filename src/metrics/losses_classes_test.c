@@ -218,7 +218,9 @@ static void missing_labels_are_zero_and_known_as_such(void **state)
 {
     static const double numbers[4] = {2.5, NAN, -1, -3e7};
     static const float ones[4] = {1, NAN, -1, 0};
-    static const int64_t classes[4] = {3, -1, 0, 2};
+    static const int64_t classes[4] = {3, -1, 0, INT64_MIN};
+    static const int64_t amounts[4] = {INT64_MIN, -1, 5, 0};
+    static const int32_t counts[4] = {7, INT32_MIN, -1, INT32_MIN};
     static const struct {
         rgm_dtype dtype;
         const void *labels;
@@ -226,11 +228,14 @@ static void missing_labels_are_zero_and_known_as_such(void **state)
         double known[4], left[4];
     } cases[] = {{RGM_F64, numbers, false, {1, 0, 1, 1}, {2.5, 0, -1, -3e7}},
                  {RGM_F32, ones, true, {1, 0, 0, 1}, {1, 0, 0, 0}},
-                 {RGM_I64, classes, true, {1, 0, 1, 1}, {3, 0, 0, 2}}};
+                 {RGM_I64, classes, true, {1, 0, 1, 0}, {3, 0, 0, 0}},
+                 {RGM_I64, amounts, false, {0, 1, 1, 1}, {0, -1, 5, 0}},
+                 {RGM_I32, counts, false, {1, 0, 1, 0}, {7, 0, -1, 0}}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rgm_dtype dtype = cases[i].dtype == RGM_I64 ? RGM_F32 : cases[i].dtype;
+        bool whole = cases[i].dtype == RGM_I64 || cases[i].dtype == RGM_I32;
+        rgm_dtype dtype = whole ? RGM_F32 : cases[i].dtype;
         rgm_value *fetches[2], *input;
         rgm_cgraph *graph;
         rgm_executor *executor;
@@ -242,7 +247,7 @@ static void missing_labels_are_zero_and_known_as_such(void **state)
         input = rgm_input(graph, "y", cases[i].dtype, 1, (rgm_dim[]){4});
         fetches[0] = rgm_known_labels(&fetches[1], input, dtype, cases[i].classes);
         CHECK_OK(rgm_cgraph_status(graph));
-        CHECK(rgm_value_dtype(fetches[0]) == cases[i].dtype);
+        CHECK(rgm_value_dtype(fetches[0]) == (cases[i].classes ? cases[i].dtype : dtype));
         CHECK_OK(rgm_executor_create(&executor, graph, fetches, 2, NULL));
         CHECK_OK(rgm_executor_run(executor, out, NULL,
                                   &(rgm_feed){.input = input, .tensor = labels}, 1, 0, 0));

@@ -387,6 +387,36 @@ void rgm_dtype_put_int(void *out, rgm_dtype dtype, int64_t number)
     }
 }
 
+double rgm_dtype_missing(rgm_dtype dtype)
+{
+    switch (dtype) {
+    case RGM_F32:
+    case RGM_F64:
+        return NAN;
+    case RGM_I32:
+        return (double)INT32_MIN;
+    case RGM_I64:
+        return (double)INT64_MIN; /* -2^63, which a double holds */
+    default:
+        return 0;
+    }
+}
+
+bool rgm_tensor_is_missing(const rgm_tensor *tensor, int64_t i)
+{
+    switch (rgm_tensor_dtype(tensor)) {
+    case RGM_F32:
+    case RGM_F64:
+        return isnan(rgm_tensor_at(tensor, i));
+    case RGM_I32:
+        return rgm_tensor_at_int(tensor, i) == INT32_MIN;
+    case RGM_I64:
+        return rgm_tensor_at_int(tensor, i) == INT64_MIN;
+    default:
+        return false;
+    }
+}
+
 bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank)

@@ -210,6 +210,25 @@ static void elements_read_as_numbers_of_any_type(void **state)
     }
 }
 
+static void a_missing_number_is_known_as_such(void **state)
+{
+    static const rgm_dtype dtypes[] = {RGM_F32, RGM_F64, RGM_I32, RGM_I64, RGM_BOOL};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        rgm_tensor *t;
+        int64_t two = 2;
+
+        CHECK_OK(rgm_tensor_create(&t, dtypes[i], 1, &two));
+        rgm_dtype_put(rgm_tensor_data(t), dtypes[i], -1);
+        rgm_dtype_put((char *)rgm_tensor_data(t) + rgm_dtype_size(dtypes[i]), dtypes[i],
+                      rgm_dtype_missing(dtypes[i]));
+        CHECK(!rgm_tensor_is_missing(t, 0));
+        CHECK(rgm_tensor_is_missing(t, 1) == (dtypes[i] != RGM_BOOL));
+        rgm_tensor_release(t);
+    }
+}
+
 static void a_tensor_takes_the_elements_of_one_like_it(void **state)
 {
     rgm_tensor *a, *b, *turned, *empty;
@@ -330,6 +349,7 @@ TESTS(cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
       cmocka_unit_test(wrapped_memory_goes_back_when_the_last_view_goes),
       cmocka_unit_test(views_that_do_not_fit_are_refused),
       cmocka_unit_test(elements_read_as_numbers_of_any_type),
+      cmocka_unit_test(a_missing_number_is_known_as_such),
       cmocka_unit_test(a_tensor_takes_the_elements_of_one_like_it),
       cmocka_unit_test(equality_looks_at_type_shape_and_bytes),
       cmocka_unit_test(every_constructor_survives_missing_memory))
