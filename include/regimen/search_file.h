@@ -174,8 +174,9 @@ typedef struct rgm_batches {
 } rgm_batches;
 /**
  * Steps are batches_per_step batches. Records are divided by the batch size and rounded down, to at
- * least 1. The batch size is global_batch_size of the hyperparameters, else data.batch_size (times
- * the aggregation frequency). An epoch has records_per_epoch records.
+ * least 1. The batch size is global_batch_size of the hyperparameters, else data.batch_size, times
+ * the batches of an update: trainer.accumulation_steps of the hyperparameters, else of the file,
+ * else optimizations.aggregation_frequency. An epoch has records_per_epoch records.
  *
  * Errors: RGM_ERR_CONFIG (no batch size, no records_per_epoch, more than 10^15 batches).
  */

@@ -172,6 +172,8 @@ static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
     before = mistakes->count;
     if (file->has_subject && file->options.entrypoint == NULL)
         RGM_TRY(check_sections(file, mistakes));
+    if (file->options.entrypoint == NULL) /* names of hooks are free */
+        RGM_TRY(rgmi_search_file_check_overruled(file, mistakes));
     if (mistakes->count == before)
         RGM_TRY(check_lengths(file, mistakes));
     return mistakes->count == before ? check_points(file, mistakes) : RGM_OK;

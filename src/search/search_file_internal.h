@@ -44,6 +44,10 @@ rgm_status rgmi_faults_note(rgmi_faults *mistakes, rgm_status status);
 rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes);
 void rgmi_faults_clear(rgmi_faults *mistakes);
 
+/* search_point.c */
+/** Note each hyperparameter whose value no trial would have, since the search sets its key. */
+rgm_status rgmi_search_file_check_overruled(const rgm_search_file *file, rgmi_faults *mistakes);
+
 /* search_options.c */
 /** Fill options and nodes from the sections of a search; `left` keeps the others. */
 rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes);

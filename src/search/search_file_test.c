@@ -5,7 +5,7 @@
 #include <check.h>
 #include <regimen/search_file.h>
 
-static const char *const sections[] = {"oven", "runtime", "trainer", NULL};
+static const char *const sections[] = {"oven", "data", "runtime", "trainer", NULL};
 static int asked;
 static rgm_search_file *file;
 static rgm_text mistakes;
@@ -86,6 +86,77 @@ static void what_the_subject_refuses_is_a_mistake(void **state)
     CHECK(strstr(mistakes.data, "did you mean 'oven'") != NULL && asked == 0);
 }
 
+/* Batches of `length` at the first point that is drawn. */
+static int64_t batches_of(const char *text, rgm_length length)
+{
+    rgm_hyper_value values[4];
+    rgm_batches batches;
+    rgm_mt19937 random;
+
+    CHECK_OK(parse(text, &bread));
+    rgm_mt19937_seed(&random, 1);
+    CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
+    CHECK_OK(rgm_search_file_batches(&batches, file, values, length));
+    return batches.batches;
+}
+
+/* Whichever key says how many batches an update takes, 640 records are 20 updates of 2 times 16. */
+static void records_are_those_of_an_update(void **state)
+{
+    static const rgm_length records = {.unit = RGM_RECORDS, .units = 640},
+                            epochs = {.unit = RGM_EPOCHS, .units = 2};
+    static const char once[] = SEARCHER "oven: {degrees: 200}\nentrypoint: ./bread.so\n"
+                                        "hyperparameters: {batch_size: 16}\n"
+                                        "records_per_epoch: 320\n";
+    static const char *const twice[] = {
+        "trainer: {accumulation_steps: 2}\n",
+        "optimizations: {aggregation_frequency: 2}\n",
+    };
+    char text[600];
+
+    (void)state;
+    CHECK_INT(40, batches_of(once, records));
+    CHECK_INT(40, batches_of(once, epochs));
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "%s%s", once, twice[i]);
+        CHECK_INT(20, batches_of(text, records));
+        CHECK_INT(20, batches_of(text, epochs));
+    }
+    static const char key[] = SEARCHER "oven: {degrees: 200, batch_size: 16}\ndata: "
+                                       "{batch_size: 16}\nrecords_per_epoch: 320\n"
+                                       "trainer: {accumulation_steps: 8}\n"
+                                       "hyperparameters: {trainer.accumulation_steps: 2}\n";
+    CHECK_INT(20, batches_of(key, records)); /* a hyperparameter stands above its key */
+    CHECK_INT(20, batches_of(key, epochs));
+}
+
+/* A search over a key that the search itself sets would try one value under many names. */
+static void hyperparameters_without_effect_are_refused(void **state)
+{
+    static const char *const names[] = {"runtime.seed",           "trainer.epochs",
+                                        "trainer.train_steps",    "trainer.validation_interval",
+                                        "trainer.max_seconds",    "trainer.early_stopping.patience",
+                                        "trainer.checkpoint.keep"};
+    char text[600];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(text, sizeof text,
+                 SEARCHER "oven: {degrees: 200}\nhyperparameters: {%s: {type: int, minval: 1, "
+                          "maxval: 9}}\n",
+                 names[i]);
+        CHECK_STATUS(RGM_ERR_CONFIG, parse(text, &bread));
+        CHECK_MESSAGE("would have no effect");
+        CHECK_MESSAGE(names[i]);
+        CHECK(strstr(mistakes.data, "bread.yaml:3:") != NULL);
+    }
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 parse(SEARCHER "oven: {degrees: 200}\noptimizations: {aggregation_frequency: 2}\n"
+                                "hyperparameters: {trainer.accumulation_steps: 4}\n",
+                       &bread));
+    CHECK_MESSAGE("aggregation_frequency says the same");
+}
+
 /* As a worker or a page reads a file that was checked before. */
 static void without_a_subject_its_sections_are_passed_over(void **state)
 {
@@ -115,6 +186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(points_are_documents_of_the_subject, release),
         cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
+        cmocka_unit_test_teardown(records_are_those_of_an_update, release),
+        cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),
         cmocka_unit_test_teardown(failed_allocations_leave_nothing, release),
     };

@@ -8,6 +8,8 @@
 
 #include "search_file_internal.h"
 
+#define ACCUMULATION "trainer.accumulation_steps"
+
 /* ---- lengths -------------------------------------------------------------------------------- */
 
 /* A whole number of at least 1 that a node or a value's text says; 0: it does not. */
@@ -39,24 +41,51 @@ done:
     return status;
 }
 
+/* What a key of the file's own sections is, as a count; 0: it is not there, or no count. */
+static int64_t file_count(const rgm_search_file *file, const char *section, const char *key)
+{
+    const rgm_yaml_node *map = rgm_yaml_find(rgm_yaml_root(file->left), section);
+    const rgm_yaml_node *node = map != NULL ? rgm_yaml_find(map, key) : NULL;
+
+    return node != NULL && node->kind == RGM_YAML_SCALAR ? count_of(node->text) : 0;
+}
+
+/* Batches of the data that an update takes: of one key with two names, which a file has only one
+ * of. Hyperparameters of hooks are free names and set no key. */
+static rgm_status batches_of_update(int64_t *out, const rgm_search_file *file,
+                                    const rgm_hyper_value *values)
+{
+    *out = 0;
+    if (file->options.entrypoint == NULL)
+        RGM_TRY(value_count(out, file, values, ACCUMULATION));
+    if (*out == 0)
+        *out = file_count(file, "trainer", "accumulation_steps");
+    if (*out == 0)
+        *out = file->options.optimizations.aggregation_frequency;
+    return RGM_OK;
+}
+
+/* Records of an update. */
 static rgm_status batch_size(int64_t *out, const rgm_search_file *file,
                              const rgm_hyper_value *values)
 {
     static const char *const names[] = {"global_batch_size", "data.batch_size", "batch_size"};
-    const rgm_yaml_node *data = rgm_yaml_find(rgm_yaml_root(file->left), "data");
-    const rgm_yaml_node *size = data != NULL ? rgm_yaml_find(data, "batch_size") : NULL;
+    int64_t batches;
 
     *out = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names && *out == 0; i++)
         RGM_TRY(value_count(out, file, values, names[i]));
-    if (*out == 0 && size != NULL && size->kind == RGM_YAML_SCALAR)
-        *out = count_of(size->text);
+    if (*out == 0)
+        *out = file_count(file, "data", "batch_size");
     if (*out == 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "%s: lengths in records and epochs need a batch size: data.batch_size, or "
                         "the hyperparameter global_batch_size",
                         file->path);
-    *out *= file->options.optimizations.aggregation_frequency;
+    RGM_TRY(batches_of_update(&batches, file, values));
+    if (__builtin_mul_overflow(*out, batches, out))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: %lld batches are too many for an update", file->path,
+                        (long long)batches);
     return RGM_OK;
 }
 
@@ -183,13 +212,15 @@ static void take_out(rgm_yaml_node *map, const char *key)
         map->count = kept;
 }
 
+/* Keys of trainer: that the file's own length is made of. */
+static const char *const lengths[] = {"train_steps",          "epochs",
+                                      "steps_per_epoch",      "validation_freq",
+                                      "validation_per_epoch", "steps_per_loop"};
+
 /* The file's own length gives way to the longest that the searcher may ask for. */
 static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
                              const rgm_hyper_value *values)
 {
-    static const char *const lengths[] = {"train_steps",          "epochs",
-                                          "steps_per_epoch",      "validation_freq",
-                                          "validation_per_epoch", "steps_per_loop"};
     const rgm_search_settings *o = &file->options;
     rgm_batches longest, period;
 
@@ -259,10 +290,57 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
     if (rgm_yaml_find(runtime, "threads") == NULL)
         RGM_TRY(set_int(document, file, "runtime.threads", o->resources.slots_per_trial));
     if (o->optimizations.aggregation_frequency > 1)
-        RGM_TRY(set_int(document, file, "trainer.accumulation_steps",
-                        o->optimizations.aggregation_frequency));
+        RGM_TRY(set_int(document, file, ACCUMULATION, o->optimizations.aggregation_frequency));
     RGM_TRY(set_length(document, file, values));
     return set_best(document, file);
+}
+
+/* ---- hyperparameters that no document has ---------------------------------------------------- */
+
+/* Why a trial would not have the value of a hyperparameter; NULL: it has it. */
+static const char *why_overruled(const rgm_search_file *file, const char *name)
+{
+    static const struct {
+        const char *key, *why; /* a key that ends in '.': all below it */
+    } rows[] = {
+        {"runtime.seed", "each trial has a seed of its own, drawn from "
+                         "reproducibility.experiment_seed"},
+        {"trainer.validation_interval", "min_validation_period says when a trial validates"},
+        {"trainer.max_seconds", "the searcher says where a trial ends"},
+        {"trainer.early_stopping.", "the searcher says where a trial ends"},
+        {"trainer.checkpoint.every_", "checkpoint_policy says when a checkpoint is made"},
+        {"trainer.checkpoint.keep", "checkpoint_storage says which checkpoints are kept"},
+        {"export", "a trial exports nothing; regimen export does"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strncmp(name, rows[i].key, strlen(rows[i].key)) == 0)
+            return rows[i].why;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths && file->max_length.units > 0; i++)
+        if (strncmp(name, "trainer.", 8) == 0 && strcmp(name + 8, lengths[i]) == 0)
+            return "the searcher says how long a trial trains, and batches_per_step how long a "
+                   "step is";
+    if (strcmp(name, ACCUMULATION) == 0 && file->options.optimizations.aggregation_frequency > 1)
+        return "optimizations.aggregation_frequency says the same; only one of them may be set";
+    return NULL;
+}
+
+rgm_status rgmi_search_file_check_overruled(const rgm_search_file *file, rgmi_faults *mistakes)
+{
+    for (int64_t i = 0; i < rgm_space_count(file->space); i++) {
+        const char *name = rgm_space_at(file->space, i)->name;
+        const char *why = why_overruled(file, name);
+        const rgm_yaml_node *place = file->nodes.hyperparameters != NULL
+                                         ? find_dotted(file->nodes.hyperparameters, name)
+                                         : NULL;
+
+        if (why != NULL)
+            RGM_TRY(rgmi_faults_note(
+                mistakes,
+                rgm_yaml_fail(place != NULL ? place : rgm_yaml_root(file->merged),
+                              "the hyperparameter '%s' would have no effect: %s", name, why)));
+    }
+    return RGM_OK;
 }
 
 rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
