@@ -80,6 +80,12 @@ const rgm_yaml_node *rgm_config_node(const rgm_config *config, const char *key);
 typedef struct rgm_data_loaders {
     rgm_dataset *train, *valid; /* [out, owned] of elements of the same structure */
     const char *const *names;   /* of the tensors, ended by NULL; NULL: "0", "1", ... */
+    /**
+     * Axes that differ from batch to batch, ended by NULL: "tokens/1" is axis 1 of the tensor
+     * "tokens". The first axis, of records, always may; others that differ in the first two
+     * batches need not be named. NULL: none.
+     */
+    const char *const *varying;
 } rgm_data_loaders;
 
 /** The symbolic element of the data that are read. */
@@ -131,10 +137,15 @@ typedef struct rgm_estimator {
     rgm_optimizer_options optimizer;
 } rgm_estimator;
 
-/** Batches for training or validation: the last `label_count` tensors of an element are labels. */
+/**
+ * Batches for training or validation: the last `label_count` tensors of an element are labels.
+ * Training and validation are put together by names: validation may give its tensors in another
+ * order, but has the same ones, and the same ones of them are labels.
+ */
 typedef struct rgm_input_spec {
-    rgm_dataset *dataset; /* [out, owned] */
-    const char *const *names;
+    rgm_dataset *dataset;       /* [out, owned] */
+    const char *const *names;   /* NULL for validation: those of training, in their order */
+    const char *const *varying; /* as rgm_data_loaders has it; of either counts for both */
     int64_t label_count;
     int64_t steps; /* validation: batches of a pass; 0: to the end. Training: max_steps, which is
                       passed over (batches_per_step says it) and told */
@@ -148,7 +159,7 @@ typedef struct rgm_serving_receiver {
 } rgm_serving_receiver;
 #define RGM_MAX_RECEIVERS 8
 
-#define RGM_TRIAL_ABI 1
+#define RGM_TRIAL_ABI 2
 /**
  * A program's own trial. It has either the first group of functions (PEDL's TensorFlowTrial) or the
  * second (its EstimatorTrial). Each function returns an error of its own, or

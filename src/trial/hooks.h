@@ -64,6 +64,8 @@ typedef struct rgmi_hooks_task {
     char *name_texts[RGMI_MAX_TENSORS];
     const char *names[RGMI_MAX_TENSORS + 1];
     rgmi_element_form form;
+    int64_t checked; /* batches of each data set that are held against the form before the first
+                        step; 0: none */
     int64_t label_count, validation_steps; /* 0: to the end */
     rgm_estimator estimator;
     rgm_serving_receiver receivers[RGM_MAX_RECEIVERS];
@@ -88,8 +90,18 @@ static inline bool rgmi_is_estimator(const rgm_trial_hooks *hooks)
 rgm_status rgmi_hook_done(rgmi_hooks_task *task, rgm_status status, const char *hook);
 
 /* hooks_data.c */
-/** Names, batches that are tensors, and the form that both data sets have. */
-rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const char *const *names);
+/** What hooks say of their tensors beside the data. */
+typedef struct rgmi_data_words {
+    const char *const *names;
+    const char *const *valid_names; /* of the validation's elements; NULL: `names` */
+    int64_t labels, valid_labels;
+    const char *const *varying[2]; /* lists of axes; each may be NULL */
+} rgmi_data_words;
+/** Names, batches that are tensors in the order of training's names, and the form that both data
+ * sets have. */
+rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const rgmi_data_words *words);
+/** Whether a batch has the form that the graph was built for. RGM_ERR_SHAPE says what differs. */
+rgm_status rgmi_hooks_check_batch(const rgmi_hooks_task *task, const rgm_element *batch);
 
 /* hooks_graph.c */
 rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state);
@@ -99,15 +111,10 @@ void rgmi_hooks_count(double *const *states, const rgm_task_metric *metrics, int
                       const rgm_step *step, void *state);
 
 /* hooks_task.c */
-/**
- * The task of a point, with what the file says of its run.
- *
- * @param own  [in] hooks of the program; NULL: those of the entrypoint
- */
+/** The task of a setup's point, with what its file says of its run: of the setup's hooks, else of
+ * those of the entrypoint. */
 rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run_options *options,
-                                  rgm_arena *arena, const rgm_search_file *file,
-                                  const rgm_hyper_value *values, uint32_t seed,
-                                  const rgm_trial_hooks *own);
+                                  rgm_arena *arena, const rgm_trial_setup *setup);
 void rgmi_hooks_task_release(rgmi_hooks_task *task);
 
 /* hooks_export.c */

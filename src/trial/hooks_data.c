@@ -6,6 +6,8 @@
 
 #include "hooks.h"
 
+enum { LOOKED = 2 }; /* batches that the form of a data set is learned from */
+
 /* ---- one batch ----------------------------------------------------------------------------- */
 
 static const char *kind_of(rgm_element_kind kind)
@@ -123,7 +125,7 @@ done:
     return status;
 }
 
-/* The form of the first two batches, which may show what varies. */
+/* The form of the first LOOKED batches, which may show what varies. */
 static rgm_status look(rgmi_element_form *form, const rgm_dataset *data, const char *what)
 {
     rgm_status status = RGM_OK;
@@ -132,7 +134,7 @@ static rgm_status look(rgmi_element_form *form, const rgm_dataset *data, const c
 
     memset(form, 0, sizeof *form);
     RGM_GO(rgm_iterator_create(&iterator, data, NULL));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < LOOKED; i++) {
         rgm_element *batch = NULL;
 
         status = rgm_iterator_next(&batch, iterator);
@@ -155,33 +157,19 @@ done:
     return status;
 }
 
-static rgm_status compare(rgmi_hooks_task *task)
-{
-    rgmi_element_form valid;
-    rgm_text a = {0}, b = {0};
-    rgm_status status = RGM_OK;
-
-    RGM_GO(look(&task->form, task->train, "training"));
-    RGM_GO(look(&valid, task->valid, "validation"));
-    if (allows(&task->form, &valid))
-        goto done;
-    RGM_GO(print_form(&a, &task->form));
-    RGM_GO(print_form(&b, &valid));
-    status = RGM_FAIL(RGM_ERR_DATA,
-                      "training data give (%s), but validation data (%s): one graph takes both",
-                      a.data, b.data);
-done:
-    rgm_text_clear(&a);
-    rgm_text_clear(&b);
-    return status;
-}
-
-static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
+static int64_t count_names(const char *const *names)
 {
     int64_t count = 0;
 
     while (names != NULL && count <= RGMI_MAX_TENSORS && names[count] != NULL)
         count++;
+    return count;
+}
+
+static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
+{
+    int64_t count = count_names(names);
+
     if (names != NULL && count != task->form.count)
         return RGM_FAIL(RGM_ERR_CONFIG, "%lld names for batches of %lld tensors", (long long)count,
                         (long long)task->form.count);
@@ -198,7 +186,198 @@ static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
     return RGM_OK;
 }
 
-rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const char *const *names)
+/* "tokens/1": an axis, of a name that may have a '/' itself. */
+static rgm_status let_vary(rgmi_hooks_task *task, const char *const *axes)
+{
+    for (; axes != NULL && *axes != NULL; axes++) {
+        const char *slash = strrchr(*axes, '/');
+        size_t size = slash != NULL ? (size_t)(slash - *axes) : strlen(*axes);
+        double axis = 0;
+        int64_t i = 0;
+
+        while (i < task->form.count &&
+               (strncmp(task->names[i], *axes, size) != 0 || task->names[i][size] != '\0'))
+            i++;
+        if (slash == NULL || !rgm_number_parse(&axis, slash + 1))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "`varying` has '%s', which is no axis: a tensor's name, '/' and the "
+                            "axis' number, from 1",
+                            *axes);
+        if (i == task->form.count)
+            return RGM_FAIL(
+                RGM_ERR_CONFIG, "`varying` has '%s': no tensor is named so%s", *axes,
+                rgm_did_you_mean(*axes, task->names, task->form.count, NULL, "there are ").text);
+        if (!(axis >= 1 && axis < task->form.tensors[i].rank) || axis != (double)(int)axis)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "`varying` has '%s': the tensor has axes 0, of records, which always "
+                            "varies, to %d",
+                            *axes, task->form.tensors[i].rank - 1);
+        task->form.tensors[i].shape[(int)axis] = -1;
+    }
+    return RGM_OK;
+}
+
+static rgm_status compare(rgmi_hooks_task *task, const rgmi_data_words *words)
+{
+    rgmi_element_form valid;
+    rgm_text a = {0}, b = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(look(&task->form, task->train, "training"));
+    RGM_GO(take_names(task, words->names));
+    for (size_t i = 0; i < sizeof words->varying / sizeof *words->varying; i++)
+        RGM_GO(let_vary(task, words->varying[i]));
+    RGM_GO(look(&valid, task->valid, "validation"));
+    if (allows(&task->form, &valid))
+        goto done;
+    RGM_GO(print_form(&a, &task->form));
+    RGM_GO(print_form(&b, &valid));
+    status = RGM_FAIL(RGM_ERR_DATA,
+                      "training data give (%s), but validation data (%s): one graph takes both; "
+                      "`varying` names axes that differ, as \"%s/1\"",
+                      a.data, b.data, task->names[0]);
+done:
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    return status;
+}
+
+rgm_status rgmi_hooks_check_batch(const rgmi_hooks_task *task, const rgm_element *batch)
+{
+    rgmi_element_form form = {.count = 0};
+    rgm_text a = {0}, b = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(form_of(&form, batch, "these"));
+    if (allows(&task->form, &form))
+        return RGM_OK;
+    RGM_GO(print_form(&a, &task->form));
+    RGM_GO(print_form(&b, &form));
+    status =
+        RGM_FAIL(RGM_ERR_SHAPE, "a batch of (%s), where the first ones were (%s)", b.data, a.data);
+    for (int64_t i = 0; i < form.count && form.count == task->form.count; i++)
+        for (int axis = 1; axis < form.tensors[i].rank; axis++)
+            if (task->form.tensors[i].rank == form.tensors[i].rank &&
+                task->form.tensors[i].shape[axis] >= 0 &&
+                task->form.tensors[i].shape[axis] != form.tensors[i].shape[axis])
+                RGM_GO(rgm_error_prefix(status, "`varying` has no \"%s/%d\", but that axis varies",
+                                        task->names[i], axis));
+done:
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    return status;
+}
+
+/* The first batches of a data set against the form, so that no step finds out. */
+static rgm_status check_batches(const rgmi_hooks_task *task, const rgm_dataset *data,
+                                const char *what)
+{
+    rgm_status status = RGM_OK;
+    rgm_iterator *iterator = NULL;
+
+    RGM_GO(rgm_iterator_create(&iterator, data, NULL));
+    for (int64_t i = 0; i < task->checked; i++) {
+        rgm_element *batch = NULL;
+
+        status = rgm_iterator_next(&batch, iterator);
+        if (status == RGM_END) {
+            status = RGM_OK;
+            break;
+        }
+        if (status == RGM_OK)
+            status = rgm_error_prefix(rgmi_hooks_check_batch(task, batch), "batch %lld of %s data",
+                                      (long long)i + 1, what);
+        rgm_element_release(batch);
+        RGM_GO(status);
+    }
+done:
+    rgm_iterator_release(iterator);
+    return status;
+}
+
+/* ---- tensors by name ------------------------------------------------------------------------- */
+
+/* Where each tensor of training stands in an element of validation. */
+typedef struct tensor_order {
+    int64_t at[RGMI_MAX_TENSORS], count;
+} tensor_order;
+
+/* A map function: tensors as training has them. */
+static rgm_status reorder(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
+                          void *payload)
+{
+    const tensor_order *order = payload;
+    rgm_tensor *tensors[RGMI_MAX_TENSORS];
+
+    (void)call;
+    if (rgm_element_count(element) != order->count ||
+        rgm_element_get_kind(element) != RGM_ELEMENT_TENSORS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld names for batches of %lld tensors",
+                        (long long)order->count, (long long)rgm_element_count(element));
+    for (int64_t i = 0; i < order->count; i++)
+        tensors[i] = rgm_element_tensor(element, order->at[i]);
+    return rgm_element_create_tensors(out, tensors, order->count);
+}
+
+static rgm_status find_order(tensor_order *order, const rgmi_data_words *words)
+{
+    int64_t count = count_names(words->names), others = count_names(words->valid_names);
+
+    if (words->names == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "it names its tensors ('%s', ...), build_train_spec does not: they are "
+                        "found by name",
+                        words->valid_names[0]);
+    if (count != others || count > RGMI_MAX_TENSORS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld tensors are named, but %lld in training",
+                        (long long)others, (long long)count);
+    order->count = count;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t k = 0;
+
+        while (k < count && strcmp(words->valid_names[k], words->names[i]) != 0)
+            k++;
+        if (k == count)
+            return RGM_FAIL(
+                RGM_ERR_CONFIG, "no tensor is named '%s', as in training%s", words->names[i],
+                rgm_did_you_mean(words->names[i], words->valid_names, count, NULL, "there are ")
+                    .text);
+        if ((i >= count - words->labels) != (k >= count - words->labels))
+            return RGM_FAIL(
+                RGM_ERR_CONFIG, "'%s' is a %s, but a %s in training: the last %lld are labels",
+                words->names[i], k >= count - words->labels ? "label" : "feature",
+                i >= count - words->labels ? "label" : "feature", (long long)words->labels);
+        order->at[i] = k;
+    }
+    return RGM_OK;
+}
+
+/* Validation's tensors stand where training has those of their names. */
+static rgm_status order_by_name(rgmi_hooks_task *task, const rgmi_data_words *words)
+{
+    rgm_status status = RGM_OK;
+    tensor_order *order = NULL;
+    bool moves = false;
+
+    if (words->labels != words->valid_labels)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld labels, but %lld in training",
+                        (long long)words->valid_labels, (long long)words->labels);
+    if (words->valid_names == NULL || words->valid_names == words->names)
+        return RGM_OK;
+    RGM_GO(RGM_NEW(order, 1));
+    RGM_GO(find_order(order, words));
+    for (int64_t i = 0; i < order->count; i++)
+        moves = moves || order->at[i] != i;
+    if (moves) {
+        RGM_GO(rgm_dataset_map(&task->valid, reorder, order, rgm_free, 0));
+        order = NULL;
+    }
+done:
+    rgm_free(order);
+    return status;
+}
+
+rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const rgmi_data_words *words)
 {
     if (task->train == NULL || task->valid == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "it gave no %s data set",
@@ -208,6 +387,10 @@ rgm_status rgmi_hooks_data(rgmi_hooks_task *task, const char *const *names)
                                         "validation is one pass over them");
     RGM_TRY(stack(&task->train, "training"));
     RGM_TRY(stack(&task->valid, "validation"));
-    RGM_TRY(compare(task));
-    return take_names(task, names);
+    RGM_TRY(order_by_name(task, words));
+    RGM_TRY(compare(task, words));
+    if (task->checked == 0)
+        return RGM_OK;
+    RGM_TRY(check_batches(task, task->train, "training"));
+    return check_batches(task, task->valid, "validation");
 }

@@ -9,6 +9,8 @@
 
 #include "hooks.h"
 
+enum { CHECKED_IN_TEST = 64 }; /* batches, so that a test and not a search finds what differs */
+
 /* ---- what the core calls ------------------------------------------------------------------- */
 
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
@@ -37,6 +39,7 @@ static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *
 {
     rgmi_hooks_task *task = state;
 
+    RGM_TRY(rgmi_hooks_check_batch(task, batch));
     task->records += rgm_tensor_dim(rgm_element_tensor(batch, 0), 0);
     return rgm_feed_tensors(feeds, capacity, count, task->inputs, task->form.count, batch);
 }
@@ -150,7 +153,8 @@ static rgm_status ask_graph_hooks(rgm_run_options *options, rgmi_hooks_task *tas
     task->train = loaders.train;
     task->valid = loaders.valid;
     if (status == RGM_OK && task->asked.error.status == RGM_OK)
-        status = rgmi_hooks_data(task, loaders.names);
+        status = rgmi_hooks_data(
+            task, &(rgmi_data_words){.names = loaders.names, .varying = {loaders.varying}});
     RGM_TRY(rgmi_hook_done(task, status, "make_data_loaders"));
     options->optimizer = task->hooks->optimizer(&task->hparams);
     return rgmi_hook_done(task, check_optimizer(&options->optimizer), "optimizer");
@@ -171,11 +175,13 @@ static rgm_status ask_specs(rgmi_hooks_task *task)
     RGM_TRY(rgmi_hook_done(task, status, "build_validation_spec"));
     if (valid.steps < 0)
         status = RGM_FAIL(RGM_ERR_CONFIG, "%lld steps of validation", (long long)valid.steps);
-    else if (train.label_count != valid.label_count)
-        status = RGM_FAIL(RGM_ERR_CONFIG, "%lld labels, but %lld in training",
-                          (long long)valid.label_count, (long long)train.label_count);
     else
-        status = rgmi_hooks_data(task, train.names);
+        status =
+            rgmi_hooks_data(task, &(rgmi_data_words){.names = train.names,
+                                                     .valid_names = valid.names,
+                                                     .labels = train.label_count,
+                                                     .valid_labels = valid.label_count,
+                                                     .varying = {train.varying, valid.varying}});
     if (status == RGM_OK && (task->label_count < 0 || task->label_count >= task->form.count))
         status = RGM_FAIL(RGM_ERR_CONFIG, "%lld labels of %lld tensors leave no features",
                           (long long)task->label_count, (long long)task->form.count);
@@ -245,20 +251,21 @@ static rgm_status ask_estimator_hooks(rgm_run_options *options, rgmi_hooks_task 
 /* ---- creation ------------------------------------------------------------------------------ */
 
 static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_arena *arena,
-                          const rgm_search_file *file, const rgm_hyper_value *values, uint32_t seed,
-                          const rgm_trial_hooks *own)
+                          const rgm_trial_setup *setup)
 {
+    const rgm_search_file *file = setup->file;
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    task->hooks = own;
-    if (own == NULL)
+    task->hooks = setup->hooks;
+    task->checked = setup->is_test ? CHECKED_IN_TEST : 0;
+    if (task->hooks == NULL)
         RGM_GO(rgmi_hooks_find(&task->hooks, &task->object,
                                rgm_search_file_settings(file)->entrypoint));
     RGM_GO(rgmi_hooks_check(task->hooks));
-    RGM_GO(read_configs(task, file, values, seed));
+    RGM_GO(read_configs(task, file, setup->values, setup->seed));
     RGM_GO(read_options(options, task, arena));
-    RGM_GO(list_hparams(options, file, values, arena));
+    RGM_GO(list_hparams(options, file, setup->values, arena));
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(task->point)));
     options->config = rgm_arena_strdup(arena, text.data);
     if (options->config == NULL)
@@ -272,16 +279,14 @@ done:
 }
 
 rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run_options *options,
-                                  rgm_arena *arena, const rgm_search_file *file,
-                                  const rgm_hyper_value *values, uint32_t seed,
-                                  const rgm_trial_hooks *own)
+                                  rgm_arena *arena, const rgm_trial_setup *setup)
 {
     rgm_status status = RGM_OK;
     rgmi_hooks_task *made = NULL;
 
     *out = NULL;
     RGM_GO(RGM_NEW(made, 1));
-    RGM_GO(fill_in(made, options, arena, file, values, seed, own));
+    RGM_GO(fill_in(made, options, arena, setup));
     *task = (rgm_task){.name = made->hooks->name,
                        .items = "records",
                        .state = made,

@@ -216,8 +216,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_tria
         return rgm_experiment_prepare(options, t->experiment, setup->run_dir);
     }
     RGM_TRY(rgm_arena_create(&t->arena));
-    RGM_TRY(rgmi_hooks_task_create(&t->hooks, &t->task, options, t->arena, t->file, setup->values,
-                                   setup->seed, setup->hooks));
+    RGM_TRY(rgmi_hooks_task_create(&t->hooks, &t->task, options, t->arena, setup));
     options->run_dir = setup->run_dir;
     return RGM_OK;
 }
