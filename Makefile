@@ -1,5 +1,6 @@
-# make            build/regimen, build/libregimen.so and .a, optimized
-# make demo       install what the build needs, build, and train a graph network with progress on screen
+# make            build/regimen, build/libregimen.so and .a, optimized; installs nothing
+# make deps       install what the build needs (Debian's packages, by apt)
+# make demo       make deps, build, and train a graph network with progress on screen
 # make test       install what tests need too, build them, and run those of every day: below 8 minutes on two cores
 # make slow       the long ones: kills, faults, Slurm, the page in a browser; 10 minutes
 # make oracle     the tests against other people's programs; TF=1: against TF-GNN and TensorFlow too (2 GB from PyPI)
@@ -8,20 +9,27 @@
 # make coverage   lines and branches that the tests reach, layer by layer (a quarter of an hour on two cores)
 # make lint       cppcheck over library and command
 # make reproduce  two builds in two folders have the same bytes; runs by both compilers too
-# make install    PREFIX=/usr/local: program, libraries, headers, pkg-config file, man pages
+# make install    PREFIX=/usr/local LIBDIR=lib: program, libraries, headers, files for pkg-config and find_package,
+#                 man pages, completion, licences; DESTDIR as usual
+# make uninstall  PREFIX=/usr/local: what make install put there
 # make clean
 PREFIX ?= /usr/local
+LIBDIR ?= lib
 JOBS   ?= $(shell nproc)
 
 # Each recipe has its own JOBS; two of apt or of a build beside each other would only wait.
 .NOTPARALLEL:
-.PHONY: all deps deps-test deps-check demo test slow oracle bench check sanitize clang tsan coverage lint reproduce install clean
+.PHONY: all configured configured-tests deps deps-test deps-check demo test slow oracle bench check sanitize clang tsan \
+        coverage lint reproduce install uninstall clean
 
-all: build/build.ninja
+all: configured
 	@cmake --build build -j $(JOBS) --target regimen regimen_static regimen_cli
 
-build/build.ninja: CMakeLists.txt cmake/layers.cmake | deps
-	@cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+configured:
+	@scripts/configure.sh -DCMAKE_INSTALL_LIBDIR=$(LIBDIR)
+
+configured-tests:
+	@scripts/configure.sh -DCMAKE_INSTALL_LIBDIR=$(LIBDIR) -DRGM_TESTS=ON
 
 deps:
 	@scripts/deps.sh build
@@ -32,19 +40,19 @@ deps-test:
 deps-check:
 	@scripts/deps.sh build test check
 
-demo: all
+demo: deps all
 	@scripts/demo.sh
 
-test: deps-test build/build.ninja
+test: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@JOBS=$(JOBS) scripts/tests.sh
 
-slow: deps-test build/build.ninja
+slow: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@JOBS=$(JOBS) scripts/tests.sh slow
 
 # TF-GNN is not among those of `make test`: its answers are in tests/oracle/tfgnn_golden.txt, which an everyday test reads.
-oracle: deps-test build/build.ninja
+oracle: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@scripts/oracles.sh || true
 	@cd build && ctest --output-on-failure -j $(JOBS) -L oracle
@@ -94,8 +102,8 @@ reproduce: deps-check
 	@scripts/reproduce.sh
 
 bench:
-	@scripts/deps.sh build bench
-	@$(MAKE) --no-print-directory build/build.ninja
+	@scripts/deps.sh build test bench
+	@$(MAKE) --no-print-directory configured-tests
 	@cmake --build build -j $(JOBS)
 	@scripts/bench.sh
 
@@ -103,7 +111,10 @@ check:
 	@scripts/check.sh
 
 install: all
-	@cmake --install build
+	@cmake --install build --prefix "$(PREFIX)"
+
+uninstall: configured
+	@scripts/uninstall.sh "$(PREFIX)"
 
 clean:
 	@rm -rf build

@@ -170,6 +170,6 @@ function(rgm_library)
     -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/regimen.map)
   set_target_properties(regimen PROPERTIES
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/regimen.map
-    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 0
+    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${RGM_ABI}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endfunction()

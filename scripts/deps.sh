@@ -1,67 +1,41 @@
 #!/bin/sh
 # Install what is missing, by Debian package name. Does nothing (and needs no root) when everything is there.
-#   scripts/deps.sh [GROUP...]      groups of the table below; without one: build
-#   scripts/deps.sh -l [GROUP...]   print their names and install nothing
+# scripts/packages.txt is the table.
+#   scripts/deps.sh [GROUP...]             groups of the table; without one: build
+#   scripts/deps.sh -l [SYSTEM] [GROUP...] print their names and install nothing; SYSTEM is debian (the
+#                                          default), fedora or arch
 set -eu
+here=$(dirname "$0")
 
-# group  package               what for
-table() {
-    cat <<'TABLE'
-build    build-essential       compilers for C and C++, make
-build    cmake                 the build is described for it
-build    ninja-build           runs the build
-build    pkg-config            finds libraries
-build    libdnnl-dev           matrix products
-build    libyaml-dev           experiment files
-build    libjansson-dev        JSON: logs, requests, the page's data
-build    libprotobuf-c-dev     messages of event files, ONNX, SavedModel, graph schemas
-build    protobuf-c-compiler   makes C of those messages' descriptions
-build    zlib1g-dev            compressed records and CSV
-build    libxxhash-dev         hashes of files in checkpoints
-build    libunistring-dev      words and cases of text in every script
-build    libfreetype-dev       letters and smooth lines of plots as PNG
-build    fonts-dejavu-core     the font for them
-build    libsentencepiece-dev  tokenizers
-build    libsqlite3-dev        the master's database
-build    libmicrohttpd-dev     serves requests
-build    libcurl4-openssl-dev  asks a master
-build    node-d3               d3.min.js, which the page draws with, becomes a part of the library
-build    libcmocka-dev         test programs are configured with the library
-test     strace                fails system calls, to see that saves survive
-test     python3               scripts of tests, checks and benches
-test     python3-venv          a place for oracles: other people's programs
-test     protobuf-compiler     protoc, to compare our messages with
-test     sentencepiece         its command, to compare ids with
-test     slurm-wlm             a cluster of one node
-test     munge                 that cluster's tokens
-test     chromium              looks at the page
-check    clang                 the second compiler
-check    clang-format          the format of every file
-check    libclang-rt-14-dev    clang's sanitizers
-check    libomp-14-dev         clang's OpenMP, for benches
-lint     cppcheck              reads the sources
-bench    python3-dev           peers compile with it
-scan     wapiti                attacks the page
-TABLE
+# names SYSTEM GROUP...: of each group, on a line each
+names() {
+    case $1 in debian) column=2 ;; fedora) column=3 ;; arch) column=4 ;; esac
+    shift
+    for group; do
+        found=$(awk -v group="$group" -v column=$column '
+            $1 == group { known = 1; if ($column != "-") print $column }
+            END { exit !known }' "$here/packages.txt") ||
+            { echo "deps     there is no group '$group'" >&2; exit 2; }
+        echo "$found"
+    done
 }
 
-list=0
-[ "${1:-}" = -l ] && { list=1; shift; }
-want=
-for group in "${@:-build}"; do
-    names=$(table | awk -v group="$group" '$1 == group { print $2 }')
-    [ -n "$names" ] || { echo "deps     there is no group '$group'" >&2; exit 2; }
-    want="$want $names"
-done
-if [ $list = 1 ]; then
-    # shellcheck disable=SC2086
-    printf '%s\n' $want
+if [ "${1:-}" = -l ]; then
+    shift
+    system=debian
+    case ${1:-} in debian | fedora | arch) system=$1; shift ;; esac
+    names $system "${@:-build}"
     exit 0
 fi
 
+want=$(names debian "${@:-build}")
 if ! command -v dpkg-query >/dev/null; then
-    # shellcheck disable=SC2086
-    echo "deps     no dpkg here, so nothing is looked for or installed; Debian's names of what is needed:" $want >&2
+    case $(sed -n 's/^ID\(_LIKE\)\{0,1\}=//p' /etc/os-release 2>/dev/null) in
+    *fedora* | *rhel*) system=fedora by="dnf install" ;;
+    *arch*) system=arch by="pacman -S" ;;
+    *) system=debian by="packages like Debian's" ;;
+    esac
+    echo "deps     no dpkg here, so nothing is looked for or installed. What is needed: $by $(names $system "${@:-build}" | paste -sd ' ' -)" >&2
     exit 0
 fi
 

@@ -1,15 +1,18 @@
-/* Files that `regimen init` writes, made from examples/ when the command is built. */
+/* Files that the command has in it, made when it is built: those that `regimen init` writes, and
+ * scripts for shells. */
 #ifndef RGM_CLI_STARTERS_H
 #define RGM_CLI_STARTERS_H
 
 #include <stdint.h>
 
 typedef struct starter_file {
-    const char *name; /* in the new folder */
+    const char *name; /* in the new folder; of a script, its shell */
     const char *text;
     int64_t size;
 } starter_file;
-/** Ended by {0}. */
+/** Of `regimen init trial`; ended by {0}. */
 extern const starter_file starter_trial[];
+/** Of `regimen completion`, which are installed as files too; ended by {0}. */
+extern const starter_file completion_scripts[];
 
 #endif
