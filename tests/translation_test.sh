@@ -149,7 +149,7 @@ expect 0 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=14
 cmp -s kept.model whole/tokenizer.model || fail "a run that goes on trained another tokenizer"
 cp train.en data/train.en
 expect 2 "$regimen" run whole.yaml --run-dir whole --set trainer.epochs=15 --set data.train_tokenizer.vocab_size=44
-says 'was begun with another configuration: .*vocab_size: 45' err
+says 'was begun with another configuration: line [0-9]+, data.train_tokenizer.vocab_size was 45 and is now 44' err
 expect 0 "$regimen" run whole.yaml --mode continuous_eval --run-dir unborn_whole --set trainer.continuous_eval_timeout=0.5
 cp -r whole bare
 rm bare/tokenizer.model

@@ -91,7 +91,9 @@ typedef struct rgm_controller_setup {
     const char *config;  /* text of the merged experiment file, for the run folder; may be NULL */
     const char
         *sources; /* where its values were set: rgm_run_folder_options.sources; may be NULL */
-    const rgm_hparam *hparams; /* for TensorBoard's hparams page; may be NULL */
+    const rgm_resume_key *resume_keys; /* which of its keys may differ when the run continues; NULL:
+                                          none */
+    const rgm_hparam *hparams;         /* for TensorBoard's hparams page; may be NULL */
     int64_t hparam_count;
     bool read_only;        /* look at a run: load its newest state, lock and write nothing        */
     bool saves_on_request; /* see rgm_run_options */

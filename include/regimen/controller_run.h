@@ -59,8 +59,9 @@ typedef struct rgm_run_options {
     int64_t export_dir_count;
     const rgm_exporter *exporters; /* every exporter runs for every dir */
     int64_t exporter_count;
-    const char *config;        /* text for the run folder; may be NULL */
-    const char *sources;       /* the same of sources.json             */
+    const char *config;  /* text for the run folder; may be NULL */
+    const char *sources; /* the same of sources.json             */
+    const rgm_resume_key *resume_keys;
     const rgm_hparam *hparams; /* for TensorBoard; may be NULL         */
     int64_t hparam_count;
     rgm_controller_hooks hooks;

@@ -387,6 +387,12 @@ rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator);
  * unchanged.
  */
 rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_t size);
+/**
+ * Begin a pass over other data than those that a position was saved for, such as batches of another
+ * size: with the seed of that position, and in an order that none of its passes had.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_VERSION. After an error the iterator is unchanged.
+ */
+rgm_status rgm_iterator_begin_after(rgm_iterator *iterator, const void *data, int64_t size);
 
 #ifdef __cplusplus
 }

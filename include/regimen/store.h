@@ -262,19 +262,33 @@ rgm_status rgm_checkpoint_from_manifest(rgm_checkpoint **out, const void *data, 
 
 /**
  *     runs/cora_gcn-1/  .lock config.yaml env.json log.txt metrics.jsonl ckpt/ train/ validation/
- *                       sources.json system.jsonl tables.jsonl model.json
- * The files of the second line are for people and programs that look at the run; no start needs
- * them.
+ *                       sources.json content.json changes.jsonl system.jsonl tables.jsonl
+ * model.json The files of the second line are for people and programs that look at the run; no
+ * start needs them.
  */
 typedef struct rgm_run_folder rgm_run_folder;
 
 typedef enum rgm_resume_rule {
-    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`. The
-                        run's length (trainer.epochs, trainer.train_steps) may differ, and so may
-                        runtime.threads, which changes no bit of the result */
+    RGM_RESUME_SAME, /* a folder of an earlier start: its config.yaml must be equal to `config`, but
+                        for what resume_keys lets differ                                       */
     RGM_RESUME_ANY,  /* config.yaml is replaced                                                  */
     RGM_RESUME_NEVER /* the folder must not hold a run                                           */
 } rgm_resume_rule;
+
+/** What becomes of a run that continues with another value of a key. */
+typedef enum rgm_key_rule {
+    RGM_KEY_FIXED,   /* refused: what was learned would mean something else */
+    RGM_KEY_TOLD,    /* what comes next differs from what came before: a warning in the log */
+    RGM_KEY_CONTENT, /* a file or a folder, which may lie elsewhere with the same content; see
+                        content.json */
+    RGM_KEY_FREE     /* no result changes by it, or only how many there are */
+} rgm_key_rule;
+/** A rule for the keys of config.yaml that a shell pattern matches ("trainer.exports",
+ * "optimizer.*") and for all that lies in them. */
+typedef struct rgm_resume_key {
+    const char *pattern;
+    rgm_key_rule rule;
+} rgm_resume_key;
 
 typedef struct rgm_run_folder_options {
     const char *config; /* text of config.yaml: the merged experiment file; NULL: not written */
@@ -282,9 +296,11 @@ typedef struct rgm_run_folder_options {
      * it is missing; never compared. NULL: there is none. */
     const char *sources;
     rgm_resume_rule resume;
-    uint64_t seed;   /* for env.json */
-    int threads;     /* for env.json */
-    const char *isa; /* for env.json: kernels->isa; may be NULL */
+    const rgm_resume_key *resume_keys; /* ended by {0}; the first that matches counts, and keys
+                                          without one are RGM_KEY_FIXED. NULL: none may differ */
+    uint64_t seed;                     /* for env.json */
+    int threads;                       /* for env.json */
+    const char *isa;                   /* for env.json: kernels->isa; may be NULL */
 } rgm_run_folder_options;
 #define RGM_RUN_FOLDER_OPTIONS_INIT                                                                \
     {                                                                                              \
@@ -297,7 +313,7 @@ typedef struct rgm_run_folder_options {
  * time.
  *
  * Errors: RGM_ERR_BUSY (another trainer holds it: the message has its pid and host),
- * RGM_ERR_CONFIG (RGM_RESUME_SAME: the message has the first line that differs; RGM_RESUME_NEVER:
+ * RGM_ERR_CONFIG (RGM_RESUME_SAME: the message has a key that may not differ; RGM_RESUME_NEVER:
  * the folder holds a run), RGM_ERR_IO.
  */
 rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
@@ -316,6 +332,12 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path);
  * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
+/**
+ * Whether the run has ever continued with another value of a key that a shell pattern matches, by
+ * changes.jsonl; false without that file.
+ * Errors: RGM_ERR_IO, RGM_ERR_FORMAT (more than 16 MiB), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_folder_has_changed(bool *out, const char *path, const char *pattern);
 
 /* ---- summaries ----------------------------------------------------------------------------- */
 

@@ -48,6 +48,13 @@ rgm_status rgm_trainer_reset(rgm_trainer *trainer);
 /** RGM_ERR_NUMERIC "weight 'x' is not finite at step 3: it is not <what>". */
 rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *what);
 
+/* ---- other data than before ------------------------------------------------------------------ */
+
+/** From the next rgm_trainer_restore_state() on, data positions that were saved for other data,
+ * such as batches of another size, are no error: these data begin a new pass, and the log says so.
+ */
+void rgm_trainer_accept_other_data(rgm_trainer *trainer);
+
 /* ---- averaged weights ------------------------------------------------------------------------ */
 
 /** Tell that weights were loaded from elsewhere: their averages start again from them. */

@@ -101,11 +101,13 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     rgm_status status = RGM_OK;
     rgm_run_folder_options folder = RGM_RUN_FOLDER_OPTIONS_INIT;
     int64_t offset = 0;
+    bool other_data = false;
 
     if (setup->run_dir == NULL)
         return rgmi_state_initialize(c);
     folder.config = setup->config;
     folder.sources = setup->sources;
+    folder.resume_keys = setup->resume_keys;
     folder.seed = (uint64_t)rgm_trainer_runtime(c->trainer)->seed;
     folder.threads = rgm_threads();
     folder.isa = rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa;
@@ -116,6 +118,9 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
     RGM_GO(rgmi_store_open(c, setup->read_only));
     RGM_GO(files_open(c, setup));
     RGM_GO(weights_stores_open(c));
+    RGM_GO(rgm_run_folder_has_changed(&other_data, setup->run_dir, "data.*"));
+    if (other_data)
+        rgm_trainer_accept_other_data(c->trainer);
     RGM_GO(rgmi_state_restore_newest(c, &offset));
     if (!setup->read_only) {
         RGM_GO(metrics_open(c, offset));

@@ -50,6 +50,7 @@ static rgm_status open_controller(rgm_open_run *run)
         .run_dir = o->run_dir,
         .config = o->config,
         .sources = o->sources,
+        .resume_keys = o->resume_keys,
         .hparams = o->hparams,
         .hparam_count = o->hparam_count,
         .read_only = o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,

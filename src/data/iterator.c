@@ -211,6 +211,26 @@ done:
     return status;
 }
 
+rgm_status rgm_iterator_begin_after(rgm_iterator *iterator, const void *data, int64_t size)
+{
+    rgm_state_reader body;
+    int64_t seed, epoch, position;
+
+    RGM_TRY(open_state(&body, data, size));
+    RGM_TRY(rgm_state_get_int(&seed, &body));
+    RGM_TRY(rgm_state_get_int(&epoch, &body));
+    RGM_TRY(rgm_state_get_count(&position, &body, RGM_STATE_MOST, "the iterator"));
+    tree_release(iterator->tree, iterator->top);
+    iterator->tree = NULL;
+    iterator->top = NULL;
+    if (!iterator->options.secret)
+        iterator->options.seed = (uint64_t)seed;
+    iterator->options.epoch = (uint64_t)epoch + (uint64_t)position + 1;
+    iterator->position = 0;
+    iterator->ended = false;
+    return RGM_OK;
+}
+
 rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_t size)
 {
     rgm_status status = RGM_OK;

@@ -109,6 +109,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     options->config = e->text;
     RGM_TRY(make_sources(e));
     options->sources = e->sources;
+    options->resume_keys = rgmi_resume_keys(e);
     e->hparam_count = 0;
     collect_hparams(e, rgm_yaml_root(e->yaml), "");
     options->hparams = e->hparams;

@@ -3,7 +3,7 @@
  * the run was started with, a description of the present machine, and the log. The lock is the
  * kernel's and ends with its process.
  */
-#include "store_internal.h"
+#include "run_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,78 +111,6 @@ done:
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
-/* A run may be made longer, use other threads or be profiled, which change no bit of a result:
- * these lines, and the lines nested in them, may differ. */
-static bool may_differ(const char *line)
-{
-    static const char *const keys[] = {"epochs:", "train_steps:", "threads:", "profile:"};
-
-    line += strspn(line, " ");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strncmp(line, keys[i], strlen(keys[i])) == 0)
-            return true;
-    return false;
-}
-
-static const char *next_line(const char *text, int64_t *line)
-{
-    text += strcspn(text, "\n");
-    ++*line;
-    return text + (*text == '\n');
-}
-
-/* Go to the next line that must agree, and count the lines passed. */
-static const char *to_fixed_line(const char *text, int64_t *line)
-{
-    while (*text != 0 && may_differ(text)) {
-        size_t indent = strspn(text, " ");
-
-        text = next_line(text, line);
-        while (*text != 0 && strspn(text, " ") > indent)
-            text = next_line(text, line);
-    }
-    return text;
-}
-
-/* The number of the first line that differs, 0 if none does, and that line of each text, cut to
- * fit. */
-static int64_t first_difference(const char *a, const char *b, char shown[2][80])
-{
-    int64_t line = 1, other = 1;
-
-    for (;;) {
-        size_t size;
-
-        a = to_fixed_line(a, &line);
-        b = to_fixed_line(b, &other);
-        size = strcspn(a, "\n");
-        if (size != strcspn(b, "\n") || memcmp(a, b, size) != 0 || (*a == 0) != (*b == 0))
-            break;
-        if (a[size] == 0 && b[size] == 0)
-            return 0;
-        a += size + (a[size] == '\n');
-        b += size + (b[size] == '\n');
-        line++;
-        other++;
-    }
-    snprintf(shown[0], 80, "%.*s", (int)strcspn(a, "\n"), a);
-    snprintf(shown[1], 80, "%.*s", (int)strcspn(b, "\n"), b);
-    return line;
-}
-
-static rgm_status check_config(const char *path, const char *old, const char *new)
-{
-    char shown[2][80];
-    int64_t line = first_difference(old, new, shown);
-
-    if (line == 0)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_CONFIG,
-                    "%s was begun with another configuration: line %" PRId64 " was '%s' and is now "
-                    "'%s'. Take another run folder",
-                    path, line, shown[0], shown[1]);
-}
-
 /* Written before config.yaml: if the process is killed between the two, the folder still has no new
  * configuration, and the next start writes both. */
 static rgm_status write_sources(const rgm_run_folder *folder, const char *sources, bool replace)
@@ -200,7 +128,8 @@ done:
     return status;
 }
 
-static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options)
+static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options,
+                               rgmi_config_changes *changes)
 {
     char *path = NULL, *old = NULL, *checkpoints = NULL;
     int64_t size = 0;
@@ -223,8 +152,11 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
             goto done;
         }
         if (options->resume == RGM_RESUME_SAME)
-            RGM_GO(check_config(path, old, options->config));
-    }
+            RGM_GO(rgmi_config_compare(changes, folder->path, old, options->config,
+                                       options->resume_keys));
+        RGM_GO(rgmi_config_changes_keep(changes, folder->path));
+    } else
+        RGM_GO(rgmi_content_keep(folder->path, options->config, options->resume_keys));
     RGM_GO(write_sources(folder, options->sources, true));
     RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));
 done:
@@ -318,6 +250,8 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
 {
     const rgm_run_folder_options defaults = RGM_RUN_FOLDER_OPTIONS_INIT;
     rgm_run_folder *folder = NULL;
+    rgmi_config_changes changes = {0};
+    rgm_logger *before;
     rgm_status status = RGM_OK;
 
     *out = NULL;
@@ -329,14 +263,20 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
     RGM_GO(rgm_folder_make(path));
     RGM_GO(take_lock(folder));
     RGM_GO(rgm_folder_sweep(path));
-    RGM_GO(write_config(folder, options));
+    RGM_GO(write_config(folder, options, &changes));
     RGM_GO(write_environment(folder, options));
     RGM_GO(open_log(folder));
     RGM_GO(rgm_logger_create(&folder->log));
     RGM_GO(rgm_logger_add_sink(folder->log, write_log, folder));
+    before = rgm_logger_enter(folder->log);
+    rgmi_config_changes_tell(&changes);
+    status = rgmi_content_tell(path, options->config, options->resume_keys);
+    rgm_logger_enter(before);
+    RGM_GO(status);
     *out = folder;
     folder = NULL;
 done:
+    rgmi_config_changes_clear(&changes);
     rgm_run_folder_close(folder);
     return status;
 }

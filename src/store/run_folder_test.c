@@ -220,10 +220,10 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     rgm_run_folder_close(run);
     options.config = "a: 1\nb: 3\n";
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
-    CHECK_MESSAGE("line 2 was 'b: 2' and is now 'b: 3'");
+    CHECK_MESSAGE("line 2, b was 2 and is now 3: ");
     options.config = "a: 1\n";
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
-    CHECK_MESSAGE("line 2 was 'b: 2' and is now ''");
+    CHECK_MESSAGE("line 2, b was 2 and is now not set: ");
     options.resume = RGM_RESUME_NEVER;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
     CHECK_MESSAGE("holds a run already");
@@ -239,36 +239,134 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-static void a_run_may_be_made_longer_and_take_other_threads(void **state)
+static const rgm_resume_key some_keys[] = {
+    {"trainer.epochs", RGM_KEY_FREE},  {"trainer.profile", RGM_KEY_FREE},
+    {"optimizer.type", RGM_KEY_FIXED}, {"optimizer.*", RGM_KEY_TOLD},
+    {"data.path", RGM_KEY_CONTENT},    {0},
+};
+
+/* Start a run in the folder with this configuration. */
+static rgm_status start_with(const char *folder, const char *config)
 {
-    static const char *const changed[] = {
-        "a: 1\ntrainer:\n  epochs: 20\n  keep: 1\nruntime:\n  threads: 2\n",
-        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 2\n",
-        "a: 1\ntrainer:\n  keep: 1\n  train_steps: 7\nruntime:\n  threads: 8\n",
-        "a: 1\ntrainer:\n  keep: 1\n  profile:\n    steps: 7\nruntime:\n  threads: 8\n",
-        "a: 1\ntrainer:\n  keep: 1\n  profile:\n    steps: 7\n    most: 9\nruntime:\n",
-        "a: 1\ntrainer:\n  keep: 1\nruntime:\n"};
-    const char *folder = check_folder();
     rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
     rgm_run_folder *run = NULL;
-    char *text = NULL;
+    rgm_status status;
+
+    options.config = config;
+    options.resume_keys = some_keys;
+    status = rgm_run_folder_open(&run, folder, &options);
+    rgm_run_folder_close(run);
+    return status;
+}
+
+static void check_file(const char *folder, const char *name, const char *expected)
+{
+    char *path = NULL, *text = NULL;
     int64_t size;
 
+    CHECK_OK(rgm_path_join(&path, folder, name));
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    if (strstr(text, expected) == NULL)
+        fail_msg("%s has no \"%s\": %s", name, expected, text);
+    rgm_free(text);
+    rgm_free(path);
+}
+
+static void keys_that_may_differ_do_and_are_told(void **state)
+{
+    static const char *const changed[] = {
+        "a: 1\ntrainer:\n  epochs: 20\noptimizer: {type: sgd, rate: 1}\n",
+        "a: 1\noptimizer: {type: sgd, rate: 1}\n", /* the order of keys means nothing */
+        "trainer: {profile: {steps: 7, most: [1, 2]}}\na: 1\noptimizer: {rate: 1, type: sgd}\n",
+        "a: 1\noptimizer: {type: sgd, rate: 2, clip: {by: 3}}\n",
+    };
+    static const struct {
+        const char *config, *message;
+    } refused[] = {
+        {"a: 1\noptimizer: {type: adam, rate: 2, clip: {by: 3}}\n",
+         "line 2, optimizer.type was sgd and is now adam: "},
+        {"a: 1\noptimizer: {type: sgd, rate: 2}\ntrainer: {keep: 2}\n",
+         "line 3, trainer.keep was not set and is now 2: "},
+        {"optimizer: {type: sgd, rate: 2}\n", "line 1, a was 1 and is now not set: "},
+    };
+    const char *folder = check_folder();
+    bool has = true;
+
     (void)state;
-    options.config = "a: 1\ntrainer:\n  epochs: 10\n  keep: 1\nruntime:\n  threads: 2\n";
-    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
-    rgm_run_folder_close(run);
+    CHECK_OK(start_with(folder, "a: 1\ntrainer:\n  epochs: 10\noptimizer: {type: sgd, rate: 1}\n"));
+    CHECK_OK(rgm_run_folder_has_changed(&has, folder, "*"));
+    CHECK_INT(0, has);
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
-        options.config = changed[i];
-        CHECK_OK(rgm_run_folder_open(&run, folder, &options));
-        rgm_run_folder_close(run);
-        CHECK_OK(rgm_run_folder_config(&text, &size, folder));
-        CHECK_TEXT(changed[i], text);
-        rgm_free(text);
+        CHECK_OK(start_with(folder, changed[i]));
+        check_file(folder, "config.yaml", changed[i]);
     }
-    options.config = "a: 1\ntrainer:\n  epochs: 30\n  keep: 2\nruntime:\n  threads: 2\n";
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_folder_open(&run, folder, &options));
-    CHECK_MESSAGE("line 3 was '  keep: 1' and is now '  keep: 2'");
+    check_file(
+        folder, "log.txt",
+        "info the run continues with another value of trainer.epochs: it was 10 and is now 20\n");
+    check_file(folder, "log.txt",
+               "of trainer.profile: it was not set and is now {steps: 7, most: [1, 2]}\n");
+    check_file(
+        folder, "log.txt",
+        "warning the run continues with another value of optimizer.rate: it was 1 and is now 2\n");
+    check_file(folder, "changes.jsonl",
+               "\"key\": \"optimizer.clip\", \"was\": \"\", \"is\": \"{by: 3}\"}\n");
+    CHECK_OK(rgm_run_folder_has_changed(&has, folder, "optimizer.*"));
+    CHECK_INT(1, has);
+    CHECK_OK(rgm_run_folder_has_changed(&has, folder, "data.*"));
+    CHECK_INT(0, has);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        CHECK_STATUS(RGM_ERR_CONFIG, start_with(folder, refused[i].config));
+        CHECK_MESSAGE(refused[i].message);
+        check_file(folder, "config.yaml", changed[3]);
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* Make a folder with two files below `folder`, and the configuration that names it. */
+static void make_data(char *config, size_t size, const char *folder, const char *name,
+                      const char *text)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s/%s/deep", folder, name);
+    CHECK_OK(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/%s/deep/a.csv", folder, name);
+    CHECK_OK(rgm_file_save(path, text, (int64_t)strlen(text)));
+    snprintf(path, sizeof path, "%s/%s/b.csv", folder, name);
+    CHECK_OK(rgm_file_save(path, "1\n", 2));
+    snprintf(config, size, "data: {path: \"%s/%s\"}\n", folder, name);
+}
+
+static void data_may_move_if_they_stay_the_same(void **state)
+{
+    const char *folder = check_folder();
+    char run[4096], here[4200], there[4200], other[4200], gone[4200], file[4200];
+
+    (void)state;
+    snprintf(run, sizeof run, "%s/run", folder);
+    make_data(here, sizeof here, folder, "here", "x\n");
+    make_data(there, sizeof there, folder, "there", "x\n");
+    make_data(other, sizeof other, folder, "other", "y\n");
+    snprintf(gone, sizeof gone, "data: {path: \"%s/gone\"}\n", folder);
+    CHECK_OK(start_with(run, here));
+    CHECK_OK(start_with(run, there));
+    check_file(run, "log.txt", "there\", with the same content\n");
+    CHECK_STATUS(RGM_ERR_CONFIG, start_with(run, other));
+    CHECK_MESSAGE("files or contents there are others than at the start");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, start_with(run, gone));
+    CHECK_STATUS(RGM_ERR_CONFIG, start_with(run, "{}\n"));
+
+    /* The same path and other data: told, since nobody can tell what they were. */
+    make_data(there, sizeof there, folder, "there", "z\n");
+    CHECK_OK(start_with(run, there));
+    check_file(run, "log.txt",
+               "warning data.path: files or contents there are others than at the start\n");
+
+    /* A run of before has no hash. */
+    snprintf(file, sizeof file, "%s/content.json", run);
+    CHECK_OK(rgm_file_save(file, "{}\n", 3));
+    CHECK_OK(start_with(run, other));
+    check_file(run, "log.txt", "warning the run continues with another value of data.path");
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -288,6 +386,7 @@ static void sources_go_with_the_configuration(void **state)
     char path[256], *text;
 
     (void)state;
+    options.resume_keys = (const rgm_resume_key[]){{"epochs", RGM_KEY_FREE}, {0}};
     snprintf(path, sizeof path, "%s/sources.json", folder);
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         options.config = starts[i].config;
@@ -351,15 +450,37 @@ static void files_that_are_links_are_not_written_through(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* A folder whose run began with another rate and with data that have moved. */
+static rgm_status start_changed(rgm_run_folder **run, const char *folder)
+{
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    char path[4096], config[8400];
+
+    snprintf(path, sizeof path, "%s/run/config.yaml", folder);
+    snprintf(config, sizeof config, "data: {path: \"%s/here\"}\noptimizer: {rate: 1}\n", folder);
+    RGM_TRY(rgm_file_save(path, config, (int64_t)strlen(config)));
+    snprintf(config, sizeof config, "data: {path: \"%s/there\"}\noptimizer: {rate: 2}\n", folder);
+    options.config = config;
+    options.resume_keys = some_keys;
+    snprintf(path, sizeof path, "%s/run", folder);
+    return rgm_run_folder_open(run, path, &options);
+}
+
 static void opening_survives_every_failing_allocation(void **state)
 {
     const char *folder = check_folder();
     rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
     rgm_run_folder *run = NULL;
+    char run_dir[4096], config[4200];
 
     (void)state;
-    options.config = "a: 1\n";
-    CHECK_EVERY_OOM(rgm_run_folder_open(&run, folder, &options), rgm_run_folder_close(run));
+    snprintf(run_dir, sizeof run_dir, "%s/run", folder);
+    make_data(config, sizeof config, folder, "here", "x\n");
+    options.config = config;
+    options.resume_keys = some_keys;
+    CHECK_EVERY_OOM(rgm_run_folder_open(&run, run_dir, &options), rgm_run_folder_close(run));
+    make_data(config, sizeof config, folder, "there", "x\n");
+    CHECK_EVERY_OOM(start_changed(&run, folder), rgm_run_folder_close(run));
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -369,7 +490,8 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(a_look_tells_whether_a_folder_is_in_use),
       cmocka_unit_test(of_many_that_start_at_once_one_proceeds),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
-      cmocka_unit_test(a_run_may_be_made_longer_and_take_other_threads),
+      cmocka_unit_test(keys_that_may_differ_do_and_are_told),
+      cmocka_unit_test(data_may_move_if_they_stay_the_same),
       cmocka_unit_test(sources_go_with_the_configuration),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
       cmocka_unit_test(files_that_are_links_are_not_written_through),

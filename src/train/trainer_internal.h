@@ -141,6 +141,7 @@ struct rgm_trainer {
     rgm_mode eval_mode;
     int64_t eval_set; /* -1: the mode's own data */
     rgm_iterator *eval_iterator;
+    bool accepts_other_data;      /* rgm_trainer_accept_other_data() */
     rgm_iterator *valid_iterator; /* trainer.validation_continues: between validations */
     bool eval_continues;          /* the current pass is such a validation */
     void *aggregate;

@@ -276,6 +276,23 @@ rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *ch
     return read_loss_scale(trainer, checkpoint);
 }
 
+void rgm_trainer_accept_other_data(rgm_trainer *trainer)
+{
+    trainer->accepts_other_data = true;
+}
+
+static rgm_status restore_position(rgm_iterator *iterator, const rgm_trainer *trainer,
+                                   const void *position, int64_t size)
+{
+    rgm_status status = rgm_iterator_restore(iterator, position, size);
+
+    if (status != RGM_ERR_DATA || !trainer->accepts_other_data)
+        return status;
+    rgm_log_write(RGM_LOG_WARNING, "the data begin a new pass: %s", rgm_error_message());
+    rgm_error_reset();
+    return rgm_iterator_begin_after(iterator, position, size);
+}
+
 /* A run that did not continue its validations until now begins with the first batch; so does a new
  * set. */
 static rgm_status read_valid_position(rgm_iterator **iterator, const rgm_trainer *trainer,
@@ -299,7 +316,7 @@ static rgm_status read_valid_position(rgm_iterator **iterator, const rgm_trainer
     if (size == 0)
         return RGM_OK;
     RGM_TRY(rgmi_eval_iterator_open(iterator, trainer, data));
-    return rgm_iterator_restore(*iterator, position, size);
+    return restore_position(*iterator, trainer, position, size);
 }
 
 static rgm_status read_valid_positions(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
@@ -334,7 +351,7 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     if (size == 0 || trainer->data[RGM_TRAIN] == NULL) /* between passes, or only evaluating */
         return RGM_OK;
     RGM_TRY(rgmi_iterator_open(trainer));
-    return rgm_iterator_restore(trainer->iterator, position, size);
+    return restore_position(trainer->iterator, trainer, position, size);
 }
 
 rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *what)

@@ -1,0 +1,60 @@
+/*
+ * Which keys may differ when a run continues. A key without a row is fixed: with another value of
+ * it the weights, or what was measured with them, would mean something else.
+ */
+#include "experiment_internal.h"
+
+/* How long, where, with what beside it: the steps that were made are those of the other value, too.
+ */
+#define FREE_KEYS                                                                                  \
+    {"description", RGM_KEY_FREE}, {"trainer.epochs", RGM_KEY_FREE},                               \
+        {"trainer.train_steps", RGM_KEY_FREE}, {"trainer.max_seconds", RGM_KEY_FREE},              \
+        {"trainer.profile", RGM_KEY_FREE}, {"trainer.flops", RGM_KEY_FREE},                        \
+        {"trainer.histograms", RGM_KEY_FREE}, {"trainer.summary_interval", RGM_KEY_FREE},          \
+        {"trainer.run_eagerly", RGM_KEY_FREE}, {"trainer.exports", RGM_KEY_FREE},                  \
+        {"trainer.continuous_eval_*", RGM_KEY_FREE},                                               \
+        {"trainer.steps_per_execution", RGM_KEY_FREE},                                             \
+        {"trainer.checkpoint.every_*", RGM_KEY_FREE}, {"trainer.checkpoint.keep*", RGM_KEY_FREE},  \
+        {"trainer.checkpoint.averages", RGM_KEY_FREE},                                             \
+        {"trainer.checkpoint.best.keep", RGM_KEY_FREE},                                            \
+        {"trainer.checkpoint.best.save", RGM_KEY_FREE}, {"runtime.threads", RGM_KEY_FREE},         \
+        {"runtime.peak_gflops", RGM_KEY_FREE}, {"export", RGM_KEY_FREE},                           \
+        {"data.valid_sets", RGM_KEY_FREE}, {"data.test", RGM_KEY_FREE},                            \
+        {"data.test_sets", RGM_KEY_FREE},                                                          \
+    {                                                                                              \
+        "data.path", RGM_KEY_CONTENT                                                               \
+    }
+
+static const rgm_resume_key keys[] = {
+    FREE_KEYS,
+    /* Another one has other slots, or slots of another shape. */
+    {"optimizer.type", RGM_KEY_FIXED},
+    {"optimizer.average", RGM_KEY_FIXED},
+    {"optimizer.momentum", RGM_KEY_FIXED}, /* 0 has none */
+    {"optimizer.amsgrad", RGM_KEY_FIXED},
+    {"optimizer.centered", RGM_KEY_FIXED},
+    {"optimizer.factored", RGM_KEY_FIXED},
+    {"optimizer.min_dim_size_to_factor", RGM_KEY_FIXED},
+    /* The steps to come are others than those before. */
+    {"optimizer.*", RGM_KEY_TOLD},
+    {"data.batch_*", RGM_KEY_TOLD},
+    {"trainer.accumulation_steps", RGM_KEY_TOLD},
+    {"trainer.validation_*", RGM_KEY_TOLD},
+    {"trainer.norms", RGM_KEY_TOLD},
+    {"trainer.early_stopping", RGM_KEY_TOLD},
+    {"trainer.reduce_on_plateau", RGM_KEY_TOLD},
+    {"trainer.recovery", RGM_KEY_TOLD},
+    {"trainer.restore_best_weights", RGM_KEY_TOLD},
+    {"runtime.mixed_precision", RGM_KEY_TOLD},
+    {"model.dropout", RGM_KEY_TOLD},
+    {"model.*.dropout", RGM_KEY_TOLD},
+    {0},
+};
+/* What privacy was spent is computed from batches, noise and steps, which must have been the same.
+ */
+static const rgm_resume_key keys_of_private[] = {FREE_KEYS, {0}};
+
+const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment)
+{
+    return experiment->trainer.privacy.clipping_norm > 0 ? keys_of_private : keys;
+}

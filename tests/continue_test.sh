@@ -1,0 +1,77 @@
+#!/bin/sh
+# A run goes on with other keys: what may differ, what is told, what is refused; and with data that have moved.
+. "$(dirname "$0")/lib.sh"
+fast_work
+cd "$work" || exit 1
+small_experiment small.yaml
+
+# ---- keys that change no step: said in the log alone ----
+expect 0 "$regimen" run small.yaml --run-dir free
+expect 0 "$regimen" run small.yaml --run-dir free --set trainer.epochs=60 --set trainer.max_seconds=3000 \
+    --set trainer.checkpoint.keep=5 --set trainer.exports.every_steps=20 --set trainer.exports.keep=2 \
+    --set runtime.threads=1 --set 'description=longer'
+[ -s err ] && grep warning err && fail "a key that changes nothing is warned of"
+says 'info the run continues with another value of trainer.epochs: it was 40 and is now 60$' free/log.txt
+says '"key": "trainer.max_seconds", "was": "", "is": "3000"}$' free/changes.jsonl
+[ -d free/export/60 ] || fail "exports that were asked for later are not made"
+expect 0 "$regimen" run small.yaml --run-dir longer --set trainer.epochs=60
+cmp -s free/metrics.jsonl longer/metrics.jsonl || fail "longer from the start and made longer differ"
+
+# ---- the rate: a warning, and other steps from there on ----
+expect 0 "$regimen" run small.yaml --run-dir rate
+cp rate/metrics.jsonl before.jsonl
+expect 0 "$regimen" run small.yaml --run-dir rate --set trainer.epochs=60 --set optimizer.learning_rate=1e-3 --set model.dropout=0.1
+says 'warning: the run continues with another value of optimizer.learning_rate: it was 1e-2 and is now 1e-3$' err
+says 'warning: the run continues with another value of model.dropout: it was 0.5 and is now 0.1$' err
+head -n "$(wc -l <before.jsonl)" rate/metrics.jsonl | cmp -s - before.jsonl || fail "what was measured has changed"
+cmp -s rate/metrics.jsonl longer/metrics.jsonl && fail "the new rate was not used"
+expect 0 "$regimen" eval rate
+expect 0 "$regimen" predict rate
+
+# ---- what would mean something else ----
+for key in model.hidden=[9] optimizer.type=sgd 'optimizer.average={decay: 0.9}' runtime.seed=4 \
+    trainer.checkpoint.best.metric=valid.loss data.citation.words=300; do
+    expect 2 "$regimen" run small.yaml --run-dir rate --set trainer.epochs=60 --set "$key"
+    says "rate was begun with another configuration: line [0-9]+, ${key%%=*} was .* and is now .*: what was learned would mean" err
+done
+
+# ---- batches of another size, in the middle of a pass: a new pass begins, the same one after a kill ----
+for kind in records sampled subgraphs mixed translation; do
+    position_experiment $kind $kind.yaml
+    key=data.batch_size=4
+    [ $kind != translation ] || key=data.batch_tokens=96
+    expect 0 "$regimen" run $kind.yaml --run-dir $kind
+    cp -r $kind $kind-again
+    expect 0 "$regimen" run $kind.yaml --run-dir $kind --set $key --set trainer.train_steps=40
+    says "warning: the run continues with another value of ${key%%=*}" err
+    says 'warning: the data begin a new pass: the position was saved for the data' err
+    # Stopped before its first save with the new size: config.yaml has it, the checkpoint has not.
+    expect 0 "$regimen" run $kind.yaml --run-dir $kind-again --set $key
+    expect 0 "$regimen" run $kind.yaml --run-dir $kind-again --set $key --set trainer.train_steps=40
+    same_run $kind $kind-again "$kind, batches of another size"
+    expect 0 "$regimen" eval $kind --part valid
+done
+position_experiment private private.yaml
+expect 0 "$regimen" run private.yaml --run-dir private
+expect 2 "$regimen" run private.yaml --run-dir private --set data.batch_size=4
+says 'data.batch_size was 16 and is now 4: what was learned would mean' err
+
+# ---- data that have moved ----
+expect 0 "$regimen" data generate citation --to here --nodes 400 --edges 900 --words 200 --words-per-node 8 \
+    --classes 4 --train-per-class 10 --valid 100 --test 200
+sed '/^  citation:/,/train_per_class/d; s/type: citation/type: folder/' small.yaml | sed 's/^data:$/data: {/; s/^  type: folder$/  type: folder, path: here}/' >moved.yaml
+expect 0 "$regimen" run moved.yaml --run-dir moved
+cp -r here there
+expect 0 "$regimen" run moved.yaml --run-dir moved --set data.path=there --set trainer.epochs=50
+says 'data.path: it was here and is now there, with the same content$' moved/log.txt
+expect 0 "$regimen" run moved.yaml --run-dir stayed --set trainer.epochs=50
+cmp -s moved/metrics.jsonl stayed/metrics.jsonl || fail "data that have moved give other metrics"
+expect 0 "$regimen" data generate citation --to other --nodes 400 --edges 900 --words 200 --words-per-node 8 \
+    --classes 4 --train-per-class 10 --valid 100 --test 200 --seed 8
+expect 2 "$regimen" run moved.yaml --run-dir moved --set data.path=other --set trainer.epochs=60
+says 'data.path was there and is now other: files or contents there are others than at the start' err
+rm -r there
+cp -r other there
+expect 0 "$regimen" run moved.yaml --run-dir moved --set data.path=there --set trainer.epochs=60
+says 'warning: data.path: files or contents there are others than at the start' err
+finish
