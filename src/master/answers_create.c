@@ -250,10 +250,11 @@ rgm_status rgmi_answer_fork(rgmi_call *call)
     original o = {0};
 
     RGM_GO(rgmi_call_keys(call, known));
-    RGM_GO(read_original(&o, call,
-                         "SELECT id, config, name, working_folder, '' FROM experiments WHERE id ="
-                         " ?",
-                         "experiment"));
+    RGM_GO(read_original(
+        &o, call,
+        "SELECT id, config, name, working_folder, '' AS no_text FROM experiments WHERE id ="
+        " ?",
+        "experiment"));
     plan p = {.config = o.config,
               .name = o.name,
               .working_folder = o.working_folder,

@@ -11,7 +11,8 @@
     " ORDER BY label)) AS 'labels:json'"
 /* Few are asked for at a time, and an index has trials by experiment and state. */
 #define TRIALS_JSON                                                                                \
-    " metric, (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS trials, (SELECT"         \
+    " metric AS 'metric:text', (SELECT count(*) FROM trials WHERE experiment_id = e.id) AS "       \
+    "trials, (SELECT"                                                                              \
     " json_group_object(state, n) FROM (SELECT state, count(*) AS n FROM trials WHERE"             \
     " experiment_id = e.id GROUP BY state)) AS 'trials_by_state:json'"
 #define EXPERIMENT_COLUMNS                                                                         \
@@ -165,7 +166,8 @@ rgm_status rgmi_answer_events(rgmi_call *call)
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
         "SELECT id, CASE kind WHEN 0 THEN 'trained' WHEN 1 THEN 'validated' WHEN 2 THEN"
-        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' ELSE 'closed' END AS kind,"
+        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' ELSE 'closed' END AS "
+        "'kind:text',"
         " trial, length, metrics AS 'metrics:json', time AS 'time:time' FROM searcher_events WHERE"
         " experiment_id = ? ORDER BY id LIMIT ? OFFSET ?",
         "iii", call->id, limit, offset));
@@ -222,7 +224,7 @@ static rgm_status set_archived(rgmi_call *call, int64_t archived)
     int64_t over;
 
     RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
-                              "SELECT state IN " RGMI_SQL_OVER " FROM experiments"
+                              "SELECT state IN " RGMI_SQL_OVER " AS is_over FROM experiments"
                               " WHERE id = ?",
                               "i", call->id));
     if (over < 0)
@@ -354,7 +356,7 @@ static rgm_status check_deletable(rgmi_call *call)
     int64_t over, users;
 
     RGM_TRY(rgmi_database_int(&over, call->master->database, -1,
-                              "SELECT state IN " RGMI_SQL_OVER " FROM experiments"
+                              "SELECT state IN " RGMI_SQL_OVER " AS is_over FROM experiments"
                               " WHERE id = ?",
                               "i", call->id));
     RGM_TRY(rgmi_database_int(

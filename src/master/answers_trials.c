@@ -260,11 +260,11 @@ rgm_status rgmi_answer_logs(rgmi_call *call)
     rgmi_rows *rows;
     int fd;
 
-    RGM_TRY(rgmi_database_query(
-        &rows, call->master->database,
-        "SELECT experiment_id, number, state <> " RGMI_SQL(ACTIVE) " AND run_token IS"
-                                                                   " NULL FROM trials WHERE id = ?",
-        "i", call->id));
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                "SELECT experiment_id, number, state <> " RGMI_SQL(
+                                    ACTIVE) " AND run_token IS"
+                                            " NULL AS is_over FROM trials WHERE id = ?",
+                                "i", call->id));
     status = rgmi_rows_next(call->master->database, rows);
     if (status == RGM_END)
         return trial_exists(call);

@@ -117,6 +117,8 @@ done:
 
 /* ---- workloads ------------------------------------------------------------------------------ */
 
+#define MOST_SECONDS 1e9 /* of a workload */
+
 static rgm_status read_report(rgmi_report *out, const rgm_json *told)
 {
     const char *kind = rgm_json_text(rgm_json_find(told, "kind"));
@@ -132,6 +134,9 @@ static rgm_status read_report(rgmi_report *out, const rgm_json *told)
         return RGM_FAIL(RGM_ERR_ARG, "'completed' is no workload");
     rgm_json_int(&out->num_inputs, rgm_json_find(told, "num_inputs"));
     rgm_json_number(&out->seconds, rgm_json_find(told, "seconds"));
+    if (!(out->num_inputs >= 0 && out->num_inputs <= RGMI_MOST_COUNT) ||
+        !(out->seconds >= 0 && out->seconds <= MOST_SECONDS))
+        return RGM_FAIL(RGM_ERR_ARG, "'completed' has no number of inputs or seconds that can be");
     out->metrics = rgm_json_find(told, "metrics");
     out->resources = rgm_json_find(told, "resources");
     out->checkpoint = rgm_json_text(rgm_json_find(told, "checkpoint"));

@@ -5,6 +5,8 @@
 #include "garbage.h"
 #include "master_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct list {
@@ -24,7 +26,8 @@ static rgm_status read_checkpoints(list *l, rgm_master *master, int64_t experime
             ACTIVE) " OR EXISTS(SELECT 1 FROM"
                     " trials o WHERE o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM "
                     "experiments o WHERE"
-                    " o.source_checkpoint_id = c.id) FROM checkpoints c JOIN trials t ON t.id = "
+                    " o.source_checkpoint_id = c.id) AS is_needed FROM checkpoints c JOIN trials t "
+                    "ON t.id = "
                     "c.trial_id LEFT"
                     " JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
                     " t.experiment_id = ? AND c.state = " RGMI_SQL(COMPLETED) " ORDER BY c.id",
@@ -66,6 +69,26 @@ static rgm_status read_policy(rgmi_keeping *out, rgm_master *master, int64_t exp
     return RGM_OK;
 }
 
+/* Links on the way may lead anywhere: what is removed lies in the master's folder in truth. */
+static rgm_status check_inside(const rgm_master *master, const char *path)
+{
+    size_t size = strlen(master->options.folder);
+    rgm_status status = RGM_OK;
+    char *parent = NULL, *found;
+
+    RGM_TRY(rgm_strndup(&parent, path, (size_t)(strrchr(path, '/') - path)));
+    found = realpath(parent, NULL);
+    if (found == NULL)
+        status = RGM_FAIL_SYSTEM("find", parent);
+    else if (strncmp(found, master->options.folder, size) != 0 || found[size] != '/')
+        status = RGM_FAIL(RGM_ERR_FORMAT,
+                          "'%s' is not removed: a link leads out of the master's folder, to '%s'",
+                          path, found);
+    free(found);
+    rgm_free(parent);
+    return status;
+}
+
 /* Its folder; what is not there any more is gone. */
 rgm_status rgmi_checkpoint_remove(rgm_master *master, int64_t id)
 {
@@ -73,15 +96,17 @@ rgm_status rgmi_checkpoint_remove(rgm_master *master, int64_t id)
     char *folder = NULL;
     rgm_status status;
 
-    RGM_TRY(
-        rgmi_database_query(&rows, master->database,
-                            "SELECT experiment_id, number, folder FROM checkpoints c JOIN trials"
-                            " t ON t.id = c.trial_id WHERE c.id = ?",
-                            "i", id));
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT c.id, experiment_id, number, folder FROM checkpoints c JOIN trials"
+        " t ON t.id = c.trial_id WHERE c.id = ?",
+        "i", id));
     RGM_GO(rgmi_rows_next(master->database, rows));
-    RGM_GO(rgmi_master_path(&folder, master, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
-                            rgmi_rows_text(rows, 2)));
-    status = rgm_folder_remove(folder);
+    RGM_GO(rgmi_master_path(&folder, master, rgmi_rows_int(rows, 1), rgmi_rows_int(rows, 2),
+                            rgmi_rows_text(rows, 3)));
+    status = check_inside(master, folder);
+    if (status == RGM_OK)
+        status = rgm_folder_remove(folder);
     if (status == RGM_ERR_NOT_FOUND)
         status = RGM_OK;
     RGM_GO(status);

@@ -12,7 +12,7 @@ struct rgmi_database {
     bool begun;
     struct {
         const char *sql;
-        sqlite3_stmt *statement;
+        rgmi_rows rows;
     } prepared[STATEMENT_ROOM];
 };
 
@@ -114,14 +114,48 @@ static rgm_status fail(rgmi_database *database, int code, const char *doing)
 
 /* ---- statements --------------------------------------------------------------------------- */
 
-static rgm_status prepare(sqlite3_stmt **out, rgmi_database *database, const char *sql)
+static void clear_rows(rgmi_rows *rows)
+{
+    sqlite3_finalize(rows->statement);
+    rgm_free(rows->columns);
+    *rows = (rgmi_rows){NULL, NULL};
+}
+
+static rgm_status find_columns(rgmi_rows *rows)
+{
+    int count = sqlite3_column_count(rows->statement);
+
+    RGM_TRY(RGM_NEW(rows->columns, count + 1));
+    for (int i = 0; i < count; i++) {
+        const char *name = sqlite3_column_name(rows->statement, i);
+
+        if (name == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory preparing a statement");
+        rows->columns[i] = rgmi_column_find(name);
+        if (rows->columns[i] == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "columns.c does not say what may stand in '%s'", name);
+    }
+    return RGM_OK;
+}
+
+static rgm_status prepare_rows(rgmi_rows *out, rgmi_database *database, const char *sql)
+{
+    int code = sqlite3_prepare_v3(database->connection, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &out->statement, NULL);
+    rgm_status status = code == SQLITE_OK ? find_columns(out) : fail(database, code, sql);
+
+    if (status != RGM_OK)
+        clear_rows(out);
+    return status;
+}
+
+static rgm_status prepare(rgmi_rows **out, rgmi_database *database, const char *sql)
 {
     size_t i = ((uintptr_t)sql >> 3) % STATEMENT_ROOM;
-    int code;
 
     for (int tried = 0; tried < STATEMENT_ROOM; tried++, i = (i + 1) % STATEMENT_ROOM) {
         if (database->prepared[i].sql == sql) {
-            *out = database->prepared[i].statement;
+            *out = &database->prepared[i].rows;
             return RGM_OK;
         }
         if (database->prepared[i].sql == NULL)
@@ -129,11 +163,9 @@ static rgm_status prepare(sqlite3_stmt **out, rgmi_database *database, const cha
     }
     if (database->prepared[i].sql != NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "more than %d statements", (int)STATEMENT_ROOM);
-    code = sqlite3_prepare_v3(database->connection, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-    if (code != SQLITE_OK)
-        return fail(database, code, sql);
+    RGM_TRY(prepare_rows(&database->prepared[i].rows, database, sql));
     database->prepared[i].sql = sql;
-    database->prepared[i].statement = *out;
+    *out = &database->prepared[i].rows;
     return RGM_OK;
 }
 
@@ -163,8 +195,8 @@ static rgm_status query(rgmi_rows **rows, rgmi_database *database, const char *s
 {
     *rows = NULL;
     RGM_TRY(prepare(rows, database, sql));
-    sqlite3_reset(*rows);
-    return bind(database, *rows, format, args);
+    sqlite3_reset((*rows)->statement);
+    return bind(database, (*rows)->statement, format, args);
 }
 
 rgm_status rgmi_database_query(rgmi_rows **rows, rgmi_database *database, const char *sql,
@@ -179,18 +211,48 @@ rgm_status rgmi_database_query(rgmi_rows **rows, rgmi_database *database, const 
     return status;
 }
 
+/* Of a row that is not believed: which, and what is wrong with it. */
+static rgm_status refuse(rgmi_database *database, rgmi_rows *rows, int column, const char *wanted)
+{
+    const char *name = sqlite3_column_name(rows->statement, column);
+    const char *found = (const char *)sqlite3_column_text(rows->statement, column);
+    const char *quote = found != NULL ? "'" : "";
+    char row[48] = "";
+
+    if (column > 0 && strcmp(sqlite3_column_name(rows->statement, 0), "id") == 0)
+        sqlite3_snprintf((int)sizeof row, row, " of %lld",
+                         (long long)sqlite3_column_int64(rows->statement, 0));
+    return RGM_FAIL(RGM_ERR_FORMAT,
+                    "'%s': '%.*s'%s is %s%.60s%s, and not %s: the file is damaged, or no master "
+                    "wrote it; go on with a copy of before, or look with sqlite3",
+                    database->path, (int)strcspn(name, ":"), name, row, quote,
+                    found != NULL ? found : "NULL", quote, wanted);
+}
+
+static rgm_status check_row(rgmi_database *database, rgmi_rows *rows)
+{
+    int count = sqlite3_column_count(rows->statement);
+    rgm_text wanted = {0};
+    rgm_status status = RGM_OK;
+
+    for (int i = 0; i < count && status == RGM_OK; i++) {
+        status = rgmi_column_check(&wanted, rows->columns[i], rows->statement, i);
+        if (status == RGM_ERR_FORMAT)
+            status = refuse(database, rows, i, wanted.data);
+    }
+    rgm_text_clear(&wanted);
+    return status;
+}
+
 rgm_status rgmi_rows_next(rgmi_database *database, rgmi_rows *rows)
 {
-    int code = sqlite3_step(rows);
+    int code = sqlite3_step(rows->statement);
+    rgm_status status = code == SQLITE_ROW    ? check_row(database, rows)
+                        : code == SQLITE_DONE ? RGM_END
+                                              : fail(database, code, sqlite3_sql(rows->statement));
 
-    if (code == SQLITE_ROW)
-        return RGM_OK;
-    if (code == SQLITE_DONE) {
+    if (status != RGM_OK)
         rgmi_rows_leave(rows);
-        return RGM_END;
-    }
-    rgm_status status = fail(database, code, sqlite3_sql(rows));
-    rgmi_rows_leave(rows);
     return status;
 }
 
@@ -198,8 +260,8 @@ void rgmi_rows_leave(rgmi_rows *rows)
 {
     if (rows == NULL)
         return;
-    sqlite3_reset(rows);
-    sqlite3_clear_bindings(rows);
+    sqlite3_reset(rows->statement);
+    sqlite3_clear_bindings(rows->statement);
 }
 
 rgm_status rgmi_database_run(rgmi_database *database, const char *sql, const char *format, ...)
@@ -234,7 +296,7 @@ rgm_status rgmi_database_int(int64_t *out, rgmi_database *database, int64_t othe
     if (status == RGM_END)
         return RGM_OK;
     RGM_TRY(status);
-    if (sqlite3_column_type(rows, 0) != SQLITE_NULL)
+    if (sqlite3_column_type(rows->statement, 0) != SQLITE_NULL)
         *out = rgmi_rows_int(rows, 0);
     rgmi_rows_leave(rows);
     return RGM_OK;
@@ -242,18 +304,19 @@ rgm_status rgmi_database_int(int64_t *out, rgmi_database *database, int64_t othe
 
 int64_t rgmi_rows_int(rgmi_rows *rows, int column)
 {
-    return sqlite3_column_int64(rows, column);
+    return sqlite3_column_int64(rows->statement, column);
 }
 
 double rgmi_rows_number(rgmi_rows *rows, int column)
 {
-    return sqlite3_column_type(rows, column) == SQLITE_NULL ? (double)NAN
-                                                            : sqlite3_column_double(rows, column);
+    return sqlite3_column_type(rows->statement, column) == SQLITE_NULL
+               ? (double)NAN
+               : sqlite3_column_double(rows->statement, column);
 }
 
 const char *rgmi_rows_text(rgmi_rows *rows, int column)
 {
-    return (const char *)sqlite3_column_text(rows, column);
+    return (const char *)sqlite3_column_text(rows->statement, column);
 }
 
 int64_t rgmi_database_last_id(rgmi_database *database)
@@ -316,6 +379,88 @@ static rgm_status migrate(rgmi_database *database)
     return rgmi_database_commit(database);
 }
 
+/* ---- the schema: a file may have other tables by our names, and triggers -------------------- */
+
+static rgm_status refuse_schema(const rgmi_database *database, const char *type, const char *name)
+{
+    return RGM_FAIL(RGM_ERR_FORMAT,
+                    "'%s': the %s '%s' is not as this program makes it: the file is damaged, or no "
+                    "master wrote it",
+                    database->path, type, name);
+}
+
+/* A row of `made`, which has what the migrations make: type, name and SQL. */
+static rgm_status check_object(rgmi_database *database, sqlite3_stmt *made, sqlite3_stmt *find)
+{
+    const char *type = (const char *)sqlite3_column_text(made, 0);
+    const char *name = (const char *)sqlite3_column_text(made, 1);
+    const char *sql = (const char *)sqlite3_column_text(made, 2), *found;
+    bool is_same = false;
+    int code;
+
+    if (type == NULL || name == NULL || sql == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory reading the schema");
+    sqlite3_reset(find);
+    sqlite3_bind_text(find, 1, type, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(find, 2, name, -1, SQLITE_TRANSIENT);
+    code = sqlite3_step(find);
+    if (code == SQLITE_ROW) {
+        found = (const char *)sqlite3_column_text(find, 0);
+        is_same = found != NULL && strcmp(found, sql) == 0;
+    } else if (code != SQLITE_DONE) {
+        return fail(database, code, "read the schema");
+    }
+    return is_same ? RGM_OK : refuse_schema(database, type, name);
+}
+
+static rgm_status check_objects(rgmi_database *database, sqlite3 *made)
+{
+    sqlite3_stmt *objects = NULL, *find = NULL;
+    rgm_status status = RGM_OK;
+    int code = SQLITE_OK;
+
+    for (int i = 0; i < VERSION && code == SQLITE_OK; i++)
+        code = sqlite3_exec(made, migrations[i], NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(made,
+                                  "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+                                  " AND name NOT LIKE 'sqlite%'",
+                                  -1, &objects, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(database->connection,
+                                  "SELECT sql FROM sqlite_schema WHERE type = ? AND name = ?", -1,
+                                  &find, NULL);
+    while (code == SQLITE_OK && status == RGM_OK && (code = sqlite3_step(objects)) == SQLITE_ROW) {
+        status = check_object(database, objects, find);
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(objects);
+    sqlite3_finalize(find);
+    return code == SQLITE_OK || code == SQLITE_DONE ? status
+                                                    : fail(database, code, "read the schema");
+}
+
+static rgm_status check_schema(rgmi_database *database)
+{
+    sqlite3 *made = NULL;
+    rgm_status status;
+    int64_t triggers;
+    int code = sqlite3_open_v2(":memory:", &made,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                   SQLITE_OPEN_MEMORY,
+                               NULL);
+
+    status = code == SQLITE_OK ? check_objects(database, made)
+                               : fail(database, code, "make a schema to compare with");
+    sqlite3_close(made);
+    RGM_TRY(status);
+    RGM_TRY(rgmi_database_int(&triggers, database, 0,
+                              "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'", ""));
+    return triggers == 0 ? RGM_OK
+                         : RGM_FAIL(RGM_ERR_FORMAT, "'%s' has triggers, and no master makes one",
+                                    database->path);
+}
+
 rgm_status rgmi_database_open(rgmi_database **out, const char *path)
 {
     rgm_status status = RGM_OK;
@@ -334,8 +479,10 @@ rgm_status rgmi_database_open(rgmi_database **out, const char *path)
     sqlite3_busy_timeout(database->connection, 5000); /* for who looks in with sqlite3 */
     RGM_GO(execute(database, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                              "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"
+                             "PRAGMA cell_size_check = ON;"
                              "PRAGMA journal_size_limit = 67108864;"));
     RGM_GO(migrate(database));
+    RGM_GO(check_schema(database));
     *out = database;
     database = NULL;
 done:
@@ -349,7 +496,7 @@ void rgmi_database_close(rgmi_database *database)
         return;
     rgmi_database_rollback(database);
     for (int i = 0; i < STATEMENT_ROOM; i++)
-        sqlite3_finalize(database->prepared[i].statement);
+        clear_rows(&database->prepared[i].rows);
     sqlite3_close(database->connection);
     rgm_free(database->path);
     rgm_free(database);

@@ -7,12 +7,14 @@
 #ifndef RGM_MASTER_DATABASE_H
 #define RGM_MASTER_DATABASE_H
 
-#include <regimen/base.h>
-#include <sqlite3.h>
+#include "columns.h"
 
 typedef struct rgmi_database rgmi_database;
-/** A row that a query stands at. */
-typedef sqlite3_stmt rgmi_rows;
+/** A row that a query stands at, every value of it checked (columns.h). */
+typedef struct rgmi_rows {
+    sqlite3_stmt *statement;
+    const rgmi_column_rule **columns; /* [sqlite3_column_count()] */
+} rgmi_rows;
 
 /**
  * Open, make, or bring to this version. Errors: RGM_ERR_VERSION (of a later one), RGM_ERR_FORMAT
@@ -36,7 +38,8 @@ rgm_status rgmi_database_run(rgmi_database *database, const char *sql, const cha
  * text, and no commit, until it has ended or was left. */
 rgm_status rgmi_database_query(rgmi_rows **rows, rgmi_database *database, const char *sql,
                                const char *format, ...);
-/** To the next row; RGM_END: there is none, and the query has ended. */
+/** To the next row; RGM_END: there is none, and the query has ended. RGM_ERR_FORMAT: it has what
+ * may not stand in its column, and the query has ended too. */
 rgm_status rgmi_rows_next(rgmi_database *database, rgmi_rows *rows);
 /** End a query before its end. NULL is fine. */
 void rgmi_rows_leave(rgmi_rows *rows);

@@ -157,7 +157,7 @@ static void remove_faults(void)
 
 /* ---- tests ---------------------------------------------------------------------------------- */
 
-static char folder[128], database[160];
+static char folder[160], database[192];
 
 static int setup(void **state)
 {
@@ -231,6 +231,158 @@ static void a_damaged_page_is_told(void **state)
     CHECK_STATUS(RGM_ERR_FORMAT, try_open());
     CHECK_MESSAGE(database);
 }
+
+/* ---- rows that no master wrote -------------------------------------------------------------- */
+
+static char outside[128];
+
+/* A search of four trials of which none has begun, and a folder beside the master's. */
+static int setup_rows(void **state)
+{
+    rgm_master *master;
+
+    (void)state;
+    snprintf(outside, sizeof outside, "%s", check_folder());
+    snprintf(folder, sizeof folder, "%s/m", outside);
+    snprintf(database, sizeof database, "%s/master.db", folder);
+    master = open_master(folder, 1);
+    create_experiment(master, "{name: random, metric: valid.loss, max_trials: 4, max_steps: 2}",
+                      "");
+    rgm_master_close(master);
+    return 0;
+}
+
+static int teardown_rows(void **state)
+{
+    snprintf(folder, sizeof folder, "%s", outside);
+    return teardown(state);
+}
+
+/* As `execute`, where a table says NOT NULL as well: for that moment it does not. */
+static void force(const char *sql)
+{
+    execute("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL',"
+            " '         ') WHERE type = 'table'");
+    execute(sql);
+    execute("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '         ',"
+            " ' NOT NULL') WHERE type = 'table'");
+}
+
+/* Of each request the answer is an error that names the column; NULL: opening is refused. */
+static void rows_that_cannot_be_are_refused_where_they_enter(void **state)
+{
+    static const struct {
+        const char *sql, *path, *message;
+    } cases[] = {
+#define RUN ", run_token = '0123456789abcdef0123456789abcdef' WHERE id = 1"
+        {"UPDATE trials SET number = -100000" RUN, NULL, "'number'"},
+        {"UPDATE trials SET number = 0" RUN, NULL, "'number'"},
+        {"UPDATE trials SET number = 4000000000" RUN, NULL, "'number'"},
+        {"UPDATE trials SET run_pid = 1" RUN, NULL, "'run_pid'"},
+        {"UPDATE trials SET run_pid = -7" RUN, NULL, "'run_pid'"},
+        {"UPDATE trials SET run_slots = x'00ff'" RUN, NULL, "'run_slots'"},
+        {"UPDATE trials SET run_token = '../x' WHERE id = 1", NULL, "'run_token'"},
+        {"UPDATE experiments SET slots_per_trial = -1; UPDATE trials SET run_pid = 2" RUN, NULL,
+         "'slots_per_trial'"},
+        {"UPDATE trials SET number = -3 WHERE id = 1", "/api/v1/trials/1", "'number' of 1 is '-3'"},
+        {"UPDATE trials SET state = 'ASLEEP' WHERE id = 1", "/api/v1/trials/1", "'state'"},
+        {"UPDATE trials SET hyperparameters = '{\"a\":' WHERE id = 1", "/api/v1/trials/1", "JSON"},
+        {"UPDATE trials SET start_time = 1e300 WHERE id = 1", "/api/v1/trials/1", "'start_time'"},
+        {"UPDATE trials SET restarts = 'many' WHERE id = 1", "/api/v1/trials/1", "'restarts'"},
+        {"UPDATE experiments SET name = NULL", "/api/v1/experiments/1", "'name'"},
+        {"UPDATE experiments SET config = NULL", "/api/v1/experiments/1/config", "'config'"},
+        {"UPDATE experiments SET config = NULL", "/api/v1/experiments/1/search", "'config'"},
+        {"UPDATE experiments SET working_folder = NULL", "/api/v1/experiments/1",
+         "'working_folder'"},
+        {"UPDATE experiments SET state = NULL", "/api/v1/experiments", "'state'"},
+        {"INSERT INTO searcher_events VALUES(1, 1, 77, 1, 1, NULL, 1)",
+         "/api/v1/experiments/1/search", "'kind'"},
+        {"INSERT INTO searcher_snapshots VALUES(1, 0, NULL)", "/api/v1/experiments/1/search",
+         "'event_id'"},
+        {"INSERT INTO runs VALUES(1, '', 'a', 1, 1)", "/api/v1/experiments/1/runs", "'slots'"},
+        {"INSERT INTO checkpoints VALUES(1, 1, 1, '/etc', 'COMPLETED', 1, 'a', 1, 1, '{}')",
+         "/api/v1/trials/1/checkpoints", "'uuid'"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_response r;
+
+        force(cases[i].sql);
+        if (cases[i].path == NULL) {
+            CHECK_STATUS(RGM_ERR_FORMAT, try_open());
+            CHECK_MESSAGE(cases[i].message);
+        } else {
+            rgm_master *master = open_master(folder, 1);
+
+            rgm_master_handle(&r, master, &(rgm_request){.method = "GET", .path = cases[i].path});
+            if (r.status < 400 || strstr(r.body.data, cases[i].message) == NULL)
+                fail_msg("%s: %d %s", cases[i].sql, r.status, r.body.data);
+            rgm_response_clear(&r);
+            rgm_master_close(master);
+        }
+        teardown_rows(state);
+        setup_rows(state);
+    }
+}
+
+/* Of a search that is over, whose checkpoint's row names a folder: nothing but what is below the
+ * master's own is removed, and the master goes on. */
+static void nothing_outside_of_the_folder_is_removed(void **state)
+{
+    static const char *const folders[] = {"../../../precious", "/precious", "ckpt/../../../x",
+                                          "out/precious",      ".",         ""};
+    char path[400], target[200], sql[600];
+
+    (void)state;
+    snprintf(target, sizeof target, "%s/precious", outside);
+    CHECK_OK(rgm_folder_make(target));
+    snprintf(path, sizeof path, "%s/1/1", folder);
+    CHECK_OK(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/1/1/out", folder);
+    CHECK_INT(0, symlink(outside, path));
+    execute("UPDATE trials SET state = 'COMPLETED', wants = 0; UPDATE experiments SET state ="
+            " 'COMPLETED', save_trial_latest = 0, save_trial_best = 0, save_experiment_best = 0");
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(sql, sizeof sql,
+                 "INSERT OR REPLACE INTO checkpoints VALUES(1, 1, 1,"
+                 " '11111111-2222-4333-8444-555555555555', 'COMPLETED', 5, '%s', 1, 1, '{}')",
+                 folders[i]);
+        execute(sql);
+        rgm_master *master = open_master(folder, 1);
+        tell(master, 400, "POST", "/api/v1/experiments/1/collect", "{}");
+        serve_all(master, 60);
+        rgm_master_close(master);
+        CHECK(rgm_path_is_folder(target) && rgm_path_is_folder(folder));
+    }
+    execute(
+        "UPDATE checkpoints SET folder = 'ckpt/step-00000005'"); /* one that is fine, and gone */
+    rgm_master *master = open_master(folder, 1);
+    tell(master, 200, "POST", "/api/v1/experiments/1/collect", "{}");
+    rgm_master_close(master);
+}
+
+static void another_schema_is_refused(void **state)
+{
+    static const char *const changes[] = {
+        "CREATE TRIGGER t AFTER UPDATE ON trials BEGIN DELETE FROM trials; END",
+        "DROP TABLE labels; CREATE VIEW labels AS SELECT id AS experiment_id, name AS label FROM"
+        " experiments",
+        "DROP INDEX trials_state; CREATE INDEX trials_state ON trials(state)",
+        "ALTER TABLE trials ADD COLUMN more INTEGER DEFAULT 1",
+    };
+
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        execute(changes[i]);
+        CHECK_STATUS(RGM_ERR_FORMAT, try_open());
+        CHECK_MESSAGE("no master");
+        teardown_rows(state);
+        setup_rows(state);
+    }
+    execute("CREATE INDEX mine ON trials(state); CREATE TABLE notes(text); ANALYZE");
+    CHECK_OK(try_open()); /* what somebody keeps beside it is theirs */
+}
+
+/* ---- what a client would do ------------------------------------------------------------------ */
 
 /* What a client would do: ask again while the answer is 503. */
 static void ask_until_done(const char *method, const char *path, const char *body, int64_t n,
@@ -401,6 +553,11 @@ static void a_folder_that_cannot_be_written_is_told(void **state)
 }
 
 TESTS(cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setup, teardown),
+      cmocka_unit_test_setup_teardown(rows_that_cannot_be_are_refused_where_they_enter, setup_rows,
+                                      teardown_rows),
+      cmocka_unit_test_setup_teardown(nothing_outside_of_the_folder_is_removed, setup_rows,
+                                      teardown_rows),
+      cmocka_unit_test_setup_teardown(another_schema_is_refused, setup_rows, teardown_rows),
       cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),

@@ -35,7 +35,8 @@ static rgm_status restore_snapshot(rgm_master *master, rgmi_experiment *e)
 
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
-        "SELECT event_id, state FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id));
+        "SELECT event_id, state AS searcher_state FROM searcher_snapshots WHERE experiment_id = ?",
+        "i", e->id));
     status = rgmi_rows_next(master->database, rows);
     if (status == RGM_END) {
         RGM_TRY(rgm_searcher_begin(e->searcher));
@@ -121,7 +122,8 @@ static rgm_status load(rgm_master *master, rgmi_experiment *e)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT state, config, name, seed, (SELECT min(best_metric) FROM trials WHERE experiment_id"
-        " = e.id), (SELECT max(best_metric) FROM trials WHERE experiment_id = e.id)"
+        " = e.id) AS smallest, (SELECT max(best_metric) FROM trials WHERE experiment_id = e.id) AS"
+        " largest"
         " FROM experiments e WHERE id = ?",
         "i", e->id));
     status = rgmi_rows_next(master->database, rows);

@@ -177,7 +177,7 @@ static bool is_unwanted(bool *stops, rgm_master *master, const rgmi_process *p)
     if (rgmi_database_int(
             &state, master->database, 0,
             "SELECT CASE WHEN t.state = " RGMI_SQL(CANCELED) " OR e.state = " RGMI_SQL(STOPPING_KILLED) " THEN 2 ELSE t.state <> " RGMI_SQL(
-                ACTIVE) " OR e.state <> " RGMI_SQL(ACTIVE) " END FROM trials"
+                ACTIVE) " OR e.state <> " RGMI_SQL(ACTIVE) " END AS unwanted FROM trials"
                                                            " t JOIN experiments e ON e.id = "
                                                            "t.experiment_id WHERE t.id = ?",
             "i", p->trial) != RGM_OK)

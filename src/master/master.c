@@ -162,6 +162,7 @@ void rgm_master_close(rgm_master *master)
     rgmi_waiting_clear(master);
     rgm_free(master->waiting);
     rgm_free(master->shares);
+    rgm_free(master->uncollected);
     for (int64_t i = 0; master->command != NULL && master->command[i] != NULL; i++)
         rgm_free(master->command[i]);
     rgm_free(master->command);

@@ -18,7 +18,7 @@
 
 #define RGMI_BODY_LIMIT (16 << 20) /* bytes of a request's body */
 
-/* ---- states (experiment_state.c) ------------------------------------------------------------ */
+/* ---- states (work_states.c) ----------------------------------------------------------------- */
 
 /* Their names, in one place: of rgm_work_state_names, and of statements as RGMI_SQL(ACTIVE). */
 #define RGMI_NAME_ACTIVE             "ACTIVE"
@@ -149,6 +149,8 @@ struct rgm_master {
     int64_t waiting_count, waiting_capacity;
     rgmi_share *shares; /* [share_count] of the last turn; none by priority */
     int64_t share_count, share_capacity;
+    int64_t *uncollected; /* [uncollected_count] experiments whose checkpoints cannot be removed */
+    int64_t uncollected_count, uncollected_capacity;
     pthread_cond_t jobs_wake;  /* there is a job to be submitted, or jobs_stop */
     bool jobs_stop, jobs_fail; /* the last question to Slurm was not answered  */
     rgmi_held_jobs *held_jobs;

@@ -126,6 +126,9 @@ static rgm_status tell_validation(rgm_master *master, rgmi_experiment *e, rgmi_t
                             "SELECT metrics FROM validations WHERE trial_id = ? AND batches = ?",
                             "ii", trial->id, batches));
     RGM_GO(rgmi_rows_next(master->database, rows));
+    if (rgmi_rows_text(rows, 0) == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "trial %lld: its validation at %lld batches has no metrics",
+                        (long long)trial->id, (long long)batches));
     RGM_GO(rgm_json_parse(&values, rgmi_rows_text(rows, 0),
                           (int64_t)strlen(rgmi_rows_text(rows, 0)), "metrics"));
     RGM_GO(tell_later(&told, e, RGM_VALIDATED, trial->number, length));

@@ -31,7 +31,7 @@ static rgm_status print_int(rgm_text *out, int64_t value)
 
 static rgm_status print_value(rgm_text *out, rgmi_rows *rows, int column, const char *kind)
 {
-    switch (sqlite3_column_type(rows, column)) {
+    switch (sqlite3_column_type(rows->statement, column)) {
     case SQLITE_NULL:
         return rgm_text_add(out, "null", 4);
     case SQLITE_INTEGER:
@@ -49,17 +49,17 @@ static rgm_status print_value(rgm_text *out, rgmi_rows *rows, int column, const 
             return RGM_FAIL(RGM_ERR_NOMEM, "out of memory reading a row");
         if (strcmp(kind, ":json") == 0)
             return rgm_text_add(out, rgmi_rows_text(rows, column),
-                                sqlite3_column_bytes(rows, column));
+                                sqlite3_column_bytes(rows->statement, column));
         return rgm_json_print_text(out, rgmi_rows_text(rows, column));
     }
 }
 
 rgm_status rgmi_print_row(rgm_text *out, rgmi_rows *rows)
 {
-    int count = sqlite3_column_count(rows);
+    int count = sqlite3_column_count(rows->statement);
 
     for (int i = 0; i < count; i++) {
-        const char *name = sqlite3_column_name(rows, i);
+        const char *name = sqlite3_column_name(rows->statement, i);
         const char *kind = name != NULL ? strchr(name, ':') : NULL;
 
         if (name == NULL)

@@ -213,12 +213,13 @@ rgm_status rgmi_processes_adopt(rgm_master *master)
     rgmi_rows *rows;
     rgm_status status;
 
-    RGM_TRY(rgmi_database_query(&rows, master->database,
-                                "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
-                                " run_slots, coalesce(run_job, -1), slots_per_trial FROM trials t"
-                                " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
-                                " NOT NULL",
-                                ""));
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
+        " run_slots, coalesce(run_job, -1) AS run_job, slots_per_trial FROM trials t"
+        " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
+        " NOT NULL",
+        ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(adopt(master, rows));
     if (status == RGM_END)

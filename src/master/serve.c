@@ -196,24 +196,48 @@ done:
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
+static rgm_status next_uncollected(int64_t *id, rgm_master *master)
+{
+    return rgmi_database_int(
+        id, master->database, 0,
+        "SELECT id FROM experiments WHERE NOT collected AND id > ? AND state IN " RGMI_SQL_OVER
+        " ORDER BY id LIMIT 1",
+        "i", *id);
+}
+
+static bool was_told(const rgm_master *master, int64_t experiment)
+{
+    for (int64_t i = 0; i < master->uncollected_count; i++)
+        if (master->uncollected[i] == experiment)
+            return true;
+    return false;
+}
+
+/* What rows say of its checkpoints cannot be: nothing is removed, which is told once, and the
+ * others have their turn. */
+static rgm_status leave_uncollected(rgm_master *master, int64_t experiment)
+{
+    RGM_TRY(RGM_RESERVE(master->uncollected, master->uncollected_capacity,
+                        master->uncollected_count + 1));
+    master->uncollected[master->uncollected_count++] = experiment;
+    rgm_log_write(RGM_LOG_ERROR, "checkpoints of experiment %lld are left as they are: %s",
+                  (long long)experiment, rgm_error_message());
+    return RGM_OK;
+}
+
 static rgm_status collect_ended(rgm_master *master)
 {
-    rgmi_rows *rows;
-    int64_t id = 0;
     rgm_status status;
+    int64_t id = 0;
 
     for (;;) {
-        RGM_TRY(rgmi_database_query(
-            &rows, master->database,
-            "SELECT id FROM experiments WHERE NOT collected AND state IN " RGMI_SQL_OVER " LIMIT 1",
-            ""));
-        status = rgmi_rows_next(master->database, rows);
-        if (status == RGM_OK)
-            id = rgmi_rows_int(rows, 0);
-        rgmi_rows_leave(rows);
-        if (status != RGM_OK)
-            return status == RGM_END ? RGM_OK : status;
-        RGM_TRY(rgmi_collect(NULL, master, id, false));
+        RGM_TRY(next_uncollected(&id, master));
+        if (id == 0)
+            return RGM_OK;
+        if (was_told(master, id))
+            continue;
+        status = rgmi_collect(NULL, master, id, false);
+        RGM_TRY(status == RGM_ERR_FORMAT ? leave_uncollected(master, id) : status);
     }
 }
 

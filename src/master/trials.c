@@ -18,7 +18,9 @@ static rgm_status read_asked(rgmi_trial *trial, const char *text)
 
     for (; *text != 0; text += used) {
         if (sscanf(text, "%d %" SCNd64 " %" SCNd64 ";%n", &kind, &asked.batches, &asked.length,
-                   &used) != 3)
+                   &used) != 3 ||
+            kind < RGM_ASK_TRAIN || kind > RGM_ASK_CHECKPOINT || asked.batches < 0 ||
+            asked.length < 0)
             return RGM_FAIL(RGM_ERR_DATA, "trial %lld: what was asked is '%s'",
                             (long long)trial->id, text);
         asked.kind = (rgm_operation_kind)kind;
@@ -96,7 +98,8 @@ rgm_status rgmi_trial_get(rgmi_trial **out, rgm_master *master, rgmi_experiment 
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT t.id, t.state, closing, restarts, steps, batches, last_kind, last_step, metric,"
-        " best_metric, s.state, asked FROM trials t JOIN sequencers s ON s.trial_id = t.id"
+        " best_metric, s.state AS sequencer, asked FROM trials t JOIN sequencers s ON s.trial_id = "
+        "t.id"
         " WHERE experiment_id = ? AND number = ?",
         "ii", e->id, number));
     status = rgmi_rows_next(master->database, rows);

@@ -136,20 +136,6 @@ static rgm_status make_uuid(char out[37])
     return RGM_OK;
 }
 
-/* A name in the trial's folder that cannot lead out of it. */
-static rgm_status check_folder(const char *folder)
-{
-    if (folder == NULL || folder[0] == 0 || folder[0] == '/' || strlen(folder) > 255)
-        return RGM_FAIL(RGM_ERR_ARG, "a checkpoint has a folder below its trial's");
-    for (const char *part = folder; part != NULL; part = strchr(part, '/')) {
-        part += *part == '/';
-        size_t size = strcspn(part, "/");
-        if (size == 0 || part[0] == '.')
-            return RGM_FAIL(RGM_ERR_ARG, "'%s' is no folder of a checkpoint", folder);
-    }
-    return RGM_OK;
-}
-
 static rgm_status take_checkpoint(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
                                   const rgmi_report *r)
 {
@@ -158,7 +144,9 @@ static rgm_status take_checkpoint(rgm_master *master, rgmi_experiment *e, rgmi_t
     char uuid[37];
     bool asked;
 
-    RGM_GO(check_folder(r->checkpoint));
+    if (!rgmi_is_inner_path(r->checkpoint))
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "'%s' is no folder of a checkpoint, below its trial's",
+                        r->checkpoint != NULL ? r->checkpoint : ""));
     RGM_GO(rgm_sequencer_completed(&asked, trial->sequencer, &r->workload, false));
     RGM_GO(print_numbers(&resources, r->resources));
     RGM_GO(make_uuid(uuid));
