@@ -1,7 +1,7 @@
 #!/bin/sh
 # A virtual environment with a peer of the bench, of PyPI, pinned in bench/peer_NAME.txt; prints its Python.
 # Nothing of it is needed to build, test or run.
-#   scripts/peer.sh torch|dgl|ctranslate2|tfgnn
+#   scripts/peer.sh torch|dgl|ctranslate2|tfgnn|search
 set -eu
 cd "$(dirname "$0")/.."
 venv=build/peer_$1

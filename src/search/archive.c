@@ -10,6 +10,11 @@ bool rgm_archive_reads(const rgm_archive *archive)
     return archive->from != NULL;
 }
 
+bool rgmi_archive_has(const rgm_archive *archive, const char *name)
+{
+    return rgm_archive_reads(archive) && rgm_json_find(archive->from, name) != NULL;
+}
+
 /* `"name": ` behind what was written, or the value of that name. */
 static rgm_status open_member(const rgm_json **out, rgm_archive *archive, const char *name)
 {

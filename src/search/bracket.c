@@ -10,6 +10,7 @@
 #include <string.h>
 
 const char *const rgmi_mode_names[] = {"standard", "aggressive", "conservative", NULL};
+const char *const rgmi_rule_names[] = {"promote", "pedl", "stop", NULL};
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
@@ -20,6 +21,20 @@ double rgmi_power(double divisor, int64_t k)
     for (; k > 0 && power < 1e100; k--) /* so that weights stay finite */
         power *= divisor;
     return power;
+}
+
+double rgmi_floor(double share)
+{
+    double whole = nearbyint(share);
+
+    return fabs(share - whole) <= 1e-12 * whole ? whole : floor(share);
+}
+
+int64_t rgmi_planned(const rgmi_bracket *b, int64_t count)
+{
+    int64_t planned = (int64_t)((double)count / b->divisor);
+
+    return planned > 0 || count == 0 || b->kind == RGMI_PEDL ? planned : 1;
 }
 
 int64_t rgmi_log_floor(double divisor, double n)
@@ -86,13 +101,14 @@ static double cost_of_round(const rgmi_bracket *b)
 rgm_status rgmi_bracket_budgeted(rgmi_bracket *b, int64_t rungs, double divisor, int64_t length,
                                  int64_t budget, bool rising)
 {
-    double times;
+    double cost;
 
     RGM_TRY(rgmi_bracket_create(b, RGMI_SYNCHRONOUS, rungs, divisor, length));
-    times = (double)budget / cost_of_round(b);
+    cost = cost_of_round(b);
     for (int64_t i = 0; i < rungs; i++) {
         rgmi_rung *rung = &b->rungs[i];
-        double start = floor(times * fmax(floor(rgmi_power(divisor, rungs - 1 - i)), 1));
+        double each = fmax(floor(rgmi_power(divisor, rungs - 1 - i)), 1);
+        double start = rgmi_floor((double)budget / cost * each);
 
         if (start > RGMI_MOST_TRIALS || (i == 0 && start < 1))
             return RGM_FAIL(RGM_ERR_CONFIG,

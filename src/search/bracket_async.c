@@ -1,9 +1,10 @@
 /*
  * One bracket of asynchronous successive halving (Li et al., "A System for Massively Parallel
- * Hyperparameter Tuning", 2020), in two forms. `promotes`: a trial that is in the best n / divisor
- * of its rung goes on, and so does one that waited there when the rung grew enough. `stops`:
- * whether a trial goes on is decided once, when it reports. Trials that ended early and metrics
- * that are no number rank last and never go on.
+ * Hyperparameter Tuning", 2020). `promote`: a trial that is in the best n / divisor of its rung
+ * goes on, and so does one that waited there when the rung grew enough; a rung that is complete
+ * sends at least its best on. `pedl`: without the last part. `stop`: whether a trial goes on is
+ * decided once, when it reports. Trials that ended early and metrics that are no number rank last
+ * and never go on.
  */
 #include "search_internal.h"
 
@@ -71,18 +72,40 @@ static rgm_status stop_or_go(bool *sent, rgm_searcher *searcher, rgmi_tournament
     return rgm_search_is_open(searcher, trial) ? rgm_search_close(searcher, trial) : RGM_OK;
 }
 
+/* The best of a rung that is complete goes on if nobody did: the rung had fewer trials than the
+ * divisor, and without this the search would end below its longest length. */
+static rgm_status send_best(rgm_searcher *searcher, rgmi_tournament *t, rgmi_bracket *b,
+                            int64_t rung)
+{
+    rgmi_entry *best = b->rungs[rung].entries;
+    int64_t count = b->rungs[rung].count, k = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        if (best[i].promoted)
+            return RGM_OK;
+    while (k < count && !rgm_search_is_open(searcher, best[k].trial))
+        k++;
+    if (k == count || !(best[k].key < INFINITY))
+        return RGM_OK;
+    best[k].promoted = true;
+    return send_on(searcher, t, b, best[k].trial, rung);
+}
+
 /* Once the first rung is full, from below: what nobody can overtake any more is closed. */
-static rgm_status close_rungs(rgm_searcher *searcher, const rgmi_bracket *b)
+static rgm_status close_rungs(rgm_searcher *searcher, rgmi_tournament *t, rgmi_bracket *b)
 {
     if (b->kind == RGMI_STOPS || b->rungs[0].count < b->max_trials)
         return RGM_OK;
-    for (int64_t i = 0; i < b->rung_count && b->rungs[i].outstanding <= 0; i++)
+    for (int64_t i = 0; i < b->rung_count && b->rungs[i].outstanding <= 0; i++) {
+        if (b->kind == RGMI_PROMOTES && i + 1 < b->rung_count)
+            RGM_TRY(send_best(searcher, t, b, i));
         for (int64_t k = 0; k < b->rungs[i].count; k++) {
             const rgmi_entry *entry = &b->rungs[i].entries[k];
 
             if (!entry->promoted && rgm_search_is_open(searcher, entry->trial))
                 RGM_TRY(rgm_search_close(searcher, entry->trial));
         }
+    }
     return RGM_OK;
 }
 
@@ -97,14 +120,14 @@ rgm_status rgmi_async_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t
         RGM_TRY(rgmi_rung_insert(&at, &b->rungs[i], trial, key, false));
         if (rgm_search_is_open(searcher, trial))
             RGM_TRY(rgm_search_close(searcher, trial));
-    } else if (b->kind == RGMI_PROMOTES) {
+    } else if (b->kind != RGMI_STOPS) {
         RGM_TRY(promote(&sent, searcher, t, trial, key));
     } else {
         RGM_TRY(stop_or_go(&sent, searcher, t, trial, key));
     }
     if (!sent && b->created < b->max_trials)
         RGM_TRY(rgmi_bracket_add_trial(searcher, t, bracket));
-    return close_rungs(searcher, &t->brackets[bracket]);
+    return close_rungs(searcher, t, &t->brackets[bracket]);
 }
 
 /* Out of every rung, and another in its place. */

@@ -13,7 +13,7 @@
 typedef struct halving_options {
     rgmi_length_options trial; /* of one that reaches the top: max_steps, or target_trial_steps */
     int64_t num_rungs, max_rungs, max_trials, max_concurrent_trials, step_budget, budget;
-    int mode;
+    int mode, rule;
     double divisor;
     rgm_ints bracket_rungs;
     bool train_stragglers, stop_once;
@@ -55,13 +55,23 @@ static const rgm_field asha_fields[] = {
     MAX_RUNGS,
     BRACKET_RUNGS,
     RGM_INT_FIELD(max_concurrent_trials, 0, RGMI_MOST_TRIALS, "at a time; 0: as the plan has it"),
-    RGM_BOOL_FIELD(stop_once, "a trial is stopped or not when it reports, and never goes on later"),
+    RGM_CHOICE_FIELD(
+        rule, rgmi_rule_names,
+        "who goes on: the best of a rung, at least one; as PEDL 0.12; decided at once"),
+    RGM_BOOL_FIELD(stop_once, "Determined's name: true is rule: stop, false is rule: pedl"),
     {0}};
 #undef RGM_OPTIONS
 
 static void defaults(void *options)
 {
     *(halving_options *)options = (halving_options){.divisor = 4, .max_rungs = 5};
+}
+
+/* One bracket: at equal work several of them find less (docs/search.md). */
+static void asha_defaults(void *options)
+{
+    defaults(options);
+    ((halving_options *)options)->mode = RGMI_AGGRESSIVE;
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -150,7 +160,7 @@ static void share_trials(rgmi_tournament *t, const halving_options *o)
     for (int64_t i = 0; i < t->count; i++) {
         rgmi_bracket *b = &t->brackets[i];
         double weight = rgmi_power(o->divisor, b->rung_count - 1) / (double)b->rung_count;
-        int64_t trials = (int64_t)((double)o->max_trials * weight / weights);
+        int64_t trials = (int64_t)rgmi_floor((double)o->max_trials * weight / weights);
 
         b->max_trials = trials > 1 ? trials : 1;
         left -= b->max_trials;
@@ -182,8 +192,8 @@ static rgm_status plan_asha(rgmi_tournament *t, const halving_options *o)
     RGM_GO(rgmi_bracket_rungs(&rungs, &count, (rgmi_mode)o->mode, most, &o->bracket_rungs));
     RGM_GO(rgmi_tournament_create(t, count));
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(rgmi_bracket_create(&t->brackets[i], o->stop_once ? RGMI_STOPS : RGMI_PROMOTES,
-                                   rungs[i], o->divisor, o->trial.length.units));
+        RGM_GO(rgmi_bracket_create(&t->brackets[i], (rgmi_bracket_kind)o->rule, rungs[i],
+                                   o->divisor, o->trial.length.units));
     share_trials(t, o);
     share_concurrency(t, o);
 done:
@@ -219,6 +229,36 @@ static int64_t value_of(const halving_options *o, const rgm_field *field, const 
     return *(const int64_t *)(const void *)((const char *)o + field->offset);
 }
 
+/* `stop_once` is another name for two of the rules. */
+static rgm_status settle_rule(halving_options *o, const rgm_yaml_node *section)
+{
+    const rgm_yaml_node *once = rgm_yaml_find(section, "stop_once");
+
+    if (once == NULL)
+        return RGM_OK;
+    if (rgm_yaml_find(section, "rule") != NULL)
+        return rgm_yaml_fail(once, "'searcher.stop_once' and 'searcher.rule' exclude each other: "
+                                   "stop_once is rule: stop, or rule: pedl where it is false");
+    o->rule = o->stop_once ? RGMI_STOPS : RGMI_PEDL;
+    return RGM_OK;
+}
+
+/* What a search was by default before `rule` was a key: states of then go on by that. */
+static rgm_status plan_as_before(rgmi_tournament *t, const halving_options *o,
+                                 const rgm_yaml_node *section)
+{
+    halving_options old = *o;
+
+    if (rgm_yaml_find(section, "rule") != NULL)
+        return RGM_OK;
+    if (rgm_yaml_find(section, "mode") == NULL)
+        old.mode = RGMI_STANDARD;
+    if (rgm_yaml_find(section, "stop_once") == NULL)
+        old.rule = RGMI_PEDL;
+    RGM_TRY(RGM_NEW(t->before, 1));
+    return plan_asha(t->before, &old);
+}
+
 static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
                           const rgm_yaml_node *section)
 {
@@ -236,20 +276,23 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
         RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     else
         o->trial.length.units = o->trial.max_steps;
+    RGM_GO(rgmi_mistake(&mistakes, settle_rule(o, section)));
     RGM_GO(rgmi_mistakes_tell(&mistakes));
     RGM_GO(rgm_yaml_place(rule->plan(state, o), section));
+    if (rule->type == &rgmi_adaptive_asha_type)
+        RGM_GO(plan_as_before(state, o, section));
 done:
     rgm_text_clear(&mistakes.lines);
     return status;
 }
 
 /* All of them go as tournaments. */
-#define HALVING(key, text, table)                                                                  \
+#define HALVING(key, text, values, table)                                                          \
     {                                                                                              \
         .section = {.name = (key),                                                                 \
                     .help = (text),                                                                \
                     .options_size = sizeof(halving_options),                                       \
-                    .defaults = defaults,                                                          \
+                    .defaults = (values),                                                          \
                     .fields = (table)},                                                            \
         .state_size = sizeof(rgmi_tournament), .prepare = prepare, .max_length = rgmi_length_of,   \
         .begin = rgmi_tournament_begin, .validated = rgmi_tournament_validated,                    \
@@ -259,13 +302,17 @@ done:
     }
 
 /* PEDL's first form; its name says that trials of a rung need not report together. */
-const rgm_searcher_type rgmi_async_halving_type = HALVING(
-    "async_halving", "one bracket of successive halving, with a budget of steps", async_fields);
-const rgm_searcher_type rgmi_sync_halving_type = HALVING(
-    "sync_halving", "one bracket of successive halving, with a budget in any unit", sync_fields);
+const rgm_searcher_type rgmi_async_halving_type =
+    HALVING("async_halving", "one bracket of successive halving, with a budget of steps", defaults,
+            async_fields);
+const rgm_searcher_type rgmi_sync_halving_type =
+    HALVING("sync_halving", "one bracket of successive halving, with a budget in any unit",
+            defaults, sync_fields);
 const rgm_searcher_type rgmi_adaptive_type =
-    HALVING("adaptive", "brackets of successive halving, with a budget of steps", adaptive_fields);
-const rgm_searcher_type rgmi_adaptive_simple_type = HALVING(
-    "adaptive_simple", "brackets of successive halving, with a number of trials", simple_fields);
-const rgm_searcher_type rgmi_adaptive_asha_type =
-    HALVING("adaptive_asha", "brackets of asynchronous successive halving", asha_fields);
+    HALVING("adaptive", "brackets of successive halving, with a budget of steps", defaults,
+            adaptive_fields);
+const rgm_searcher_type rgmi_adaptive_simple_type =
+    HALVING("adaptive_simple", "brackets of successive halving, with a number of trials", defaults,
+            simple_fields);
+const rgm_searcher_type rgmi_adaptive_asha_type = HALVING(
+    "adaptive_asha", "brackets of asynchronous successive halving", asha_defaults, asha_fields);

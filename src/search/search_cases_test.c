@@ -434,12 +434,12 @@ static void case_18_promotion(void **state)
     const rgm_simulation constant = {.order = RGM_IN_ORDER}, rising = {.metrics = by_trial};
 
     (void)state;
-    check_lengths("9000:1 3000:3 1000:8", ASHA_9000("max_concurrent_trials: 9"), &constant);
-    check_lengths("9000:1 3000:3 1000:8", ASHA_9000("max_concurrent_trials: 9"), &rising);
-    check_lengths("9000:1 3000:3 1000:8", ASHA_9000("max_concurrent_trials: 3"), &constant);
-    check_lengths("9000:1 3000:3 1000:8", ASHA_9000("max_concurrent_trials: 3"), &rising);
-    check_by_trial((const int64_t[]){3, 1, 1, 9, 3, 3, 3, 1, 1, 1, 1, 1},
-                   ASHA_9000("max_concurrent_trials: 3"),
+#define PEDL_9000(more) ASHA_9000("rule: pedl, max_concurrent_trials: " more)
+    check_lengths("9000:1 3000:3 1000:8", PEDL_9000("9"), &constant);
+    check_lengths("9000:1 3000:3 1000:8", PEDL_9000("9"), &rising);
+    check_lengths("9000:1 3000:3 1000:8", PEDL_9000("3"), &constant);
+    check_lengths("9000:1 3000:3 1000:8", PEDL_9000("3"), &rising);
+    check_by_trial((const int64_t[]){3, 1, 1, 9, 3, 3, 3, 1, 1, 1, 1, 1}, PEDL_9000("3"),
                    &(rgm_simulation){.metrics = by_trial, .payload = metrics});
 }
 
@@ -493,7 +493,7 @@ static void case_22_brackets_of_adaptive_asha(void **state)
     (void)state;
     check_plan("bracket 1: 7 trials, 1 at a time, rungs at 25 (7), 100 (1) steps\n"
                "bracket 2: 3 trials, 1 at a time, rungs at 100 (3) steps\n",
-               "max_steps: 100, max_trials: 10, max_concurrent_trials: 2");
+               "mode: standard, max_steps: 100, max_trials: 10, max_concurrent_trials: 2");
     check_plan("bracket 1: 7 trials, 2 at a time, rungs at 111 (7), 333 (2), 1000 (1) batches\n"
                "bracket 2: 2 trials, 2 at a time, rungs at 333 (2), 1000 (1) batches\n"
                "bracket 3: 1 trials, 1 at a time, rungs at 1000 (1) batches\n",
@@ -501,7 +501,8 @@ static void case_22_brackets_of_adaptive_asha(void **state)
                "max_concurrent_trials: 5");
     check_plan("bracket 1: 7 trials, 8 at a time, rungs at 100 (7), 300 (2), 900 (1) steps\n"
                "bracket 2: 3 trials, 8 at a time, rungs at 300 (3), 900 (1) steps\n",
-               "max_steps: 900, max_trials: 10, divisor: 3, max_concurrent_trials: 16");
+               "mode: standard, max_steps: 900, max_trials: 10, divisor: 3, "
+               "max_concurrent_trials: 16");
 }
 
 /* Trials by the rung where the plan ends them: "900:2 300:3", from describe(). */
@@ -512,8 +513,7 @@ static void check_ends(const char *expected, const char *options)
     rgm_searcher *searcher;
     rgm_text plan = {0}, got = {0};
 
-    snprintf(text, sizeof text, "%ssearcher: {metric: m, name: adaptive_asha, %s}\n", no_space,
-             options);
+    snprintf(text, sizeof text, "%ssearcher: {metric: m, %s}\n", no_space, options);
     CHECK_OK(read_searcher(&searcher, text, 1));
     CHECK_OK(rgm_searcher_describe(&plan, searcher));
     for (char *at = plan.data; (at = strstr(at, "rungs at ")) != NULL;) {
@@ -543,34 +543,49 @@ static void check_ends(const char *expected, const char *options)
     rgm_searcher_release(searcher);
 }
 
-/* The plan, and where it differs what promotion makes of it: of fewer trials than the divisor
- * nobody is promoted, while the plan has one go on. */
+/* The plan, which is what promotion makes of metrics that get worse from trial to trial; and where
+ * PEDL's differs: of fewer trials than the divisor nobody is promoted, while the plan has one go
+ * on.
+ */
 static void case_23_previews(void **state)
 {
     static const struct {
         const char *options, *planned, *promoted;
     } cases[] = {
-        {"max_steps: 900, max_trials: 10, divisor: 3", "900:2 300:3 100:5", "900:1 300:4 100:5"},
-        {"max_steps: 1000, max_trials: 100", "1000:4 250:13 62:30 15:53", NULL},
-        {"max_steps: 1000, max_trials: 100, max_concurrent_trials: 16", "1000:4 250:13 62:30 15:53",
-         NULL},
-        {"mode: aggressive, max_steps: 1000, max_trials: 100", "1000:1 250:5 62:19 15:75", NULL},
-        {"mode: conservative, max_steps: 1000, max_trials: 100", "1000:8 250:13 62:28 15:51", NULL},
-        {"max_steps: 1000, max_trials: 500", "1000:4 250:16 62:65 15:149 3:266", NULL},
-        {"max_steps: 6400, max_trials: 128", "6400:4 1600:18 400:39 100:67", NULL},
-        {"max_steps: 937, max_trials: 16", "937:2 234:5 58:9", "937:1 234:6 58:9"},
+        {"name: adaptive_asha, mode: standard, max_steps: 900, max_trials: 10, divisor: 3",
+         "900:2 300:3 100:5", "900:1 300:4 100:5"},
+        {"name: adaptive_asha, mode: standard, max_steps: 1000, max_trials: 100",
+         "1000:4 250:13 62:30 15:53", NULL},
+        {"name: adaptive_asha, mode: standard, max_steps: 1000, max_trials: 100, "
+         "max_concurrent_trials: 16",
+         "1000:4 250:13 62:30 15:53", NULL},
+        {"name: adaptive_asha, mode: aggressive, max_steps: 1000, max_trials: 100",
+         "1000:1 250:5 62:19 15:75", NULL},
+        {"name: adaptive_asha, mode: conservative, max_steps: 1000, max_trials: 100",
+         "1000:8 250:13 62:28 15:51", NULL},
+        {"name: adaptive_asha, mode: standard, max_steps: 1000, max_trials: 500",
+         "1000:4 250:16 62:65 15:149 3:266", NULL},
+        {"name: adaptive_asha, mode: standard, max_steps: 6400, max_trials: 128",
+         "6400:4 1600:18 400:39 100:67", NULL},
+        {"name: adaptive_asha, mode: standard, max_steps: 937, max_trials: 16", "937:2 234:5 58:9",
+         "937:1 234:6 58:9"},
     };
+    const rgm_simulation rising = {.metrics = by_trial};
     char options[300];
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(options, sizeof options, "name: adaptive_asha, %s", cases[i].options);
+        const char *of_pedl = cases[i].promoted != NULL ? cases[i].promoted : cases[i].planned;
+        snprintf(options, sizeof options, "rule: stop, %s", cases[i].options);
+        check_ends(cases[i].planned, options);
         check_ends(cases[i].planned, cases[i].options);
-        check_lengths(cases[i].promoted != NULL ? cases[i].promoted : cases[i].planned, options,
-                      &(rgm_simulation){.metrics = by_trial});
+        check_lengths(cases[i].planned, cases[i].options, &rising);
+        snprintf(options, sizeof options, "rule: pedl, %s", cases[i].options);
+        check_ends(of_pedl, options);
+        check_lengths(of_pedl, options, &rising);
     }
     for (int concurrent = 1; concurrent <= 12; concurrent++) { /* every later trial is better */
-        snprintf(options, sizeof options, ASHA_9000("max_concurrent_trials: %d"), concurrent);
+        snprintf(options, sizeof options, PEDL_9000("%d"), concurrent);
         check_lengths("9000:8 3000:2 1000:2", options, &(rgm_simulation){.metrics = minus_trial});
     }
     /* The largest k with d^k <= L, where doubles of logarithms fall short: as upstream would not.
@@ -586,7 +601,7 @@ static void case_23_previews(void **state)
 static void case_24_stopping_is_no_plan(void **state)
 {
 #define STOP_1000                                                                                  \
-    "name: adaptive_asha, stop_once: true, max_steps: 1000, max_trials: 100, "                     \
+    "name: adaptive_asha, stop_once: true, mode: standard, max_steps: 1000, max_trials: 100, "     \
     "max_concurrent_trials: 16"
     (void)state;
     check_lengths("1000:3 250:7 62:21 15:69", STOP_1000, &(rgm_simulation){.metrics = by_trial});

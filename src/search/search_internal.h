@@ -147,6 +147,8 @@ struct rgm_archive {
  * RGM_ERR_NOMEM. */
 rgm_status rgmi_archive_enter(rgm_archive *inside, rgm_archive *archive, const char *name);
 rgm_status rgmi_archive_leave(rgm_archive *inside);
+/** Whether a state that is read has a member of that name: those of before may lack it. */
+bool rgmi_archive_has(const rgm_archive *archive, const char *name);
 
 /* ---- parts of rows -------------------------------------------------------------------------- */
 
@@ -196,7 +198,13 @@ typedef struct rgmi_rung {
     int64_t count, capacity;
 } rgmi_rung;
 
-typedef enum rgmi_bracket_kind { RGMI_SYNCHRONOUS, RGMI_PROMOTES, RGMI_STOPS } rgmi_bracket_kind;
+typedef enum rgmi_bracket_kind {
+    RGMI_PROMOTES, /* asynchronous: a rung that is complete sends at least one on */
+    RGMI_PEDL,     /* the same as PEDL 0.12 did it: fewer than the divisor send nobody on */
+    RGMI_STOPS,    /* asynchronous: whether a trial goes on is decided when it reports */
+    RGMI_SYNCHRONOUS
+} rgmi_bracket_kind;
+extern const char *const rgmi_rule_names[]; /* of the asynchronous ones, ended by NULL */
 
 /** Successive halving of its own. */
 typedef struct rgmi_bracket {
@@ -216,6 +224,7 @@ typedef struct rgmi_tournament {
     int64_t count;
     int64_t *owner, *rung; /* by trial - 1 */
     int64_t trial_count, owner_capacity, rung_capacity;
+    struct rgmi_tournament *before; /* as defaults of before planned it, for states of then; NULL */
 } rgmi_tournament;
 
 typedef enum rgmi_mode { RGMI_STANDARD, RGMI_AGGRESSIVE, RGMI_CONSERVATIVE } rgmi_mode;
@@ -234,6 +243,11 @@ rgm_status rgmi_bracket_budgeted(rgmi_bracket *b, int64_t rungs, double divisor,
                                  int64_t budget, bool rising);
 /** divisor^k, by multiplication. */
 double rgmi_power(double divisor, int64_t k);
+/** floor() of a share that was computed in doubles: what rounding alone keeps below a whole number
+ * is that number. */
+double rgmi_floor(double share);
+/** How many of `count` trials a rung is planned to send on. */
+int64_t rgmi_planned(const rgmi_bracket *b, int64_t count);
 /** The largest k with divisor^k <= n; at most 62. */
 int64_t rgmi_log_floor(double divisor, double n);
 

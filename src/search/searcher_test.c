@@ -33,6 +33,8 @@ static const char *const searchers[] = {
     "{truncate_fraction: 0.4}, explore_function: {resample_probability: 0.3, perturb_factor: 0.2}",
     "name: median, max_trials: 12, max_steps: 20, interval: 3, startup_trials: 2, warmup: 4, "
     "max_concurrent_trials: 3",
+    "name: adaptive_asha, max_steps: 64, max_trials: 24, rule: pedl, mode: standard",
+    "name: adaptive_asha, max_steps: 81, max_trials: 7, divisor: 3, mode: standard",
 };
 #define SEARCHERS (int)(sizeof searchers / sizeof *searchers)
 
@@ -548,6 +550,135 @@ static void the_front_is_what_no_other_beats(void **state)
     rgm_searcher_release(s);
 }
 
+/* ---- rules of asynchronous halving --------------------------------------------------------- */
+
+static void simulate(rgm_simulated *out, const char *options, bool falling)
+{
+    char text[400];
+    rgm_searcher *s;
+
+    snprintf(text, sizeof text, "searcher: {name: adaptive_asha, metric: m, %s}", options);
+    CHECK_OK(read_searcher(&s, text, 1));
+    CHECK_OK(rgm_search_simulate(out, s,
+                                 &(rgm_simulation){.metrics = falling ? minus_trial : by_trial}));
+    rgm_searcher_release(s);
+}
+
+/* 10, 3 and 1 of divisor 3; of 7, 2 and then, since 2 are fewer than the divisor, the better one.
+ */
+static void halving_takes_at_least_one_trial_to_the_top(void **state)
+{
+    static const struct {
+        const char *options, *lengths;
+    } cases[] = {
+        {"max_steps: 9, divisor: 3, max_trials: 10", "9:1 3:2 1:7"},
+        {"max_steps: 9, divisor: 3, max_trials: 10, stop_once: false", "9:1 3:2 1:7"},
+        {"max_steps: 9, divisor: 3, max_trials: 7, bracket_rungs: [3]", "9:1 3:1 1:5"},
+        {"max_steps: 9, divisor: 3, max_trials: 7, rule: pedl, bracket_rungs: [3]", "3:2 1:5"},
+        {"max_steps: 9, divisor: 3, max_trials: 2, bracket_rungs: [3]", "9:1 1:1"},
+        {"max_steps: 9, divisor: 3, max_trials: 1, bracket_rungs: [3]", "9:1"}};
+    rgm_simulated simulated;
+    rgm_text lengths = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        simulate(&simulated, cases[i].options, false);
+        print_lengths(&lengths, &simulated);
+        CHECK_TEXT(cases[i].lengths, lengths.data);
+        rgm_simulated_clear(&simulated);
+    }
+    simulate(&simulated, "max_steps: 9, divisor: 3, max_trials: 7, bracket_rungs: [3]", true);
+    CHECK_TEXT("1S V 2S V 6S V", simulated.by_trial[6]); /* the best of all, whenever it comes */
+    rgm_simulated_clear(&simulated);
+    rgm_text_clear(&lengths);
+}
+
+/* The weights are 2, 4 / 3, 1 and 1: a quarter is the second's, which doubles make 24.999... of
+ * 100. What is left over is the first's. */
+static void shares_of_brackets_are_exact(void **state)
+{
+    rgm_searcher *s;
+    rgm_text plan = {0};
+
+    (void)state;
+    CHECK_OK(read_searcher(&s,
+                           "searcher: {name: adaptive_asha, metric: m, mode: conservative, "
+                           "divisor: 2, max_steps: 8, max_trials: 100, max_rungs: 4}",
+                           1));
+    CHECK_OK(rgm_searcher_describe(&plan, s));
+    CHECK_TEXT("bracket 1: 39 trials, 18 at a time, rungs at 1 (39), 2 (19), 4 (9), 8 (4) steps\n"
+               "bracket 2: 25 trials, 18 at a time, rungs at 2 (25), 4 (12), 8 (6) steps\n"
+               "bracket 3: 18 trials, 18 at a time, rungs at 4 (18), 8 (9) steps\n"
+               "bracket 4: 18 trials, 18 at a time, rungs at 8 (18) steps\n",
+               plan.data);
+    rgm_text_clear(&plan);
+    rgm_searcher_release(s);
+}
+
+static void a_rule_has_one_name(void **state)
+{
+    rgm_searcher *s;
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 read_searcher(&s,
+                               "searcher: {name: adaptive_asha, metric: m, max_trials: 8, "
+                               "max_steps: 8, rule: promote, stop_once: false}",
+                               1));
+    CHECK_MESSAGE("'searcher.stop_once' and 'searcher.rule' exclude each other");
+}
+
+/* The text of a state without a member, and with what another says of its section. */
+static void make_old(rgm_text *out, const char *saved, const char *fresh)
+{
+    const char *of = strstr(fresh, "\"of\": "), *own = strstr(saved, "\"of\": ");
+    const char *rule = strstr(saved, "\"rule\": ");
+    size_t length = strlen("\"of\": \"0123456789abcdef\""), skip = strlen("\"rule\": 1, ");
+
+    CHECK(of != NULL && own != NULL && rule != NULL);
+    CHECK_OK(rgm_text_add(out, saved, own - saved));
+    CHECK_OK(rgm_text_add(out, of, (int64_t)length));
+    CHECK_OK(rgm_text_add(out, own + length, rule - own - (int64_t)length));
+    CHECK_OK(rgm_text_printf(out, "%s", rule + skip));
+}
+
+/* Saved before `rule` was a key, when the default was PEDL's rule in several brackets. */
+static void a_state_of_before_goes_on_by_its_plan(void **state)
+{
+    static const char begin[] = "searcher: {name: adaptive_asha, metric: m, max_trials: 40, "
+                                "max_steps: 64, max_concurrent_trials: 4";
+    char text[300];
+    rgm_searcher *old, *now;
+    rgm_text saved = {0}, fresh = {0}, made = {0}, plan = {0}, plan_now = {0};
+
+    (void)state;
+    snprintf(text, sizeof text, "%s, mode: standard, rule: pedl}", begin);
+    CHECK_OK(read_searcher(&old, text, 1));
+    snprintf(text, sizeof text, "%s}", begin);
+    CHECK_OK(read_searcher(&now, text, 1));
+    CHECK_OK(rgm_searcher_describe(&plan, old));
+    CHECK_OK(rgm_searcher_describe(&plan_now, now));
+    CHECK(strstr(plan.data, "bracket 2") != NULL && strstr(plan_now.data, "bracket 2") == NULL);
+    CHECK_OK(rgm_searcher_begin(old));
+    CHECK_OK(rgm_searcher_save(&saved, old));
+    CHECK_OK(rgm_searcher_save(&fresh, now));
+    make_old(&made, saved.data, fresh.data);
+    CHECK_OK(rgm_searcher_restore(now, made.data, made.size));
+    rgm_text_clear(&plan_now);
+    CHECK_OK(rgm_searcher_describe(&plan_now, now));
+    CHECK_TEXT(plan.data, plan_now.data);
+    rgm_searcher_release(now);
+    CHECK_OK(read_searcher(&now, text, 1)); /* one of today has today's plan */
+    CHECK_OK(rgm_searcher_restore(now, fresh.data, fresh.size));
+    rgm_searcher_release(now);
+    rgm_searcher_release(old);
+    rgm_text_clear(&saved);
+    rgm_text_clear(&fresh);
+    rgm_text_clear(&made);
+    rgm_text_clear(&plan);
+    rgm_text_clear(&plan_now);
+}
+
 static void median_stops_what_is_worse_than_the_others_were(void **state)
 {
     rgm_simulated simulated;
@@ -600,7 +731,7 @@ done:
 
 static void every_failing_allocation_is_told_and_leaks_nothing(void **state)
 {
-    static const int chosen[] = {0, 4, 5, 11, 13, 14};
+    static const int chosen[] = {0, 4, 5, 11, 13, 14, 16};
 
     (void)state;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
@@ -636,6 +767,9 @@ TESTS(cmocka_unit_test(every_searcher_ends_and_closes_its_trials),
       cmocka_unit_test(mistakes_of_the_section_are_told_together),
       cmocka_unit_test(known_points_come_first_and_in_order),
       cmocka_unit_test(the_front_is_what_no_other_beats),
+      cmocka_unit_test(halving_takes_at_least_one_trial_to_the_top),
+      cmocka_unit_test(shares_of_brackets_are_exact), cmocka_unit_test(a_rule_has_one_name),
+      cmocka_unit_test(a_state_of_before_goes_on_by_its_plan),
       cmocka_unit_test(median_stops_what_is_worse_than_the_others_were),
       cmocka_unit_test(every_failing_allocation_is_told_and_leaks_nothing),
       cmocka_unit_test(a_large_search_is_quick))

@@ -157,8 +157,7 @@ rgm_status rgmi_tournament_describe(rgm_text *out, const rgm_searcher *searcher,
                 reach = b->rungs[k].start;
             RGM_TRY(rgm_text_printf(out, "%s%lld (%lld)", k > 0 ? ", " : "",
                                     (long long)b->rungs[k].need, (long long)reach));
-            reach = (int64_t)((double)reach / b->divisor);
-            reach = reach > 1 ? reach : 1;
+            reach = rgmi_planned(b, reach);
         }
         RGM_TRY(rgm_text_printf(out, " %s\n", unit));
     }
@@ -235,11 +234,32 @@ static rgm_status archive_bracket(rgm_archive *a, rgmi_bracket *b, int64_t i)
                : damaged("created");
 }
 
+/* A state without `rule` was saved when defaults were others: it goes on by the plan of then. */
+static rgm_status archive_rule(rgm_archive *archive, rgmi_tournament *t)
+{
+    int64_t kind = t->brackets[0].kind, saved = kind;
+
+    if (rgm_archive_reads(archive) && !rgmi_archive_has(archive, "rule")) {
+        rgmi_tournament *before = t->before;
+
+        if (before == NULL)
+            return RGM_OK;
+        t->before = NULL;
+        rgmi_tournament_clear(t);
+        *t = *before;
+        rgm_free(before);
+        return RGM_OK;
+    }
+    RGM_TRY(rgm_archive_int(archive, "rule", &saved));
+    return saved == kind ? RGM_OK : damaged("rule");
+}
+
 rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state)
 {
     rgmi_tournament *t = state;
     int64_t owners = t->trial_count, rungs = t->trial_count;
 
+    RGM_TRY(archive_rule(archive, t));
     RGM_TRY(rgm_archive_ints(archive, "brackets", &t->owner, &owners));
     RGM_TRY(rgm_archive_ints(archive, "rungs", &t->rung, &rungs));
     if (rgm_archive_reads(archive)) {
@@ -270,4 +290,7 @@ void rgmi_tournament_clear(void *state)
     rgm_free(t->brackets);
     rgm_free(t->owner);
     rgm_free(t->rung);
+    if (t->before != NULL)
+        rgmi_tournament_clear(t->before);
+    rgm_free(t->before);
 }
