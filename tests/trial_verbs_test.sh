@@ -60,4 +60,21 @@ says "invalid hyperparameters: there are 500 points, no batch of 600" "$work/err
 says "has no trial 'suns'" "$work/err"
 (cd "$work/mine" && "$regimen" trial test moons.yaml --set hyperparameters.net.units=~) >"$work/out" 2>"$work/err"
 says "build_graph: the section hyperparameters has no 'net.units'" "$work/err"
+
+# A search stays with the code that it began with, whatever is built meanwhile; so do its copies.
+cd "$work/mine" || exit 1
+one="--slots 1 --set searcher.max_trials=2 --set reproducibility.experiment_seed=1"
+expect 0 "$regimen" experiment run moons.yaml --master whole $one
+"$regimen" experiment trials 1 --master whole --csv | cut -d, -f2-8 >"$work/whole.csv"
+sed -i 's/hidden = rgm_dropout/hidden = rgm_scale(hidden, 0); hidden = rgm_dropout/' moons.c
+expect 0 "$regimen" experiment create moons.yaml --master kept --set searcher.max_trials=2 \
+    --set reproducibility.experiment_seed=1
+expect 0 make
+expect 0 "$regimen" experiment run moons.yaml --master kept $one
+says "moons.so is not what it was when the experiment began" "$work/err"
+"$regimen" experiment trials 1 --master kept --csv | cut -d, -f2-8 >"$work/kept.csv"
+cmp "$work/whole.csv" "$work/kept.csv" || fail "a search took code that was built while it ran"
+expect 0 "$regimen" experiment run moons.yaml --master anew $one
+"$regimen" experiment trials 1 --master anew --csv | cut -d, -f2-8 >"$work/anew.csv"
+cmp -s "$work/whole.csv" "$work/anew.csv" && fail "what was built anew gives the same"
 finish

@@ -220,8 +220,9 @@ typedef enum rgm_trial_start {
 } rgm_trial_start;
 
 typedef struct rgm_trial_setup {
-    rgm_search_file *file;         /* retained                                       */
-    const rgm_trial_hooks *hooks;  /* in the place of those of the file's entrypoint; or NULL */
+    rgm_search_file *file;        /* retained                                       */
+    const rgm_trial_hooks *hooks; /* in the place of those of the file's entrypoint; or NULL */
+    const char *entrypoint; /* in the place of the file's, as where a copy of it is kept; or NULL */
     const rgm_hyper_value *values; /* [rgm_space_count()], read when it is opened    */
     uint32_t seed;                 /* of the trial                                   */
     const char *run_dir;           /* made when it is not there; NULL: nothing is written, and

@@ -29,6 +29,8 @@ typedef struct rgm_worker_setup {
     int64_t trial, experiment, number;
     const char *experiment_file; /* <folder>/<experiment>/experiment.yaml             */
     const char *run_dir;         /* <folder>/<experiment>/<trial>                     */
+    const char *entrypoint; /* the master's copy of the file's; NULL: it has none, or no copy */
+    const char *code;       /* its rgm_hash64() in hexadecimal; NULL with the other     */
     const char *hyperparameters; /* one line of JSON                                  */
     const char *from;            /* checkpoint folder to warm start from; NULL: none  */
     const char *at;              /* own checkpoint folder to go on from; NULL: none   */

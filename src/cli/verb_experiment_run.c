@@ -5,6 +5,7 @@
 #include "verb_experiment.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,6 +73,30 @@ static rgm_status create(int64_t *id, const asked_master *whom, const rgm_search
     return RGM_OK;
 }
 
+/* An experiment keeps the code that it began with: say so where the user's was built anew. */
+static void tell_other_code(const json_t *experiment, const rgm_search_file *file)
+{
+    const char *entrypoint = rgm_search_file_settings(file)->entrypoint;
+    const char *kept = text_of(experiment, "code");
+    char *path = NULL, *data = NULL, hash[17];
+    int64_t size;
+
+    if (entrypoint == NULL || kept[0] == '\0' ||
+        rgm_strndup(&path, entrypoint, strcspn(entrypoint, ":")) != RGM_OK)
+        return;
+    if (rgm_file_load(&data, &size, path, 1 << 30) == RGM_OK) {
+        snprintf(hash, sizeof hash, "%016" PRIx64, rgm_hash64(data, (size_t)size));
+        if (strcmp(hash, kept) != 0)
+            say("code",
+                "%s is not what it was when the experiment began, which goes on with its "
+                "own copy",
+                path);
+    }
+    rgm_error_reset(); /* it need not be there any more */
+    rgm_free(data);
+    rgm_free(path);
+}
+
 /* What is unfinished of the same file, else a new one. */
 static rgm_status take_up(int64_t *id, const asked_master *whom, const rgm_search_file *file,
                           const search_request *r)
@@ -89,6 +114,7 @@ static rgm_status take_up(int64_t *id, const asked_master *whom, const rgm_searc
     RGM_TRY(ask(&answer, whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)*id));
     say("search", "experiment %lld goes on, %.1f%% done (--new begins another)", (long long)*id,
         100 * number_of(answer, "progress"));
+    tell_other_code(answer, file);
     if (is_in_state(answer, RGM_WORK_PAUSED) && !r->paused) {
         rgm_status status =
             ask(NULL, whom, "POST", NULL, "/api/v1/experiments/%lld/activate", (long long)*id);

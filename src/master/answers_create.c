@@ -1,6 +1,7 @@
 /*
  * How an experiment begins: from a file, as a copy of another, as the continuation of a trial.
  */
+#include "experiment_files.h"
 #include "requests.h"
 
 #include <inttypes.h>
@@ -13,7 +14,8 @@
 /* What an experiment is made of. Texts are borrowed. */
 typedef struct plan {
     const char *config, *name, *working_folder, *description;
-    int64_t parent; /* 0: none */
+    int64_t parent;  /* 0: none */
+    bool keeps_code; /* the parent's, where the entrypoint is the same */
     bool paused, validate_only;
 } plan;
 
@@ -87,7 +89,7 @@ static const char *owner_name(char *buffer, size_t size)
 }
 
 static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search_file *file,
-                             const source *from)
+                             const source *from, const rgmi_trial_code *code)
 {
     const rgm_search_settings *o = rgm_search_file_settings(file);
     const rgm_objective *objective = rgmi_objective(file);
@@ -101,10 +103,10 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         "INSERT INTO experiments(state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id, engine) VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, "
-        "0),"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?)",
-        "ttttttiidiiiiiitidtit",
+        " source_checkpoint, source_checkpoint_id, engine, code) VALUES(?, ?, ?, ?, ?, ?, ?, "
+        "nullif(?, 0),"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?)",
+        "ttttttiidiiiiiitidtitt",
         rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
@@ -114,37 +116,22 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->resources.slots_per_trial, o->checkpoint_storage.save_experiment_best,
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
-        from->checkpoint, o->scheduler.type == RGM_SCHEDULER_SLURM ? "slurm" : "local");
-}
-
-static rgm_status write_file(rgm_master *master, int64_t id, const rgm_search_file *file)
-{
-    rgm_status status = RGM_OK;
-    char *folder = NULL, *path = NULL;
-    const char *text = rgm_search_file_text(file);
-
-    RGM_GO(rgmi_master_path(&folder, master, id, 0, NULL));
-    RGM_GO(rgm_folder_make(folder));
-    RGM_GO(rgm_path_join(&path, folder, "experiment.yaml"));
-    RGM_GO(rgm_file_save_own(path, text, (int64_t)strlen(text)));
-done:
-    rgm_free(path);
-    rgm_free(folder);
-    return status;
+        from->checkpoint, o->scheduler.type == RGM_SCHEDULER_SLURM ? "slurm" : "local",
+        code->data != NULL ? code->hash : NULL);
 }
 
 static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,
-                         const source *from)
+                         const source *from, const rgmi_trial_code *code)
 {
     rgm_master *master = call->master;
     const rgm_search_settings *o = rgm_search_file_settings(file);
 
-    RGM_TRY(insert_row(master, p, file, from));
+    RGM_TRY(insert_row(master, p, file, from, code));
     call->id = rgmi_database_last_id(master->database);
     for (int64_t i = 0; i < o->labels.count; i++)
         RGM_TRY(rgmi_database_run(master->database, "INSERT OR IGNORE INTO labels VALUES(?, ?)",
                                   "it", call->id, o->labels.items[i]));
-    RGM_TRY(write_file(master, call->id, file));
+    RGM_TRY(rgmi_experiment_files_write(master, call->id, file, code));
     RGM_TRY(rgmi_experiment_begin(master, call->id));
     return rgmi_answer_experiment(call);
 }
@@ -154,22 +141,26 @@ static rgm_status create(rgmi_call *call, const plan *p)
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
     source from = {0};
+    rgmi_trial_code code = {0};
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
                                  p->name, call->master->options.subject));
     if (rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_SLURM)
         RGM_GO(rgmi_jobs_check(call->master, file));
     RGM_GO(find_source(&from, call->master, file));
+    RGM_GO(rgmi_trial_code_read(&code, call->master, file, p->working_folder,
+                                p->keeps_code ? p->parent : 0));
     if (p->validate_only) {
         RGM_GO(rgm_text_printf(call->out, "{\"valid\": true}"));
         goto done;
     }
     RGM_GO(rgmi_change_begin(call->master));
-    RGM_GO(rgmi_change_end(call->master, insert(call, p, file, &from)));
+    RGM_GO(rgmi_change_end(call->master, insert(call, p, file, &from, &code)));
     call->status = 201;
 done:
     rgm_search_file_release(file);
     rgm_free(from.folder);
+    rgmi_trial_code_clear(&code);
     return status;
 }
 
@@ -258,7 +249,8 @@ rgm_status rgmi_answer_fork(rgmi_call *call)
     plan p = {.config = o.config,
               .name = o.name,
               .working_folder = o.working_folder,
-              .parent = o.experiment};
+              .parent = o.experiment,
+              .keeps_code = true};
     RGM_GO(rgmi_call_text(&p.config, call, "config"));
     RGM_GO(rgmi_call_text(&p.description, call, "description"));
     RGM_GO(rgmi_call_bool(&p.paused, call, "paused"));
@@ -335,7 +327,8 @@ rgm_status rgmi_answer_continue(rgmi_call *call)
               .name = o.name,
               .working_folder = o.working_folder,
               .description = description,
-              .parent = o.experiment};
+              .parent = o.experiment,
+              .keeps_code = true};
     RGM_GO(rgmi_call_text(&p.description, call, "description"));
     RGM_GO(rgmi_call_bool(&p.paused, call, "paused"));
     RGM_GO(create(call, &p));

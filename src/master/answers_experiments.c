@@ -89,7 +89,7 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         EXPERIMENT_COLUMNS
         "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
         " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
-        " working_folder, (SELECT"
+        " working_folder, code, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
         " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
         " running FROM experiments e WHERE id = ?",

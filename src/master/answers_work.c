@@ -2,6 +2,7 @@
  * What a trial's process asks: what it begins with, its next workload, that it gives up. The token
  * of its run says that it is the one; any other process is told to end.
  */
+#include "experiment_files.h"
 #include "requests.h"
 
 #include <stdio.h>
@@ -75,6 +76,26 @@ done:
     return status;
 }
 
+/* Where its code is, and what it is; nothing where it has none of its own. */
+static rgm_status print_code(rgmi_call *call, const rgmi_experiment *e)
+{
+    rgm_status status = RGM_OK;
+    char *entrypoint = NULL;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                "SELECT code FROM experiments WHERE id = ?", "i", e->id));
+    RGM_GO(rgmi_rows_next(call->master->database, rows));
+    if (rgmi_rows_text(rows, 0) != NULL && rgm_search_file_settings(e->file)->entrypoint != NULL)
+        RGM_GO(rgmi_experiment_entrypoint(&entrypoint, call->master, e->id, e->file));
+    RGM_GO(print_path(call->out, "entrypoint", entrypoint));
+    RGM_GO(print_path(call->out, "code", rgmi_rows_text(rows, 0)));
+done:
+    rgmi_rows_leave(rows);
+    rgm_free(entrypoint);
+    return status;
+}
+
 rgm_status rgmi_answer_run(rgmi_call *call)
 {
     rgm_status status = RGM_OK;
@@ -89,6 +110,7 @@ rgm_status rgmi_answer_run(rgmi_call *call)
     if (process->is_job)
         RGM_GO(rgmi_job_began(m, process));
     RGM_GO(rgmi_trial_find(&trial, &e, m, call->id));
+    RGM_GO(rgmi_experiment_file_restore(m, e));
     RGM_GO(rgmi_master_path(&file, m, e->id, 0, "experiment.yaml"));
     RGM_GO(rgmi_master_path(&folder, m, e->id, trial->number, NULL));
     RGM_GO(rgmi_database_query(&rows, m->database,
@@ -106,6 +128,7 @@ rgm_status rgmi_answer_run(rgmi_call *call)
     RGM_GO(print_path(call->out, "hyperparameters", rgmi_rows_text(rows, 1)));
     RGM_GO(print_path(call->out, "experiment_file", file));
     RGM_GO(print_path(call->out, "run_dir", folder));
+    RGM_GO(print_code(call, e));
     RGM_GO(print_sources(call, trial));
     RGM_GO(rgm_text_add(call->out, "}", 1));
 done:

@@ -79,6 +79,8 @@ static const char *const migrations[] = {
     /* run_job: of Slurm, 0 while it is being submitted; NULL: a process of this machine. */
     "ALTER TABLE experiments ADD COLUMN engine TEXT NOT NULL DEFAULT 'local';"
     "ALTER TABLE trials ADD COLUMN run_job INTEGER;",
+    /* code: the hash of the entrypoint's copy in the experiment's folder; NULL: it has none. */
+    "ALTER TABLE experiments ADD COLUMN code TEXT;",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

@@ -46,10 +46,33 @@ static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *
 
 /* ---- what the file says -------------------------------------------------------------------- */
 
-/* The whole file with its defaults, as `experiment`; the point's values, as `hparams`. */
-static rgm_status read_configs(rgmi_hooks_task *task, const rgm_search_file *file,
-                               const rgm_hyper_value *values, uint32_t seed)
+/* The entrypoint as the run folder's config.yaml has it: beside the folder it is told relative to
+ * it, so that both may move. */
+static rgm_status set_entrypoint(rgmi_hooks_task *task, const rgm_trial_setup *setup,
+                                 rgm_arena *arena)
 {
+    const char *entrypoint = setup->entrypoint;
+    const char *slash = setup->run_dir != NULL ? strrchr(setup->run_dir, '/') : NULL;
+    size_t size = slash != NULL ? (size_t)(slash + 1 - setup->run_dir) : 0;
+    rgm_yaml_node *node = rgm_yaml_find(rgm_yaml_root(task->point), "entrypoint");
+    bool is_beside =
+        entrypoint != NULL && size > 0 && strncmp(entrypoint, setup->run_dir, size) == 0;
+    char *text = NULL;
+
+    if (entrypoint == NULL || node == NULL)
+        return RGM_OK;
+    if (is_beside)
+        RGM_TRY(rgm_strprintf(&text, "../%s", entrypoint + size));
+    node->text = rgm_arena_strdup(arena, text != NULL ? text : entrypoint);
+    rgm_free(text);
+    return node->text != NULL ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory for an entrypoint");
+}
+
+/* The whole file with its defaults, as `experiment`; the point's values, as `hparams`. */
+static rgm_status read_configs(rgmi_hooks_task *task, const rgm_trial_setup *setup,
+                               rgm_arena *arena)
+{
+    const rgm_search_file *file = setup->file;
     const char *path = rgm_search_file_path(file);
     char steps[32];
 
@@ -58,7 +81,8 @@ static rgm_status read_configs(rgmi_hooks_task *task, const rgm_search_file *fil
     RGM_TRY(rgm_yaml_parse(&task->document, "", 0, path));
     RGM_TRY(rgm_yaml_merge(task->document, rgm_search_file_document(file)));
     RGM_TRY(rgm_yaml_set(task->document, "batches_per_step", steps, path));
-    RGM_TRY(rgm_search_file_point(&task->point, file, values, seed));
+    RGM_TRY(rgm_search_file_point(&task->point, file, setup->values, setup->seed));
+    RGM_TRY(set_entrypoint(task, setup, arena));
     task->experiment = (rgm_config){rgm_yaml_root(task->document), "the search file", &task->asked};
     task->hparams = (rgm_config){rgm_yaml_find(rgm_yaml_root(task->point), "hyperparameters"),
                                  "the section hyperparameters", &task->asked};
@@ -261,9 +285,11 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     task->checked = setup->is_test ? CHECKED_IN_TEST : 0;
     if (task->hooks == NULL)
         RGM_GO(rgmi_hooks_find(&task->hooks, &task->object,
-                               rgm_search_file_settings(file)->entrypoint));
+                               setup->entrypoint != NULL
+                                   ? setup->entrypoint
+                                   : rgm_search_file_settings(file)->entrypoint));
     RGM_GO(rgmi_hooks_check(task->hooks));
-    RGM_GO(read_configs(task, file, setup->values, setup->seed));
+    RGM_GO(read_configs(task, setup, arena));
     RGM_GO(read_options(options, task, arena));
     RGM_GO(list_hparams(options, file, setup->values, arena));
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(task->point)));

@@ -112,6 +112,8 @@ static rgm_status read_setup(process *p)
     s->at_batches = int_of(p->told, "at_batches");
     s->experiment_file = rgm_json_text(rgm_json_find(p->told, "experiment_file"));
     s->run_dir = rgm_json_text(rgm_json_find(p->told, "run_dir"));
+    s->entrypoint = rgm_json_text(rgm_json_find(p->told, "entrypoint"));
+    s->code = rgm_json_text(rgm_json_find(p->told, "code"));
     s->hyperparameters = rgm_json_text(rgm_json_find(p->told, "hyperparameters"));
     s->from = rgm_json_text(rgm_json_find(p->told, "from"));
     s->at = rgm_json_text(rgm_json_find(p->told, "at"));

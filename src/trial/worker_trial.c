@@ -4,10 +4,11 @@
 #include <regimen/trial.h>
 #include <regimen/trial_worker.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CONFIG_LIMIT = 64 << 20 };
+enum { CONFIG_LIMIT = 64 << 20, CODE_LIMIT = 1 << 30 };
 
 typedef struct trial_worker {
     rgm_search_file *file;
@@ -59,6 +60,32 @@ done:
     return status;
 }
 
+/* The copy is what the experiment was made with, or the trial is of another model than the others.
+ */
+static rgm_status check_code(const rgm_worker_setup *setup)
+{
+    const char *colon = setup->entrypoint != NULL ? strrchr(setup->entrypoint, ':') : NULL;
+    rgm_status status = RGM_OK;
+    char *path = NULL, *data = NULL, hash[17];
+    int64_t size;
+
+    if (setup->entrypoint == NULL || setup->code == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_strndup(&path, setup->entrypoint,
+                       colon != NULL ? (size_t)(colon - setup->entrypoint)
+                                     : strlen(setup->entrypoint)));
+    RGM_GO(rgm_file_load(&data, &size, path, CODE_LIMIT));
+    snprintf(hash, sizeof hash, "%016" PRIx64, rgm_hash64(data, (size_t)size));
+    if (strcmp(hash, setup->code) != 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s is not the code that experiment %lld was made with any more", path,
+                        (long long)setup->experiment));
+done:
+    rgm_free(path);
+    rgm_free(data);
+    return status;
+}
+
 static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
 {
     rgm_status status = RGM_OK;
@@ -66,8 +93,10 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
 
     RGM_GO(read_file(w, setup));
     RGM_GO(read_values(w, setup));
+    RGM_GO(check_code(setup));
     RGM_GO(rgm_trial_open(&w->trial, &(rgm_trial_setup){.file = w->file,
                                                         .values = w->values,
+                                                        .entrypoint = setup->entrypoint,
                                                         .seed = setup->seed,
                                                         .run_dir = setup->run_dir,
                                                         .from = setup->from,
