@@ -411,6 +411,58 @@ static void a_model_is_told_with_what_a_batch_costs(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* A convolution's way: the norm stands inside the layer, and the activation behind it too. */
+static rgm_value *normed(rgm_scope *scope, const char *name, rgm_value *x)
+{
+    rgm_scope *layer;
+
+    x = rgm_dense(scope, name, x, 4);
+    layer = rgm_scope_enter(scope, name);
+    return rgm_relu(rgm_batch_norm(layer, "norm", x, NULL));
+}
+
+static rgm_status plane_of_norms(rgm_task_model *out, rgm_scope *scope, void *state)
+{
+    plane *p = state;
+    rgm_head *head = &out->heads[0];
+    rgm_value *x, *first;
+
+    RGM_TRY(plane_model(out, scope, state));
+    first = normed(scope, "first", p->x_value);
+    x = rgm_add(normed(scope, "second", first), first);
+    head->predictions = rgm_dense(scope, "third", x, 2);
+    head->loss =
+        rgm_weighted_mean(rgm_softmax_cross_entropy(head->predictions, head->labels), NULL);
+    return RGM_OK;
+}
+
+/* What is behind a norm reads the norm and not the layer in which it stands. */
+static void norms_inside_layers_lead_on(void **state)
+{
+    const char *folder = check_folder();
+    figures_run r = make_run(folder);
+    rgm_json *model;
+
+    (void)state;
+    r.task = plane_task(&r.data);
+    r.task.build_model = plane_of_norms;
+    CHECK_OK(rgm_run_open(&r.run, &r.task, &r.options));
+    model = load_model(folder);
+    check_layer(model, "first", "matmul", 16, NULL);
+    check_layer(model, "first/norm", "batch_norm", 16, "first");
+    check_layer(model, "second", "matmul", 20, "first/norm");
+    check_layer(model, "second/norm", "batch_norm", 16, "second");
+    CHECK_INT(2, rgm_json_count(rgm_json_find(layer_named(model, "third"), "inputs")));
+    CHECK_TEXT("first/norm",
+               rgm_json_text(rgm_json_at(rgm_json_find(layer_named(model, "third"), "inputs"), 0)));
+    CHECK_TEXT("second/norm",
+               rgm_json_text(rgm_json_at(rgm_json_find(layer_named(model, "third"), "inputs"), 1)));
+    rgm_json_release(model);
+    rgm_run_close(r.run);
+    clear_plane(&r.data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static rgm_status twice(rgm_step *step, void *state)
 {
     rgm_tensor *const *gradients;
@@ -517,6 +569,7 @@ TESTS(cmocka_unit_test(each_validation_has_the_table_of_its_accuracy),
       cmocka_unit_test(a_run_that_was_killed_goes_on_to_the_same_tables),
       cmocka_unit_test(figures_are_few_and_end_with_the_run),
       cmocka_unit_test(a_model_is_told_with_what_a_batch_costs),
+      cmocka_unit_test(norms_inside_layers_lead_on),
       cmocka_unit_test(a_step_of_its_own_has_no_known_cost),
       cmocka_unit_test(describing_survives_every_failing_allocation),
       cmocka_unit_test(what_cannot_be_written_is_told_once_and_ends_nothing))

@@ -8,7 +8,8 @@
 
 /* What is known about a layer. */
 typedef struct layer {
-    const char *kind;   /* op that takes its first parameter; NULL: unknown */
+    const char *kind;   /* op that takes its parameters; NULL: unknown */
+    int taken;          /* how many of them that op takes              */
     int64_t parameters; /* elements */
     int64_t ops, flops; /* in its scope, in the last run of a batch */
     bool *inputs;       /* [layers]: what feeds it */
@@ -67,11 +68,31 @@ static int64_t layer_of_value(const description *d, const rgm_value *value)
     return rgm_value_op(value) != NULL ? layer_of(&d->layers, rgm_value_scope(value)) : -1;
 }
 
+/* Whether an op without parameters reads a layer that began after its own: the activation behind a
+ * norm that stands inside a convolution. It then only passes on what it reads; taken for the
+ * convolution, it would hide the norm from whatever follows. */
+static bool only_passes(const description *d, int64_t at, const rgm_value *value)
+{
+    for (int i = 0; i < rgm_value_input_count(value); i++) {
+        const rgm_value *input = rgm_value_input(value, i);
+        const bool *from = d->reach + rgm_value_number(input) * d->layers.count;
+
+        if (rgm_value_is_parameter(input))
+            return false;
+        for (int64_t k = 0; k < d->layers.count; k++)
+            if (from[k] && d->list[k].place > d->list[at].place)
+                return true;
+    }
+    return false;
+}
+
 static void note_value(description *d, const rgm_value *value)
 {
     bool *reach = d->reach + rgm_value_number(value) * d->layers.count;
     int64_t at = layer_of_value(d, value);
 
+    if (at >= 0 && d->list[at].place > 0 && only_passes(d, at, value))
+        at = -1;
     if (at >= 0 && d->list[at].place == 0)
         d->list[at].place = ++d->reached;
     for (int i = 0; i < rgm_value_input_count(value); i++) {
@@ -87,18 +108,23 @@ static void note_value(description *d, const rgm_value *value)
         reach[at] = true;
 }
 
-/* The op that combines a layer's first parameter with something else; not its square, which belongs
- * to a penalty. */
+/* The op that combines a layer's parameters with something else: the first of those that take most
+ * of them, as a norm in validation multiplies by one parameter at a time. Not the square of one,
+ * which belongs to a penalty. */
 static void note_kind(description *d, const rgm_value *value)
 {
-    for (int i = 0; rgm_value_input_count(value) > 1 && i < rgm_value_input_count(value); i++) {
-        const rgm_value *input = rgm_value_input(value, i);
-        int64_t at =
-            rgm_value_is_parameter(input) ? layer_of(&d->layers, rgm_value_name(input)) : -1;
+    int64_t at = layer_of_value(d, value);
+    int taken = 0;
 
-        if (at >= 0 && d->list[at].kind == NULL)
-            d->list[at].kind = rgm_value_op(value)->name;
+    for (int i = 0; i < rgm_value_input_count(value); i++) {
+        const rgm_value *input = rgm_value_input(value, i);
+
+        taken += rgm_value_is_parameter(input) && layer_of(&d->layers, rgm_value_name(input)) == at;
     }
+    if (at < 0 || taken == rgm_value_input_count(value) || taken <= d->list[at].taken)
+        return;
+    d->list[at].taken = taken;
+    d->list[at].kind = rgm_value_op(value)->name;
 }
 
 static rgm_status find_links(description *d)
