@@ -144,4 +144,16 @@ expect 0 "$regimen" runs none --json
 expect 0 "$regimen" runs none
 [ -s out ] && fail "a table of no runs"
 "$regimen" runs >/dev/full 2>err && fail "a full stdout went unnoticed"
+# A bit in the middle of a log, far from its end, is told; what can be read is shown.
+expect 0 "$regimen" run small.yaml --run-dir hurt/long --set trainer.epochs=200
+python3 - <<'PY'
+data = bytearray(open("hurt/long/metrics.jsonl", "rb").read())
+assert len(data) > 20000
+data[3000] ^= 4
+open("hurt/long/metrics.jsonl", "wb").write(data)
+PY
+line=$(head -c 3000 hurt/long/metrics.jsonl | wc -l)
+expect 0 "$regimen" runs hurt
+says "^hurt/long +damaged +200/200" out
+says "^damaged +hurt/long: .*metrics.jsonl:$((line + 1)): the line is damaged" err
 finish

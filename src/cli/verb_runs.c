@@ -21,6 +21,7 @@ static const char *reason_of(const rgm_run_look *look)
 static rgm_status add_run(run_list *runs, const char *path)
 {
     rgm_trainer_options defaults;
+    rgm_metrics_place checked = {0};
     listed_run *run;
 
     rgm_trainer_defaults(&defaults);
@@ -29,6 +30,7 @@ static rgm_status add_run(run_list *runs, const char *path)
     *run = (listed_run){0};
     RGM_TRY(rgm_run_look_load(&run->look, path, defaults.epochs));
     runs->count++;
+    RGM_TRY(rgm_run_look_check(&run->look, &checked, path, INT64_MAX));
     RGM_TRY(printable(&run->name, path));
     if (run->look.reason != NULL)
         say("damaged", "%s: %s", run->name, reason_of(&run->look));

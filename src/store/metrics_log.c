@@ -488,9 +488,10 @@ typedef struct visiting {
     const char *path;
     int64_t start; /* of data in the file            */
     int64_t line;  /* of the next one, from the start */
+    int64_t most;  /* bytes of the file to go through; 0: all */
     rgm_named_number *numbers;
     int64_t capacity;
-    rgm_metrics_visit *visit;
+    rgm_metrics_visit *visit; /* NULL: checksums are all that is wanted */
     void *payload;
 } visiting;
 
@@ -500,7 +501,7 @@ static rgm_status visit_lines(int64_t *used, visiting *v, char *data, int64_t si
     char place[40];
     rgm_status status = RGM_OK;
 
-    for (*used = 0; *used < size && status == RGM_OK; v->line++) {
+    for (*used = 0; *used < size && status == RGM_OK;) {
         int64_t length = check_line(data + *used, size - *used);
 
         if (length == 0)
@@ -510,11 +511,15 @@ static rgm_status visit_lines(int64_t *used, visiting *v, char *data, int64_t si
             return RGM_FAIL(RGM_ERR_FORMAT,
                             "%s:%s: the line is damaged (its checksum does not fit)", v->path,
                             place);
-        status = visit_line(data + *used, length, &v->numbers, &v->capacity, v->visit, v->payload);
+        if (v->visit != NULL)
+            status =
+                visit_line(data + *used, length, &v->numbers, &v->capacity, v->visit, v->payload);
         if (status == RGM_ERR_FORMAT)
             status = rgm_error_prefix(status, "%s:%s", v->path, place);
-        if (status == RGM_OK || status == RGM_END)
+        if (status == RGM_OK || status == RGM_END) {
             *used += length;
+            v->line++;
+        }
     }
     return status;
 }
@@ -593,11 +598,12 @@ static rgm_status check_place(const rgm_metrics_place *place, int fd, const char
  * section. */
 static rgm_status visit_sections(rgm_metrics_place *place, visiting *v, int fd)
 {
-    int64_t capacity = SECTION, have = 0, used = 0;
+    int64_t capacity = SECTION, have = 0, used = 0, begin = place->offset;
     char *data = NULL;
     rgm_status status = RGM_OK;
 
     RGM_GO(RGM_NEW(data, capacity));
+    v->line = place->lines + 1;
     for (;;) {
         int64_t size = capacity - have;
 
@@ -605,16 +611,20 @@ static rgm_status visit_sections(rgm_metrics_place *place, visiting *v, int fd)
         if (size == 0)
             break;
         have += size;
-        v->start = v->line < 0 ? place->offset : 0;
         status = visit_lines(&used, v, data, have);
         if (used > 0) {
             /* Names are terminated in place, but no byte of a checksum is overwritten. */
             memcpy(place->last, data + used - sizeof place->last, sizeof place->last);
             place->offset += used;
+            place->lines = v->line - 1;
             have -= used;
             memmove(data, data + used, (size_t)have);
         }
         RGM_GO(status);
+        if (v->most > 0 && place->offset - begin >= v->most) {
+            status = RGM_END;
+            break;
+        }
         if (used == 0 && have == capacity) {
             if (capacity >= LONGEST_LINE)
                 RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: a line of more than %lld bytes", v->path,
@@ -627,27 +637,46 @@ done:
     return status;
 }
 
+/* Errors: those of rgm_metrics_log_read_on(), and RGM_END where the visit or v->most ended it. */
+static rgm_status visit_from(rgm_metrics_place *place, visiting *v)
+{
+    int fd = -1;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_refuse_pipe(v->path));
+    fd = open(v->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("open", v->path));
+    RGM_GO(check_place(place, fd, v->path));
+    status = visit_sections(place, v, fd);
+done:
+    if (fd >= 0)
+        close(fd);
+    rgm_free(v->numbers);
+    v->numbers = NULL;
+    v->capacity = 0;
+    return status;
+}
+
 rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
                                    rgm_metrics_visit *visit, void *payload)
 {
     visiting v = {.path = path, .visit = visit, .payload = payload};
-    int fd = -1;
-    rgm_status status = RGM_OK;
+    rgm_status status = visit_from(place, &v);
 
-    v.line =
-        place->offset == 0 ? 1 : INT64_MIN; /* unknown: messages then give the place in bytes */
-    RGM_GO(rgm_path_refuse_pipe(path));
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        RGM_GO(RGM_FAIL_SYSTEM("open", path));
-    RGM_GO(check_place(place, fd, path));
-    status = visit_sections(place, &v, fd);
-    status = status == RGM_END ? RGM_OK : status;
-done:
-    if (fd >= 0)
-        close(fd);
-    rgm_free(v.numbers);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+    return status == RGM_END ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_metrics_log_check(rgm_metrics_place *place, const char *path, int64_t most)
+{
+    visiting v = {.path = path, .most = most > 0 ? most : 1};
+    rgm_status status = visit_from(place, &v);
+
+    if (status == RGM_ERR_DATA) {
+        *place = (rgm_metrics_place){0};
+        status = visit_from(place, &v);
+    }
+    return status == RGM_END ? status : rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload)

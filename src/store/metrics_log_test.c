@@ -501,7 +501,53 @@ static void a_log_is_followed_as_it_grows(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(plain_lines_and_others_read_alike),
+/* Piece by piece, from where it ended, and again from the beginning where the log is another one.
+ */
+static void checksums_are_compared_without_reading(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_metrics_place place = {0};
+    rgm_metrics_log *log = NULL;
+    rgm_text text = {0};
+    int64_t end;
+    FILE *file;
+    int calls = 0;
+
+    (void)state;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    for (int64_t step = 1; step <= 60000; step++)
+        add(log, step, 0.25);
+    CHECK_OK(rgm_metrics_log_commit(&end, log));
+    while (rgm_metrics_log_check(&place, path, 1) == RGM_END)
+        calls++;
+    CHECK(calls > 10 && calls < 100); /* a section each */
+    CHECK_INT(end, place.offset);
+    CHECK_INT(60000, place.lines);
+    add(log, 60001, 0.5);
+    CHECK_OK(rgm_metrics_log_commit(&end, log));
+    CHECK_OK(rgm_metrics_log_check(&place, path, INT64_MAX));
+    CHECK_INT(60001, place.lines);
+    file = fopen(path, "r+b");
+    CHECK(file != NULL && fseek(file, end / 2, SEEK_SET) == 0 && fputc('#', file) == '#');
+    CHECK_INT(0, fclose(file));
+    CHECK_OK(rgm_metrics_log_check(&place, path, INT64_MAX)); /* what was checked is not again */
+    CHECK_OK(rgm_metrics_log_truncate(log, end - 10));
+    for (int i = 0; i < 2; i++) { /* at the same line each time */
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_check(&place, path, INT64_MAX));
+        CHECK_OK(rgm_text_printf(&text, "metrics.jsonl:%lld: ", (long long)place.lines + 1));
+        CHECK_MESSAGE(text.data);
+        CHECK_MESSAGE("the line is damaged");
+        CHECK(place.lines > 20000 && place.lines < 40000);
+        text.size = 0;
+    }
+    rgm_metrics_log_close(log);
+    rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_metrics_log_check(&place, path, 1));
+}
+
+TESTS(cmocka_unit_test(checksums_are_compared_without_reading),
+      cmocka_unit_test(plain_lines_and_others_read_alike),
       cmocka_unit_test(a_log_is_followed_as_it_grows),
       cmocka_unit_test(a_line_looks_like_the_documentation),
       cmocka_unit_test(lost_work_is_cut_off_on_resume),

@@ -257,6 +257,25 @@ rgm_status rgm_run_look_load(rgm_run_look *look, const char *path, int64_t defau
     return rgm_run_look_load_config(look, NULL, path, default_epochs);
 }
 
+rgm_status rgm_run_look_check(rgm_run_look *look, rgm_metrics_place *place, const char *path,
+                              int64_t most)
+{
+    char *log = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&log, path, "metrics.jsonl"));
+    if (!rgm_path_exists(log))
+        goto done;
+    status = rgm_metrics_log_check(place, log, most);
+    if (status != RGM_END)
+        RGM_GO(note_damage(look, status));
+    if (look->reason != NULL)
+        look->state = RGM_RUN_DAMAGED;
+done:
+    rgm_free(log);
+    return status;
+}
+
 void rgm_run_look_clear(rgm_run_look *look)
 {
     for (int64_t i = 0; i < look->last_count; i++)
