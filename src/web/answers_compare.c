@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { MOST_RUNS = 100, MOST_POINTS = 10000, POINTS = 1000 };
+#define READING_SECONDS 1.0 /* of logs for one answer */
 
 /* ---- which runs ---------------------------------------------------------------------------- */
 
@@ -77,22 +78,21 @@ static rgm_status print_run(rgm_text *json, const rgmi_run_row *row)
 
 static rgm_status compare_one(part *p, const comparing *c, const rgmi_run_row *row)
 {
-    rgm_text curves = {0};
-    char *damage = NULL;
+    rgmi_curves_told told = {0};
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgmi_curves_print(&curves, &p->names, &damage, c->cache, row->id,
-                             row->text[RGMI_TEXT_PATH], &c->query, row->text[RGMI_TEXT_BEST_METRIC],
-                             row->best_value));
+    RGM_GO(rgmi_curves_print(&told, c->cache, row->id, row->text[RGMI_TEXT_PATH], &c->query,
+                             row->text[RGMI_TEXT_BEST_METRIC], row->best_value));
+    p->names = told.names;
+    told.names = (rgm_text){0};
     RGM_GO(print_run(&p->json, row));
     RGM_GO(rgm_text_printf(&p->json, ",\"damage\":"));
-    RGM_GO(rgmi_print_text(&p->json, damage));
-    RGM_GO(rgm_text_printf(&p->json, ",\"curves\":"));
-    RGM_GO(rgm_text_add(&p->json, curves.data, curves.size));
+    RGM_GO(rgmi_print_text(&p->json, told.damage));
+    RGM_GO(rgm_text_printf(&p->json, ",\"more\":%s,\"curves\":", told.more ? "true" : "false"));
+    RGM_GO(rgm_text_add(&p->json, told.json.data, told.json.size));
     RGM_GO(rgm_text_add(&p->json, "}", 1));
 done:
-    rgm_text_clear(&curves);
-    rgm_free(damage);
+    rgmi_curves_told_clear(&told);
     return status;
 }
 
@@ -166,12 +166,17 @@ done:
 
 rgm_status rgmi_show_curves(rgmi_web_call *call)
 {
-    comparing c = {.cache = call->web->runs->curves};
+    comparing c = {.cache = call->web->runs->curves, .query.seconds = READING_SECONDS};
+    int64_t whole;
     chosen_runs runs;
     rgm_status status;
 
     RGM_TRY(rgm_target_int(&c.query.points, &call->target, "points", POINTS, 4, MOST_POINTS));
     RGM_TRY(rgm_target_int(&c.query.after, &call->target, "after", -1, -1, INT64_MAX));
+    RGM_TRY(rgm_target_int(&c.query.until, &call->target, "until", INT64_MAX, 0, INT64_MAX));
+    RGM_TRY(rgm_target_int(&c.query.skip, &call->target, "skip", 0, 0, INT64_MAX));
+    RGM_TRY(rgm_target_int(&whole, &call->target, "whole", 0, 0, 1));
+    c.query.whole = whole != 0;
     c.query.metrics = rgm_target_value(&call->target, "metrics", NULL);
     if (c.query.metrics != NULL && *c.query.metrics == 0)
         c.query.metrics = NULL;

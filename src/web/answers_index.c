@@ -68,12 +68,14 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
     const char *conditions[RGM_TARGET_VALUES];
     rgmi_runs_query query = {0};
     rgmi_experiment_rows more = {0};
+    int64_t archived;
     rgm_status status;
 
+    RGM_TRY(rgm_target_int(&archived, &call->target, "archived", 0, 0, 1));
     RGM_TRY(read_query(&query, &call->target, conditions));
     RGM_TRY(rgmi_runs_freshen(call->web->runs));
     if (query.kinds[RGMI_EXPERIMENT] && query.experiment == 0)
-        RGM_TRY(rgmi_experiment_rows_take(&more, call->web));
+        RGM_TRY(rgmi_experiment_rows_take(&more, call->web, archived == 1));
     query.lacking = more.lacking;
     status = rgmi_runs_list(&call->out->body, call->web->runs, &query, more.rows, more.count);
     rgmi_experiment_rows_clear(&more);

@@ -3,6 +3,7 @@
  * last, kept for the runs that are looked at.
  */
 #include "curves.h"
+#include "curve_clock.h"
 
 #include <regimen/store.h>
 
@@ -10,13 +11,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SYSTEM_SECTION 65536
+enum { LINES_AT_ONCE = 1024 }; /* between two looks at the clock */
 
 typedef struct curve {
     char *metric; /* "valid.loss" */
@@ -27,15 +29,6 @@ typedef struct curve {
     int64_t lowest, highest; /* of the finite ones; -1: none */
 } curve;
 
-/* Steps with the seconds of training that they were reached at. */
-typedef struct clock_points {
-    int64_t *steps;
-    double *seconds;
-    int64_t count, step_capacity, second_capacity;
-    int64_t offset; /* bytes of system.jsonl that were read */
-    ino_t inode;
-} clock_points;
-
 typedef struct entry {
     uint64_t id;
     int holders;
@@ -45,7 +38,10 @@ typedef struct entry {
     curve *curves;
     int64_t count, capacity, next; /* next: the curve of the next value, as a guess */
     int64_t lines;
-    clock_points clock;
+    rgmi_clock clock;
+    double until; /* rgm_now() when reading is to end, for now: more is then true */
+    bool more;
+    const atomic_bool *stop;
 } entry;
 
 struct rgmi_curve_cache {
@@ -53,6 +49,7 @@ struct rgmi_curve_cache {
     entry **entries;
     int64_t count, capacity;
     int64_t bytes, most, uses, lines;
+    atomic_bool stop;
 };
 
 /* ---- the cache ----------------------------------------------------------------------------- */
@@ -65,12 +62,10 @@ static void forget(entry *e)
         rgm_free(e->curves[i].values);
     }
     rgm_free(e->curves);
-    rgm_free(e->clock.steps);
-    rgm_free(e->clock.seconds);
+    rgmi_clock_clear(&e->clock);
     e->curves = NULL;
     e->count = e->capacity = e->next = 0;
     e->place = (rgm_metrics_place){0};
-    e->clock = (clock_points){0};
 }
 
 static void free_entry(entry *e)
@@ -105,6 +100,11 @@ void rgmi_curve_cache_release(rgmi_curve_cache *cache)
     rgm_free(cache);
 }
 
+void rgmi_curve_cache_stop(rgmi_curve_cache *cache)
+{
+    atomic_store(&cache->stop, true);
+}
+
 void rgmi_curve_cache_count(int64_t *bytes, int64_t *lines, rgmi_curve_cache *cache)
 {
     pthread_mutex_lock(&cache->lock);
@@ -118,6 +118,7 @@ static rgm_status add_entry(entry **out, rgmi_curve_cache *cache, uint64_t id)
     RGM_TRY(RGM_RESERVE(cache->entries, cache->capacity, cache->count + 1));
     RGM_TRY(RGM_NEW(*out, 1));
     (*out)->id = id;
+    (*out)->stop = &cache->stop;
     pthread_mutex_init(&(*out)->lock, NULL);
     cache->entries[cache->count++] = *out;
     return RGM_OK;
@@ -143,14 +144,15 @@ static rgm_status hold(entry **out, rgmi_curve_cache *cache, uint64_t id)
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-/* Those go first that were not asked for the longest. */
+/* Those go first that were not asked for the longest. The last one stays, however large: it would
+ * be read from its beginning again and again. */
 static void evict(rgmi_curve_cache *cache)
 {
     while (cache->bytes > cache->most) {
         int64_t oldest = -1;
 
         for (int64_t i = 0; i < cache->count; i++)
-            if (cache->entries[i]->holders == 0 &&
+            if (cache->entries[i]->holders == 0 && cache->entries[i]->used < cache->uses &&
                 (oldest < 0 || cache->entries[i]->used < cache->entries[oldest]->used))
                 oldest = i;
         if (oldest < 0)
@@ -234,112 +236,8 @@ static rgm_status add_line(const rgm_metrics_entry *line, void *payload)
         }
         c->count++;
     }
-    return RGM_OK;
-}
-
-/* ---- system.jsonl -------------------------------------------------------------------------- */
-
-/* A line of a step that there is already is of a run that went back to an earlier checkpoint. */
-static rgm_status add_time(clock_points *clock, int64_t step, double seconds)
-{
-    while (clock->count > 0 && clock->steps[clock->count - 1] >= step)
-        clock->count--;
-    RGM_TRY(RGM_RESERVE(clock->steps, clock->step_capacity, clock->count + 1));
-    RGM_TRY(RGM_RESERVE(clock->seconds, clock->second_capacity, clock->count + 1));
-    clock->steps[clock->count] = step;
-    clock->seconds[clock->count++] = seconds;
-    return RGM_OK;
-}
-
-static rgm_status read_time(clock_points *clock, const char *line, int64_t size)
-{
-    rgm_json *json;
-    int64_t step = 0;
-    double seconds = NAN;
-    bool found;
-    rgm_status status = rgm_json_parse(&json, line, size, "system.jsonl");
-
-    if (status != RGM_OK) /* a line that is none tells no time */
-        return status == RGM_ERR_NOMEM ? status : RGM_OK;
-    found = rgm_json_int(&step, rgm_json_find(json, "step")) &&
-            rgm_json_number(&seconds, rgm_json_find(json, "seconds")) && isfinite(seconds);
-    rgm_json_release(json);
-    return found ? add_time(clock, step, seconds) : RGM_OK;
-}
-
-static rgm_status read_times(clock_points *clock, int fd)
-{
-    char *data = NULL;
-    rgm_status status = RGM_OK;
-
-    RGM_GO(RGM_NEW(data, SYSTEM_SECTION));
-    for (;;) {
-        ssize_t size = pread(fd, data, SYSTEM_SECTION, clock->offset);
-        int64_t used = 0;
-
-        for (const char *end;
-             size > used && (end = memchr(data + used, '\n', (size_t)(size - used))) != NULL;) {
-            RGM_GO(read_time(clock, data + used, end - (data + used)));
-            used = end + 1 - data;
-        }
-        if (used == 0 && size == SYSTEM_SECTION)
-            used = size; /* no line is so long */
-        if (used == 0)
-            break;
-        clock->offset += used;
-    }
-done:
-    rgm_free(data);
-    return status;
-}
-
-static rgm_status read_clock(clock_points *clock, const char *folder)
-{
-    char *path = NULL;
-    struct stat info;
-    int fd;
-    rgm_status status = RGM_OK;
-
-    RGM_TRY(rgm_path_join(&path, folder, "system.jsonl"));
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    rgm_free(path);
-    if (fd < 0)
-        return RGM_OK;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
-        if (info.st_size < clock->offset || info.st_ino != clock->inode)
-            clock->count = clock->offset = 0;
-        clock->inode = info.st_ino;
-        status = read_times(clock, fd);
-    }
-    close(fd);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
-}
-
-/* Seconds at a step: between two that are known on the line between them. */
-static double time_of(const clock_points *clock, int64_t step)
-{
-    int64_t low = 0, high = clock->count;
-    double before = 0, after;
-    int64_t from = 0;
-
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-
-        if (clock->steps[middle] < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == clock->count)
-        return clock->seconds[low - 1];
-    after = clock->seconds[low];
-    if (low > 0) {
-        before = clock->seconds[low - 1];
-        from = clock->steps[low - 1];
-    }
-    if (clock->steps[low] <= from)
-        return after;
-    return before + (after - before) * (double)(step - from) / (double)(clock->steps[low] - from);
+    e->more = e->lines % LINES_AT_ONCE == 0 && (atomic_load(e->stop) || rgm_now() > e->until);
+    return e->more ? RGM_END : RGM_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -358,6 +256,7 @@ static rgm_status read_log(entry *e, char **damage, const char *folder)
     struct stat info;
     rgm_status status = RGM_OK;
 
+    e->more = false;
     RGM_GO(rgm_path_join(&path, folder, "metrics.jsonl"));
     if (lstat(path, &info) < 0) {
         forget(e);
@@ -481,7 +380,7 @@ static int64_t best_point(const curve *c, const char *best_metric, double best_v
     return c->highest;
 }
 
-static rgm_status print_points(rgm_text *out, const curve *c, const clock_points *clock,
+static rgm_status print_points(rgm_text *out, const curve *c, const rgmi_clock *clock,
                                const int64_t *chosen, int64_t count, int64_t first)
 {
     RGM_TRY(rgm_text_printf(out, ",\"steps\":["));
@@ -500,7 +399,7 @@ static rgm_status print_points(rgm_text *out, const curve *c, const clock_points
         return rgm_text_printf(out, "],\"times\":null");
     RGM_TRY(rgm_text_printf(out, "],\"times\":["));
     for (int64_t i = 0; i < count; i++) {
-        double at = time_of(clock, c->steps[first + chosen[i]]);
+        double at = rgmi_clock_at(clock, c->steps[first + chosen[i]]);
 
         if (i > 0)
             RGM_TRY(rgm_text_add(out, ",", 1));
@@ -509,16 +408,42 @@ static rgm_status print_points(rgm_text *out, const curve *c, const clock_points
     return rgm_text_add(out, "]", 1);
 }
 
+/* The points that a query wants: [*first, *end), of which print_curve() chooses. */
+static void find_range(int64_t *first, int64_t *end, const curve *c, const rgmi_curves_query *query)
+{
+    *first = 0;
+    *end = c->count;
+    while (query->after >= 0 && *first < *end && c->steps[*first] <= query->after)
+        ++*first;
+    while (*end > *first && c->steps[*end - 1] > query->until)
+        --*end;
+}
+
+/* Which of the points from `first` on, counted from there. */
+static int64_t choose_points(int64_t *chosen, const curve *c, const rgmi_curves_query *query,
+                             int64_t first, int64_t end)
+{
+    int64_t count = end - first;
+
+    if (!query->whole)
+        return rgmi_curve_thin(chosen, c->values + first, count, query->points);
+    count = count < query->points ? count : query->points;
+    for (int64_t i = 0; i < count; i++)
+        chosen[i] = i;
+    return count;
+}
+
 static rgm_status print_curve(rgm_text *out, const entry *e, const curve *c,
                               const rgmi_curves_query *query, int64_t best)
 {
-    int64_t *chosen = NULL, first = 0, count;
+    int64_t *chosen = NULL, first, end, within, count;
     rgm_status status = RGM_OK;
 
-    while (query->after >= 0 && first < c->count && c->steps[first] <= query->after)
-        first++;
+    find_range(&first, &end, c, query);
+    within = end - first;
+    first += query->skip < within ? query->skip : within;
     RGM_GO(RGM_NEW(chosen, query->points + 8));
-    count = rgmi_curve_thin(chosen, c->values + first, c->count - first, query->points);
+    count = choose_points(chosen, c, query, first, end);
     RGM_GO(rgm_text_printf(out, "{\"metric\":"));
     RGM_GO(rgm_json_print_text(out, c->metric));
     RGM_GO(rgm_text_printf(out, ",\"split\":"));
@@ -529,7 +454,8 @@ static rgm_status print_curve(rgm_text *out, const entry *e, const curve *c,
     RGM_GO(rgm_text_printf(out, ",\"name\":"));
     RGM_GO(rgm_json_print_text(out, c->metric + c->split + 1));
     RGM_GO(print_points(out, c, &e->clock, chosen, count, first));
-    RGM_GO(rgm_text_printf(out, ",\"total\":%" PRId64 ",\"best\":", c->count));
+    RGM_GO(rgm_text_printf(out, ",\"total\":%" PRId64 ",\"within\":%" PRId64 ",\"best\":", c->count,
+                           within));
     if (best < 0) {
         RGM_GO(rgm_text_printf(out, "null}"));
         goto done;
@@ -576,31 +502,36 @@ static rgm_status print_curves(rgm_text *json, rgm_text *names, const entry *e,
     return rgm_text_add(json, "]", 1);
 }
 
-rgm_status rgmi_curves_print(rgm_text *json, rgm_text *names, char **damage,
-                             rgmi_curve_cache *cache, uint64_t id, const char *folder,
-                             const rgmi_curves_query *query, const char *best_metric,
-                             double best_value)
+void rgmi_curves_told_clear(rgmi_curves_told *told)
+{
+    rgm_text_clear(&told->json);
+    rgm_text_clear(&told->names);
+    rgm_free(told->damage);
+    *told = (rgmi_curves_told){0};
+}
+
+rgm_status rgmi_curves_print(rgmi_curves_told *out, rgmi_curve_cache *cache, uint64_t id,
+                             const char *folder, const rgmi_curves_query *query,
+                             const char *best_metric, double best_value)
 {
     entry *e = NULL;
     int64_t bytes, lines;
     rgm_status status;
 
-    *damage = NULL;
+    *out = (rgmi_curves_told){0};
     RGM_TRY(hold(&e, cache, id));
     pthread_mutex_lock(&e->lock);
     lines = e->lines;
-    status = read_log(e, damage, folder);
+    e->until = query->seconds > 0 ? rgm_now() + query->seconds : INFINITY;
+    status = read_log(e, &out->damage, folder);
     if (status == RGM_OK)
-        status = read_clock(&e->clock, folder);
+        status = rgmi_clock_read(&e->clock, folder);
     if (status == RGM_OK)
-        status = print_curves(json, names, e, query, best_metric, best_value);
+        status = print_curves(&out->json, &out->names, e, query, best_metric, best_value);
+    out->more = e->more;
     bytes = bytes_of(e);
     lines = e->lines - lines;
     pthread_mutex_unlock(&e->lock);
     give_back(cache, e, bytes, lines);
-    if (status != RGM_OK) {
-        rgm_free(*damage);
-        *damage = NULL;
-    }
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

@@ -10,26 +10,39 @@
 typedef struct rgmi_curve_cache rgmi_curve_cache;
 rgm_status rgmi_curve_cache_create(rgmi_curve_cache **out, int64_t bytes);
 void rgmi_curve_cache_release(rgmi_curve_cache *cache);
+/** Reading logs ends soon, for good: before a server ends. */
+void rgmi_curve_cache_stop(rgmi_curve_cache *cache);
 /** Bytes that are kept at the moment, and how many lines were read so far: for tests. */
 void rgmi_curve_cache_count(int64_t *bytes, int64_t *lines, rgmi_curve_cache *cache);
 
 typedef struct rgmi_curves_query {
-    const char *metrics; /* "valid.loss,train.loss"; NULL: all */
-    int64_t points;      /* most of a curve, at least 4        */
-    int64_t after;       /* only points of later steps; -1: all */
+    const char *metrics; /* "valid.loss,train.loss"; NULL: all                             */
+    int64_t points;      /* most of a curve, at least 4                                    */
+    int64_t after;       /* only points of later steps; -1: all                            */
+    int64_t until;       /* only points of steps up to this one                            */
+    int64_t skip;        /* of those, how many to leave out at the beginning               */
+    bool whole;          /* the first `points` of what is left and none between left out   */
+    double seconds;      /* that may be taken to read what is new in the log; 0: unlimited */
 } rgmi_curves_query;
+/** Of a run, as its files are now. */
+typedef struct rgmi_curves_told {
+    rgm_text json;  /* a list of curves                                 */
+    rgm_text names; /* of all metrics, a line each                      */
+    char *damage;   /* what is wrong with the files; NULL: nothing      */
+    bool more;      /* the log goes on, and the next call reads further */
+} rgmi_curves_told;
+void rgmi_curves_told_clear(rgmi_curves_told *told);
 /**
- * The curves of a run folder as they are now, as a JSON list; and its metrics' names, a line each.
+ * The curves of a run folder.
  *
  * @param best_metric  [in] "valid.accuracy" by which the run chooses, with its value then; or NULL
- * @param damage       [out] what is wrong with its files: rgm_free(); NULL: nothing
+ * @param out          [out] rgmi_curves_told_clear(), also after an error
  *
  * Errors: RGM_ERR_NOMEM.
  */
-rgm_status rgmi_curves_print(rgm_text *json, rgm_text *names, char **damage,
-                             rgmi_curve_cache *cache, uint64_t id, const char *folder,
-                             const rgmi_curves_query *query, const char *best_metric,
-                             double best_value);
+rgm_status rgmi_curves_print(rgmi_curves_told *out, rgmi_curve_cache *cache, uint64_t id,
+                             const char *folder, const rgmi_curves_query *query,
+                             const char *best_metric, double best_value);
 
 /**
  * Which of `count` values to draw: of each piece its first, last, lowest and highest one, and one

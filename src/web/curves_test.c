@@ -52,26 +52,28 @@ typedef struct answer {
     rgm_json *json;
     char names[200];
     char damage[300];
+    bool more;
 } answer;
 
-static rgm_status print(rgm_text *json, rgm_text *names, char **damage, rgmi_curve_cache *cache,
+static rgm_status print(rgmi_curves_told *told, rgmi_curve_cache *cache,
                         const rgmi_curves_query *query)
 {
-    return rgmi_curves_print(json, names, damage, cache, 1, root, query, "valid.accuracy", 0.5);
+    rgmi_curves_query q = *query;
+
+    q.until = q.until > 0 ? q.until : INT64_MAX;
+    return rgmi_curves_print(told, cache, 1, root, &q, "valid.accuracy", 0.5);
 }
 
 static void ask(answer *out, rgmi_curve_cache *cache, const rgmi_curves_query *query)
 {
-    rgm_text json = {0}, names = {0};
-    char *damage;
+    rgmi_curves_told told;
 
-    CHECK_OK(print(&json, &names, &damage, cache, query));
-    CHECK_OK(rgm_json_parse(&out->json, json.data, json.size, "curves"));
-    snprintf(out->names, sizeof out->names, "%s", names.data != NULL ? names.data : "");
-    snprintf(out->damage, sizeof out->damage, "%s", damage != NULL ? damage : "");
-    rgm_free(damage);
-    rgm_text_clear(&json);
-    rgm_text_clear(&names);
+    CHECK_OK(print(&told, cache, query));
+    CHECK_OK(rgm_json_parse(&out->json, told.json.data, told.json.size, "curves"));
+    snprintf(out->names, sizeof out->names, "%s", told.names.data != NULL ? told.names.data : "");
+    snprintf(out->damage, sizeof out->damage, "%s", told.damage != NULL ? told.damage : "");
+    out->more = told.more;
+    rgmi_curves_told_clear(&told);
 }
 
 static const rgm_json *curve_of(const answer *a, const char *metric)
@@ -262,23 +264,142 @@ static void times_come_from_the_figures_of_the_process(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void add_seconds(FILE *file, int64_t first, int64_t last)
+{
+    for (int64_t step = first; step <= last; step++)
+        CHECK(fprintf(file, "{\"time\":1,\"step\":%lld,\"epoch\":1,\"seconds\":%lld.5}\n",
+                      (long long)step, (long long)step / 2) > 0);
+}
+
+static double time_at_the_end(rgmi_curve_cache *cache)
+{
+    const rgm_json *times;
+    double last;
+    answer a;
+
+    ask(&a, cache, &(rgmi_curves_query){.metrics = "train.loss", .points = 1000, .after = -1});
+    times = rgm_json_find(curve_of(&a, "train.loss"), "times");
+    last = number_at(times, rgm_json_count(times) - 1);
+    rgm_json_release(a.json);
+    return last;
+}
+
+/* Lines of a week are looked at here and there, and those that come after one by one. A file that
+ * is none, of a size that nobody could read, costs no more. */
+static void times_cost_little_however_long_the_file_is(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 24);
+    FILE *file;
+    double begun;
+
+    (void)state;
+    root = check_folder();
+    log_steps(99991, 99999, wave, true);
+    file = fopen(in_root("system.jsonl"), "w");
+    CHECK(file != NULL);
+    add_seconds(file, 1, 150000); /* 6 MB */
+    CHECK_INT(0, fflush(file));
+    CHECK_CLOSE(49999.5, time_at_the_end(cache), 1.5, 0);
+    CHECK_INT(0, fclose(file));
+    log_steps(160000, 160001, wave, false);
+    file = fopen(in_root("system.jsonl"), "a");
+    CHECK(file != NULL);
+    add_seconds(file, 150001, 160010);
+    CHECK_INT(0, fclose(file));
+    CHECK_CLOSE(80000.5, time_at_the_end(cache), 0, 0);
+    CHECK_INT(0, truncate(in_root("system.jsonl"), INT64_C(1) << 40));
+    begun = rgm_now();
+    for (int i = 0; i < 5; i++)
+        CHECK_CLOSE(80000.5, time_at_the_end(cache), 0, 0);
+    CHECK(rgm_now() - begun < 30); /* bytes one by one would take hours */
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* A zoom asks for some steps alone, and a table for every point, piece by piece. */
+static void a_part_and_the_whole_can_be_had(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 22);
+    const rgm_json *c;
+    int64_t have = 0;
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 5000, wave, true);
+    ask(&a, cache, &(rgmi_curves_query){.points = 100, .after = 999, .until = 1080});
+    c = curve_of(&a, "train.loss");
+    CHECK_INT(72, rgm_json_count(rgm_json_find(c, "steps")));
+    CHECK_INT(72, whole(c, "within"));
+    CHECK_INT(4500, whole(c, "total"));
+    CHECK(number_at(rgm_json_find(c, "steps"), 0) == 1001);
+    CHECK(number_at(rgm_json_find(c, "steps"), 71) == 1079);
+    rgm_json_release(a.json);
+    while (have < 4500) {
+        ask(&a, cache,
+            &(rgmi_curves_query){.points = 1000, .after = -1, .skip = have, .whole = true});
+        c = curve_of(&a, "train.loss");
+        CHECK_INT(4500, whole(c, "within"));
+        CHECK_INT(have < 4000 ? 1000 : 500, rgm_json_count(rgm_json_find(c, "steps")));
+        for (int64_t i = 0; i < rgm_json_count(rgm_json_find(c, "steps")); i++, have++) {
+            CHECK(number_at(rgm_json_find(c, "steps"), i) == (double)(have + have / 9 + 1));
+            CHECK(number_at(rgm_json_find(c, "values"), i) == wave(have + have / 9 + 1));
+        }
+        rgm_json_release(a.json);
+    }
+    ask(&a, cache, &(rgmi_curves_query){.points = 10, .after = -1, .skip = 9999, .whole = true});
+    CHECK_INT(0, rgm_json_count(rgm_json_find(curve_of(&a, "train.loss"), "steps")));
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* What was read so far is told, and the next call goes on. A cache that is stopped reads nothing.
+ */
+static void a_long_log_is_read_in_parts(void **state)
+{
+    rgmi_curve_cache *cache = open_cache(1 << 10); /* the one that is read stays all the same */
+    const rgmi_curves_query query = {.points = 10, .after = -1, .seconds = 1e-9};
+    int64_t before = 0, bytes, lines;
+    answer a = {.more = true};
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, 20000, wave, true);
+    for (int i = 0; a.more; i++) {
+        ask(&a, cache, &query);
+        CHECK(whole(curve_of(&a, "train.loss"), "total") > before || !a.more);
+        before = whole(curve_of(&a, "train.loss"), "total");
+        CHECK(i < 100);
+        rgm_json_release(a.json);
+    }
+    CHECK_INT(18000, before);
+    rgmi_curve_cache_count(&bytes, &lines, cache);
+    CHECK_INT(20000, lines); /* none twice */
+    log_steps(1, 20000, flat, true);
+    rgmi_curve_cache_stop(cache);
+    ask(&a, cache, &(rgmi_curves_query){.points = 10, .after = -1});
+    CHECK(a.more && whole(curve_of(&a, "train.loss"), "total") < 2000);
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void memory_has_a_bound(void **state)
 {
     rgmi_curve_cache *cache = open_cache(100000);
-    const rgmi_curves_query query = {.points = 10, .after = -1};
+    const rgmi_curves_query query = {.points = 10, .after = -1, .until = INT64_MAX};
     int64_t bytes, lines;
 
     (void)state;
     root = check_folder();
     log_steps(1, 1000, wave, true);
     for (uint64_t id = 1; id <= 20; id++) {
-        rgm_text json = {0}, names = {0};
-        char *damage;
+        rgmi_curves_told told;
 
-        CHECK_OK(rgmi_curves_print(&json, &names, &damage, cache, id, root, &query, NULL, 0));
-        CHECK(damage == NULL);
-        rgm_text_clear(&json);
-        rgm_text_clear(&names);
+        CHECK_OK(rgmi_curves_print(&told, cache, id, root, &query, NULL, 0));
+        CHECK(told.damage == NULL);
+        rgmi_curves_told_clear(&told);
         rgmi_curve_cache_count(&bytes, &lines, cache);
         CHECK(bytes <= 100000 && bytes > 30000);
     }
@@ -290,16 +411,13 @@ static rgm_status print_all(void)
 {
     const rgmi_curves_query query = {.points = 20, .after = -1};
     rgmi_curve_cache *cache = NULL;
-    rgm_text json = {0}, names = {0};
-    char *damage = NULL;
+    rgmi_curves_told told = {0};
     rgm_status status = RGM_OK;
 
     RGM_GO(rgmi_curve_cache_create(&cache, 1 << 20));
-    RGM_GO(print(&json, &names, &damage, cache, &query));
+    RGM_GO(print(&told, cache, &query));
 done:
-    rgm_free(damage);
-    rgm_text_clear(&json);
-    rgm_text_clear(&names);
+    rgmi_curves_told_clear(&told);
     rgmi_curve_cache_release(cache);
     return status;
 }
@@ -318,4 +436,7 @@ TESTS(cmocka_unit_test(every_point_of_a_short_curve_is_told),
       cmocka_unit_test(a_run_that_grows_is_read_from_where_it_was),
       cmocka_unit_test(damage_ends_what_is_known_and_is_told),
       cmocka_unit_test(times_come_from_the_figures_of_the_process),
-      cmocka_unit_test(memory_has_a_bound), cmocka_unit_test(every_failing_allocation_is_survived))
+      cmocka_unit_test(times_cost_little_however_long_the_file_is),
+      cmocka_unit_test(a_part_and_the_whole_can_be_had),
+      cmocka_unit_test(a_long_log_is_read_in_parts), cmocka_unit_test(memory_has_a_bound),
+      cmocka_unit_test(every_failing_allocation_is_survived))

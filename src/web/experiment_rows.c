@@ -77,6 +77,8 @@ static rgm_status add_row(rgmi_experiment_rows *rows, int64_t master, const char
     draft.text[RGMI_TEXT_REASON] = rgm_json_text(rgm_json_find(e, "message"));
     (void)rgm_json_number(&draft.progress, rgm_json_find(e, "progress"));
     (void)rgm_json_int(&draft.trials, rgm_json_find(e, "trials"));
+    (void)rgm_json_int(&draft.failed, rgm_json_find(rgm_json_find(e, "trials_by_state"), "ERROR"));
+    (void)rgm_json_bool(&draft.archived, rgm_json_find(e, "archived"));
     if (rgm_json_number(&draft.best_value, rgm_json_find(e, "best_metric")))
         draft.text[RGMI_TEXT_BEST_METRIC] = rgm_json_text(rgm_json_find(e, "metric"));
     draft.started = time_of(rgm_json_text(rgm_json_find(e, "start_time")));
@@ -96,18 +98,18 @@ done:
 
 /* A page of a master's experiments; *more: there are others behind it. */
 static rgm_status add_page(rgmi_experiment_rows *rows, bool *more, rgm_web *web, int64_t master,
-                           const char *where, int64_t page)
+                           const char *where, int64_t page, bool archived)
 {
     rgm_response answer = {0};
     rgm_json *json = NULL;
     const rgm_json *list;
-    char path[80];
+    char path[100];
     int64_t total = 0;
     rgm_status status = RGM_OK;
 
     *more = false;
-    snprintf(path, sizeof path, "/api/v1/experiments?limit=%d&offset=%lld", PAGE,
-             (long long)page * PAGE);
+    snprintf(path, sizeof path, "/api/v1/experiments?limit=%d&offset=%lld%s", PAGE,
+             (long long)page * PAGE, archived ? "&archived=all" : "");
     RGM_GO(rgmi_masters_look(&answer, web->masters, master, path));
     if (answer.status != 200)
         RGM_GO(RGM_FAIL(RGM_ERR_IO, "the master answers %d", answer.status));
@@ -122,7 +124,7 @@ done:
     return status;
 }
 
-rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web)
+rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web, bool archived)
 {
     int64_t master;
     const char *where;
@@ -134,7 +136,7 @@ rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web)
     for (int64_t i = 0; rgmi_masters_at(&master, &where, &served, web->masters, i); i++) {
         more = true;
         for (int64_t page = 0; more && page < MOST_PAGES && status == RGM_OK; page++)
-            status = add_page(rows, &more, web, master, where, page);
+            status = add_page(rows, &more, web, master, where, page, archived);
         if (status == RGM_ERR_NOMEM)
             break;
         if (status != RGM_OK || more)

@@ -163,6 +163,50 @@ done:
     return status;
 }
 
+/* ---- lines ------------------------------------------------------------------------------------
+ */
+
+rgm_status rgmi_kept_line(int64_t *begin, int64_t *size, char *data, const rgmi_kept_file *file,
+                          int64_t offset)
+{
+    int64_t got = RGMI_LINE_ROOM, from = offset > 0 ? offset - 1 : 0;
+    const char *start = data, *end;
+
+    *begin = -1;
+    *size = 0;
+    RGM_TRY(rgmi_kept_read(data, &got, file, from));
+    if (offset > 0) {
+        start = memchr(data, '\n', (size_t)got);
+        start = start != NULL ? start + 1 : data + got;
+    }
+    end = memchr(start, '\n', (size_t)(data + got - start));
+    if (end == NULL)
+        return RGM_OK;
+    *begin = from + (start - data);
+    *size = end - start;
+    memmove(data, start, (size_t)*size);
+    return RGM_OK;
+}
+
+rgm_status rgmi_kept_last_line(int64_t *begin, int64_t *size, char *data,
+                               const rgmi_kept_file *file)
+{
+    int64_t got = RGMI_LINE_ROOM, from = file->size > got ? file->size - got : 0;
+    const char *end, *before;
+
+    *begin = file->size;
+    *size = 0;
+    RGM_TRY(rgmi_kept_read(data, &got, file, from));
+    end = got > 0 ? memrchr(data, '\n', (size_t)got) : NULL;
+    before = end != NULL && end > data ? memrchr(data, '\n', (size_t)(end - data)) : NULL;
+    if (before == NULL)
+        return RGM_OK;
+    *begin = from + (before + 1 - data);
+    *size = end - before - 1;
+    memmove(data, before + 1, (size_t)*size);
+    return RGM_OK;
+}
+
 /* ---- lists --------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)

@@ -35,6 +35,24 @@ rgm_status rgmi_kept_read(void *data, int64_t *size, const rgmi_kept_file *file,
 rgm_status rgmi_kept_load(char **data, int64_t *size, const char *folder, const char *name,
                           int64_t most);
 
+/** Bytes that the two functions below need; they find no line of more than half as many. */
+enum { RGMI_LINE_ROOM = 8192 };
+/**
+ * The first whole line that begins at or behind `offset`, of a file that is too long to be read.
+ *
+ * @param begin  [out] where it begins in the file; -1: none is near
+ * @param size   [out] its bytes without the end
+ * @param data   [out] [RGMI_LINE_ROOM] the line is at its beginning
+ *
+ * Errors: RGM_ERR_IO.
+ */
+rgm_status rgmi_kept_line(int64_t *begin, int64_t *size, char *data, const rgmi_kept_file *file,
+                          int64_t offset);
+/** The last whole line, with *begin the file's size where none is near its end. Errors: RGM_ERR_IO.
+ */
+rgm_status rgmi_kept_last_line(int64_t *begin, int64_t *size, char *data,
+                               const rgmi_kept_file *file);
+
 typedef struct rgmi_kept_entry {
     char *name;
     bool is_folder;

@@ -48,7 +48,7 @@ rgm_status rgmi_runs_read_now(rgmi_run_row **row, rgmi_runs *runs)
     uint64_t stamp = rgmi_run_stamp((*row)->text[RGMI_TEXT_PATH]);
     rgmi_run_row *fresh;
 
-    RGM_TRY(rgmi_run_row_read(&fresh, *row, &runs->keys));
+    RGM_TRY(rgmi_run_row_read(&fresh, *row, &runs->keys, &runs->stop));
     install(runs, fresh, stamp);
     rgmi_run_row_release(*row);
     *row = fresh;
@@ -199,11 +199,18 @@ rgm_status rgmi_runs_open(rgmi_runs **out, const char *const *folders, int64_t c
                                   threads < MOST_THREADS ? threads : MOST_THREADS);
 }
 
+void rgmi_runs_stop(rgmi_runs *runs)
+{
+    runs->stop = true;
+    if (runs->curves != NULL)
+        rgmi_curve_cache_stop(runs->curves);
+}
+
 void rgmi_runs_close(rgmi_runs *runs)
 {
     if (runs == NULL)
         return;
-    runs->stop = true;
+    rgmi_runs_stop(runs);
     rgm_thread_pool_release(runs->pool);
     for (int64_t i = 0; i < runs->run_count; i++)
         rgmi_runs_free_run(runs->runs[i]);

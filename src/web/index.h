@@ -6,7 +6,7 @@
 #ifndef RGM_WEB_INDEX_H
 #define RGM_WEB_INDEX_H
 
-#include <regimen/base.h>
+#include <regimen/store.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -64,8 +64,11 @@ typedef struct rgmi_run_row {
     double best_value, modified, started;          /* NaN: not known; seconds since 1970 */
     double progress;                               /* 0 to 1; NaN: not known */
     int64_t master, experiment, trial, trials;     /* -1: none */
+    int64_t failed; /* of an experiment's trials */
+    bool archived;  /* an experiment that lists leave out unless they are asked for it */
     const rgmi_cell *cells;                        /* by key, ascending */
     int64_t cell_count;
+    rgm_metrics_place checked; /* how far metrics.jsonl was compared with its checksums */
 } rgmi_run_row;
 
 /** Names of columns, "config.optimizer.type", by number; they only become more. Thread-safe. */
@@ -85,8 +88,10 @@ int64_t rgmi_keys_count(rgmi_keys *keys);
 rgm_status rgmi_run_row_make(rgmi_run_row **out, const rgmi_run_row *draft);
 rgmi_run_row *rgmi_run_row_retain(rgmi_run_row *row);
 void rgmi_run_row_release(rgmi_run_row *row);
-/** The run folder of a row read anew. Errors: RGM_ERR_NOMEM; what cannot be read is damaged. */
-rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi_keys *keys);
+/** The run folder of a row read anew; what of its log was not checked before is, until *stop is
+ * set. Errors: RGM_ERR_NOMEM; what cannot be read is damaged. */
+rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi_keys *keys,
+                             const atomic_bool *stop);
 /** The cell of a key, or NULL. */
 const rgmi_cell *rgmi_run_row_cell(const rgmi_run_row *row, int32_t key);
 /** A row about which nothing is known. */
@@ -166,6 +171,8 @@ rgm_status rgmi_runs_open_threads(rgmi_runs **out, const char *const *folders, i
                                   int threads);
 /** Those of the web's own header. */
 rgm_status rgmi_runs_open(rgmi_runs **out, const char *const *folders, int64_t count);
+/** Whoever reads run folders ends soon, for good. */
+void rgmi_runs_stop(rgmi_runs *runs);
 void rgmi_runs_close(rgmi_runs *runs);
 rgm_status rgmi_runs_refresh(rgmi_runs *runs);
 /** The same, unless that was done within the last second or is being done. */
@@ -225,7 +232,8 @@ typedef struct rgmi_experiment_rows {
 } rgmi_experiment_rows;
 struct rgm_web;
 /** Errors: RGM_ERR_NOMEM; nothing is then to be cleared. */
-rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, struct rgm_web *web);
+rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, struct rgm_web *web,
+                                     bool archived);
 void rgmi_experiment_rows_clear(rgmi_experiment_rows *rows);
 /** A row's members, without braces: "id", "kind", ... */
 rgm_status rgmi_run_row_print(rgm_text *json, const rgmi_run_row *row);

@@ -567,7 +567,11 @@ rgm_status rgmi_run_row_print(rgm_text *json, const rgmi_run_row *row)
     RGM_TRY(print_count(json, "master", row->master));
     RGM_TRY(print_count(json, "experiment", row->experiment));
     RGM_TRY(print_count(json, "trial", row->trial));
-    return row->trials >= 0 ? print_count(json, "trials", row->trials) : RGM_OK;
+    if (row->trials < 0)
+        return RGM_OK;
+    RGM_TRY(print_count(json, "trials", row->trials));
+    RGM_TRY(print_count(json, "failed_trials", row->failed));
+    return rgm_text_printf(json, ",\"archived\":%s", row->archived ? "true" : "false");
 }
 
 static rgm_status print_values(rgm_text *json, const choice *c, const rgmi_run_row *row)

@@ -1,8 +1,6 @@
 /* One run as a row: what its folder tells, packed into one block of memory that never changes. */
 #include "index.h"
 
-#include <regimen/store.h>
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { CHECKED_AT_ONCE = 16 << 20 };
 
 const char *const rgmi_run_kinds[] = {"run", "trial", "experiment", NULL};
 
@@ -497,7 +497,19 @@ static rgm_status make_row(rgmi_run_row **out, rgmi_run_row *draft, reading *r,
     return rgmi_run_row_make(out, draft);
 }
 
-rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi_keys *keys)
+/* In pieces, so that a log of gigabytes does not keep the server from ending. */
+static rgm_status check_log(rgm_run_look *look, rgm_metrics_place *place, const char *path,
+                            const atomic_bool *stop)
+{
+    rgm_status status = RGM_END;
+
+    while (status == RGM_END && !atomic_load(stop))
+        status = rgm_run_look_check(look, place, path, CHECKED_AT_ONCE);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi_keys *keys,
+                             const atomic_bool *stop)
 {
     const char *path = known->text[RGMI_TEXT_PATH], *link = NULL;
     rgmi_run_row draft = rgmi_run_row_empty(known->kind, known->id);
@@ -515,6 +527,7 @@ rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi
     draft.experiment = known->experiment;
     draft.trial = known->trial;
     draft.started = time_of_start(path);
+    draft.checked = known->checked;
     RGM_GO(rgmi_run_find_link(&link, path));
     if (link != NULL) {
         status = make_linked(out, &draft, link);
@@ -522,6 +535,7 @@ rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi
     }
     RGM_GO(rgm_arena_create(&r.arena));
     RGM_GO(rgm_run_look_load_config(&look, &config, path, RGMI_RUN_DEFAULT_EPOCHS));
+    RGM_GO(check_log(&look, &draft.checked, path, stop));
     RGM_GO(read_tags(&tags, path));
     RGM_GO(make_row(out, &draft, &r, &look, config != NULL ? rgm_yaml_root(config) : NULL, &tags));
 done:

@@ -377,6 +377,82 @@ static void what_is_damaged_or_a_link_is_told(void **state)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
+/* The reason of a run's damage, "" for none, once what has changed was looked at. */
+static const char *reason_now(rgmi_runs *runs, const char *name)
+{
+    static char reason[400];
+    rgmi_run_row *row;
+
+    CHECK_OK(rgmi_runs_refresh(runs));
+    CHECK_OK(rgmi_runs_row(&row, runs, id_of_run(runs, name)));
+    CHECK(!row->read ||
+          (strcmp(row->state, "damaged") == 0) == (row->text[RGMI_TEXT_REASON] != NULL));
+    snprintf(reason, sizeof reason, "%s",
+             row->text[RGMI_TEXT_REASON] != NULL ? row->text[RGMI_TEXT_REASON] : "");
+    rgmi_run_row_release(row);
+    return reason;
+}
+
+/* A bit in the middle, which the end of the log does not tell; and the log made whole again. */
+static void damage_anywhere_in_a_log_is_told(void **state)
+{
+    rgmi_runs *runs;
+    char where[40];
+    int lines = 0;
+    FILE *file;
+
+    (void)state;
+    make_root();
+    make_run("a", "model: {type: gcn}\n", 0.5, 1);
+    for (int64_t step = 20; step < 6000; step += 10)
+        log_metrics("a", step, 1.0 / (double)step, false);
+    runs = open_index(0);
+    CHECK_TEXT("", reason_now(runs, "a"));
+    rgmi_runs_close(runs);
+    file = fopen(in_root("a/metrics.jsonl"), "r+b");
+    CHECK(file != NULL && fseek(file, 2000, SEEK_SET) == 0 && fputc('#', file) == '#');
+    rewind(file);
+    for (int64_t at = 0; at < 2000; at++)
+        lines += fgetc(file) == '\n';
+    CHECK_INT(0, fclose(file));
+    snprintf(where, sizeof where, "metrics.jsonl:%d:", lines + 1);
+    runs = open_index(0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(strstr(reason_now(runs, "a"), where) != NULL);
+        CHECK(strstr(reason_now(runs, "a"), "the line is damaged") != NULL);
+    }
+    log_metrics("a", 10, 0.25, true);
+    CHECK_TEXT("", reason_now(runs, "a"));
+    rgmi_runs_close(runs);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* Before the first search there is no folder of experiments. */
+static void a_named_folder_may_come_later(void **state)
+{
+    char later[100];
+    const char *const folders[] = {later};
+    rgmi_runs *runs;
+
+    (void)state;
+    make_root();
+    make_run("runs/a", "model: {type: gcn}\n", 0.5, 1);
+    snprintf(later, sizeof later, "%s/other/none/", root);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgmi_runs_open_threads(&runs, folders, 1, 0));
+    CHECK_MESSAGE("/other/none/");
+    snprintf(later, sizeof later, "%s/other/", root);
+    CHECK_OK(rgmi_runs_open_threads(&runs, folders, 1, 0));
+    check_names(runs, &(rgmi_runs_query){0}, "");
+    make_run("other/b", "model: {type: gcn}\n", 0.5, 1);
+    CHECK_OK(rgmi_runs_refresh(runs));
+    check_names(runs, &(rgmi_runs_query){0}, "b");
+    CHECK_OK(rgm_folder_remove(in_root("other")));
+    CHECK_OK(rgmi_runs_refresh(runs));
+    check_names(runs, &(rgmi_runs_query){0}, "");
+    rgmi_runs_close(runs);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void make_some(void)
 {
     make_root();
@@ -629,7 +705,9 @@ TESTS(cmocka_unit_test(runs_are_found_four_levels_deep_and_links_are_not_followe
       cmocka_unit_test(a_refresh_sees_what_is_new_changed_and_gone),
       cmocka_unit_test(a_row_has_what_its_folder_tells),
       cmocka_unit_test(what_is_damaged_or_a_link_is_told),
-      cmocka_unit_test(rows_are_sorted_and_paged), cmocka_unit_test(rows_are_searched_and_filtered),
+      cmocka_unit_test(damage_anywhere_in_a_log_is_told),
+      cmocka_unit_test(a_named_folder_may_come_later), cmocka_unit_test(rows_are_sorted_and_paged),
+      cmocka_unit_test(rows_are_searched_and_filtered),
       cmocka_unit_test(what_cannot_be_asked_is_named), cmocka_unit_test(every_key_is_described),
       cmocka_unit_test(many_may_ask_while_runs_change),
       cmocka_unit_test(every_failing_allocation_is_survived))

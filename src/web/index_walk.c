@@ -72,20 +72,50 @@ done:
     return status;
 }
 
+/* Where a folder is, or will be: the one above it is there then. */
+static rgm_status real_path(char **out, const char *folder)
+{
+    char *real = realpath(folder, NULL), *above = NULL;
+    bool is_there = real != NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    RGM_GO(rgm_strdup(&above, folder));
+    for (size_t size = strlen(above); size > 1 && above[size - 1] == '/'; size--)
+        above[size - 1] = '\0';
+    if (is_there && rgm_path_is_folder(real)) {
+        status = rgm_strdup(out, real);
+    } else if (!is_there && errno == ENOENT) {
+        char *slash = strrchr(above, '/');
+        const char *name = slash != NULL ? slash + 1 : above;
+
+        real = slash == NULL   ? realpath(".", NULL)
+               : slash > above ? (*slash = '\0', realpath(above, NULL))
+                               : realpath("/", NULL);
+        if (real != NULL)
+            RGM_GO(rgm_path_join(out, real, name));
+    }
+    if (status == RGM_OK && *out == NULL)
+        status = RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s' to look for runs in", folder);
+done:
+    rgm_free(above);
+    free(real);
+    return status;
+}
+
 rgm_status rgmi_runs_add_root(rgmi_runs *runs, const char *folder)
 {
-    char *real = realpath(folder, NULL), *relative = NULL;
+    char *real = NULL, *relative = NULL;
     rgmi_run_place *place;
     rgm_status status = RGM_OK;
 
-    if (real == NULL || !rgm_path_is_folder(real))
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s' to look for runs in", folder));
+    RGM_GO(real_path(&real, folder));
     RGM_GO(rgm_strprintf(&relative, "%lld:%s", (long long)runs->place_count,
                          strcmp(real, "/") != 0 ? strrchr(real, '/') + 1 : ""));
     RGM_GO(add_place(&place, runs, NULL, real, relative));
 done:
     rgm_free(relative);
-    free(real);
+    rgm_free(real);
     return status;
 }
 

@@ -7,7 +7,7 @@
 
 #include "tab.h"
 
-enum { WHOLE = 1 << 20, LONGEST_LINE = 4096 };
+enum { WHOLE = 1 << 20 };
 
 static const char *const keys[] = {
     "time", "seconds", "rss", "cpu_seconds", "threads", "examples_per_second", "steps_per_second"};
@@ -84,57 +84,19 @@ done:
     return status;
 }
 
-/* The first whole line at or behind `offset`, if it ends within LONGEST_LINE bytes of there; *begin
- * is where it is, -1: nowhere. */
-static rgm_status find_line(int64_t *begin, int64_t *size, char *data, const rgmi_kept_file *file,
-                            int64_t offset)
-{
-    int64_t got = 2 * LONGEST_LINE, from = offset > 0 ? offset - 1 : 0;
-    const char *start = data, *end;
-
-    *begin = -1;
-    RGM_TRY(rgmi_kept_read(data, &got, file, from));
-    if (offset > 0) {
-        start = memchr(data, '\n', (size_t)got);
-        start = start != NULL ? start + 1 : data + got;
-    }
-    end = memchr(start, '\n', (size_t)(data + got - start));
-    if (end == NULL)
-        return RGM_OK;
-    *begin = from + (start - data);
-    *size = end - start;
-    memmove(data, start, (size_t)*size);
-    return RGM_OK;
-}
-
-/* Where the last whole line begins; what comes last is what a page looks at first. */
-static rgm_status find_last(int64_t *begin, char *data, const rgmi_kept_file *file)
-{
-    int64_t got = 2 * LONGEST_LINE, from = file->size > got ? file->size - got : 0;
-    const char *end, *before;
-
-    *begin = file->size;
-    RGM_TRY(rgmi_kept_read(data, &got, file, from));
-    end = got > 0 ? memrchr(data, '\n', (size_t)got) : NULL;
-    before = end != NULL && end > data ? memrchr(data, '\n', (size_t)(end - data)) : NULL;
-    if (before != NULL)
-        *begin = from + (before + 1 - data);
-    return RGM_OK;
-}
-
 static rgm_status tell_places(points *p, const rgmi_kept_file *file)
 {
     int64_t last = 0, told = -1, begin = -1, size = 0;
     char *data = NULL;
     rgm_status status = RGM_OK;
 
-    RGM_GO(RGM_NEW(data, 2 * LONGEST_LINE));
-    RGM_GO(find_last(&last, data, file));
+    RGM_GO(RGM_NEW(data, RGMI_LINE_ROOM));
+    RGM_GO(rgmi_kept_last_line(&last, &size, data, file));
     for (int64_t i = 0; i < RGMI_TOLD_POINTS; i++) {
         int64_t offset = (int64_t)((double)last / (RGMI_TOLD_POINTS - 1) * (double)i);
 
         offset = i == RGMI_TOLD_POINTS - 1 ? last : offset;
-        RGM_GO(find_line(&begin, &size, data, file, offset));
+        RGM_GO(rgmi_kept_line(&begin, &size, data, file, offset));
         if (begin <= told)
             continue;
         RGM_GO(tell_point(p, data, size));

@@ -142,6 +142,7 @@ rgm_status rgm_web_serve(rgm_web *web, bool (*done)(void *payload), void *payloa
     rgmi_notices_set_server(web->events, web->http);
     while (!done(payload))
         nanosleep(&pause, NULL);
+    rgmi_runs_stop(web->runs); /* answers that read much end with what they have */
     rgmi_masters_stop(web->masters);
     rgmi_notices_stop(web->events);
     rgm_http_stop(web->http);

@@ -127,9 +127,9 @@ static void what_cannot_be_served_is_told(void **state)
     CHECK_MESSAGE("--allow-remote");
     CHECK_STATUS(RGM_ERR_NOT_FOUND,
                  rgm_web_open(&web, &(rgm_web_options){.listen = "127.0.0.1:0",
-                                                       .folders = (const char *[]){"/none"},
+                                                       .folders = (const char *[]){"/none/such"},
                                                        .folder_count = 1}));
-    CHECK_MESSAGE("/none");
+    CHECK_MESSAGE("/none/such");
     CHECK_OK(rgm_web_open(&web, &(rgm_web_options){.listen = "0.0.0.0:0", .allow_remote = true}));
     CHECK(web->gate.read_only);
     rgm_web_close(web);
