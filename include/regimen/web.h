@@ -2,7 +2,7 @@
  * web: the page. A server for browsers that shows run folders and masters, to watch, compare and
  * steer them.
  *
- *     rgm_web_open()     listen, make the token, begin to read the folders
+ *     rgm_web_open()     listen, begin to read the folders
  *     rgm_web_address()  "http://127.0.0.1:6006/?token=...", to be told to the user once
  *     rgm_web_serve()    until told to stop
  *     rgm_web_handle()   a request without a socket: what tests and fuzzing ask
@@ -21,9 +21,25 @@ extern "C" {
 
 typedef struct rgm_web rgm_web;
 
+/** What lets somebody in: the token in the address, and what the browser keeps instead of it. */
+typedef struct rgm_web_secrets {
+    char token[33], session[33]; /* 32 hexadecimal digits */
+} rgm_web_secrets;
+/**
+ * Those of a file that its owner alone can read; drawn, and kept there, where there is no such file
+ * or others could read or change it. So an address stays good over restarts.
+ *
+ * @param path   [in] folders on the way are made; a link there is replaced, not followed
+ * @param fresh  [in] draw them in any case: addresses given out before are then worth nothing
+ *
+ * Errors: RGM_ERR_IO (it cannot be kept: *out is drawn all the same), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_web_secrets_load(rgm_web_secrets *out, const char *path, bool fresh);
+
 typedef struct rgm_web_options {
     /** [folder_count] run folders, folders of run folders (4 levels deep), folders of masters (with
-     * master.db). */
+     * master.db). One that is not there yet is shown once it is, if the folder above it is there.
+     */
     const char *const *folders;
     int64_t folder_count;
     const char *master; /* "http://HOST:PORT", with the token of $REGIMEN_TOKEN; NULL: those of the
@@ -32,12 +48,13 @@ typedef struct rgm_web_options {
     bool allow_remote;  /* an address that others can reach: refused without                  */
     bool read_only;     /* nothing is steered; so it is at an address for others ...          */
     bool allow_control; /* ... without this                                                   */
+    const rgm_web_secrets *secrets;    /* NULL: drawn for this server alone                     */
     const rgm_search_subject *subject; /* as in rgm_master_options, for the masters that the page
                                           opens to ask them; borrowed                        */
 } rgm_web_options;
 
 /**
- * Listen and draw the token; nothing is answered before rgm_web_serve().
+ * Listen; nothing is answered before rgm_web_serve().
  *
  * @param options  [in] copied; NULL: the defaults, of no folders
  *

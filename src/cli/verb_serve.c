@@ -1,22 +1,80 @@
 /* regimen serve: the page, until it is told to stop. */
 #include <regimen/web.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:6006"
 
 static const char *const default_folders[] = {"runs", "experiments"};
 
-/* Those that are named; else those of the defaults that are there. */
+/* Those that are named; else those of the defaults. One may not be there yet, as before the first
+ * search; where none is, a name is wrong or the command was started elsewhere. */
 static rgm_status choose_folders(text_list *folders)
 {
-    if (folders->count > 0)
-        return RGM_OK;
-    for (int i = 0; i < 2; i++)
-        if (rgm_path_is_folder(default_folders[i]))
-            folders->items[folders->count++] = default_folders[i];
-    if (folders->count == 0)
+    bool named = folders->count > 0, any = false;
+
+    for (int i = 0; i < 2 && !named; i++)
+        folders->items[folders->count++] = default_folders[i];
+    for (int64_t i = 0; i < folders->count; i++)
+        any = any || rgm_path_is_folder(folders->items[i]);
+    if (!any && named)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s'", folders->items[0]);
+    if (!any)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder 'runs' or 'experiments' here; name "
                                            "the folders whose runs are to be shown");
+    for (int64_t i = 0; i < folders->count && named; i++)
+        if (!rgm_path_exists(folders->items[i]))
+            say("serve", "there is no folder '%s' yet: it is shown once it is there",
+                folders->items[i]);
     return RGM_OK;
+}
+
+/* $XDG_STATE_HOME/regimen/serve-127.0.0.1-6006; NULL: there is no such folder, or the port is
+ * another one at each start, and with it the address. */
+static rgm_status find_secrets(char **path, const char *listen)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool named = state != NULL && state[0] == '/';
+    const char *port = strrchr(listen, ':');
+    char *name = NULL;
+    rgm_status status = RGM_OK;
+
+    *path = NULL;
+    if (port == NULL || strcmp(port, ":0") == 0 || (!named && (home == NULL || home[0] != '/')))
+        return RGM_OK;
+    RGM_GO(rgm_strdup(&name, listen));
+    for (char *at = name; (at = strpbrk(at, "/:[]")) != NULL;)
+        *at = '-';
+    status = named ? rgm_strprintf(path, "%s/regimen/serve-%s", state, name)
+                   : rgm_strprintf(path, "%s/.local/state/regimen/serve-%s", home, name);
+done:
+    rgm_free(name);
+    return status;
+}
+
+/* Where the token cannot be kept the page is served all the same. */
+static rgm_status load_secrets(rgm_web_options *options, rgm_web_secrets *secrets, bool fresh)
+{
+    char *path = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(find_secrets(&path, options->listen != NULL ? options->listen : DEFAULT_ADDRESS));
+    if (path == NULL)
+        goto done;
+    status = rgm_web_secrets_load(secrets, path, fresh);
+    if (status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND) {
+        say("token", "it is another one at the next start: %s", rgm_error_message());
+        status = RGM_OK;
+        goto done;
+    }
+    if (status == RGM_OK)
+        options->secrets = secrets;
+done:
+    rgm_free(path);
+    return status;
 }
 
 static rgm_status serve(const rgm_web_options *options)
@@ -42,11 +100,15 @@ done:
 int verb_serve(int argc, char **argv)
 {
     rgm_web_options options = {.subject = &rgm_trial_subject};
+    rgm_web_secrets secrets;
+    bool fresh = false;
     const argument arguments[] = {
         {"listen", ARG_TEXT, &options.listen, "ADDRESS:PORT",
-         "answer there (default: 127.0.0.1:6006; port 0: any that is free)"},
+         "answer there (default: " DEFAULT_ADDRESS "; port 0: any that is free)"},
         {"master", ARG_TEXT, &options.master, "URL",
          "show this master's experiments too, with the token of $REGIMEN_TOKEN"},
+        {"new-token", ARG_FLAG, &fresh, NULL,
+         "draw another token: addresses and browsers that were let in before are out"},
         {"read-only", ARG_FLAG, &options.read_only, NULL, "nothing is steered from the page"},
         {"allow-remote", ARG_FLAG, &options.allow_remote, NULL,
          "--listen may be an address that others reach: read only, and not encrypted"},
@@ -57,7 +119,7 @@ int verb_serve(int argc, char **argv)
         "serve [RUNS...] [--listen ADDRESS:PORT] [--master URL] [--read-only]",
         "Watch, compare and steer runs and searches from a browser on this machine. RUNS are run\n"
         "folders, folders of them, and folders of masters (default: runs and experiments). The\n"
-        "address is printed once, with a token that is drawn anew at each start.",
+        "address is printed once, with a token that stays the same at the next start.",
         arguments, 0, 255};
     text_list folders;
     rgm_status status;
@@ -66,6 +128,8 @@ int verb_serve(int argc, char **argv)
     status = options.master != NULL && folders.count == 0 ? RGM_OK : choose_folders(&folders);
     options.folders = folders.items;
     options.folder_count = folders.count;
+    if (status == RGM_OK)
+        status = load_secrets(&options, &secrets, fresh);
     if (status == RGM_OK)
         status = serve(&options);
     return report(status);

@@ -23,14 +23,19 @@ const rgm_header rgmi_gate_headers[] = {
 };
 const int64_t rgmi_gate_header_count = sizeof rgmi_gate_headers / sizeof *rgmi_gate_headers;
 
-rgm_status rgmi_gate_open(rgmi_gate *gate, const char *address, int port)
+rgm_status rgmi_gate_open(rgmi_gate *gate, const char *address, int port,
+                          const rgm_web_secrets *secrets)
 {
     snprintf(gate->address, sizeof gate->address, "%s", address);
     gate->port = port;
     gate->is_any = strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
     snprintf(gate->cookie, sizeof gate->cookie, "regimen_%d", port);
-    RGM_TRY(rgm_random_hex(gate->token));
-    return rgm_random_hex(gate->session);
+    if (secrets != NULL) {
+        gate->secrets = *secrets;
+        return RGM_OK;
+    }
+    RGM_TRY(rgm_random_hex(gate->secrets.token));
+    return rgm_random_hex(gate->secrets.session);
 }
 
 static bool refuse(rgm_response *out, int code, const char *message)
@@ -91,7 +96,7 @@ static bool has_bearer(const rgmi_gate *gate, const rgm_request *request)
     const char *header = rgm_request_header(request, "Authorization");
 
     return header != NULL && strncasecmp(header, "Bearer ", 7) == 0 &&
-           rgm_same_secret(header + 7, gate->token);
+           rgm_same_secret(header + 7, gate->secrets.token);
 }
 
 static bool has_cookie(const rgmi_gate *gate, const rgm_request *request)
@@ -106,7 +111,7 @@ static bool has_cookie(const rgmi_gate *gate, const rgm_request *request)
         if (strncmp(at, gate->cookie, size) == 0 && at[size] == '=' && end == size + 33) {
             memcpy(value, at + size + 1, 32);
             value[32] = 0;
-            if (rgm_same_secret(value, gate->session))
+            if (rgm_same_secret(value, gate->secrets.session))
                 return true;
         }
         at += end;
@@ -138,7 +143,7 @@ static bool exchange_token(rgm_response *out, const rgmi_gate *gate, const rgm_t
         }
     }
     snprintf(cookie, sizeof cookie, "%s=%s; HttpOnly; SameSite=Strict; Path=/", gate->cookie,
-             gate->session);
+             gate->secrets.session);
     out->status = 303;
     out->type = "text/plain; charset=utf-8";
     if (status == RGM_OK)
@@ -156,12 +161,12 @@ static bool ask_for_token(rgm_response *out, bool is_page)
     static const char page[] =
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Regimen</title>"
         "</head><body><h1>Regimen</h1><p>This page is opened with the address that "
-        "<code>regimen serve</code> printed when it was started: it has a token in it, which is "
-        "drawn anew at each start.</p></body></html>\n";
+        "<code>regimen serve</code> printed when it was started: it has a token in it.</p>"
+        "</body></html>\n";
 
     if (!is_page)
         return refuse(out, 401,
-                      "the token is missing or is that of an earlier start: open the address that "
+                      "the token is missing or another one was drawn: open the address that "
                       "'regimen serve' printed, or send 'Authorization: Bearer TOKEN'");
     *out = (rgm_response){.status = 401,
                           .type = "text/html; charset=utf-8",
@@ -182,7 +187,7 @@ static bool is_known(rgm_response *out, const rgmi_gate *gate, const rgm_request
     if (!is_page)
         return has_cookie(gate, request) || ask_for_token(out, false);
     has_token = rgm_target_read(&target, request->path) == RGM_OK &&
-                rgm_same_secret(rgm_target_value(&target, "token", NULL), gate->token);
+                rgm_same_secret(rgm_target_value(&target, "token", NULL), gate->secrets.token);
     if (has_token)
         exchange_token(out, gate, &target);
     rgm_target_clear(&target);

@@ -4,20 +4,21 @@
 #ifndef RGM_WEB_GATE_H
 #define RGM_WEB_GATE_H
 
-#include <regimen/http.h>
+#include <regimen/web.h>
 
 typedef struct rgmi_gate {
     char address[64]; /* where it listens: "127.0.0.1:6006"                         */
     int port;
     bool is_any; /* ... at all addresses: any in numbers is ours               */
     bool read_only;
-    char token[33];   /* of the address that is told, and of scripts                */
-    char session[33]; /* of the cookie                                              */
-    char cookie[24];  /* its name: "regimen_6006"                                   */
+    rgm_web_secrets secrets; /* the token: of the address, and of scripts; the session: of the
+                                cookie                                                       */
+    char cookie[24];         /* its name: "regimen_6006"                                     */
 } rgmi_gate;
 
-/** Draw the secrets; for an address of rgm_http_address(). Errors: RGM_ERR_IO. */
-rgm_status rgmi_gate_open(rgmi_gate *gate, const char *address, int port);
+/** For an address of rgm_http_address(); `secrets` NULL: drawn. Errors: RGM_ERR_IO. */
+rgm_status rgmi_gate_open(rgmi_gate *gate, const char *address, int port,
+                          const rgm_web_secrets *secrets);
 /**
  * Whether a request may be answered: its host is ours (a name that was bound to our address is
  * not), it comes from our own page or a script with the token, and nothing is changed where

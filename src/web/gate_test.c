@@ -4,6 +4,9 @@
  */
 #include <check.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "gate.h"
 
 static rgmi_gate local, remote, any, reader;
@@ -11,10 +14,10 @@ static rgmi_gate local, remote, any, reader;
 static int setup(void **state)
 {
     (void)state;
-    CHECK_OK(rgmi_gate_open(&local, "127.0.0.1:6006", 6006));
-    CHECK_OK(rgmi_gate_open(&remote, "192.0.2.7:80", 80));
-    CHECK_OK(rgmi_gate_open(&any, "0.0.0.0:6006", 6006));
-    CHECK_OK(rgmi_gate_open(&reader, "[::1]:6006", 6006));
+    CHECK_OK(rgmi_gate_open(&local, "127.0.0.1:6006", 6006, NULL));
+    CHECK_OK(rgmi_gate_open(&remote, "192.0.2.7:80", 80, NULL));
+    CHECK_OK(rgmi_gate_open(&any, "0.0.0.0:6006", 6006, NULL));
+    CHECK_OK(rgmi_gate_open(&reader, "[::1]:6006", 6006, NULL));
     reader.read_only = true;
     return 0;
 }
@@ -33,12 +36,12 @@ static int ask(rgm_response *out, const rgmi_gate *gate, const char *method, con
         headers[count++] = (rgm_header){"host", host};
     if (strpbrk(secrets, "Bb") != NULL) {
         snprintf(bearer, sizeof bearer, "Bearer %s",
-                 strchr(secrets, 'B') != NULL ? gate->token : gate->session);
+                 strchr(secrets, 'B') != NULL ? gate->secrets.token : gate->secrets.session);
         headers[count++] = (rgm_header){"authorization", bearer};
     }
     if (strpbrk(secrets, "Cc") != NULL) {
         snprintf(cookie, sizeof cookie, "a=b; %s=%s; other=c", gate->cookie,
-                 strchr(secrets, 'C') != NULL ? gate->session : gate->token);
+                 strchr(secrets, 'C') != NULL ? gate->secrets.session : gate->secrets.token);
         headers[count++] = (rgm_header){"Cookie", cookie};
     }
     if (origin != NULL)
@@ -194,28 +197,29 @@ static void a_token_in_the_address_becomes_a_cookie(void **state)
     rgm_response out;
 
     (void)state;
-    CHECK(strcmp(local.token, local.session) != 0 && strlen(local.token) == 32);
+    CHECK(strcmp(local.secrets.token, local.secrets.session) != 0 &&
+          strlen(local.secrets.token) == 32);
     snprintf(path, sizeof path, "/runs/0123456789abcdef?tab=a%%20b&token=%s&x=%%0d%%0aSet",
-             local.token);
+             local.secrets.token);
     CHECK_INT(303, ask(&out, &local, "GET", path, OURS, "", NULL, "none"));
     CHECK_TEXT("/runs/0123456789abcdef?%74%61%62=%61%20%62&%78=%0D%0A%53%65%74",
                header_of(&out, "Location"));
     snprintf(cookie, sizeof cookie, "regimen_6006=%s; HttpOnly; SameSite=Strict; Path=/",
-             local.session);
+             local.secrets.session);
     CHECK_TEXT(cookie, header_of(&out, "Set-Cookie"));
     rgm_response_clear(&out);
-    snprintf(path, sizeof path, "/?token=%s", local.token);
+    snprintf(path, sizeof path, "/?token=%s", local.secrets.token);
     CHECK_INT(303, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
     CHECK_TEXT("/", header_of(&out, "Location"));
     rgm_response_clear(&out);
     /* Only where a page is, only by GET, and not that of the cookie. */
-    snprintf(path, sizeof path, "/api/v1/page?token=%s", local.token);
+    snprintf(path, sizeof path, "/api/v1/page?token=%s", local.secrets.token);
     CHECK_INT(401, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
     rgm_response_clear(&out);
-    snprintf(path, sizeof path, "/?token=%s", local.token);
+    snprintf(path, sizeof path, "/?token=%s", local.secrets.token);
     CHECK_INT(401, ask(&out, &local, "POST", path, OURS, "", "http://" OURS, NULL));
     rgm_response_clear(&out);
-    snprintf(path, sizeof path, "/?token=%s", local.session);
+    snprintf(path, sizeof path, "/?token=%s", local.secrets.session);
     CHECK_INT(401, ask(&out, &local, "GET", path, OURS, "", NULL, NULL));
     rgm_response_clear(&out);
 }
@@ -234,7 +238,7 @@ static void a_cookie_is_compared_whole(void **state)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        CHECK_OK(rgm_text_printf(&text, forms[i], local.cookie, local.session));
+        CHECK_OK(rgm_text_printf(&text, forms[i], local.cookie, local.secrets.session));
 #pragma GCC diagnostic pop
         snprintf(cookie, sizeof cookie, "%s", text.data);
         rgm_text_clear(&text);
@@ -247,7 +251,74 @@ static void a_cookie_is_compared_whole(void **state)
     }
 }
 
-TESTS(cmocka_unit_test_setup_teardown(only_our_host_is_answered, setup, NULL),
+static const char *in_folder(const char *folder, const char *name)
+{
+    static char path[200];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- secrets over restarts ------------------------------------------------------------------ */
+
+static void expect_file(const char *path, const rgm_web_secrets *secrets)
+{
+    char *data, expected[80];
+    int64_t size;
+    struct stat info;
+
+    snprintf(expected, sizeof expected, "%s\n%s\n", secrets->token, secrets->session);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1000));
+    CHECK_TEXT(expected, data);
+    rgm_free(data);
+    CHECK_INT(0, lstat(path, &info));
+    CHECK_INT(S_IFREG | 0600, info.st_mode);
+}
+
+static void secrets_stay_as_long_as_nobody_else_could_know_them(void **state)
+{
+    const char *folder = check_folder();
+    char path[200], other[200];
+    rgm_web_secrets first, next;
+    rgmi_gate gate;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/state/regimen/serve", folder);
+    snprintf(other, sizeof other, "%s/other", folder);
+    CHECK_OK(rgm_web_secrets_load(&first, path, false));
+    CHECK(strlen(first.token) == 32 && strcmp(first.token, first.session) != 0);
+    expect_file(path, &first);
+    CHECK_OK(rgm_web_secrets_load(&next, path, false));
+    CHECK(memcmp(&first, &next, sizeof first) == 0);
+    CHECK_OK(rgmi_gate_open(&gate, "127.0.0.1:6006", 6006, &next));
+    CHECK_TEXT(first.token, gate.secrets.token);
+    CHECK_OK(rgm_web_secrets_load(&next, path, true)); /* as asked for */
+    CHECK(strcmp(first.token, next.token) != 0 && strcmp(first.session, next.session) != 0);
+    for (int i = 0; i < 4; i++) {
+        first = next;
+        if (i == 0)
+            CHECK_INT(0, chmod(path, 0640));
+        else if (i == 1)
+            CHECK_INT(0, truncate(path, 0));
+        else if (i == 2)
+            CHECK_INT(0, rename(path, other) | symlink(other, path));
+        else
+            CHECK_INT(0, link(path, in_folder(folder, "second")));
+        CHECK_OK(rgm_web_secrets_load(&next, path, false));
+        CHECK(strcmp(first.token, next.token) != 0);
+        expect_file(path, &next);
+        if (i == 2)
+            expect_file(other, &first); /* not written through the link */
+    }
+    CHECK_OK(rgm_file_save(in_folder(folder, "plain"), "x", 1));
+    snprintf(path, sizeof path, "%s/plain/serve", folder);
+    CHECK_STATUS(RGM_ERR_IO, rgm_web_secrets_load(&next, path, false));
+    CHECK_INT(32, strlen(next.token)); /* good for this start */
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(secrets_stay_as_long_as_nobody_else_could_know_them),
+      cmocka_unit_test_setup_teardown(only_our_host_is_answered, setup, NULL),
       cmocka_unit_test_setup_teardown(the_secret_is_needed_everywhere, setup, NULL),
       cmocka_unit_test_setup_teardown(other_pages_get_and_change_nothing, setup, NULL),
       cmocka_unit_test_setup_teardown(a_token_in_the_address_becomes_a_cookie, setup, NULL),

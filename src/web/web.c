@@ -20,8 +20,6 @@ static rgm_status keep_options(rgm_web *web, const rgm_web_options *options)
 {
     RGM_TRY(RGM_NEW(web->folders, options->folder_count + 1));
     for (int64_t i = 0; i < options->folder_count; i++) {
-        if (!rgm_path_is_folder(options->folders[i]))
-            return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s'", options->folders[i]);
         RGM_TRY(rgm_strdup(&web->folders[i], options->folders[i]));
         web->folder_count++;
     }
@@ -45,9 +43,9 @@ static rgm_status open_gate(rgm_web *web, const rgm_web_options *options)
                         "%s can be reached by others, and what they send is not encrypted: say "
                         "--allow-remote (allow_remote), or use a tunnel to 127.0.0.1",
                         listen);
-    RGM_TRY(rgmi_gate_open(&web->gate, address, port));
+    RGM_TRY(rgmi_gate_open(&web->gate, address, port, options->secrets));
     web->gate.read_only = options->read_only || (!is_ours && !options->allow_control);
-    return rgm_strprintf(&web->address, "http://%s/?token=%s", address, web->gate.token);
+    return rgm_strprintf(&web->address, "http://%s/?token=%s", address, web->gate.secrets.token);
 }
 
 rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options)

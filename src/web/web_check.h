@@ -29,7 +29,7 @@ static inline rgm_response ask_with(rgm_web *web, const char *method, const char
     const rgm_header headers[] = {{"Host", web->gate.address}, {"Authorization", bearer}, more};
     rgm_response out;
 
-    snprintf(bearer, sizeof bearer, "Bearer %s", web->gate.token);
+    snprintf(bearer, sizeof bearer, "Bearer %s", web->gate.secrets.token);
     rgm_web_handle(&out, web,
                    &(rgm_request){.method = method,
                                   .path = path,

@@ -1,0 +1,92 @@
+/*
+ * The token over restarts: two lines in a file of the user's own. It is believed only if nobody
+ * else could have read or written it.
+ */
+#include <regimen/web.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DIGITS = 32, FILE_SIZE = 2 * (DIGITS + 1) };
+
+static bool take_line(char out[DIGITS + 1], const char *line)
+{
+    if (strspn(line, "0123456789abcdef") != DIGITS || line[DIGITS] != '\n')
+        return false;
+    memcpy(out, line, DIGITS);
+    out[DIGITS] = '\0';
+    return true;
+}
+
+static bool read_secrets(rgm_web_secrets *out, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    char text[FILE_SIZE + 1] = "";
+    struct stat info;
+    bool good = false;
+
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+        (info.st_mode & 077) == 0 && info.st_nlink == 1 &&
+        pread(fd, text, FILE_SIZE, 0) == FILE_SIZE)
+        good = take_line(out->token, text) && take_line(out->session, text + DIGITS + 1);
+    close(fd);
+    return good;
+}
+
+static rgm_status make_folders(const char *path)
+{
+    char *folder = NULL;
+    const char *slash = strrchr(path, '/');
+    rgm_status status;
+
+    if (slash == NULL || slash == path)
+        return RGM_OK;
+    RGM_TRY(rgm_strndup(&folder, path, (size_t)(slash - path)));
+    status = rgm_folder_make(folder);
+    rgm_free(folder);
+    return status;
+}
+
+/* Beside its place first, so that a start that is killed leaves no half of it. */
+static rgm_status write_secrets(const rgm_web_secrets *secrets, const char *path)
+{
+    char *draft = NULL, text[FILE_SIZE + 1];
+    int fd = -1;
+    rgm_status status = RGM_OK;
+
+    snprintf(text, sizeof text, "%s\n%s\n", secrets->token, secrets->session);
+    RGM_GO(make_folders(path));
+    RGM_GO(rgm_strprintf(&draft, "%s.new", path));
+    (void)unlink(draft);
+    fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("create", draft));
+    RGM_GO(rgm_write_all(fd, text, FILE_SIZE, draft));
+    if (fsync(fd) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("write", draft));
+    if (rename(draft, path) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("replace", path));
+done:
+    if (fd >= 0)
+        close(fd);
+    if (status != RGM_OK && fd >= 0)
+        (void)unlink(draft);
+    rgm_free(draft);
+    return status;
+}
+
+rgm_status rgm_web_secrets_load(rgm_web_secrets *out, const char *path, bool fresh)
+{
+    memset(out, 0, sizeof *out);
+    if (!fresh && read_secrets(out, path))
+        return RGM_OK;
+    RGM_TRY(rgm_random_hex(out->token));
+    RGM_TRY(rgm_random_hex(out->session));
+    return rgm_error_trace(write_secrets(out, path), __FILE__, __LINE__, __func__);
+}
