@@ -56,6 +56,17 @@ expect 0 "$regimen" run private.yaml --run-dir private
 expect 2 "$regimen" run private.yaml --run-dir private --set data.batch_size=4
 says 'data.batch_size was 16 and is now 4: what was learned would mean' err
 
+# ---- another run's weights: its best ones, and what means something else there is told ----
+expect 0 "$regimen" run small.yaml --run-dir tuned --set trainer.initialize.checkpoint=free --set trainer.epochs=1
+says 'info initialized ([0-9]+) of \1 parameters from the best weights of free; 0 of its tensors unused$' tuned/log.txt
+grep -q 'trainer.initialize: ' tuned/log.txt && fail "equal keys are told"
+expect 0 "$regimen" run small.yaml --run-dir newest --set trainer.initialize.checkpoint=free --set trainer.epochs=1 \
+    --set trainer.initialize.best=false
+says 'from the newest weights of free' newest/log.txt
+expect 0 "$regimen" run small.yaml --run-dir named --set trainer.initialize.checkpoint=free --set trainer.epochs=1 \
+    --set 'task.class_names=[a, b, c, d]' --set task.num_classes=~
+says 'warning: trainer.initialize: task.class_names is \[a, b, c, d\] here and not set in free' err
+
 # ---- data that have moved ----
 expect 0 "$regimen" data generate citation --to here --nodes 400 --edges 900 --words 200 --words-per-node 8 \
     --classes 4 --train-per-class 10 --valid 100 --test 200

@@ -138,6 +138,21 @@ cmp -s unborn/tokenizer.model other.model || fail "a run without weights keeps a
 cp run/tokenizer.model data/joint.model
 expect 0 "$regimen" run words.yaml --run-dir run --set trainer.epochs=14
 
+# Weights of another run are taken with its tokenizer, the best ones, or by names that the user chose.
+cp other.model data/joint.model
+from_run="--set trainer.initialize.checkpoint=run --set trainer.epochs=2 --set optimizer.learning_rate=1e-4"
+# shellcheck disable=SC2086
+expect 2 "$regimen" run words.yaml --run-dir tuned $from_run
+says 'trainer.initialize.checkpoint .*: run was begun with another tokenizer\.model' err
+# shellcheck disable=SC2086
+expect 0 "$regimen" run words.yaml --run-dir tuned $from_run --set 'trainer.initialize.except=["*embedding*"]'
+says 'warning: trainer.initialize: run was begun with another tokenizer\.model' err
+says ' info [a-z_]*embedding[a-z/_]*: not asked for$' tuned/log.txt
+cp kept.model data/joint.model
+# shellcheck disable=SC2086
+expect 0 "$regimen" run words.yaml --run-dir tuned_whole $from_run
+says ' info initialized ([0-9]+) of \1 parameters from the best weights of run; 0 of its tensors unused$' tuned_whole/log.txt
+
 # A run that trains its tokenizer does so once, goes on with it, and needs no data to translate.
 sed 's/tokenizer: joint.model/train_tokenizer: {type: bpe, vocab_size: 45}/' words.yaml >whole.yaml
 expect 0 "$regimen" run whole.yaml --run-dir whole

@@ -330,10 +330,11 @@ rgm_status rgm_trainer_profile_trace(rgm_text *out, const rgm_trainer *trainer);
 
 /** The result of initializing from other weights. */
 typedef struct rgm_initialize_report {
-    int64_t matched; /* parameters copied                                        */
-    int64_t left;    /* parameters of the model that stay random                 */
-    int64_t unused;  /* tensors of the file that no parameter took               */
-    rgm_text text;   /* a line for each parameter that was not copied, with the reason; owned */
+    int64_t matched;   /* parameters copied                                        */
+    int64_t left;      /* parameters of the model that stay random                 */
+    int64_t unused;    /* tensors of the file that no parameter took               */
+    const char *which; /* "best ", "newest " of a run folder; "" of a file       */
+    rgm_text text;     /* a line for each parameter that was not copied, with the reason; owned */
 } rgm_initialize_report;
 /**
  * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree.

@@ -73,12 +73,19 @@ typedef struct rgm_trainer_recovery {
     int64_t max_tries;   /* skips or rollbacks before it becomes an error, default 3            */
 } rgm_trainer_recovery;
 
+typedef enum rgm_restore_best {
+    RGM_RESTORE_AUTO, /* whether there are any, as each key says */
+    RGM_RESTORE_TRUE,
+    RGM_RESTORE_FALSE
+} rgm_restore_best;
+
 /** Weights to start from when the run has no checkpoint of its own. */
 typedef struct rgm_trainer_initialize {
     const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none */
     rgm_texts only; /* shell patterns of parameter names; empty: all                        */
     rgm_texts except;
-    bool best; /* from a run folder take the best weights, not the newest               */
+    rgm_restore_best best; /* from a run folder take the best weights, not the newest; auto: if it
+                              has any                                                      */
 } rgm_trainer_initialize;
 
 /** Keras' ReduceLROnPlateau: reduce the rate when validations no longer improve. */
@@ -99,12 +106,6 @@ typedef struct rgm_profile_options {
     int64_t skip_steps; /* steps skipped at each start, default 10: the first ones plan         */
     int64_t max_events; /* kept, default 100,000 (12 MB of JSON); further ones are only counted */
 } rgm_profile_options;
-
-typedef enum rgm_restore_best {
-    RGM_RESTORE_AUTO, /* iff there are validation data */
-    RGM_RESTORE_TRUE,
-    RGM_RESTORE_FALSE
-} rgm_restore_best;
 
 /** What to do about gradients of several heads' losses that conflict. */
 typedef enum rgm_gradient_surgery {

@@ -59,6 +59,8 @@ rgm_status rgmi_rate_check(rgm_text *remark, const rgm_experiment *experiment);
 rgm_status rgmi_values_collect(rgm_experiment *experiment);
 /** Mark the values that have no effect, then check every restriction. */
 rgm_status rgmi_restrictions_check(rgm_experiment *experiment);
+/** Warn of what means something else in the run that trainer.initialize takes weights from. */
+rgm_status rgmi_fine_tuning_tell(const rgm_experiment *experiment);
 /** Which keys may differ when a run of it continues. */
 const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment);
 /** Where a node was set: "FILE:line", "--set" or "$REGIMEN_..."; NULL: out of memory. */

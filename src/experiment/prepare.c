@@ -120,7 +120,8 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
     RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read in vain */
-    return prepare(options, e, run_dir, false);
+    RGM_TRY(prepare(options, e, run_dir, false));
+    return e->setup.begun ? RGM_OK : rgmi_fine_tuning_tell(e);
 }
 
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *e,

@@ -501,8 +501,6 @@ rgm_status rgmi_content_keep(const char *run, const char *config, const rgm_resu
     if (keys == NULL)
         return RGM_OK;
     RGM_GO(rgm_path_join(&path, run, "content.json"));
-    if (rgm_path_exists(path))
-        goto done;
     RGM_GO(rgm_json_open_object(&w, NULL, RGM_JSON_LINES));
     RGM_GO(visit_config(run, config, keys, write_content, &w));
     RGM_GO(rgm_json_close(&w));

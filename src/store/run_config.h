@@ -36,8 +36,8 @@ void rgmi_config_changes_tell(const rgmi_config_changes *changes);
  */
 rgm_status rgmi_content_tell(const char *run, const char *config, const rgm_resume_key *keys);
 /**
- * Write content.json for a run that has none: a hash of the data that each RGM_KEY_CONTENT key
- * names, if they are there. Errors: RGM_ERR_CONFIG, RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Write content.json of a run that has learned nothing yet: a hash of the data that each
+ * RGM_KEY_CONTENT key names, if they are there. Errors: RGM_ERR_CONFIG, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgmi_content_keep(const char *run, const char *config, const rgm_resume_key *keys);
 

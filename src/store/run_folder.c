@@ -128,11 +128,29 @@ done:
     return status;
 }
 
+/* Whether anything was saved: a start that failed before, by a key that was wrong say, binds
+ * nobody. */
+static rgm_status has_steps(bool *out, const char *checkpoints)
+{
+    char **names = NULL;
+    int64_t count = 0;
+
+    *out = false;
+    if (!rgm_path_is_folder(checkpoints))
+        return RGM_OK;
+    RGM_TRY(rgm_folder_list(&names, &count, checkpoints));
+    for (int64_t i = 0; i < count; i++)
+        *out = *out || strncmp(names[i], "step-", 5) == 0;
+    rgm_names_release(names, count);
+    return RGM_OK;
+}
+
 static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options,
                                rgmi_config_changes *changes)
 {
     char *path = NULL, *old = NULL, *checkpoints = NULL;
     int64_t size = 0;
+    bool begun = false;
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, "config.yaml"));
@@ -151,11 +169,13 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
             status = write_sources(folder, options->sources, false);
             goto done;
         }
-        if (options->resume == RGM_RESUME_SAME)
+        RGM_GO(has_steps(&begun, checkpoints));
+        if (options->resume == RGM_RESUME_SAME && begun)
             RGM_GO(rgmi_config_compare(changes, folder->path, old, options->config,
                                        options->resume_keys));
         RGM_GO(rgmi_config_changes_keep(changes, folder->path));
-    } else
+    }
+    if (!begun)
         RGM_GO(rgmi_content_keep(folder->path, options->config, options->resume_keys));
     RGM_GO(write_sources(folder, options->sources, true));
     RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));

@@ -204,6 +204,15 @@ static void of_many_that_start_at_once_one_proceeds(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Something was learned in the folder. */
+static void make_step(const char *folder)
+{
+    char path[4200];
+
+    snprintf(path, sizeof path, "%s/ckpt/step-00000001", folder);
+    CHECK_OK(rgm_folder_make(path));
+}
+
 static void a_changed_configuration_is_refused_with_its_line(void **state)
 {
     const char *folder = check_folder();
@@ -213,9 +222,13 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     int64_t size;
 
     (void)state;
+    options.config = "a: 0\n"; /* before anything was saved, the next start may say anything */
+    CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    rgm_run_folder_close(run);
     options.config = "a: 1\nb: 2\n";
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
+    make_step(folder);
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
     options.config = "a: 1\nb: 3\n";
@@ -293,6 +306,7 @@ static void keys_that_may_differ_do_and_are_told(void **state)
     bool has = true;
 
     (void)state;
+    make_step(folder);
     CHECK_OK(start_with(folder, "a: 1\ntrainer:\n  epochs: 10\noptimizer: {type: sgd, rate: 1}\n"));
     CHECK_OK(rgm_run_folder_has_changed(&has, folder, "*"));
     CHECK_INT(0, has);
@@ -349,6 +363,7 @@ static void data_may_move_if_they_stay_the_same(void **state)
     make_data(other, sizeof other, folder, "other", "y\n");
     snprintf(gone, sizeof gone, "data: {path: \"%s/gone\"}\n", folder);
     CHECK_OK(start_with(run, here));
+    make_step(run);
     CHECK_OK(start_with(run, there));
     check_file(run, "log.txt", "there\", with the same content\n");
     CHECK_STATUS(RGM_ERR_CONFIG, start_with(run, other));
@@ -480,6 +495,7 @@ static void opening_survives_every_failing_allocation(void **state)
     options.resume_keys = some_keys;
     CHECK_EVERY_OOM(rgm_run_folder_open(&run, run_dir, &options), rgm_run_folder_close(run));
     make_data(config, sizeof config, folder, "there", "x\n");
+    make_step(run_dir);
     CHECK_EVERY_OOM(start_changed(&run, folder), rgm_run_folder_close(run));
     CHECK_OK(rgm_folder_remove(folder));
 }

@@ -12,18 +12,35 @@ typedef struct weights_source {
     rgm_checkpoint *checkpoint;
     rgm_safetensors *own;
     const rgm_safetensors *file;
+    const char *which; /* "best ", for messages */
 } weights_source;
 
-static rgm_status open_checkpoint(weights_source *source, const char *path, bool best)
+/* Everything else that is asked of a run means its best weights, so this does, too; a checkpoint
+ * that is named by itself means the weights of its step. */
+static void choose_weights(weights_source *source, rgm_restore_best best, bool is_run)
+{
+    source->file = NULL;
+    source->which = "best ";
+    if (best == RGM_RESTORE_TRUE || (best == RGM_RESTORE_AUTO && is_run))
+        source->file = rgm_checkpoint_best_weights(source->checkpoint);
+    if (source->file != NULL || best == RGM_RESTORE_TRUE)
+        return;
+    source->file = rgm_checkpoint_weights(source->checkpoint);
+    source->which = "newest ";
+}
+
+static rgm_status open_checkpoint(weights_source *source, const char *path, rgm_restore_best best)
 {
     rgm_status status = RGM_OK;
     rgm_checkpoint_store *store = NULL;
     rgm_checkpoint_store_options options = RGM_CHECKPOINT_STORE_OPTIONS_INIT;
     char *manifest = NULL, *folder = NULL;
+    bool is_run;
 
     options.read_only = true;
     RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
-    if (rgm_path_exists(manifest)) {
+    is_run = !rgm_path_exists(manifest);
+    if (!is_run) {
         RGM_GO(rgm_checkpoint_load(&source->checkpoint, path));
     } else {
         RGM_GO(rgm_path_join(&folder, path, "ckpt"));
@@ -31,10 +48,9 @@ static rgm_status open_checkpoint(weights_source *source, const char *path, bool
                                          &options));
         RGM_GO(rgm_checkpoint_load_newest(&source->checkpoint, store));
     }
-    source->file = best ? rgm_checkpoint_best_weights(source->checkpoint)
-                        : rgm_checkpoint_weights(source->checkpoint);
+    choose_weights(source, best, is_run);
     if (source->file == NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no %sweights", path, best ? "best " : ""));
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no %sweights", path, source->which));
 done:
     rgm_checkpoint_store_close(store);
     rgm_free(manifest);
@@ -51,12 +67,13 @@ static rgm_status open_source(weights_source *source, const rgm_trainer_initiali
                         options->checkpoint);
     if (rgm_path_is_folder(options->checkpoint))
         return open_checkpoint(source, options->checkpoint, options->best);
-    if (options->best)
+    if (options->best == RGM_RESTORE_TRUE)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.initialize.best is about run folders; %s is a file",
                         options->checkpoint);
     RGM_TRY(rgm_safetensors_open(&source->own, options->checkpoint));
     source->file = source->own;
+    source->which = "";
     return RGM_OK;
 }
 
@@ -151,6 +168,7 @@ rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_paramete
 
     *report = (rgm_initialize_report){0};
     RGM_GO(open_source(&source, options));
+    report->which = source.which;
     RGM_GO(copy_weights(report, parameters, source.file, options));
 done:
     rgm_checkpoint_release(source.checkpoint);
@@ -160,18 +178,65 @@ done:
     return status;
 }
 
+/* The run folder that a path is in, or is: it has config.yaml. NULL: there is none near. */
+static rgm_status find_run(char **out, const char *path)
+{
+    static const char *const above[] = {"", "/..", "/../.."}; /* of ckpt/, of ckpt/step-00000100/ */
+
+    *out = NULL;
+    for (size_t i = 0; i < sizeof above / sizeof *above; i++) {
+        char *config = NULL;
+        bool found;
+
+        RGM_TRY(rgm_strprintf(&config, "%s%s/config.yaml", path, above[i]));
+        found = rgm_path_exists(config);
+        rgm_free(config);
+        if (found)
+            return rgm_strprintf(out, "%s%s", path, above[i]);
+    }
+    return RGM_OK;
+}
+
+/*
+ * Shapes agree where vocabularies do not: tables have a few more rows than pieces. So the files
+ * that travel with weights (a tokenizer, what was learned about features) must be those of the run
+ * that the weights come from; who names the parameters to take is told instead.
+ */
+static rgm_status check_files(const rgm_trainer *trainer)
+{
+    const rgm_trainer_initialize *options = &trainer->options.initialize;
+    char *run = NULL;
+    rgm_status status;
+
+    RGM_TRY(find_run(&run, options->checkpoint));
+    if (run == NULL)
+        return RGM_OK;
+    status = rgm_task_files_check(&trainer->task, run);
+    if (status == RGM_ERR_CONFIG && options->only.count + options->except.count > 0) {
+        rgm_log_write(RGM_LOG_WARNING, "trainer.initialize: %s", rgm_error_message());
+        rgm_error_reset();
+        status = RGM_OK;
+    } else if (status == RGM_ERR_CONFIG)
+        status = rgm_error_prefix(
+            status, "trainer.initialize.checkpoint (name the parameters that may come from "
+                    "there all the same by trainer.initialize.only or except)");
+    rgm_free(run);
+    return status;
+}
+
 rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
 {
     const rgm_trainer_initialize *options = &trainer->options.initialize;
     rgm_initialize_report report = {0};
 
     if (options->checkpoint != NULL) {
+        RGM_TRY(check_files(trainer));
         RGM_TRY(rgm_parameters_initialize(&report, trainer->parameters, options));
         rgm_log_write(RGM_LOG_INFO,
-                      "initialized %lld of %lld parameters from %s; %lld of its tensors "
-                      "unused",
+                      "initialized %lld of %lld parameters from the %sweights of %s; %lld of its "
+                      "tensors unused",
                       (long long)report.matched, (long long)(report.matched + report.left),
-                      options->checkpoint, (long long)report.unused);
+                      report.which, options->checkpoint, (long long)report.unused);
         rgm_log_lines("", report.text.data);
         rgm_text_clear(&report.text);
     }

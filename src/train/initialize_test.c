@@ -88,10 +88,12 @@ static void weights_come_from_run_checkpoint_or_file(void **state)
     snprintf(root, sizeof root, "%s", check_fast_folder());
     make_sources(root, &s);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        for (int best = 0; best < 2; best++) {
-            rgm_trainer_initialize options = {.checkpoint = path, .best = best};
+        for (int k = RGM_RESTORE_AUTO; k <= RGM_RESTORE_FALSE; k++) {
+            rgm_trainer_initialize options = {.checkpoint = path, .best = (rgm_restore_best)k};
             rgm_initialize_report report;
             rgm_trainer *trainer;
+            /* auto: the best of a run, the weights of a checkpoint */
+            bool best = k == RGM_RESTORE_TRUE || (k == RGM_RESTORE_AUTO && i < 2);
 
             snprintf(path, sizeof path, "%s/%s", root, places[i]);
             if (best && i == 3) {
@@ -104,6 +106,7 @@ static void weights_come_from_run_checkpoint_or_file(void **state)
             CHECK_INT(3, report.matched); /* kernel, bias, state */
             CHECK_INT(0, report.left);
             CHECK_INT(0, report.unused);
+            CHECK_TEXT(i == 3 ? "" : best ? "best " : "newest ", report.which);
             CHECK(is_filled(trainer, "logits/kernel", best ? FILLED + 1 : FILLED));
             CHECK(is_filled(trainer, "logits/bias", best ? FILLED + 1 : FILLED));
             rgm_text_clear(&report.text);
@@ -171,8 +174,8 @@ static void patterns_choose_parameters(void **state)
         CHECK_INT(cases[i].matched, report.matched);
         CHECK_INT(3 - cases[i].matched, report.left);
         CHECK(strstr(report.text.data, "not asked for") != NULL);
-        CHECK(is_filled(trainer, "logits/kernel", FILLED) == cases[i].kernel);
-        CHECK(is_filled(trainer, "logits/bias", FILLED) == cases[i].bias);
+        CHECK(is_filled(trainer, "logits/kernel", FILLED + 1) == cases[i].kernel);
+        CHECK(is_filled(trainer, "logits/bias", FILLED + 1) == cases[i].bias);
         rgm_text_clear(&report.text);
         rgm_trainer_release(trainer);
     }
@@ -253,7 +256,7 @@ static void a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on(voi
     snprintf(source, sizeof source, "%s/run", root);
     snprintf(run, sizeof run, "%s/new", root);
     make_sources(root, &s);
-    open_filled(&filled, &s, FILLED);
+    open_filled(&filled, &s, FILLED + 1);
     CHECK_OK(rgm_trainer_evaluate(filled, RGM_VALID, RGM_TO_END, &logs));
     expected = rgm_logs_get(logs, "loss");
     rgm_trainer_release(filled);
@@ -262,7 +265,7 @@ static void a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on(voi
     s.optimizer.average = (rgm_average){0.9, 0, false};
     CHECK_OK(open_plane(&trainer, &s));
     CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
-    CHECK(is_filled(trainer, "logits/kernel", FILLED));
+    CHECK(is_filled(trainer, "logits/kernel", FILLED + 1));
     CHECK_OK(rgm_controller_evaluate(controller, RGM_VALID, RGM_TO_END, &logs));
     CHECK(rgm_logs_get(logs, "loss") == expected);
     CHECK_OK(rgm_controller_train(controller, 3)); /* saves at its end */
@@ -302,7 +305,7 @@ static void initializing_survives_every_failing_allocation(void **state)
     check_same_weights("after no memory", fresh, trainer);
     CHECK_EVERY_OOM(rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options),
                     rgm_text_clear(&report.text));
-    CHECK(is_filled(trainer, "logits/kernel", FILLED));
+    CHECK(is_filled(trainer, "logits/kernel", FILLED + 1));
     rgm_trainer_release(trainer);
     rgm_trainer_release(fresh);
     clear_plane(&s.data);

@@ -81,7 +81,7 @@ static const rgm_field initialize_fields[] = {
     RGM_TEXT_FIELD(checkpoint, "run folder, checkpoint folder or .safetensors file to start from"),
     RGM_TEXTS_FIELD(only, "shell patterns of parameter names; none: all"),
     RGM_TEXTS_FIELD(except, "patterns of those left random"),
-    RGM_BOOL_FIELD(best, "a run folder's best weights"),
+    RGM_CHOICE_FIELD(best, restores, "a run folder's best weights; auto: if it has any"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_profile_options
