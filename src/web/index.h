@@ -64,9 +64,9 @@ typedef struct rgmi_run_row {
     double best_value, modified, started;          /* NaN: not known; seconds since 1970 */
     double progress;                               /* 0 to 1; NaN: not known */
     int64_t master, experiment, trial, trials;     /* -1: none */
-    int64_t failed; /* of an experiment's trials */
-    bool archived;  /* an experiment that lists leave out unless they are asked for it */
-    const rgmi_cell *cells;                        /* by key, ascending */
+    int64_t failed;                                /* of an experiment's trials */
+    bool archived;          /* an experiment that lists leave out unless they are asked for it */
+    const rgmi_cell *cells; /* by key, ascending */
     int64_t cell_count;
     rgm_metrics_place checked; /* how far metrics.jsonl was compared with its checksums */
 } rgmi_run_row;
