@@ -247,7 +247,8 @@ int verb_predict(int argc, char **argv)
     embeddings_choice embeddings = {.wanted = false};
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME", "train, valid or test (default)"},
-        {"input", ARG_TEXT, &input, "PATTERN", "TFRecord files of Examples instead"},
+        {"input", ARG_TEXT, &input, "PATTERN",
+         "new data instead: TFRecord files of Examples; CSV files of records"},
         {"head", ARG_INT, &head, "N", "which task, default 0"},
         {"embeddings", ARG_FLAG, &embeddings.wanted, NULL,
          "the states of all nodes behind a run's graph network, of all its data"},

@@ -68,6 +68,11 @@ typedef struct record_task {
     const void *network_options;
     rgm_classes classes;
     rgmi_records parts[RGM_TEST + 1], sets[RGM_MAX_EVAL_SETS]; /* sets: of valid, then of test */
+    bool loaded; /* of a run that is only looked at, when something is asked of its data */
+    uint64_t seed;
+    char shape_file[256];        /* RECORD_FILE: the shape of a record                   */
+    rgm_dim shape[RGM_MAX_RANK]; /* the same; shape[0] is nothing                        */
+    int rank;                    /* 0: not known                                         */
     int threads;
     rgm_value *records, *labels; /* inputs of the model */
     rgm_onnx_input export_input; /* of the file of it   */
@@ -92,6 +97,8 @@ static rgm_status sampling(rgm_sampling *out, void *state)
     return RGM_OK;
 }
 
+static rgm_status load(record_task *t);
+
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
     rgm_status status = RGM_OK;
@@ -100,6 +107,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     rgm_dataset *data = NULL;
 
     *out = NULL;
+    RGM_TRY(load(t));
     if (part->labels == NULL)
         return RGM_OK;
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){part->features, part->labels}, 2));
@@ -129,6 +137,7 @@ static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
     rgm_dataset *data = NULL;
 
     *out = NULL;
+    RGM_TRY(load(t));
     RGM_GO(rgm_dataset_from_tensors(
         &data, (rgm_tensor *[]){t->sets[set].features, t->sets[set].labels}, 2));
     RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
@@ -160,6 +169,8 @@ static rgm_status plan(rgm_text *out, void *state)
     rgm_eval_set sets[RGM_MAX_EVAL_SETS];
     int64_t count;
 
+    if (!t->loaded)
+        return RGM_OK;
     eval_sets(sets, &count, state);
     RGM_TRY(rgm_text_printf(out, "items"));
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
@@ -178,17 +189,11 @@ static rgm_status plan(rgm_text *out, void *state)
     return rgm_text_printf(out, "\n");
 }
 
-/* The shape of a record; the caller sets shape[0]. With records their shape is known, without them
- * the options name it. */
+/* The shape of a record; the caller sets shape[0]. */
 static int record_shape(rgm_dim shape[RGM_MAX_RANK], const record_task *t)
 {
-    const rgm_tensor *features = t->parts[RGM_TRAIN].features;
-    const rgm_ints *named = &t->options.shape;
-    int rank = features != NULL ? rgm_tensor_rank(features) : (int)named->count + 1;
-
-    for (int i = 1; i < rank; i++)
-        shape[i] = features != NULL ? rgm_tensor_dim(features, i) : named->items[i - 1];
-    return rank;
+    memcpy(shape, t->shape, sizeof t->shape);
+    return t->rank;
 }
 
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -244,6 +249,102 @@ static rgm_status export_inputs(rgm_onnx_options *options, void *state)
     return RGM_OK;
 }
 
+/* ---- the shape of a record, which the run folder keeps -----------------------------------------
+ */
+
+#define RECORD_FILE "record.json"
+
+/* Text and numbers of a shape [1, ...]. */
+static rgm_status set_shape(record_task *t, const rgm_dim *shape, int rank)
+{
+    rgm_text text = {0};
+    rgm_json_writer w = {.out = &text};
+    rgm_status status = RGM_OK;
+
+    memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
+    t->rank = rank;
+    RGM_GO(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    RGM_GO(rgm_json_open_list(&w, "shape", RGM_JSON_SPACED));
+    for (int i = 1; i < rank; i++)
+        RGM_GO(rgm_json_write_int(&w, NULL, shape[i]));
+    RGM_GO(rgm_json_close(&w));
+    RGM_GO(rgm_json_close(&w));
+    snprintf(t->shape_file, sizeof t->shape_file, "%s\n", text.data);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+/* That of a run folder; t->rank stays 0 in one of before, which has no such file. */
+static rgm_status read_shape(record_task *t, const char *run_dir)
+{
+    char *path = NULL, *text = NULL;
+    rgm_json *json = NULL;
+    const rgm_json *list;
+    rgm_dim shape[RGM_MAX_RANK] = {1};
+    int64_t size, count, width = 1;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, run_dir, RECORD_FILE));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, sizeof t->shape_file));
+    RGM_GO(rgm_json_parse(&json, text, size, path));
+    list = rgm_json_find(json, "shape");
+    count = rgm_json_count(list);
+    if (count < 1 || count >= RGM_MAX_RANK)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: no shape of 1 to %d numbers", path, RGM_MAX_RANK - 1));
+    for (int i = 1; i <= count; i++)
+        if (!rgm_json_int(&shape[i], rgm_json_at(list, i - 1)) || shape[i] < 1 ||
+            __builtin_mul_overflow(width, shape[i], &width) || width > INT32_MAX)
+            RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
+                            "%s: the shape has no number above 0 at place %d, or is too large",
+                            path, i));
+    RGM_GO(set_shape(t, shape, (int)count + 1));
+done:
+    rgm_json_release(json);
+    rgm_free(text);
+    rgm_free(path);
+    return status;
+}
+
+static void files(rgm_task_file *out, int64_t *count, void *state)
+{
+    const record_task *t = state;
+
+    out[0] = (rgm_task_file){.name = RECORD_FILE,
+                             .data = t->shape_file,
+                             .size = (int64_t)strlen(t->shape_file),
+                             .origin = "data.train"};
+    *count = t->rank > 0;
+}
+
+/* ---- records of files that a user names -------------------------------------------------------
+ */
+
+static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *pattern)
+{
+    record_task *t = state;
+    rgmi_records records = {0};
+    rgm_dataset *data = NULL;
+    int64_t width = 1;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    for (int i = 1; i < t->rank; i++)
+        width *= t->shape[i];
+    RGM_GO(rgmi_records_load_asked(&records, pattern, &t->options, width));
+    RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){records.features, records.labels}, 2));
+    RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
+    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    *out = data;
+    data = NULL;
+done:
+    rgm_dataset_release(data);
+    rgmi_records_clear(&records);
+    return status;
+}
+
 /* ---- serving ------------------------------------------------------------------------------- */
 
 static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
@@ -253,7 +354,9 @@ static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
     int rank = record_shape(shape, t);
 
     (void)folder;
-    RGM_TRY(rgm_text_printf(data, "  scale: %.17g\n  shape: [", t->options.scale));
+    RGM_TRY(rgm_text_printf(data, "  header: %s\n  label: %s\n  scale: %.17g\n  shape: [",
+                            t->options.header ? "true" : "false", t->options.label,
+                            t->options.scale));
     for (int i = 1; i < rank; i++)
         RGM_TRY(rgm_text_printf(data, "%s%lld", i > 1 ? ", " : "", (long long)shape[i]));
     return rgm_text_printf(data, "]\n");
@@ -381,15 +484,21 @@ static rgm_status load_sets(record_task *t)
     return status;
 }
 
-static rgm_status load(record_task *t, uint64_t seed)
+static rgm_status load(record_task *t)
 {
+    if (t->loaded)
+        return RGM_OK;
     RGM_TRY(load_part(t, &t->parts[RGM_TRAIN], &t->options.train));
     RGM_TRY(load_part(t, &t->parts[RGM_VALID], &t->options.valid));
     RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test));
     RGM_TRY(load_sets(t));
     if (t->options.valid_fraction > 0)
-        RGM_TRY(rgmi_records_hold_out(t->parts, t->options.valid_fraction, seed));
-    return t->options.folds.count > 0 ? rgmi_records_fold(t->parts, &t->options.folds) : RGM_OK;
+        RGM_TRY(rgmi_records_hold_out(t->parts, t->options.valid_fraction, t->seed));
+    if (t->options.folds.count > 0)
+        RGM_TRY(rgmi_records_fold(t->parts, &t->options.folds));
+    t->loaded = true;
+    return set_shape(t, rgm_tensor_shape(t->parts[RGM_TRAIN].features),
+                     rgm_tensor_rank(t->parts[RGM_TRAIN].features));
 }
 
 static void release(rgm_task *task)
@@ -422,6 +531,8 @@ static rgm_status open_task(rgm_task *out, const rgm_record_options *options,
                       .export_inputs = export_inputs,
                       .save_serving = save_serving,
                       .row_batch = row_batch,
+                      .files = files,
+                      .build_file_inputs = build_file_inputs,
                       .sampling = sampling};
     t->options = *options;
     t->network = network;
@@ -431,24 +542,43 @@ static rgm_status open_task(rgm_task *out, const rgm_record_options *options,
     return RGM_OK;
 }
 
-rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
-                                            const rgm_record_network *network,
-                                            const void *network_options, uint64_t seed, int threads)
+/* trained_in: the folder of a run that is only looked at; NULL: it is not. */
+static rgm_status create_task(rgm_task *out, const rgm_record_options *options,
+                              const rgm_task_setup *setup, const char *trained_in)
 {
+    record_task *t;
     rgm_status status = RGM_OK;
 
     *out = (rgm_task){0};
-    RGM_GO(open_task(out, options, network, network_options, threads));
+    RGM_GO(open_task(out, options, (const rgm_record_network *)setup->model, setup->model_options,
+                     setup->threads));
+    t = out->state;
+    t->seed = setup->seed;
     RGM_GO(check(options));
     if (options->valid_sets.count + options->test_sets.count > 0) {
         out->eval_sets = eval_sets;
         out->build_eval_inputs = build_eval_inputs;
     }
-    RGM_GO(load(out->state, seed));
+    if (trained_in != NULL)
+        RGM_GO(read_shape(t, trained_in));
+    if (t->rank == 0)
+        RGM_GO(load(t));
 done:
     if (status != RGM_OK)
         release(out);
     return status;
+}
+
+rgm_status rgm_record_classification_create(rgm_task *out, const rgm_record_options *options,
+                                            const rgm_record_network *network,
+                                            const void *network_options, uint64_t seed, int threads)
+{
+    const rgm_task_setup setup = {.model = &network->section,
+                                  .model_options = (void *)(uintptr_t)network_options,
+                                  .seed = seed,
+                                  .threads = threads};
+
+    return create_task(out, options, &setup, NULL);
 }
 
 static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
@@ -456,6 +586,7 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     rgm_status status = RGM_OK;
     const rgm_record_options *o = setup->data;
     rgm_classes classes = classes_of(o);
+    rgm_dim shape[RGM_MAX_RANK] = {1};
     int64_t width = 1;
 
     *out = (rgm_task){0};
@@ -468,6 +599,10 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
                         folder, (long long)o->shape.count, RGM_MAX_RANK - 1);
     RGM_GO(open_task(out, o, (const rgm_record_network *)setup->model, setup->model_options,
                      setup->threads));
+    memcpy(shape + 1, o->shape.items, (size_t)o->shape.count * sizeof *shape);
+    RGM_GO(set_shape(out->state, shape, (int)o->shape.count + 1));
+    out->files = NULL;                          /* data.shape says it */
+    ((record_task *)out->state)->loaded = true; /* there are none */
 done:
     if (status != RGM_OK)
         release(out);
@@ -479,8 +614,7 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     rgm_record_options options = *(const rgm_record_options *)setup->data;
 
     options.folds = setup->folds;
-    return rgm_record_classification_create(out, &options, (const rgm_record_network *)setup->model,
-                                            setup->model_options, setup->seed, setup->threads);
+    return create_task(out, &options, setup, setup->trained ? setup->run_dir : NULL);
 }
 
 static const rgm_section_type data_section = {

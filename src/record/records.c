@@ -23,7 +23,8 @@ typedef struct loading {
     const char *path; /* of the one that is read */
     rgm_csv_reader *reader;
     int64_t classes;
-    int64_t label;   /* column                    */
+    bool asked;      /* labels are not read and need not be there; the width is known */
+    int64_t label;   /* column; -1: none          */
     int64_t width;   /* features of a record      */
     int64_t rows;    /* of all files so far       */
     float *features; /* [rows, width]             */
@@ -52,6 +53,20 @@ static rgm_status find_label(loading *l, int64_t columns)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.label is column %lld, %s has columns 0 to %lld",
                         (long long)l->label, l->path, (long long)columns - 1);
     return RGM_OK;
+}
+
+/* As many columns as a record has numbers, or the label's beside them. */
+static rgm_status look_at_asked(loading *l, int64_t columns)
+{
+    l->label = -1;
+    if (columns == l->width)
+        return RGM_OK;
+    if (columns == l->width + 1)
+        return find_label(l, columns);
+    return RGM_FAIL(
+        RGM_ERR_DATA,
+        "%s: %lld columns; the model takes %lld numbers a record, with a label's column or without",
+        l->path, (long long)columns, (long long)l->width);
 }
 
 /* Learn from the first row which column is the label, and check that the others are a record. */
@@ -83,8 +98,11 @@ static rgm_status read_row(loading *l, int64_t columns)
 
     RGM_TRY(RGM_RESERVE(l->labels, l->labels_capacity, l->rows + 1));
     RGM_TRY(RGM_RESERVE(l->features, l->features_capacity, (l->rows + 1) * l->width));
-    RGM_TRY(rgm_csv_reader_i64(&label, l->reader, l->label));
-    if (label < 0 || label >= l->classes)
+    if (l->asked)
+        label = 0;
+    else
+        RGM_TRY(rgm_csv_reader_i64(&label, l->reader, l->label));
+    if (!l->asked && (label < 0 || label >= l->classes))
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s:%lld: the label is %lld, but there are %lld classes, from 0", l->path,
                         line, (long long)label, (long long)l->classes);
@@ -107,6 +125,8 @@ static rgm_status read_row(loading *l, int64_t columns)
 /* Check the first row of a file: it must have as many columns as the first file. */
 static rgm_status begin_file(loading *l, int64_t columns)
 {
+    if (l->asked)
+        return look_at_asked(l, columns);
     if (l->rows == 0)
         return look_at_columns(l, columns);
     if (columns == l->width + 1)
@@ -138,14 +158,14 @@ static rgm_status read_rows(loading *l)
     return RGM_OK;
 }
 
-/* Read one file, or all that a pattern matches. */
-static rgm_status read_files(loading *l, const char *name)
+/* Read one file, or all that a pattern matches, in `folder`; NULL: where the name says. */
+static rgm_status read_files(loading *l, const char *folder, const char *name)
 {
     rgm_status status = RGM_OK;
     char **paths = NULL, *path = NULL;
     int64_t count = 0;
 
-    RGM_GO(rgm_path_join(&path, l->options->path, name));
+    RGM_GO(folder != NULL ? rgm_path_join(&path, folder, name) : rgm_strdup(&path, name));
     if (rgm_path_exists(path) || strpbrk(name, "*?[") == NULL) {
         l->path = path;
         RGM_GO(read_rows(l));
@@ -182,6 +202,19 @@ static rgm_status make_tensors(rgmi_records *out, loading *l)
     return RGM_OK;
 }
 
+/* Ends a loading that went well or did not. */
+static rgm_status finish_loading(rgmi_records *out, loading *l, rgm_status status)
+{
+    if (status == RGM_OK)
+        status = make_tensors(out, l);
+    if (status != RGM_OK)
+        rgmi_records_clear(out);
+    rgm_csv_reader_close(l->reader);
+    rgm_free(l->features);
+    rgm_free(l->labels);
+    return status;
+}
+
 rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
                              const rgm_record_options *options, int64_t classes)
 {
@@ -192,16 +225,18 @@ rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
     if (options->shape.count >= RGM_MAX_RANK)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.shape has %lld numbers, at most %d are possible",
                         (long long)options->shape.count, RGM_MAX_RANK - 1);
-    for (int64_t i = 0; i < names->count; i++)
-        RGM_GO(read_files(&l, names->items[i]));
-    RGM_GO(make_tensors(out, &l));
-done:
-    if (status != RGM_OK)
-        rgmi_records_clear(out);
-    rgm_csv_reader_close(l.reader);
-    rgm_free(l.features);
-    rgm_free(l.labels);
-    return status;
+    for (int64_t i = 0; i < names->count && status == RGM_OK; i++)
+        status = read_files(&l, options->path, names->items[i]);
+    return finish_loading(out, &l, status);
+}
+
+rgm_status rgmi_records_load_asked(rgmi_records *out, const char *pattern,
+                                   const rgm_record_options *options, int64_t width)
+{
+    loading l = {.options = options, .asked = true, .width = width};
+
+    *out = (rgmi_records){0};
+    return finish_loading(out, &l, read_files(&l, NULL, pattern));
 }
 
 /* ---- holding out --------------------------------------------------------------------------- */
