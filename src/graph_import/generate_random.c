@@ -51,7 +51,8 @@ static void fill(generator *self, rgm_tensor *values, const rgm_feature_schema *
             rgm_tensor_f32(values)[i] = rgm_rng_f32(&self->rng, self->draws++);
             break;
         case RGM_F64:
-            rgm_tensor_f64(values)[i] = rgm_rng_f64(&self->rng, self->draws++);
+            /* one that a float holds: records have no doubles */
+            rgm_tensor_f64(values)[i] = (double)rgm_rng_f32(&self->rng, self->draws++);
             break;
         case RGM_I32:
             rgm_tensor_i32(values)[i] = (int32_t)draw(self, 10, 100);

@@ -281,6 +281,35 @@ static void random_graphs_fit_their_schema(void **state)
     rgm_schema_release(schema);
 }
 
+/* A record keeps the numbers of every type that a schema can name. */
+static void a_random_graph_of_any_type_can_be_kept(void **state)
+{
+    static const char *const types[] = {
+        "DT_FLOAT", "DT_DOUBLE", "DT_INT32", "DT_INT64",  "DT_BOOL",   "DT_STRING", "DT_UINT8",
+        "DT_INT8",  "DT_UINT16", "DT_INT16", "DT_UINT32", "DT_UINT64", "DT_HALF",   "DT_BFLOAT16"};
+    rgm_text text = {0};
+    rgm_schema *schema;
+    rgm_graph *graph, *kept;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&text, "node_sets { key: 'a' value {\n"));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        CHECK_OK(rgm_text_printf(&text, "features { key: '%s' value { dtype: %s } }\n", types[i],
+                                 types[i]));
+    CHECK_OK(rgm_text_printf(&text, "} }\n"));
+    CHECK_OK(rgm_schema_parse(&schema, text.data, text.size, "t"));
+    text.size = 0;
+    CHECK_OK(rgm_generate_graph(&graph, schema, 3, 0));
+    CHECK_OK(rgm_graph_encode(&text, graph, ""));
+    CHECK_OK(rgm_graph_decode(&kept, schema, text.data, text.size, "", "t"));
+    CHECK(same_graph(graph, kept));
+    CHECK(rgm_tensor_f64(rgm_graph_feature(kept, RGM_NODE_SET, "a", "DT_DOUBLE")->values)[1] > 0);
+    rgm_text_clear(&text);
+    rgm_graph_release(graph);
+    rgm_graph_release(kept);
+    rgm_schema_release(schema);
+}
+
 static void a_random_graph_depends_on_seed_and_index(void **state)
 {
     rgm_schema *schema = schema_of();
@@ -308,4 +337,5 @@ TESTS(cmocka_unit_test(a_citation_graph_is_simple_homophilous_and_skewed),
       cmocka_unit_test(options_that_contradict_each_other_are_refused),
       cmocka_unit_test(a_small_citation_graph_survives_failing_allocations),
       cmocka_unit_test(random_graphs_fit_their_schema),
+      cmocka_unit_test(a_random_graph_of_any_type_can_be_kept),
       cmocka_unit_test(a_random_graph_depends_on_seed_and_index))
