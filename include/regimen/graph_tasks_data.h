@@ -142,6 +142,11 @@ typedef enum rgm_link_corruption {
  * Which edges of a graph are predicted, and from which others; field names are keys of
  * `data.links`.
  */
+/** Links whose edges the feature `split` of rgm_link_options puts into several parts. */
+typedef enum rgm_link_repeats {
+    RGM_REPEATS_REFUSED, /* an error */
+    RGM_REPEATS_FIRST /* in the first of the parts; edges of later ones are in no graph         */
+} rgm_link_repeats;
 typedef struct rgm_link_options {
     rgm_texts edge_sets;    /* their edges are links, all between the same two node sets; none: the
     only    one. If there are several, each is a relation, numbered by its place */
@@ -152,10 +157,11 @@ typedef struct rgm_link_options {
     double valid, test;   /* shares of the links, default 0.05 and 0.1                          */
     const char *split;    /* integer feature of the edges, 0 train, 1 valid, 2 test, instead of
                              shares; NULL: none                                                 */
-    int64_t seed;         /* of the split and of what is drawn for validation and test          */
-    int64_t batch_size;   /* training links that are targets of a step; an epoch has all; 0: ... */
-    double target_share;  /* ... this share of them, drawn anew each step: default 0.3          */
-    int64_t negatives;    /* for each target in training, drawn anew each step; default 1       */
+    rgm_link_repeats repeated; /* with split; reverse sets then have its feature too            */
+    int64_t seed;        /* of the split and of what is drawn for validation and test          */
+    int64_t batch_size;  /* training links that are targets of a step; an epoch has all; 0: ... */
+    double target_share; /* ... this share of them, drawn anew each step: default 0.3          */
+    int64_t negatives;   /* for each target in training, drawn anew each step; default 1       */
     int64_t eval_negatives; /* for each validation and test link, drawn once, default 1; 0: every
                                node in place of either end; loops only if some links are loops */
     rgm_link_corruption corrupt;
@@ -177,8 +183,8 @@ typedef struct rgm_link_split rgm_link_split;
  * @param options  [in] read during the call
  *
  * Errors: RGM_ERR_CONFIG (sets and features that are missing or do not fit, no training links),
- * RGM_ERR_DATA (values of `split` or `relation`; one link in two parts), RGM_ERR_UNSUPPORTED (more
- * than 2^63 possible pairs; several components), RGM_ERR_NOMEM.
+ * RGM_ERR_DATA (values of `split` or `relation`; one link in two parts, unless repeated),
+ * RGM_ERR_UNSUPPORTED (more than 2^63 possible pairs; several components), RGM_ERR_NOMEM.
  */
 rgm_status rgm_link_split_create(rgm_link_split **out, rgm_graph *graph,
                                  const rgm_link_options *options);

@@ -11,6 +11,7 @@ static const char *const data_types[] = {"ogb",    "records", "citation", "folde
 static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
 static const char *const balances[] = {"none", "classes", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
+static const char *const repeats[] = {"refused", "first", NULL};
 static const char *const corruptions[] = {"either", "source", "target", "pair", NULL};
 static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
@@ -116,6 +117,9 @@ static const rgm_field link_fields[] = {
     RGM_FLOAT_FIELD(valid, 0, 1, "share of links to validate on"),
     RGM_FLOAT_FIELD(test, 0, 1, "share of links to test on"),
     RGM_TEXT_FIELD(split, "integer feature of edges instead of shares: 0 train, 1 valid, 2 test"),
+    RGM_CHOICE_FIELD(repeated, repeats,
+                     "of a link that split puts into several parts; first: it is in the first of "
+                     "them, and its edges of later parts are left out"),
     RGM_INT_FIELD(seed, 0, MOST, "of the split, and of what is drawn for validation and test"),
     RGM_INT_FIELD(batch_size, 0, 1e12,
                   "training links that are targets in a step; 0: target_share of all, a step an "
@@ -362,6 +366,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.links.split", "data.type != triples"},
     {"data.links.relation", "data.type != triples"},
     {"data.links.target_share", "data.links.batch_size == 0"},
+    {"data.links.repeated", "data.links.split != null"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.totals", "data.train_padding.kind != none"},
     {"data.train_padding.sample_size", "data.train_padding.kind == fit"},

@@ -235,7 +235,8 @@ static rgm_status keep_messages(rgm_graph **graph, const drawing *d, int64_t i,
 
     RGM_GO(rgm_tensor_create(&all, RGM_I64, 1, &set->count));
     for (int64_t e = 0; e < set->count; e++)
-        if (set->link[e] < 0 || is_message(d, set->link[e], is_target))
+        if (set->link[e] == RGMI_NO_LINK ||
+            (set->link[e] >= 0 && is_message(d, set->link[e], is_target)))
             rgm_tensor_i64(all)[count++] = e;
     RGM_GO(rgm_tensor_create_from(&edges, RGM_I64, 1, &count, rgm_tensor_i64(all)));
     RGM_GO(rgm_graph_with_edges(&next, *graph, set->name, edges));
@@ -635,7 +636,7 @@ rgm_status rgm_link_split_sample(rgm_link_split *split, const rgm_link_sampling 
 
 static rgm_status describe_split(rgm_text *out, const rgm_link_split *s)
 {
-    int64_t edges = 0;
+    int64_t edges = -s->repeated;
 
     for (int64_t i = 0; i < s->set_count; i++)
         edges += s->sets[i].count;
@@ -650,6 +651,9 @@ static rgm_status describe_split(rgm_text *out, const rgm_link_split *s)
     }
     if (s->relation_count > 0)
         RGM_TRY(rgm_text_printf(out, "; %" PRId64 " relations", s->relation_count));
+    if (s->repeated > 0)
+        RGM_TRY(rgm_text_printf(out, "; %" PRId64 " edges more repeat a link of an earlier part",
+                                s->repeated));
     return rgm_text_printf(out, "\n");
 }
 
@@ -708,6 +712,42 @@ rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers)
         }
     }
     return RGM_OK;
+}
+
+/* The graph with the messages and the readout of all training links at once. */
+static rgm_status training_graph(rgm_graph **out, const rgm_link_split *split)
+{
+    const rgm_tensor *links = split->members[RGM_TRAIN];
+    rgm_status status = RGM_OK;
+    drawing d = {.split = split, .part = RGM_TRAIN};
+    rgm_graph *messages = NULL;
+
+    for (int64_t k = 0; k < rgm_tensor_count(links); k++) {
+        int64_t i = rgm_tensor_i64(links)[k];
+        const pair link = {split->source[i], split->target[i], split->relation[i], 1, d.count};
+
+        RGM_GO(add_pair(&d, &link));
+    }
+    RGM_GO(with_messages(&messages, split->base, &d, NULL, 0));
+    RGM_GO(ask(out, messages, &d, NULL));
+done:
+    rgm_graph_release(messages);
+    rgm_free(d.pairs);
+    return status;
+}
+
+rgm_status rgmi_links_training(rgm_provider **out, const rgm_provider *provider)
+{
+    const links_state *links = links_of(provider);
+    rgm_graph *graph = NULL;
+
+    *out = NULL;
+    if (links == NULL)
+        return RGM_OK;
+    RGM_TRY(training_graph(&graph, links->split));
+    *out = rgm_graphs_provider(&graph, 1, false);
+    rgm_graph_release(graph);
+    return *out != NULL ? RGM_OK : RGM_ERR_NOMEM;
 }
 
 bool rgmi_provider_is_of_links(const rgm_provider *provider)

@@ -945,6 +945,129 @@ typedef struct told {
     int count;
 } told;
 
+static void count_buys(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    ((int64_t *)payload)[part] = rgm_graph_total(graph, RGM_EDGE_SET, "buys");
+}
+
+/* Whether edge e repeats a link that another edge has in an earlier part. */
+static bool is_repeat(const edges *buys, const int64_t *parts, int64_t e)
+{
+    for (int64_t i = 0; i < BUYS; i++)
+        if (buys->source[i] == buys->source[e] && buys->target[i] == buys->target[e] &&
+            parts[i] < parts[e])
+            return true;
+    return false;
+}
+
+/* Edges of later parts are left out: of a link of the training part no later one is a message. */
+static void a_repeated_link_is_in_its_first_part(void **state)
+{
+    rgm_link_options o = shop_options();
+    edges buys = draw_edges("buys", BUYS, USERS, ITEMS);
+    int64_t parts[BUYS], kept[3] = {0}, messages[3] = {0}, repeats = 0;
+    rgm_link_split *split;
+    rgm_graph *graph;
+
+    (void)state;
+    for (int64_t i = 0; i < BUYS; i++)
+        parts[i] = (i + 2) % 3; /* 3 and 7, the same link, in test and train */
+    for (int64_t i = 0; i < BUYS; i++) {
+        repeats += is_repeat(&buys, parts, i);
+        kept[parts[i]] += !is_repeat(&buys, parts, i);
+    }
+    CHECK(repeats > 2);
+    graph = make_shop(parts);
+    o.split = "part";
+    o.reverse_sets.count = 0;
+    o.valid_messages = true;
+    refuse(graph, &o, RGM_ERR_DATA, "but the same link, from node");
+    o.repeated = RGM_REPEATS_FIRST;
+    CHECK_OK(rgm_link_split_create(&split, graph, &o));
+    each_graph(split, RGM_VALID, 1, 0, count_buys, messages);
+    each_graph(split, RGM_TEST, 1, 0, count_buys, messages);
+    CHECK_INT(kept[0], messages[RGM_VALID]);
+    CHECK_INT(kept[0] + kept[1], messages[RGM_TEST]);
+    rgm_link_split_release(split);
+    o.reverse_sets.count = 1;
+    refuse(graph, &o, RGM_ERR_CONFIG, "edge set 'bought_by' has no feature 'part'");
+    rgm_graph_release(graph);
+}
+
+enum { PAIRS = 30 };
+static const char COUPLES[] =
+    "node_sets { key: 'a' value { features { key: 'kind' value { dtype: DT_INT64 } } } }"
+    "edge_sets { key: 'is_with' value { source: 'a' target: 'a'"
+    "  features { key: 'part' value { dtype: DT_INT64 } } } }";
+
+static void give_numbers(rgm_graph_builder *builder, rgm_piece piece, const char *set,
+                         const char *name, const int64_t *numbers, int64_t count)
+{
+    rgm_feature f = {.values = integers(numbers, count)};
+
+    CHECK_OK(rgm_graph_builder_feature(builder, piece, set, name, &f));
+    rgm_tensor_release(f.values);
+}
+
+/* Edge i joins nodes 2 i and 2 i + 1, of kinds that no other node has; every third one validates.
+ */
+static rgm_graph *make_couples(void)
+{
+    edges e = {.count = PAIRS};
+    int64_t kinds[2 * PAIRS], parts[PAIRS];
+    rgm_schema *schema;
+    rgm_graph_builder *builder;
+    rgm_graph *graph;
+
+    for (int64_t i = 0; i < PAIRS; i++) {
+        e.source[i] = 2 * i;
+        e.target[i] = 2 * i + 1;
+        kinds[2 * i] = 100 + 2 * i;
+        kinds[2 * i + 1] = 101 + 2 * i;
+        parts[i] = i % 3 == 0;
+    }
+    CHECK_OK(rgm_schema_parse(&schema, COUPLES, sizeof COUPLES - 1, "couples"));
+    CHECK_OK(rgm_graph_builder_create(&builder, schema, 1));
+    CHECK_OK(rgm_graph_builder_sizes(builder, RGM_NODE_SET, "a", (int64_t[]){2 * PAIRS}));
+    add_edges(builder, "is_with", &e);
+    give_numbers(builder, RGM_NODE_SET, "a", "kind", kinds, 2 * PAIRS);
+    give_numbers(builder, RGM_EDGE_SET, "is_with", "part", parts, PAIRS);
+    CHECK_OK(rgm_graph_builder_finish(&graph, builder));
+    rgm_graph_builder_release(builder);
+    rgm_schema_release(schema);
+    return graph;
+}
+
+/* At the ends of all training links, whatever is drawn for a step, and of no others. */
+static void encoders_learn_of_the_training_links(void **state)
+{
+    static const char *const kind[] = {"kind"};
+    const rgm_input_options input = {.vocabulary = {kind, (double[]){1}, 1}};
+    rgm_link_options o = RGM_LINK_OPTIONS_INIT;
+    rgm_learned_features *learned;
+    rgm_graph *graph = make_couples();
+    rgm_link_split *split;
+    rgm_provider *provider;
+    char key[16];
+
+    (void)state;
+    o.split = "part";
+    o.target_share = 0.1;
+    CHECK_OK(rgm_link_split_create(&split, graph, &o));
+    provider = rgm_link_provider(split, RGM_TRAIN);
+    CHECK_OK(
+        rgm_learned_features_create(&learned, &input, rgm_provider_schema(provider), provider));
+    for (int64_t node = 0; node < 2 * PAIRS; node++) {
+        snprintf(key, sizeof key, "\"%d\": ", 100 + (int)node);
+        CHECK((strstr(rgm_learned_features_text(learned)->data, key) != NULL) ==
+              (node / 2 % 3 != 0));
+    }
+    rgm_learned_features_release(learned);
+    rgm_provider_release(provider);
+    rgm_link_split_release(split);
+    rgm_graph_release(graph);
+}
+
 static void note_warning(int level, const char *text, void *payload)
 {
     told *t = payload;
@@ -1024,5 +1147,7 @@ TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(a_run_that_was_stopped_ends_with_the_same_bits),
       cmocka_unit_test(settings_that_cannot_be_are_refused),
       cmocka_unit_test(one_link_in_two_parts_is_refused),
+      cmocka_unit_test(a_repeated_link_is_in_its_first_part),
+      cmocka_unit_test(encoders_learn_of_the_training_links),
       cmocka_unit_test(a_reverse_that_nobody_named_is_told),
       cmocka_unit_test(without_memory_nothing_is_left))

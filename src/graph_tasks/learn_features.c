@@ -3,6 +3,7 @@
  * many nodes there are where they are known by their numbers.
  */
 #include "learning.h"
+#include "link_split.h"
 
 /* The graph that all examples are cut out of; *out is NULL, and *why what they are instead. */
 static rgm_status one_graph(rgm_graph **out, const char **why, const rgm_provider *provider)
@@ -61,15 +62,19 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
 {
     rgm_status status = RGM_OK;
     rgm_feature_learner *learner = NULL;
+    rgm_provider *links = NULL;
 
     *out = NULL;
     RGM_GO(rgm_feature_learner_create(&learner, options, schema));
-    if (rgm_feature_learner_looks(learner))
-        RGM_GO(rgmi_pipeline_visit(pipeline, provider, look_at, learner));
+    if (rgm_feature_learner_looks(learner)) { /* of links not at what one step draws */
+        RGM_GO(rgmi_links_training(&links, provider));
+        RGM_GO(rgmi_pipeline_visit(pipeline, links != NULL ? links : provider, look_at, learner));
+    }
     if (rgm_feature_learner_counts(learner))
         RGM_GO(count_nodes(learner, provider));
     RGM_GO(rgm_feature_learner_finish(out, learner));
 done:
+    rgm_provider_release(links);
     rgm_feature_learner_release(learner);
     return status;
 }

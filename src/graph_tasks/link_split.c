@@ -73,7 +73,7 @@ static rgm_status add_set(maker *m, const rgm_set_schema *set)
     edges->count = rgm_graph_total(s->graph, RGM_EDGE_SET, set->name);
     RGM_TRY(RGM_NEW(edges->link, edges->count));
     for (int64_t e = 0; e < edges->count; e++)
-        edges->link[e] = -1;
+        edges->link[e] = RGMI_NO_LINK;
     return RGM_OK;
 }
 
@@ -447,7 +447,9 @@ static rgm_status split_of_feature(const maker *m, int64_t i, bool *seen)
                             "edge set '%s': '%s' of edge %" PRId64 " is %" PRId64
                             ", but 0 is train, 1 valid, 2 test",
                             set->name, m->options->split, e, part);
-        if (seen[link] && s->part[link] != part)
+        if (seen[link] && m->options->repeated == RGM_REPEATS_FIRST && s->part[link] < part)
+            continue;
+        if (seen[link] && s->part[link] != part && m->options->repeated != RGM_REPEATS_FIRST)
             return RGM_FAIL(RGM_ERR_DATA,
                             "edge set '%s': '%s' has edge %" PRId64 " in %s, but the same link, "
                             "from node %" PRId64 " to %" PRId64 ", in %s",
@@ -460,6 +462,23 @@ static rgm_status split_of_feature(const maker *m, int64_t i, bool *seen)
     return RGM_OK;
 }
 
+/* Edges of set i that repeat a link of an earlier part. */
+static rgm_status drop_repeats(const maker *m, int64_t i)
+{
+    rgm_link_split *s = m->split;
+    const rgmi_link_edges *set = &s->sets[i];
+    const rgm_tensor *parts;
+    int64_t columns;
+
+    RGM_TRY(edge_numbers(&parts, &columns, m, set->name, m->options->split, "split"));
+    for (int64_t e = 0; e < set->count; e++)
+        if (set->link[e] >= 0 && rgm_tensor_at_int(parts, e) > s->part[set->link[e]]) {
+            set->link[e] = RGMI_REPEATED;
+            s->repeated++;
+        }
+    return RGM_OK;
+}
+
 static rgm_status split_by_feature(const maker *m)
 {
     rgm_status status = RGM_OK;
@@ -468,6 +487,9 @@ static rgm_status split_by_feature(const maker *m)
     RGM_TRY(RGM_NEW(seen, m->split->count));
     for (int64_t i = 0; status == RGM_OK && i < m->split->link_sets; i++)
         status = split_of_feature(m, i, seen);
+    for (int64_t i = 0; status == RGM_OK && i < m->split->set_count; i++)
+        if (m->options->repeated == RGM_REPEATS_FIRST)
+            status = drop_repeats(m, i);
     rgm_free(seen);
     return status;
 }

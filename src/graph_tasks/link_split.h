@@ -8,11 +8,17 @@
 
 #include <regimen/graph_tasks.h>
 
+/** What an edge is that is of no link. */
+enum rgmi_no_link {
+    RGMI_NO_LINK = -1, /* a message in every graph                                 */
+    RGMI_REPEATED = -2 /* of a link that is in an earlier part: in no graph         */
+};
+
 /** An edge set with edges of links: a link's edges leave it together. */
 typedef struct rgmi_link_edges {
     char *name;
     int64_t count;
-    int64_t *link; /* [count] the link of each edge, -1: of none */
+    int64_t *link; /* [count] the link of each edge, or one of rgmi_no_link */
 } rgmi_link_edges;
 
 struct rgm_link_split {
@@ -37,9 +43,9 @@ struct rgm_link_split {
 
     uint64_t *keys; /* [count] ascending: which link a pair is */
     int64_t *source, *target, *relation;
-    uint8_t *part; /* rgm_mode */
-    int64_t count;
-    rgm_tensor *members[3]; /* i64: links of each part, ascending */
+    uint8_t *part;           /* rgm_mode */
+    int64_t count, repeated; /* links, and edges that are RGMI_REPEATED */
+    rgm_tensor *members[3];  /* i64: links of each part, ascending */
 };
 
 /** The link of a pair and relation; -1: it is none. */
@@ -48,6 +54,10 @@ int64_t rgmi_link_find(const rgm_link_split *split, int64_t source, int64_t targ
 /** "links 4488 train, 263 valid, ..." of providers by mode, lines as rgm_task.plan has them;
  * nothing where they are none of links. */
 rgm_status rgmi_links_describe(rgm_text *out, rgm_provider *const *providers);
+/** A provider of one graph that has the messages of all training links, and is asked about each of
+ * them and no negatives: the training part, whatever a step draws. *out is NULL where `provider` is
+ * of no links. */
+rgm_status rgmi_links_training(rgm_provider **out, const rgm_provider *provider);
 bool rgmi_provider_is_of_links(const rgm_provider *provider);
 /** The node set where links begin. */
 static inline const char *rgmi_link_source(const rgm_link_split *split)
