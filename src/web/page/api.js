@@ -7,6 +7,13 @@ export class Failure extends Error {
   }
 }
 
+let tell = () => {};
+
+/** Called after each answer: "heard"; "unheard" (none came), "refused" (401: this browser is not let in). */
+export function onAnswer(callback) {
+  tell = callback;
+}
+
 async function ask(method, path, body, signal) {
   let answer;
   try {
@@ -18,8 +25,10 @@ async function ask(method, path, body, signal) {
   } catch (error) {
     if (error.name === "AbortError")
       throw error;
+    tell("unheard");
     throw new Failure(0, "RGM_ERR_IO", "The server does not answer: regimen serve has ended, or cannot be reached.");
   }
+  tell(answer.status === 401 ? "refused" : "heard");
   const text = await answer.text();
   let json = null;
   try {

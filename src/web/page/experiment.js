@@ -1,6 +1,6 @@
 // An experiment: what stands above, what can be done, and its tabs. Only what the open tab shows is asked for.
 import {h, fill, button, fresh} from "./html.js";
-import {watch, single} from "./live.js";
+import {watch, single, connection} from "./live.js";
 import {server, say, setQuery, trouble} from "./page.js";
 import {number, short, duration, percent, age, date} from "./format.js";
 import {experiment, finite, seconds, OVER} from "./experiment_data.js";
@@ -24,7 +24,7 @@ const TABS = [
 /** Seconds until it is done, if it goes on as it went; null: nothing to go by. */
 function left(row) {
   const gone = elapsed(row);
-  return row.state === "ACTIVE" && row.progress > 0.02 && row.progress < 1 && gone !== null ? gone * (1 - row.progress) / row.progress : null;
+  return row.state === "ACTIVE" && connection.state === "heard" && row.progress > 0.02 && row.progress < 1 && gone !== null ? gone * (1 - row.progress) / row.progress : null;
 }
 
 /** Batches that trials were not trained, compared with all of them as long as the longest. */
@@ -70,7 +70,8 @@ function head(e, refresh) {
     const {row} = e, best = row.best_trial, rest = left(row), gone = elapsed(row), spare = saved(e);
     document.title = `${row.name} · experiment ${row.id} · Regimen`;
     name.textContent = row.name;
-    fill(state, h("span", {class: `state ${row.state}`}, row.state), row.archived ? [" ", h("span", {class: "chip"}, "archived")] : null);
+    fill(state, h("span", {class: `state ${row.state}`}, row.state), row.trials_by_state?.ERROR > 0 ? [" ", h("span", {class: "is-bad"}, `${number(row.trials_by_state.ERROR)} of ${number(row.trials)} trials failed`)] : null,
+      row.archived ? [" ", h("span", {class: "chip"}, "archived")] : null);
     description.textContent = row.description && row.description !== row.name ? row.description : "";
     moved.value = row.progress ?? 0;
     drawLabels(row);
@@ -144,9 +145,10 @@ export async function show(main, {params: [master, id], query}) {
   }
 
   async function choose(key) {
-    const found = TABS.find(([k]) => k === key) ?? TABS[0], mine = ++turn;
-    if (tab === found[0])
+    const found = TABS.find(([k]) => k === key) ?? TABS[0];
+    if (tab === found[0]) // it is on its way, perhaps
       return;
+    const mine = ++turn;
     tab = found[0];
     made?.close?.();
     made = null;
@@ -203,7 +205,7 @@ export async function show(main, {params: [master, id], query}) {
       if (error.status === 404) {
         e.closed = true;
         fill(main, trouble(error));
-      } else if (error.status !== 0) { // a server that does not answer is told by the dot above
+      } else if (error.status !== 0 && error.status !== 401) { // that nobody answers, or lets us in, stands above
         say(error.message, "error");
       }
     }
@@ -228,9 +230,10 @@ export async function show(main, {params: [master, id], query}) {
   top.update();
   await choose(query.get("tab") ?? "overview");
   links();
-  const unwatch = watch(`experiment:${master}:${id}`, refresh);
+  const unwatch = watch(`experiment:${master}:${id}`, refresh), redraw = () => e.closed || top.update();
+  document.addEventListener("connection", redraw);
   if (!e.over())
-    e.loadSearch().then(() => e.closed || top.update());
+    e.loadSearch().then(() => e.closed || top.update(), () => {}); // the next notice asks again
   return {
     update(query) { choose(query.get("tab") ?? "overview"); made?.setQuery?.(query); },
     close() {
@@ -238,6 +241,7 @@ export async function show(main, {params: [master, id], query}) {
       turn++;
       clearTimeout(again);
       unwatch();
+      document.removeEventListener("connection", redraw);
       made?.close?.();
     },
   };

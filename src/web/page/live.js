@@ -1,8 +1,55 @@
 // What changes while the page is open. The server tells that something has changed (a topic and its
 // version), never what: the page asks again for what it shows. One stream a page, none while it is hidden.
+import {get, onAnswer} from "./api.js";
 
 const watchers = new Map(); // topic -> Set of callbacks
-let stream = null, topics = "", timer = 0, tell = () => {};
+const UNHEARD = 2000, REFUSED = 15000; // milliseconds until it is asked again; at once when somebody comes back to the tab
+let stream = null, topics = "", timer = 0, broken = false, tell = () => {};
+
+/**
+ * What became of the last thing that was asked: "heard", "unheard", "refused" (this browser is not let in), "" before the first;
+ * and when what is shown was true (milliseconds).
+ */
+export const connection = {state: "", since: 0};
+
+function note(state) {
+  const before = connection.state;
+  if (state === "heard" || before === "heard")
+    connection.since = Date.now();
+  connection.state = state;
+  if (state === before)
+    return;
+  tell(connection);
+  document.dispatchEvent(new Event("connection"));
+  clearTimeout(asking);
+  if (state !== "heard") {
+    askAgain();
+  } else if (before !== "") { // what happened meanwhile
+    soon();
+    for (const topic of watchers.keys())
+      again(topic);
+  }
+}
+onAnswer(note);
+
+/** Whether anybody answers, for a stream that broke does not tell why. */
+const probe = single(async () => {
+  try {
+    await get("/api/v1/page");
+  } catch {
+    // it was noted
+  }
+});
+
+let asking = 0;
+function askAgain() {
+  asking = setTimeout(async () => {
+    if (!document.hidden)
+      await probe();
+    if (connection.state !== "heard")
+      askAgain();
+  }, connection.state === "refused" ? REFUSED : UNHEARD);
+}
 
 function again(topic) {
   for (const callback of watchers.get(topic) ?? [])
@@ -19,22 +66,21 @@ function connect() {
   topics = wanted;
   if (wanted === "")
     return;
-  let broken = false;
   const mine = stream = new EventSource(`/api/v1/events?topics=${encodeURIComponent(wanted)}`);
   mine.addEventListener("open", () => {
-    tell(true);
-    if (broken) // what happened meanwhile
+    if (connection.state === "heard" && broken) // it broke and nothing was asked: what happened meanwhile
       for (const topic of watchers.keys())
         again(topic);
     broken = false;
+    note("heard");
   });
   mine.addEventListener("changed", event => again(JSON.parse(event.data).topic));
   mine.addEventListener("error", () => {
     broken = true;
     if (mine === stream) {
-      tell(false);
+      probe();
       if (mine.readyState === EventSource.CLOSED)
-        setTimeout(soon, 5000);
+        setTimeout(() => connection.state === "heard" && soon(), 5000);
     }
   });
 }
@@ -54,6 +100,8 @@ function leave() {
 }
 
 function comeBack() {
+  if (connection.state !== "heard")
+    probe(); // the address was perhaps opened in another tab
   soon();
   for (const topic of watchers.keys())
     again(topic);
@@ -78,7 +126,7 @@ export function watch(topic, callback) {
   };
 }
 
-/** Called with whether the server is heard. */
+/** Called with `connection` whenever its state has changed. */
 export function onConnection(callback) {
   tell = callback;
 }

@@ -1,7 +1,9 @@
 // The frame around every page: the way from an address to a page, what stands above it, messages.
 import {h, fill, button} from "./html.js";
 import {get} from "./api.js";
-import {onConnection} from "./live.js";
+import {onConnection, connection} from "./live.js";
+import {say} from "./say.js";
+import {date} from "./format.js";
 
 // d3 is for pages with pictures: the table of runs does not wait for it.
 let d3 = null;
@@ -11,13 +13,20 @@ const pictured = load => () => {
   return d3.then(load);
 };
 
+/** A part of the page that did not arrive stays away in this document, whatever the server does: browsers keep that. */
+class Missing extends Error {}
+const part = load => () => load().catch(error => {
+  console.warn(error);
+  throw new Missing("A part of this page was not loaded.");
+});
+
 // pattern, module: show(main, {params, query, context}) draws into `main` and returns {close(), update(query)?}.
 const routes = [
-  [/^\/$/, () => import("./runs.js")],
-  [/^\/compare$/, pictured(() => import("./compare.js"))],
-  [/^\/runs\/([0-9a-f]{16})$/, pictured(() => import("./run.js"))],
-  [/^\/experiments\/(\d+)\/(\d+)$/, pictured(() => import("./experiment.js"))],
-  [/^\/cluster$/, pictured(() => import("./cluster.js"))],
+  [/^\/$/, part(() => import("./runs.js"))],
+  [/^\/compare$/, pictured(part(() => import("./compare.js")))],
+  [/^\/runs\/([0-9a-f]{16})$/, pictured(part(() => import("./run.js")))],
+  [/^\/experiments\/(\d+)\/(\d+)$/, pictured(part(() => import("./experiment.js")))],
+  [/^\/cluster$/, pictured(part(() => import("./cluster.js")))],
 ];
 
 const main = document.getElementById("main");
@@ -28,22 +37,16 @@ export let server = {masters: [], read_only: true};
 
 // ---- messages ---------------------------------------------------------------------------------
 
-/** Said at the foot of the page for a while; errors until they are closed. */
-export function say(text, kind = "note") {
-  const toast = h("div", {class: `toast ${kind}`, role: kind === "error" ? "alert" : null}, h("span", null, text),
-    button("×", () => toast.remove(), {"aria-label": "Close the message", class: "plain"}));
-  document.getElementById("toasts").append(toast);
-  if (kind !== "error")
-    setTimeout(() => toast.remove(), 6000);
-}
+export {say};
 
 /** What went wrong, where it was to be shown. */
 export function trouble(error) {
   return h("section", {class: "trouble", role: "alert"}, h("h2", null,
     error.status === 401 ? "The session has ended" : error.status === 404 ? "Not found" : "This did not work"),
     h("p", null, error.status === 401
-      ? "The server was started again, or this browser has not been let in. Open the address that regimen serve has printed."
-      : error.message));
+      ? "The server has drawn another token, or this browser has not been let in. Open the address that regimen serve has printed."
+      : error.message),
+    error instanceof Missing || error.part ? h("div", {class: "buttons"}, button("Load the page again", () => location.reload(), {class: "main"})) : null);
 }
 
 /** A question before something that cannot be taken back. body: elements; resolves to whether it is to be done. */
@@ -88,6 +91,11 @@ export function go(href) {
   show();
 }
 
+/** What is missing comes with the next document: at once where somebody answers, else when somebody does. */
+export function afterwards() {
+  document.addEventListener("connection", () => connection.state === "heard" && location.reload());
+}
+
 async function show() {
   const path = location.pathname, mine = ++turn;
   mark();
@@ -116,7 +124,9 @@ async function show() {
   } catch (error) {
     if (mine === turn)
       fill(main, trouble(error));
-    if (!error.status && error.status !== 0)
+    if (error instanceof Missing)
+      afterwards();
+    else if (!error.status && error.status !== 0)
       console.error(error);
   }
 }
@@ -160,16 +170,39 @@ function drawTop() {
   mark();
 }
 
-onConnection(heard => {
+/** Nobody is to take for the present what was true when the server was heard last. */
+const lost = h("div", {id: "lost", role: "alert", hidden: true});
+document.getElementById("top").after(lost);
+
+onConnection(({state, since}) => {
+  const heard = state === "heard";
   dot.classList.toggle("on", heard);
   dot.title = heard ? "live" : "The server is not heard; what is shown may be old";
   dot.setAttribute("aria-label", heard ? "live" : "not connected");
+  document.documentElement.classList.toggle("lost", !heard);
+  lost.hidden = heard || since === 0;
+  fill(lost, lost.hidden ? null : [h("b", null, state === "refused" ? "This page is no longer let in." : "The server does not answer."),
+    ` What is shown was true at ${date(since / 1000).slice(11)}. `,
+    state === "refused" ? "Open the address that regimen serve has printed; this page then goes on." : "This page goes on by itself once regimen serve runs again."]);
 });
+
+function begin() {
+  get("/api/v1/page").then(answer => {
+    server = answer;
+    drawTop();
+    return show();
+  }, error => {
+    fill(main, trouble(error));
+    const again = () => {
+      if (connection.state !== "heard")
+        return;
+      document.removeEventListener("connection", again);
+      begin();
+    };
+    document.addEventListener("connection", again);
+  });
+}
 
 drawTop();
 routes.find(([pattern]) => pattern.test(location.pathname))?.[1]().catch(() => {}); // while the answer is on its way
-get("/api/v1/page").then(answer => {
-  server = answer;
-  drawTop();
-  return show();
-}, error => fill(main, trouble(error)));
+begin();

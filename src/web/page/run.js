@@ -1,9 +1,9 @@
 // The page of one run: what stands above it, and a tab for each kind of thing the run has kept.
 import {h, fill, button, fresh} from "./html.js";
 import {get, send} from "./api.js";
-import {watch, single} from "./live.js";
+import {watch, single, connection} from "./live.js";
 import {number, percent, duration, age, date} from "./format.js";
-import {server, say, setQuery, trouble, go} from "./page.js";
+import {server, say, setQuery, trouble, go, afterwards} from "./page.js";
 
 // key in the address, title, module: open(panel, run, query) returns {changed()?, update(query)?, close()?}; has: what the
 // server counts of it, absent: what is said where it counts none.
@@ -133,10 +133,26 @@ function compareDialog(run) {
 function progressOf(r) {
   if (r.progress === null || r.progress === undefined)
     return null;
-  const left = r.state === "running" && r.seconds_left !== null && r.seconds_left !== undefined ? `${duration(r.seconds_left)} left` : null;
+  const left = r.state === "running" && r.heard && r.seconds_left !== null && r.seconds_left !== undefined ? `${duration(r.seconds_left)} left` : null;
   const then = left ? date(Date.now() / 1000 + r.seconds_left) : "", ends = left ? ` · ends about ${then.slice(0, 10) === date(Date.now() / 1000).slice(0, 10) ? then.slice(11, 16) : then.slice(5, 16)}` : "";
   return h("div", {class: "progress"}, h("progress", {max: 1, value: r.progress, "aria-label": "Progress"}),
     h("span", null, h("b", null, percent(r.progress, r.progress < 0.1 ? 1 : 0)), left ? ` · ${left}` : "", h("span", {class: "quiet"}, ends)));
+}
+
+/** What the weights that are kept come to on test data: each set's metrics, the loss behind the others. */
+function tests(final) {
+  return Object.entries(final ?? {}).filter(([split]) => /^test/.test(split)).flatMap(([split, metrics]) =>
+    Object.entries(metrics ?? {}).sort(([a], [b]) => (a === "loss") - (b === "loss")).slice(0, 6).map(([name, v]) =>
+      fact(`${split === "test" ? "Test" : split} ${name}`, h("b", null, number(v)))));
+}
+
+/** Warnings of a run, the first of them. */
+function warningsOf(w) {
+  if (!(w?.count > 0))
+    return null;
+  const first = w.first ?? [];
+  return h("details", {class: "warnings"}, h("summary", null, `${number(w.count)} ${w.count === 1 ? "warning" : "warnings"}`),
+    h("ul", null, first.map(text => h("li", null, text))), w.count > first.length ? h("p", {class: "quiet"}, `and ${number(w.count - first.length)} more: see the log`) : null);
 }
 
 function factsOf(r) {
@@ -144,6 +160,7 @@ function factsOf(r) {
   return [
     r.best ? fact(`Best ${r.best.metric}`, [h("b", null, number(r.best.value)),
       r.best.step === null || r.best.step === undefined ? null : h("span", {class: "quiet"}, ` at step ${number(r.best.step)}`)]) : null,
+    tests(r.result?.final),
     fact("Step", of(r.step, r.steps)), r.epoch || r.epochs ? fact("Epoch", of(r.epoch, r.epochs)) : null,
     fact("Rate", r.rate === null || r.rate === undefined ? null : `${number(+r.rate.toPrecision(3))} steps/s`),
     fact("Trained for", duration(r.elapsed)),
@@ -160,25 +177,27 @@ function environmentOf({task, model, env}) {
 
 function makeHead(run) {
   const title = h("h1"), state = h("span"), about = h("p", {class: "about"}), tags = h("div", {class: "tags"}), progress = h("div"),
-    facts = h("dl", {class: "facts"}), env = h("div", {class: "pairs"}), warning = h("div"), links = h("span");
-  const drawName = part(title, name => name), drawState = part(state, r => h("span", {class: `state ${r}`}, r));
+    facts = h("dl", {class: "facts"}), warned = h("div"), env = h("div", {class: "pairs"}), warning = h("div"), links = h("span");
+  const drawName = part(title, name => name), drawState = part(state, r => h("span", {class: `state ${r.state}`}, r.heard || r.state !== "running" ? r.state : "was running"));
   const drawAbout = part(about, text => text || null), drawTags = tagField(run, tags), drawProgress = part(progress, progressOf);
-  const drawFacts = part(facts, factsOf), drawEnv = part(env, environmentOf);
+  const drawFacts = part(facts, factsOf), drawWarned = part(warned, warningsOf), drawEnv = part(env, environmentOf);
   const drawWarning = part(warning, r => r.text ? h("section", {class: "trouble"}, h("h2", null, r.state === "damaged" ? "This run is damaged" : "Not all of this run can be read"),
     h("p", null, r.text), h("p", {class: "quiet"}, "What can be read of it is shown; the rest is left out.")) : null);
   const drawLinks = part(links, r => r.experiment ? h("a", {href: `/experiments/${r.master}/${r.experiment}`}, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
   const element = h("header", {class: "run-head"},
     h("div", {class: "bar"}, title, state, links, h("span", {class: "spring"}), button("Compare with…", () => compareDialog(run))),
-    about, tags, warning, progress, facts, env);
+    about, tags, warning, progress, facts, warned, env);
   return {element, draw(r) {
     drawName(r.name);
-    drawState(r.state);
+    const heard = connection.state === "heard";
+    drawState({state: r.state, heard});
     drawAbout(r.description);
     drawTags(r.tags ?? []);
     drawWarning({state: r.state, text: r.damage ?? (r.state === "damaged" ? r.reason ?? "Its files cannot be read." : null)});
     drawLinks({experiment: r.experiment, master: r.master, trial: r.trial});
-    drawProgress({state: r.state, progress: r.progress, seconds_left: r.seconds_left});
+    drawProgress({state: r.state, heard, progress: r.progress, seconds_left: r.seconds_left});
     drawFacts({...r, minute: Math.floor(Date.now() / 10000)});
+    drawWarned(r.result?.warnings ?? null);
     drawEnv({task: r.task, model: r.model, env: r.env ?? {}});
   }};
 }
@@ -207,12 +226,17 @@ function makeTabs(run, chosen) {
     fill(panel, h("h2", {class: "hidden"}, tab.title), room);
     panel.setAttribute("aria-busy", "true");
     try {
-      const made = await (await tab.load()).open(room, run, query);
+      const module = await tab.load().catch(error => { throw Object.assign(error, {part: true}); });
+      const made = await module.open(room, run, query);
       if (mine === turn)
         shown = made;
       else
         made?.close?.();
     } catch (error) {
+      if (error.part) {
+        error = Object.assign(new Error("A part of this page was not loaded."), {part: true, status: 0});
+        afterwards();
+      }
       if (mine === turn)
         fill(panel, trouble(error));
       if (error.status === undefined)
@@ -309,18 +333,21 @@ export async function show(main, {params, query}) {
     } catch (error) {
       if (error.status === 404)
         fill(head.element, trouble({status: 404, message: "The folder of this run is gone: it was deleted or moved."}));
-      return; // otherwise the dot above tells that the server is not heard
+      return; // otherwise it stands above that the server is not heard
     }
     head.draw(run.row);
     tabs.changed();
   });
-  const unwatch = watch(`run:${id}`, look), clock = setInterval(() => document.hidden || head.draw(run.row), 10000);
+  const redraw = () => head.draw(run.row);
+  const unwatch = watch(`run:${id}`, look), clock = setInterval(() => document.hidden || redraw(), 10000);
+  document.addEventListener("connection", redraw);
   tabs.start();
   return {
     update: tabs.update,
     close() {
       unwatch();
       clearInterval(clock);
+      document.removeEventListener("connection", redraw);
       tabs.close();
     },
   };
