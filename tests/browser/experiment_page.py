@@ -135,6 +135,42 @@ class Steered(served.Own):
                     self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390, key)
             page.check()
 
+    def test_a_tab_that_is_chosen_again_while_it_loads_comes(self):
+        number = self.create(self.short, "COMPLETED")
+        page = self.page()
+        page.open(self.serve.address)
+        page.ask("Page.addScriptToEvaluateOnNewDocument", source="""
+            new MutationObserver((_, me) => {
+                const tab = document.querySelector('[role=tab][data-tab=overview][aria-selected=true]');
+                if (tab) { me.disconnect(); window.again = true; tab.click(); }
+            }).observe(document, {subtree: true, childList: true, attributes: true});""")
+        page.allow(r"/experiments/\d+/search$")
+        page.open(f"{self.serve.where}/experiments/1/{number}")
+        page.wait("window.again")
+        page.wait("document.querySelector('[role=tabpanel]').innerText.length > 20", what="the tab stays empty")
+
+    def test_searches_of_one_name_archived_ones_and_failed_trials(self):
+        first, second = self.create(self.short, "COMPLETED"), self.create(self.short, "COMPLETED")
+        bad = material.write(os.path.join(self.home, "bad.yaml"), material.SEARCH.format(
+            description="no room for its parts", searcher="grid", trials=2, length=4, more="")
+            .replace("  model.hidden: {type: categorical, vals: [[4], [8], [16]]}\n", "  data.citation.nodes: {type: categorical, vals: [400, 20]}\n")
+            .replace("  model.dropout: {type: double, minval: 0, maxval: 0.8}\n", "").replace("  optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}\n", "")
+            .replace(", max_trials: 2", "") + "max_restarts: 0\n")
+        failed = self.master.create(bad)
+        self.master.until(lambda: self.master.state(failed) in ("COMPLETED", "ERROR"), "end of a search with a bad trial", 60)
+        self.master.ask("experiment", "archive", str(second))
+        page = self.enter("/?kind=experiment")
+
+        def row(number):
+            return f"[...document.querySelectorAll('tbody tr')].find(r => r.innerText.includes('search {number}\\n') || r.innerText.includes('search {number} '))?.innerText"
+
+        page.wait(f"{row(first)}?.includes('2 trials')")
+        page.wait(f"{row(failed)}?.includes('1 failed')", what=f"a failed trial is not told: {page.text('tbody')}")
+        self.assertFalse(page.js(f"{row(second)} ?? false"))
+        page.click(page.role("checkbox", "Archived"))
+        page.wait(f"{row(second)}?.includes('archived')", what="an archived search is not found")
+        page.wait_address("archived=1")
+
     def test_the_cluster_shows_who_runs_and_waits(self):
         first, second = self.create(self.long), self.create(self.long)
         page = self.enter("/cluster")

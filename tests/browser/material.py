@@ -154,6 +154,11 @@ class Writer:
         text = json.dumps({"split": split, "step": step, "epoch": step, **values}, separators=(",", ":"))[:-1].encode()
         self.metrics.write(text + b',"crc":"%08x"}\n' % crc32c(text))
 
+    def figures(self, step, seconds):
+        """A line of system.jsonl, by which the page tells how long it takes yet."""
+        with open(os.path.join(self.path, "system.jsonl"), "a") as file:
+            file.write(json.dumps({"time": 1.0, "step": step, "epoch": step, "seconds": seconds, "steps_per_second": step / seconds}) + "\n")
+
     def say(self, text):
         self.log.write(text + "\n")
         self.log.flush()

@@ -88,6 +88,19 @@ class Plot(Parts):
         self.assert_same(plot["lines"]["two"], [(1, 1), (5, 2)], plot)  # -1 has no place there
         self.assertIn("1 values that are not above 0", page.text("figure.chart"))
 
+    def test_ticks_tell_values_apart(self):
+        """Of a rate that hardly moves; of one that only 32-bit numbers move there is one value, in the middle."""
+        for values, noise in (([0.001, 0.000999995, 0.00099998], False), ([0.001, 0.0010000000474974513, 0.0009999999], True)):
+            for scale in ("linear", "log"):
+                page = self.blank()
+                series = [{"name": "rate", "xs": [1, 2, 3], "ys": values, "colour": "#123456"}]
+                self.plot(page, series=series, y={"label": "rate", "scale": scale})
+                said = page.js("[...document.querySelectorAll('.axis.y .tick text')].map(t => t.textContent)")
+                self.assertEqual(len(said), len(set(said)), f"{scale}: {said}")
+                self.assertGreater(len(said), 1)
+                if noise:
+                    self.assertTrue(all(len(word) < 8 for word in said), said)
+
     def test_smoothing(self):
         page = self.blank()
         self.plot(page, smoothing=0.8)

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -26,7 +27,7 @@ class Process:
         finally:
             os.close(here)
 
-    def until(self, done, what, seconds=20):
+    def until(self, done, what, seconds=60):
         """What done() comes to, once that is something."""
         end = time.monotonic() + seconds
         while True:
@@ -38,7 +39,7 @@ class Process:
                                      f"{self.said(self.out)[-1000:]}{self.said(self.err)[-2000:]}")
             time.sleep(0.02)
 
-    def end(self, how=signal.SIGINT, seconds=20):
+    def end(self, how=signal.SIGINT, seconds=60):
         """Its exit status; what its group still has goes too."""
         if self.child.poll() is None:
             self.child.send_signal(how)
@@ -73,11 +74,18 @@ class Process:
             return int(re.search(r"VmHWM:\s+(\d+)" if peak else r"VmRSS:\s+(\d+)", file.read())[1]) * 1024
 
 
-class Serve(Process):
-    """`regimen serve` on a free port. address: with the token, as it is printed; where: without."""
+def free_port():
+    """One that nobody listens at just now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
-    def __init__(self, regimen, *folders, options=(), cwd=None, env=None):
-        super().__init__(regimen, "serve", "--listen", "127.0.0.1:0", *options, *folders, cwd=cwd, env=env)
+
+class Serve(Process):
+    """`regimen serve` on a free port, or on this one. address: with the token, as it is printed; where: without."""
+
+    def __init__(self, regimen, *folders, options=(), cwd=None, env=None, port=0):
+        super().__init__(regimen, "serve", "--listen", f"127.0.0.1:{port}", *options, *folders, cwd=cwd, env=env)
         try:
             found = self.until(lambda: re.search(r"http://\S+", self.said(self.out)), "address")
         except AssertionError:
@@ -91,14 +99,14 @@ class Serve(Process):
     def get(self, path, method="GET", body=None):
         """An answer's JSON, asked with the cookie, as a test that is no browser asks."""
         if not self.let_in:
-            self.opener.open(self.address, timeout=20).read()
+            self.opener.open(self.address, timeout=60).read()
             self.let_in = True
         request = urllib.request.Request(self.where + path, method=method, headers={"Origin": self.where})
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")
         try:
-            with self.opener.open(request, timeout=20) as answer:
+            with self.opener.open(request, timeout=60) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read()[:500]}") from None

@@ -65,7 +65,7 @@ def out_of_time(number, frame):
     raise browser.Failure("the whole file is out of time")
 
 
-def main(seconds=400):
+def main(seconds=900):
     """The test file's: COMMAND first, the rest is unittest's."""
     global REGIMEN
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):

@@ -2,6 +2,7 @@
 // back from it: each axis says its scale as data-scale, data-domain and data-range, each line its name.
 import {h, s, fill, button, cut, download, csv, fresh} from "./html.js";
 import {number, bytes, duration} from "./format.js";
+import {say} from "./say.js";
 
 const d3 = globalThis.d3;
 const LEFT = 62, RIGHT = 14, TOP = 22, BOTTOM = 38;
@@ -46,11 +47,21 @@ export function savePicture(svg, name) {
   download(`${name.replace(/[^\w.-]+/g, "_")}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(copy));
 }
 
-/** A picture with its title and the buttons that keep it. rows(): what its CSV has. */
+/** A picture with its title and the buttons that keep it. rows(): what its CSV has, or a promise of it. */
 export function figure(title, svg, rows, ...more) {
+  async function save(event) {
+    const pressed = event.currentTarget;
+    pressed.disabled = true;
+    try {
+      download(`${title.replace(/[^\w.-]+/g, "_")}.csv`, "text/csv", csv(await rows()));
+    } catch (error) {
+      say(`${title} is not saved: ${error.message}`, "error");
+    }
+    pressed.disabled = false;
+  }
   return h("figure", {class: "chart"}, h("figcaption", null, h("h3", null, title), h("span", {class: "spring"}), more,
     button("SVG", () => savePicture(svg, title), {class: "plain", "aria-label": `Save ${title} as SVG`}),
-    rows ? button("CSV", () => download(`${title.replace(/[^\w.-]+/g, "_")}.csv`, "text/csv", csv(rows())), {class: "plain", "aria-label": `Save ${title} as CSV`}) : null),
+    rows ? button("CSV", save, {class: "plain", "aria-label": `Save ${title} as CSV`}) : null),
     svg);
 }
 
@@ -60,8 +71,10 @@ function makeScale(kind, domain, range) {
   return (kind === "time" ? d3.scaleTime() : d3.scaleLinear()).domain(domain).range(range);
 }
 
+const NOISE = 1e-6; // what 32-bit numbers may differ by that are meant to be one, as a part of them
+
 /** The lowest and highest of the values that have a place; what is (nearly) one value gets room around it. */
-function extent(values, log) {
+function extent(values, log, nearly = 1e-9) {
   let low = Infinity, high = -Infinity;
   for (const v of values)
     if (v !== null && Number.isFinite(v) && (!log || v > 0)) {
@@ -70,7 +83,7 @@ function extent(values, log) {
     }
   if (low > high)
     return log ? [0.1, 1] : [0, 1];
-  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high)))
+  if (high - low <= nearly * Math.max(Math.abs(low), Math.abs(high)))
     return log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   return [low, high];
 }
@@ -79,8 +92,8 @@ function extent(values, log) {
 function middle(values, log) {
   const sorted = Float64Array.from(values.filter(v => v !== null && Number.isFinite(v) && (!log || v > 0))).sort();
   if (sorted.length < 10)
-    return extent(values, log);
-  const [low, high] = extent([d3.quantile(sorted, 0.05), d3.quantile(sorted, 0.95)], log), room = log ? (high / low) ** 0.1 : (high - low) * 0.1;
+    return extent(values, log, NOISE);
+  const [low, high] = extent([d3.quantile(sorted, 0.05), d3.quantile(sorted, 0.95)], log, NOISE), room = log ? (high / low) ** 0.1 : (high - low) * 0.1;
   return log ? [Math.max(low / room, sorted[0]), Math.min(high * room, sorted[sorted.length - 1])]
     : [Math.max(low - room, sorted[0]), Math.min(high + room, sorted[sorted.length - 1])];
 }
@@ -89,12 +102,14 @@ function middle(values, log) {
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000, 2592000];
 
+const EVEN = 0.7; // decades below which a logarithmic axis has even ticks
+
 /** Places of ticks: whole minutes and hours of durations, powers of two of bytes, 1, 2 and 5 of logarithmic axes. */
 function places(scale, count, {log, format}) {
   const [low, high] = scale.domain().map(Number), want = (high - low) / count;
   if (log) {
     const decades = Math.log10(high / low);
-    if (decades < 0.7)
+    if (decades < EVEN)
       return d3.ticks(low, high, count);
     const every = Math.max(1, Math.ceil(decades / count)), digits = decades > count / 2 ? [1] : decades > count / 3.5 ? [1, 3] : [1, 2, 5], out = [];
     for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
@@ -112,9 +127,10 @@ function words(scale, count, {log, format}) {
   if (format)
     return v => format(v).replace(/(\d)\.0+(?=\s|$)/, "$1").replace(/ 0 (s|min|h)$/, "");
   const most = Math.max(...scale.domain().map(v => Math.abs(Number(v)))), plain = text => text.replace("e+", "e").replace("-", "−");
-  if (log)
+  const [low, high] = scale.domain().map(Number);
+  if (log && Math.log10(high / low) >= EVEN)
     return v => plain(d3.format(v >= 1e6 || v < 1e-4 ? "~e" : "~r")(+v.toPrecision(6)));
-  const kind = most >= 1e5 ? "~s" : most > 0 && most < 1e-3 ? "~e" : undefined, text = scale.tickFormat(count, kind);
+  const kind = most >= 1e5 ? "~s" : most > 0 && most < 1e-3 ? "~e" : undefined, text = d3.scaleLinear().domain([low, high]).tickFormat(count, kind);
   return v => v === 0 ? "0" : plain(text(v));
 }
 
@@ -178,6 +194,7 @@ const swatch = l => s("svg", {class: "swatch", width: 18, height: 8, "aria-hidde
  * Lines over one axis.
  * options: {title, height (280), x: {label, scale: "linear"|"log"|"time", format}, y: {label, scale, format, floor: lowest end at most},
  *   series: [{name, colour, dash, xs, ys (null: no number, marked at the foot), best: {x, y} or null, step: true (stairs), points: true (a dot each)}],
+ *   whole: () => Promise of the series with every point, for the CSV, where `series` have not all,
  *   behind: [{xs, ys}] in grey, without names; the axes are not made for them,
  *   smoothing: 0..0.999, calm: true (outliers of y lie outside), zoom: [from, to] of x or null, onZoom([from, to] or null),
  *   hidden: Set of names, legend: false | "always" (of one line too), onHover(x or null)}
@@ -196,9 +213,9 @@ export function lineChart(options) {
   const whole = s("g", null, axisX, axisY, drawn, feet, s("g", {class: "brush"}, overlay, selection), over);
   svg.append(s("defs", null, s("clipPath", {id: clip}, room)), whole);
 
-  function rows() {
+  async function rows() {
     const out = [["series", o.x.label ?? "x", o.y.label ?? "y"]];
-    for (const l of o.series)
+    for (const l of o.whole ? await o.whole() : o.series)
       l.xs.forEach((v, i) => out.push([l.name, v, l.ys[i]]));
     return out;
   }
@@ -225,7 +242,7 @@ export function lineChart(options) {
         if (within(l.xs[i]))
           seen.push(l.smoothed[i]);
       }
-    const [low, high] = o.calm ? middle(seen, logY) : extent(seen, logY), space = logY ? 0 : (high - low) * 0.05;
+    const [low, high] = o.calm ? middle(seen, logY) : extent(seen, logY, NOISE), space = logY ? 0 : (high - low) * 0.05;
     if (o.calm)
       outside = seen.filter(v => v !== null && (v < low - space || v > high + space)).length;
     y = makeScale(o.y.scale, [o.y.floor === undefined || logY ? low - space : Math.min(o.y.floor, low - space), high + space], [height, 0]);

@@ -1,21 +1,25 @@
 // The columns of the table of runs: what each shows, and the panel that adds, removes and orders them.
 import {h, fill, button, cut, labelled} from "./html.js";
-import {number, age, date, percent} from "./format.js";
+import {number, short as brief, age, date, percent} from "./format.js";
 
+const ROOM = 20; // letters of progress that the column has room for beside its bar
 const short = key => key.replace(/^(config|metric)\./, "");
 
 /** Text that tells how long ago; refresh() of the page keeps it true. */
 export const ago = time => time === null || time === undefined ? "–" : h("time", {data: {time}, title: date(time)}, age(time));
 
-const STATES = {ACTIVE: "active", PAUSED: "paused", COMPLETED: "completed", CANCELED: "canceled", ERROR: "error"};
-export const state = r => h("span", {class: `state ${r.state}`, title: r.reason ?? null}, STATES[r.state] ?? r.state);
+export const state = r => {
+  const chip = h("span", {class: `state ${r.state}`, title: r.reason ?? null}, r.state), failed = r.failed_trials ?? 0;
+  return failed === 0 ? chip : h("span", {class: "stated"}, chip, h("span", {class: "reason", title: `${number(failed)} of ${number(r.trials)} trials ended with an error`}, `${number(failed)} failed`));
+};
 
 function progress(r) {
-  const of = (v, n) => n ? `${number(v)}/${number(n)}` : number(v);
-  const words = [r.step !== null && r.step !== undefined ? `step ${of(r.step, r.steps)}` : null, r.epoch !== null && r.epoch !== undefined ? `epoch ${of(r.epoch, r.epochs)}` : null].filter(Boolean);
+  const of = (name, v, n, print) => v === null || v === undefined ? null : `${name} ${n ? `${print(v)}/${print(n)}` : print(v)}`;
+  const say = print => [of("step", r.step, r.steps, print), of("epoch", r.epoch, r.epochs, print)].filter(Boolean), words = say(number);
+  const text = words.length === 0 ? "–" : words.at(-1).length <= ROOM ? words.at(-1) : say(brief).at(-1); // all of it is the title
   const part = r.progress === null || r.progress === undefined ? null
     : h("progress", {max: 1, value: r.progress, "aria-label": `${percent(r.progress)} done`, title: percent(r.progress, 1)});
-  return h("span", {class: "progress", title: words.join(", ")}, part, h("span", null, words.at(-1) ?? "–"));
+  return h("span", {class: "progress", title: words.join(", ")}, part, h("span", null, text));
 }
 
 const best = r => r.best ? h("span", {class: "metric", title: `${r.best.metric}${r.best.step === null || r.best.step === undefined ? "" : ` at step ${number(r.best.step)}`}`},
@@ -26,7 +30,7 @@ const figure = key => ({kind: "number", cell: r => number(r[key])});
 
 /** What rows have of themselves; all else is under config. and metric. */
 const BASIC = [
-  {key: "state", title: "State", width: 108, cell: state},
+  {key: "state", title: "State", width: 118, cell: state},
   {key: "task", title: "Task", width: 162, ...text("task")},
   {key: "model", title: "Model", width: 104, ...text("model")},
   {key: "best", title: "Best", kind: "number", width: 205, cell: best, help: "The best value of the metric that chooses checkpoints"},

@@ -15,6 +15,8 @@ const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 /** Ten that everybody tells apart, then hues that are far from the ones before, light and dark in turn. */
 const colourOf = i => i < 10 ? colour(i) : d3.hcl((i * 137.5) % 360, 48 + (i % 3) * 8, [52, 64, 45][i % 3]).toString();
 
+const count = n => `${n} ${n === 1 ? "run" : "runs"}`;
+
 const swatch = c => s("svg", {class: "swatch", width: 12, height: 12, "aria-hidden": "true"}, s("rect", {width: 12, height: 12, rx: 3, fill: c}));
 
 function readIds(query) {
@@ -47,7 +49,7 @@ export async function show(main, {query}) {
 
 async function begin(main, query) {
   const ids = readIds(query);
-  document.title = `Compare ${ids.length} runs – Regimen`;
+  document.title = `Compare ${count(ids.length)} – Regimen`;
   if (ids.length === 0) {
     fill(main, h("section", {class: "trouble"}, h("h2", null, "No runs to compare"), h("p", null, "Select two or more in ", h("a", {href: "/"}, "the table of runs"), ".")));
     return {ids, update() {}, close() {}};
@@ -64,12 +66,12 @@ function comparison(main, ids, data, hidden, query) {
 
   /** Runs as the parts show them: names that are the same get the beginning of their id. */
   function all() {
-    const count = new Map();
+    const named = new Map();
     for (const r of data.runs)
-      count.set(r.name, (count.get(r.name) ?? 0) + 1);
+      named.set(r.name, (named.get(r.name) ?? 0) + 1);
     return ids.map((id, i) => ({id, i, run: data.runs.find(r => r.id === id)})).filter(r => r.run).map(({id, i, run}) => {
       const c = colourOf(i);
-      return {id, name: count.get(run.name) > 1 ? `${run.name} (${id.slice(0, 6)})` : run.name, state: run.state, damage: run.damage ?? null, colour: c, swatch: () => swatch(c)};
+      return {id, name: named.get(run.name) > 1 ? `${run.name} (${id.slice(0, 6)})` : run.name, state: run.state, damage: run.damage ?? null, colour: c, swatch: () => swatch(c)};
     });
   }
 
@@ -123,7 +125,7 @@ function comparison(main, ids, data, hidden, query) {
       rows.length > 1 ? button("×", () => remove(r.id), {class: "plain", "aria-label": `Take ${r.name} out of the comparison`}) : null)));
     if (focused)
       legend.querySelector(`[data-id="${focused}"] ${box ? "input" : "a"}`)?.focus();
-    summary.textContent = hidden.size > 0 ? `${rows.length - rows.filter(r => hidden.has(r.id)).length} of ${rows.length} runs` : `${rows.length} runs`;
+    summary.textContent = hidden.size > 0 ? `${rows.length - rows.filter(r => hidden.has(r.id)).length} of ${count(rows.length)}` : count(rows.length);
   }
 
   const summary = h("span", null), narrow = matchMedia("(max-width: 900px)");
@@ -164,7 +166,7 @@ function comparison(main, ids, data, hidden, query) {
 
   function tell() {
     const gone = ids.filter(id => !data.runs.some(r => r.id === id)).length;
-    status.textContent = told || (gone > 0 ? `${gone} of the runs asked for ${gone === 1 ? "is" : "are"} no more` : "");
+    status.textContent = told || (data.more ? "The logs are long: more of them comes." : "") || (gone > 0 ? `${gone} of the runs asked for ${gone === 1 ? "is" : "are"} no more` : "");
   }
 
   const look = single(async () => {
@@ -180,7 +182,11 @@ function comparison(main, ids, data, hidden, query) {
     }
     tell();
     await pause(data.runs.length > 20 ? 2000 : 700);
+    if (data.more && told === "")
+      look();
   });
+  if (data.more)
+    look();
   const live = data.runs.filter(r => r.state === "running").slice(0, WATCHED);
   const unwatch = [...live.map(r => watch(`run:${r.id}`, look)), ...(live.length > 0 || data.runs.length > 0 ? [watch("runs", resumed)] : [])];
 
@@ -193,7 +199,7 @@ function comparison(main, ids, data, hidden, query) {
     }
   }
 
-  fill(main, h("div", {class: "compare", on: {click: e => e.target.closest("a") && page.keep.flush()}}, side, h("div", {class: "compared"}, h("div", {class: "bar title"}, h("h1", null, `Compare ${data.runs.length} runs`), status), list, panel)));
+  fill(main, h("div", {class: "compare", on: {click: e => e.target.closest("a") && page.keep.flush()}}, side, h("div", {class: "compared"}, h("div", {class: "bar title"}, h("h1", null, `Compare ${count(data.runs.length)}`), status), list, panel)));
   drawList();
   tell();
   open(TABS.some(([name]) => name === query.get("tab")) ? query.get("tab") : "curves");

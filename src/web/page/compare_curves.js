@@ -1,8 +1,10 @@
 // Learning curves of several runs: a card a metric, drawn when it comes into sight.
 import {h, fill, button, labelled, choice} from "./html.js";
+import {single} from "./live.js";
 import {number, duration} from "./format.js";
 import {lineChart} from "./chart.js";
 import {bySplit} from "./compare_data.js";
+import {makeParts, wholeCurves} from "./curve_parts.js";
 
 const DASHES = {valid: "", test: "7 3", train: "2 2.5"};
 const X = {step: {label: "step", of: c => c.steps, format: null}, epoch: {label: "epoch", of: c => c.epochs, format: null}, time: {label: "time", of: c => c.times, format: duration}};
@@ -49,7 +51,7 @@ function firstOpen(cards, runs) {
  */
 export function curvesTab(page) {
   const {data} = page, charts = new Map(), sighted = new Set(); // key -> {place, chart, dirty, ...}; keys of cards in sight
-  const grid = h("div", {class: "cards"}), more = h("div", {class: "more"}), told = h("p", {class: "quiet told", role: "status"});
+  const parts = makeParts(data.points), grid = h("div", {class: "cards"}), more = h("div", {class: "more"}), told = h("p", {class: "quiet told", role: "status"});
   const {view} = page;
   let frame = 0;
   const sight = new IntersectionObserver(entries => {
@@ -87,16 +89,47 @@ export function curvesTab(page) {
     settle();
     layout();
     soon();
+    refine();
   }
 
   // ---- cards ----
 
-  function seriesOf(card) {
+  const nameOf = (card, run, m) => card.metrics.length > 1 ? `${run.name} · ${m.split}` : run.name;
+
+  /** Every curve of a card that is known, as f(run, metric, curve). */
+  const each = (card, f) => page.runs().flatMap(run => card.metrics.flatMap(m => {
+    const c = data.curve(m.metric, run.id);
+    return c ? [f(run, m, c)] : [];
+  }));
+
+  const zoomOf = entry => view.linked ? view.zoom : entry.zoom;
+
+  /** For the table of a card: every point, however many the picture has. */
+  async function wholeOf(card) {
+    const mine = each(card, (run, m) => ({run, m})), all = await wholeCurves(mine.map(({run, m}) => ({id: run.id, metric: m.metric})));
+    return mine.map(({run, m}) => ({run, m, c: all.get(`${m.metric} ${run.id}`)})).filter(l => l.c)
+      .map(({run, m, c}) => ({name: nameOf(card, run, m), xs: X[view.x].of(c), ys: c.values})).filter(l => l.xs);
+  }
+
+  /** Of cards in sight that are zoomed: the part, with as many points as a whole curve has. */
+  const refine = single(async () => {
+    const cards = [...sighted].map(key => charts.get(key)).filter(c => c?.chart && zoomOf(c)), {of} = X[view.x];
+    try {
+      if (await parts.need(cards.flatMap(entry => each(entry.card, (run, m, curve) => ({curve, id: run.id, xs: of(curve), ends: zoomOf(entry)})))))
+        for (const entry of cards)
+          entry.dirty = true;
+      soon();
+    } catch (error) {
+      page.trouble(error);
+    }
+  });
+
+  function seriesOf(card, zoom) {
     const out = [], {of} = X[view.x];
     let timeless = 0;
     for (const run of page.runs())
       for (const m of card.metrics) {
-        const c = data.curve(m.metric, run.id);
+        const whole = data.curve(m.metric, run.id), c = whole && parts.of(whole, run.id, of(whole), zoom);
         if (!c)
           continue;
         const xs = of(c);
@@ -105,15 +138,15 @@ export function curvesTab(page) {
           continue;
         }
         const at = c.best ? c.steps.indexOf(c.best.step) : -1;
-        out.push({name: card.metrics.length > 1 ? `${run.name} · ${m.split}` : run.name, run: run.id, colour: run.colour, dash: card.metrics.length > 1 ? DASHES[m.split] ?? "4 2 1 2" : "",
+        out.push({name: nameOf(card, run, m), run: run.id, colour: run.colour, dash: card.metrics.length > 1 ? DASHES[m.split] ?? "4 2 1 2" : "",
           xs, ys: c.values, best: c.best && c.best.value !== null && (m.split !== "train" || card.metrics.length === 1) && (view.x === "step" || at >= 0) ? {x: view.x === "step" ? c.best.step : xs[at], y: c.best.value} : null});
       }
     return {series: out, timeless};
   }
 
   function drawCard(entry) {
-    const {series, timeless} = seriesOf(entry.card), x = X[view.x];
-    const options = {series, smoothing: view.smooth, zoom: view.linked ? view.zoom : entry.zoom, legend: false, height: 290,
+    const {series, timeless} = seriesOf(entry.card, zoomOf(entry)), x = X[view.x];
+    const options = {series, whole: () => wholeOf(entry.card), smoothing: view.smooth, zoom: zoomOf(entry), legend: false, height: 290,
       x: {label: x.label, scale: view.logx ? "log" : "linear", format: x.format}, y: {scale: view.logy ? "log" : "linear"}};
     entry.dirty = false;
     if (entry.chart) {
@@ -123,6 +156,8 @@ export function curvesTab(page) {
         entry.zoom = zoom;
         if (view.linked)
           change({zoom});
+        else
+          refine();
       }, onHover: at => {
         for (const [key, other] of charts)
           if (other !== entry && other.chart && sighted.has(key))
@@ -171,7 +206,7 @@ export function curvesTab(page) {
     const long = [...data.heads.values()].some(c => c.total > data.points);
     fill(told, all.length === 0 ? "No metric is written yet: the first come with the first step that is told." : [
       !view.apart && all.some(c => c.metrics.length > 1) ? "valid ──  train ┄┄  ○ best" : "○ best",
-      long ? `; curves of more than ${number(data.points)} points are thinned out (the highest and lowest of each piece stay)` : ""]);
+      long ? `; curves of more than ${number(data.points)} points are thinned out (the highest and lowest of each piece stay; a part that is zoomed into has as many of its own, CSV every point)` : ""]);
   }
 
   function drawSighted() {
@@ -198,6 +233,7 @@ export function curvesTab(page) {
         page.trouble(error);
       }
     }));
+    refine();
   }
 
   settle();
@@ -205,7 +241,7 @@ export function curvesTab(page) {
   const element = h("div", {class: "curves"}, h("h2", {class: "hidden"}, "Learning curves"), fold, settings, told, grid, more);
   return {
     element,
-    draw() { settle(); layout(); soon(); },
+    draw() { settle(); layout(); soon(); refine(); },
     async changed() { layout(); await sync(); },
     close() {
       sight.disconnect();

@@ -27,7 +27,8 @@ function direction(curves) {
  */
 export function makeData(ids) {
   const points = pointsFor(ids.length), held = new Map(), asked = new Set(); // "metric id" -> curve; those on their way
-  const data = {runs: [], metrics: new Map(), points, heads: new Map(), curve: (metric, id) => held.get(`${metric} ${id}`)};
+  let total = 0;
+  const data = {runs: [], more: false, metrics: new Map(), points, heads: new Map(), curve: (metric, id) => held.get(`${metric} ${id}`)};
 
   /** First, last and best of every curve: little, and enough for all but the pictures. */
   data.look = async function () {
@@ -43,6 +44,9 @@ export function makeData(ids) {
       answer = ids.length > 0 ? await ask() : {runs: []};
     }
     data.runs = answer.runs;
+    const all = answer.runs.reduce((sum, run) => run.curves.reduce((n, c) => n + c.total, sum), 0);
+    data.more = answer.runs.some(run => run.more) && all > total; // logs of which the server has read a part, and gets further
+    total = all;
     data.heads = new Map();
     const found = new Map();
     for (const run of answer.runs)

@@ -136,6 +136,7 @@ const PICTURES = [
 
 export function systemTab(page) {
   const kept = new Map(), charts = [], told = h("span", {class: "quiet", role: "status"}), cards = h("div", {class: "cards"}); // id -> points, or null where there are none
+  const sparse = new Set(), unasked = new Set(); // ids: of whose lines not all are here; which could not be asked
   let closed = false, last = 0;
   const over = choice([["time", "Time"], ["step", "Step"]], page.query().get("over") === "step" ? "step" : "time", v => {
     page.set({over: v === "step" ? "step" : null});
@@ -145,16 +146,21 @@ export function systemTab(page) {
   function draw() {
     const time = over.value === "time";
     PICTURES.forEach((p, n) => {
-      const series = page.runs().filter(r => kept.get(r.id)).map(r => {
+      const all = () => page.runs().filter(r => kept.get(r.id)).map(r => {
         const points = kept.get(r.id), of = p.of(points), from = of[0] === null ? 1 : 0; // the first line has none before it
-        const [xs, ys] = thin(points.slice(from).map(q => time ? q.seconds : q.step), of.slice(from));
-        return {name: r.name, run: r.id, colour: r.colour, dash: "", xs, ys, best: null};
+        return {name: r.name, run: r.id, colour: r.colour, dash: "", xs: points.slice(from).map(q => time ? q.seconds : q.step), ys: of.slice(from), best: null};
       });
-      const options = {series, legend: false, height: 250, x: {label: over.value, format: time ? duration : null}, y: {format: p.format, floor: 0}};
+      const series = all().map(l => {
+        const [xs, ys] = thin(l.xs, l.ys);
+        return {...l, xs, ys};
+      });
+      const options = {series, whole: async () => all(), legend: false, height: 250, x: {label: over.value, format: time ? duration : null}, y: {format: p.format, floor: 0}};
       charts[n] ? charts[n].update(options) : cards.append((charts[n] = lineChart({title: p.title, ...options})).element);
     });
     const none = page.runs().filter(r => kept.get(r.id) === null).length, asked = [...kept.keys()].length;
-    told.textContent = [asked < page.ids.length ? `asked ${number(asked)} of ${number(page.ids.length)} runs` : "", none > 0 ? `${number(none)} runs have no system.jsonl: they are older, or kept none` : ""].filter(Boolean).join("; ");
+    told.textContent = [asked + unasked.size < page.ids.length ? `asked ${number(asked)} of ${number(page.ids.length)} runs` : "", none > 0 ? `${number(none)} runs have no system.jsonl: they are older, or kept none` : "",
+      sparse.size > 0 ? `${number(sparse.size)} have told more often: their lines are evenly spread` : "",
+      unasked.size > 0 ? `${number(unasked.size)} could not be asked: the server did not answer` : ""].filter(Boolean).join("; ");
     page.emphasise?.();
   }
 
@@ -164,11 +170,14 @@ export function systemTab(page) {
     await Promise.all(Array.from({length: 4}, async () => {
       for (let id; !closed && (id = left.shift()) !== undefined;)
         try {
-          kept.set(id, (await get(`/api/v1/runs/${id}/system`)).points ?? null);
+          const answer = await get(`/api/v1/runs/${id}/system`);
+          kept.set(id, answer.points ?? null);
+          unasked.delete(id);
+          answer.down_sampled ? sparse.add(id) : sparse.delete(id);
           if (kept.get(id)?.length === 0)
             kept.set(id, null);
         } catch {
-          kept.set(id, kept.get(id) ?? null);
+          unasked.add(id);
         }
     }));
     last = Date.now();

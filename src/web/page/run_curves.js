@@ -2,9 +2,10 @@
 import {h, fill, labelled, choice} from "./html.js";
 import {get} from "./api.js";
 import {single} from "./live.js";
-import {duration} from "./format.js";
 import {lineChart, colour} from "./chart.js";
+import {duration, number} from "./format.js";
 import {numberOf, late} from "./run_parts.js";
+import {makeParts, wholeCurves} from "./curve_parts.js";
 
 const POINTS = 1000;
 const ORDER = ["train", "valid", "test"];
@@ -19,7 +20,15 @@ function rank(name, best) {
  * (train before valid), so it is asked for again.
  */
 function makeStore(id) {
-  let curves = new Map(), top = null;
+  let curves = new Map(), top = null, damage = null, more = false, total = 0;
+
+  /** What the server says of the log itself. more: it has not read all of it, but further than the last time. */
+  function note(run) {
+    const now = run.curves.reduce((sum, c) => sum + c.total, 0);
+    damage = run.damage ?? null;
+    more = run.more === true && now > total;
+    total = now;
+  }
 
   /** Returns whether all must be asked for again: the run went back to an earlier step, or so much came that it is to be thinned out. */
   function join(run) {
@@ -44,22 +53,26 @@ function makeStore(id) {
   async function ask() {
     if (top !== null) {
       const {runs} = await get("/api/v1/curves", {runs: id, points: POINTS, after: top - 1});
+      if (runs.length > 0)
+        note(runs[0]);
       if (runs.length > 0 && !join(runs[0]))
         return curves;
     }
     const {runs} = await get("/api/v1/curves", {runs: id, points: POINTS});
+    if (runs.length > 0)
+      note(runs[0]);
     curves = new Map((runs[0]?.curves ?? []).map(c => [c.metric, c]));
     const high = Math.max(...[...curves.values()].map(c => c.steps.at(-1) ?? -Infinity));
     top = Number.isFinite(high) ? high : null;
     return curves;
   }
-  return {ask, forget() { top = null; }};
+  return {ask, forget() { top = null; }, damage: () => damage, more: () => more};
 }
 
 export async function open(panel, run, query) {
-  const store = makeStore(run.id), charts = new Map();
-  const cards = h("div", {class: "cards"}), none = h("p", {class: "quiet"});
-  let curves = await store.ask(), view, state = run.row.state;
+  const store = makeStore(run.id), charts = new Map(), parts = makeParts(POINTS);
+  const cards = h("div", {class: "cards"}), none = h("p", {class: "quiet"}), told = h("p", {class: "quiet told"}), wrong = h("div");
+  let curves = await store.ask(), view, state = run.row.state, closed = false, further = 0;
 
   const range = text => {
     const ends = (text ?? "").split("..").map(parseFloat);
@@ -104,22 +117,47 @@ export async function open(panel, run, query) {
   function change() {
     keepLate();
     draw();
+    refine();
   }
 
-  function seriesOf(name) {
+  function curvesOf(name) {
     const mine = [...curves.values()].filter(c => c.name === name);
-    mine.sort((a, b) => (ORDER.indexOf(a.split) + 9) % 9 - (ORDER.indexOf(b.split) + 9) % 9 || (a.split < b.split ? -1 : 1));
-    return mine.map(c => {
-      const xs = view.x === "time" ? c.times ?? [] : c.steps, i = ORDER.indexOf(c.split);
+    return mine.sort((a, b) => (ORDER.indexOf(a.split) + 9) % 9 - (ORDER.indexOf(b.split) + 9) % 9 || (a.split < b.split ? -1 : 1));
+  }
+
+  const xsOf = c => view.x === "time" ? c.times ?? [] : c.steps;
+
+  function seriesOf(name) {
+    const mine = curvesOf(name);
+    return mine.map(whole => {
+      const c = parts.of(whole, run.id, xsOf(whole), view.zoom), xs = xsOf(c), i = ORDER.indexOf(c.split);
       const at = c.best ? c.steps.indexOf(c.best.step) : -1;
-      return {name: c.split, colour: colour(i < 0 ? 3 + mine.indexOf(c) : i), dash: "", xs, ys: c.values,
+      return {name: c.split, colour: colour(i < 0 ? 3 + mine.indexOf(whole) : i), dash: "", xs, ys: c.values,
         best: c.best && (view.x === "step" || at >= 0 && c.times) ? {x: view.x === "time" ? c.times[at] : c.best.step, y: c.best.value} : null};
     });
   }
 
+  /** For the table of a card: every point, however many the picture has. */
+  async function wholeOf(name) {
+    const mine = curvesOf(name), all = await wholeCurves(mine.map(c => ({id: run.id, metric: c.metric})));
+    return mine.map(c => ({name: c.split, c: all.get(`${c.metric} ${run.id}`)})).filter(l => l.c).map(({name: split, c}) => ({name: split, xs: xsOf(c), ys: c.values}));
+  }
+
+  /** What is zoomed into and thinned out is asked for with more points; what came is drawn. */
+  const refine = single(async () => {
+    if (!view.zoom || closed)
+      return;
+    try {
+      if (await parts.need([...curves.values()].map(curve => ({curve, id: run.id, xs: xsOf(curve), ends: view.zoom}))) && !closed)
+        draw();
+    } catch {
+      // the picture stays as it is
+    }
+  });
+
   function optionsOf(name) {
     const log = view.log.includes(name);
-    return {series: seriesOf(name), smoothing: view.smooth, zoom: view.zoom, calm: view.calm, height: view.wide ? 380 : 280,
+    return {series: seriesOf(name), whole: () => wholeOf(name), smoothing: view.smooth, zoom: view.zoom, calm: view.calm, height: view.wide ? 380 : 280,
       x: {label: view.x === "time" ? "time" : "step", scale: view.logx ? "log" : "linear", format: view.x === "time" ? duration : null},
       y: {scale: log ? "log" : "linear"}};
   }
@@ -178,11 +216,18 @@ export async function open(panel, run, query) {
       : names.length === 0 ? `No metric has "${view.find}" in its name.`
         : timeless ? "This run keeps no times (system.jsonl): its curves can be shown over steps." : "";
     none.hidden = none.textContent === "";
+    fill(wrong, store.damage() === null ? null : h("p", {class: "cut-short"}, h("b", null, "The curves are cut short: "), store.damage(),
+      ". What stands behind cannot be trusted and is not shown; a run that goes on repairs its log."));
+    const long = [...curves.values()].some(c => c.total > c.steps.length);
+    told.textContent = store.more() ? "The log is long: more of it comes." : long
+      ? `Curves of more than ${number(POINTS)} points are thinned out (the highest and lowest of each piece stay); a part that is zoomed into has its own ${number(POINTS)}, CSV every point.` : "";
+    told.hidden = told.textContent === "";
   }
 
   fill(panel, h("div", {class: "bar"}, labelled("Smoothing", slider), weight, labelled("Over", axis), logX.element, calm.element, wide.element,
-    labelled("Find", find)), none, cards);
+    labelled("Find", find)), wrong, none, cards, told);
   draw();
+  refine();
 
   const look = single(async () => {
     if (state !== "running" && run.row.state === "running")
@@ -190,18 +235,33 @@ export async function open(panel, run, query) {
     state = run.row.state;
     try {
       curves = await store.ask();
+      if (closed)
+        return;
       draw();
+      refine();
     } catch {
       // what is shown stays; the next notice asks again
     }
+    goOn();
   });
+
+  /** A log of which the server has read a part is asked for again, as long as that gets further. */
+  function goOn() {
+    clearTimeout(further);
+    if (store.more() && !closed)
+      further = setTimeout(look, 500);
+  }
+  goOn();
   return {
     changed: look,
     update(q) {
       view = read(q);
       draw();
+      refine();
     },
     close() {
+      closed = true;
+      clearTimeout(further);
       keepLate.stop();
       for (const chart of charts.values())
         chart.close();

@@ -30,6 +30,7 @@ function readState(query) {
     kind: query.get("kind") ?? (query.get("experiment") ? "trial" : FIRST_KINDS),
     where: query.getAll("where"),
     experiment: query.get("experiment"), // M:E: its trials alone
+    archived: query.get("archived") === "1",
     sort: query.get("sort") ? {key: query.get("sort"), order: query.get("order") === "asc" ? "asc" : "desc"} : FIRST_SORT,
     columns: columns.filter(key => typeof key === "string"),
     selected: query.get("selected")?.split(",").filter(id => /^[0-9a-f]{16}$/.test(id)).slice(0, MOST) ?? [],
@@ -39,18 +40,20 @@ function readState(query) {
 function writeState(state, selected) {
   const same = state.columns.join() === DEFAULT.join(), first = state.sort.key === FIRST_SORT.key && state.sort.order === FIRST_SORT.order;
   setQuery({q: state.q, kind: state.kind === (state.experiment ? "trial" : FIRST_KINDS) ? null : state.kind, where: state.where, experiment: state.experiment,
-    sort: first ? null : state.sort.key, order: first ? null : state.sort.order, columns: same ? null : state.columns.join(","), selected: [...selected].join(",")});
+    archived: state.archived ? "1" : null, sort: first ? null : state.sort.key, order: first ? null : state.sort.order, columns: same ? null : state.columns.join(","), selected: [...selected].join(",")});
 }
 
 const ask = (state, more, signal) => get("/api/v1/runs", {
-  q: state.q, kind: state.kind, where: state.where, experiment: state.experiment, sort: state.sort.key, order: state.sort.order,
+  q: state.q, kind: state.kind, where: state.where, experiment: state.experiment, archived: state.archived ? 1 : null, sort: state.sort.key, order: state.sort.order,
   columns: [...new Set([...state.columns, state.sort.key])].filter(key => !BASIC_KEYS.includes(key)).join(","), ...more}, signal);
 
 const href = r => r.kind === "experiment" ? `/experiments/${r.master}/${r.experiment}` : `/runs/${r.id}`;
 
 function nameCell(r) {
   return h("span", {class: "named"}, h("a", {href: href(r), tabindex: -1}, cut(r.name)),
-    r.kind === "run" ? null : h("span", {class: "chip"}, r.kind),
+    r.kind === "run" ? null : h("span", {class: "chip"}, r.kind === "experiment" ? `search ${r.experiment}` : r.kind),
+    r.kind === "experiment" && r.trials !== null ? h("span", {class: "quiet"}, `${number(r.trials)} ${r.trials === 1 ? "trial" : "trials"}`) : null,
+    r.archived ? h("span", {class: "chip"}, "archived") : null,
     r.state === "damaged" && r.reason ? h("span", {class: "reason", title: r.reason}, r.reason) : null);
 }
 
@@ -160,7 +163,7 @@ export async function show(main, {query}) {
   }
 
   function clear() {
-    state = {...state, q: "", where: [], kind: FIRST_KINDS, experiment: null};
+    state = {...state, q: "", where: [], kind: FIRST_KINDS, experiment: null, archived: false};
     settle();
     again();
   }
@@ -234,6 +237,13 @@ export async function show(main, {query}) {
     }}});
     return Object.assign(box, {kind, words: text});
   });
+  const archived = h("input", {type: "checkbox", on: {change: () => {
+    state.archived = archived.checked;
+    if (state.archived && !state.kind.includes("experiment"))
+      state.kind += ",experiment"; // what is asked for is to be seen
+    settle();
+    again();
+  }}});
   const chips = filters(state.where, keys, filter);
   const csvButton = button("CSV", save, {title: "All rows that match, with the columns shown"});
   let panel = null;
@@ -251,7 +261,7 @@ export async function show(main, {query}) {
   const fold = button("Filters", () => fold.setAttribute("aria-expanded", String(folded.classList.toggle("open"))), {class: "fold", "aria-expanded": "false"});
   const within = h("span", {class: "chip filter", hidden: true});
   const folded = h("div", {class: "folded"}, h("fieldset", {class: "kinds"}, h("legend", {class: "hidden"}, "Kinds of rows"),
-    kindBoxes.map(box => h("label", null, box, box.words))), within, chips.element);
+    kindBoxes.map(box => h("label", null, box, box.words)), h("label", {title: "Searches that were archived, too"}, archived, "Archived")), within, chips.element);
   const tools = h("div", {class: "bar tools"}, count, h("span", {class: "spring"}), chosen, columnsButton, csvButton);
 
   function settle() {
@@ -260,6 +270,7 @@ export async function show(main, {query}) {
     const on = state.kind === "all" ? KINDS.map(([k]) => k) : state.kind.split(",");
     for (const box of kindBoxes)
       box.checked = on.includes(box.kind);
+    archived.checked = state.archived;
     chips.set(state.where);
     within.hidden = !state.experiment;
     if (state.experiment)
@@ -304,7 +315,7 @@ export async function show(main, {query}) {
     },
     onWidth(key, px) { widths = {...widths, [key]: px}; localStorage.setItem("runs.widths", JSON.stringify(widths)); },
     onKey(event, r, tr) {
-      const change = event.key === "t" && tr?.querySelector(".tags .edit");
+      const change = event.key === "t" ? tr?.querySelector(".tags .edit") : null;
       change?.click();
       return Boolean(change);
     },
