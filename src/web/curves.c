@@ -4,6 +4,7 @@
  */
 #include "curves.h"
 #include "curve_clock.h"
+#include "folder_file.h"
 
 #include <regimen/store.h>
 
@@ -242,11 +243,11 @@ static rgm_status add_line(const rgm_metrics_entry *line, void *payload)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static rgm_status note_damage(char **damage, rgm_status status)
+static rgm_status note_damage(char **damage, rgm_status status, const char *folder)
 {
     if (status == RGM_OK || status == RGM_ERR_NOMEM)
         return status;
-    return rgm_strdup(damage, rgm_error_message());
+    return rgm_strdup(damage, rgmi_without_folder(rgm_error_message(), folder));
 }
 
 /* What is new in the log. A damaged line ends what can be known of it. */
@@ -272,7 +273,7 @@ static rgm_status read_log(entry *e, char **damage, const char *folder)
         forget(e);
         status = rgm_metrics_log_read_on(&e->place, path, add_line, e);
     }
-    status = note_damage(damage, status);
+    status = note_damage(damage, status, folder);
     if (status != RGM_OK) /* a part of a line may be in the curves */
         forget(e);
 done:

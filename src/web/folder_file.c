@@ -163,6 +163,14 @@ done:
     return status;
 }
 
+const char *rgmi_without_folder(const char *message, const char *folder)
+{
+    size_t size = strlen(folder);
+
+    return strncmp(message, folder, size) == 0 && message[size] == '/' ? message + size + 1
+                                                                       : message;
+}
+
 /* ---- lines ------------------------------------------------------------------------------------
  */
 

@@ -26,6 +26,9 @@ typedef struct rgmi_kept_file {
  */
 rgm_status rgmi_kept_open(rgmi_kept_file *file, const char *folder, const char *name);
 void rgmi_kept_close(rgmi_kept_file *file);
+/** What is said of a file of a folder, without the folder in front of its name: where that is
+ * concerns nobody who looks at the page. A part of `message`. */
+const char *rgmi_without_folder(const char *message, const char *folder);
 /** Up to *size bytes from `offset` on; *size is then how many there were. Errors: RGM_ERR_IO. */
 rgm_status rgmi_kept_read(void *data, int64_t *size, const rgmi_kept_file *file, int64_t offset);
 /**

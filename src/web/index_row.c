@@ -1,4 +1,5 @@
 /* One run as a row: what its folder tells, packed into one block of memory that never changes. */
+#include "folder_file.h"
 #include "index.h"
 
 #include <fcntl.h>
@@ -480,7 +481,9 @@ static rgm_status make_row(rgmi_run_row **out, rgmi_run_row *draft, reading *r,
     draft->state = rgm_run_state_names[look->state];
     draft->text[RGMI_TEXT_MODEL] = look->model;
     draft->text[RGMI_TEXT_DESCRIPTION] = look->description;
-    draft->text[RGMI_TEXT_REASON] = look->reason;
+    if (look->reason != NULL)
+        draft->text[RGMI_TEXT_REASON] =
+            rgmi_without_folder(look->reason, draft->text[RGMI_TEXT_PATH]);
     draft->text[RGMI_TEXT_BEST_METRIC] = look->best_metric;
     draft->text[RGMI_TEXT_TAGS] = tags->data;
     draft->step = look->step;
