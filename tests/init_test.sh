@@ -1,0 +1,161 @@
+#!/bin/sh
+# `regimen init experiment` over each kind of folder: what it writes is checked, imported and trained by the commands
+# that it names itself, each as it is printed.
+. "$(dirname "$0")/lib.sh"
+repo=$PWD
+mkdir "$work/bin"
+ln -s "$regimen" "$work/bin/regimen"
+PATH=$work/bin:$PATH
+cd "$work" || exit 1
+
+# typed FOLDER: what the line "next" says, with a run folder.
+typed() {
+    sed -n 's/^next     //p' err >next
+    [ -s next ] || fail "no line says what is next: $(cat err)"
+    printf ' --run-dir "run %s" --set trainer.epochs=%s\n' "$1" "${2:-5}" >>next
+    tr -d '\n' <next >command
+    expect 0 sh -c "$(cat command)"
+    cat out >>err
+    says '^test ' err
+}
+
+# Tables of nodes and edges, and their lists; nobody has described them.
+sh "$repo/tests/shop.sh" shop
+expect 0 regimen init experiment shop
+says '^wrote    shop/schema.pbtxt$' err
+says 'data import csv shop/schema.pbtxt --to shop/data --label age --label label && regimen run shop/experiment.yaml$' err
+cp err told
+expect 1 regimen init experiment shop
+says 'shop/schema.pbtxt is there already, and stays as it is' err
+says '^#   rated: [0-9,]+ edges, customer -> product$' shop/experiment.yaml
+says 'label: label   # 300 of 900 have none' shop/experiment.yaml
+says 'num_classes: 3 ' shop/experiment.yaml
+says 'vocabulary: {customer.region: 1, product.kind: 1}' shop/experiment.yaml
+says 'buckets: {customer.age: 10}' shop/experiment.yaml
+cp told err
+typed shop 30
+awk '/^test / { for (i = 1; i < NF; i++) if ($i == "accuracy") good = $(i + 1) > 0.7 }
+     END { exit !good }' err || fail "the test accuracy of the shop: $(grep '^test ' err)"
+expect 0 regimen config check shop/experiment.yaml --data
+says 'no mistakes, data included' out
+
+# Other labels: a number, one of edges, one that is not there; none of a usual name.
+rm -r shop/split shop/data shop/schema.pbtxt shop/experiment.yaml
+expect 2 regimen init experiment shop --label amount
+says "'amount' is a column of edges \(bought\)" err
+expect 2 regimen init experiment shop --label prise
+says 'no such column; there are customer.age, customer.region, customer.label, product.price' err
+expect 2 regimen init experiment shop --label title
+says "the label 'title' of product has texts" err
+expect 0 regimen init experiment shop --label product.price -o price.yaml
+says 'type: node_regression' price.yaml
+says 'folds: 5   # no lists in split/' price.yaml
+typed price
+grep '^reads ' err | grep -q price && fail "the label is read: $(grep '^reads ' err)"
+says 'mean_squared_error' err
+
+# Cells that are empty, ends that are no nodes, wide features, names that need quotes, a table without ids.
+mkdir 'odd data'
+awk -v OFS=, 'BEGIN {
+    srand(3); nodes = "odd data/my nodes.csv"; edges = "odd data/edges.csv"
+    print "#id,x.0,x.1,x.2,full: part,holes,kind,Class" > nodes
+    print "#source,#target,weight" > edges
+    for (i = 0; i < 60; i++) {
+        c = i % 2
+        print "n" i, c + rand(), rand(), rand(), 10 * c + rand(), i % 7 ? rand() : "", i % 5 ? c : "", c > nodes
+        for (k = 0; k < 3; k++) print "n" i, "n" (c + 2 * int(rand() * 30)), rand() > edges
+    }
+    print "n1", "nobody", 1 > edges
+    print "a,b" > "odd data/other.csv"; print "1,2" > "odd data/other.csv" }'
+expect 0 regimen init experiment 'odd data'
+says '^# Left out: my nodes.holes, 9 of 60 cells are empty' 'odd data/schema.pbtxt'
+says '^# Left out: other.csv, ' 'odd data/schema.pbtxt'
+says 'edges, my nodes -> my nodes; of 1 rows or more an end is no node' 'odd data/experiment.yaml'
+says '# edge_feature: weight ' 'odd data/experiment.yaml'
+typed odd
+says '^reads    my nodes.x, my nodes.full: part, my nodes.kind' err
+
+# OGB: one graph with labels 0 and 5; words that are read as they are.
+mkdir -p ogb/raw ogb/split/first ogb/split/second
+awk -v OFS=, 'BEGIN {
+    srand(4); print 80 > "ogb/raw/num-node-list.csv"
+    for (i = 0; i < 80; i++) {
+        c = i % 2
+        print rand() + c, rand(), rand() - c > "ogb/raw/node-feat.csv"
+        print 5 * c > "ogb/raw/node-label.csv"
+        print i > ("ogb/split/first/" (i < 40 ? "train" : i < 60 ? "valid" : "test") ".csv")
+        for (k = 0; k < 2; k++) { print i, c + 2 * int(rand() * 40) > "ogb/raw/edge.csv"; edges++ }
+    }
+    print edges > "ogb/raw/num-edge-list.csv" }'
+cp ogb/split/first/* ogb/split/second
+expect 0 regimen init experiment ogb
+says 'split: first   # or one of 1 others below split/' ogb/experiment.yaml
+says 'relabel: true' ogb/experiment.yaml
+says 'num_classes: 2' ogb/experiment.yaml
+says 'standardize: \[nodes.feat\]' ogb/experiment.yaml
+[ ! -e ogb/schema.pbtxt ] || fail "a schema that nobody reads"
+typed ogb
+
+# OGB: graphs with labels, in folds.
+mkdir -p graphs/raw graphs/split/fold-1 graphs/split/fold-2
+awk -v OFS=, 'BEGIN {
+    srand(5)
+    for (g = 0; g < 24; g++) {
+        c = g % 2; print 6 > "graphs/raw/num-node-list.csv"; print 5 > "graphs/raw/num-edge-list.csv"
+        print c > "graphs/raw/graph-label.csv"
+        for (i = 0; i < 6; i++) print rand() < 0.8 ? c : 2 > "graphs/raw/node-feat.csv"
+        for (i = 0; i < 5; i++) print i, i + 1 > "graphs/raw/edge.csv"
+        for (f = 1; f < 3; f++)
+            print g > ("graphs/split/fold-" f "/" ((g < 12) == (f == 1) ? "test" : "train") ".csv")
+    } }'
+expect 0 regimen init experiment graphs
+says 'split: fold-\*' graphs/experiment.yaml
+says 'type: graph_classification' graphs/experiment.yaml
+says 'vocabulary: {nodes.feat: 1}' graphs/experiment.yaml
+typed graphs
+
+# OGB: several kinds of nodes, without features.
+mkdir -p kinds/raw/node-label/film kinds/raw/relations/film___by___person kinds/split/random/film
+awk -v OFS=, 'BEGIN {
+    srand(6); print "film,person" > "kinds/raw/num-node-dict.csv"; print "60,20" >> "kinds/raw/num-node-dict.csv"
+    print "film,by,person" > "kinds/raw/triplets.csv"
+    for (i = 0; i < 60; i++) {
+        c = i % 3; print c > "kinds/raw/node-label/film/node-label.csv"
+        print i, 3 * int(rand() * 6) + c > "kinds/raw/relations/film___by___person/edge.csv"
+        print i > ("kinds/split/random/film/" (i < 40 ? "train" : "test") ".csv")
+    } }'
+expect 0 regimen init experiment kinds
+says 'node_set: film' kinds/experiment.yaml
+says 'latent: 32' kinds/experiment.yaml
+says 'no validation part: the last weights are kept' kinds/experiment.yaml
+typed kinds
+
+# Records, without names of columns and with.
+mkdir rows named
+awk -v OFS=, 'BEGIN { srand(7); for (i = 0; i < 90; i++) {
+    c = i % 3; line = rand() + c OFS 40 * rand() OFS c
+    print line > ("rows/" (i < 60 ? "train" : "test") ".csv")
+    if (i == 0) print "Class,height,width" > "named/all.csv"
+    print c, rand() + c, rand() > "named/all.csv" } }'
+expect 0 regimen init experiment rows
+says 'label: last   # no header' rows/experiment.yaml
+says 'train: \[train.csv\]' rows/experiment.yaml
+says 'test: \[test.csv\]' rows/experiment.yaml
+says '90 records of 2 numbers' rows/experiment.yaml
+typed rows
+expect 0 regimen init experiment named
+says 'header: true' named/experiment.yaml
+says 'label: "0"' named/experiment.yaml
+expect 0 regimen run named/experiment.yaml --run-dir 'run named' --set trainer.epochs=3
+echo '1,x,2' >>named/all.csv
+expect 1 regimen init experiment named -o again.yaml
+says 'all.csv: column height has texts; a record is numbers alone' err
+
+# Nothing to look at.
+mkdir none
+expect 1 regimen init experiment none
+says 'neither a folder raw/ .* nor a file \*.csv' err
+expect 1 regimen init experiment nowhere
+says "there is no folder 'nowhere'" err
+[ -z "$(ls none)" ] || fail "something was written into a folder of nothing"
+finish
