@@ -82,6 +82,7 @@ static const rgmi_column_rule columns[] = {
     {"message", TEXT, true, 0, RGMI_BODY_LIMIT},
     {"source_checkpoint", ABSOLUTE, true, 1, 4096},
     {"engine", TEXT, false, 1, 32},
+    {"code", HEX, true, 0, 16},
     /* trials */
     ID("experiment_id"),
     {"number", WHOLE, false, 1, MOST_TRIALS},
