@@ -19,6 +19,7 @@ typedef struct rgm_csv_options {
     bool header;           /* the first line names the columns                        */
     bool ragged;           /* rows may differ in their number of fields               */
     bool empty_is_missing; /* rgm_csv_load(): an empty field is rgm_dtype_missing()   */
+    bool keep_empty_lines; /* an empty line is a row of one empty field, not skipped  */
     int64_t max_row_bytes; /* a longer row is an error                                */
 } rgm_csv_options;
 #define RGM_CSV_OPTIONS_INIT                                                                       \
@@ -36,7 +37,8 @@ rgm_status rgm_csv_reader_open(rgm_csv_reader **out, const char *path,
                                const rgm_csv_options *options);
 void rgm_csv_reader_close(rgm_csv_reader *reader);
 /**
- * The fields of the next row, borrowed until the next call; empty lines are skipped.
+ * The fields of the next row, borrowed until the next call; empty lines are skipped unless they are
+ * kept.
  *
  * Errors: RGM_END; RGM_ERR_FORMAT "FILE:line:column: what" (column = byte in the line, from 1).
  */

@@ -68,7 +68,7 @@ typedef struct rgm_import_options {
  * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat"
  * [columns] (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is
  * not an integer). An empty field is a missing label, for which rgm_dtype_missing() stands; in a
- * file of one column it is written "" because empty lines are skipped.
+ * file of one column it is "" or, in a file with a line for each item, an empty line.
  *
  * Errors: RGM_ERR_NOT_FOUND; RGM_ERR_FORMAT and RGM_ERR_DATA "FILE:line: what" with the numbers.
  */

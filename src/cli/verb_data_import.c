@@ -13,6 +13,10 @@ static int64_t part_size(const rgm_tensor *part)
 
 static void tell(const rgm_graph_data *data, const char *to)
 {
+    if (data->train == NULL && data->valid == NULL && data->test == NULL) {
+        say("data", "%s graphs in %s; no split", grouped(data->graph_count), to);
+        return;
+    }
     say("data", "%s graphs in %s; split %s / %s / %s of %s", grouped(data->graph_count), to,
         grouped(part_size(data->train)), grouped(part_size(data->valid)),
         grouped(part_size(data->test)), data->split_set != NULL ? data->split_set : "graphs");

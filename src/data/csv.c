@@ -95,7 +95,7 @@ rgm_status rgmi_csv_row(rgm_csv_reader *reader)
 {
     do
         RGM_TRY(read_row(reader));
-    while (reader->row_size == 0);
+    while (reader->row_size == 0 && !reader->options.keep_empty_lines);
     return RGM_OK;
 }
 

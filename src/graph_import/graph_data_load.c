@@ -173,6 +173,7 @@ static rgm_status read_split_lists(rgm_graph_data *out, const char *folder, cons
 {
     const char *set;
 
+    RGM_TRY(rgmi_split_check(folder, split, out->schema));
     RGM_TRY(find_split_set(&set, out, folder, split));
     if (set == NULL)
         return rgmi_read_split(out, folder, split, NULL, out->graph_count, NULL);

@@ -431,6 +431,7 @@ static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
     rgm_free(folder);
     if (!there)
         return RGM_OK;
+    RGM_TRY(rgmi_split_check(self->folder, self->options->split, self->schema));
     RGM_TRY(find_split_nodes(&nodes, self));
     if (nodes == NULL)
         return RGM_FAIL(RGM_ERR_DATA, "%s/split: %s%s%s; name the node set of the split's ids",

@@ -304,6 +304,32 @@ done:
     return status;
 }
 
+rgm_status rgmi_split_check(const char *folder, const char *split, const rgm_schema *schema)
+{
+    rgm_status status = RGM_OK;
+    char *chosen = NULL, *below = NULL, **names = NULL;
+    int64_t count = 0;
+
+    RGM_GO(split_folder(&chosen, folder, split));
+    if (chosen == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_folder_list(&names, &count, chosen));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_path_join(&below, chosen, names[i]));
+        if (names[i][0] != '.' && rgm_path_is_folder(below) &&
+            rgm_schema_find(schema, RGM_NODE_SET, names[i]) == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: the schema has no node set '%s'%s", below, names[i],
+                            rgm_schema_hint(schema, RGM_NODE_SET, names[i]).text));
+        rgm_free(below);
+        below = NULL;
+    }
+done:
+    rgm_free(below);
+    rgm_free(chosen);
+    rgm_names_release(names, count);
+    return status;
+}
+
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set)
 {
     char *chosen;

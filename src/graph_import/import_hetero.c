@@ -107,7 +107,7 @@ static rgm_status read_node_files(node_type *type, const char *raw,
     RGM_GO(rgm_strprintf(&labels, "%s/node-label/%s", raw, type->name));
     RGM_GO(rgmi_raw_features(&type->features, features, "node-feat", options->sparse_below));
     RGM_GO(rgmi_raw_check_rows(&type->features, type->count, what));
-    RGM_GO(rgmi_raw_labels(&type->labels, labels, "node-label", options->relabel));
+    RGM_GO(rgmi_raw_labels(&type->labels, labels, "node-label", options->relabel, type->count));
     RGM_GO(rgmi_raw_check_rows(&type->labels, type->count, what));
 done:
     rgm_free(features);

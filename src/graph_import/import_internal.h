@@ -32,9 +32,9 @@ rgm_status rgmi_raw_ints(rgm_tensor **out, const char *path, int64_t columns);
 /** FOLDER/NAME as features; nothing when the file is not there (feature->path is NULL). */
 rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const char *name,
                              double sparse_below);
-/** FOLDER/NAME as labels, called "label". */
+/** FOLDER/NAME as labels of `items` items, called "label". */
 rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char *name,
-                           bool relabel);
+                           bool relabel, int64_t items);
 /** RGM_ERR_DATA unless there is a row for each item: "PATH has 7 rows for 8 nodes of node set 'x'".
  */
 rgm_status rgmi_raw_check_rows(const rgmi_raw_feature *feature, int64_t items, const char *what);
@@ -75,6 +75,9 @@ void rgmi_tell_dangling(const char *path, const char *edge_set, int64_t dangling
 rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *split,
                            const char *set, int64_t total, const rgm_map *ids);
 
+/** RGM_ERR_DATA: a folder of the split is named as no node set of the schema is, so its lists would
+ * be nobody's. */
+rgm_status rgmi_split_check(const char *folder, const char *split, const rgm_schema *schema);
 /** Whether the split has a folder of its own for that node set. */
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set);
 

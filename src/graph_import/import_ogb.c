@@ -79,11 +79,11 @@ static rgm_status read_files(homogeneous *raw, const char *folder,
     RGM_TRY(rgmi_raw_check_rows(&raw->node_features, nodes, "nodes (num-node-list)"));
     RGM_TRY(rgmi_raw_features(&raw->edge_features, folder, "edge-feat", options->sparse_below));
     RGM_TRY(rgmi_raw_check_rows(&raw->edge_features, edges, "edges (num-edge-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->node_labels, folder, "node-label", options->relabel));
+    RGM_TRY(rgmi_raw_labels(&raw->node_labels, folder, "node-label", options->relabel, nodes));
     RGM_TRY(rgmi_raw_check_rows(&raw->node_labels, nodes, "nodes (num-node-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->edge_labels, folder, "edge-label", options->relabel));
+    RGM_TRY(rgmi_raw_labels(&raw->edge_labels, folder, "edge-label", options->relabel, edges));
     RGM_TRY(rgmi_raw_check_rows(&raw->edge_labels, edges, "edges (num-edge-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->graph_labels, folder, "graph-label", options->relabel));
+    RGM_TRY(rgmi_raw_labels(&raw->graph_labels, folder, "graph-label", options->relabel, graphs));
     RGM_TRY(check_nodes(raw, nodes, edges));
     return rgmi_raw_check_rows(&raw->graph_labels, graphs, "graphs (num-node-list)");
 }

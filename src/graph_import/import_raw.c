@@ -39,7 +39,7 @@ rgm_status rgmi_raw_require(char **path, const char *folder, const char *name)
 }
 
 /* Line of row `row`, 0 when it cannot be found out. */
-static int64_t line_of(const char *path, int64_t row)
+static int64_t line_of(const char *path, int64_t row, bool keep_empty_lines)
 {
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
     rgm_csv_reader *reader = NULL;
@@ -47,6 +47,7 @@ static int64_t line_of(const char *path, int64_t row)
     int64_t count, line = 0;
 
     options.ragged = true;
+    options.keep_empty_lines = keep_empty_lines;
     if (rgm_csv_reader_open(&reader, path, &options) == RGM_OK) {
         for (int64_t i = 0; i <= row; i++)
             if (rgm_csv_reader_next(&fields, &count, reader) != RGM_OK)
@@ -62,7 +63,7 @@ rgm_status rgmi_raw_fail(rgm_status code, const char *path, int64_t row, const c
 {
     char what[512];
     va_list arguments;
-    int64_t line = line_of(path, row);
+    int64_t line = line_of(path, row, false);
 
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
@@ -94,12 +95,14 @@ void rgmi_raw_feature_clear(rgmi_raw_feature *feature)
 /* ---- what a file holds ---- */
 
 /* As integers where every cell is one, else as f32. */
-static rgm_status load_numbers(rgm_tensor **out, const char *path, bool empty_is_missing)
+static rgm_status load_numbers(rgm_tensor **out, const char *path, bool empty_is_missing,
+                               bool keep_empty_lines)
 {
     rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
     rgm_status status;
 
     options.empty_is_missing = empty_is_missing;
+    options.keep_empty_lines = keep_empty_lines;
     status = rgm_csv_load(out, path, RGM_I64, &options);
     if (status == RGM_ERR_FORMAT) {
         rgm_error_reset();
@@ -196,7 +199,7 @@ rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const ch
     RGM_GO(rgmi_raw_find(&out->path, folder, name));
     if (out->path == NULL)
         return RGM_OK;
-    RGM_GO(load_numbers(&values, out->path, false));
+    RGM_GO(load_numbers(&values, out->path, false, false));
     if (rgm_tensor_dtype(values) == RGM_I64)
         RGM_GO(take_integers(out, values, sparse_below));
     else
@@ -247,28 +250,48 @@ static rgm_status renumber(int64_t *values, int64_t count)
     return RGM_OK;
 }
 
+/* A file of one column may have an empty line for a label that is missing; *kept: it has, since
+ * there are as many lines as items. */
+static rgm_status load_labels(rgm_tensor **out, bool *kept, const char *path, int64_t items)
+{
+    rgm_tensor *lines;
+
+    *kept = false;
+    RGM_TRY(load_numbers(out, path, true, false));
+    if (rgm_tensor_dim(*out, 0) >= items || rgm_tensor_dim(*out, 1) > 1)
+        return RGM_OK;
+    RGM_TRY(load_numbers(&lines, path, true, true));
+    *kept = rgm_tensor_dim(lines, 0) == items;
+    rgm_tensor_release(*kept ? *out : lines);
+    if (*kept)
+        *out = lines;
+    return RGM_OK;
+}
+
 rgm_status rgmi_raw_labels(rgmi_raw_feature *out, const char *folder, const char *name,
-                           bool relabel)
+                           bool relabel, int64_t items)
 {
     rgm_status status = RGM_OK;
     rgm_tensor *values = NULL;
+    bool kept;
 
     memset(out, 0, sizeof *out);
     RGM_GO(rgmi_raw_find(&out->path, folder, name));
     if (out->path == NULL)
         return RGM_OK;
-    RGM_GO(load_numbers(&values, out->path, true));
+    RGM_GO(load_labels(&values, &kept, out->path, items));
     if (rgm_tensor_dtype(values) == RGM_I64) {
         int64_t *label = rgm_tensor_i64(values), columns = rgm_tensor_dim(values, 1);
         if (relabel)
             RGM_GO(renumber(label, rgm_tensor_count(values)));
         for (int64_t i = 0; i < rgm_tensor_count(values); i++)
             if (label[i] < -1 && !rgm_tensor_is_missing(values, i))
-                RGM_GO(rgmi_raw_fail(RGM_ERR_DATA, out->path, i / columns,
-                                     "label %lld is negative; classes count from 0, -1 is none "
-                                     "(relabel numbers them anew, targets of a regression have a "
-                                     "decimal point)",
-                                     (long long)label[i]));
+                RGM_GO(RGM_FAIL(RGM_ERR_DATA,
+                                "%s:%lld: label %lld is negative; classes count from 0, -1 is none "
+                                "(relabel numbers them anew, targets of a regression have a "
+                                "decimal point)",
+                                out->path, (long long)line_of(out->path, i / columns, kept),
+                                (long long)label[i]));
     }
     RGM_GO(take_dense(out, "label", values));
 done:

@@ -197,6 +197,8 @@ static void a_label_of_minus_one_is_none(void **state)
     check_labels("7\n-1\n3\n5\n-1\n7\n", true, (int64_t[]){2, -1, 0, 1, -1, 2});
     check_labels("1\n-1\n1\n1\n-1\n1\n", true, (int64_t[]){1, 0, 1, 1, 0, 1}); /* two signs */
     check_labels("2\n\"\"\n0\n1\n \n2\n", false, (int64_t[]){2, NONE, 0, 1, NONE, 2});
+    check_labels("2\n\n0\n1\n-1\n\n", false, (int64_t[]){2, NONE, 0, 1, -1, NONE}); /* lines */
+    check_labels("\n2\n1\n0\n1\n0\n2\n\n", false, (int64_t[]){2, 1, 0, 1, 0, 2});
     check_labels("7\n\"\"\n3\n-1\n \n7\n", true, (int64_t[]){1, NONE, 0, -1, NONE, 1});
     check_labels("1\n\"\"\n-1\n1\n1\n-1\n", true, (int64_t[]){1, NONE, 0, 1, 1, 0});
 }
@@ -257,6 +259,22 @@ static void a_narrow_integer_has_no_room_for_a_missing_label(void **state)
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
     CHECK_MESSAGE("declare label 'label' as DT_INT64: DT_INT8 has no number to say that one is "
                   "missing");
+    remove_folder();
+}
+
+static void a_split_of_a_set_that_is_not_there_is_told(void **state)
+{
+    static const made_file files[] = {
+        {"schema.pbtxt", "node_sets { key: 'user' value { metadata { filename: 'u.csv' } } }"
+                         "node_sets { key: 'item' value { metadata { filename: 'u.csv' } } }"},
+        {"u.csv", "id\na\nb\n"},
+        {"split/known/users/train.csv", "a\n"}};
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(files, 3);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
+    CHECK_MESSAGE("split/known/users: the schema has no node set 'users'; did you mean 'user'?");
     remove_folder();
 }
 
@@ -741,6 +759,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(mutag_is_many_graphs_with_a_fold),
       cmocka_unit_test(imdb_has_latent_sets_and_reverse_edges),
       cmocka_unit_test(a_label_of_minus_one_is_none), cmocka_unit_test(an_empty_label_is_none),
+      cmocka_unit_test(a_split_of_a_set_that_is_not_there_is_told),
       cmocka_unit_test(a_narrow_integer_has_no_room_for_a_missing_label),
       cmocka_unit_test(graphs_are_cut_at_their_counts_and_edges_ordered),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
