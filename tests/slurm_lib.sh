@@ -81,7 +81,9 @@ PreemptMode=REQUEUE
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 KillWait=15
-MessageTimeout=5
+# A busy machine answers late, and a job that is not seen to begin in time is told as FAILED.
+MessageTimeout=10
+BatchStartTimeout=120
 ReturnToService=2
 SlurmdParameters=config_overrides
 NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
