@@ -107,6 +107,15 @@ class Live(served.Own):
             training.end()
             page.wait("!document.querySelector('.run-head').innerText.includes('running')", 30, what="a run that was stopped still runs")
 
+    def test_what_comes_late_for_an_earlier_step_is_drawn(self):
+        """As test metrics do, which are those of the best weights."""
+        page = self.enter(f"/runs/{self.serve.run('written')['id']}?tab=curves")
+        page.wait("document.querySelector('path.line')")
+        self.writer.line("test", 2, loss=0.75)
+        page.wait("document.querySelector('figure.chart .legend')?.innerText.includes('test')", 60, what="a point of an earlier step is not drawn")
+        plot = plots.read(page, "loss")
+        self.assertIsNone(plots.same(plot["lines"]["test"], [(2, 0.75)], plot))
+
     def test_the_log_is_followed(self):
         page = self.enter(f"/runs/{self.serve.run('written')['id']}?tab=log")
         page.wait("document.querySelector('[role=tabpanel]').innerText.includes('first line')")

@@ -35,6 +35,7 @@ function makeStore(id) {
     let again = false;
     for (const c of run.curves) {
       const old = curves.get(c.metric);
+      again ||= c.steps.length === 0 && c.total !== (old?.total ?? 0); // of an earlier step: what the best weights came to on test data
       if (!old) {
         curves.set(c.metric, c);
       } else if (c.steps.length > 0) {
