@@ -74,6 +74,34 @@ static rgm_status find_source(source *out, rgm_master *master, const rgm_search_
     return RGM_OK;
 }
 
+/* ---- its number -------------------------------------------------------------------------- */
+
+/* Of a folder's name: a number without zeros before it. */
+static bool is_number(int64_t *out, const char *name)
+{
+    size_t size = strlen(name);
+
+    if (name[0] == '0' || size > 15 || strspn(name, "0123456789") != size)
+        return false;
+    *out = strtoll(name, NULL, 10);
+    return *out > 0;
+}
+
+/* Whether there is one of a trial in an experiment's folder. */
+static bool has_trials(const char *folder)
+{
+    char **names = NULL;
+    int64_t count = 0, number;
+    bool has = false;
+
+    if (rgm_folder_list(&names, &count, folder) != RGM_OK)
+        rgm_error_reset(); /* no folder */
+    for (int64_t i = 0; i < count && !has; i++)
+        has = is_number(&number, names[i]);
+    rgm_names_release(names, count);
+    return has;
+}
+
 /* ---- its row -------------------------------------------------------------------------------- */
 
 static const char *owner_name(char *buffer, size_t size)
@@ -88,6 +116,39 @@ static const char *owner_name(char *buffer, size_t size)
     return buffer;
 }
 
+/* The number behind which a new experiment's is: the database's last, or the last of a folder with
+ * trials, of a database that is lost. Theirs are never taken for the new one's. */
+static rgm_status find_last(int64_t *out, const rgm_master *master)
+{
+    rgm_status status = RGM_OK;
+    char **names = NULL, *path = NULL;
+    int64_t count = 0, known, id;
+
+    RGM_TRY(rgmi_database_int(&known, master->database, 0,
+                              "SELECT seq AS last_id FROM sqlite_sequence WHERE name ="
+                              " 'experiments'",
+                              ""));
+    *out = known;
+    RGM_GO(rgm_folder_list(&names, &count, master->options.folder));
+    for (int64_t i = 0; i < count; i++) {
+        if (!is_number(&id, names[i]) || id <= *out)
+            continue;
+        rgm_free(path);
+        RGM_GO(rgmi_master_path(&path, master, id, 0, NULL));
+        if (has_trials(path))
+            *out = id;
+    }
+    if (*out > known)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "'%s' has trials of experiments up to %lld that its database does not know: "
+                      "the new one is number %lld",
+                      master->options.folder, (long long)*out, (long long)*out + 1);
+done:
+    rgm_names_release(names, count);
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search_file *file,
                              const source *from, const rgmi_trial_code *code)
 {
@@ -95,18 +156,19 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
     const rgm_objective *objective = rgmi_objective(file);
     int64_t seed = o->reproducibility.experiment_seed;
     char owner[256];
+    int64_t last = 0;
 
+    RGM_TRY(find_last(&last, master));
     if (seed < 0)
         seed = (int64_t)rgm_wall_time() & INT32_MAX;
     return rgmi_database_run(
         master->database,
-        "INSERT INTO experiments(state, name, description, config, working_folder, owner, seed,"
+        "INSERT INTO experiments(id, state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id, engine, code) VALUES(?, ?, ?, ?, ?, ?, ?, "
-        "nullif(?, 0),"
-        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?)",
-        "ttttttiidiiiiiitidtitt",
+        " source_checkpoint, source_checkpoint_id, engine, code) VALUES(?, ?, ?, ?, ?, ?, ?, ?, "
+        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?)",
+        "ittttttiidiiiiiitidtitt", last + 1,
         rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description

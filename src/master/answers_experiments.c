@@ -186,7 +186,7 @@ static rgm_status change_state(rgmi_call *call, rgm_work_state state)
     if (state == RGM_WORK_STOPPING_KILLED)
         for (int64_t i = 0; i < call->master->process_count; i++)
             if (call->master->processes[i].experiment == call->id)
-                rgmi_process_kill(&call->master->processes[i]);
+                rgmi_process_kill(call->master, &call->master->processes[i]);
     RGM_TRY(rgmi_experiment_flush(call->master, e));
     return rgmi_answer_experiment(call);
 }

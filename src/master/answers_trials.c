@@ -301,7 +301,7 @@ static rgm_status kill_trial(rgmi_call *call)
     RGM_TRY(rgmi_trial_end(call->master, e, trial, RGM_WORK_CANCELED, "killed on request"));
     process = rgmi_process_of(call->master, call->id);
     if (process != NULL)
-        rgmi_process_kill(process);
+        rgmi_process_kill(call->master, process);
     RGM_TRY(rgmi_experiment_flush(call->master, e));
     return rgmi_answer_trial(call);
 }

@@ -128,6 +128,7 @@ static const rgmi_column_rule columns[] = {
     {"labels", JSON, false, 0, INFINITY},
     {"trials_by_state", JSON, false, 0, INFINITY},
     COUNT("trials"),
+    COUNT("last_id"),
     COUNT("running"),
     COUNT("waiting"),
     METRIC("smallest"),

@@ -3,8 +3,10 @@
  * the test puts there.
  */
 #include "master_check.h"
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 /* ---- writes that fail ----------------------------------------------------------------------- */
 
@@ -15,12 +17,13 @@ typedef struct faulty_file {
 } faulty_file;
 
 static atomic_llong calls, fail_at;
+static atomic_bool all_fail;
 static sqlite3_vfs *real_vfs, faulty_vfs;
 static int fault_code;
 
 static bool fails(void)
 {
-    return atomic_fetch_add(&calls, 1) == atomic_load(&fail_at);
+    return atomic_load(&all_fail) || atomic_fetch_add(&calls, 1) == atomic_load(&fail_at);
 }
 
 static sqlite3_file *real_of(sqlite3_file *f)
@@ -487,6 +490,63 @@ static void a_search_ends_the_same_though_writes_fail(void **state)
     remove_faults();
 }
 
+/* The process of trial 1 of a master at work, once it has one. */
+static pid_t wait_for_process(rgm_master *master)
+{
+    for (int i = 0; i < 6000; i++) {
+        rgm_json *running = ask(master, 200, "GET", "/api/v1/running", NULL);
+        int64_t pid = 0;
+
+        rgm_json_int(&pid, member(running, "running.0.pid"));
+        rgm_json_release(running);
+        if (pid > 0)
+            return (pid_t)pid;
+        usleep(10000);
+    }
+    fail_msg("no trial was started");
+    return 0;
+}
+
+/* A kill that cannot be put down is refused and kills nobody; and a master whose trials have ended
+ * stops, though it cannot put that down either: the next one finds it out. */
+static void on_a_full_disk_nothing_is_killed_and_nothing_waited_for(void **state)
+{
+    rgm_master_options options = {.folder = folder,
+                                  .slots = 1,
+                                  .trial_command = fake_command(),
+                                  .stop_seconds = 3000,
+                                  .subject = &rgm_trial_subject};
+    rgm_master *master;
+    working_master w;
+
+    (void)state;
+    setenv("FAKE_TRIAL_MS", "600000", 1);
+    install_faults();
+    fault_code = SQLITE_FULL;
+    CHECK_OK(rgm_master_open(&master, &options));
+    create_experiment(master, "{name: random, metric: valid.loss, max_trials: 1, max_steps: 2}",
+                      "");
+    begin_work(&w, master);
+    pid_t pid = wait_for_process(master);
+    atomic_store(&all_fail, true);
+    rgm_json_release(ask(master, 503, "POST", "/api/v1/experiments/1/kill", NULL));
+    rgm_json_release(ask(master, 503, "POST", "/api/v1/trials/1/kill", NULL));
+    usleep(100000);                            /* time to die */
+    CHECK_INT(0, waitpid(pid, NULL, WNOHANG)); /* a child of this process: nobody has killed it */
+    CHECK_INT(0, kill(pid, SIGKILL));
+    end_work(&w);
+    rgm_master_close(master);
+    atomic_store(&all_fail, false);
+    remove_faults();
+    unsetenv("FAKE_TRIAL_MS");
+    master = open_master(folder, 1);
+    serve_all(master, 60);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_TEXT("COMPLETED", text_member(e, "state"));
+    rgm_json_release(e);
+    rgm_master_close(master);
+}
+
 /* Each allocation of a request fails in turn: 503, and nothing was done. */
 static void no_memory_is_told_and_changes_nothing(void **state)
 {
@@ -562,5 +622,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setu
       cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),
       cmocka_unit_test_setup_teardown(a_search_ends_the_same_though_writes_fail, setup, teardown),
+      cmocka_unit_test_setup_teardown(on_a_full_disk_nothing_is_killed_and_nothing_waited_for,
+                                      setup, teardown),
       cmocka_unit_test_setup_teardown(no_memory_is_told_and_changes_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_written_is_told, setup, teardown))

@@ -69,17 +69,18 @@ static bool sets_same(const char *a, const char *b)
     return strncmp(a, b, size + 1) == 0;
 }
 
-/* The master's own, with the experiment's over it and the number of threads. A job has the first
- * from sbatch. */
+/* The master's own, with the experiment's over it, the number of threads, and which run it is. A
+ * job has the first from sbatch. */
 static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
                                       const rgmi_process *p, const rgm_texts *extra)
 {
-    char threads[64];
+    char threads[64], run[RGMI_RUN_ROOM];
 
+    rgmi_run_print(run, master, p->token);
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
              (long long)rgmi_process_threads(master, p));
     for (int64_t i = 0; environ[i] != NULL && !p->is_job; i++) {
-        bool is_set = sets_same(threads, environ[i]);
+        bool is_set = sets_same(threads, environ[i]) || sets_same(run, environ[i]);
 
         for (int64_t j = 0; j < extra->count && !is_set; j++)
             is_set = sets_same(extra->items[j], environ[i]);
@@ -88,8 +89,9 @@ static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
     }
     RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", threads));
     for (int64_t j = 0; j < extra->count; j++)
-        RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
-    return RGM_OK;
+        if (!sets_same(run, extra->items[j]))
+            RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
+    return p->is_job ? RGM_OK : add_text(&l->env, &l->env_count, &l->env_capacity, "%s", run);
 }
 
 static rgm_status find_folders(rgmi_launch *l, rgm_master *master, rgmi_process *p)

@@ -22,21 +22,31 @@ enum { LOCK_MS = 2000, LISTENS_MS = 500, LOCK_PAUSE_MS = 10 };
 
 /* One that is held for a request, by who does not listen, is free in a moment. So is that of a
  * master that was killed while it started a process: until that has become another program it has
- * lock and socket, and whoever connects to it gets no answer but a connection. */
-static bool lock_soon(const rgm_master *master)
+ * lock and socket, and whoever connects to it gets no answer but a connection. 0, or an errno. */
+static int lock_soon(const rgm_master *master, int fd)
 {
     int listened = 0;
 
     for (int waited = 0;; waited += LOCK_PAUSE_MS) {
-        if (flock(master->lock_fd, LOCK_EX | LOCK_NB) == 0)
-            return true;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
         if (errno != EWOULDBLOCK)
-            return false;
+            return errno;
         listened = rgmi_socket_answers(master->folder_fd) ? listened + LOCK_PAUSE_MS : 0;
         if (waited >= LOCK_MS || listened >= LISTENS_MS)
-            return false;
+            return EWOULDBLOCK;
         nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000L}, NULL);
     }
+}
+
+/* The folder's own lock too: somebody may remove the file. A file system that locks no folders has
+ * the file's alone. */
+static bool lock_both(rgm_master *master)
+{
+    if (lock_soon(master, master->lock_fd) != 0)
+        return false;
+    master->folder_lock_fd = open(master->options.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return master->folder_lock_fd < 0 || lock_soon(master, master->folder_lock_fd) != EWOULDBLOCK;
 }
 
 static rgm_status take_lock(rgm_master *master)
@@ -49,7 +59,7 @@ static rgm_status take_lock(rgm_master *master)
     master->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (master->lock_fd < 0)
         RGM_GO(RGM_FAIL_SYSTEM("open", path));
-    if (!lock_soon(master)) {
+    if (!lock_both(master)) {
         size = pread(master->lock_fd, who, sizeof who - 1, 0);
         who[size > 0 ? size : 0] = 0;
         who[strcspn(who, "\n")] = 0;
@@ -137,7 +147,7 @@ rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options)
 
     *out = NULL;
     RGM_GO(RGM_NEW(master, 1));
-    master->lock_fd = master->folder_fd = master->wake_fd = -1;
+    master->lock_fd = master->folder_lock_fd = master->folder_fd = master->wake_fd = -1;
     pthread_mutex_init(&master->lock, NULL);
     pthread_cond_init(&master->jobs_wake, NULL);
     RGM_GO(open_folder(master, options));
@@ -177,6 +187,8 @@ void rgm_master_close(rgm_master *master)
     rgm_free((char *)master->options.folder);
     if (master->folder_fd >= 0)
         close(master->folder_fd);
+    if (master->folder_lock_fd >= 0)
+        close(master->folder_lock_fd);
     if (master->lock_fd >= 0)
         close(master->lock_fd); /* and unlocks: last, when nothing is written any more */
     pthread_cond_destroy(&master->jobs_wake);

@@ -93,6 +93,7 @@ typedef struct rgmi_process {
     bool terminated; /* that answer was given: ending now is no failure             */
     bool failed;     /* it told its failure: ending now is that                      */
     bool killed;     /* by a request: ending now is the trial's end, not a failure   */
+    bool to_kill;    /* when the change under way is whole                           */
     bool invalid;    /* ... its hyperparameters cannot be                              */
     bool ended;      /* reaped, and its trial is told, or not yet: the database refused   */
     char *message;   /* of its failure; NULL: none                                   */
@@ -134,7 +135,7 @@ struct rgm_master {
     rgm_master_options options; /* folder: absolute; texts are its own */
     char **command;
     char *database_path, *token;
-    int lock_fd, folder_fd;
+    int lock_fd, folder_lock_fd, folder_fd;
     pthread_mutex_t lock; /* held while a request or a turn of rgm_master_serve() is worked on */
     rgmi_database *database;
     rgmi_experiment **experiments; /* those in memory */
@@ -145,6 +146,7 @@ struct rgm_master {
     bool *slot_taken; /* [options.slots]       */
     int wake_fd;      /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
     bool serves, stops, changed, retries;
+    bool changes;          /* between rgmi_change_begin() and rgmi_change_end() */
     rgmi_waiting *waiting; /* [waiting_count] of the last turn */
     int64_t waiting_count, waiting_capacity;
     rgmi_share *shares; /* [share_count] of the last turn; none by priority */
@@ -264,7 +266,11 @@ void rgmi_processes_undo(rgm_master *master, int64_t first);
 rgm_status rgmi_processes_adopt(rgm_master *master);
 /** Those that ended are told to their trials. */
 rgm_status rgmi_processes_reap(rgm_master *master);
-void rgmi_process_kill(rgmi_process *process);
+/** Its process and all that it has started; in a change under way, when that is whole. A job is
+ * killed by jobs.c. */
+void rgmi_process_kill(rgm_master *master, rgmi_process *process);
+/** Of a change that has ended: those that it was to kill are killed, or are not. */
+void rgmi_processes_kill_asked(rgm_master *master, bool is_whole);
 /** Its slots and its descriptor are given back; and it is no more in the list. */
 void rgmi_process_clear(rgm_master *master, rgmi_process *process);
 void rgmi_process_drop(rgm_master *master, int64_t i);
@@ -275,6 +281,16 @@ void rgmi_waiting_clear(rgm_master *master);
 rgm_status rgmi_waiting_note(rgm_master *master, int64_t trial, int64_t experiment,
                              const char *reason);
 void rgmi_processes_forget(rgm_master *master);
+
+/* ---- run_processes.c: which processes are a run's ------------------------------------------- */
+
+#define RGMI_RUN_ROOM (4096 + 64)
+/** The variable that a run's process and its children have in their environment. */
+void rgmi_run_print(char out[RGMI_RUN_ROOM], const rgm_master *master, const char *token);
+/** Whether a process was started with that. False: it is gone, too. */
+bool rgmi_is_of_run(pid_t pid, const char *variable);
+/** All of a run that are there; none of a master of another folder, a copy of this one too. */
+void rgmi_run_kill(const rgm_master *master, const char *token);
 
 /* ---- jobs.c, jobs_share.c: trials that Slurm runs ------------------------------------------- */
 

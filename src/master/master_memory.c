@@ -106,13 +106,17 @@ rgm_status rgmi_master_path(char **out, const rgm_master *master, int64_t experi
 
 rgm_status rgmi_change_begin(rgm_master *master)
 {
-    return rgmi_database_begin(master->database);
+    RGM_TRY(rgmi_database_begin(master->database));
+    master->changes = true;
+    return RGM_OK;
 }
 
 rgm_status rgmi_change_end(rgm_master *master, rgm_status status)
 {
     if (status == RGM_OK)
         status = rgmi_database_commit(master->database);
+    master->changes = false;
+    rgmi_processes_kill_asked(master, status == RGM_OK);
     if (status != RGM_OK) {
         rgm_error error;
 

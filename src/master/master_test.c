@@ -386,15 +386,46 @@ static void an_open_folder_belongs_to_one_master(void **state)
 {
     rgm_master *master = open_master(folder, 2), *second;
     rgm_master_options options = {.folder = folder};
-    char pid[32];
+    char pid[32], lock[160];
 
     (void)state;
     CHECK_STATUS(RGM_ERR_BUSY, rgm_master_open(&second, &options));
     snprintf(pid, sizeof pid, "process %ld on ", (long)getpid());
     CHECK_MESSAGE(pid);
+    snprintf(lock, sizeof lock, "%s/master.lock", folder);
+    CHECK_INT(0, unlink(lock));
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_master_open(&second, &options));
+    CHECK_MESSAGE("in use by another master");
     rgm_master_close(master);
     CHECK_OK(rgm_master_open(&second, &options));
     rgm_master_close(second);
+}
+
+/* Trials of a database that is lost stay what they are: a new experiment has another number. */
+static void no_experiment_gets_the_folder_of_one_that_is_forgotten(void **state)
+{
+    static const char *const lost[] = {"master.db", "master.db-wal", "master.db-shm"};
+    rgm_master *master = open_master(folder, 2);
+    char path[200];
+
+    (void)state;
+    CHECK_INT(1, create_experiment(master, RANDOM_4, ""));
+    serve_all(master, 60);
+    rgm_master_close(master);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, lost[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/7/x", folder); /* no trial's */
+    CHECK_OK(rgm_folder_make(path));
+    master = open_master(folder, 2);
+    CHECK_INT(2, create_experiment(master, RANDOM_4, ""));
+    serve_all(master, 60);
+    rgm_master_close(master);
+    for (int experiment = 1; experiment <= 2; experiment++) {
+        snprintf(path, sizeof path, "%s/%d/4/ckpt/step-00000030/state", folder, experiment);
+        CHECK(rgm_path_exists(path));
+    }
 }
 
 /* ---- telling twice -------------------------------------------------------------------------- */
@@ -532,4 +563,6 @@ TESTS(cmocka_unit_test_setup_teardown(a_result_that_is_told_twice_counts_once, s
       cmocka_unit_test_setup_teardown(warm_start_fork_and_continue_begin_with_what_there_is, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(checkpoints_that_are_not_kept_are_removed, setup, teardown),
+      cmocka_unit_test_setup_teardown(no_experiment_gets_the_folder_of_one_that_is_forgotten, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(an_open_folder_belongs_to_one_master, setup, teardown))

@@ -1,7 +1,7 @@
 /*
  * Processes of trials: started in a session of their own, watched by descriptor, told to end by the
- * answer to what they ask next. One that an earlier master left is known by its number and the time
- * at which it began.
+ * answer to what they ask next. One that an earlier master left is known by its number, the time at
+ * which it began, and what it was started with (run_processes.c).
  */
 #include "launch.h"
 #include "master_internal.h"
@@ -168,7 +168,7 @@ void rgmi_processes_undo(rgm_master *master, int64_t first)
     while (master->process_count > first) {
         rgmi_process *p = &master->processes[master->process_count - 1];
 
-        rgmi_process_kill(p);
+        rgmi_process_kill(master, p);
         if (p->pid > 0)
             waitpid(p->pid, NULL, 0);
         rgmi_process_drop(master, master->process_count - 1);
@@ -176,6 +176,20 @@ void rgmi_processes_undo(rgm_master *master, int64_t first)
 }
 
 /* ---- take up again -------------------------------------------------------------------------- */
+
+/* Its process, or none: another may have its number, and the folder may be a copy of a master's. */
+static void watch_again(const rgm_master *master, rgmi_process *p, int64_t started)
+{
+    char variable[RGMI_RUN_ROOM];
+
+    rgmi_run_print(variable, master, p->token);
+    if (p->pid > 1)
+        p->pidfd = pidfd_open(p->pid, 0);
+    if (p->pidfd >= 0 && (start_of(p->pid) != started || !rgmi_is_of_run(p->pid, variable))) {
+        close(p->pidfd);
+        p->pidfd = -1;
+    }
+}
 
 static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
 {
@@ -192,12 +206,8 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
     if (p.is_job)
         rgmi_job_adopt(&p, rgmi_rows_int(rows, 6));
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
-    if (p.pid > 0)
-        p.pidfd = pidfd_open(p.pid, 0);
-    if (p.pidfd >= 0 && start_of(p.pid) != rgmi_rows_int(rows, 4)) { /* another of that number */
-        close(p.pidfd);
-        p.pidfd = -1;
-    }
+    if (!p.is_job)
+        watch_again(master, &p, rgmi_rows_int(rows, 4));
     rgm_status status = read_slots(master, &p, slots != NULL ? slots : "");
     if (!p.is_job)
         p.width = p.slot_count;
@@ -275,9 +285,16 @@ rgm_status rgmi_processes_reap(rgm_master *master)
     rgm_status status = RGM_OK;
     bool any = false;
 
-    for (int64_t i = 0; i < master->process_count; i++)
-        if (has_ended(&master->processes[i]))
-            any = master->processes[i].ended = true;
+    for (int64_t i = 0; i < master->process_count; i++) {
+        rgmi_process *p = &master->processes[i];
+        bool is_new = !p->ended;
+
+        if (!has_ended(p))
+            continue;
+        any = p->ended = true;
+        if (is_new && !p->is_job)
+            rgmi_run_kill(master, p->token); /* what it has left running */
+    }
     if (!any)
         return RGM_OK;
     RGM_TRY(rgmi_change_begin(master));

@@ -45,10 +45,27 @@ void rgmi_processes_forget(rgm_master *master)
         rgmi_process_drop(master, master->process_count - 1);
 }
 
-void rgmi_process_kill(rgmi_process *p)
+static void kill_now(rgm_master *master, rgmi_process *p)
 {
-    p->killed = true; /* a job is killed by jobs.c */
-    if (p->pidfd < 0 || pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0) != 0)
-        return;             /* it has ended by itself */
-    kill(-p->pid, SIGKILL); /* and what it started: its session's group */
+    p->killed = true;
+    p->to_kill = false;
+    if (p->pidfd >= 0 && pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0) == 0)
+        rgmi_run_kill(master, p->token); /* where it has ended by itself, that is its end's */
+}
+
+void rgmi_process_kill(rgm_master *master, rgmi_process *p)
+{
+    if (master->changes)
+        p->to_kill = true;
+    else
+        kill_now(master, p);
+}
+
+void rgmi_processes_kill_asked(rgm_master *master, bool is_whole)
+{
+    for (int64_t i = 0; i < master->process_count; i++) {
+        if (master->processes[i].to_kill && is_whole)
+            kill_now(master, &master->processes[i]);
+        master->processes[i].to_kill = false;
+    }
 }

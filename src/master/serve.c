@@ -13,7 +13,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { TURN_MS = 200, RETRY_MS = 1000 };
+enum {
+    TURN_MS = 200,
+    RETRY_MS = 1000,
+    MOST_TRIES = 3 /* to put down the ends of the last trials */
+};
 
 /* ---- who waits, who runs -------------------------------------------------------------------- */
 
@@ -290,10 +294,21 @@ static void wait_for_more(rgm_master *master)
     rgm_free(look);
 }
 
-/* Each ends its workload and saves; who does not in time is killed. */
+static int64_t count_alive(const rgm_master *master)
+{
+    int64_t alive = 0;
+
+    for (int64_t i = 0; i < master->process_count; i++)
+        alive += !master->processes[i].ended;
+    return alive;
+}
+
+/* Each ends its workload and saves; who does not in time is killed. Where all have ended and the
+ * database refuses to take it down, as on a full disk, the next master finds that out. */
 static void stop_trials(rgm_master *master)
 {
     double until = rgm_now() + master->options.stop_seconds;
+    int tries = 0;
 
     pthread_mutex_lock(&master->lock);
     master->stops = true;
@@ -304,9 +319,10 @@ static void stop_trials(rgm_master *master)
         int64_t left = master->process_count;
         for (int64_t i = 0; i < left && rgm_now() > until; i++)
             if (!master->processes[i].killed && !master->processes[i].ended)
-                rgmi_process_kill(&master->processes[i]);
+                rgmi_process_kill(master, &master->processes[i]);
+        tries = count_alive(master) > 0 ? 0 : tries + 1;
         pthread_mutex_unlock(&master->lock);
-        if (left == 0 || rgm_now() > until + 30)
+        if (left == 0 || tries > MOST_TRIES || rgm_now() > until + 30)
             return;
         wait_for_more(master);
     }

@@ -7,6 +7,8 @@
  *     FAKE_TRIAL_CRASH=N   of N workloads about one ends the process, by state and process
  *     FAKE_TRIAL_FAIL=N    the step of that number fails, always
  *     FAKE_TRIAL_INVALID=N trials of that number and its multiples are told to be invalid
+ *     FAKE_TRIAL_CHILD=1   it leaves a process running, in a session of its own, with its number in
+ *                          the file child of its folder
  *     FAKE_TRIAL_REAL=1    the trial itself, with its model and data
  */
 #include <inttypes.h>
@@ -57,6 +59,21 @@ static rgm_status load(uint64_t *state, int64_t *batches, const char *folder)
     return read == 2 ? RGM_OK : RGM_FAIL(RGM_ERR_FORMAT, "'%s' is no state", path);
 }
 
+static rgm_status leave_child(const trial *t)
+{
+    char path[4200], text[32];
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        setsid();
+        for (;;)
+            pause();
+    }
+    snprintf(path, sizeof path, "%s/child", t->run_dir);
+    snprintf(text, sizeof text, "%ld\n", (long)pid);
+    return rgm_file_save(path, text, (int64_t)strlen(text));
+}
+
 static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
 {
     trial *t = payload;
@@ -66,6 +83,8 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
         return rgm_invalid_hyperparameters("those of trial %lld", (long long)setup->number);
     snprintf(t->run_dir, sizeof t->run_dir, "%s", setup->run_dir);
     t->number = setup->number;
+    if (option("FAKE_TRIAL_CHILD") != 0)
+        RGM_TRY(leave_child(t));
     t->rate = find_rate(setup->hyperparameters);
     t->state = rgm_hash64(setup->hyperparameters, strlen(setup->hyperparameters)) ^ setup->seed;
     if (setup->at != NULL) {
