@@ -62,6 +62,7 @@ void rgm_error_reset(void);
 /** An error that a worker thread passes to the thread that waits for it. */
 typedef struct rgm_error {
     rgm_status status;
+    int system; /* errno, where the system refused; 0: it did not */
     char message[1024];
     char trace[2048];
 } rgm_error;
@@ -73,6 +74,13 @@ rgm_status rgm_error_restore(const rgm_error *error);
 /** Record that the system refused (`error` is an errno value): "cannot <doing> '<path>': <why>". */
 rgm_status rgm_error_system(int error, const char *file, int line, const char *function,
                             const char *doing, const char *path);
+
+/**
+ * Whether this thread's last error is a fault of the machine and not of what was asked of it: no
+ * space or no quota left, a device that fails or is read-only, a file system that went away, too
+ * many open files. The same work may succeed there later, and elsewhere now.
+ */
+bool rgm_error_is_of_the_machine(void);
 
 /** Record an error; its value is `code` itself, so that the compiler sees that it is not RGM_OK. */
 #define RGM_FAIL(code, ...)                                                                        \

@@ -12,6 +12,7 @@ static _Thread_local struct {
     char message[sizeof((rgm_error *)0)->message];
     char trace[sizeof((rgm_error *)0)->trace];
     char text[sizeof(rgm_error)];
+    int system;
 } record;
 
 static const char *const error_names[] = {
@@ -92,6 +93,7 @@ rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char
     va_end(args);
     copy_escaped(record.message, sizeof record.message, message);
     record.trace[0] = 0;
+    record.system = 0;
     add_frame(file, line, function);
     return code;
 }
@@ -105,7 +107,19 @@ rgm_status rgm_error_system(int error, const char *file, int line, const char *f
                       : error == ENOMEM ? RGM_ERR_NOMEM
                                         : RGM_ERR_IO;
 
-    return rgm_error_set(code, file, line, function, "cannot %s '%s': %s", doing, path, why);
+    rgm_error_set(code, file, line, function, "cannot %s '%s': %s", doing, path, why);
+    record.system = error;
+    return code;
+}
+
+bool rgm_error_is_of_the_machine(void)
+{
+    static const int errors[] = {ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENODEV, ENXIO};
+
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (record.system == errors[i])
+            return true;
+    return false;
 }
 
 rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const char *function)
@@ -151,6 +165,7 @@ const char *rgm_error_text(void)
 void rgm_error_reset(void)
 {
     record.message[0] = record.trace[0] = 0;
+    record.system = 0;
 }
 
 void rgm_error_save(rgm_error *error, rgm_status status)
@@ -158,6 +173,7 @@ void rgm_error_save(rgm_error *error, rgm_status status)
     error->status = status;
     memcpy(error->message, record.message, sizeof error->message);
     memcpy(error->trace, record.trace, sizeof error->trace);
+    error->system = record.system;
 }
 
 rgm_status rgm_error_restore(const rgm_error *error)
@@ -165,6 +181,7 @@ rgm_status rgm_error_restore(const rgm_error *error)
     if (error->status < 0) {
         memcpy(record.message, error->message, sizeof record.message);
         memcpy(record.trace, error->trace, sizeof record.trace);
+        record.system = error->system;
     }
     return error->status;
 }

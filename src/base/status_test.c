@@ -141,6 +141,28 @@ static void system_errors_name_path_and_reason(void **state)
     CHECK_STATUS(RGM_ERR_NOMEM, RGM_FAIL_SYSTEM("map", "a/b"));
 }
 
+static void a_full_disk_is_the_machines_fault(void **state)
+{
+    rgm_error error;
+
+    (void)state;
+    errno = EACCES;
+    CHECK_STATUS(RGM_ERR_IO, RGM_FAIL_SYSTEM("open", "a/b"));
+    CHECK(!rgm_error_is_of_the_machine());
+    errno = ENOSPC;
+    CHECK_STATUS(RGM_ERR_IO, RGM_FAIL_SYSTEM("write", "a/b"));
+    CHECK(rgm_error_is_of_the_machine());
+    CHECK_STATUS(RGM_ERR_IO, rgm_error_prefix(RGM_ERR_IO, "checkpoint"));
+    CHECK(rgm_error_is_of_the_machine());
+    rgm_error_save(&error, RGM_ERR_IO);
+    CHECK_STATUS(RGM_ERR_IO, RGM_FAIL(RGM_ERR_IO, "something else"));
+    CHECK(!rgm_error_is_of_the_machine());
+    CHECK_STATUS(RGM_ERR_IO, rgm_error_restore(&error));
+    CHECK(rgm_error_is_of_the_machine());
+    rgm_error_reset();
+    CHECK(!rgm_error_is_of_the_machine());
+}
+
 static void *fail_elsewhere(void *payload)
 {
     rgm_error_save(payload, deep(2));
@@ -202,6 +224,7 @@ TESTS(cmocka_unit_test(a_failure_passes_up_with_message_and_trace),
       cmocka_unit_test(long_messages_are_cut_between_characters),
       cmocka_unit_test(a_deep_trace_keeps_its_innermost_frames),
       cmocka_unit_test(system_errors_name_path_and_reason),
+      cmocka_unit_test(a_full_disk_is_the_machines_fault),
       cmocka_unit_test(an_error_travels_between_threads),
       cmocka_unit_test(every_status_has_its_name),
       cmocka_unit_test(numbers_do_not_depend_on_the_locale))
