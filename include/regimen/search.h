@@ -197,8 +197,8 @@ extern const char *const rgm_search_event_names[]; /* "trained", ..., ended by N
 typedef struct rgm_search_event {
     rgm_search_event_kind kind;
     int64_t trial, length;
-    const double *metrics; /* validated: [objective_count] as the objectives say them; NaN is the
-                              worst there is                                                     */
+    const double *metrics; /* validated: [objective_count] as the objectives say them; what is
+                              not finite is the worst there is                                   */
 } rgm_search_event;
 
 /* ---- searchers ------------------------------------------------------------------------------ */
@@ -213,7 +213,8 @@ typedef struct rgm_objective {
 typedef struct rgm_search_trial {
     const rgm_hyper_value *values;
     int64_t length; /* of the newest validation; 0: none yet                                      */
-    double keys[RGM_MAX_OBJECTIVES]; /* of that: smaller is better in all; NaN became +infinity   */
+    double keys[RGM_MAX_OBJECTIVES]; /* of that: smaller is better in all; what is not finite is
+                                        +infinity   */
     double best_key;                 /* of the first objective, over all its validations          */
     bool closed, exited, invalid;
 } rgm_search_trial;
@@ -290,9 +291,9 @@ const rgm_search_trial *rgm_searcher_trial(const rgm_searcher *searcher, int64_t
 rgm_status rgm_searcher_describe(rgm_text *out, const rgm_searcher *searcher);
 /**
  * The trials that no other trial dominates (at least as good in all objectives and better in one),
- * by number; with one objective the best, and those equal to it. Trials with a metric that was NaN
- * are not among them. With `longest` only trials of the longest length that any reached count. The
- * caller frees *out. Errors: RGM_ERR_NOMEM.
+ * by number; with one objective the best, and those equal to it. Trials with a metric that was not
+ * finite are not among them. With `longest` only trials of the longest length that any reached
+ * count. The caller frees *out. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_searcher_front(int64_t **out, int64_t *count, const rgm_searcher *searcher,
                               bool longest);

@@ -339,7 +339,7 @@ static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_s
     for (int64_t i = 0; i < s->objective_count; i++) {
         double key = s->objectives[i].smaller_is_better ? e->metrics[i] : -e->metrics[i];
 
-        t->seen.keys[i] = isnan(key) ? INFINITY : key;
+        t->seen.keys[i] = isfinite(key) ? key : INFINITY; /* -inf is no success either */
     }
     t->seen.best_key = fmin(t->seen.best_key, t->seen.keys[0]);
     return s->type->validated(s, s->state, s->options, e->trial, e->length);

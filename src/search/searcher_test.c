@@ -679,6 +679,38 @@ static void a_state_of_before_goes_on_by_its_plan(void **state)
     rgm_text_clear(&plan_now);
 }
 
+/* A loss that fell to -infinity, and an accuracy that rose to it, are the worst as NaN is: of four
+ * trials the two best go on. */
+static void infinities_are_the_worst_in_either_direction(void **state)
+{
+    static double metrics[2][4] = {{-INFINITY, 2, 1, INFINITY}, {INFINITY, -2, -1, -INFINITY}};
+    rgm_simulated simulated;
+    rgm_searcher *s;
+    int64_t *front, count;
+
+    (void)state;
+    for (int larger = 0; larger < 2; larger++) {
+        char text[256];
+
+        snprintf(text, sizeof text,
+                 "searcher: {name: adaptive_asha, metric: m, smaller_is_better: %s, max_trials: "
+                 "4, max_length: {steps: 4}, divisor: 2, bracket_rungs: [2], "
+                 "max_concurrent_trials: 4}",
+                 larger ? "false" : "true");
+        CHECK_OK(read_searcher(&s, text, 1));
+        CHECK_OK(rgm_search_simulate(
+            &simulated, s, &(rgm_simulation){.metrics = by_trial, .payload = metrics[larger]}));
+        for (int i = 0; i < 4; i++)
+            CHECK(rgm_searcher_trial(s, i + 1)->length == (i == 1 || i == 2 ? 4 : 2));
+        CHECK_OK(rgm_searcher_front(&front, &count, s, false));
+        CHECK_INT(1, count);
+        CHECK_INT(3, front[0]);
+        rgm_free(front);
+        rgm_simulated_clear(&simulated);
+        rgm_searcher_release(s);
+    }
+}
+
 static void median_stops_what_is_worse_than_the_others_were(void **state)
 {
     rgm_simulated simulated;
@@ -770,6 +802,8 @@ TESTS(cmocka_unit_test(every_searcher_ends_and_closes_its_trials),
       cmocka_unit_test(halving_takes_at_least_one_trial_to_the_top),
       cmocka_unit_test(shares_of_brackets_are_exact), cmocka_unit_test(a_rule_has_one_name),
       cmocka_unit_test(a_state_of_before_goes_on_by_its_plan),
+
+      cmocka_unit_test(infinities_are_the_worst_in_either_direction),
       cmocka_unit_test(median_stops_what_is_worse_than_the_others_were),
       cmocka_unit_test(every_failing_allocation_is_told_and_leaks_nothing),
       cmocka_unit_test(a_large_search_is_quick))
