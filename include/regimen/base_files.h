@@ -60,6 +60,10 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
  * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size);
+/** The same without syncing, for what is written often and only looked at: readers see the old
+ * content or the new one, whole, but after a power cut the file may be empty. Errors: as
+ * rgm_file_save_own(). */
+rgm_status rgm_file_renew(const char *path, const void *data, int64_t size);
 /**
  * Remove what processes of this machine that no longer run have left beside `path`: the files
  * path.tmp-<pid>-<number> of rgm_file_save(), and path.partial-<pid>, a file or a folder. If one

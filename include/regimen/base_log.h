@@ -33,11 +33,30 @@ void rgm_logger_remove_sink(rgm_logger *log, rgm_log_sink *sink, void *payload);
  */
 rgm_logger *rgm_logger_enter(rgm_logger *log);
 rgm_logger *rgm_logger_current(void);
-/** Write to the sinks of this thread's log and of the process; without sinks the message is lost.
- */
+/** Write to the sinks of this thread's log and of the process; without sinks the message is lost. A
+ * message may have any length. */
 void rgm_log_write(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Write to the sinks of `log` alone, what the process was told before that log began. */
+void rgm_logger_tell(rgm_logger *log, int level, const char *message);
 /** Log each line of a text at RGM_LOG_INFO, after `prefix`; a text that is NULL logs nothing. */
 void rgm_log_lines(const char *prefix, const char *text);
+
+/** Warnings of this thread, and of the threads that work for it, from before a run has its log; the
+ * first 100. Zero-initialised there are none. */
+typedef struct rgm_log_notes {
+    rgm_logger *log; /* while they are collected */
+    char **texts;
+    int64_t count, capacity;
+} rgm_log_notes;
+/** Begin to collect; sinks of the process get the messages as well. Nothing is collected while the
+ * thread writes to a log of its own. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_log_notes_begin(rgm_log_notes *notes);
+/** No longer collect. Errors: it returns `status`, that of the work meanwhile, and has none of its
+ * own. */
+rgm_status rgm_log_notes_end(rgm_log_notes *notes, rgm_status status);
+/** Write them to the sinks of `log` alone. */
+void rgm_log_notes_tell(const rgm_log_notes *notes, rgm_logger *log);
+void rgm_log_notes_clear(rgm_log_notes *notes);
 
 double rgm_now(void);       /* seconds, monotonic            */
 double rgm_wall_time(void); /* seconds since 1970, wall clock */

@@ -144,9 +144,10 @@ rgm_status rgm_write_all(int fd, const void *data, int64_t size, const char *pat
     return RGM_OK;
 }
 
-/* Write, sync and close; a file that could not be written whole is removed. Errors speak of `name`.
- */
-static rgm_status write_new(const char *path, const void *data, int64_t size, const char *name)
+/* Write, sync (unless only readers of this machine matter) and close; a file that could not be
+ * written whole is removed. Errors speak of `name`. */
+static rgm_status write_new(const char *path, const void *data, int64_t size, const char *name,
+                            bool synced)
 {
     rgm_status status = RGM_OK;
     int fd = open_again(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
@@ -154,7 +155,8 @@ static rgm_status write_new(const char *path, const void *data, int64_t size, co
     if (fd < 0)
         return RGM_FAIL_SYSTEM("create", name);
     RGM_GO(rgm_write_all(fd, data, size, name));
-    RGM_GO(rgm_sync(fd, name));
+    if (synced)
+        RGM_GO(rgm_sync(fd, name));
 done:
     if (close(fd) != 0 && status == RGM_OK)
         status = RGM_FAIL_SYSTEM("close", name);
@@ -165,7 +167,7 @@ done:
 
 rgm_status rgm_file_create(const char *path, const void *data, int64_t size)
 {
-    RGM_TRY(write_new(path, data, size, path));
+    RGM_TRY(write_new(path, data, size, path, true));
     return RGM_OK;
 }
 
@@ -249,7 +251,7 @@ rgm_status rgm_path_sweep(const char *path)
 }
 
 /* A file, or a place where none is yet. */
-static rgm_status replace(const char *path, const void *data, int64_t size)
+static rgm_status replace(const char *path, const void *data, int64_t size, bool synced)
 {
     static atomic_uint serial; /* two threads may save at once */
     rgm_status status = RGM_OK;
@@ -264,13 +266,14 @@ static rgm_status replace(const char *path, const void *data, int64_t size)
                              atomic_fetch_add(&serial, 1)));
         if (attempt < 100 && rgm_path_exists(beside))
             continue; /* left by a killed process of the same number */
-        RGM_GO(write_new(beside, data, size, path));
+        RGM_GO(write_new(beside, data, size, path, synced));
         written = true;
     }
     if (rename(beside, path) != 0)
         RGM_GO(RGM_FAIL_SYSTEM("rename a new file to", path));
     written = false;
-    RGM_GO(rgm_folder_sync(parent));
+    if (synced)
+        RGM_GO(rgm_folder_sync(parent));
 done:
     if (written)
         unlink(beside);
@@ -286,7 +289,7 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
     rgm_status status;
 
     if (stat(path, &info) != 0)
-        return replace(path, data, size);
+        return replace(path, data, size, true);
     if (S_ISDIR(info.st_mode))
         return RGM_FAIL(RGM_ERR_IO, "cannot write '%s': it is a folder", path);
     if (!S_ISREG(info.st_mode))
@@ -294,23 +297,35 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
     target = realpath(path, NULL); /* a link goes on leading to the file */
     if (target == NULL)
         return RGM_FAIL_SYSTEM("examine", path);
-    status = replace(target, data, size);
+    status = replace(target, data, size, true);
     free(target);
     return status;
 }
 
-rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size)
+static rgm_status replace_own(const char *path, const void *data, int64_t size, bool synced)
 {
     struct stat info;
 
     if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
-        return replace(path, data, size);
+        return replace(path, data, size, synced);
     return RGM_FAIL(RGM_ERR_IO,
                     "'%s' is a %s, not a file; nothing is written through it. Remove it first",
                     path,
                     S_ISLNK(info.st_mode)   ? "link"
                     : S_ISDIR(info.st_mode) ? "folder"
                                             : "device or pipe");
+}
+
+rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size)
+{
+    RGM_TRY(replace_own(path, data, size, true));
+    return RGM_OK;
+}
+
+rgm_status rgm_file_renew(const char *path, const void *data, int64_t size)
+{
+    RGM_TRY(replace_own(path, data, size, false));
+    return RGM_OK;
 }
 
 /* NAME.tmp-<pid>-<number>, as rgm_file_save() makes them. */

@@ -100,20 +100,48 @@ static void call_sinks(rgm_logger *log, int level, const char *message)
     pthread_mutex_unlock(&log->lock);
 }
 
+#define ROOM 2048 /* for a message without memory of its own */
+
+/* What does not fit, for want of memory, is cut visibly. */
+static void mark_cut(char room[ROOM])
+{
+    static const char mark[] = " ... (cut: out of memory)";
+
+    memcpy(room + ROOM - sizeof mark, mark, sizeof mark);
+}
+
 void rgm_log_write(int level, const char *format, ...)
 {
-    char message[2048];
-    va_list args;
+    char room[ROOM], *message = room;
+    va_list args, again;
+    int size;
 
     if (inside_sink)
         return;
     va_start(args, format);
-    if (rgmi_vformat(message, sizeof message, format, args) < 0)
-        message[0] = 0;
+    va_copy(again, args);
+    size = rgmi_vformat(room, sizeof room, format, args);
+    if (size < 0)
+        room[0] = 0;
+    if (size >= ROOM && (message = rgm_malloc((size_t)size + 1)) != NULL)
+        rgmi_vformat(message, (size_t)size + 1, format, again);
+    if (message == NULL) {
+        message = room;
+        mark_cut(room);
+    }
+    va_end(again);
     va_end(args);
     call_sinks(&process_log, level, message);
     if (current != NULL)
         call_sinks(current, level, message);
+    if (message != room)
+        rgm_free(message);
+}
+
+void rgm_logger_tell(rgm_logger *log, int level, const char *message)
+{
+    if (!inside_sink)
+        call_sinks(log != NULL ? log : &process_log, level, message);
 }
 
 static double read_clock(clockid_t clock)

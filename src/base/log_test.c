@@ -32,13 +32,86 @@ static void the_log_goes_to_every_sink_or_nowhere(void **state)
     CHECK_TEXT("> step 6", logged);
 }
 
-/* ---- logs of runs -------------------------------------------------------------------------- */
-
 static void collect(int level, const char *message, void *payload)
 {
     (void)level;
     CHECK_OK(rgm_text_printf(payload, "%s;", message));
 }
+
+static void keep_length(int level, const char *message, void *payload)
+{
+    size_t size = strlen(message);
+
+    (void)level;
+    *(int64_t *)payload = message[size - 1] == '!' ? (int64_t)size : -1;
+}
+
+static void a_message_of_any_length_is_whole(void **state)
+{
+    int64_t size = 0;
+
+    (void)state;
+    CHECK_OK(rgm_logger_add_sink(NULL, keep_length, &size));
+    for (int length = 2000; length < 2100; length++) {
+        rgm_log_write(RGM_LOG_INFO, "%*s!", length, "");
+        CHECK_INT(length + 1, size);
+    }
+    rgm_log_write(RGM_LOG_INFO, "%*s!", 1 << 20, "");
+    CHECK_INT((1 << 20) + 1, size);
+    rgm_logger_remove_sink(NULL, keep_length, &size);
+}
+
+static void what_cannot_be_whole_is_marked(void **state)
+{
+    static char none[] = "";
+
+    (void)state;
+    CHECK_OK(rgm_logger_add_sink(NULL, keep_message, none));
+    rgm_memory_fail_at(0, false);
+    rgm_log_write(RGM_LOG_INFO, "%*s!", 3000, "");
+    rgm_memory_fail_at(-1, false);
+    CHECK_INT(2047, (int64_t)strlen(logged));
+    CHECK_TEXT(" ... (cut: out of memory)", logged + 2047 - strlen(" ... (cut: out of memory)"));
+    rgm_logger_remove_sink(NULL, keep_message, none);
+}
+
+static void warn_in_a_pool(void *payload)
+{
+    rgm_log_write(RGM_LOG_WARNING, "%s", (const char *)payload);
+}
+
+/* Only warnings, of the thread and of those that work for it, and only until the end. */
+static void notes_are_kept_until_a_log_is_there(void **state)
+{
+    rgm_log_notes notes = {0}, inner = {0};
+    rgm_text all = {0}, later = {0};
+    rgm_logger *log;
+
+    (void)state;
+    CHECK_OK(rgm_logger_create(&log));
+    CHECK_OK(rgm_logger_add_sink(NULL, collect, &all));
+    CHECK_OK(rgm_logger_add_sink(log, collect, &later));
+    CHECK_OK(rgm_log_notes_begin(&notes));
+    rgm_log_write(RGM_LOG_INFO, "read");
+    warn_in_a_pool("left out");
+    CHECK_OK(rgm_log_notes_begin(&inner)); /* there is a log already */
+    warn_in_a_pool("again");
+    CHECK_OK(rgm_log_notes_end(&inner, RGM_OK));
+    CHECK_INT(0, inner.count);
+    CHECK_STATUS(RGM_END, rgm_log_notes_end(&notes, RGM_END));
+    warn_in_a_pool("later");
+    CHECK_INT(2, notes.count);
+    rgm_log_notes_tell(&notes, log);
+    CHECK_TEXT("left out;again;", later.data);
+    CHECK_TEXT("read;left out;again;later;", all.data);
+    rgm_logger_remove_sink(NULL, collect, &all);
+    rgm_log_notes_clear(&notes);
+    rgm_logger_release(log);
+    rgm_text_clear(&all);
+    rgm_text_clear(&later);
+}
+
+/* ---- logs of runs -------------------------------------------------------------------------- */
 
 static void a_message_goes_to_the_log_of_its_thread_and_to_the_process(void **state)
 {
@@ -143,6 +216,9 @@ static void creating_a_log_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(the_log_goes_to_every_sink_or_nowhere),
+      cmocka_unit_test(a_message_of_any_length_is_whole),
+      cmocka_unit_test(what_cannot_be_whole_is_marked),
+      cmocka_unit_test(notes_are_kept_until_a_log_is_there),
       cmocka_unit_test(a_message_goes_to_the_log_of_its_thread_and_to_the_process),
       cmocka_unit_test(a_pool_takes_the_log_of_whoever_submits),
       cmocka_unit_test(a_loop_takes_the_log_of_whoever_begins_it),
