@@ -36,10 +36,46 @@ typedef struct rgm_metric_type {
     bool smaller_is_better;
     int64_t (*state_size)(const rgm_metric *metric); /* doubles, zero at the start */
     void (*update)(double *state, const rgm_metric *metric, const rgm_metric_batch *batch);
-    double (*result)(const double *state, const rgm_metric *metric); /* 0 when nothing was seen */
+    double (*result)(const double *state, const rgm_metric *metric); /* 0 when nothing was seen;
+                        NaN when it is not defined for what was seen */
     bool of_states; /* it looks at predictions and never at labels; it is expensive, so only passes
                        compute it */
+    bool keeps_scores; /* no sum has what it needs: its state is one double, how many scores are
+                          kept in the metric's `scores`. Lists of two halves are merged by
+                          rgm_metric_scores_merge() before their states are added */
 } rgm_metric_type;
+
+/**
+ * The scores of 0/1 labels that metrics keep until the end of a pass: 8 bytes a label of an item,
+ * 16 where predictions or weights are doubles, and at the end 16 more to sort them.
+ * Zero-initialised it is empty. A state of 0 empties it, and a smaller state takes back the last.
+ */
+typedef struct rgm_metric_scores {
+    void *entries, *sorted;
+    int64_t count, capacity;
+    bool wide;   /* entries are doubles */
+    bool failed; /* out of memory: told by rgm_metric_scores_ready() */
+} rgm_metric_scores;
+/** Free its memory. */
+void rgm_metric_scores_clear(rgm_metric_scores *scores);
+/**
+ * To be called before the results of metrics with these scores are asked for.
+ *
+ * @param count  [in] the metrics' state
+ *
+ * Errors: RGM_ERR_NOMEM, also for an earlier update that lacked memory.
+ */
+rgm_status rgm_metric_scores_ready(rgm_metric_scores *scores, int64_t count);
+/** Append the first `other_count` scores of `other` to the first `count`. Errors: RGM_ERR_NOMEM;
+ * `scores` has then its first `count`. */
+rgm_status rgm_metric_scores_merge(rgm_metric_scores *scores, int64_t count,
+                                   const rgm_metric_scores *other, int64_t other_count);
+/** Append the first `count` as bytes, for a checkpoint of this machine's kind. Errors:
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_metric_scores_save(rgm_text *out, const rgm_metric_scores *scores, int64_t count);
+/** Read them back; `bytes` then begins after them. Errors: RGM_ERR_FORMAT (not `count` of them),
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_metric_scores_restore(rgm_metric_scores *scores, double count, rgm_str *bytes);
 
 #define RGM_METRIC_NAME 128
 
@@ -50,9 +86,11 @@ struct rgm_metric {
     int64_t class_id;           /* per-class metrics                                         */
     double precision;           /* recall at precision                                       */
     int64_t outputs; /* for counts and curves by class: classes, or independent 0/1 labels    */
-    int64_t k;       /* top: how many; calibration_error: bins; hits: the worst rank that is a hit;
-                        ndcg: the last rank that counts, 0: all do */
-    bool several;    /* for several independent 0/1 labels                                    */
+    int64_t k; /* top: how many; calibration_error: bins; binned areas: thresholds; hits: the worst
+                  rank that is a hit; ndcg: the last rank that counts, 0: all do */
+    bool several; /* for several independent 0/1 labels                                    */
+    rgm_metric_scores *scores; /* of a type that keeps scores: its owner's; NULL: nothing is seen */
+    bool reads_scores;         /* an earlier metric of the same predictions adds to them */
 };
 
 extern const rgm_metric_type rgm_metric_accuracy;      /* argmax == label, ties to the lowest     */
@@ -63,9 +101,14 @@ extern const rgm_metric_type rgm_metric_binary_accuracy; /* (logit > 0) == label
 extern const rgm_metric_type rgm_metric_binary_cross_entropy;
 extern const rgm_metric_type rgm_metric_precision; /* positive iff logit > 0                  */
 extern const rgm_metric_type rgm_metric_recall;
-extern const rgm_metric_type rgm_metric_auc_roc; /* 200 thresholds, as Keras                */
-extern const rgm_metric_type rgm_metric_auc_pr;
-extern const rgm_metric_type rgm_metric_recall_at_precision;
+/* Exact: each distinct score is a threshold, as scikit-learn's roc_auc_score (equal scores count a
+ * half) and average_precision_score (not interpolated). NaN: a kind of label that it needs is
+ * missing, or a score is NaN. */
+extern const rgm_metric_type rgm_metric_auc_roc, rgm_metric_auc_pr;
+extern const rgm_metric_type rgm_metric_recall_at_precision; /* the largest of all thresholds  */
+/* Keras' AUC with `k` thresholds (its default is 200): counts between even thresholds on the
+ * probability, precision interpolated after Davis and Goadrich 2006. The caller sets `k`. */
+extern const rgm_metric_type rgm_metric_auc_roc_binned, rgm_metric_auc_pr_binned;
 /* For one class out of many and, with binary_, for 0/1 labels; as in scikit-learn. With one 0/1
  * label the classes are 0 and 1; with several, each label is a class. The caller sets `outputs`. */
 extern const rgm_metric_type rgm_metric_f1_micro, rgm_metric_binary_f1_micro; /* of all counts */
@@ -85,8 +128,10 @@ extern const rgm_metric_type rgm_metric_calibration_error, rgm_metric_binary_cal
 /* Brier 1950: squared distances of probabilities from labels; with classes the sum over all
  * classes. */
 extern const rgm_metric_type rgm_metric_brier_score, rgm_metric_binary_brier_score;
-/* Means of the areas of each 0/1 label that has items of both kinds. The caller sets `outputs`. */
+/* Means of the areas of each 0/1 label that has items of both kinds. The caller sets `outputs`, and
+ * `k` for the binned ones. */
 extern const rgm_metric_type rgm_metric_auc_roc_macro, rgm_metric_auc_pr_macro;
+extern const rgm_metric_type rgm_metric_auc_roc_macro_binned, rgm_metric_auc_pr_macro_binned;
 /* For predicted numbers, means over items and units; labels [n, units]. */
 extern const rgm_metric_type rgm_metric_mean_squared_error;
 extern const rgm_metric_type rgm_metric_mean_absolute_error;
@@ -162,7 +207,8 @@ typedef enum rgm_metrics_of {
 /**
  * Check a list of metric names. For classes: f1_micro, f1_macro, f1_weighted, balanced_accuracy,
  * matthews_correlation, top_<k>, calibration_error or calibration_error_<bins> (15), brier_score.
- * For 0/1 labels the same without top, and f1, auc_roc_macro, auc_pr_macro. For states only rankme,
+ * For 0/1 labels the same without top, and f1, auc_roc_macro, auc_pr_macro, and with k thresholds
+ * auc_roc_<k>, auc_pr_<k>, auc_roc_macro_<k>, auc_pr_macro_<k>. For states only rankme,
  * numerical_rank, coherence, pseudo_condition_number, self_clustering. Metrics are reported by
  * these names.
  *

@@ -346,7 +346,7 @@ static rgm_trainer *evaluate_share(plane *made, plane_setup *setup, share *s)
     return trainer;
 }
 
-static void passes_over_shares_merge_into_the_whole(void **state)
+static void check_merged(bool curves)
 {
     plane_setup s = make_plane_setup();
     share shares[RANKS] = {{0, 0}, {1, 0}};
@@ -354,7 +354,7 @@ static void passes_over_shares_merge_into_the_whole(void **state)
     plane made[RANKS + 1];
     const rgm_logs *merged, *all;
 
-    (void)state;
+    s.data.curves = curves;
     s.data.in_order = true;
     s.data.batch = 2;
     for (int k = 0; k < RANKS; k++)
@@ -366,11 +366,25 @@ static void passes_over_shares_merge_into_the_whole(void **state)
     CHECK_INT(ITEMS, rgm_trainer_items(ranks[0], RGM_VALID));
     CHECK_CLOSE(rgm_logs_get(merged, "loss"), rgm_logs_get(all, "loss"), 1e-12, 0);
     CHECK_CLOSE(rgm_logs_get(merged, "accuracy"), rgm_logs_get(all, "accuracy"), 1e-12, 0);
+    for (int k = 0; k < 2 && curves; k++) {
+        const char *name = k == 0 ? "auc_roc" : "auc_pr";
+
+        CHECK(rgm_logs_get(all, name) > 0.2);
+        CHECK_CLOSE(rgm_logs_get(merged, name), rgm_logs_get(all, name), 0, 0);
+    }
     CHECK_STATUS(RGM_ERR_ARG, rgm_trainer_merge_pass(ranks[0], ranks[1])); /* it has ended */
     for (int k = 0; k < RANKS; k++)
         rgm_trainer_release(ranks[k]);
     rgm_trainer_release(whole);
     clear_plane(&s.data);
+}
+
+/* Sums add up, and what metrics keep is one list of both. */
+static void passes_over_shares_merge_into_the_whole(void **state)
+{
+    (void)state;
+    check_merged(false);
+    check_merged(true);
 }
 
 int main(void)

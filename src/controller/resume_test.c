@@ -110,6 +110,26 @@ static void every_optimizer_resumes_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* Scores that a metric keeps are of the loop that is under way: they move on with it, and those of
+ * an update of several batches that is taken back are forgotten. */
+static void kept_scores_resume_to_the_same_bits(void **state)
+{
+    char path[128];
+    const char *root = check_fast_folder();
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    s.data.curves = true;
+    for (int form = 0; form < 4; form++) {
+        s.options.accumulation_steps = form & 1 ? 3 : 1;
+        s.runtime.loss_scale = form & 2 ? "dynamic" : NULL;
+        s.finite = false;
+        check_resumes(&s, "kept scores", place(path, root));
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void every_schedule_resumes_to_the_same_bits(void **state)
 {
     char path[128];
@@ -472,6 +492,7 @@ static void every_value_of_a_checkpoint_is_in_the_table(void **state)
 }
 
 TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
+      cmocka_unit_test(kept_scores_resume_to_the_same_bits),
       cmocka_unit_test(every_schedule_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
       cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),

@@ -1,14 +1,12 @@
 /*
  * Metrics of independent 0/1 labels: logits [n, units] and as many labels. An item counts as
- * positive when its logit is above 0, that is, its probability above one half. The curves (AUC,
- * recall at a precision) count true and false positives at 200 thresholds on the probability, as in
- * Keras, so that figures can be compared.
+ * positive when its logit is above 0, that is, its probability above one half. The binned areas
+ * count true and false positives at k thresholds on the probability, as Keras' AUC does, so that
+ * figures can be compared; metrics_curves.c has the exact ones.
  */
 #include <math.h>
 
 #include "metrics_internal.h"
-
-#define THRESHOLDS 200
 
 static void accuracy_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
@@ -71,103 +69,91 @@ static void recall_update(double *state, const rgm_metric *metric, const rgm_met
     count_hits(state, batch, false);
 }
 
-/* Curve state: positives[0..T] then negatives[0..T]; slot k holds the weight of the items whose
- * probability is above exactly the first k thresholds. */
-enum { CURVE = 2 * (THRESHOLDS + 1) };
-
+/* Curve state: positives[0..k] then negatives[0..k]; slot t holds the weight of the items whose
+ * probability is above exactly the first t of the k thresholds. */
 static int64_t curve_size(const rgm_metric *metric)
 {
-    (void)metric;
-    return CURVE;
+    return 2 * (metric->k + 1);
 }
 
 static int64_t curves_size(const rgm_metric *metric)
 {
-    return metric->outputs * CURVE;
+    return metric->outputs * curve_size(metric);
 }
 
-/* t_0 = -1e-7, t_i = i / 199, t_199 = 1 + 1e-7. */
-static double threshold(int i)
+/* t_0 = -1e-7, t_i = i / (k - 1), the last 1 + 1e-7. */
+static double threshold(int64_t i, int64_t k)
 {
     if (i == 0)
         return -1e-7;
-    return i == THRESHOLDS - 1 ? 1 + 1e-7 : (double)i / (THRESHOLDS - 1);
+    return i == k - 1 ? 1 + 1e-7 : (double)i / (double)(k - 1);
 }
 
-static int thresholds_below(double probability)
+static int64_t thresholds_below(double probability, int64_t k)
 {
-    int k = (int)(probability * (THRESHOLDS - 1));
+    int64_t below = probability > 0 ? (int64_t)(probability * (double)(k - 1)) : 0;
 
-    if (k < 0)
-        k = 0;
-    if (k > THRESHOLDS - 1)
-        k = THRESHOLDS - 1;
-    while (k < THRESHOLDS && probability > threshold(k))
-        k++;
-    while (k > 0 && !(probability > threshold(k - 1)))
-        k--;
-    return k;
+    if (below > k - 1)
+        below = k - 1;
+    while (below < k && probability > threshold(below, k))
+        below++;
+    while (below > 0 && !(probability > threshold(below - 1, k)))
+        below--;
+    return below;
 }
 
 /* One curve over all units, or one for each unit. */
-static void add_to_curves(double *state, const rgm_metric_batch *batch, bool each)
+static void add_to_curves(double *state, const rgm_metric *metric, const rgm_metric_batch *batch,
+                          bool each)
 {
     rgmi_batch_view view = rgmi_batch_open(batch);
+    int64_t k = metric->k;
 
     for (int64_t i = 0; i < view.items; i++)
         for (int64_t u = 0; u < view.units; u++) {
             double p = rgmi_probability(rgmi_prediction(&view, i, u));
-            double *curve = state + (each ? u * CURVE : 0);
+            double *curve = state + (each ? u * curve_size(metric) : 0);
 
-            curve[(rgmi_is_one(&view, i, u) ? 0 : THRESHOLDS + 1) + thresholds_below(p)] +=
+            curve[(rgmi_is_one(&view, i, u) ? 0 : k + 1) + thresholds_below(p, k)] +=
                 rgmi_unit_weight(&view, i, u);
         }
 }
 
 static void curve_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
-    (void)metric;
-    add_to_curves(state, batch, false);
+    add_to_curves(state, metric, batch, false);
 }
 
 static void curves_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
-    (void)metric;
-    add_to_curves(state, batch, true);
+    add_to_curves(state, metric, batch, true);
 }
 
-/* True and false positives at each threshold, and the totals. */
-typedef struct curve {
-    double tp[THRESHOLDS], fp[THRESHOLDS], positives, negatives;
-} curve;
-
-static curve curve_make(const double *state)
+/* The weight of all labels that are 1, and that are 0. */
+static void totals(double *positives, double *negatives, const double *state, int64_t k)
 {
-    curve c = {.positives = state[0], .negatives = state[THRESHOLDS + 1]};
-    double tp = 0, fp = 0;
-
-    for (int t = THRESHOLDS - 1; t >= 0; t--) {
-        tp += state[t + 1];
-        fp += state[THRESHOLDS + 1 + t + 1];
-        c.tp[t] = tp;
-        c.fp[t] = fp;
+    *positives = *negatives = 0;
+    for (int64_t t = 0; t <= k; t++) {
+        *positives += state[t];
+        *negatives += state[k + 1 + t];
     }
-    c.positives += tp;
-    c.negatives += fp;
-    return c;
 }
 
+/* The sums of a curve go down from the highest threshold: tp and fp above it, tp0 and fp0 above the
+ * next lower one. */
 static double auc_roc_result(const double *state, const rgm_metric *metric)
 {
-    curve c = curve_make(state);
-    double area = 0;
+    int64_t k = metric->k;
+    double area = 0, tp = state[k], fp = state[k + 1 + k], positives, negatives;
 
-    (void)metric;
-    for (int t = 0; t + 1 < THRESHOLDS; t++) {
-        double width = rgmi_ratio(c.fp[t], c.negatives) - rgmi_ratio(c.fp[t + 1], c.negatives);
-        double height = rgmi_ratio(c.tp[t], c.positives) + rgmi_ratio(c.tp[t + 1], c.positives);
+    totals(&positives, &negatives, state, k);
+    for (int64_t t = k - 1; t > 0; t--) {
+        double tp0 = tp + state[t], fp0 = fp + state[k + 1 + t];
 
-        area += width * height / 2;
+        area += (rgmi_ratio(fp0, negatives) - rgmi_ratio(fp, negatives)) *
+                (rgmi_ratio(tp0, positives) + rgmi_ratio(tp, positives)) / 2;
+        tp = tp0;
+        fp = fp0;
     }
     return area;
 }
@@ -175,18 +161,20 @@ static double auc_roc_result(const double *state, const rgm_metric *metric)
 /* Davis and Goadrich (2006): precision is interpolated along the true positives. */
 static double auc_pr_result(const double *state, const rgm_metric *metric)
 {
-    curve c = curve_make(state);
-    double area = 0;
+    int64_t k = metric->k;
+    double area = 0, tp = state[k], fp = state[k + 1 + k], positives, negatives;
 
-    (void)metric;
-    for (int t = 0; t + 1 < THRESHOLDS; t++) {
-        double p0 = c.tp[t] + c.fp[t], p1 = c.tp[t + 1] + c.fp[t + 1];
-        double dtp = c.tp[t] - c.tp[t + 1], dp = p0 - p1;
+    totals(&positives, &negatives, state, k);
+    for (int64_t t = k - 1; t > 0; t--) {
+        double dtp = state[t], dp = state[t] + state[k + 1 + t];
         double slope = dp > 0 ? fmax(dtp / dp, 0) : 0;
-        double intercept = c.tp[t + 1] - slope * p1;
+        double intercept = tp - slope * (tp + fp);
+        double p1 = tp + fp, p0 = p1 + dp;
         double ratio = p0 > 0 && p1 > 0 ? log(p0 / p1) : 0;
 
-        area += rgmi_ratio(slope * (dtp + intercept * ratio), c.positives);
+        area += rgmi_ratio(slope * (dtp + intercept * ratio), positives);
+        tp += dtp;
+        fp += state[k + 1 + t];
     }
     return area;
 }
@@ -198,10 +186,12 @@ static double mean_over_units(const double *state, const rgm_metric *metric,
     double sum = 0, units = 0;
 
     for (int64_t u = 0; u < metric->outputs; u++) {
-        curve c = curve_make(state + u * CURVE);
+        const double *curve = state + u * curve_size(metric);
+        double positives, negatives;
 
-        if (c.positives > 0 && c.negatives > 0) {
-            sum += area(state + u * CURVE, metric);
+        totals(&positives, &negatives, curve, metric->k);
+        if (positives > 0 && negatives > 0) {
+            sum += area(curve, metric);
             units++;
         }
     }
@@ -218,26 +208,14 @@ static double auc_pr_macro_result(const double *state, const rgm_metric *metric)
     return mean_over_units(state, metric, auc_pr_result);
 }
 
-static double recall_at_precision_result(const double *state, const rgm_metric *metric)
-{
-    curve c = curve_make(state);
-    double best = 0;
-
-    for (int t = 0; t < THRESHOLDS; t++)
-        if (rgmi_ratio(c.tp[t], c.tp[t] + c.fp[t]) >= metric->precision)
-            best = fmax(best, rgmi_ratio(c.tp[t], c.positives));
-    return best;
-}
-
 RGMI_METRIC(binary_accuracy, "binary_accuracy", false, rgmi_two, accuracy_update, rgmi_quotient);
 RGMI_METRIC(binary_cross_entropy, "cross_entropy", true, rgmi_two, cross_entropy_update,
             rgmi_quotient);
 RGMI_METRIC(precision, "precision", false, rgmi_two, precision_update, rgmi_quotient);
 RGMI_METRIC(recall, "recall", false, rgmi_two, recall_update, rgmi_quotient);
-RGMI_METRIC(auc_roc, "auc_roc", false, curve_size, curve_update, auc_roc_result);
-RGMI_METRIC(auc_pr, "auc_pr", false, curve_size, curve_update, auc_pr_result);
-RGMI_METRIC(auc_roc_macro, "auc_roc_macro", false, curves_size, curves_update,
+RGMI_METRIC(auc_roc_binned, "auc_roc_binned", false, curve_size, curve_update, auc_roc_result);
+RGMI_METRIC(auc_pr_binned, "auc_pr_binned", false, curve_size, curve_update, auc_pr_result);
+RGMI_METRIC(auc_roc_macro_binned, "auc_roc_macro_binned", false, curves_size, curves_update,
             auc_roc_macro_result);
-RGMI_METRIC(auc_pr_macro, "auc_pr_macro", false, curves_size, curves_update, auc_pr_macro_result);
-RGMI_METRIC(recall_at_precision, "recall_at_precision", false, curve_size, curve_update,
-            recall_at_precision_result);
+RGMI_METRIC(auc_pr_macro_binned, "auc_pr_macro_binned", false, curves_size, curves_update,
+            auc_pr_macro_result);

@@ -35,6 +35,10 @@ static const named table[] = {
     {"brier_score", {&rgm_metric_brier_score, &rgm_metric_binary_brier_score}, 0, 0},
     {"auc_roc_macro", {NULL, &rgm_metric_auc_roc_macro}, 0, 2},
     {"auc_pr_macro", {NULL, &rgm_metric_auc_pr_macro}, 0, 2},
+    {"auc_roc_macro", {NULL, &rgm_metric_auc_roc_macro_binned}, -1, 2},
+    {"auc_pr_macro", {NULL, &rgm_metric_auc_pr_macro_binned}, -1, 2},
+    {"auc_roc", {NULL, &rgm_metric_auc_roc_binned}, -1, 0}, /* the longer names are before these */
+    {"auc_pr", {NULL, &rgm_metric_auc_pr_binned}, -1, 0},
     {.name = "rankme", .of = {[RGM_METRICS_OF_STATES] = &rgm_metric_rankme}},
     {.name = "numerical_rank", .of = {[RGM_METRICS_OF_STATES] = &rgm_metric_numerical_rank}},
     {.name = "coherence", .of = {[RGM_METRICS_OF_STATES] = &rgm_metric_coherence}},
@@ -92,7 +96,9 @@ static rgm_status check_row(const char *key, const char *name, const named *row,
     if (k == 0 && row->k != 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s': behind %s_ stands a number from 1 to %d", key,
                         name, row->name, MOST_K);
-    if (row->k < 0 && k >= outputs)
+    if (of == RGM_METRICS_OF_LABELS && row->k < 0 && k < 2)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s': an area has two thresholds or more", key, name);
+    if (of == RGM_METRICS_OF_CLASSES && row->k < 0 && k >= outputs)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "%s: '%s' is always 1: there are %lld classes, so k is below that", key,
                         name, (long long)outputs);

@@ -19,11 +19,14 @@ static const int64_t several[ITEMS * UNITS] = {1, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1, 
 static const double weights[ITEMS] = {1, 2, 1, 0.5, 1, 1, 3, 1};
 
 /* Two halves of the items, one after the other. */
-static double measure(const rgm_metric *metric, int64_t units, const double *z, const int64_t *y,
+static double measure(const rgm_metric *type, int64_t units, const double *z, const int64_t *y,
                       int64_t labels, const double *w, int64_t weight_units)
 {
+    rgm_metric_scores scores = {0};
+    rgm_metric with = *type, *metric = &with;
     double *state, result;
 
+    with.scores = &scores;
     CHECK_OK(RGM_NEW(state, metric->type->state_size(metric)));
     for (int64_t half = 0; half < 2; half++) {
         int64_t n = ITEMS / 2, at = half * n;
@@ -43,7 +46,10 @@ static double measure(const rgm_metric *metric, int64_t units, const double *z, 
         rgm_tensor_release(label);
         rgm_tensor_release(weight);
     }
+    if (metric->type->keeps_scores)
+        CHECK_OK(rgm_metric_scores_ready(&scores, (int64_t)state[0]));
     result = metric->type->result(state, metric);
+    rgm_metric_scores_clear(&scores);
     rgm_free(state);
     return result;
 }
@@ -151,8 +157,8 @@ static void of_several_labels(void **state)
 static void labels_that_weigh_nothing_do_not_count(void **state)
 {
     static const char *const names[] = {
-        "f1",          "f1_micro",      "f1_macro",    "f1_weighted", "calibration_error",
-        "brier_score", "auc_roc_macro", "auc_pr_macro"};
+        "f1",          "f1_micro",      "f1_macro",     "f1_weighted",       "calibration_error",
+        "brier_score", "auc_roc_macro", "auc_pr_macro", "auc_roc_macro_200", "auc_pr_50"};
     double z[ITEMS * UNITS], w[ITEMS * UNITS];
     int64_t other[ITEMS * UNITS];
 
@@ -214,6 +220,11 @@ static void names_that_there_are_not_are_refused(void **state)
     refuse("accuracy", 8, RGM_METRICS_OF_STATES, "is no metric of states. There are rankme, num");
     refuse("rank_me", 8, RGM_METRICS_OF_STATES, "did you mean 'rankme'?");
     refuse("rankme", 1025, RGM_METRICS_OF_STATES, "of states with 1025 columns, 1024 are the most");
+    refuse("auc_roc_1", 1, RGM_METRICS_OF_LABELS, "'auc_roc_1': an area has two thresholds");
+    refuse("auc_pr_macro_x", 2, RGM_METRICS_OF_LABELS, "behind auc_pr_macro_ stands a number");
+    refuse("auc_roc_200", 4, RGM_METRICS_OF_CLASSES, "is no metric of classes");
+    refuse("auc_roc_macro_200", 1, RGM_METRICS_OF_LABELS,
+           "is of several 0/1 labels, but task.units is 1");
     refuse("auc_roc_macro", 1, RGM_METRICS_OF_LABELS,
            "is of several 0/1 labels, but task.units is 1");
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_named_metrics_check("task.metrics", &(rgm_texts){twice, 2}, 4,

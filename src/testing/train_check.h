@@ -21,7 +21,23 @@ typedef struct plane {
     rgm_tensor *weight; /* of each item; NULL: none                            */
     rgm_value *weight_value;
     double loss_weight;
+    bool curves; /* one 0/1 label in place of two classes, judged by areas under curves */
 } plane;
+
+/* One logit, and metrics that keep the scores of a pass. */
+static inline void plane_curves(rgm_head *head, rgm_scope *scope, rgm_value *x, rgm_value *label)
+{
+    rgm_dim shape[] = {rgm_value_dim(label, 0), 1};
+    rgm_value *targets = rgm_cast(rgm_reshape(label, 2, shape), RGM_F32);
+
+    head->predictions = rgm_dense(scope, "logits", x, 1);
+    head->loss = rgm_reduce(
+        rgm_binary_loss(head->predictions, targets, &(rgm_class_loss_options){0}), 1, RGM_MEAN);
+    head->metrics[0] = (rgm_metric){.type = &rgm_metric_auc_roc, .name = "auc_roc"};
+    head->metrics[1] = (rgm_metric){.type = &rgm_metric_binary_accuracy, .name = "accuracy"};
+    head->metrics[2] = (rgm_metric){.type = &rgm_metric_auc_pr, .name = "auc_pr"};
+    head->metric_count = 3;
+}
 
 static inline rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
@@ -38,8 +54,14 @@ static inline rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void
     rgm_cgraph_update(graph, steps, rgm_shift(steps, 1));
     if (p->dropout > 0)
         x = rgm_dropout(scope, x, p->dropout);
-    head->predictions = rgm_dense(scope, "logits", x, 2);
     head->labels = p->label_value;
+    if (p->curves) {
+        plane_curves(head, scope, x, p->label_value);
+        head->loss = rgm_weighted_mean(head->loss, NULL);
+        out->loss = head->loss;
+        return RGM_OK;
+    }
+    head->predictions = rgm_dense(scope, "logits", x, 2);
     if (p->weight != NULL)
         head->weights = p->weight_value = rgm_input(graph, "weight", RGM_F32, 1, &n);
     head->loss = rgm_weighted_mean(rgm_softmax_cross_entropy(head->predictions, head->labels),

@@ -8,9 +8,10 @@
 
 /** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
-    rgm_task_metric *metrics; /* [count]: the model's own first, then the task's */
-    char **names;             /* [count], as reported                            */
-    double **states;          /* [count], each in `sums`                         */
+    rgm_task_metric *metrics;  /* [count]: the model's own first, then the task's */
+    char **names;              /* [count], as reported                            */
+    double **states;           /* [count], each in `sums`                         */
+    rgm_metric_scores *scores; /* [count]: what metrics keep beside them          */
     int64_t count, own;
     double *heads;  /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
     double *report; /* the sums of trainer.norms and trainer.flops, in `sums`; NULL: none */
@@ -154,6 +155,10 @@ void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
 /** Add another pass' sums of the same metrics. RGM_ERR_ARG: the metrics differ. */
 rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other);
+/** Save the sums of a loop with what its metrics keep; restore both. RGM_ERR_DATA: of other
+ * metrics. */
+rgm_status rgmi_sums_save(rgm_text *out, const rgmi_sums *sums);
+rgm_status rgmi_sums_restore(rgmi_sums *sums, rgm_str bytes);
 /** The sums of the current pass. */
 rgmi_sums *rgmi_pass_sums(rgm_trainer *trainer);
 /** Add a step to the sums of its mode, unless a default step function has done so. */

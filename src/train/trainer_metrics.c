@@ -76,6 +76,39 @@ static rgm_status open_confusion(rgmi_sums *sums, const rgm_trainer *trainer)
     return RGM_OK;
 }
 
+static bool keeps(const rgmi_sums *sums, int64_t i)
+{
+    return sums->metrics[i].metric.type->keeps_scores;
+}
+
+/* Give each metric that keeps scores its list; the model's own metrics of a head share one. */
+static rgm_status open_scores(rgmi_sums *sums)
+{
+    RGM_TRY(RGM_NEW(sums->scores, sums->count));
+    for (int64_t i = 0; i < sums->count; i++) {
+        rgm_metric *metric = &sums->metrics[i].metric;
+
+        if (!keeps(sums, i))
+            continue;
+        metric->scores = &sums->scores[i];
+        for (int64_t k = 0; k < i && i < sums->own && !metric->reads_scores; k++)
+            if (keeps(sums, k) && sums->metrics[k].head == sums->metrics[i].head) {
+                metric->scores = sums->metrics[k].metric.scores;
+                metric->reads_scores = true;
+            }
+    }
+    return RGM_OK;
+}
+
+/* Whether metric i has a list of its own; *count: how many scores are in it. */
+static bool has_scores(int64_t *count, const rgmi_sums *sums, int64_t i)
+{
+    if (!keeps(sums, i) || sums->metrics[i].metric.reads_scores)
+        return false;
+    *count = (int64_t)sums->states[i][0];
+    return true;
+}
+
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
     int64_t most = RGM_MAX_METRICS, at = 2;
@@ -88,6 +121,7 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     RGM_TRY(collect_own(sums, &trainer->model, training));
     RGM_TRY(collect_task(sums, trainer, training));
     RGM_TRY(check_names(sums));
+    RGM_TRY(open_scores(sums));
     sums->size = 2;
     for (int64_t i = 0; i < sums->count; i++)
         sums->size += state_size(&sums->metrics[i]);
@@ -110,8 +144,12 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
 
 void rgmi_sums_close(rgmi_sums *sums)
 {
-    for (int64_t i = 0; i < sums->count; i++)
+    for (int64_t i = 0; i < sums->count; i++) {
         rgm_free(sums->names[i]);
+        if (sums->scores != NULL)
+            rgm_metric_scores_clear(&sums->scores[i]);
+    }
+    rgm_free(sums->scores);
     rgm_free(sums->names);
     rgm_free(sums->metrics);
     rgm_free(sums->states);
@@ -132,6 +170,9 @@ rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other)
     if (sums->size != other->size || sums->count != other->count)
         return RGM_FAIL(RGM_ERR_ARG, "sums of %lld metrics and of %lld cannot be added",
                         (long long)sums->count, (long long)other->count);
+    for (int64_t i = 0, count, others; i < sums->count; i++)
+        if (has_scores(&count, sums, i) && has_scores(&others, other, i))
+            RGM_TRY(rgm_metric_scores_merge(&sums->scores[i], count, &other->scores[i], others));
     for (int64_t i = 0; i < sums->size; i++)
         sums->sums[i] += other->sums[i];
     for (int64_t h = 0; h < RGM_MAX_HEADS; h++) {
@@ -145,6 +186,47 @@ rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other)
         sums->confused[h] = true;
     }
     return RGM_OK;
+}
+
+rgm_status rgmi_sums_save(rgm_text *out, const rgmi_sums *sums)
+{
+    RGM_TRY(rgm_text_add(out, (const char *)sums->sums, sums->size * (int64_t)sizeof *sums->sums));
+    for (int64_t i = 0, count; i < sums->count; i++)
+        if (has_scores(&count, sums, i))
+            RGM_TRY(rgm_metric_scores_save(out, &sums->scores[i], count));
+    return RGM_OK;
+}
+
+rgm_status rgmi_sums_restore(rgmi_sums *sums, rgm_str bytes)
+{
+    int64_t size = sums->size * (int64_t)sizeof *sums->sums, all = bytes.size;
+    rgm_status status = RGM_OK;
+    bool fits = all >= size;
+
+    if (fits) {
+        memcpy(sums->sums, bytes.data, (size_t)size);
+        bytes.data += size;
+        bytes.size -= size;
+    }
+    for (int64_t i = 0; i < sums->count && fits; i++) {
+        const rgm_metric *metric = &sums->metrics[i].metric;
+        double *count = sums->states[i];
+
+        if (keeps(sums, i) && !metric->reads_scores)
+            status = rgm_metric_scores_restore(metric->scores, *count, &bytes);
+        else if (keeps(sums, i)) /* as the metric that fills the list */
+            *count = (double)metric->scores->count;
+        fits = status == RGM_OK;
+    }
+    if (fits && bytes.size == 0)
+        return RGM_OK;
+    rgmi_sums_reset(sums);
+    if (status == RGM_ERR_NOMEM)
+        return status;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "the checkpoint's metric state has %lld bytes, this task's %lld: it was "
+                    "made with other metrics, or with trainer.norms or trainer.flops otherwise",
+                    (long long)all, (long long)size);
 }
 
 /* The first batch of a pass clears the counts of the last pass. */
@@ -210,6 +292,9 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
         loss += sums->sums[0] / sums->sums[1];
     if (sums->sums[1] > 0 || loss != 0)
         RGM_TRY(rgm_logs_set(&sums->logs, "loss", loss));
+    for (int64_t i = 0, count; i < sums->count; i++)
+        if (has_scores(&count, sums, i))
+            RGM_TRY(rgm_metric_scores_ready(&sums->scores[i], count));
     for (int64_t i = 0; i < sums->count; i++)
         RGM_TRY(rgm_logs_set(
             &sums->logs, sums->names[i],

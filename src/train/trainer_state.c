@@ -127,7 +127,8 @@ rgm_status rgm_trainer_save_position(rgm_checkpoint *checkpoint, const rgm_train
 
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer)
 {
-    const rgmi_sums *sums = &trainer->train_sums;
+    rgm_text sums = {0};
+    rgm_status status;
 
     RGM_TRY(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
     if (trainer->optimizer != NULL)
@@ -135,7 +136,11 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
     RGM_TRY(add_values(checkpoint, trainer));
     RGM_TRY(rgm_trainer_save_position(checkpoint, trainer));
     RGM_TRY(set_valid_positions(checkpoint, trainer));
-    return set_blob(checkpoint, RGM_KEY_SUMS, sums->sums, sums->size * (int64_t)sizeof(double));
+    status = rgmi_sums_save(&sums, &trainer->train_sums);
+    if (status == RGM_OK)
+        status = set_blob(checkpoint, RGM_KEY_SUMS, sums.data, sums.size);
+    rgm_text_clear(&sums);
+    return status;
 }
 
 /* ---- restore ------------------------------------------------------------------------------- */
@@ -183,17 +188,10 @@ static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *ch
 
 static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
-    int64_t own = trainer->train_sums.size * (int64_t)sizeof(double);
     rgm_str sums;
 
     RGM_TRY(get(&sums, RGM_KEY_SUMS, checkpoint));
-    if (sums.size != own)
-        return RGM_FAIL(RGM_ERR_DATA,
-                        "the checkpoint's metric state has %lld bytes, this task's %lld: it was "
-                        "made with other metrics, or with trainer.norms or trainer.flops otherwise",
-                        (long long)sums.size, (long long)own);
-    memcpy(trainer->train_sums.sums, sums.data, (size_t)own);
-    return RGM_OK;
+    return rgmi_sums_restore(&trainer->train_sums, sums);
 }
 
 /* One secret step does not make up for one whose noise is known. */
