@@ -104,7 +104,7 @@ static void print_memory(char out[32], int64_t bytes)
 /* ---- the line ------------------------------------------------------------------------------ */
 
 /* Here and below, parts that do not fit into memory are left out: a line is not worth a failure. */
-static void add_rate(rgm_text *line, const rgm_progress *progress)
+static void add_rate(rgm_text *line, const rgm_progress *progress, bool rate)
 {
     const rgm_progress_state *s = &progress->state;
     double items = progress->rate * s->items_a_unit;
@@ -112,7 +112,9 @@ static void add_rate(rgm_text *line, const rgm_progress *progress)
 
     if (progress->rate <= 0)
         return;
-    if (progress->items[0] != 0 && items >= 1) {
+    if (!rate) {
+        text[0] = 0; /* the time that is left says it as well */
+    } else if (progress->items[0] != 0 && items >= 1) {
         group_digits(text, (int64_t)(items + 0.5));
         rgm_text_printf(line, "  %s %s/s", text, progress->items);
     } else if (progress->rate >= 100) {
@@ -129,30 +131,34 @@ static void add_rate(rgm_text *line, const rgm_progress *progress)
     }
 }
 
-static void make_line(rgm_text *line, const rgm_progress *progress)
+/* What a line leaves out, the least important first, until it fits. */
+enum { WHOLE, NO_MEMORY, NO_CHECKPOINT, NO_RATE, NO_METRIC, NO_LOSS };
+
+static void make_line(rgm_text *line, const rgm_progress *progress, int without)
 {
     const rgm_progress_state *s = &progress->state;
     char done[32], total[32];
-    int64_t memory = rgm_memory_resident();
+    int64_t memory = without >= NO_MEMORY ? 0 : rgm_memory_resident();
 
+    line->size = 0;
     group_digits(done, s->done);
     group_digits(total, s->total);
     rgm_text_printf(line, s->total > 0 ? "%-8s %s/%s" : "%-8s %s", progress->unit, done, total);
-    if (!isnan(s->loss))
+    if (!isnan(s->loss) && without < NO_LOSS)
         rgm_text_printf(line, "  loss %.4g", s->loss);
-    if (progress->metric[0] != 0 && !isnan(s->value)) {
+    if (progress->metric[0] != 0 && !isnan(s->value) && without < NO_METRIC) {
         rgm_text_printf(line, "  ");
         rgm_text_add_visible(line, progress->metric);
         rgm_text_printf(line, " %.4g", s->value);
     }
     if (s->epsilon > 0)
         rgm_text_printf(line, "  epsilon %.3g", s->epsilon);
-    add_rate(line, progress);
+    add_rate(line, progress, without < NO_RATE);
     if (memory > 0) {
         print_memory(total, memory);
         rgm_text_printf(line, "  %s", total);
     }
-    if (s->checkpoint >= 0) {
+    if (s->checkpoint >= 0 && without < NO_CHECKPOINT) {
         group_digits(total, s->checkpoint);
         rgm_text_printf(line, "  ckpt %s", total);
     }
@@ -180,11 +186,15 @@ static void send(const rgm_progress *progress, const rgm_text *text)
         progress->options.write(text->data, text->size, progress->options.payload);
 }
 
+static int64_t columns_left(const rgm_progress *progress)
+{
+    return (progress->options.columns > 0 ? progress->options.columns : 80) - 1;
+}
+
 /* Carriage return, the line, and blanks over the rest of the old one. */
 static void draw_live(rgm_progress *progress, const rgm_text *line)
 {
-    int64_t columns = (progress->options.columns > 0 ? progress->options.columns : 80) - 1;
-    int64_t used, size = cut_to(line->data, line->size, columns, &used);
+    int64_t used, size = cut_to(line->data, line->size, columns_left(progress), &used);
     int64_t unit = (int64_t)strlen(progress->unit);
     rgm_text out = {0};
 
@@ -203,11 +213,24 @@ static void draw_live(rgm_progress *progress, const rgm_text *line)
     progress->drawn = true;
 }
 
+/* Whether all of a line can stand beside each other. */
+static bool fits(const rgm_progress *progress, const rgm_text *line)
+{
+    int64_t used;
+
+    return !progress->options.live ||
+           cut_to(line->data, line->size, columns_left(progress), &used) == line->size;
+}
+
 static void draw(rgm_progress *progress)
 {
     rgm_text line = {0};
 
-    make_line(&line, progress);
+    for (int without = WHOLE; without <= NO_LOSS; without++) {
+        make_line(&line, progress, without);
+        if (line.size == 0 || fits(progress, &line))
+            break;
+    }
     if (line.size > 0 && progress->options.live) {
         draw_live(progress, &line);
     } else if (line.size > 0) {
@@ -290,15 +313,23 @@ void rgm_progress_update(rgm_progress *progress, const rgm_progress_state *state
 void rgm_progress_note(rgm_progress *progress, const char *format, ...)
 {
     rgm_text line = {0};
-    char raw[2048];
-    va_list args;
+    char room[2048], *raw = room;
+    va_list args, again;
+    int size;
 
     va_start(args, format);
-    vsnprintf(raw, sizeof raw, format, args);
+    va_copy(again, args);
+    size = vsnprintf(room, sizeof room, format, args);
+    if (size >= (int)sizeof room && (raw = rgm_malloc((size_t)size + 1)) != NULL)
+        vsnprintf(raw, (size_t)size + 1, format, again);
+    raw = raw != NULL ? raw : room;
+    va_end(again);
     va_end(args);
     if (progress->drawn)
         rgm_text_printf(&line, "\r%*s\r", (int)progress->width, "");
     rgm_text_add_visible(&line, raw);
+    if (raw != room)
+        rgm_free(raw);
     rgm_text_add(&line, "\n", 1);
     send(progress, &line);
     rgm_text_clear(&line);
