@@ -62,7 +62,8 @@ typedef struct rgm_run_options {
     const char *config;  /* text for the run folder; may be NULL */
     const char *sources; /* the same of sources.json             */
     const rgm_resume_key *resume_keys;
-    const rgm_hparam *hparams; /* for TensorBoard; may be NULL         */
+    const rgm_log_notes *notes; /* warnings of before, for the run's log; may be NULL */
+    const rgm_hparam *hparams;  /* for TensorBoard; may be NULL         */
     int64_t hparam_count;
     rgm_controller_hooks hooks;
     const rgm_trainer_hooks *trainer_hooks;         /* copied; may be NULL */

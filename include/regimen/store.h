@@ -322,6 +322,12 @@ void rgm_run_folder_close(rgm_run_folder *folder);
 /** The run's log, for rgm_logger_enter(); borrowed. */
 rgm_logger *rgm_run_folder_logger(const rgm_run_folder *folder);
 /**
+ * Write a member "warnings": how many this log has had since the folder was opened, and the texts
+ * of the first 20: {"count": 1, "first": ["..."]}. Any thread may log meanwhile.
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_folder_print_warnings(rgm_json_writer *out, rgm_run_folder *folder);
+/**
  * Whether a trainer holds the folder's lock now; false when there is no trainer.
  * Errors: RGM_ERR_ARG, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
@@ -439,6 +445,8 @@ typedef struct rgm_system_figures {
  */
 rgm_status rgm_system_log_open(rgm_system_log **out, const char *path);
 void rgm_system_log_close(rgm_system_log *log);
+/** Seconds of training before the log was opened. */
+double rgm_system_log_seconds(const rgm_system_log *log);
 /**
  * Write a line: the figures, the time, and the resident bytes and CPU seconds of the process (each
  * start counts CPU seconds from 0).
@@ -486,6 +494,15 @@ rgm_status rgm_tables_log_samples(rgm_tables_log *log, const char *split, int64_
 rgm_status rgm_tables_log_flush(rgm_tables_log *log);
 /** Cut the file as rgm_tables_log_open() does. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
+/** Cut off the lines at the end that are of `step` and of a split whose name begins with `split`:
+ * the caller writes them again. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step);
+
+/**
+ * result.json in a run folder: what the run has come to, for people and programs that look at it.
+ * docs/store.md has its members.
+ */
+#define RGM_RESULT_FILE "result.json"
 
 /* ---- reading runs back --------------------------------------------------------------------- */
 
@@ -496,24 +513,28 @@ typedef enum rgm_run_state {
     RGM_RUN_RUNNING,
     RGM_RUN_FINISHED,
     RGM_RUN_STOPPED,
-    RGM_RUN_DAMAGED
+    RGM_RUN_DAMAGED,
+    RGM_RUN_FAILED
 } rgm_run_state;
 extern const char *const rgm_run_state_names[]; /* "running", ..., ended by NULL */
 
 /** What can be known of a run without loading it. It owns its texts; NULL: not known. */
 typedef struct rgm_run_look {
     rgm_run_state state;
-    char *reason; /* what is damaged */
+    char *reason; /* what is damaged, or why it failed */
     char *description, *model;
     int64_t step, epoch; /* of the newest checkpoint, or of the log's last lines */
     int64_t epochs;      /* planned; -1: not known, or the run's length is given in steps */
     int64_t steps;       /* planned; -1: not known, or the run's length is given in epochs */
-    char *best_metric;   /* "valid.accuracy", from the newest checkpoint; NULL: no best yet */
+    char *best_metric;   /* "valid.accuracy", from the newest checkpoint or, where it is of a later
+                            step, result.json; NULL: no best yet */
     double best_value;
     int64_t best_step;
     rgm_named_number *last; /* "valid.loss": the log's last values, in the order of the log */
     int64_t last_count, last_capacity;
     int64_t modified; /* last measurement, or start of the run: seconds since 1970 */
+    double seconds;   /* of training, over all starts; NaN: not known */
+    int64_t warnings; /* of the last start; -1: not known */
 } rgm_run_look;
 /**
  * Look at a run folder, locked or not. A folder that cannot be read is reported as damaged, with

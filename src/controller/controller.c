@@ -65,6 +65,7 @@ void rgm_controller_release(rgm_controller *c)
     for (int64_t i = 0; i < c->history_count; i++)
         rgmi_epoch_logs_clear(&c->history[i]);
     rgm_free(c->history);
+    rgm_free(c->result.reason);
     rgm_free(c->train_actions);
     rgm_free(c->eval_actions);
     rgm_free(c);
@@ -176,15 +177,6 @@ void rgm_controller_show_progress(rgm_controller *c, rgm_progress *progress, boo
 {
     c->progress = progress;
     c->progress_in_epochs = in_epochs;
-}
-
-bool rgm_controller_finished(const rgm_controller *c)
-{
-    if (c->finished || c->out_of_time)
-        return true;
-    return c->options.train_steps > 0
-               ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps
-               : c->epochs >= c->options.epochs;
 }
 
 int64_t rgm_controller_history(const rgm_epoch_logs **epochs, const rgm_controller *c)

@@ -324,13 +324,30 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
+/* Report a pass in the log and in the run's files. `all`: its numbers with those that are no
+ * result, such as rates. */
+static rgm_status report(rgm_controller *c, const char *what, rgm_mode mode, int64_t set,
+                         const rgm_logs *logs, const rgm_logs *all)
+{
+    const char *split = set >= 0 ? rgm_trainer_eval_set_name(c->trainer, set) : rgm_mode_name(mode);
+
+    if (set < 0)
+        c->told_pass = mode == RGM_TEST || rgmi_is_told(c, RGMI_LINES_PASSES);
+    if (c->told_pass) {
+        rgmi_log_line(c, what, all);
+        rgmi_log_texts(c, split, all);
+    }
+    RGM_TRY(rgmi_log_metrics(c, split, logs));
+    RGM_TRY(rgmi_log_tables(c, split, mode, set, logs));
+    return rgmi_summarize(c, split, all);
+}
+
 /* Make one pass and report it everywhere; set -1: over the mode's own data. */
 static rgm_status pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
                        const rgm_logs **logs)
 {
     rgm_status status = RGM_OK;
     const char *name = set >= 0 ? rgm_trainer_eval_set_name(c->trainer, set) : NULL;
-    const char *split = name != NULL ? name : rgm_mode_name(mode);
     char what[80] = " eval";
     rgm_logs all = {0};
     double began = rgm_now(), seconds;
@@ -350,15 +367,20 @@ static rgm_status pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t st
     if (steps > 0 && seconds > 0)
         RGM_GO(rgm_logs_set(&all, "steps_per_second",
                             (double)rgm_trainer_eval_steps(c->trainer) / seconds));
-    rgmi_log_line(c, what, &all);
-    rgmi_log_texts(c, split, &all);
-    RGM_GO(rgmi_log_metrics(c, split, *logs));
-    RGM_GO(rgmi_log_tables(c, split, mode, set, *logs));
-    RGM_GO(rgmi_summarize(c, split, &all));
+    RGM_GO(report(c, what, mode, set, *logs, &all));
     rgmi_tell_pass(c, RGM_EVENT_EVAL_END, mode, name, &all);
 done:
     rgm_logs_clear(&all);
     return status;
+}
+
+rgm_status rgmi_keep_test(rgm_controller *c, int64_t set, const rgm_logs *logs)
+{
+    char what[80] = " test";
+
+    if (set >= 0)
+        snprintf(what, sizeof what, " test %s", rgm_trainer_eval_set_name(c->trainer, set));
+    return report(c, what, RGM_TEST, set, logs, logs);
 }
 
 rgm_status rgmi_run_pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,

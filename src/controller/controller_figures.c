@@ -8,18 +8,6 @@
 
 #include "controller_internal.h"
 
-/* Report an error once and drop it, unless memory is out, which concerns everybody. */
-static rgm_status told_once(bool *told, rgm_status status)
-{
-    if (status == RGM_OK || status == RGM_ERR_NOMEM)
-        return status;
-    if (!*told)
-        rgm_log_write(RGM_LOG_WARNING, "%s: the run goes on without it", rgm_error_message());
-    *told = true;
-    rgm_error_reset();
-    return RGM_OK;
-}
-
 /* ---- system.jsonl -------------------------------------------------------------------------- */
 
 static rgm_status write_figures(rgm_controller *c)
@@ -38,7 +26,8 @@ static rgm_status write_figures(rgm_controller *c)
 
     *told = work;
     c->figures_time = rgm_now();
-    return told_once(&c->told_system, rgm_system_log_add(c->system_log, &figures));
+    RGM_TRY(rgmi_told_once(&c->told_system, rgm_system_log_add(c->system_log, &figures)));
+    return rgmi_result_save(c);
 }
 
 rgm_status rgmi_log_figures(rgm_controller *c, bool at_end)
@@ -95,21 +84,31 @@ rgm_status rgmi_log_tables(rgm_controller *c, const char *split, rgm_mode mode, 
     if (status == RGM_OK && logs->sample_count > 0)
         status = rgm_tables_log_samples(c->tables_log, split, rgm_trainer_global_step(c->trainer),
                                         logs->samples, logs->sample_count);
-    return told_once(&c->told_tables, status);
+    return rgmi_told_once(&c->told_tables, status);
 }
 
 rgm_status rgmi_tables_flush(rgm_controller *c)
 {
-    return c->tables_log == NULL ? RGM_OK
-                                 : told_once(&c->told_tables, rgm_tables_log_flush(c->tables_log));
+    return c->tables_log == NULL
+               ? RGM_OK
+               : rgmi_told_once(&c->told_tables, rgm_tables_log_flush(c->tables_log));
 }
 
 rgm_status rgmi_tables_cut(rgm_controller *c, bool all)
 {
     return c->tables_log == NULL
                ? RGM_OK
-               : told_once(&c->told_tables,
-                           rgm_tables_log_cut(c->tables_log, all ? 0 : first_void(c)));
+               : rgmi_told_once(&c->told_tables,
+                                rgm_tables_log_cut(c->tables_log, all ? 0 : first_void(c)));
+}
+
+rgm_status rgmi_tables_cut_tests(rgm_controller *c)
+{
+    return c->tables_log == NULL
+               ? RGM_OK
+               : rgmi_told_once(&c->told_tables,
+                                rgm_tables_log_cut_split(c->tables_log, rgm_mode_name(RGM_TEST),
+                                                         rgm_trainer_global_step(c->trainer)));
 }
 
 /* ---- model.json ---------------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ static rgm_status write_model(rgm_controller *c, const char *batch)
 done:
     rgm_free(path);
     rgm_text_clear(&text);
-    return told_once(&c->told_model, status);
+    return rgmi_told_once(&c->told_model, status);
 }
 
 static void describe_batches(rgm_controller *c, bool on)
@@ -172,12 +171,14 @@ rgm_status rgmi_figures_open(rgm_controller *c)
 
     c->seconds_before = rgmi_seconds(c);
     RGM_GO(rgm_path_join(&path, c->run_dir, "system.jsonl"));
-    RGM_GO(told_once(&c->told_system, rgm_system_log_open(&c->system_log, path)));
+    RGM_GO(rgmi_told_once(&c->told_system, rgm_system_log_open(&c->system_log, path)));
     rgm_free(path);
     path = NULL;
     RGM_GO(rgm_path_join(&path, c->run_dir, "tables.jsonl"));
-    RGM_GO(told_once(&c->told_tables, rgm_tables_log_open(&c->tables_log, path, first_void(c))));
+    RGM_GO(
+        rgmi_told_once(&c->told_tables, rgm_tables_log_open(&c->tables_log, path, first_void(c))));
     RGM_GO(open_model(c));
+    RGM_GO(rgmi_result_open(c));
 done:
     rgm_free(path);
     return status;
@@ -185,11 +186,14 @@ done:
 
 void rgmi_figures_close(rgm_controller *c)
 {
+    rgm_logger *before = rgmi_enter(c);
     rgm_error error;
 
     /* The caller may be returning an error: keep it the last one. */
     rgm_error_save(&error, RGM_ERR_IO);
     (void)rgmi_log_figures(c, true);
+    (void)rgmi_result_end(c, RGM_OK);
+    rgm_logger_enter(before);
     rgm_error_reset();
     if (error.message[0] != '\0')
         (void)rgm_error_restore(&error);

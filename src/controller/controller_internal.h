@@ -26,6 +26,32 @@ typedef struct rgmi_work {
     double steps, items, seconds;
 } rgmi_work;
 
+/** Lines of a log that become rarer. */
+typedef enum rgmi_line_kind {
+    RGMI_LINES_LOOPS,
+    RGMI_LINES_PASSES,
+    RGMI_LINES_BEST,
+    RGMI_LINES_SAVES,
+    RGMI_LINES_EXPORTS,
+    RGMI_LINE_KINDS
+} rgmi_line_kind;
+typedef struct rgmi_lines {
+    int64_t seen;
+    int told, rarer; /* every 2^rarer-th is told, `told` of them so far */
+} rgmi_lines;
+
+/** How a run ended, or that it has not. */
+typedef enum rgmi_ending { RGMI_RUNNING, RGMI_STOPPED, RGMI_FINISHED, RGMI_FAILED } rgmi_ending;
+/** What result.json is written from, beside the state. */
+typedef struct rgmi_result {
+    rgmi_ending end;
+    char *reason;   /* why it failed                                              */
+    double started; /* by the wall clock; 0: there is no file, or the end is told */
+    bool told;      /* it was reported that the file cannot be written            */
+    rgm_status (*describe)(rgm_json_writer *w, void *payload); /* writes more members; or NULL */
+    void *payload;
+} rgmi_result;
+
 struct rgm_controller {
     rgm_trainer *trainer;
     rgm_trainer_options options;
@@ -84,6 +110,10 @@ struct rgm_controller {
     int64_t event_count, event_capacity;
     const rgm_hparam *hparams; /* the setup's */
     int64_t hparam_count;
+
+    rgmi_result result;
+    rgmi_lines lines[RGMI_LINE_KINDS];
+    bool told_pass; /* the current validation is one that the log tells of */
 
     /* rates */
     double timer_time;
@@ -152,11 +182,15 @@ rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs);
 rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs);
 
 /* controller_time.c */
+/** The current epoch, or the last one: "epoch" in metrics.jsonl. */
+int64_t rgmi_epoch_now(const rgm_controller *c);
 /** Count seconds as training from here on, or until here; repeated calls do no harm. */
 void rgmi_start_clock(rgm_controller *c);
 void rgmi_stop_clock(rgm_controller *c);
 /** Seconds of training so far, over all starts. */
 double rgmi_seconds(const rgm_controller *c);
+/** The same with those of starts without trainer.max_seconds, by system.jsonl. */
+double rgmi_run_seconds(const rgm_controller *c);
 /** The work of this process so far, including the timer's current stretch. */
 rgmi_work rgmi_work_so_far(const rgm_controller *c);
 /** Restart the timer; its amounts go into c->work. */
@@ -181,6 +215,12 @@ rgm_status rgmi_choose_metrics(rgm_controller *c);
 /** Make one pass over a set, or with -1 over the mode's own data, without reports. */
 rgm_status rgmi_run_pass(rgm_controller *c, rgm_mode mode, int64_t set, int64_t steps,
                          const rgm_logs **logs);
+/**
+ * Keep the numbers of the finished run on a test set, or with -1 on the test data: in log,
+ * metrics.jsonl, tables.jsonl and event files, at the step where the run ended. They stand after
+ * the last checkpoint's lines, so that a run that is started again writes the same once more.
+ */
+rgm_status rgmi_keep_test(rgm_controller *c, int64_t set, const rgm_logs *logs);
 /** Evaluate the mode's own data and its sets and, for validation, judge. */
 rgm_status rgmi_evaluate(rgm_controller *c, rgm_mode mode, int64_t steps, const rgm_logs **logs);
 
@@ -218,6 +258,17 @@ rgm_status rgmi_best_weights_open(rgm_controller *c);
 /** Tell the store of checkpoints which of them stay, however old they get. */
 rgm_status rgmi_spare(rgm_controller *c);
 
+/* controller_result.c */
+/** Report an error once and drop it, unless memory is out, which concerns everybody. */
+rgm_status rgmi_told_once(bool *told, rgm_status status);
+/** Write result.json of a run that begins; called after its logs are open. */
+rgm_status rgmi_result_open(rgm_controller *c);
+/** Write it as the run is now. */
+rgm_status rgmi_result_save(rgm_controller *c);
+/** Log how the run ended, write that, and return `outcome`, the status of the run's work, with its
+ * error. Nothing is told twice. */
+rgm_status rgmi_result_end(rgm_controller *c, rgm_status outcome);
+
 /* controller_figures.c */
 /** Open the other logs; called after metrics_open(). */
 rgm_status rgmi_figures_open(rgm_controller *c);
@@ -233,10 +284,27 @@ rgm_status rgmi_log_tables(rgm_controller *c, const char *split, rgm_mode mode, 
 rgm_status rgmi_tables_flush(rgm_controller *c);
 /** Cut off lines of later steps than the current state's; all: all lines. */
 rgm_status rgmi_tables_cut(rgm_controller *c, bool all);
+/** Cut off the tables of test data at the current step, which are to be written again. */
+rgm_status rgmi_tables_cut_tests(rgm_controller *c);
+
+/* controller_story.c */
+/** Whether the next line of a kind is written: all at first, then ever fewer. */
+bool rgmi_is_told(rgm_controller *c, rgmi_line_kind kind);
+/** Log numbers for people. */
+void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
+/** Log what an epoch has spent of the privacy budget. */
+void rgmi_log_epsilon(const rgm_controller *c, const rgm_logs *logs);
+/** Log the texts of a pass. */
+void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs);
+/** Log an event of a run with a folder, if it is one for its log. */
+void rgmi_log_event(rgm_controller *c, rgm_event_kind kind, rgm_mode mode);
+/** Log that the weights were exported to a folder. */
+void rgmi_log_export(const rgm_controller *c, const char *folder);
+/** Log what begins, and how it ended: "finished", "failed: ...". */
+void rgmi_log_begin(const rgm_controller *c);
+void rgmi_log_end(const rgm_controller *c, const char *how);
 
 /* controller_log.c */
-/** The current epoch, or the last one: "epoch" in metrics.jsonl. */
-int64_t rgmi_epoch_now(const rgm_controller *c);
 /** Begin work that writes to the run's log; give the returned log and the work's status to
  * rgmi_leave(). */
 rgm_logger *rgmi_enter(const rgm_controller *c);
@@ -250,10 +318,6 @@ rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs
 rgm_status rgmi_log_privacy(const rgm_controller *c);
 /** With trainer.flops, log the table by layer, once. */
 rgm_status rgmi_log_layers(rgm_controller *c);
-/** Log a line for people. */
-void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs);
-/** Log the texts of a pass. */
-void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Write scalars of a loop ("train") or pass ("valid", "test") at the current step. */
 rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Write scalars inside a loop, when they are due. */
@@ -261,6 +325,8 @@ rgm_status rgmi_summarize_step(rgm_controller *c);
 rgm_status rgmi_summarize_weights(rgm_controller *c);
 rgm_status rgmi_events_open(rgm_controller *c);
 rgm_status rgmi_events_flush(rgm_controller *c);
+/** Sync metrics.jsonl and write the other logs out, at the end of a run. */
+rgm_status rgmi_logs_flush(rgm_controller *c);
 rgm_status rgmi_events_end(rgm_controller *c);
 /** The next scalar opens new files; readers then drop older scalars of the current step and
  * later. */

@@ -30,6 +30,7 @@ void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const
                        .step = rgm_trainer_global_step(c->trainer),
                        .logs = logs};
 
+    rgmi_log_event(c, kind, mode);
     if (c->hooks.event != NULL)
         c->hooks.event(&event, c->hooks.payload);
 }
@@ -57,39 +58,12 @@ rgm_status rgmi_leave(rgm_logger *before, rgm_status status)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-int64_t rgmi_epoch_now(const rgm_controller *c)
-{
-    return c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)
-                        : rgm_trainer_passes(c->trainer);
-}
-
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs)
 {
     if (c->metrics_log == NULL || logs->count == 0)
         return RGM_OK;
     return rgm_metrics_log_add(c->metrics_log, split, rgm_trainer_global_step(c->trainer),
                                rgmi_epoch_now(c), logs->items, logs->count);
-}
-
-void rgmi_log_line(const rgm_controller *c, const char *what, const rgm_logs *logs)
-{
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
-
-    if (c->in_epochs) { /* metrics.jsonl has a line for each epoch; short epochs would flood the log
-                         */
-        if (rgm_logs_has(logs, "privacy_epsilon"))
-            rgm_log_write(RGM_LOG_INFO, "privacy | step: %6lld | epsilon %.6g delta %g",
-                          (long long)rgm_trainer_global_step(c->trainer),
-                          rgm_logs_get(logs, "privacy_epsilon"), c->options.privacy.delta);
-        return;
-    }
-    for (int64_t i = 0; i < logs->count && status == RGM_OK; i++)
-        status = rgm_text_printf(&text, " %s %.6g", logs->items[i].name, logs->items[i].value);
-    if (status == RGM_OK && text.size > 0)
-        rgm_log_write(RGM_LOG_INFO, "%s | step: %6lld |%s", what,
-                      (long long)rgm_trainer_global_step(c->trainer), text.data);
-    rgm_text_clear(&text);
 }
 
 rgm_status rgmi_log_privacy(const rgm_controller *c)
@@ -125,20 +99,6 @@ rgm_status rgmi_log_layers(rgm_controller *c)
         rgm_log_lines("layers | ", text.data);
     rgm_text_clear(&text);
     return status;
-}
-
-/* One line for each line of a text. */
-void rgmi_log_texts(const rgm_controller *c, const char *split, const rgm_logs *logs)
-{
-    for (int64_t i = 0; i < logs->text_count; i++)
-        for (const char *line = logs->texts[i].text, *end; line != NULL; line = end) {
-            int size = (int)strcspn(line, "\n");
-
-            end = line[size] == '\n' ? line + size + 1 : NULL;
-            rgm_log_write(RGM_LOG_INFO, " eval | step: %6lld | %s %s %.*s",
-                          (long long)rgm_trainer_global_step(c->trainer), split,
-                          logs->texts[i].name, size, line);
-        }
 }
 
 /* ---- event files --------------------------------------------------------------------------- */
@@ -399,6 +359,17 @@ rgm_status rgmi_events_flush(rgm_controller *c)
     for (int64_t i = 0; i < c->event_count; i++)
         RGM_TRY(rgm_event_file_flush(c->events[i].file));
     return RGM_OK;
+}
+
+rgm_status rgmi_logs_flush(rgm_controller *c)
+{
+    int64_t offset;
+
+    if (c->metrics_log == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_metrics_log_commit(&offset, c->metrics_log));
+    RGM_TRY(rgmi_tables_flush(c));
+    return rgmi_events_flush(c);
 }
 
 rgm_status rgmi_events_end(rgm_controller *c)

@@ -242,7 +242,9 @@ static rgm_status end_loop(rgm_controller *c, const rgm_logs **logs)
     if (passed_export(c, steps))
         RGM_GO(rgmi_export_step(c));
     RGM_GO(add_rates(c, &all));
-    rgmi_log_line(c, "train", &all);
+    rgmi_log_epsilon(c, &all);
+    if (rgmi_is_told(c, RGMI_LINES_LOOPS))
+        rgmi_log_line(c, "train", &all);
     RGM_GO(rgmi_log_metrics(c, "train", *logs));
     RGM_GO(rgmi_log_figures(c, false));
     RGM_GO(rgmi_summarize(c, "train", &all));

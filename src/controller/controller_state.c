@@ -169,6 +169,7 @@ static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
     if (is_own(c, path, step)) /* no newer checkpoint needs what is cut off */
         RGM_TRY(cut_logs(c, offset));
     RGM_TRY(rgmi_state_save(c));
+    RGM_TRY(rgmi_result_save(c)); /* it told of the later steps */
     return best_set_aside(c);
 }
 

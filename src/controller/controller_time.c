@@ -1,12 +1,34 @@
 /*
- * How long a run has trained: over all its starts, for trainer.max_seconds; and how much in this
- * process, for rates.
+ * How far a run is, and how long it has trained: over all its starts, for trainer.max_seconds; and
+ * how much in this process, for rates.
  */
 #include "controller_internal.h"
+
+int64_t rgmi_epoch_now(const rgm_controller *c)
+{
+    return c->in_epochs ? c->epochs + (rgm_trainer_loop_step(c->trainer) > 0)
+                        : rgm_trainer_passes(c->trainer);
+}
+
+bool rgm_controller_finished(const rgm_controller *c)
+{
+    if (c->finished || c->out_of_time)
+        return true;
+    return c->options.train_steps > 0
+               ? rgm_trainer_global_step(c->trainer) >= c->options.train_steps
+               : c->epochs >= c->options.epochs;
+}
 
 double rgmi_seconds(const rgm_controller *c)
 {
     return c->in_stretch ? c->seconds + rgm_now() - c->stretch_time : c->seconds;
+}
+
+double rgmi_run_seconds(const rgm_controller *c)
+{
+    double here = rgmi_seconds(c) - c->seconds_before;
+
+    return c->system_log != NULL ? rgm_system_log_seconds(c->system_log) + here : here;
 }
 
 rgmi_work rgmi_work_so_far(const rgm_controller *c)

@@ -65,6 +65,25 @@ static rgm_status open_controller(rgm_open_run *run)
     return rgm_controller_create(&run->controller, &setup);
 }
 
+/* Build the trainer and check the data; nothing is written yet, so there is no log of the run. */
+static rgm_status open_and_check(rgm_open_run *run)
+{
+    RGM_TRY(open_trainer(run));
+    return rgmi_run_check(run);
+}
+
+/* What was said before the run had a log. */
+static void tell_notes(const rgm_open_run *run)
+{
+    rgm_logger *log = rgm_controller_logger(run->controller);
+
+    if (run->controller->folder == NULL)
+        return;
+    if (run->options.notes != NULL)
+        rgm_log_notes_tell(run->options.notes, log);
+    rgm_log_notes_tell(&run->notes, log);
+}
+
 static rgm_status open_parts(rgm_open_run *run)
 {
     rgm_run_options *o = &run->options;
@@ -74,9 +93,12 @@ static rgm_status open_parts(rgm_open_run *run)
     RGM_TRY(rgm_run_check_single(&o->trainer, &o->runtime));
     o->runtime.threads = rgm_runtime_threads(&o->runtime);
     rgm_threads_set((int)o->runtime.threads);
-    RGM_TRY(open_trainer(run));
-    RGM_TRY(rgmi_run_check(run));
+    RGM_TRY(rgm_log_notes_begin(&run->notes));
+    RGM_TRY(rgm_log_notes_end(&run->notes, open_and_check(run)));
     RGM_TRY(open_controller(run));
+    run->controller->result.describe = rgmi_run_describe_result;
+    run->controller->result.payload = run;
+    tell_notes(run);
     RGM_TRY(rgmi_run_exports_open(run));
     RGM_TRY(rgmi_run_remark(run));
     return o->read_only ? rgm_controller_place_final_weights(run->controller) : RGM_OK;
@@ -118,6 +140,8 @@ void rgm_run_close(rgm_open_run *run)
     for (int i = 0; i < RGM_MAX_EVAL_SETS; i++)
         rgm_logs_clear(&run->set_metrics[i]);
     rgm_names_release(run->exports, run->export_count);
+    rgm_log_notes_clear(&run->notes);
+    rgm_text_clear(&run->plan);
     if (run->options.releases_task)
         rgm_task_release(&run->task);
     rgm_free(run);
@@ -150,6 +174,24 @@ static rgm_status final_sets(rgm_open_run *run, rgm_mode mode, int64_t steps)
     return take_set_metrics(run, mode);
 }
 
+/* Test results exist nowhere else: keep them with the run. */
+static rgm_status keep_tests(rgm_open_run *run)
+{
+    rgm_controller *c = run->controller;
+    const rgm_eval_set *sets;
+    int64_t count = rgm_trainer_eval_sets(&sets, run->trainer);
+
+    if (run->kept_tests || !rgm_trainer_has_data(run->trainer, RGM_TEST))
+        return RGM_OK;
+    RGM_TRY(rgmi_tables_cut_tests(c));
+    RGM_TRY(rgmi_keep_test(c, -1, &run->metrics[RGM_TEST]));
+    for (int64_t i = 0; i < count; i++)
+        if (sets[i].mode == RGM_TEST)
+            RGM_TRY(rgmi_keep_test(c, i, &run->set_metrics[i]));
+    run->kept_tests = true;
+    return rgmi_logs_flush(c);
+}
+
 /* Evaluate a whole pass, or an epoch's worth of data that never end. */
 static rgm_status final_metrics(rgm_open_run *run)
 {
@@ -169,7 +211,7 @@ static rgm_status final_metrics(rgm_open_run *run)
         RGM_TRY(rgm_logs_merge(&run->metrics[mode], logs));
         RGM_TRY(final_sets(run, (rgm_mode)mode, steps));
     }
-    return RGM_OK;
+    return keep_tests(run);
 }
 
 /* Keep the numbers of the last evaluation; NULL: there was none. */
@@ -197,8 +239,9 @@ static rgm_status complete(rgm_open_run *run)
 rgm_status rgm_run_complete(rgm_open_run *run)
 {
     rgm_logger *before = rgmi_enter(run->controller);
+    rgm_status status = rgmi_profile_finish(run->controller, complete(run));
 
-    return rgmi_leave(before, rgmi_profile_finish(run->controller, complete(run)));
+    return rgmi_leave(before, rgmi_result_end(run->controller, status));
 }
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)

@@ -88,10 +88,11 @@ static rgm_status log_plan(const rgm_open_run *run)
     rgm_status status = RGM_OK;
     rgm_text text = {0};
 
+    rgmi_log_begin(run->controller);
     RGM_GO(rgm_run_plan(&text, run));
     if (run->task.describe != NULL)
         RGM_GO(run->task.describe(&text, run->task.state));
-    rgm_log_lines("", text.data);
+    rgm_log_lines("plan | ", text.data);
 done:
     rgm_text_clear(&text);
     return status;

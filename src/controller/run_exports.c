@@ -42,6 +42,7 @@ static rgm_status export_to(rgm_open_run *run, const char *folder)
     RGM_TRY(save_exports(run, folder));
     RGM_TRY(rgm_strdup(&run->exports[run->export_count], folder));
     run->export_count++;
+    rgmi_log_export(run->controller, folder);
     return RGM_OK;
 }
 
@@ -215,6 +216,8 @@ static rgm_status export_step(void *payload)
     RGM_GO(rgm_folder_make(root));
     RGM_GO(export_number(run, root, aside));
     run->exported_step = rgm_trainer_global_step(run->trainer);
+    if (rgmi_is_told(run->controller, RGMI_LINES_EXPORTS))
+        rgmi_log_export(run->controller, root);
 done:
     rgm_free(root);
     rgm_free(aside);

@@ -12,6 +12,9 @@ struct rgm_open_run {
     rgm_executor *predictors[RGM_MAX_HEADS];
 
     rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
+    rgm_log_notes notes; /* of before the run had a log          */
+    rgm_text plan;       /* of result.json, when it was first written */
+    bool kept_tests;     /* the results on test data are in the run's files */
     char **exports;
     int64_t export_count, export_capacity;
     int64_t exported_step; /* of the last export during training; -1: none by this process */
@@ -22,6 +25,11 @@ struct rgm_open_run {
 rgm_status rgmi_run_check(const rgm_open_run *run);
 /** Log the plan, and warnings of what is possible but probably not intended. */
 rgm_status rgmi_run_remark(const rgm_open_run *run);
+
+/* run_outcome.c */
+/** Write the run's members of result.json: plan, final metrics, exports. An rgmi_result's
+ * `describe`. */
+rgm_status rgmi_run_describe_result(rgm_json_writer *w, void *run);
 
 /* weights_exporter.c */
 extern const rgm_exporter_type rgmi_weights_exporter;

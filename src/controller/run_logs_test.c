@@ -252,6 +252,118 @@ static void a_rate_counts_what_was_seen_since_the_start(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(a_rate_counts_what_was_seen_since_the_start),
+static char *load_in(const char *folder, const char *name)
+{
+    char path[256], *text;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 22));
+    return text;
+}
+
+/* 32 lines, 32 of every second loop, 32 of every fourth, then of every eighth. */
+static void a_long_run_has_a_bounded_log(void **state)
+{
+    char folder[128], *text;
+    plane_setup s = make_plane_setup();
+    rgm_controller_setup setup = {.options = &s.options, .run_dir = folder};
+    rgm_controller *controller;
+    rgm_trainer *trainer;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_fast_folder());
+    s.options.steps_per_loop = 1;
+    CHECK_OK(open_plane(&trainer, &s));
+    setup.trainer = trainer;
+    CHECK_OK(rgm_controller_create(&controller, &setup));
+    CHECK_OK(rgm_controller_train(controller, 400));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    text = load_in(folder, "log.txt");
+    CHECK_INT(32 + 32 + 32 + 22, count(text, " info train | step:"));
+    CHECK_INT(1, count(text, " train | step:    392 |"));
+    CHECK_INT(0, count(text, " train | step:    394 |"));
+    CHECK_INT(1, count(text, " info checkpoint | step:    400"));
+    CHECK_INT(1, count(text, " info end | step:    400 | closed after "));
+    rgm_free(text);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* A plane with test data, and warnings of before its run is open. */
+static rgm_status tested_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    if (mode == RGM_TEST)
+        rgm_log_write(RGM_LOG_WARNING, "two rows are left out");
+    return plane_inputs(out, state, mode == RGM_TEST ? RGM_VALID : mode, endless);
+}
+
+static const rgm_json *in(const rgm_json *json, const char *a, const char *b)
+{
+    json = rgm_json_find(json, a);
+    return b != NULL ? rgm_json_find(json, b) : json;
+}
+
+static void check_result(const char *folder, const char *how, const char *part)
+{
+    char *text = load_in(folder, "result.json");
+    double accuracy = -1, loss = -1;
+    int64_t step = -1;
+    rgm_json *json;
+
+    CHECK_OK(rgm_json_parse(&json, text, (int64_t)strlen(text), "result.json"));
+    CHECK_TEXT(how, rgm_json_text(in(json, "state", NULL)));
+    CHECK(rgm_json_int(&step, in(json, "step", NULL)));
+    CHECK_INT(6, step);
+    CHECK(rgm_json_number(&loss, in(json, "best", "value")));
+    CHECK_TEXT("valid.loss", rgm_json_text(in(json, "best", "metric")));
+    CHECK(rgm_json_number(&accuracy, rgm_json_find(in(json, "final", part), "accuracy")));
+    CHECK(accuracy > 0 && isfinite(loss));
+    CHECK_TEXT("two rows are left out",
+               rgm_json_text(rgm_json_at(in(json, "warnings", "first"), 0)));
+    rgm_json_release(json);
+    rgm_free(text);
+}
+
+static void what_a_run_has_found_out_is_kept(void **state)
+{
+    char folder[128], *metrics[2], *log;
+    plane_setup s = make_plane_setup();
+    rgm_task task = plane_task(&s.data);
+    rgm_run_options options = RGM_RUN_OPTIONS_INIT;
+    rgm_open_run *run;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_fast_folder());
+    task.build_inputs = tested_inputs;
+    options.trainer = s.options;
+    options.runtime = s.runtime;
+    options.trainer.train_steps = 6;
+    options.run_dir = folder;
+    for (int start = 0; start < 2; start++) { /* again: the same bytes */
+        CHECK_OK(rgm_run_open(&run, &task, &options));
+        CHECK_OK(rgm_run_complete(run));
+        rgm_run_close(run);
+        check_result(folder, "finished", "test");
+        metrics[start] = load_in(folder, "metrics.jsonl");
+        CHECK_INT(1, count(metrics[start], "{\"split\":\"test\",\"step\":6,"));
+    }
+    CHECK_TEXT(metrics[0], metrics[1]);
+    log = load_in(folder, "log.txt");
+    CHECK_INT(2, count(log, " warning two rows are left out\n"));
+    CHECK_INT(2, count(log, " info  test | step:      6 | loss "));
+    CHECK_INT(2, count(log, " info end | step:      6 | finished after "));
+    CHECK_INT(1, count(log, " info restore | step:      6 |"));
+    rgm_free(log);
+    rgm_free(metrics[0]);
+    rgm_free(metrics[1]);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(a_long_run_has_a_bounded_log),
+      cmocka_unit_test(what_a_run_has_found_out_is_kept),
+      cmocka_unit_test(a_rate_counts_what_was_seen_since_the_start),
       cmocka_unit_test(runs_in_turn_keep_their_logs_apart),
       cmocka_unit_test(all_that_a_run_writes_until_its_end_is_in_its_log))

@@ -30,7 +30,8 @@ struct rgm_experiment {
     rgm_hparam hparams[RGMI_MAX_HPARAMS];
     int64_t hparam_count;
 
-    rgm_task task; /* made by prepare; without a name before */
+    rgm_task task;       /* made by prepare; without a name before */
+    rgm_log_notes notes; /* warned of while it was made */
 };
 
 /** RGM_ERR_ARG: a row of the program's own is impossible; the message has its name. */

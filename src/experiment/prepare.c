@@ -60,7 +60,9 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained
                                .seed = (uint64_t)e->trainer.fold_seed};
     if (run_dir != NULL) /* a run that is to be followed may not exist yet */
         RGM_TRY(has_begun(&setup->begun, run_dir));
-    return e->type->create(&e->task, setup);
+    rgm_log_notes_clear(&e->notes);
+    RGM_TRY(rgm_log_notes_begin(&e->notes));
+    return rgm_log_notes_end(&e->notes, e->type->create(&e->task, setup));
 }
 
 /* Where each value of config.yaml was set, as `regimen config show --full` prints it. */
@@ -110,6 +112,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     RGM_TRY(make_sources(e));
     options->sources = e->sources;
     options->resume_keys = rgmi_resume_keys(e);
+    options->notes = &e->notes;
     e->hparam_count = 0;
     collect_hparams(e, rgm_yaml_root(e->yaml), "");
     options->hparams = e->hparams;

@@ -258,6 +258,36 @@ static void tables_of_lost_work_are_cut_off(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+#define TABLE(step, split) "{\"step\":" #step ",\"split\":\"" split "\"}\n"
+
+/* Those of test data at the end, which a run that is started again writes once more. */
+static void tables_of_a_split_are_cut_off_the_end(void **state)
+{
+    static const struct {
+        const char *before, *kept;
+    } cases[] = {{"", ""},
+                 {TABLE(3, "valid") TABLE(3, "test") TABLE(3, "test_news"), TABLE(3, "valid")},
+                 {TABLE(2, "test") TABLE(3, "test"), TABLE(2, "test")},
+                 {TABLE(3, "test") TABLE(3, "valid"), TABLE(3, "test") TABLE(3, "valid")},
+                 {TABLE(3, "valid") TABLE(30, "test"), TABLE(3, "valid") TABLE(30, "test")},
+                 {TABLE(3, "valid") "{\"step\":3,\"split\":\"test", TABLE(3, "valid")}};
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_tables_log *log;
+    char *data;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        save(path, cases[i].before);
+        CHECK_OK(rgm_tables_log_open(&log, path, INT64_MAX));
+        CHECK_OK(rgm_tables_log_cut_split(log, "test", 3));
+        rgm_tables_log_close(log);
+        data = load(path);
+        CHECK_TEXT(cases[i].kept, data);
+        rgm_free(data);
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void logging_survives_every_failing_allocation(void **state)
 {
     const char *folder = check_folder(), *path = path_in(folder);
@@ -275,4 +305,5 @@ TESTS(cmocka_unit_test(figures_are_of_this_process_and_of_earlier_ones),
       cmocka_unit_test(a_line_without_room_is_lost_and_the_next_one_is_not),
       cmocka_unit_test(tables_look_like_the_documentation),
       cmocka_unit_test(tables_of_lost_work_are_cut_off),
+      cmocka_unit_test(tables_of_a_split_are_cut_off_the_end),
       cmocka_unit_test(logging_survives_every_failing_allocation))

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,12 +16,16 @@
 #include <unistd.h>
 
 #define LARGEST_CONFIG (INT64_C(4) << 20)
+#define MOST_WARNINGS  20 /* that are kept as texts; log.txt has all of them */
 
 struct rgm_run_folder {
     char *path;
     int lock;
     int log_file;
     rgm_logger *log;
+    pthread_mutex_t noting; /* threads of pools warn as well */
+    char *warnings[MOST_WARNINGS];
+    int64_t warning_count;
 };
 
 /* ---- lock ---------------------------------------------------------------------------------- */
@@ -241,11 +246,39 @@ done:
     return status;
 }
 
+static void note_warning(rgm_run_folder *folder, const char *message)
+{
+    pthread_mutex_lock(&folder->noting);
+    if (folder->warning_count < MOST_WARNINGS &&
+        rgm_strdup(&folder->warnings[folder->warning_count], message) != RGM_OK)
+        folder->warnings[folder->warning_count] = NULL; /* it is counted */
+    folder->warning_count++;
+    pthread_mutex_unlock(&folder->noting);
+}
+
+rgm_status rgm_run_folder_print_warnings(rgm_json_writer *out, rgm_run_folder *folder)
+{
+    rgm_status status = RGM_OK;
+
+    pthread_mutex_lock(&folder->noting);
+    RGM_GO(rgm_json_open_object(out, "warnings", RGM_JSON_SPACED));
+    RGM_GO(rgm_json_write_int(out, "count", folder->warning_count));
+    RGM_GO(rgm_json_open_list(out, "first", RGM_JSON_SPACED));
+    for (int64_t i = 0; i < folder->warning_count && i < MOST_WARNINGS; i++)
+        if (folder->warnings[i] != NULL)
+            RGM_GO(rgm_json_write_text(out, NULL, folder->warnings[i]));
+    RGM_GO(rgm_json_close(out));
+    RGM_GO(rgm_json_close(out));
+done:
+    pthread_mutex_unlock(&folder->noting);
+    return status;
+}
+
 /* The folder's rgm_log_sink. */
 static void write_log(int level, const char *message, void *payload)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
-    const rgm_run_folder *folder = payload;
+    rgm_run_folder *folder = payload;
     const char *name = level >= 0 && level < 4 ? names[level] : "info";
     time_t now = (time_t)rgm_wall_time();
     char stamp[32] = "";
@@ -255,6 +288,8 @@ static void write_log(int level, const char *message, void *payload)
 
     /* The caller may be returning an error: keep it the last one. */
     rgm_error_save(&error, RGM_ERR_IO);
+    if (level == RGM_LOG_WARNING || level == RGM_LOG_ERROR)
+        note_warning(folder, message);
     if (gmtime_r(&now, &when) != NULL)
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &when);
     if (rgm_text_printf(&line, "%s %s ", stamp, name) == RGM_OK &&
@@ -279,6 +314,7 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
         options = &defaults;
     RGM_GO(RGM_NEW(folder, 1));
     folder->lock = folder->log_file = -1;
+    pthread_mutex_init(&folder->noting, NULL);
     RGM_GO(rgm_strdup(&folder->path, path));
     RGM_GO(rgm_folder_make(path));
     RGM_GO(take_lock(folder));
@@ -308,6 +344,9 @@ void rgm_run_folder_close(rgm_run_folder *folder)
     if (folder->log != NULL) /* threads may have it yet */
         rgm_logger_remove_sink(folder->log, write_log, folder);
     rgm_logger_release(folder->log);
+    for (int i = 0; i < MOST_WARNINGS; i++)
+        rgm_free(folder->warnings[i]);
+    pthread_mutex_destroy(&folder->noting);
     if (folder->log_file >= 0)
         close(folder->log_file);
     if (folder->lock >= 0)

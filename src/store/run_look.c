@@ -12,14 +12,19 @@
 #define FIRST_LOOK    (INT64_C(4) << 10)
 #define FARTHEST_LOOK (INT64_C(1) << 20)
 
-const char *const rgm_run_state_names[] = {"running", "finished", "stopped", "damaged", NULL};
+#define LARGEST_RESULT (INT64_C(1) << 20)
+
+const char *const rgm_run_state_names[] = {"running", "finished", "stopped",
+                                           "damaged", "failed",   NULL};
 
 typedef struct looking {
     rgm_run_look *look;
     const char *path;
     rgm_yaml **config; /* where to store it; NULL: nowhere */
-    bool finished;
+    bool finished, failed;
+    bool has_state;      /* a checkpoint or result.json told how far the run is */
     bool saw_best_split; /* the split of the best metric ("valid") was seen */
+    char *why;           /* it failed */
 } looking;
 
 static bool has(const char *folder, const char *name)
@@ -95,6 +100,7 @@ static rgm_status read_values(looking *l, const rgm_checkpoint *checkpoint)
                                     {RGM_KEY_BEST_METRIC, &metric}};
 
     look->step = rgm_checkpoint_step(checkpoint);
+    l->has_state = true;
     RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, sizeof places / sizeof *places));
     if (step < 0)
         return RGM_OK;
@@ -124,6 +130,76 @@ static rgm_status read_checkpoint(looking *l)
 done:
     rgm_checkpoint_release(checkpoint);
     rgm_checkpoint_store_close(store);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- result.json --------------------------------------------------------------------------- */
+
+/* The best so far, in the place of a checkpoint's. */
+static rgm_status take_best(rgm_run_look *look, const rgm_json *best)
+{
+    const char *metric = rgm_json_text(rgm_json_find(best, "metric"));
+    double value = NAN;
+    int64_t step = -1;
+
+    if (metric == NULL || !rgm_json_int(&step, rgm_json_find(best, "step")) || step < 0 ||
+        !rgm_json_number(&value, rgm_json_find(best, "value")))
+        return RGM_OK;
+    look->best_step = step;
+    look->best_value = value;
+    rgm_free(look->best_metric);
+    look->best_metric = NULL;
+    return rgm_strdup(&look->best_metric, metric);
+}
+
+/* A checkpoint of the same step or a later one knows more; a run that ended by itself ended at its
+ * last step. */
+static rgm_status take_result(looking *l, const rgm_json *root)
+{
+    rgm_run_look *look = l->look;
+    const rgm_json *count = rgm_json_find(rgm_json_find(root, "warnings"), "count");
+    const char *state = rgm_json_text(rgm_json_find(root, "state"));
+    const char *reason = rgm_json_text(rgm_json_find(root, "reason"));
+    int64_t step = -1, epoch = 0;
+
+    (void)rgm_json_number(&look->seconds, rgm_json_find(root, "seconds"));
+    (void)rgm_json_int(&look->warnings, count);
+    if (!rgm_json_int(&step, rgm_json_find(root, "step")) || step < look->step)
+        return RGM_OK;
+    (void)rgm_json_int(&epoch, rgm_json_find(root, "epoch"));
+    l->finished = l->finished || (state != NULL && strcmp(state, "finished") == 0);
+    l->failed = state != NULL && strcmp(state, "failed") == 0;
+    if (l->failed && reason != NULL)
+        RGM_TRY(rgm_strdup(&l->why, reason));
+    if (step > look->step || !l->has_state) {
+        RGM_TRY(take_best(look, rgm_json_find(root, "best")));
+        look->epoch = epoch > look->epoch ? epoch : look->epoch;
+    }
+    look->step = step;
+    l->has_state = true;
+    return RGM_OK;
+}
+
+/* It is written for those who look: one that cannot be read is passed over. */
+static rgm_status read_result(looking *l)
+{
+    char *path = NULL, *data = NULL;
+    rgm_json *root = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, l->path, RGM_RESULT_FILE));
+    status = rgm_file_load(&data, &size, path, LARGEST_RESULT);
+    if (status == RGM_OK)
+        status = rgm_json_parse(&root, data, size, RGM_RESULT_FILE);
+    if (status == RGM_OK)
+        status = take_result(l, root);
+    else if (status != RGM_ERR_NOMEM)
+        status = RGM_OK;
+done:
+    rgm_json_release(root);
+    rgm_free(data);
     rgm_free(path);
     return status;
 }
@@ -219,6 +295,15 @@ static rgm_status note_damage(rgm_run_look *look, rgm_status status)
     return rgm_strdup(&look->reason, rgm_error_message());
 }
 
+/* A run that has reached its length is finished. */
+static void note_length(looking *l)
+{
+    const rgm_run_look *look = l->look;
+
+    l->finished = l->finished || (look->epochs > 0 && look->epoch >= look->epochs) ||
+                  (look->steps > 0 && look->step >= look->steps);
+}
+
 rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const char *path,
                                     int64_t default_epochs)
 {
@@ -228,20 +313,33 @@ rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const
 
     if (config != NULL)
         *config = NULL;
-    *look = (rgm_run_look){
-        .epochs = -1, .steps = -1, .best_step = -1, .best_value = NAN, .modified = -1};
+    *look = (rgm_run_look){.epochs = -1,
+                           .steps = -1,
+                           .best_step = -1,
+                           .best_value = NAN,
+                           .modified = -1,
+                           .seconds = NAN,
+                           .warnings = -1};
     RGM_GO(note_time(look, path));
     RGM_GO(note_damage(look, rgm_run_folder_in_use(&running, path)));
     RGM_GO(note_damage(look, read_config(&l, default_epochs)));
     RGM_GO(note_damage(look, read_checkpoint(&l)));
-    l.finished = l.finished || (look->epochs > 0 && look->epoch >= look->epochs) ||
-                 (look->steps > 0 && look->step >= look->steps);
+    RGM_GO(read_result(&l));
+    note_length(&l);
     RGM_GO(note_damage(look, read_log(&l)));
+    if (!l.has_state) /* nothing but its log tells */
+        note_length(&l);
     look->state = look->reason != NULL ? RGM_RUN_DAMAGED
                   : running            ? RGM_RUN_RUNNING
                   : l.finished         ? RGM_RUN_FINISHED
+                  : l.failed           ? RGM_RUN_FAILED
                                        : RGM_RUN_STOPPED;
+    if (look->state == RGM_RUN_FAILED) {
+        look->reason = l.why;
+        l.why = NULL;
+    }
 done:
+    rgm_free(l.why);
     if (status != RGM_OK) {
         rgm_run_look_clear(look);
         if (config != NULL) {

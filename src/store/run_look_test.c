@@ -106,6 +106,107 @@ static void a_look_hands_over_the_configuration_that_it_parsed(void **state)
     CHECK_OK(rgm_folder_remove(path));
 }
 
+static void keep_result(const char *path, const char *text)
+{
+    char at[300];
+
+    snprintf(at, sizeof at, "%s/result.json", path);
+    CHECK_OK(rgm_file_save(at, text, (int64_t)strlen(text)));
+}
+
+static rgm_run_look look_at(const char *path, int64_t epochs)
+{
+    rgm_run_look look;
+
+    CHECK_OK(rgm_run_look_load(&look, path, epochs));
+    return look;
+}
+
+#define RESULT(state, step)                                                                        \
+    "{\"state\":\"" state "\",\"reason\":\"it broke\",\"step\":" #step                             \
+    ",\"epoch\":3,\"seconds\":7.5,\"best\":{\"metric\":\"valid.loss\",\"value\":0.5,"              \
+    "\"step\":30,\"epoch\":3},\"warnings\":{\"count\":2,\"first\":[\"a\",\"b\"]}}"
+
+/* Of checkpoint and result.json the one of the later step counts: the first is seldom, the second
+ * may be older than a checkpoint that was saved right before a kill. */
+static void the_best_and_the_end_are_known_between_and_without_checkpoints(void **state)
+{
+    const char *path = check_folder();
+    char at[300];
+    rgm_run_look look;
+
+    (void)state;
+    make_run(path, "model: {type: gcn}\n");
+    keep_result(path, RESULT("finished", 10)); /* the checkpoint is of step 20 */
+    look = look_at(path, 5);
+    CHECK_TEXT("valid.accuracy", look.best_metric);
+    CHECK_INT(RGM_RUN_STOPPED, look.state);
+    CHECK_CLOSE(look.seconds, 7.5, 0, 0);
+    CHECK_INT(2, look.warnings);
+    rgm_run_look_clear(&look);
+    keep_result(path, RESULT("running", 25));
+    look = look_at(path, 5);
+    CHECK_TEXT("valid.loss", look.best_metric);
+    CHECK(look.best_value == 0.5 && look.best_step == 30);
+    CHECK_INT(RGM_RUN_STOPPED, look.state);
+    rgm_run_look_clear(&look);
+    CHECK_EVERY_OOM(rgm_run_look_load(&look, path, 5), rgm_run_look_clear(&look));
+    snprintf(at, sizeof at, "%s/ckpt", path);
+    CHECK_OK(rgm_folder_remove(at));
+    keep_result(path, RESULT("finished", 30));
+    look = look_at(path, 5);
+    CHECK_TEXT("valid.loss", look.best_metric);
+    CHECK_INT(RGM_RUN_FINISHED, look.state);
+    rgm_run_look_clear(&look);
+    keep_result(path, RESULT("failed", 30));
+    look = look_at(path, 5);
+    CHECK_INT(RGM_RUN_FAILED, look.state);
+    CHECK_TEXT("failed", rgm_run_state_names[look.state]);
+    CHECK_TEXT("it broke", look.reason);
+    rgm_run_look_clear(&look);
+    CHECK_OK(rgm_folder_remove(path));
+}
+
+static void a_result_that_is_none_is_passed_over(void **state)
+{
+    static const char *const texts[] = {"", "{", "[]", "{\"step\":1e99,\"best\":5}",
+                                        "{\"step\":40,\"best\":{\"metric\":\"a.b\",\"step\":-1}}"};
+    const char *path = check_folder();
+    rgm_run_look look;
+
+    (void)state;
+    make_run(path, "model: {type: gcn}\n");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        keep_result(path, texts[i]);
+        look = look_at(path, 5);
+        CHECK_INT(RGM_RUN_STOPPED, look.state);
+        CHECK_TEXT("valid.accuracy", look.best_metric);
+        CHECK(look.best_value == 0.75 && look.best_step == 10 && look.reason == NULL);
+        CHECK(isnan(look.seconds) && look.warnings == -1);
+        rgm_run_look_clear(&look);
+    }
+    CHECK_OK(rgm_folder_remove(path));
+}
+
+static void a_log_alone_tells_that_a_run_is_finished(void **state)
+{
+    const char *path = check_folder();
+    char at[300];
+    rgm_run_look look;
+
+    (void)state;
+    make_run(path, "model: {type: gcn}\n");
+    snprintf(at, sizeof at, "%s/ckpt", path);
+    CHECK_OK(rgm_folder_remove(at));
+    look = look_at(path, 3);
+    CHECK_INT(RGM_RUN_FINISHED, look.state);
+    rgm_run_look_clear(&look);
+    look = look_at(path, 4);
+    CHECK_INT(RGM_RUN_STOPPED, look.state);
+    rgm_run_look_clear(&look);
+    CHECK_OK(rgm_folder_remove(path));
+}
+
 static void the_state_of_a_run(void **state)
 {
     const char *path = check_folder();
@@ -199,6 +300,9 @@ static void a_folder_without_measurements_has_no_curves(void **state)
 
 TESTS(cmocka_unit_test(a_look_tells_what_is_known),
       cmocka_unit_test(a_look_hands_over_the_configuration_that_it_parsed),
+      cmocka_unit_test(the_best_and_the_end_are_known_between_and_without_checkpoints),
+      cmocka_unit_test(a_result_that_is_none_is_passed_over),
+      cmocka_unit_test(a_log_alone_tells_that_a_run_is_finished),
       cmocka_unit_test(the_state_of_a_run),
       cmocka_unit_test(what_cannot_be_read_is_damaged_and_the_rest_is_told),
       cmocka_unit_test(curves_have_every_point),

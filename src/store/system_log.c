@@ -87,6 +87,11 @@ void rgm_system_log_close(rgm_system_log *log)
     rgm_free(log);
 }
 
+double rgm_system_log_seconds(const rgm_system_log *log)
+{
+    return log->seconds;
+}
+
 static double in_seconds(struct timeval time)
 {
     return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;

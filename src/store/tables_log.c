@@ -5,6 +5,7 @@
 #include "store_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BEGIN "{\"step\":"
@@ -30,8 +31,29 @@ static int64_t step_of(const char *line, const char *end)
     return step;
 }
 
-/* Find where the last line of a step before first_void ends. */
-static rgm_status find_end(int64_t *end, const char *path, int64_t first_void)
+/* Which lines at a file's end are void: those of `step` and later, or (with a split) those of
+ * `step` and of a split that begins with its name. */
+typedef struct void_lines {
+    int64_t step;
+    const char *split;
+} void_lines;
+
+/* Whether a line of step `step` is void. */
+static bool is_void(const void_lines *v, int64_t step, const char *line, const char *end)
+{
+    char begin[80];
+    int size;
+
+    if (v->split == NULL)
+        return step >= v->step;
+    if (step != v->step)
+        return false;
+    size = snprintf(begin, sizeof begin, BEGIN "%" PRId64 ",\"split\":\"%s", step, v->split);
+    return size < (int)sizeof begin && end - line > size && memcmp(line, begin, (size_t)size) == 0;
+}
+
+/* Find where the last line that is not void ends. */
+static rgm_status find_end(int64_t *end, const char *path, const void_lines *v)
 {
     rgm_mapped_file file;
     rgm_status status = rgm_file_map(&file, path);
@@ -47,12 +69,14 @@ static rgm_status find_end(int64_t *end, const char *path, int64_t first_void)
     for (int64_t at = 0; at < file.size;) {
         const char *stop = memchr(data + at, '\n', (size_t)(file.size - at));
         int64_t step;
+        bool stays;
 
         if (stop == NULL)
             break;
         step = step_of(data + at, stop);
+        stays = step >= 0 && !is_void(v, step, data + at, stop);
         at = stop + 1 - data;
-        if (step >= 0 && step < first_void)
+        if (stays)
             *end = at;
     }
     rgm_file_unmap(&file);
@@ -70,7 +94,7 @@ rgm_status rgm_tables_log_open(rgm_tables_log **out, const char *path, int64_t f
     *out = NULL;
     RGM_GO(RGM_NEW(log, 1));
     log->file.fd = -1;
-    RGM_GO(find_end(&end, path, first_void));
+    RGM_GO(find_end(&end, path, &(void_lines){.step = first_void}));
     RGM_GO(rgmi_append_open(&log->file, path, end, false));
     *out = log;
     log = NULL;
@@ -93,13 +117,23 @@ rgm_status rgm_tables_log_flush(rgm_tables_log *log)
     return rgmi_append_flush(&log->file);
 }
 
-rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void)
+static rgm_status cut(rgm_tables_log *log, const void_lines *v)
 {
     int64_t end;
 
     RGM_TRY(rgmi_append_flush(&log->file));
-    RGM_TRY(find_end(&end, log->file.path, first_void));
+    RGM_TRY(find_end(&end, log->file.path, v));
     return rgmi_append_truncate(&log->file, end);
+}
+
+rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void)
+{
+    return cut(log, &(void_lines){.step = first_void});
+}
+
+rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step)
+{
+    return cut(log, &(void_lines){.step = step, .split = split});
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
