@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum { MOST_ROWS = 1000, ROWS = 100 };
-#define LARGEST_ENV  (INT64_C(64) << 10)
-#define LAST_SECTION 8192 /* bytes of system.jsonl's end that are looked at */
+#define LARGEST_OBJECT (INT64_C(64) << 10)
+#define LAST_SECTION   8192 /* bytes of system.jsonl's end that are looked at */
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
@@ -210,20 +210,20 @@ static rgm_status look(details *d, const char *folder)
     return read_system(d, folder);
 }
 
-/* env.json as it is, where it is an object; else null. */
-static rgm_status print_env(rgm_text *out, const char *folder)
+/* A file of the folder as it is, where it is an object; else null. */
+static rgm_status print_object(rgm_text *out, const char *folder, const char *key, const char *name)
 {
     char *path = NULL, *data = NULL;
     rgm_json *json = NULL;
     int64_t size = 0;
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgm_text_printf(out, ",\"env\":"));
-    RGM_GO(rgm_path_join(&path, folder, "env.json"));
-    if (size_of(folder, "env.json") >= 0) {
-        status = rgm_file_load(&data, &size, path, LARGEST_ENV);
+    RGM_GO(rgm_text_printf(out, ",\"%s\":", key));
+    RGM_GO(rgm_path_join(&path, folder, name));
+    if (size_of(folder, name) >= 0) {
+        status = rgm_file_load(&data, &size, path, LARGEST_OBJECT);
         if (status == RGM_OK)
-            status = rgm_json_parse(&json, data, size, "env.json");
+            status = rgm_json_parse(&json, data, size, name);
         if (status == RGM_ERR_NOMEM)
             goto done;
     }
@@ -236,11 +236,16 @@ done:
     return status;
 }
 
+static bool is_in(const rgmi_run_row *row, rgm_run_state state)
+{
+    return row->state != NULL && strcmp(row->state, rgm_run_state_names[state]) == 0;
+}
+
 /* By the steps that are left and the rate; of a length in epochs by the time that the part behind
  * took. */
 static double seconds_left(const rgmi_run_row *row, const details *d)
 {
-    if (row->state == NULL || strcmp(row->state, rgm_run_state_names[RGM_RUN_RUNNING]) != 0)
+    if (!is_in(row, RGM_RUN_RUNNING))
         return NAN;
     if (row->steps > 0 && d->rate > 0)
         return (double)(row->steps > row->step ? row->steps - row->step : 0) / d->rate;
@@ -255,7 +260,8 @@ static rgm_status print_details(rgm_text *out, const rgmi_run_row *row, const de
         row->text[RGMI_TEXT_TASK] != NULL && strcmp(row->text[RGMI_TEXT_TASK], "translation") == 0;
 
     RGM_TRY(rgm_text_printf(out, ",\"damage\":"));
-    RGM_TRY(rgmi_print_text(out, row->text[RGMI_TEXT_REASON]));
+    RGM_TRY(rgmi_print_text(
+        out, is_in(row, RGM_RUN_FAILED) ? NULL : row->text[RGMI_TEXT_REASON])); /* result has it */
     RGM_TRY(rgm_text_printf(
         out, ",\"reading\":{\"metrics\":%" PRId64 "},\"rate\":", d->metrics > 0 ? d->metrics : 0));
     RGM_TRY(rgmi_print_number(out, d->rate));
@@ -282,7 +288,8 @@ static rgm_status print_run(rgm_text *out, const rgmi_run_row *row)
     RGM_TRY(look(&d, folder));
     RGM_TRY(rgm_text_add(out, "{", 1));
     RGM_TRY(rgmi_run_row_print(out, row));
-    RGM_TRY(print_env(out, folder));
+    RGM_TRY(print_object(out, folder, "env", "env.json"));
+    RGM_TRY(print_object(out, folder, "result", RGM_RESULT_FILE));
     RGM_TRY(print_details(out, row, &d));
     return rgm_text_add(out, "}", 1);
 }

@@ -157,6 +157,36 @@ static void tags_are_changed_and_nothing_else(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* result.json is shown as it is; a failure is a state with its reason, and no damage. */
+static void what_a_run_has_come_to_is_shown(void **state)
+{
+    static const char result[] =
+        "{\"state\":\"failed\",\"reason\":\"it broke\",\"step\":10,\"epoch\":1,"
+        "\"best\":{\"metric\":\"valid.loss\",\"value\":0.5,\"step\":10}}";
+    char path[64], text[400], file[200];
+    const rgm_json *row;
+    rgm_json *json;
+    rgm_web *web;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    make_run("a", "model: {type: gcn}\n");
+    snprintf(file, sizeof file, "%s/a/result.json", root);
+    CHECK_OK(rgm_file_save(file, result, (int64_t)strlen(result)));
+    web = open_web();
+    json = ask(web, "GET", "/api/v1/runs?state=failed", NULL, text);
+    row = rgm_json_at(rgm_json_find(json, "rows"), 0);
+    CHECK_TEXT("it broke", rgm_json_text(rgm_json_find(row, "reason")));
+    snprintf(path, sizeof path, "/api/v1/runs/%s", rgm_json_text(rgm_json_find(row, "id")));
+    rgm_json_release(json);
+    json = ask(web, "GET", path, NULL, text);
+    CHECK_TEXT("it broke", rgm_json_text(rgm_json_find(rgm_json_find(json, "result"), "reason")));
+    CHECK(rgm_json_text(rgm_json_find(json, "damage")) == NULL);
+    rgm_json_release(json);
+    rgm_web_close(web);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void runs_are_compared(void **state)
 {
     char text[400], path[200], ids[2][20];
@@ -213,4 +243,5 @@ static void runs_are_compared(void **state)
 }
 
 TESTS(cmocka_unit_test(the_table_takes_what_its_query_says),
+      cmocka_unit_test(what_a_run_has_come_to_is_shown),
       cmocka_unit_test(tags_are_changed_and_nothing_else), cmocka_unit_test(runs_are_compared))

@@ -219,7 +219,8 @@ static uint64_t stamp_of(const char *path, const char *const *names, bool deep)
 uint64_t rgmi_run_stamp(const char *path)
 {
     /* The folder's own time tells of what is put in place by a rename: config.yaml. */
-    static const char *const names[] = {"metrics.jsonl", ".lock", "ckpt", "tags", NULL};
+    static const char *const names[] = {"metrics.jsonl", ".lock",       "ckpt",
+                                        "tags",          "result.json", NULL};
 
     return stamp_of(path, names, false);
 }
@@ -347,8 +348,8 @@ static rgm_status add_metrics(reading *r, const rgm_run_look *look)
 /* A run whose files are links would show somebody's files: only what lies in the folder is read. */
 rgm_status rgmi_run_find_link(const char **name, const char *path)
 {
-    static const char *const names[] = {"metrics.jsonl", "config.yaml", "ckpt",
-                                        "tags",          ".lock",       NULL};
+    static const char *const names[] = {"metrics.jsonl", "config.yaml", "ckpt", "tags",
+                                        ".lock",         "result.json", NULL};
     char *file = NULL;
     struct stat info;
 
