@@ -20,8 +20,8 @@ assert 1 <= r["best_step"] <= 40
 PY
 says '^items    40 train, 100 valid, 200 test of 400 nodes; 60 in no part$' err
 says '^reads    nodes.words$' err
-says 'info items 40 train' run/log.txt
-for file in config.yaml metrics.jsonl env.json log.txt export/model.onnx train validation ckpt; do
+says 'info plan [|] items 40 train' run/log.txt
+for file in config.yaml metrics.jsonl result.json env.json log.txt export/model.onnx train validation ckpt; do
     [ -e "run/$file" ] || fail "run/$file is missing"
 done
 [ "$(ls runs 2>/dev/null)" = "" ] || fail "--run-dir was given, runs/ was made"
@@ -386,6 +386,18 @@ expect 2 "$regimen" run
 says "usage: regimen run" err
 expect 2 "$regimen" run small.yaml --run-dri x
 says "did you mean '--run-dir'" err
+expect 2 "$regimen" run small.yaml --epochs 3
+says "unknown option '--epochs'; a key of the experiment file is set by --set trainer.epochs=VALUE" err
+expect 2 "$regimen" run small.yaml --batch-size=8
+says "set by --set data.batch_size=8" err
+expect 2 "$regimen" runs --epochs 3
+says "unknown option '--epochs'; see regimen runs --help" err
+expect 0 "$regimen" help run
+says "^usage: regimen run NAME" out
+expect 0 "$regimen" help data import
+says "^usage: regimen data import" out
+expect 2 "$regimen" help rum
+says "did you mean 'run'" err
 expect 2 "$regimen" run nowhere.yaml
 says "nowhere.yaml" err
 expect 2 "$regimen" run small.yaml --set trian.epochs=3

@@ -39,14 +39,53 @@ for run, path in zip(runs, sys.argv[2:]):
     assert best["metric"] == "valid.accuracy" and best["step"] == told["best_step"], (best, told)
     values = [line["accuracy"] for line in log if line["split"] == "valid"]
     assert abs(best["value"] - max(values)) < 1e-9 and values.index(max(values)) + 1 == best["step"], best
-    assert sorted(run["last"]) == ["train.accuracy", "train.cross_entropy", "train.learning_rate",
-                                   "train.loss", "valid.accuracy", "valid.cross_entropy", "valid.loss"], run["last"]
-    for part in "train", "valid":
+    assert sorted(run["last"]) == ["test.accuracy", "test.cross_entropy", "test.loss", "train.accuracy", "train.cross_entropy",
+                                   "train.learning_rate", "train.loss", "valid.accuracy", "valid.cross_entropy",
+                                   "valid.loss"], run["last"]
+    for name, value in told["metrics"]["test"].items():  # what was printed is kept
+        assert abs(run["last"]["test." + name] - value) < 1e-8, (name, value, run["last"])
+    result = run["result"]
+    assert result["state"] == "finished" and result["step"] == run["step"] and result["best"]["step"] == best["step"], result
+    assert result["weights_step"] == best["step"] and result["warnings"]["count"] == 0, result
+    assert result["plan"] and result["plan"][0].startswith("items "), result["plan"]
+    assert result["seconds"] > 0 and abs(run["seconds"] - result["seconds"]) < 1e-6, result
+    for part, values in told["metrics"].items():
+        for name, value in values.items():
+            assert abs(result["final"][part][name] - value) < 1e-8, (part, name, result["final"])
+    assert [line["split"] for line in log][-1] == "test" and [line["split"] for line in log].count("test") == 1, log[-2:]
+    for part in "train", "valid", "test":
         line = [line for line in log if line["split"] == part][-1]
         for name in "loss", "accuracy":
             assert abs(run["last"][part + "." + name] - line[name]) < 1e-8 * abs(line[name]) + 1e-9, run
     assert len(run["modified"]) == 20 and run["modified"].endswith("Z"), run
 PY
+
+# The same command again changes nothing, and its log tells the run's story.
+cp runs/seed-1/metrics.jsonl runs/seed-1/tables.jsonl .
+expect 0 "$regimen" run small.yaml --run-dir runs/seed-1 --set runtime.seed=1 --set trainer.epochs=21
+cmp metrics.jsonl runs/seed-1/metrics.jsonl || fail "a second start changes metrics.jsonl"
+cmp tables.jsonl runs/seed-1/tables.jsonl || fail "a second start changes tables.jsonl"
+for line in "begin [|] step: +0 [|] .* to epoch 21, .* parameters, seed 1" "plan [|] items " "train [|] step: +1 [|] epoch: 1 [|] loss" \
+    " eval [|] step: +1 [|] epoch: 1 [|] loss" "best [|] step: .* valid.accuracy" "checkpoint [|] step: +21" \
+    "restore [|] step: +21 " " test [|] step: +21 [|] epoch: 21 [|] loss .* accuracy" \
+    "end [|] step: +21 [|] finished after .* s of training, best valid.accuracy .* at step"; do
+    says "Z info $line" runs/seed-1/log.txt
+done
+
+# Without its checkpoints it is finished, and its best is known.
+cp -r runs/seed-1 bare && rm -r bare/ckpt
+expect 0 "$regimen" runs bare --json
+python3 - out seed-1.json <<'PY' || fail "a run without checkpoints has no best or end"
+import json, sys
+[run], told = (json.load(open(path)) for path in sys.argv[1:])
+assert run["state"] == "finished" and run["best"]["step"] == told["best_step"], run
+PY
+
+# One that ended by an error says so, and why.
+expect 1 "$regimen" run small.yaml --run-dir broken --set optimizer.learning_rate=1e30
+expect 0 "$regimen" runs broken
+says "^broken +failed " out
+says "Z info end [|] step: .*failed: " broken/log.txt
 
 # Orders.
 ordered "runs/seed-1 runs/seed-2 runs/seed-10 runs/sweep/short"
@@ -70,7 +109,7 @@ done
 
 # The table: aligned, with the metrics that were asked for, cut where the line ends.
 expect 0 "$regimen" runs --metric valid.accuracy --metric train.loss
-says "^RUN +STATE +EPOCH +STEP +BEST +VALUE +AT +valid.accuracy +train.loss +MODIFIED" out
+says "^RUN +STATE +EPOCH +STEP +BEST +VALUE +AT +valid.accuracy +train.loss +WARNINGS +TIME +MODIFIED" out
 says "^runs/seed-2 +finished +22/22 +22 +valid.accuracy" out
 expect 0 env COLUMNS=40 "$regimen" runs
 python3 - out <<'PY' || fail "COLUMNS=40 is not kept to"
@@ -109,12 +148,19 @@ data[-40] ^= 1
 open("runs/log/metrics.jsonl", "wb").write(data)
 PY
 cp -r runs/seed-1 "runs/$(printf 'bad\377\033[31m')"
-mkdir -p runs/notes && echo hello >runs/notes/text
+for name in a b c d e f notes; do
+    mkdir -p "runs/notes/$name"
+done
+echo hello >runs/notes/text
 expect 0 "$regimen" runs
 says "^damaged +runs/manifest: .*manifest" err
 says "^damaged +runs/config: runs/config/config.yaml:2:1" err
 says "^damaged +runs/log: runs/log/metrics.jsonl:byte [0-9]+: the line is damaged" err
-says "^foreign +runs/notes: " err
+says "^foreign +runs/notes: neither it nor a folder in it is a run folder" err
+expect 0 "$regimen" runs runs/notes
+[ "$(grep -c ^foreign err)" = 1 ] || fail "a line for each foreign folder: $(cat err)"
+says "^foreign +runs/notes/a, .*, runs/notes/e and others: neither they nor folders in them" err
+expect 0 "$regimen" runs
 says "^runs/seed-10 +finished" out
 says "^runs/manifest +damaged" out
 says '^runs/bad\\xff\\x1b\[31m +finished' out

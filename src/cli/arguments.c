@@ -43,11 +43,53 @@ static const argument *find(const usage *how, const char *name, size_t size)
     return NULL;
 }
 
+/* The key of experiment files that ends in a word, or is it; a trainer's before others. "" if there
+ * is none. '-' in the word counts as '_'. */
+static void key_named(char key[96], const char *word, size_t size)
+{
+    rgm_text keys = {0};
+    bool found = false;
+
+    key[0] = '\0';
+    if (rgm_experiment_keys(&keys, NULL, NULL) != RGM_OK)
+        rgm_error_reset();
+    for (const char *line = keys.data; line != NULL && *line != '\0' && !found;) {
+        size_t length = strcspn(line, " \n"), at = length > size ? length - size : 0;
+        bool fits = length >= size && length < 96 && (at == 0 || line[at - 1] == '.');
+
+        for (size_t i = 0; i < size && fits; i++)
+            fits = line[at + i] == (word[i] == '-' ? '_' : word[i]);
+        found = fits && strncmp(line, "trainer.", 8) == 0;
+        if (found || (fits && key[0] == '\0'))
+            snprintf(key, 96, "%.*s", (int)length, line);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    rgm_text_clear(&keys);
+}
+
+/* What is a key of the file is set by --set, where the verb has that. */
+static bool hint_at_set(const usage *how, const char *option)
+{
+    const char *word = option + 2, *equals = strchr(word, '=');
+    size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    char key[96] = "";
+
+    if (size > 1 && find(how, "set", 3) != NULL)
+        key_named(key, word, size);
+    if (key[0] != '\0')
+        usage_error("unknown option '%s'; a key of the experiment file is set by --set %s=%s",
+                    option, key, equals != NULL ? equals + 1 : "VALUE");
+    return key[0] != '\0';
+}
+
 static int unknown(const usage *how, const char *option)
 {
     const char *names[64], *near;
     int64_t count = 0;
 
+    if (hint_at_set(how, option))
+        return EXIT_USAGE;
     for (const argument *a = how->arguments; a->name != NULL && count < 64; a++)
         names[count++] = a->name;
     near = rgm_nearest_name(option + 2, names, count);

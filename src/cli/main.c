@@ -33,7 +33,8 @@ static const verb verbs[] = {
 static int help(void)
 {
     printf("regimen: train networks from data to export\n\n"
-           "usage: regimen VERB [arguments] [-v | -q]\n\n");
+           "usage: regimen VERB [arguments] [-v | -q]\n"
+           "       regimen help VERB\n\n");
     verbs_print(verbs, VERBS);
     printf("\nregimen VERB --help says more. Exit status: 0 done, 1 failed, 2 usage or experiment\n"
            "file, 75 stopped early with its state saved (the same command continues).\n");
@@ -64,10 +65,24 @@ static int complete(int argc, char **argv)
     return EXIT_DONE;
 }
 
+/* regimen help VERB... is regimen VERB... --help. */
+static int help_of(int argc, char **argv)
+{
+    char *words[4] = {NULL};
+    int count = argc < 3 ? argc : 3;
+
+    for (int i = 0; i < count; i++)
+        words[i] = argv[i];
+    words[count++] = "--help";
+    return verb_dispatch("", argv[0], verbs, VERBS, count, words);
+}
+
 static int run(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "--complete") == 0)
         return complete(argc - 2, argv + 2);
+    if (argc >= 3 && strcmp(argv[1], "help") == 0 && argv[2][0] != '-')
+        return help_of(argc - 2, argv + 2);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
         return argc < 2 ? (help(), EXIT_USAGE) : help();

@@ -7,7 +7,8 @@
 #include "verb_runs.h"
 #include "table.h"
 
-#define DEEPEST 4 /* levels of folders below the one that was named */
+#define DEEPEST      4 /* levels of folders below the one that was named */
+#define MOST_FOREIGN 5 /* folders without a run that are named */
 
 /* ---- find ---------------------------------------------------------------------------------- */
 
@@ -31,8 +32,9 @@ static rgm_status add_run(run_list *runs, const char *path)
     RGM_TRY(rgm_run_look_load(&run->look, path, defaults.epochs));
     runs->count++;
     RGM_TRY(rgm_run_look_check(&run->look, &checked, path, INT64_MAX));
+    RGM_TRY(rgm_strdup(&run->path, path));
     RGM_TRY(printable(&run->name, path));
-    if (run->look.reason != NULL)
+    if (run->look.state == RGM_RUN_DAMAGED)
         say("damaged", "%s: %s", run->name, reason_of(&run->look));
     return RGM_OK;
 }
@@ -42,9 +44,11 @@ static void runs_clear(run_list *runs)
     for (int64_t i = 0; i < runs->count; i++) {
         rgm_run_look_clear(&runs->items[i].look);
         rgm_free(runs->items[i].name);
+        rgm_free(runs->items[i].path);
     }
     rgm_free(runs->items);
     json_decref(runs->series);
+    rgm_text_clear(&runs->foreigners);
 }
 
 /* If the folder is one of several runs, what they came to. */
@@ -78,16 +82,28 @@ static rgm_status find_runs(run_list *runs, const char *path, int depth);
 static rgm_status find_below(run_list *runs, const char *path, int depth)
 {
     int64_t before = runs->count;
-    char *shown = NULL;
 
     RGM_TRY(find_runs(runs, path, depth));
     if (depth > 1 || runs->count > before)
         return RGM_OK;
-    RGM_TRY(printable(&shown, path));
-    say("foreign", "%s: neither it nor a folder in it is a run folder (.lock, metrics.jsonl)",
-        shown);
-    rgm_free(shown);
+    if (runs->foreign++ < MOST_FOREIGN)
+        RGM_TRY(rgm_text_printf(&runs->foreigners, "%s%s", runs->foreigners.size > 0 ? ", " : "",
+                                path));
     return RGM_OK;
+}
+
+/* All in one line, however many there are. */
+static void tell_foreign(const run_list *runs)
+{
+    char *shown = NULL;
+
+    if (runs->foreign == 0 || printable(&shown, runs->foreigners.data) != RGM_OK)
+        return;
+    say("foreign", "%s%s: %s (.lock, metrics.jsonl)", shown,
+        runs->foreign > MOST_FOREIGN ? " and others" : "",
+        runs->foreign == 1 ? "neither it nor a folder in it is a run folder"
+                           : "neither they nor folders in them are run folders");
+    rgm_free(shown);
 }
 
 static rgm_status find_runs(run_list *runs, const char *path, int depth)
@@ -187,6 +203,20 @@ static bool is_listed(const text_list *list, const char *name)
     return false;
 }
 
+/* What the best weights of each run, by "valid.accuracy", have on test data: "test.accuracy". */
+static void show_tests(text_list *metrics, const run_list *runs)
+{
+    for (int64_t i = 0; i < runs->count && metrics->count < 256; i++) {
+        const rgm_run_look *look = &runs->items[i].look;
+        const char *dot = look->best_metric != NULL ? strchr(look->best_metric, '.') : NULL;
+
+        for (int64_t k = 0; k < look->last_count && dot != NULL; k++)
+            if (strncmp(look->last[k].name, "test.", 5) == 0 &&
+                strcmp(look->last[k].name + 4, dot) == 0 && !is_listed(metrics, look->last[k].name))
+                metrics->items[metrics->count++] = look->last[k].name;
+    }
+}
+
 /* A name of a metric by which is sorted is shown, and those which are usual when none is asked for.
  */
 static rgm_status choose_metrics(text_list *metrics, const char *sort, const run_list *runs)
@@ -209,6 +239,8 @@ static rgm_status choose_metrics(text_list *metrics, const char *sort, const run
     for (int i = 0; i < 2 && !asked; i++)
         if (rgm_map_has(names, usual[i]))
             metrics->items[metrics->count++] = usual[i];
+    if (!asked)
+        show_tests(metrics, runs);
     if (by_metric && !is_listed(metrics, sort) && metrics->count < 256)
         metrics->items[metrics->count++] = sort;
 done:
@@ -221,6 +253,25 @@ done:
 static json_t *json_text(const char *text)
 {
     return text != NULL ? json_string(text) : json_null();
+}
+
+/* result.json as it is; null where there is none, or none that can be read. */
+static json_t *result_json(const char *folder)
+{
+    char *path = NULL, *data = NULL;
+    int64_t size = 0;
+    json_t *json = NULL;
+
+    if (rgm_path_join(&path, folder, RGM_RESULT_FILE) == RGM_OK && rgm_path_exists(path) &&
+        rgm_file_load(&data, &size, path, 1 << 20) == RGM_OK)
+        json = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
+    rgm_error_reset();
+    rgm_free(data);
+    rgm_free(path);
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    return json_null();
 }
 
 static json_t *run_json(const listed_run *run)
@@ -236,12 +287,13 @@ static json_t *run_json(const listed_run *run)
     for (int64_t i = 0; i < look->last_count; i++)
         json_object_set_new(last, look->last[i].name, json_number(look->last[i].value));
     json = json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "run_dir", run->name, "state",
-        rgm_run_state_names[look->state], "description", json_text(look->description), "model",
-        json_text(look->model), "epoch", (json_int_t)look->epoch, "epochs",
+        "{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "run_dir", run->name,
+        "state", rgm_run_state_names[look->state], "description", json_text(look->description),
+        "model", json_text(look->model), "epoch", (json_int_t)look->epoch, "epochs",
         look->epochs >= 0 ? json_integer(look->epochs) : json_null(), "step",
         (json_int_t)look->step, "steps", look->steps >= 0 ? json_integer(look->steps) : json_null(),
-        "best", best, "last", last, "modified", json_text(modified[0] != '\0' ? modified : NULL));
+        "best", best, "last", last, "modified", json_text(modified[0] != '\0' ? modified : NULL),
+        "seconds", json_number(look->seconds), "result", result_json(run->path));
     if (look->reason != NULL)
         json_object_set_new(json, "reason", json_string(reason_of(look)));
     return json;
@@ -280,6 +332,7 @@ static rgm_status list_runs(run_list *runs, const text_list *folders, text_list 
             return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no folder '%s'", folders->items[i]);
         RGM_TRY(find_runs(runs, folders->items[i], 0));
     }
+    tell_foreign(runs);
     RGM_TRY(choose_metrics(metrics, sort, runs));
     return sort_runs(runs, sort, reverse);
 }
@@ -296,14 +349,17 @@ int verb_runs(int argc, char **argv)
         {"metric", ARG_LIST, &metrics, "NAME", "a last value to show, e.g. valid.accuracy; repeat"},
         {"json", ARG_FLAG, &json, NULL, "as an array of objects on stdout, every last value in it"},
         {0}};
-    const usage how = {
-        "runs [DIR...] [--sort KEY] [--reverse] [--metric NAME]... [--json]",
-        "The run folders below each DIR (default: runs): state, epoch, step, the best value by "
-        "the\n"
-        "newest checkpoint, last values. Folders that are damaged or no run folders are named. Of "
-        "folds\n"
-        "and seeds the mean and the deviation of their final metrics follow.",
-        arguments, 0, 256};
+    const usage how = {"runs [DIR...] [--sort KEY] [--reverse] [--metric NAME]... [--json]",
+                       "The run folders below each DIR (default: runs): state, epoch, step, the "
+                       "best value so far, "
+                       "last\n"
+                       "values with those on test data, time of training, warnings of the last "
+                       "start. Folders that "
+                       "are\n"
+                       "damaged or no run folders are named. Of folds and seeds the mean and the "
+                       "deviation of their\n"
+                       "final metrics follow. --json has also what result.json has.",
+                       arguments, 0, 256};
     run_list runs = {0};
     rgm_status status;
     int code = EXIT_DONE;

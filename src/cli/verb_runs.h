@@ -10,14 +10,17 @@
 #include "cli.h"
 
 typedef struct listed_run {
-    char *name; /* its path, safe to show */
+    char *path;
+    char *name; /* the path, safe to show */
     rgm_run_look look;
 } listed_run;
 
 typedef struct run_list {
     listed_run *items;
     int64_t count, capacity;
-    json_t *series; /* of folders of several runs: what they came to, with "run_dir" */
+    int64_t foreign;     /* folders without a run */
+    rgm_text foreigners; /* the first of them     */
+    json_t *series;      /* of folders of several runs: what they came to, with "run_dir" */
 } run_list;
 
 /* ---- verb_runs_table.c ----------------------------------------------------------------------- */

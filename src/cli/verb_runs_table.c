@@ -1,11 +1,29 @@
 /* Runs as a table for people. */
 #include <math.h>
+#include <stdio.h>
 
 #include "verb_runs.h"
 #include "table.h"
 
 /* Before the metrics. */
 enum { RUN, STATE, EPOCH, STEP, BEST, VALUE, AT, METRICS };
+
+/* Of training: "41.3s", "12m05s", "3h20m". */
+static rgm_status set_duration(table *t, int64_t column, double seconds)
+{
+    int64_t s = seconds < 1e15 ? (int64_t)seconds : 0;
+    char text[48];
+
+    if (!(seconds >= 0))
+        return RGM_OK;
+    if (s < 60)
+        snprintf(text, sizeof text, "%.1fs", seconds);
+    else if (s < 3600)
+        snprintf(text, sizeof text, "%lldm%02llds", (long long)s / 60, (long long)s % 60);
+    else
+        snprintf(text, sizeof text, "%lldh%02lldm", (long long)s / 3600, (long long)s / 60 % 60);
+    return table_set(t, column, text);
+}
 
 static rgm_status add_run(table *t, const listed_run *run, const text_list *metrics)
 {
@@ -22,8 +40,11 @@ static rgm_status add_run(table *t, const listed_run *run, const text_list *metr
     table_set_count(t, AT, look->best_step);
     for (int64_t i = 0; i < metrics->count; i++)
         table_set_number(t, METRICS + i, rgm_run_look_last(look, metrics->items[i]));
-    RGM_TRY(table_set_time(t, behind, look->modified));
-    return table_set(t, behind + 1, look->description);
+    if (look->warnings > 0)
+        table_set_count(t, behind, look->warnings);
+    RGM_TRY(set_duration(t, behind + 1, look->seconds));
+    RGM_TRY(table_set_time(t, behind + 2, look->modified));
+    return table_set(t, behind + 3, look->description);
 }
 
 static rgm_status add_head(table *t, const text_list *metrics)
@@ -34,6 +55,8 @@ static rgm_status add_head(table *t, const text_list *metrics)
         RGM_TRY(table_add_column(t, first[i]));
     for (int64_t i = 0; i < metrics->count; i++)
         RGM_TRY(table_add_column(t, metrics->items[i]));
+    RGM_TRY(table_add_column(t, "WARNINGS"));
+    RGM_TRY(table_add_column(t, "TIME"));
     RGM_TRY(table_add_column(t, "MODIFIED (UTC)"));
     return table_add_column(t, "DESCRIPTION");
 }
