@@ -133,6 +133,14 @@ const char *rgm_search_file_path(const rgm_search_file *file); /* "configs/digit
 const char *rgm_search_file_name(const rgm_search_file *file); /* "digits_search" */
 /** The whole file, merged. */
 const rgm_yaml *rgm_search_file_document(const rgm_search_file *file);
+/**
+ * The whole file with what it leaves out: the defaults of the search's keys, where they have one.
+ *
+ * @param out  [out, owned] rgm_yaml_release()
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_whole(rgm_yaml **out, const rgm_search_file *file);
 /** The subject that it was loaded with; NULL: none. */
 const rgm_search_subject *rgm_search_file_subject(const rgm_search_file *file);
 const char *

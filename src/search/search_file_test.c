@@ -130,6 +130,69 @@ static void records_are_those_of_an_update(void **state)
     CHECK_INT(20, batches_of(key, epochs));
 }
 
+/* config.yaml of a trial of hooks: read again it is the same point. */
+static void a_point_of_hooks_is_a_search_file_of_that_point(void **state)
+{
+    static const char text[] =
+        "entrypoint: ./bread.so\ndata: {path: here}\nlabels: [crust]\nrecords_per_epoch: 320\n"
+        "optimizations: {aggregation_frequency: 2}\nmin_validation_period: {epochs: 1}\n"
+        "constraints: [a <= b]\nruntime: {threads: 2}\n"
+        "hyperparameters: {batch_size: 16, a: {type: int, minval: 1, maxval: 5}, b: {type: "
+        "categorical, vals: [5, 6]}}\nsearcher: {name: random, metric: taste, max_trials: 3, "
+        "max_length: {epochs: 4}, points: [{a: 3, b: 5}]}\n";
+    rgm_hyper_value values[4];
+    rgm_mt19937 random;
+    rgm_yaml *document;
+    rgm_text printed[2] = {{0}, {0}};
+
+    (void)state;
+    CHECK_OK(parse(text, NULL));
+    rgm_mt19937_seed(&random, 1);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
+        CHECK_OK(rgm_search_file_point(&document, file, values, 5));
+        CHECK_OK(rgm_yaml_print(&printed[i], rgm_yaml_root(document)));
+        rgm_yaml_release(document);
+        CHECK_OK(parse(printed[i].data, NULL));
+    }
+    CHECK_TEXT(printed[0].data, printed[1].data);
+    CHECK(strstr(printed[0].data, "train_steps: 40\n") != NULL); /* 4 epochs of 320 / (2 * 16) */
+    CHECK(strstr(printed[0].data, "accumulation_steps: 2\n") != NULL);
+    CHECK(strstr(printed[0].data, "constraints") == NULL);
+    rgm_text_clear(&printed[0]);
+    rgm_text_clear(&printed[1]);
+}
+
+/* What hooks see of a file: what it leaves out as well. */
+static void the_whole_file_has_its_defaults(void **state)
+{
+    static const struct {
+        const char *section, *key, *value;
+    } rows[] = {{NULL, "max_restarts", "5"},
+                {NULL, "checkpoint_policy", "best"},
+                {NULL, "batches_per_step", "7"},
+                {"resources", "slots_per_trial", "1"},
+                {"resources", "priority", "9"},
+                {"resources", "weight", "1.0"},
+                {"checkpoint_storage", "save_trial_best", "1"},
+                {"searcher", "smaller_is_better", "true"},
+                {"searcher", "metric", "taste"}};
+    rgm_yaml *whole;
+
+    (void)state;
+    CHECK_OK(parse(SEARCHER "batches_per_step: 7\nresources: {priority: 9}\n", NULL));
+    CHECK_OK(rgm_search_file_whole(&whole, file));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const rgm_yaml_node *map = rows[i].section != NULL
+                                       ? rgm_yaml_find(rgm_yaml_root(whole), rows[i].section)
+                                       : rgm_yaml_root(whole);
+
+        CHECK_TEXT(rows[i].value, rgm_yaml_find(map, rows[i].key)->text);
+    }
+    CHECK(rgm_yaml_find(rgm_yaml_root(whole), "records_per_epoch") == NULL); /* has no default */
+    rgm_yaml_release(whole);
+}
+
 /* A search over a key that the search itself sets would try one value under many names. */
 static void hyperparameters_without_effect_are_refused(void **state)
 {
@@ -187,6 +250,8 @@ int main(void)
         cmocka_unit_test_teardown(points_are_documents_of_the_subject, release),
         cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
+        cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
+        cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),
         cmocka_unit_test_teardown(failed_allocations_leave_nothing, release),

@@ -453,6 +453,80 @@ rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes
     return check_trainer(file, mistakes);
 }
 
+/* ---- the whole file ------------------------------------------------------------------------- */
+
+/* The value of a field as YAML has it; nothing where it is not given and has no default. */
+static rgm_status print_value(rgm_text *out, const rgm_field *field, const void *options)
+{
+    const char *at = (const char *)options + field->offset;
+
+    switch (field->kind) {
+    case RGM_FIELD_INT:
+        return (double)*(const int64_t *)(const void *)at < field->min
+                   ? RGM_OK
+                   : rgm_text_printf(out, "%lld", (long long)*(const int64_t *)(const void *)at);
+    case RGM_FIELD_FLOAT:
+        return rgm_json_print_number(out, *(const double *)(const void *)at);
+    case RGM_FIELD_BOOL:
+        return rgm_text_printf(out, "%s", *(const bool *)(const void *)at ? "true" : "false");
+    case RGM_FIELD_CHOICE:
+        return rgm_text_printf(out, "%s", rgm_field_choice(field, *(const int *)(const void *)at));
+    default: /* texts and lists: none by default */
+        return RGM_OK;
+    }
+}
+
+/* Fields of a group that the document lacks; path: "" or "resources.". */
+static rgm_status set_rest(rgm_yaml *document, const rgm_yaml_node *map, const rgm_field *fields,
+                           const void *options, const char *path)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+    char *key = NULL;
+
+    for (const rgm_field *f = fields; f->name != NULL; f++) {
+        const rgm_yaml_node *there = map != NULL ? rgm_yaml_find(map, f->name) : NULL;
+
+        rgm_text_clear(&text);
+        rgm_free(key);
+        key = NULL;
+        RGM_GO(rgm_strprintf(&key, "%s%s", path, f->name));
+        if (f->kind == RGM_FIELD_GROUP) {
+            RGM_GO(rgm_text_printf(&text, "%s.", key));
+            RGM_GO(
+                set_rest(document, there, f->group, (const char *)options + f->offset, text.data));
+        } else if (there == NULL) {
+            RGM_GO(print_value(&text, f, options));
+            if (text.size > 0)
+                RGM_GO(rgm_yaml_set(document, key, text.data, "default"));
+        }
+    }
+done:
+    rgm_text_clear(&text);
+    rgm_free(key);
+    return status;
+}
+
+rgm_status rgm_search_file_whole(rgm_yaml **out, const rgm_search_file *file)
+{
+    const rgm_yaml_node *searcher = rgm_yaml_find(rgm_yaml_root(file->merged), "searcher");
+    rgm_status status = RGM_OK;
+    rgm_yaml *whole = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_yaml_parse(&whole, "", 0, file->path));
+    RGM_GO(rgm_yaml_merge(whole, file->merged));
+    RGM_GO(set_rest(whole, rgm_yaml_root(file->merged), option_fields, &file->options, ""));
+    if (searcher != NULL && rgm_yaml_find(searcher, "smaller_is_better") == NULL)
+        RGM_GO(rgm_yaml_set(whole, "searcher.smaller_is_better",
+                            file->smaller_is_better ? "true" : "false", "default"));
+    *out = whole;
+    whole = NULL;
+done:
+    rgm_yaml_release(whole);
+    return status;
+}
+
 /* ---- help ----------------------------------------------------------------------------------- */
 
 rgm_status rgm_search_file_keys(rgm_text *out, const char *section)

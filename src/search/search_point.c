@@ -217,6 +217,12 @@ static const char *const lengths[] = {"train_steps",          "epochs",
                                       "steps_per_epoch",      "validation_freq",
                                       "validation_per_epoch", "steps_per_loop"};
 
+/* Of hooks these stay where they are, so that the document of a point makes the same one again. */
+static bool is_set_below(const char *key)
+{
+    return strcmp(key, "train_steps") == 0 || strcmp(key, "steps_per_loop") == 0;
+}
+
 /* The file's own length gives way to the longest that the searcher may ask for. */
 static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
                              const rgm_hyper_value *values)
@@ -228,7 +234,8 @@ static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
     if (longest.batches == 0)
         return RGM_OK;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        take_out(section_of(document, "trainer"), lengths[i]);
+        if (o->entrypoint == NULL || !is_set_below(lengths[i]))
+            take_out(section_of(document, "trainer"), lengths[i]);
     RGM_TRY(set_int(document, file, "trainer.train_steps", longest.batches));
     RGM_TRY(set_int(document, file, "trainer.steps_per_loop", o->batches_per_step));
     RGM_TRY(rgm_search_file_batches(&period, file, values, o->min_validation_period));
@@ -267,8 +274,31 @@ static rgm_status put_free_values(rgm_yaml *document, const rgm_search_file *fil
     rgm_yaml_find(rgm_yaml_root(document), "entrypoint")->text = file->options.entrypoint;
     RGM_GO(rgm_space_print_json(&json, file->space, values));
     RGM_GO(rgm_yaml_set(document, "hyperparameters", json.data, file->path));
+    take_out(rgm_yaml_root(document), "constraints");
 done:
     rgm_text_clear(&json);
+    return status;
+}
+
+/* The document of hooks is a search file as well, of this point alone: its metric and length. */
+static rgm_status set_searcher(rgm_yaml *document, const rgm_search_file *file,
+                               const rgm_hyper_value *values)
+{
+    rgm_batches longest;
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    if (file->metric == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_search_file_batches(&longest, file, values, file->max_length));
+    RGM_GO(rgm_text_printf(&text, "{name: single, metric: "));
+    RGM_GO(rgm_json_print_text(&text, file->metric));
+    RGM_GO(rgm_text_printf(&text, ", smaller_is_better: %s, max_length: {batches: %lld}}",
+                           file->smaller_is_better ? "true" : "false",
+                           (long long)(longest.batches > 0 ? longest.batches : 1)));
+    RGM_GO(rgm_yaml_set(document, "searcher", text.data, file->path));
+done:
+    rgm_text_clear(&text);
     return status;
 }
 
@@ -280,6 +310,7 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
 
     if (o->entrypoint != NULL) {
         RGM_TRY(put_free_values(document, file, values));
+        RGM_TRY(set_searcher(document, file, values));
     } else {
         for (int64_t i = 0; i < rgm_space_count(file->space); i++)
             if (values[i].is_set)
@@ -289,8 +320,10 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
     runtime = section_of(document, "runtime");
     if (rgm_yaml_find(runtime, "threads") == NULL)
         RGM_TRY(set_int(document, file, "runtime.threads", o->resources.slots_per_trial));
-    if (o->optimizations.aggregation_frequency > 1)
+    if (o->optimizations.aggregation_frequency > 1) { /* of its two names one */
         RGM_TRY(set_int(document, file, ACCUMULATION, o->optimizations.aggregation_frequency));
+        take_out(section_of(document, "optimizations"), "aggregation_frequency");
+    }
     RGM_TRY(set_length(document, file, values));
     return set_best(document, file);
 }
@@ -351,7 +384,7 @@ rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
 
     *out = NULL;
     RGM_GO(rgm_yaml_parse(&document, "", 0, file->path));
-    RGM_GO(rgm_yaml_merge(document, file->left));
+    RGM_GO(rgm_yaml_merge(document, file->options.entrypoint != NULL ? file->merged : file->left));
     RGM_GO(fill_in(document, file, values, seed));
     *out = document;
     document = NULL;

@@ -301,6 +301,28 @@ static rgm_status enter_name(bool *good, reader *r, size_t size, const rgm_yaml_
     return RGM_OK;
 }
 
+/* "{typ: double, minval: 0, maxval: 1}": a group whose names are the keys of one hyperparameter. */
+static bool lacks_type(const rgm_yaml_node *map)
+{
+    static const char *const keys[] = {"minval", "maxval", "vals", "val", "base", "when"};
+    static const char *const type[] = {"type"};
+    int64_t kinds = 0, alike = 0, known = 0;
+
+    while (rgm_hyperparameter_kind_names[kinds] != NULL)
+        kinds++;
+    for (int64_t i = 0; i < map->count; i++) {
+        const rgm_yaml_node *item = map->items[i];
+
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            known += strcmp(item->key, keys[k]) == 0 && item->kind != RGM_YAML_MAP;
+        known += strcmp(item->key, "vals") == 0 && item->kind == RGM_YAML_LIST; /* enough alone */
+        for (int64_t k = 0; k < kinds && item->kind == RGM_YAML_SCALAR; k++)
+            alike += strcmp(item->text, rgm_hyperparameter_kind_names[k]) == 0 &&
+                     rgm_nearest_name(item->key, type, 1) != NULL;
+    }
+    return alike > 0 || known > 1;
+}
+
 /* All below a group whose name is r->name up to `size`. The parser allows 64 levels. */
 static rgm_status read_group(reader *r, const rgm_yaml_node *map, size_t size)
 {
@@ -320,6 +342,11 @@ static rgm_status read_group(reader *r, const rgm_yaml_node *map, size_t size)
             RGM_TRY(read_typed(r, node, type));
         } else if (node->count == 0) {
             RGM_TRY(MISTAKE(r, node, "the group '%s' is empty", r->name));
+        } else if (lacks_type(node)) {
+            RGM_TRY(MISTAKE(r, node,
+                            "'%s' has keys of a hyperparameter, but no 'type': const, categorical, "
+                            "int, double or log",
+                            r->name));
         } else {
             RGM_TRY(read_group(r, node, strlen(r->name)));
         }
