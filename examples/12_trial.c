@@ -79,6 +79,7 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
     right = rgm_equal(rgm_cast(rgm_argmax(logits), RGM_I32), moon);
     rgm_output(out, "loss", rgm_mean(rgm_softmax_cross_entropy(logits, moon)));
     rgm_output_as(out, "accuracy", rgm_mean(right), RGM_AGGREGATE_WEIGHTED_MEAN);
+    rgm_output_prediction(out, "logits", logits, RGM_OUTPUT_LOGITS);
 }
 
 static rgm_optimizer_options optimizer(const rgm_config *hparams)

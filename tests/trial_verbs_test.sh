@@ -61,6 +61,43 @@ says "has no trial 'suns'" "$work/err"
 (cd "$work/mine" && "$regimen" trial test moons.yaml --set hyperparameters.net.units=~) >"$work/out" 2>"$work/err"
 says "build_graph: the section hyperparameters has no 'net.units'" "$work/err"
 
+# What a search of one's own code found: exported, asked, judged, trained again, from any folder and without the
+# object that it was built as. The entrypoint lies beside the file.
+cd "$work" || exit 1
+expect 0 "$regimen" experiment run mine/moons.yaml --master found --slots 1 --set searcher.max_trials=2 \
+    --set reproducibility.experiment_seed=1
+best=$(sed -n 's/^run *//p' "$work/out")
+metric=$(sed -n 's/^best .*accuracy \([0-9.]*\),.*/\1/p' "$work/out")
+mv mine/moons.so moons.aside
+expect 0 "$regimen" experiment export 1 --master found
+says '"logits", "dtype": "float32", "shape": \["batch", 2\], "kind": "logits"' "$best/export/signature.json"
+expect 0 "$regimen" export "$best" --verify --to exported
+says "verified on 200 items" "$work/out"
+expect 0 "$regimen" eval "$best" --json
+says "\"part\": \"valid\"" "$work/out"
+says "\"accuracy\": $metric" "$work/out"
+expect 0 "$regimen" predict "$best"
+says "^item,node,prediction,logit_0,logit_1$" "$work/out"
+[ "$(wc -l <"$work/out")" = 201 ] || fail "predict: $(wc -l <"$work/out") lines of 200 points"
+expect 0 "$regimen" experiment best 1 --master found -o best.yaml
+expect 0 "$regimen" run best.yaml --run-dir again --json
+says "\"accuracy\": $metric" "$work/out"
+cmp "$best/ckpt/step-00000250/weights.safetensors" again/ckpt/step-00000250/weights.safetensors ||
+    fail "the file of a trial trains to other weights"
+expect 0 "$regimen" eval again
+mv moons.aside mine/moons.so
+expect 2 "$regimen" run mine/moons.yaml
+says "is a search, as its hyperparameter 'batch_size' says: regimen experiment run" "$work/err"
+expect 2 "$regimen" run best.yaml --run-dir again --restarts 2
+says "not with a model of one's own" "$work/err"
+sed -i '/rgm_output_prediction/d' mine/moons.c
+expect 0 make -C mine
+expect 0 "$regimen" run best.yaml --set "entrypoint=$work/mine/moons.so" --run-dir silent
+expect 1 "$regimen" export silent
+says "the task 'moons' predicts nothing that could be exported" "$work/err"
+expect 1 "$regimen" predict silent
+says "the task 'moons' predicts nothing" "$work/err"
+
 # A search stays with the code that it began with, whatever is built meanwhile; so do its copies.
 cd "$work/mine" || exit 1
 one="--slots 1 --set searcher.max_trials=2 --set reproducibility.experiment_seed=1"

@@ -40,6 +40,7 @@
 #include <regimen/search_rows.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
+#include <regimen/trial_task.h>
 #include <regimen/trial_worker.h>
 #include <regimen/web.h>
 

@@ -51,8 +51,18 @@ typedef struct rgm_head {
 typedef struct rgm_task_model {
     int64_t head_count;
     rgm_head heads[RGM_MAX_HEADS];
-    rgm_value *loss; /* set by the trainer from build_losses: the scalar to minimise */
+    /**
+     * What exports and predictions give where the heads only measure: of each its name,
+     * predictions, and whether they are numbers (else logits). Borrowed from the task. NULL: the
+     * heads.
+     */
+    const rgm_head *served;
+    int64_t served_count; /* at most RGM_MAX_HEADS; 0 with served: it predicts nothing */
+    rgm_value *loss;      /* set by the trainer from build_losses: the scalar to minimise */
 } rgm_task_model;
+
+/** What the model gives to others, `served` or the heads; returns how many there are. */
+int64_t rgm_task_model_outputs(const rgm_head **outputs, const rgm_task_model *model);
 
 /** A metric and the head it looks at. */
 typedef struct rgm_task_metric {

@@ -44,6 +44,17 @@ extern const rgm_search_subject rgm_trial_subject;
 rgm_status rgm_trial_load_search(rgm_search_file **out, rgm_text *mistakes,
                                  const rgm_experiment_layers *layers);
 /**
+ * The same of layers that are merged already, a file's `entrypoint` included: a relative one is
+ * looked for beside the file that has it, and where nothing lies there in the working folder.
+ *
+ * @param name  [in] of the file, for messages
+ * @param own   [in] the program's own rows, or NULL
+ *
+ * Errors: those of rgm_search_file_load().
+ */
+rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
+                                 const rgm_yaml *merged, const rgm_extensions *own);
+/**
  * The experiment of a point: rgm_search_file_point(), checked. RGM_ERR_CONFIG is an invalid point
  * (rgm_search_event RGM_INVALID). A search with an entrypoint has no experiment:
  * RGM_ERR_UNSUPPORTED.

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <regimen/trial.h>
+#include <regimen/trial_task.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CONTINUE = 75 };
 
@@ -137,6 +138,10 @@ void say_without_effect(const rgm_experiment *experiment);
 /** Whichever the file is, read once (it may be a pipe); the other one is NULL. */
 int either_open(rgm_experiment **experiment, rgm_search_file **search, const char *name,
                 const text_list *over, const text_list *sets);
+/** What is one run, read once: an experiment, or a file with an entrypoint whose hyperparameters
+ * all have one value; the other one is NULL. EXIT_DONE, or EXIT_USAGE after a message. */
+int run_open(rgm_experiment **experiment, rgm_trial_task **own, const char *name,
+             const text_list *over, const text_list *sets);
 /** The same of a search file: every mistake on a line of its own. */
 int search_open(rgm_search_file **out, const char *name, const text_list *over,
                 const text_list *sets);
@@ -162,7 +167,8 @@ bool weights_chosen(const weights_choice *weights);
     }
 
 typedef struct session {
-    rgm_experiment *experiment;
+    rgm_experiment *experiment; /* or, of a program's own model: */
+    rgm_trial_task *own;
     rgm_run_options options;
     rgm_open_run *run;
 } session;
@@ -174,6 +180,9 @@ typedef struct data_choice {
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
                         const weights_choice *weights, const data_choice *data);
 bool session_has(const session *s, rgm_mode mode);
+/** The part that --part names; NULL: test data, of a program's own model, which has none, those of
+ * validation. RGM_ERR_CONFIG: there is no such part. */
+rgm_status session_part(rgm_mode *mode, const char *part, const session *s);
 void session_close(session *s);
 json_t *metrics_json(const rgm_logs *values);
 rgm_status mode_by_name(rgm_mode *mode, const char *name);

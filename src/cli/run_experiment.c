@@ -49,7 +49,9 @@ static rgm_status print_model_plan(const rgm_open_run *run, const run_view *view
     const rgm_runtime_options *runtime = &view->options->runtime;
     rgm_text text = {0}, data = {0};
 
-    RGM_GO(rgm_experiment_describe(&text, view->experiment));
+    RGM_GO(view->own != NULL ? rgm_text_printf(&text, "%s of %s", rgm_trial_task_name(view->own),
+                                               rgm_trial_task_entrypoint(view->own))
+                             : rgm_experiment_describe(&text, view->experiment));
     say(trains(view->mode) ? "train" : "eval", "%s", text.data);
     RGM_GO(describe_data(&data, rgm_run_task(run)));
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
@@ -76,7 +78,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     if (!later)
         RGM_GO(print_model_plan(run, view));
     RGM_GO(print_data_plan(run, later));
-    if (!later && trains(view->mode))
+    if (!later && trains(view->mode) && view->experiment != NULL)
         say_without_effect(view->experiment);
     RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
     if (privacy.size > 0)
@@ -157,13 +159,20 @@ static void leave_data_alone(rgm_run_options *options, run_mode mode)
     options->no_data[RGM_TEST] = !trains(mode);
 }
 
+static rgm_status prepare(rgm_run_options *options, const run_view *view)
+{
+    if (view->own != NULL)
+        return rgm_trial_task_prepare(options, view->own, view->run_dir);
+    return trains(view->mode)
+               ? rgm_experiment_prepare(options, view->experiment, view->run_dir)
+               : rgm_experiment_prepare_trained(options, view->experiment, view->run_dir);
+}
+
 static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_view *view,
                            const run_request *request)
 {
     RGM_TRY(check_folder(request));
-    RGM_TRY(trains(request->mode)
-                ? rgm_experiment_prepare(options, view->experiment, request->run_dir)
-                : rgm_experiment_prepare_trained(options, view->experiment, request->run_dir));
+    RGM_TRY(prepare(options, view));
     leave_data_alone(options, request->mode);
     if (request->profile && options->trainer.profile.steps == 0)
         options->trainer.profile.steps = PROFILE_STEPS;
@@ -175,7 +184,8 @@ static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_vie
         options->mode = (rgm_run_mode)request->mode;
     if (options->read_only && request->last)
         options->trainer.restore_best_weights = RGM_RESTORE_FALSE;
-    RGM_TRY(rgm_experiment_open(run, view->experiment, options));
+    RGM_TRY(view->own != NULL ? rgm_trial_task_open(run, view->own, options)
+                              : rgm_experiment_open(run, view->experiment, options));
     return print_plan(*run, view);
 }
 
@@ -192,19 +202,18 @@ static rgm_status work(rgm_open_run *run, const run_view *view)
     return status;
 }
 
-int run_experiment(rgm_experiment *experiment, const run_request *request)
+static int run_view_of(run_view view, const run_request *request)
 {
     rgm_run_options options;
     rgm_open_run *run = NULL;
-    run_view view = {.experiment = experiment,
-                     .run_dir = request->run_dir,
-                     .options = &options,
-                     .mode = request->mode,
-                     .of = request->of};
     double started = rgm_now();
     rgm_status status;
     int code;
 
+    view.run_dir = request->run_dir;
+    view.options = &options;
+    view.mode = request->mode;
+    view.of = request->of;
     console_catch_signals();
     status = open_run(&run, &options, &view, request);
     if (status == RGM_OK && request->mode == RUN_EXPORT) {
@@ -219,4 +228,14 @@ int run_experiment(rgm_experiment *experiment, const run_request *request)
     json_decref(view.evaluations);
     rgm_run_close(run);
     return code;
+}
+
+int run_experiment(rgm_experiment *experiment, const run_request *request)
+{
+    return run_view_of((run_view){.experiment = experiment}, request);
+}
+
+int run_own(rgm_trial_task *own, const run_request *request)
+{
+    return run_view_of((run_view){.own = own}, request);
 }

@@ -76,7 +76,46 @@ int either_open(rgm_experiment **experiment, rgm_search_file **search, const cha
     status = rgm_experiment_merge_layers(&merged, &layers);
     if (status == RGM_OK) {
         status = rgm_search_file_is_one(merged)
-                     ? rgm_search_file_load(search, &mistakes, name, merged, &rgm_trial_subject)
+                     ? rgm_trial_load_merged(search, &mistakes, name, merged, NULL)
+                     : rgm_experiment_load_merged(experiment, name, merged, NULL);
+        rgm_yaml_release(merged);
+    }
+    return tell_mistakes(status, &mistakes);
+}
+
+/* Merged layers with an entrypoint, as one run. */
+static rgm_status load_own(rgm_trial_task **out, rgm_text *mistakes, const char *name,
+                           const rgm_yaml *merged)
+{
+    rgm_search_file *file;
+    rgm_status status;
+
+    *out = NULL;
+    RGM_TRY(rgm_trial_load_merged(&file, mistakes, name, merged, NULL));
+    status = rgm_trial_task_create(out, file, NULL);
+    rgm_search_file_release(file);
+    return status;
+}
+
+static bool has_entrypoint(const rgm_yaml *merged)
+{
+    return rgm_yaml_find(rgm_yaml_root(merged), "entrypoint") != NULL;
+}
+
+int run_open(rgm_experiment **experiment, rgm_trial_task **own, const char *name,
+             const text_list *over, const text_list *sets)
+{
+    rgm_experiment_layers layers = layers_of(name, over, sets);
+    rgm_text mistakes = {0};
+    rgm_yaml *merged;
+    rgm_status status;
+
+    *experiment = NULL;
+    *own = NULL;
+    status = rgm_experiment_merge_layers(&merged, &layers);
+    if (status == RGM_OK) {
+        status = has_entrypoint(merged)
+                     ? load_own(own, &mistakes, name, merged)
                      : rgm_experiment_load_merged(experiment, name, merged, NULL);
         rgm_yaml_release(merged);
     }
@@ -110,23 +149,54 @@ static rgm_status place_weights(session *s, const weights_choice *weights)
     return RGM_OK;
 }
 
+/* What config.yaml of a run folder describes. */
+static rgm_status load_run(session *s, const char *run_dir, const text_list *sets)
+{
+    rgm_experiment_layers layers = {.sets = sets->items, .set_count = sets->count};
+    rgm_status status = RGM_OK;
+    rgm_yaml *merged = NULL;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, run_dir, "config.yaml"));
+    layers.name = path;
+    if (rgm_path_exists(path))
+        RGM_GO(rgm_experiment_merge_layers(&merged, &layers));
+    RGM_GO(merged != NULL && has_entrypoint(merged)
+               ? load_own(&s->own, NULL, path, merged)
+               : rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
+done:
+    rgm_yaml_release(merged);
+    rgm_free(path);
+    return status;
+}
+
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
                         const weights_choice *weights, const data_choice *data)
 {
     *s = (session){0};
     RGM_TRY(check_weights(weights));
     RGM_TRY(series_refuse(run_dir));
-    RGM_TRY(rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
-    RGM_TRY(rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
+    RGM_TRY(load_run(s, run_dir, sets));
+    RGM_TRY(s->own != NULL ? rgm_trial_task_prepare(&s->options, s->own, run_dir)
+                           : rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
     s->options.read_only = true;
     for (int mode = 0; mode < 3; mode++)
-        s->options.no_data[mode] = !data->modes[mode];
+        s->options.no_data[mode] = s->own == NULL && !data->modes[mode]; /* hooks give all */
     if (weights->last)
         s->options.trainer.restore_best_weights = RGM_RESTORE_FALSE;
-    RGM_TRY(rgm_experiment_open(&s->run, s->experiment, &s->options));
+    RGM_TRY(s->own != NULL ? rgm_trial_task_open(&s->run, s->own, &s->options)
+                           : rgm_experiment_open(&s->run, s->experiment, &s->options));
     if (rgm_run_steps(s->run) == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
     return place_weights(s, weights);
+}
+
+rgm_status session_part(rgm_mode *mode, const char *part, const session *s)
+{
+    if (part != NULL)
+        return mode_by_name(mode, part);
+    *mode = s->own != NULL ? RGM_VALID : RGM_TEST;
+    return RGM_OK;
 }
 
 bool session_has(const session *s, rgm_mode mode)
@@ -138,6 +208,7 @@ void session_close(session *s)
 {
     rgm_run_close(s->run);
     rgm_experiment_release(s->experiment);
+    rgm_trial_task_release(s->own);
 }
 
 json_t *metrics_json(const rgm_logs *values)

@@ -56,14 +56,16 @@ static int eval_run(const char *run_dir, const char *part, const text_list *sets
 {
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
-    rgm_mode mode;
-    rgm_status status = mode_by_name(&mode, part);
+    rgm_mode mode = RGM_TEST;
+    rgm_status status = part != NULL ? mode_by_name(&mode, part) : RGM_OK;
     int code;
 
     if (status == RGM_OK) {
         data.modes[mode] = true;
         status = session_open(&s, run_dir, sets, weights, &data);
     }
+    if (status == RGM_OK)
+        status = session_part(&mode, part, &s);
     code = status == RGM_OK ? evaluate(&s, mode, json) : report(status);
     session_close(&s);
     return code;
@@ -89,7 +91,8 @@ int verb_eval(int argc, char **argv)
     const char *part = NULL;
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
     const argument arguments[] = {
-        {"part", ARG_TEXT, &part, "NAME", "RUN_DIR: train, valid or test (default)"},
+        {"part", ARG_TEXT, &part, "NAME",
+         "RUN_DIR: train, valid or test (default; of a program's own model valid)"},
         WEIGHTS_ARGUMENTS(weights),
         {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
          "NAME|FILE: the run whose weights are meant"},
@@ -113,7 +116,7 @@ int verb_eval(int argc, char **argv)
         return usage_error(
             "eval of an experiment needs --run-dir DIR: the run whose weights are meant");
     if (request.run_dir == NULL)
-        return eval_run(what, part != NULL ? part : "test", &sets, &weights, request.json);
+        return eval_run(what, part, &sets, &weights, request.json);
     if (part != NULL || weights_chosen(&weights))
         return usage_error("--part, --last, --average and --step go with eval RUN_DIR");
     return eval_experiment(what, &over, &sets, &request);

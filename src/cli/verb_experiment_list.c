@@ -2,8 +2,10 @@
 #include "verb_experiment.h"
 #include "report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- tables -------------------------------------------------------------------------------- */
@@ -659,14 +661,52 @@ rgm_status best_trial(json_t **out, char **folder, const asked_master *whom, int
     return status;
 }
 
+/* The object of "../code/moons.so:NAME" beside a file, from anywhere. */
+static rgm_status absolute_object(char **out, const char *entrypoint, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *colon = strrchr(entrypoint, ':');
+    int size = colon != NULL ? (int)(colon - entrypoint) : (int)strlen(entrypoint);
+    rgm_status status = RGM_OK;
+    char *path = NULL, *whole = NULL;
+
+    RGM_GO(rgm_strprintf(&path, "%.*s%.*s", slash != NULL ? (int)(slash + 1 - file) : 0, file, size,
+                         entrypoint));
+    whole = realpath(path, NULL);
+    if (whole == NULL)
+        RGM_GO(RGM_FAIL_SYSTEM("find", path));
+    RGM_GO(rgm_strprintf(out, "%s%s", whole, colon != NULL ? colon : ""));
+done:
+    free(whole);
+    rgm_free(path);
+    return status;
+}
+
+/* The file of a trial, whose own code is found from wherever the copy lies. */
 static rgm_status copy_file(const char *to, const char *from)
 {
-    rgm_status status;
-    char *data;
+    rgm_status status = RGM_OK;
+    char *data = NULL, *object = NULL;
     int64_t size;
 
+    rgm_yaml_node *entrypoint;
+    rgm_text text = {0};
+    rgm_yaml *yaml = NULL;
+
     RGM_TRY(rgm_file_load(&data, &size, from, 1 << 20));
-    status = rgm_file_save(to, data, size);
+    RGM_GO(rgm_yaml_parse(&yaml, data, size, from));
+    entrypoint = rgm_yaml_find(rgm_yaml_root(yaml), "entrypoint");
+    if (entrypoint != NULL && entrypoint->kind == RGM_YAML_SCALAR && entrypoint->text[0] != '/') {
+        RGM_GO(absolute_object(&object, entrypoint->text, from));
+        entrypoint->text = object;
+        RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(yaml)));
+        RGM_GO(rgm_file_save(to, text.data, text.size));
+    } else {
+        RGM_GO(rgm_file_save(to, data, size));
+    }
+done:
+    rgm_text_clear(&text);
+    rgm_yaml_release(yaml);
+    rgm_free(object);
     rgm_free(data);
     return status;
 }

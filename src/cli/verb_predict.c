@@ -164,12 +164,15 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
                           int64_t head)
 {
     prediction_view view = {.task = rgm_run_task(s->run), .head = head};
+    const rgm_head *heads;
+    int64_t count;
 
     if (view.task->no_predictions != NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s %s", run_dir, view.task->no_predictions);
-    if (head >= 0 && head < RGM_MAX_HEADS) {
-        view.is_number = rgm_run_model(s->run)->heads[head].is_number;
-        view.classes = rgm_run_model(s->run)->heads[head].class_names;
+    count = rgm_task_model_outputs(&heads, rgm_run_model(s->run));
+    if (head >= 0 && head < count) {
+        view.is_number = heads[head].is_number;
+        view.classes = heads[head].class_names;
     }
     if (input == NULL)
         return rgm_run_predict(s->run, mode, head, print_batch, &view);
@@ -227,10 +230,12 @@ static rgm_status predict_run(const char *run_dir, const char *part, const char 
     session s = {.run = NULL};
     data_choice data = {.modes = {false}};
     rgm_mode mode = RGM_TEST;
-    rgm_status status = mode_by_name(&mode, part);
+    rgm_status status = part != NULL ? mode_by_name(&mode, part) : RGM_OK;
 
     if (status == RGM_OK) /* batches are the run's own, not its trainer's */
         status = session_open(&s, run_dir, sets, weights, &data);
+    if (status == RGM_OK)
+        status = session_part(&mode, part, &s);
     if (status == RGM_OK)
         status = embeddings->wanted ? embeddings_write(s.run, run_dir, embeddings)
                                     : predict(&s, run_dir, mode, input, head);
@@ -240,13 +245,14 @@ static rgm_status predict_run(const char *run_dir, const char *part, const char 
 
 int verb_predict(int argc, char **argv)
 {
-    const char *part = "test", *input = NULL;
+    const char *part = NULL, *input = NULL;
     text_list sets = {.count = 0}, rest;
     int64_t head = 0;
     weights_choice weights = {.last = false};
     embeddings_choice embeddings = {.wanted = false};
     const argument arguments[] = {
-        {"part", ARG_TEXT, &part, "NAME", "train, valid or test (default)"},
+        {"part", ARG_TEXT, &part, "NAME",
+         "train, valid or test (default; of a program's own model valid)"},
         {"input", ARG_TEXT, &input, "PATTERN",
          "new data instead: TFRecord files of Examples; CSV files of records"},
         {"head", ARG_INT, &head, "N", "which task, default 0"},

@@ -45,6 +45,7 @@ static int open_and_run(const char *name, const text_list *over, const text_list
                         run_request *request)
 {
     rgm_experiment *experiment = NULL;
+    rgm_trial_task *own = NULL;
     char *made = NULL;
     rgm_status status;
     int code;
@@ -57,21 +58,27 @@ static int open_and_run(const char *name, const text_list *over, const text_list
     if ((request->restarts > 0 || request->profile) && !trains(request->mode))
         return usage_error("--%s goes with modes that train",
                            request->profile ? "profile" : "restarts");
-    code = experiment_open(&experiment, name, over, sets);
+    code = run_open(&experiment, &own, name, over, sets);
     if (code != EXIT_DONE)
         return code;
     if (request->run_dir == NULL) {
-        status = next_run_dir(&made, rgm_experiment_name(experiment));
+        status = next_run_dir(&made, own != NULL ? rgm_trial_task_file(own)
+                                                 : rgm_experiment_name(experiment));
         request->run_dir = made;
         if (status != RGM_OK)
             code = report(status);
     }
-    if (code == EXIT_DONE && rgm_experiment_part_count(experiment) > 1)
+    if (code == EXIT_DONE && own != NULL)
+        code = request->restarts > 0 ? usage_error("--restarts goes with experiments, not with a "
+                                                   "model of one's own")
+                                     : run_own(own, request);
+    else if (code == EXIT_DONE && rgm_experiment_part_count(experiment) > 1)
         code = run_series(experiment, request);
     else if (code == EXIT_DONE)
         code = request->restarts > 0 ? run_with_restarts(experiment, request)
                                      : run_experiment(experiment, request);
     rgm_experiment_release(experiment);
+    rgm_trial_task_release(own);
     rgm_free(made);
     return code;
 }

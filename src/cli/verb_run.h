@@ -29,6 +29,8 @@ typedef struct run_request {
 
 /** Exit code. */
 int run_experiment(rgm_experiment *experiment, const run_request *request);
+/** The same of a program's own model. */
+int run_own(rgm_trial_task *own, const run_request *request);
 
 /**
  * The same in a process of its own, which is started again when it is killed, crashes, is preempted
@@ -40,7 +42,8 @@ int run_with_restarts(rgm_experiment *experiment, const run_request *request);
 
 /** A run as its hooks see it. */
 typedef struct run_view {
-    rgm_experiment *experiment;
+    rgm_experiment *experiment; /* or */
+    rgm_trial_task *own;
     const char *run_dir;
     const rgm_run_options *options;
     run_mode mode;

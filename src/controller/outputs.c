@@ -16,19 +16,23 @@ static void add_output(rgmi_outputs *list, const char *name, rgm_value *value, r
 
 void rgmi_outputs_of(rgmi_outputs *list, const rgm_task_model *model)
 {
-    *list = (rgmi_outputs){.heads = model->head_count};
-    for (int64_t h = 0; h < model->head_count; h++) {
-        const rgm_head *head = &model->heads[h];
+    const rgm_head *heads;
+
+    *list = (rgmi_outputs){.heads = rgm_task_model_outputs(&heads, model)};
+    for (int64_t h = 0; h < list->heads; h++) {
+        const rgm_head *head = &heads[h];
+
+        bool is_logit = head->probabilities != NULL || model->served != NULL;
 
         add_output(list, head->name, head->predictions,
-                   head->is_number               ? RGM_OUTPUT_NUMBERS
-                   : head->probabilities != NULL ? RGM_OUTPUT_LOGITS
-                                                 : RGM_OUTPUT_OTHER,
+                   head->is_number ? RGM_OUTPUT_NUMBERS
+                   : is_logit      ? RGM_OUTPUT_LOGITS
+                                   : RGM_OUTPUT_OTHER,
                    head);
     }
-    for (int64_t h = 0; h < model->head_count; h++) {
-        const rgm_head *head = &model->heads[h];
-        bool alone = model->head_count == 1;
+    for (int64_t h = 0; h < list->heads; h++) {
+        const rgm_head *head = &heads[h];
+        bool alone = list->heads == 1;
 
         if (head->probabilities == NULL)
             continue;
@@ -100,6 +104,9 @@ rgm_status rgmi_export_outputs(rgmi_outputs *list, const rgm_open_run *run, rgmi
                                const rgm_onnx_exporter_options *o)
 {
     rgmi_outputs_of(list, rgm_trainer_model(run->trainer));
+    if (list->count == 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the task '%s' predicts nothing that could be exported", run->task.name);
     if (o == NULL)
         o = own_options(run, save);
     return o != NULL ? rename_outputs(list, &o->output_names) : RGM_OK;

@@ -11,15 +11,16 @@ static rgm_status run_head(rgm_tensor **fetched, const rgm_open_run *asked, int6
                            const rgm_feed *feeds, int64_t count)
 {
     rgm_open_run *run = (rgm_open_run *)asked; /* executors are created at their first use */
-    const rgm_task_model *model = rgm_trainer_model(run->trainer);
+    const rgm_head *heads;
+    int64_t head_count = rgm_task_model_outputs(&heads, rgm_trainer_model(run->trainer));
 
-    if (head < 0 || head >= model->head_count)
-        return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head,
-                        (long long)model->head_count);
+    if (head_count == 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' predicts nothing", run->task.name);
+    if (head < 0 || head >= head_count)
+        return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head, (long long)head_count);
     if (run->predictors[head] == NULL) {
         rgm_executor_options options = {0};
-        rgm_value *values[FETCHED] = {model->heads[head].predictions,
-                                      model->heads[head].probabilities};
+        rgm_value *values[FETCHED] = {heads[head].predictions, heads[head].probabilities};
 
         RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer), values,
                                     values[PROBABILITIES] != NULL ? FETCHED : 1, &options));

@@ -11,6 +11,12 @@ const char *rgm_mode_name(rgm_mode mode)
     return rgm_split_names[mode];
 }
 
+int64_t rgm_task_model_outputs(const rgm_head **outputs, const rgm_task_model *model)
+{
+    *outputs = model->served != NULL ? model->served : model->heads;
+    return model->served != NULL ? model->served_count : model->head_count;
+}
+
 rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
                             rgm_value *const *inputs, int64_t input_count, rgm_element *batch)
 {

@@ -73,6 +73,8 @@ typedef struct rgmi_hooks_task {
 
     rgm_value *inputs[RGMI_MAX_TENSORS];
     rgm_outputs outputs;
+    rgm_head served[RGM_MAX_HEADS]; /* predictions */
+    int64_t served_count;
     int64_t records; /* fed since it was last set to 0 */
 } rgmi_hooks_task;
 
@@ -118,6 +120,10 @@ rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run
 void rgmi_hooks_task_release(rgmi_hooks_task *task);
 
 /* hooks_export.c */
+/** RGM_ERR_CONFIG when a prediction of an estimator cannot be made of its features alone. */
+rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output);
+/** The receivers as an exporter of runs: <export>/<name>/model.onnx of each. */
+rgm_exporter rgmi_hooks_exporter(rgmi_hooks_task *task);
 /** The graphs of the receivers into a checkpoint's folder. */
 rgm_status rgmi_hooks_export(rgmi_hooks_task *task, const rgm_open_run *run, const char *folder);
 /** The same before the first step, without writing. */

@@ -1,5 +1,5 @@
 /*
- * Serving graphs of an estimator: at every checkpoint one file for each receiver, of predictions
+ * Serving graphs of hooks: at every checkpoint one file for each receiver, of predictions
  * that need no labels.
  */
 #include <stdio.h>
@@ -39,8 +39,7 @@ static rgm_status visit_inputs(walk *w, const rgm_value *value)
     return RGM_OK;
 }
 
-/* RGM_ERR_CONFIG when a prediction cannot be made of features alone. */
-static rgm_status check_needs(const rgmi_hooks_task *task, const rgmi_output *output)
+rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output)
 {
     rgm_status status = RGM_OK;
     walk w = {0};
@@ -71,12 +70,10 @@ typedef struct serving {
     int64_t count;
 } serving;
 
-static rgm_status add(serving *s, const rgmi_hooks_task *task, const rgmi_output *output)
+static void add(serving *s, const rgmi_output *output)
 {
-    RGM_TRY(check_needs(task, output));
     s->outputs[s->count++] =
         (rgm_export_output){.name = output->name, .value = output->value, .kind = output->kind};
-    return RGM_OK;
 }
 
 static rgm_status unknown(const rgmi_hooks_task *task, const char *receiver, const char *name)
@@ -101,7 +98,7 @@ static rgm_status outputs_of(serving *s, const rgmi_hooks_task *task, int64_t r)
         named++;
     for (int64_t i = 0; i < task->outputs.count && named == 0; i++)
         if (task->outputs.items[i].is_prediction)
-            RGM_TRY(add(s, task, &task->outputs.items[i]));
+            add(s, &task->outputs.items[i]);
     for (int64_t k = 0; k < named; k++) {
         int64_t i = 0;
 
@@ -111,7 +108,7 @@ static rgm_status outputs_of(serving *s, const rgmi_hooks_task *task, int64_t r)
             i++;
         if (i == task->outputs.count)
             return unknown(task, receiver->name, receiver->predictions[k]);
-        RGM_TRY(add(s, task, &task->outputs.items[i]));
+        add(s, &task->outputs.items[i]);
     }
     return s->count > 0 ? RGM_OK
                         : RGM_FAIL(RGM_ERR_CONFIG,
@@ -192,4 +189,23 @@ rgm_status rgmi_hooks_export(rgmi_hooks_task *task, const rgm_open_run *run, con
         RGM_TRY(rgm_error_prefix(export_one(task, run, folder, r), "receiver '%s'",
                                  task->receivers[r].name));
     return RGM_OK;
+}
+
+/* ---- of a run without a search -----------------------------------------------------------------
+ */
+
+static rgm_status save_receivers(const rgm_open_run *run, const char *folder, void *payload)
+{
+    return rgmi_hooks_export(payload, run, folder);
+}
+
+static rgm_status check_receivers(const rgm_open_run *run, void *payload)
+{
+    return rgmi_hooks_export_check(payload, run);
+}
+
+rgm_exporter rgmi_hooks_exporter(rgmi_hooks_task *task)
+{
+    return (rgm_exporter){
+        .name = "receivers", .save = save_receivers, .check = check_receivers, .payload = task};
 }

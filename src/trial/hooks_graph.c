@@ -180,6 +180,28 @@ static bool is_told(const rgmi_output *o)
     return (o->validates || o->trains) && strcmp(o->name, "loss") != 0;
 }
 
+/* Predictions are what exports and `predict` give; the head of metrics is for measuring alone. */
+static rgm_status take_predictions(rgmi_hooks_task *task)
+{
+    for (int64_t i = 0; i < task->outputs.count; i++) {
+        const rgmi_output *o = &task->outputs.items[i];
+        rgm_head *head = &task->served[task->served_count];
+
+        if (!o->is_prediction)
+            continue;
+        if (task->served_count == RGM_MAX_HEADS)
+            return RGM_FAIL(RGM_ERR_CONFIG, "more than %d predictions", RGM_MAX_HEADS);
+        if (strlen(o->name) >= sizeof head->name)
+            return RGM_FAIL(RGM_ERR_CONFIG, "the prediction '%s': a name has at most %zu bytes",
+                            o->name, sizeof head->name - 1);
+        RGM_TRY(rgmi_hooks_check_prediction(task, o));
+        *head = (rgm_head){.predictions = o->value, .is_number = o->kind != RGM_OUTPUT_LOGITS};
+        snprintf(head->name, sizeof head->name, "%s", o->name);
+        task->served_count++;
+    }
+    return RGM_OK;
+}
+
 static rgm_status check_all(rgmi_hooks_task *task)
 {
     int64_t told = 0;
@@ -188,6 +210,7 @@ static rgm_status check_all(rgmi_hooks_task *task)
     RGM_TRY(check_outputs(&task->outputs));
     RGM_TRY(check_loss(&task->outputs));
     RGM_TRY(mark_metrics(task));
+    RGM_TRY(take_predictions(task));
     for (int64_t i = 0; i < task->outputs.count; i++)
         told += is_told(&task->outputs.items[i]);
     return told <= RGM_MAX_METRICS
@@ -246,7 +269,8 @@ rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
     int64_t count = 0;
     const char *hook = rgmi_is_estimator(task->hooks) ? "model_fn" : "build_graph";
 
-    *out = (rgm_task_model){.head_count = 1, .heads = {{.name = "outputs"}}};
+    *out =
+        (rgm_task_model){.head_count = 1, .heads = {{.name = "outputs"}}, .served = task->served};
     task->outputs.graph = graph;
     make_inputs(task, graph);
     one = rgm_scalar(graph, dtype, 1);
@@ -259,6 +283,7 @@ rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
         if (is_told(&task->outputs.items[i]))
             columns[count++] = column(scope, &task->outputs.items[i]);
     head->predictions = rgm_concat(columns, count, 1);
+    out->served_count = task->served_count;
     head->is_number = true;
     head->loss = loss;
     head->loss_weight = 1;

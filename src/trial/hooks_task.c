@@ -73,14 +73,7 @@ static rgm_status read_configs(rgmi_hooks_task *task, const rgm_trial_setup *set
                                rgm_arena *arena)
 {
     const rgm_search_file *file = setup->file;
-    const char *path = rgm_search_file_path(file);
-    char steps[32];
-
-    snprintf(steps, sizeof steps, "%lld",
-             (long long)rgm_search_file_settings(file)->batches_per_step);
-    RGM_TRY(rgm_yaml_parse(&task->document, "", 0, path));
-    RGM_TRY(rgm_yaml_merge(task->document, rgm_search_file_document(file)));
-    RGM_TRY(rgm_yaml_set(task->document, "batches_per_step", steps, path));
+    RGM_TRY(rgm_search_file_whole(&task->document, file));
     RGM_TRY(rgm_search_file_point(&task->point, file, setup->values, setup->seed));
     RGM_TRY(set_entrypoint(task, setup, arena));
     task->experiment = (rgm_config){rgm_yaml_root(task->document), "the search file", &task->asked};
@@ -269,7 +262,7 @@ static rgm_status ask_estimator_hooks(rgm_run_options *options, rgmi_hooks_task 
     RGM_TRY(ask_specs(task));
     if (task->validation_steps > 0)
         options->trainer.validation_steps = task->validation_steps;
-    return ask_receivers(task);
+    return RGM_OK;
 }
 
 /* ---- creation ------------------------------------------------------------------------------ */
@@ -299,6 +292,7 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     RGM_GO(read_session(options, task, arena));
     RGM_GO(rgmi_is_estimator(task->hooks) ? ask_estimator_hooks(options, task)
                                           : ask_graph_hooks(options, task));
+    RGM_GO(ask_receivers(task));
 done:
     rgm_text_clear(&text);
     return status;

@@ -17,6 +17,7 @@ enum { ROWS = 10, BATCH = 4 };
 static struct change {
     bool no_train, no_valid, empty_train, empty_valid, bytes, scalars, texts, endless_valid;
     bool other_type, other_shape, own_lists, no_optimizer, fails, invalid, asks_wrong, shuffled;
+    bool predicts;
     const char *const *names;
     int loss; /* 0 right, 1 none, 2 a vector, 3 an integer, 4 NULL, 5 stands twice */
     int calls;
@@ -105,6 +106,8 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
         rgm_output(out, "loss", NULL);
     if (change.loss == 5)
         rgm_output(out, "loss", loss);
+    if (change.predicts)
+        rgm_output_prediction(out, "guess", rgm_mul(x, w), RGM_OUTPUT_NUMBERS);
     rgm_output(out, "error", one);
     rgm_output(out, "training", rgm_reshape(is_training, 0, NULL));
     rgm_output(out, "mean", rgm_mean(x));
@@ -529,6 +532,34 @@ static void an_estimator_exports_at_every_checkpoint(void **state)
     use_metric("error");
 }
 
+static void a_graph_exports_at_every_checkpoint_too(void **state)
+{
+    rgm_trial_hooks h = rgm_hooks_shrinking;
+    rgm_trial_setup s = setup_of(&h, "graph-export");
+    rgm_workload_result r;
+    rgm_onnx_model *model;
+    rgm_trial *trial;
+    char path[400];
+
+    (void)state;
+    h.build_serving_input_receiver_fns = receivers;
+    change.predicts = true;
+    CHECK_OK(rgm_trial_open(&trial, &s));
+    CHECK_OK(rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 1, 1}, &r));
+    CHECK_OK(rgm_trial_do(trial, &(rgm_workload){RGM_CHECKPOINT_MODEL, 1, 1}, &r));
+    snprintf(path, sizeof path, "%s/graph-export/%s/named/model.onnx", folder, r.checkpoint);
+    CHECK_OK(rgm_onnx_open(&model, path));
+    CHECK_INT(1, rgm_onnx_input_count(model));
+    CHECK_TEXT("x", rgm_onnx_input_name(model, 0));
+    CHECK_TEXT("guess", rgm_onnx_output_name(model, 0));
+    rgm_onnx_close(model);
+    rgm_trial_close(trial);
+    change.predicts = false;
+    s.run_dir = NULL;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_trial_open(&trial, &s));
+    CHECK_MESSAGE("receiver 'raw' has nothing to give");
+}
+
 static void mistakes_of_estimators_are_told(void **state)
 {
     rgm_trial_hooks h = rgm_hooks_estimated;
@@ -644,6 +675,7 @@ int main(void)
         cmocka_unit_test_teardown(a_hook_may_say_that_a_point_cannot_be, forget),
         cmocka_unit_test_teardown(what_is_no_shared_object_is_refused, forget),
         cmocka_unit_test_teardown(an_estimator_exports_at_every_checkpoint, forget),
+        cmocka_unit_test_teardown(a_graph_exports_at_every_checkpoint_too, forget),
         cmocka_unit_test_teardown(mistakes_of_estimators_are_told, forget),
         cmocka_unit_test_teardown(a_killed_trial_of_hooks_ends_with_the_same_bytes, forget),
         cmocka_unit_test_teardown(memory_that_runs_out_is_told, forget)};

@@ -2,6 +2,8 @@
  * Searches over experiments: what a search file's own sections are to the search layer, which knows
  * no experiment.
  */
+#include <string.h>
+
 #include "trial_internal.h"
 
 /* A trial is one run: folds and seeds are a whole search for each. */
@@ -53,17 +55,67 @@ static const rgm_extensions *own_of(const rgm_search_file *file)
     return subject != NULL && subject->check == check_point ? subject->payload : NULL;
 }
 
+/* Beside the file that has it, as `extends` is; *out NULL: there is nothing, or it needs no place.
+ */
+static rgm_status place_beside(char **out, const rgm_yaml_node *entrypoint)
+{
+    const char *text = entrypoint->text, *slash = strrchr(entrypoint->origin, '/');
+    const char *colon = strrchr(text, ':');
+    rgm_status status = RGM_OK;
+    char *whole = NULL, *object = NULL;
+
+    *out = NULL;
+    if (text[0] == '/' || slash == NULL)
+        return RGM_OK;
+    while (strncmp(text, "./", 2) == 0)
+        text += 2;
+    RGM_GO(rgm_strprintf(&whole, "%.*s%s", (int)(slash + 1 - entrypoint->origin),
+                         entrypoint->origin, text));
+    RGM_GO(rgm_strndup(&object, whole, strlen(whole) - (colon != NULL ? strlen(colon) : 0)));
+    if (rgm_path_exists(object)) {
+        *out = whole;
+        whole = NULL;
+    }
+done:
+    rgm_free(whole);
+    rgm_free(object);
+    return status;
+}
+
+rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
+                                 const rgm_yaml *merged, const rgm_extensions *own)
+{
+    rgm_search_subject subject = rgm_trial_subject;
+    rgm_status status = RGM_OK;
+    rgm_yaml *placed = NULL;
+    rgm_yaml_node *entrypoint;
+    char *path = NULL;
+
+    *out = NULL;
+    subject.payload = own;
+    RGM_GO(rgm_yaml_parse(&placed, "", 0, name));
+    RGM_GO(rgm_yaml_merge(placed, merged));
+    entrypoint = rgm_yaml_find(rgm_yaml_root(placed), "entrypoint");
+    if (entrypoint != NULL && entrypoint->kind == RGM_YAML_SCALAR)
+        RGM_GO(place_beside(&path, entrypoint));
+    if (path != NULL)
+        entrypoint->text = path;
+    RGM_GO(rgm_search_file_load(out, mistakes, name, placed, &subject));
+done:
+    rgm_yaml_release(placed);
+    rgm_free(path);
+    return status;
+}
+
 rgm_status rgm_trial_load_search(rgm_search_file **out, rgm_text *mistakes,
                                  const rgm_experiment_layers *layers)
 {
     rgm_status status = RGM_OK;
-    rgm_search_subject subject = rgm_trial_subject;
     rgm_yaml *merged = NULL;
 
     *out = NULL;
-    subject.payload = layers->own;
     RGM_GO(rgm_experiment_merge_layers(&merged, layers));
-    RGM_GO(rgm_search_file_load(out, mistakes, layers->name, merged, &subject));
+    RGM_GO(rgm_trial_load_merged(out, mistakes, layers->name, merged, layers->own));
 done:
     rgm_yaml_release(merged);
     return status;
