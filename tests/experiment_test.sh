@@ -73,6 +73,7 @@ says "^1,search,COMPLETED,100.0%,8/8,valid.accuracy," out
 expect 0 "$regimen" experiment describe 1 --metrics --outdir tables
 head -1 tables/steps.csv >out
 says "^TRIAL,STEP,STATE,.*Training Metric: loss,CHECKPOINT.*Validation Metric: accuracy" out
+says "^1,search,COMPLETED,100.0%,8/8,valid.accuracy,0\.[0-9]+," tables/experiments.csv
 [ "$(wc -l <tables/trials.csv)" = 9 ] || fail "trials.csv has $(wc -l <tables/trials.csv) lines"
 expect 0 "$regimen" experiment trials 1 --sort metric --csv
 best=$(sed -n '2s/^[0-9]*,\([0-9]*\),.*/\1/p' out)
@@ -80,8 +81,21 @@ expect 0 "$regimen" experiment best 1 -o best.yaml
 says "^trial +1/$best " out
 expect 0 "$regimen" run best.yaml --run-dir again -q
 says "^valid " out
+expect 2 "$regimen" experiment run search.yaml --new --set searcher.source_trial_id=77 # this process is the master
+says "there is no trial 77" err
 expect 0 "$regimen" trial describe "1/$best"
 expect 0 "$regimen" trial describe "1/$best" --json
+python3 - out best.yaml <<'PY' || fail "trial describe --json: $(head -30 out)"
+import json, re, sys
+t = json.load(open(sys.argv[1]))
+rate = re.search(r"learning_rate: (\S+)", open(sys.argv[2]).read()).group(1)
+assert repr(t["hyperparameters"]["optimizer"]["learning_rate"]) == repr(float(rate)), (t, rate) # every digit
+assert len(t["step_rows"]) == t["steps"] and len(t["checkpoint_rows"]) >= 1, t
+assert max(v["metrics"]["accuracy"] for v in t["validation_rows"]) == t["best_metric"], t
+PY
+expect 0 "$regimen" experiment describe 1 --json
+python3 -c 'import json; e = json.load(open("out"))[0]
+assert all(len(t["step_rows"]) == t["steps"] for t in e["trial_rows"]), e' || fail "describe --json has no steps"
 expect 1 "$regimen" trial describe 1/99
 says "experiment 1 has 8 trials, no 99" err
 expect 0 "$regimen" experiment checkpoints 1 --best 1 --csv
@@ -166,6 +180,7 @@ expect 0 "$regimen" experiment delete 3 -y
 [ -e served/3 ] && fail "a deleted experiment's folder is there"
 expect 0 "$regimen" experiment set 1 gc-policy 1 0 0 -y
 expect 0 "$regimen" checkpoint gc 1 -y
+says "^ *[0-9]+ +[0-9]+ +[0-9]+ +COMPLETED +[0-9.]+ +[0-9,]+ +[0-9a-f-]{36} " out
 expect 0 "$regimen" experiment checkpoints 1 --csv
 [ "$(grep -c ,COMPLETED, out)" = 1 ] || fail "gc-policy 1 0 0 keeps $(grep -c ,COMPLETED, out)"
 kill -INT $master

@@ -1,6 +1,8 @@
 /* Requests of verbs, and reading their answers. */
 #include "ask.h"
 
+#include <regimen/http_client.h>
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,9 +55,8 @@ static rgm_status ask_own(json_t **answer, rgm_master *master, const rgm_request
     rgm_master_handle(&response, master, request);
     if (response.body.size > 0)
         RGM_GO(rgm_json_parse(&json, response.body.data, response.body.size, "answer"));
-    if (response.status >= 300)
-        RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s", text_of((const json_t *)json, "message")));
-    *answer = (json_t *)json; /* a rgm_json is jansson's */
+    RGM_GO(rgm_response_status(&response)); /* the error that a client would get */
+    *answer = (json_t *)json;               /* a rgm_json is jansson's */
     json = NULL;
 done:
     rgm_json_release(json);

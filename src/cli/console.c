@@ -295,14 +295,53 @@ json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* As many digits as it takes to read the same number again, and no more. */
+static rgm_status dump(rgm_text *out, const json_t *json, int depth)
+{
+    const char *begin = json_is_object(json) ? "{" : "[", *end = json_is_object(json) ? "}" : "]";
+    const char *key = NULL;
+    size_t count = json_is_object(json) ? json_object_size(json) : json_array_size(json);
+    void *entry = json_object_iter((json_t *)json);
+
+    if (json_is_real(json))
+        return rgm_json_print_number(out, json_real_value(json));
+    if (json_is_string(json))
+        return rgm_json_print_text(out, json_string_value(json));
+    if (json_is_integer(json))
+        return rgm_text_printf(out, "%lld", (long long)json_integer_value(json));
+    if (!json_is_object(json) && !json_is_array(json))
+        return rgm_text_printf(out, "%s",
+                               json_is_null(json)   ? "null"
+                               : json_is_true(json) ? "true"
+                                                    : "false");
+    RGM_TRY(rgm_text_printf(out, "%s", begin));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = json_array_get(json, i);
+
+        RGM_TRY(rgm_text_printf(out, "%s\n%*s", i > 0 ? "," : "", 2 * (depth + 1), ""));
+        if (json_is_object(json)) {
+            key = json_object_iter_key(entry);
+            value = json_object_iter_value(entry);
+            entry = json_object_iter_next((json_t *)json, entry);
+            RGM_TRY(rgm_json_print_text(out, key));
+            RGM_TRY(rgm_text_printf(out, ": "));
+        }
+        RGM_TRY(dump(out, value, depth + 1));
+    }
+    return count > 0 ? rgm_text_printf(out, "\n%*s%s", 2 * depth, "", end)
+                     : rgm_text_printf(out, "%s", end);
+}
+
 int print_json(json_t *json)
 {
     int code = EXIT_FAILED;
+    rgm_text text = {0};
 
-    if (json != NULL && json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0)
+    if (json != NULL && dump(&text, json, 0) == RGM_OK && print_exact(text.data) == EXIT_DONE)
         code = print_exact("\n");
     else
         fprintf(stderr, "regimen: the result could not be written to stdout\n");
+    rgm_text_clear(&text);
     json_decref(json);
     return code;
 }

@@ -165,6 +165,36 @@ static int rm(int argc, char **argv)
     return code;
 }
 
+static const char *place_of(char text[48], const json_t *row)
+{
+    snprintf(text, 48, "%lld/%lld", (long long)int_of(row, "trial_id"),
+             (long long)int_of(row, "step_id"));
+    return text;
+}
+
+/* The rows of the checkpoints that a preview names. */
+static rgm_status named_rows(json_t **out, const asked_master *whom, int64_t experiment,
+                             const json_t *preview)
+{
+    const json_t *named = json_object_get(preview, "checkpoints");
+    json_t *all = NULL, *by_place;
+    char place[48];
+
+    *out = NULL;
+    RGM_TRY(ask_all(&all, whom, "checkpoints", "/api/v1/experiments/%lld/checkpoints",
+                    (long long)experiment));
+    *out = json_array();
+    by_place = json_object();
+    for (size_t i = 0; i < json_array_size(all); i++)
+        json_object_set(by_place, place_of(place, json_array_get(all, i)), json_array_get(all, i));
+    for (size_t i = 0; i < json_array_size(named); i++)
+        json_array_append(*out,
+                          json_object_get(by_place, place_of(place, json_array_get(named, i))));
+    json_decref(by_place);
+    json_decref(all);
+    return RGM_OK;
+}
+
 static int gc(int argc, char **argv)
 {
     const char *where = NULL;
@@ -178,8 +208,7 @@ static int gc(int argc, char **argv)
         arguments, 1, 1};
     const list_form form = {0};
     asked_master whom = {0};
-    json_t *preview = NULL;
-    const json_t *rows;
+    json_t *preview = NULL, *rows = NULL;
     table t = {0};
     rgm_status status = RGM_OK;
     text_list rest;
@@ -191,7 +220,7 @@ static int gc(int argc, char **argv)
     RGM_GO(master_open(&whom, where));
     RGM_GO(ask(&preview, &whom, "POST", json_pack("{s:b}", "preview", true),
                "/api/v1/experiments/%lld/collect", (long long)id));
-    rows = json_object_get(preview, "checkpoints");
+    RGM_GO(named_rows(&rows, &whom, id, preview));
     RGM_GO(checkpoints_table(&t, rows));
     code = print_table(&t, &form, "nothing to remove");
     if (code == EXIT_DONE && t.rows > 0 && confirmed(yes, "remove these?"))
@@ -201,6 +230,7 @@ done:
         code = report(status);
     table_clear(&t);
     json_decref(preview);
+    json_decref(rows);
     master_close(&whom);
     return code;
 }

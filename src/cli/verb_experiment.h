@@ -23,6 +23,9 @@ rgm_status checkpoints_table(table *t, const json_t *checkpoints);
 /** Steps of trials with their validations and checkpoints, a row each, as describe prints them. */
 rgm_status steps_table(table *t, const asked_master *whom, const json_t *trials, bool metrics);
 
+/** Into a trial's row, for --json: "step_rows", "validation_rows" and "checkpoint_rows". */
+rgm_status add_steps(json_t *trial, const asked_master *whom);
+
 /** The trial with the best validation, and its run folder (may be NULL). RGM_ERR_NOT_FOUND: there
  * is none yet. */
 rgm_status best_trial(json_t **out, char **folder, const asked_master *whom, int64_t experiment);

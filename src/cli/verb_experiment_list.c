@@ -39,6 +39,7 @@ int64_t trials_over(const json_t *counts)
 static rgm_status add_experiment(table *t, const json_t *row)
 {
     const json_t *counts = json_object_get(row, "trials_by_state");
+    const json_t *best = json_object_get(row, "best_trial"); /* of one that was asked for alone */
     char progress[16];
 
     RGM_TRY(table_add_row(t));
@@ -49,7 +50,7 @@ static rgm_status add_experiment(table *t, const json_t *row)
     RGM_TRY(table_set(t, 3, progress));
     table_set_done(t, 4, trials_over(counts), int_of(row, "trials"));
     RGM_TRY(table_set(t, 5, text_of(row, "metric")));
-    table_set_number(t, 6, number_of(row, "best_metric"));
+    table_set_number(t, 6, number_of(best != NULL ? best : row, "best_metric"));
     RGM_TRY(set_when(t, 7, row, "start_time"));
     RGM_TRY(set_when(t, 8, row, "end_time"));
     RGM_TRY(table_set(t, 9, text_of(row, "owner")));
@@ -238,6 +239,22 @@ static void clear_rows(trial_rows *rows, int64_t count)
         json_decref(rows[i].checkpoints);
     }
     rgm_free(rows);
+}
+
+rgm_status add_steps(json_t *trial, const asked_master *whom)
+{
+    trial_rows rows = {0};
+    rgm_status status = load_rows(&rows, whom, int_of(trial, "id"));
+
+    if (status == RGM_OK) {
+        json_object_set(trial, "step_rows", rows.steps);
+        json_object_set(trial, "validation_rows", rows.validations);
+        json_object_set(trial, "checkpoint_rows", rows.checkpoints);
+    }
+    json_decref(rows.steps);
+    json_decref(rows.validations);
+    json_decref(rows.checkpoints);
+    return status;
 }
 
 static const json_t *row_of_step(const json_t *rows, int64_t step)
@@ -504,6 +521,8 @@ static rgm_status describe(description *d, json_t **json, const asked_master *wh
         RGM_GO(ask_all(&rows, whom, "trials", "/api/v1/experiments/%lld/trials", (long long)id));
         json_array_extend(trials, rows);
         json_object_set_new(one, "trial_rows", rows);
+        for (size_t k = 0; json != NULL && k < json_array_size(rows); k++)
+            RGM_GO(add_steps(json_array_get(rows, k), whom));
         rows = NULL;
     }
     if (json != NULL) {

@@ -36,6 +36,7 @@ int trial_describe(int argc, char **argv)
     RGM_GO(ask(&trial, &whom, "GET", NULL, "/api/v1/trials/%lld", (long long)id));
     json_array_append(trials, trial);
     if (form.json) {
+        RGM_GO(add_steps(trial, &whom));
         code = print_json(json_incref(trial));
         goto done;
     }
