@@ -521,7 +521,8 @@ extern const char *const rgm_run_state_names[]; /* "running", ..., ended by NULL
 /** What can be known of a run without loading it. It owns its texts; NULL: not known. */
 typedef struct rgm_run_look {
     rgm_run_state state;
-    char *reason; /* what is damaged, or why it failed */
+    char *reason;  /* what is damaged                     */
+    char *failure; /* why its last start failed, if it did */
     char *description, *model;
     int64_t step, epoch; /* of the newest checkpoint, or of the log's last lines */
     int64_t epochs;      /* planned; -1: not known, or the run's length is given in steps */

@@ -296,6 +296,8 @@ static json_t *run_json(const listed_run *run)
         "seconds", json_number(look->seconds), "result", result_json(run->path));
     if (look->reason != NULL)
         json_object_set_new(json, "reason", json_string(reason_of(look)));
+    else if (look->state == RGM_RUN_FAILED)
+        json_object_set_new(json, "reason", json_text(look->failure));
     return json;
 }
 

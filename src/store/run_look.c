@@ -24,7 +24,6 @@ typedef struct looking {
     bool finished, failed;
     bool has_state;      /* a checkpoint or result.json told how far the run is */
     bool saw_best_split; /* the split of the best metric ("valid") was seen */
-    char *why;           /* it failed */
 } looking;
 
 static bool has(const char *folder, const char *name)
@@ -171,7 +170,7 @@ static rgm_status take_result(looking *l, const rgm_json *root)
     l->finished = l->finished || (state != NULL && strcmp(state, "finished") == 0);
     l->failed = state != NULL && strcmp(state, "failed") == 0;
     if (l->failed && reason != NULL)
-        RGM_TRY(rgm_strdup(&l->why, reason));
+        RGM_TRY(rgm_strdup(&look->failure, reason));
     if (step > look->step || !l->has_state) {
         RGM_TRY(take_best(look, rgm_json_find(root, "best")));
         look->epoch = epoch > look->epoch ? epoch : look->epoch;
@@ -334,12 +333,7 @@ rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const
                   : l.finished         ? RGM_RUN_FINISHED
                   : l.failed           ? RGM_RUN_FAILED
                                        : RGM_RUN_STOPPED;
-    if (look->state == RGM_RUN_FAILED) {
-        look->reason = l.why;
-        l.why = NULL;
-    }
 done:
-    rgm_free(l.why);
     if (status != RGM_OK) {
         rgm_run_look_clear(look);
         if (config != NULL) {
@@ -380,6 +374,7 @@ void rgm_run_look_clear(rgm_run_look *look)
         rgm_free((char *)look->last[i].name);
     rgm_free(look->last);
     rgm_free(look->reason);
+    rgm_free(look->failure);
     rgm_free(look->description);
     rgm_free(look->model);
     rgm_free(look->best_metric);

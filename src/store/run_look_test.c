@@ -162,7 +162,8 @@ static void the_best_and_the_end_are_known_between_and_without_checkpoints(void 
     look = look_at(path, 5);
     CHECK_INT(RGM_RUN_FAILED, look.state);
     CHECK_TEXT("failed", rgm_run_state_names[look.state]);
-    CHECK_TEXT("it broke", look.reason);
+    CHECK_TEXT("it broke", look.failure);
+    CHECK(look.reason == NULL);
     rgm_run_look_clear(&look);
     CHECK_OK(rgm_folder_remove(path));
 }

@@ -485,6 +485,8 @@ static rgm_status make_row(rgmi_run_row **out, rgmi_run_row *draft, reading *r,
     if (look->reason != NULL)
         draft->text[RGMI_TEXT_REASON] =
             rgmi_without_folder(look->reason, draft->text[RGMI_TEXT_PATH]);
+    else if (look->state == RGM_RUN_FAILED)
+        draft->text[RGMI_TEXT_REASON] = look->failure;
     draft->text[RGMI_TEXT_BEST_METRIC] = look->best_metric;
     draft->text[RGMI_TEXT_TAGS] = tags->data;
     draft->step = look->step;
