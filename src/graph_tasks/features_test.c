@@ -595,6 +595,26 @@ static void data_are_asked_before_the_first_step(void **state)
     setting_close(&s);
 }
 
+/* Boundaries have a column below the first, a vocabulary and a hash one for every value. */
+static void a_missing_integer_may_be_read_as_a_kind(void **state)
+{
+    static const char *const keys[] = {"boundaries: {year: [1900, 2000]}", "vocabulary: {year: 1}",
+                                       "hash: {year: 8}"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char input[64];
+        setting s;
+
+        snprintf(input, sizeof input, "input: {%s}\n", keys[i]);
+        setting_open(&s, "graph_sage", input);
+        rgm_tensor_i64(rgm_graph_feature(s.b.w.data, RGM_NODE_SET, "paper", "year")->values)[2] =
+            INT64_MIN;
+        CHECK_OK(try_open(&s));
+        setting_close(&s);
+    }
+}
+
 static void embeddings_of_nodes_are_of_one_graph(void **state)
 {
     setting s;
@@ -788,6 +808,7 @@ TESTS(cmocka_unit_test(the_training_part_alone_is_learned), cmocka_unit_test(any
       cmocka_unit_test(what_cannot_be_is_refused_with_its_name),
       cmocka_unit_test(damaged_files_are_refused),
       cmocka_unit_test(data_are_asked_before_the_first_step),
+      cmocka_unit_test(a_missing_integer_may_be_read_as_a_kind),
       cmocka_unit_test(embeddings_of_nodes_are_of_one_graph),
       cmocka_unit_test(sampled_nodes_keep_their_embeddings),
       cmocka_unit_test(a_run_goes_on_with_the_same_bits_and_features),

@@ -27,8 +27,10 @@ static rgm_status check_numbers(const rgmi_learning *learning, const rgm_graph *
             continue;
         for (int64_t k = 0; k < set->feature_count; k++) {
             const char *name = set->features[k].name;
+            rgm_dtype dtype = set->features[k].dtype;
 
-            if (!rgmi_learning_is_label(learning, set, name) &&
+            if ((dtype == RGM_F32 || dtype == RGM_F64) && /* others are read by encoders alone */
+                !rgmi_learning_is_label(learning, set, name) &&
                 rgm_reads_feature(learning->root, set->piece, set->name, name))
                 RGM_TRY(rgm_feature_finite(graph, set, &set->features[k]));
         }
