@@ -102,8 +102,8 @@ reproduce: deps-check
 	@scripts/reproduce.sh
 
 bench:
-	@scripts/deps.sh build test bench
-	@$(MAKE) --no-print-directory configured-tests
+	@scripts/deps.sh build bench
+	@$(MAKE) --no-print-directory configured
 	@cmake --build build -j $(JOBS)
 	@scripts/bench.sh
 

@@ -31,7 +31,7 @@ says '^#   rated: [0-9,]+ edges, customer -> product$' shop/experiment.yaml
 says 'label: label   # 300 of 900 have none' shop/experiment.yaml
 says 'num_classes: 3 ' shop/experiment.yaml
 says 'vocabulary: {customer.region: 1, product.kind: 1}' shop/experiment.yaml
-says 'buckets: {customer.age: 10}' shop/experiment.yaml
+says 'boundaries: {customer.age: \[20, 2[0-9], .*\]}' shop/experiment.yaml
 cp told err
 typed shop 30
 awk '/^test / { for (i = 1; i < NF; i++) if ($i == "accuracy") good = $(i + 1) > 0.7 }

@@ -146,7 +146,8 @@ pkg-config --variable pc_path pkg-config | tr : '\n' | while read -r folder; do
     find "$folder" -name '*.pc' ! -name 'cmocka*' -exec ln -sf {} "$work/pc" ';' 2>/dev/null
 done
 expect 0 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" \
-    cmake -S "$repo" -B "$work/lib64" -G Ninja -DCMAKE_INSTALL_LIBDIR=lib64/deep
+    cmake -S "$repo" -B "$work/lib64" -G Ninja -DCMAKE_INSTALL_LIBDIR=lib64/deep -DRGM_WERROR=OFF
+grep -q -e -Werror "$work/lib64/build.ninja" && fail "-Werror cannot be left out"
 says '^RGM_TESTS:BOOL=OFF' "$work/lib64/CMakeCache.txt"
 expect 1 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" cmake -S "$repo" -B "$work/tests" -G Ninja -DRGM_TESTS=ON
 says 'apt install libcmocka-dev$' "$work/err"

@@ -98,8 +98,9 @@ static rgm_status print_task(rgm_text *out, const seen_folder *seen, const char 
 {
     const seen_column *label = seen->label;
     const char *place = seen->labelled->piece == RGM_CONTEXT_PIECE ? "graph" : "node";
-    int64_t none =
-        label->empty + (label->kind == SEEN_INTEGERS && seen->num_classes != 2 ? label->nones : 0);
+    /* -1 is no class, unless -1 and 1 are the classes. */
+    bool has_nones = seen->classes && !(seen->relabel && label->largest == 1);
+    int64_t none = label->empty + (has_nones ? label->nones : 0);
 
     RGM_TRY(rgm_text_printf(out, "task:\n  type: %s_%s\n  node_set: ", place,
                             seen->classes ? "classification" : "regression"));

@@ -18,12 +18,10 @@ static rgm_status note_values(seen_column *column, const rgm_feature *value)
     bool integer = rgm_tensor_dtype(values) == RGM_I64;
 
     for (int64_t i = 0; i < rgm_tensor_count(values); i++) {
-        double number = rgm_tensor_at(values, i);
-
-        if (number != number)
+        if (rgm_tensor_is_missing(values, i))
             column->empty++;
         else
-            RGM_TRY(seen_note_number(column, number, integer));
+            RGM_TRY(seen_note_number(column, rgm_tensor_at(values, i), integer));
     }
     return RGM_OK;
 }

@@ -58,8 +58,7 @@ static rgm_status print_comment(rgm_text *out, const char *name)
 
 /* ---- the schema ---------------------------------------------------------------------------- */
 
-/* Floats with empty cells are NaN, which no model reads; integers are -1 there, as good as a value.
- */
+/* Floats with empty cells are NaN, which no model reads; of integers an encoder can tell them. */
 static bool can_be_read(const seen_folder *seen, const seen_column *column)
 {
     if (column == seen->label)
@@ -181,7 +180,15 @@ rgm_status seen_print_import(rgm_text *out, const seen_folder *seen)
 /* ---- model.input --------------------------------------------------------------------------- */
 
 /* What is said of a feature; NONE: it is read as it is, or not at all. */
-typedef enum input_key { NONE, VOCABULARY, BUCKETS, STANDARDIZE, EMBEDDINGS, TOO_MANY } input_key;
+typedef enum input_key {
+    NONE,
+    VOCABULARY,
+    BUCKETS,
+    BOUNDARIES,
+    STANDARDIZE,
+    EMBEDDINGS,
+    TOO_MANY
+} input_key;
 
 static input_key key_of(const seen_folder *seen, const seen_set *set, const seen_column *column)
 {
@@ -196,14 +203,29 @@ static input_key key_of(const seen_folder *seen, const seen_set *set, const seen
     case SEEN_INTEGERS:
         if (column->width > 0 && seen->graphs == 0)
             return STANDARDIZE;
-        return distinct <= 20                          ? VOCABULARY
-               : seen->graphs > 0 || column->width > 0 ? EMBEDDINGS
-                                                       : BUCKETS;
+        if (distinct <= 20)
+            return VOCABULARY;
+        if (seen->graphs > 0 || column->width > 0)
+            return EMBEDDINGS;
+        return column->empty > 0 ? BOUNDARIES : BUCKETS;
     case SEEN_TEXTS:
         return distinct <= 100 && 2 * distinct <= column->filled ? VOCABULARY : TOO_MANY;
     default:
         return NONE;
     }
+}
+
+/* "[20, 27, 34, 41]": from the least value on. */
+static rgm_status print_boundaries(rgm_text *out, const seen_column *column)
+{
+    enum { RANGES = 8 };
+
+    for (int i = 0; i < RANGES; i++) {
+        double from = column->least + (column->largest - column->least) * i / RANGES;
+
+        RGM_TRY(rgm_text_printf(out, "%s%.0f", i == 0 ? "[" : ", ", floor(from)));
+    }
+    return rgm_text_printf(out, "]");
 }
 
 /* One line of all features that have the key; nothing where there is none. */
@@ -215,6 +237,8 @@ static rgm_status print_key(rgm_text *out, const seen_folder *seen, input_key ke
         [VOCABULARY] = {"vocabulary: {", ": 1", "}",
                         "a column for each value that the training part has"},
         [BUCKETS] = {"buckets: {", ": 10", "}", "ranges that hold as many values each"},
+        [BOUNDARIES] = {"boundaries: {", ": ", "}",
+                        "ranges of one width; below the first: the cell is empty"},
         [STANDARDIZE] = {"standardize: [", "", "]",
                          "mean 0 and deviation 1 over the training part"},
         [EMBEDDINGS] = {"embeddings: {", ": 32", "}", "a trained row of 32 numbers for each value"},
@@ -233,6 +257,8 @@ static rgm_status print_key(rgm_text *out, const seen_folder *seen, input_key ke
                 RGM_TRY(rgm_text_printf(out, "%s", forms[key].begin));
             RGM_TRY(print_feature(out, set, &set->columns[k]));
             RGM_TRY(rgm_text_printf(out, "%s", forms[key].value));
+            if (key == BOUNDARIES)
+                RGM_TRY(print_boundaries(out, &set->columns[k]));
         }
     return count > 0 ? rgm_text_printf(out, "%s   # %s\n", forms[key].end, forms[key].comment)
                      : RGM_OK;
