@@ -151,6 +151,18 @@ echo '1,x,2' >>named/all.csv
 expect 1 regimen init experiment named -o again.yaml
 says 'all.csv: column height has texts; a record is numbers alone' err
 
+# Names with line ends, quotes and escapes become neither keys nor commands nor colours.
+mkdir evil
+printf 'id,"y","a\nmodel: {type: gin}","\033[31mred","it'"'"'s $(touch called)"\n' >evil/nodes.csv
+for i in $(seq 40); do printf 'n%s,%s,%s,%s,%s\n' "$i" $((i % 2)) "$((i % 3))" "$((i % 4))" "$([ $((i % 9)) = 0 ] || echo $((i % 5)))"; done >>evil/nodes.csv
+{ echo source,target; for i in $(seq 39); do echo "n$i,n$((i + 1))"; done; } >evil/edges.csv
+expect 0 regimen init experiment evil
+[ "$(grep -c '^model:' evil/experiment.yaml)" = 1 ] || fail "a column's name has become a key"
+grep -q "$(printf '\033')" err evil/experiment.yaml evil/schema.pbtxt && fail "an escape is printed as it is"
+typed evil
+says '^reads ' err
+[ ! -e called ] || fail "a column's name was run"
+
 # Nothing to look at.
 mkdir none
 expect 1 regimen init experiment none

@@ -203,14 +203,26 @@ static const char *place_of(const seen_folder *seen)
     return most->name;
 }
 
+static rgm_status print_description(rgm_text *out, const seen_folder *seen)
+{
+    rgm_status status = RGM_OK;
+    char *text = NULL;
+
+    RGM_GO(rgm_strprintf(&text, "%s of %s", seen->label->name, seen->labelled->name));
+    RGM_GO(rgm_text_printf(out, "description: "));
+    RGM_GO(rgm_json_print_text(out, text));
+    RGM_GO(rgm_text_printf(out, "\n"));
+done:
+    rgm_free(text);
+    return status;
+}
+
 rgm_status seen_print_graph(rgm_text *out, const seen_folder *seen, const char *file)
 {
     bool texts = false;
 
     RGM_TRY(print_head(out, seen, file));
-    RGM_TRY(rgm_text_printf(out, "description: %s of ", seen->label->name));
-    RGM_TRY(seen_print_name(out, seen->labelled->name));
-    RGM_TRY(rgm_text_printf(out, "\n"));
+    RGM_TRY(print_description(out, seen));
     RGM_TRY(print_data(out, seen));
     RGM_TRY(print_task(out, seen, place_of(seen)));
     RGM_TRY(print_model(out, seen));

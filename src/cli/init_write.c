@@ -152,7 +152,7 @@ done:
     return status;
 }
 
-rgm_status seen_print_import(rgm_text *out, const seen_folder *seen)
+static rgm_status print_import(rgm_text *out, const seen_folder *seen)
 {
     bool dangling = false;
 
@@ -175,6 +175,19 @@ rgm_status seen_print_import(rgm_text *out, const seen_folder *seen)
         RGM_TRY(seen_print_path(out, seen->split.first));
     }
     return dangling ? rgm_text_printf(out, " --skip-dangling") : RGM_OK;
+}
+
+/* Names of columns and files are whoever's: on one line, and nothing that steers a terminal. */
+rgm_status seen_print_import(rgm_text *out, const seen_folder *seen)
+{
+    rgm_text command = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(print_import(&command, seen));
+    RGM_GO(rgm_text_add_visible(out, command.data));
+done:
+    rgm_text_clear(&command);
+    return status;
 }
 
 /* ---- model.input --------------------------------------------------------------------------- */
