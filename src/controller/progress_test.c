@@ -110,11 +110,11 @@ static void a_narrow_terminal_gets_fewer_parts(void **state)
         int columns;
         const char *line;
     } cases[] = {{80, "\repoch    20/90  loss 0.4123  valid accuracy 0.75  2 epochs/s  ETA 35s"},
-                 {71, "\repoch    20/90  loss 0.4123  valid accuracy 0.75  2 epochs/s  ETA 35s"},
-                 {70, "\repoch    20/90  loss 0.4123  valid accuracy 0.75  ETA 35s"},
+                 {70, "\repoch    20/90  loss 0.4123  valid accuracy 0.75  2 epochs/s  ETA 35s"},
+                 {69, "\repoch    20/90  loss 0.4123  valid accuracy 0.75  ETA 35s"},
                  {50, "\repoch    20/90  loss 0.4123  ETA 35s"},
                  {30, "\repoch    20/90  ETA 35s"},
-                 {10, "\repoch    "}};
+                 {10, "\repoch"}};
     rgm_text out = {0};
 
     (void)state;
@@ -137,6 +137,7 @@ static void a_narrow_terminal_gets_fewer_parts(void **state)
 
 static void a_terminal_gets_one_line_redrawn_in_place(void **state)
 {
+    char note[80];
     rgm_text out = {0};
     rgm_progress *progress = start(&out, true, 40);
 
@@ -145,11 +146,12 @@ static void a_terminal_gets_one_line_redrawn_in_place(void **state)
     CHECK_INT(0, out.size);
     update(progress, 0.2, 2, 9);
     CHECK_INT('\r', out.data[0]);
-    CHECK_TEXT("\repoch    2/9  loss 0.4123", out.data); /* what fits into 39, whole */
+    CHECK_TEXT("\repoch    2/9  loss 0.4123  ETA 1s", out.data); /* what fits into 39, whole */
     CHECK(strchr(out.data, '\n') == NULL);
     out.size = 0;
     rgm_progress_note(progress, "saved %s", "a\rb");
-    CHECK(strncmp(out.data, "\r                        \rsaved a\\x0db\n\repoch ", 44) == 0);
+    snprintf(note, sizeof note, "\r%33s\rsaved a\\x0db\n\repoch ", "");
+    CHECK(strncmp(out.data, note, strlen(note)) == 0);
     out.size = 0;
     rgm_progress_finish(progress);
     CHECK_INT('\n', out.data[out.size - 1]);
