@@ -68,7 +68,8 @@ typedef struct record_task {
     const void *network_options;
     rgm_classes classes;
     rgmi_records parts[RGM_TEST + 1], sets[RGM_MAX_EVAL_SETS]; /* sets: of valid, then of test */
-    bool loaded; /* of a run that is only looked at, when something is asked of its data */
+    rgmi_columns columns; /* with a header: of the first training file */
+    bool loaded;          /* of a run that is only looked at, when something is asked of its data */
     uint64_t seed;
     char shape_file[256];        /* RECORD_FILE: the shape of a record                   */
     rgm_dim shape[RGM_MAX_RANK]; /* the same; shape[0] is nothing                        */
@@ -460,7 +461,8 @@ static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts 
 
     if (names->count == 0)
         return RGM_OK;
-    RGM_TRY(rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes)));
+    RGM_TRY(
+        rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes), &t->columns));
     if (train == NULL || rgm_tensor_dim(part->features, 1) == rgm_tensor_dim(train, 1))
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
@@ -509,6 +511,8 @@ static void release(rgm_task *task)
         rgmi_records_clear(&t->parts[mode]);
     for (int i = 0; t != NULL && i < RGM_MAX_EVAL_SETS; i++)
         rgmi_records_clear(&t->sets[i]);
+    if (t != NULL)
+        rgmi_columns_clear(&t->columns);
     rgm_free(t);
     *task = (rgm_task){0};
 }

@@ -293,6 +293,37 @@ static void refuse(const rgm_record_options *options, rgm_status status, const c
     CHECK(task.state == NULL);
 }
 
+/* Every file has its header, and columns are found by their names. */
+static void columns_are_found_by_name(void **state)
+{
+    const char *folder = check_folder();
+    rgm_record_options o = options_of(folder);
+    rgm_iterator *iterator;
+    rgm_element *batch;
+    rgm_task task;
+
+    (void)state;
+    write_file(folder, "train.csv", "a,b,y\n1,2,0\n3,4,1\n");
+    write_file(folder, "valid.csv", "y,b,a\n1,6,5\n");
+    o.header = true;
+    o.label = "last";
+    o.valid = one_file("valid.csv");
+    CHECK_OK(create(&task, &o, 1));
+    iterator = iterate(&task, RGM_VALID, 0);
+    batch = next_batch(iterator);
+    CHECK_CLOSE(rgm_tensor_f32(rgm_element_tensor(batch, 0))[0], 5, 0, 0);
+    CHECK_CLOSE(rgm_tensor_f32(rgm_element_tensor(batch, 0))[1], 6, 0, 0);
+    CHECK_INT(1, rgm_tensor_i64(rgm_element_tensor(batch, 1))[0]);
+    rgm_element_release(batch);
+    rgm_iterator_release(iterator);
+    rgm_task_release(&task);
+    write_file(folder, "valid.csv", "a,c,y\n5,6,1\n");
+    refuse(&o, RGM_ERR_DATA, "valid.csv: column 1 is 'c', but 'b' in the files before it");
+    write_file(folder, "valid.csv", "b,b,y\n5,6,1\n");
+    refuse(&o, RGM_ERR_DATA, "valid.csv: column 0 is 'b', but 'a' in the files before it");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void parts_are_several_files_and_sets_stand_beside_them(void **state)
 {
     const char *folder = check_folder();
@@ -435,6 +466,13 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
     o.valid_fraction = 0;
     o.folds = (rgm_folds){.count = 3, .fold = 2, .valid = 0.3, .seed = 1};
     CHECK_EVERY_OOM(create(&task, &o, 1), rgm_task_release(&task));
+    write_file(folder, "train.csv", "y,a,b\n0,1,2\n1,3,4\n"); /* columns by name */
+    write_file(folder, "valid.csv", "b,y,a\n6,1,5\n");
+    o = options_of(folder);
+    o.header = true;
+    o.label = "first";
+    o.valid = one_file("valid.csv");
+    CHECK_EVERY_OOM(create(&task, &o, 1), rgm_task_release(&task));
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -546,6 +584,7 @@ static void smoothed_cross_entropy_and_its_gradient_are_those_of_the_definition(
 
 TESTS(cmocka_unit_test(records_are_scaled_shaped_and_batched_in_order),
       cmocka_unit_test(a_label_may_stand_in_any_column),
+      cmocka_unit_test(columns_are_found_by_name),
       cmocka_unit_test(what_is_held_out_is_not_trained_on_and_the_seed_draws_it),
       cmocka_unit_test(shuffling_gives_every_record_once_in_another_order_each_epoch),
       cmocka_unit_test(images_move_by_one_pixel_anew_each_epoch_in_training_alone),

@@ -23,11 +23,13 @@ typedef struct loading {
     const char *path; /* of the one that is read */
     rgm_csv_reader *reader;
     int64_t classes;
-    bool asked;      /* labels are not read and need not be there; the width is known */
-    int64_t label;   /* column; -1: none          */
-    int64_t width;   /* features of a record      */
-    int64_t rows;    /* of all files so far       */
-    float *features; /* [rows, width]             */
+    bool asked;            /* labels are not read and need not be there; the width is known */
+    rgmi_columns *columns; /* of the first file; NULL: names are not compared */
+    int64_t *source;       /* where each of them is in this file; NULL: in its place */
+    int64_t label;         /* column; -1: none          */
+    int64_t width;         /* features of a record      */
+    int64_t rows;          /* of all files so far       */
+    float *features;       /* [rows, width]             */
     int64_t features_capacity;
     int64_t *labels; /* [rows]                    */
     int64_t labels_capacity;
@@ -54,6 +56,79 @@ static rgm_status find_label(loading *l, int64_t columns)
                         (long long)l->label, l->path, (long long)columns - 1);
     return RGM_OK;
 }
+
+/* ---- columns by name ------------------------------------------------------------------------- */
+
+void rgmi_columns_clear(rgmi_columns *columns)
+{
+    for (int64_t i = 0; i < columns->count; i++)
+        rgm_free(columns->names[i]);
+    rgm_free(columns->names);
+    *columns = (rgmi_columns){0};
+}
+
+static rgm_status keep_columns(rgmi_columns *columns, const rgm_csv_reader *reader, int64_t count)
+{
+    rgm_status status = RGM_OK;
+
+    RGM_GO(RGM_NEW(columns->names, count));
+    for (; columns->count < count; columns->count++)
+        RGM_GO(rgm_strdup(&columns->names[columns->count],
+                          rgm_csv_reader_column(reader, columns->count)));
+done:
+    if (status != RGM_OK)
+        rgmi_columns_clear(columns); /* none of them, or all */
+    return status;
+}
+
+static int64_t find_column(const rgm_csv_reader *reader, int64_t count, const char *name)
+{
+    int64_t i = 0;
+
+    while (i < count && strcmp(rgm_csv_reader_column(reader, i), name) != 0)
+        i++;
+    return i < count ? i : -1;
+}
+
+/* Columns in another order than the first file's are found by their names. */
+static rgm_status match_columns(loading *l, int64_t count)
+{
+    rgmi_columns *columns = l->columns;
+    int64_t same = 0;
+
+    rgm_free(l->source);
+    l->source = NULL;
+    if (columns == NULL || !l->options->header || rgm_csv_reader_column_count(l->reader) != count)
+        return RGM_OK;
+    if (columns->count == 0)
+        return keep_columns(columns, l->reader, count);
+    while (same < count &&
+           strcmp(rgm_csv_reader_column(l->reader, same), columns->names[same]) == 0)
+        same++;
+    if (same == count || count != columns->count)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(l->source, count));
+    for (int64_t i = 0; i < count; i++) {
+        l->source[i] = find_column(l->reader, count, columns->names[i]);
+        for (int64_t k = 0; k < i && l->source[i] >= 0; k++)
+            if (l->source[k] == l->source[i]) /* a name that stands twice finds nothing */
+                l->source[i] = -1;
+        if (l->source[i] < 0)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: column %lld is '%s', but '%s' in the files before it, and columns "
+                            "are found by their names",
+                            l->path, (long long)same, rgm_csv_reader_column(l->reader, same),
+                            columns->names[same]);
+    }
+    return RGM_OK;
+}
+
+static int64_t column_of(const loading *l, int64_t i)
+{
+    return l->source != NULL ? l->source[i] : i;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* As many columns as a record has numbers, or the label's beside them. */
 static rgm_status look_at_asked(loading *l, int64_t columns)
@@ -101,7 +176,7 @@ static rgm_status read_row(loading *l, int64_t columns)
     if (l->asked)
         label = 0;
     else
-        RGM_TRY(rgm_csv_reader_i64(&label, l->reader, l->label));
+        RGM_TRY(rgm_csv_reader_i64(&label, l->reader, column_of(l, l->label)));
     if (!l->asked && (label < 0 || label >= l->classes))
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s:%lld: the label is %lld, but there are %lld classes, from 0", l->path,
@@ -112,11 +187,11 @@ static rgm_status read_row(loading *l, int64_t columns)
 
         if (c == l->label)
             continue;
-        RGM_TRY(rgm_csv_reader_f64(&number, l->reader, c));
+        RGM_TRY(rgm_csv_reader_f64(&number, l->reader, column_of(l, c)));
         *at = (float)(number / l->options->scale);
         if (!isfinite(*at++))
             return RGM_FAIL(RGM_ERR_DATA, "%s:%lld: column %lld is %g, which is no finite number",
-                            l->path, line, (long long)c, number);
+                            l->path, line, (long long)column_of(l, c), number);
     }
     l->labels[l->rows++] = label;
     return RGM_OK;
@@ -128,11 +203,11 @@ static rgm_status begin_file(loading *l, int64_t columns)
     if (l->asked)
         return look_at_asked(l, columns);
     if (l->rows == 0)
-        return look_at_columns(l, columns);
-    if (columns == l->width + 1)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_DATA, "%s: %lld columns, the files before it have %lld", l->path,
-                    (long long)columns, (long long)l->width + 1);
+        RGM_TRY(look_at_columns(l, columns));
+    if (columns != l->width + 1)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: %lld columns, the files before it have %lld", l->path,
+                        (long long)columns, (long long)l->width + 1);
+    return match_columns(l, columns);
 }
 
 static rgm_status read_rows(loading *l)
@@ -212,14 +287,16 @@ static rgm_status finish_loading(rgmi_records *out, loading *l, rgm_status statu
     rgm_csv_reader_close(l->reader);
     rgm_free(l->features);
     rgm_free(l->labels);
+    rgm_free(l->source);
     return status;
 }
 
 rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
-                             const rgm_record_options *options, int64_t classes)
+                             const rgm_record_options *options, int64_t classes,
+                             rgmi_columns *columns)
 {
     rgm_status status = RGM_OK;
-    loading l = {.options = options, .classes = classes};
+    loading l = {.options = options, .classes = classes, .columns = columns};
 
     *out = (rgmi_records){0};
     if (options->shape.count >= RGM_MAX_RANK)

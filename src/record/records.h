@@ -10,14 +10,25 @@ typedef struct rgmi_records {
     rgm_tensor *labels;   /* i64 [n]           */
 } rgmi_records;
 void rgmi_records_clear(rgmi_records *records);
+/** The names of columns, of the first file that was read; count 0: none was yet. */
+typedef struct rgmi_columns {
+    char **names;
+    int64_t count;
+} rgmi_columns;
+void rgmi_columns_clear(rgmi_columns *columns);
 /**
  * Load files and patterns of options->path in this order; the files of a pattern are sorted by
  * name. Errors: RGM_ERR_CONFIG (a file does not have the label column or shape), RGM_ERR_DATA
  * "FILE:line: ..." (a label outside 0..classes-1, a feature that is not finite as f32, no records,
- * another number of columns than the first file), RGM_ERR_NOT_FOUND, and the reader's.
+ * another number of columns than the first file, or with a header other names), RGM_ERR_NOT_FOUND,
+ * and the reader's.
+ *
+ * @param columns  [in,out] with a header: the columns of every file are found by the names of the
+ *                          first one's, which the first call sets
  */
 rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
-                             const rgm_record_options *options, int64_t classes);
+                             const rgm_record_options *options, int64_t classes,
+                             rgmi_columns *columns);
 /**
  * Load files to predict of, by a path or a pattern that stands for itself: records of `width`
  * numbers, with the label's column or without it; what stands there is not read, and labels are 0.
