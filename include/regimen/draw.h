@@ -153,6 +153,8 @@ typedef struct rgm_search_report {
     rgm_report_trial *trials;
     int64_t trial_count, trial_capacity;
     char *importance_note; /* why there is none; NULL: there is */
+    char *importance_over; /* "64 of 64 trials after 1 of 64 epochs": what it was computed over;
+                              NULL: none */
     char *best_file;       /* experiment file of the best trial; NULL: none */
 } rgm_search_report;
 

@@ -192,6 +192,15 @@ rgm_status rgm_search_file_batches(rgm_batches *out, const rgm_search_file *file
                                    const rgm_hyper_value *values, rgm_length length);
 
 /**
+ * How far `batches` batches of a trial are, in the unit of the searcher's longest length, which is
+ * returned: trials of other batch sizes stand at the same number when they have seen as much (but
+ * for the part of a batch that rounding left out). Where the file does not say how many batches a
+ * unit is, *out is `batches`, and {0, RGM_BATCHES} is returned.
+ */
+rgm_length rgm_search_file_units(double *out, const rgm_search_file *file,
+                                 const rgm_hyper_value *values, double batches);
+
+/**
  * Print the keys of the search's sections with their help, for `regimen config keys`; section NULL:
  * all.
  * Errors: RGM_ERR_NOT_FOUND.

@@ -1,6 +1,7 @@
 /* A search as its master tells it: its file, its trials, their validations, their times on slots.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,28 +287,61 @@ done:
 
 /* ---- what follows from them ---------------------------------------------------------------- */
 
+/* Trials of other batch sizes are compared where they have seen as much. */
+static rgm_length gather_validated(rgm_validated *out, const loading *l)
+{
+    const rgm_search_report *r = l->r;
+    rgm_length longest = {.unit = RGM_BATCHES};
+    int64_t size = rgm_space_count(l->space);
+
+    for (int64_t i = 0; i < r->trial_count; i++)
+        for (int64_t k = 0; k < r->trials[i].point_count; k++) {
+            const rgm_report_point *point = &r->trials[i].points[k];
+
+            *out = (rgm_validated){.trial = i, .key = point->metric};
+            if (!r->objectives[0].smaller_is_better)
+                out->key = -out->key;
+            longest =
+                rgm_search_file_units(&out->length, l->file, l->values + i * size, point->length);
+            out++;
+        }
+    return longest;
+}
+
+/* "64 of 64 trials after 1 of 64 epochs" */
+static rgm_status tell_over(rgm_search_report *r, const rgm_common_length *common,
+                            rgm_length longest)
+{
+    char of[40] = "";
+
+    if (longest.units > 0)
+        snprintf(of, sizeof of, "of %lld ", (long long)longest.units);
+    return rgm_strprintf(&r->importance_over, "%lld of %lld trials after %.4g %s%s",
+                         (long long)common->trials, (long long)common->of, common->length, of,
+                         rgm_length_unit_names[longest.unit]);
+}
+
 static rgm_status load_importance(loading *l)
 {
     rgm_search_report *r = l->r;
     rgm_status status = RGM_OK;
     const rgm_hyper_value **values = NULL;
-    double *keys = NULL, *shares = NULL;
-    int64_t size = rgm_space_count(l->space), *lengths = NULL, length, used;
+    rgm_validated *validated = NULL;
+    double *shares = NULL;
+    rgm_common_length common;
+    rgm_length longest;
+    int64_t size = rgm_space_count(l->space), count = 0;
 
+    for (int64_t i = 0; i < r->trial_count; i++)
+        count += r->trials[i].point_count;
     RGM_GO(RGM_NEW(values, r->trial_count + 1));
-    RGM_GO(RGM_NEW(lengths, r->trial_count + 1));
-    RGM_GO(RGM_NEW(keys, r->trial_count + 1));
+    RGM_GO(RGM_NEW(validated, count + 1));
     RGM_GO(RGM_NEW(shares, size + 1));
-    for (int64_t i = 0; i < r->trial_count; i++) {
-        const rgm_report_trial *trial = &r->trials[i];
-
+    for (int64_t i = 0; i < r->trial_count; i++)
         values[i] = l->values + i * size;
-        keys[i] = r->objectives[0].smaller_is_better ? trial->latest[0] : -trial->latest[0];
-        lengths[i] =
-            trial->point_count > 0 ? (int64_t)trial->points[trial->point_count - 1].length : -1;
-    }
-    status = rgm_space_importance_of_longest(shares, &length, &used, l->space, values, keys,
-                                             lengths, r->trial_count, 0);
+    longest = gather_validated(validated, l);
+    status = rgm_space_importance_at_common_length(shares, &common, l->space, values,
+                                                   r->trial_count, validated, count, 0);
     if (status == RGM_ERR_DATA) {
         rgm_error_reset();
         RGM_GO(rgm_strprintf(&r->importance_note,
@@ -319,10 +353,10 @@ static rgm_status load_importance(loading *l)
     for (int64_t i = 0; i < size; i++)
         if (l->columns[i] >= 0)
             r->hypers[l->columns[i]].importance = shares[i];
+    RGM_GO(tell_over(r, &common, longest));
 done:
     rgm_free((void *)values);
-    rgm_free(lengths);
-    rgm_free(keys);
+    rgm_free(validated);
     rgm_free(shares);
     return status;
 }

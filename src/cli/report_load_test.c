@@ -171,6 +171,7 @@ static void importance_is_that_of_trials_of_one_length(void **state)
     answers = some;
     CHECK_OK(report_load(&r, &nobody, 7));
     CHECK(r.importance_note == NULL);
+    CHECK_TEXT("35 of 40 trials after 1 of 2 steps", r.importance_over);
     CHECK(r.hypers[0].importance > 0.7);
     CHECK(r.hypers[1].importance < 0.1 && r.hypers[2].importance < 0.15);
     rgm_search_report_clear(&r);

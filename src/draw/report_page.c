@@ -345,8 +345,10 @@ static void put_importance(rgmi_drawing *d, const rgmi_report_view *v)
     }
     rgmi_mark(d,
               "<p class=\"note\">Share of the variance of %s that each hyperparameter explains by "
-              "itself (fANOVA); what is missing to 100 %% is their interplay.</p>\n",
+              "itself (fANOVA), over ",
               v->report->objectives[0].name);
+    rgmi_mark(d, "%s; what is missing to 100 %% is their interplay.</p>\n",
+              v->report->importance_over != NULL ? v->report->importance_over : "its trials");
     begin_picture(d, "bars", 500, height, "Importance", "Bars, the most important on top");
     rgmi_draw_importance(d, v, 500);
     end_picture(d);

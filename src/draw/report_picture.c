@@ -32,6 +32,9 @@ static double draw_top(rgmi_drawing *d, const rgmi_report_view *v, double y)
     if (right > 0) {
         begin_part(d, 30 + INSIDE - right + 30, y, "Importance (fANOVA)");
         rgmi_draw_importance(d, v, right - 30);
+        if (v->report->importance_over != NULL)
+            rgmi_draw_text(d, 0, rgmi_importance_height(v) + 20, "start", "", right - 30,
+                           v->report->importance_over);
         end_part(d);
     }
     return y + 390;

@@ -73,6 +73,7 @@ void rgm_search_report_clear(rgm_search_report *r)
     rgm_free(r->searcher);
     rgm_free(r->unit);
     rgm_free(r->importance_note);
+    rgm_free(r->importance_over);
     rgm_free(r->best_file);
     *r = (rgm_search_report){0};
 }

@@ -5,6 +5,8 @@
 
 /* ---- searches ------------------------------------------------------------------------------ */
 
+#define OVER "64 of 64 trials after 1 of 64 epochs"
+
 /* Trials 1 to 4; the third is the best, the fourth has none. */
 static void small_search(rgm_search_report *r)
 {
@@ -20,6 +22,7 @@ static void small_search(rgm_search_report *r)
                                          100.0 * (double)(i + 1)));
     for (int64_t i = 0; i < r->hyper_count; i++)
         r->hypers[i].importance = 0.5 / (double)(i + 1);
+    CHECK_OK(rgm_strdup(&r->importance_over, OVER));
     r->seconds = 300;
 }
 
@@ -379,7 +382,8 @@ static void a_page_has_every_part(void **state)
     static const char *const parts[] = {
         "id=\"best\"",   "id=\"curves\"",      "id=\"importance\"", "id=\"parallel\"",
         "id=\"slices\"", "id=\"timeline\"",    "id=\"trials\"",     "name: small\nrate: 0.1\n",
-        "50.0 %",        "name%3A%20small%0A", "<td>0.1</td>",      "1 without a finite metric"};
+        "50.0 %",        "name%3A%20small%0A", "<td>0.1</td>",      "1 without a finite metric",
+        ", over " OVER};
     rgm_search_report r;
     rgm_text text;
 
@@ -394,6 +398,9 @@ static void a_page_has_every_part(void **state)
     CHECK_INT(1, count_of(text.data, "<tr class=\"first\">"));
     CHECK(strstr(text.data, "http://") == NULL && strstr(text.data, "https://") == NULL);
     CHECK(strstr(text.data, "<script") == NULL);
+    rgm_text_clear(&text);
+    written(&text, &r, PICTURE);
+    CHECK(strstr(text.data, OVER) != NULL);
     rgm_text_clear(&text);
     rgm_search_report_clear(&r);
 }
@@ -416,6 +423,7 @@ static void hostile_texts_stay_texts(void **state)
     CHECK_OK(rgm_strdup(&r.unit, HOSTILE));
     CHECK_OK(rgm_strdup(&r.best_file, HOSTILE));
     CHECK_OK(rgm_strdup(&r.importance_note, HOSTILE));
+    CHECK_OK(rgm_strdup(&r.importance_over, HOSTILE));
     CHECK_OK(rgm_strdup(&r.objectives[1].name, HOSTILE));
     r.objective_count = 2;
     CHECK_OK(rgm_report_add_hyper(&hyper, &r, HOSTILE, RGM_REPORT_CHOICE));

@@ -266,86 +266,120 @@ done:
     return status;
 }
 
-static int compare_lengths(const void *one, const void *other)
-{
-    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+/* ---- a common length ------------------------------------------------------------------------ */
 
-    return (a < b) - (a > b);
+#define SAME_LENGTH 1.03
+#define NEARLY_ALL  0.9
+
+static int longer_first(const void *one, const void *other)
+{
+    const rgm_validated *a = one, *b = other;
+
+    if (a->length != b->length)
+        return a->length > b->length ? -1 : 1;
+    return a->trial < b->trial ? -1 : a->trial > b->trial;
 }
 
-/* The longest that two trials more than there are hyperparameters have reached. */
-static rgm_status longest_of_enough(int64_t *out, const rgm_space *space, const int64_t *lengths,
-                                    int64_t count)
-{
-    int64_t *sorted, enough = 2, n = 0;
+/* Trials of a length: validations [from, to) of those that are sorted. */
+typedef struct level {
+    int64_t from, to, trials;
+} level;
 
-    *out = -1;
+/* The level that begins at `from`; `seen` [trials] holds the last mark of a trial, by which it is
+ * counted once a level. */
+static level level_at(const rgm_validated *sorted, int64_t count, int64_t from, int64_t mark,
+                      int64_t *seen)
+{
+    level l = {.from = from, .to = from};
+
+    for (; l.to < count && sorted[l.to].length * SAME_LENGTH >= sorted[from].length; l.to++) {
+        l.trials += seen[sorted[l.to].trial] != mark;
+        seen[sorted[l.to].trial] = mark;
+    }
+    return l;
+}
+
+static level common_level(const rgm_validated *sorted, int64_t count, int64_t *seen)
+{
+    level best = {0};
+    int64_t most = 0, mark = 0;
+
+    for (level l = {0}; l.to < count;) {
+        l = level_at(sorted, count, l.to, ++mark, seen);
+        most = l.trials > most ? l.trials : most;
+    }
+    for (level l = {0}; l.to < count && best.trials == 0;) {
+        l = level_at(sorted, count, l.to, ++mark, seen);
+        if ((double)l.trials >= NEARLY_ALL * (double)most)
+            best = l;
+    }
+    return best;
+}
+
+/* The longest of each trial: they are sorted. */
+static void gather_level(const rgm_hyper_value **chosen, double *keys, const level *l,
+                         const rgm_validated *sorted, const rgm_hyper_value *const *values,
+                         int64_t *seen)
+{
+    int64_t n = 0;
+
+    for (int64_t i = l->from; i < l->to; i++) {
+        if (seen[sorted[i].trial] < 0)
+            continue;
+        seen[sorted[i].trial] = -1;
+        chosen[n] = values[sorted[i].trial];
+        keys[n++] = sorted[i].key;
+    }
+}
+
+static rgm_status check_enough(const rgm_space *space, int64_t trials)
+{
+    int64_t enough = 2;
+
     for (int64_t i = 0; i < rgm_space_count(space); i++)
         enough += rgm_space_at(space, i)->kind != RGM_HYPER_CONST;
-    RGM_TRY(RGM_NEW(sorted, count + 1));
-    for (int64_t i = 0; i < count; i++)
-        if (lengths[i] >= 0)
-            sorted[n++] = lengths[i];
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_lengths);
-    if (n >= enough)
-        *out = sorted[enough - 1];
-    rgm_free(sorted);
-    return RGM_OK;
+    if (trials >= enough)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "importance of hyperparameters: %lld trials were validated at a common length, "
+                    "of at least %lld",
+                    (long long)trials, (long long)enough);
 }
 
-rgm_status rgm_space_importance_of_longest(double *shares, int64_t *length, int64_t *used,
-                                           const rgm_space *space,
-                                           const rgm_hyper_value *const *values, const double *keys,
-                                           const int64_t *lengths, int64_t count, uint32_t seed)
+rgm_status rgm_space_importance_at_common_length(double *shares, rgm_common_length *common,
+                                                 const rgm_space *space,
+                                                 const rgm_hyper_value *const *values,
+                                                 int64_t trials, const rgm_validated *validations,
+                                                 int64_t count, uint32_t seed)
 {
     rgm_status status = RGM_OK;
+    rgm_validated *sorted = NULL;
     const rgm_hyper_value **chosen = NULL;
-    double *of_chosen = NULL;
-
-    *used = 0;
-    RGM_GO(longest_of_enough(length, space, lengths, count));
-    RGM_GO(RGM_NEW(chosen, count + 1));
-    RGM_GO(RGM_NEW(of_chosen, count + 1));
-    for (int64_t i = 0; i < count && *length >= 0; i++) {
-        if (lengths[i] < *length)
-            continue;
-        chosen[*used] = values[i];
-        of_chosen[(*used)++] = keys[i];
-    }
-    RGM_GO(rgm_space_importance(shares, space, chosen, of_chosen, *used, seed));
-done:
-    rgm_free((void *)chosen);
-    rgm_free(of_chosen);
-    return status;
-}
-
-rgm_status rgm_search_importance(double *shares, const rgm_searcher *searcher, int64_t objective,
-                                 uint32_t seed)
-{
-    rgm_status status = RGM_OK;
-    rgmi_history h = {0};
-    const rgm_hyper_value **values = NULL;
     double *keys = NULL;
-    int64_t level, n = 0, trials = rgm_searcher_trial_count(searcher);
+    int64_t *seen = NULL, n = 0;
+    level l;
 
-    RGM_GO(rgmi_history_read(&h, searcher));
-    if (objective < 0 || objective >= h.objectives)
-        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "objective %lld of %lld", (long long)objective,
-                        (long long)h.objectives));
-    RGM_GO(rgmi_history_level(&level, &h, rgmi_enough(&h, 1)));
-    RGM_GO(RGM_NEW(values, trials + 1));
+    *common = (rgm_common_length){0};
+    RGM_GO(RGM_NEW(sorted, count + 1));
+    RGM_GO(RGM_NEW(seen, trials + 1));
+    RGM_GO(RGM_NEW(chosen, trials + 1));
     RGM_GO(RGM_NEW(keys, trials + 1));
-    for (int64_t t = 1; t <= trials; t++) {
-        const rgm_search_trial *trial = rgm_searcher_trial(searcher, t);
-        if (trial->length < level || trial->invalid)
-            continue;
-        values[n] = trial->values;
-        keys[n++] = trial->exited ? INFINITY : trial->keys[objective];
-    }
-    RGM_GO(rgm_space_importance(shares, h.space, values, keys, n, seed));
+    for (int64_t i = 0; i < count; i++)
+        if (validations[i].length > 0) /* what was validated untrained says nothing */
+            sorted[n++] = validations[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, longer_first);
+    l = common_level(sorted, n, seen);
+    for (int64_t i = 0; i < trials; i++)
+        common->of += seen[i] != 0;
+    common->length = n > 0 ? sorted[l.from].length : 0.0;
+    common->trials = l.trials;
+    RGM_GO(check_enough(space, l.trials));
+    gather_level(chosen, keys, &l, sorted, values, seen);
+    RGM_GO(rgm_space_importance(shares, space, chosen, keys, l.trials, seed));
 done:
-    rgmi_history_clear(&h);
-    rgm_free((void *)values);
+    rgm_free(sorted);
+    rgm_free(seen);
+    rgm_free((void *)chosen);
     rgm_free(keys);
     return status;
 }

@@ -236,6 +236,82 @@ static void the_same_seed_gives_the_same_bits(void **state)
     rgm_space_release(space);
 }
 
+/* Halving of 64 trials at 1, 4, 16 and 64: at 1 the rate decides, among the survivors, whose rates
+ * are alike, the smoothing does. */
+static int64_t halve(rgm_validated *out, const rgm_hyper_value *values, int64_t n)
+{
+    int64_t count = 0, left[64], trials = 64;
+
+    for (int64_t i = 0; i < 64; i++)
+        left[i] = i;
+    for (int64_t length = 1; length <= 64; length *= 4, trials /= 4) {
+        rgm_validated *level = out + count;
+        for (int64_t i = 0; i < trials; i++) {
+            double rate = values[left[i] * n].number, smoothing = values[left[i] * n + 1].number;
+            rgm_validated v = {left[i], (double)length * (i % 2 == 0 ? 1 : 0.99),
+                               fabs(rate - 0.5) + 0.02 * smoothing};
+            int64_t at = i;
+            for (; at > 0 && level[at - 1].key > v.key; at--)
+                level[at] = level[at - 1];
+            level[at] = v;
+        }
+        for (int64_t i = 0; i < trials; i++)
+            left[i] = level[i].trial;
+        count += trials;
+    }
+    return count;
+}
+
+static void importance_is_over_all_trials_and_not_the_survivors(void **state)
+{
+    rgm_space *space = space_of("rate: {type: double, minval: 0, maxval: 1}\n"
+                                "smoothing: {type: double, minval: 0, maxval: 1}\n");
+    rgm_hyper_value values[64 * 2];
+    const rgm_hyper_value *rows[64];
+    rgm_validated all[100];
+    rgm_common_length common;
+    double shares[2];
+    rgm_mt19937 random;
+    int64_t count;
+
+    (void)state;
+    rgm_mt19937_seed(&random, 5);
+    for (int64_t i = 0; i < 64; i++) {
+        CHECK_OK(rgm_space_draw(values + 2 * i, space, &random));
+        rows[i] = values + 2 * i;
+    }
+    count = halve(all, values, 2);
+    CHECK_INT(85, count);
+    CHECK_OK(
+        rgm_space_importance_at_common_length(shares, &common, space, rows, 64, all, count, 0));
+    CHECK(shares[0] > 0.8 && shares[1] < 0.1);
+    CHECK_INT(64, common.trials);
+    CHECK_INT(64, common.of);
+    CHECK(common.length == 1);
+    /* of the 16 that went on alone it would be another story */
+    CHECK_OK(
+        rgm_space_importance_at_common_length(shares, &common, space, rows, 64, all + 64, 16, 0));
+    CHECK(shares[0] < 0.8);
+    CHECK_INT(16, common.trials);
+    /* Two trials that are behind do not hold up the others, and what is untrained is not looked at.
+     */
+    for (int64_t i = 0; i < 20; i++) {
+        all[2 * i] = (rgm_validated){i, 0, 1};
+        all[2 * i + 1] = (rgm_validated){i, i < 2 ? 4 : 8, rows[i][0].number};
+    }
+    CHECK_OK(rgm_space_importance_at_common_length(shares, &common, space, rows, 64, all, 40, 0));
+    CHECK(common.length == 8);
+    CHECK_INT(18, common.trials);
+    CHECK_INT(20, common.of);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_space_importance_at_common_length(shares, &common, space, rows,
+                                                                     64, all, 6, 0));
+    CHECK_INT(3, common.of);
+    CHECK_STATUS(RGM_ERR_DATA, rgm_space_importance_at_common_length(shares, &common, space, rows,
+                                                                     64, NULL, 0, 0));
+    CHECK(common.length == 0);
+    rgm_space_release(space);
+}
+
 static rgm_space *oom_space;
 static double oom_shares[3];
 
@@ -255,4 +331,5 @@ TESTS(cmocka_unit_test(a_tree_is_cut_where_the_error_is_smallest),
       cmocka_unit_test(keys_that_are_no_numbers_count_as_the_worst),
       cmocka_unit_test(trials_that_do_not_differ_are_refused),
       cmocka_unit_test(the_same_seed_gives_the_same_bits),
+      cmocka_unit_test(importance_is_over_all_trials_and_not_the_survivors),
       cmocka_unit_test(every_failing_allocation_is_told))

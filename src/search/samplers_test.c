@@ -490,27 +490,6 @@ static void every_failing_allocation_of_a_draw_is_told(void **state)
     rgm_searcher_release(row_searcher);
 }
 
-/* ---- importance ---------------------------------------------------------------------------- */
-
-static void the_importance_of_a_search_is_that_of_its_trials(void **state)
-{
-    rgm_searcher *s = searcher_of(mixed_space, NULL,
-                                  "name: random, metric: [loss, cost], max_trials: 200, "
-                                  "max_steps: 1",
-                                  "random");
-    double shares[7];
-
-    (void)state;
-    run(s, some_metric);
-    CHECK_OK(rgm_search_importance(shares, s, 0, 0));
-    CHECK(shares[2] > 0.5 && shares[3] == 0 && shares[6] == 0); /* rate, same, y */
-    CHECK_OK(rgm_search_importance(shares, s, 1, 0));
-    CHECK(shares[1] > 0.8 && shares[2] < 0.2); /* layers */
-    CHECK_STATUS(RGM_ERR_ARG, rgm_search_importance(shares, s, 2, 0));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_search_importance(shares, s, -1, 0));
-    rgm_searcher_release(s);
-}
-
 TESTS(cmocka_unit_test(conditions_and_constraints_hold_for_every_trial),
       cmocka_unit_test(what_fails_is_avoided),
       cmocka_unit_test(metrics_that_say_nothing_do_no_harm),
@@ -522,5 +501,4 @@ TESTS(cmocka_unit_test(conditions_and_constraints_hold_for_every_trial),
       cmocka_unit_test(several_objectives_are_ranked_by_fronts),
       cmocka_unit_test(a_restored_search_draws_the_same), cmocka_unit_test(options_are_checked),
       cmocka_unit_test(extreme_options_draw_all_the_same),
-      cmocka_unit_test(every_failing_allocation_of_a_draw_is_told),
-      cmocka_unit_test(the_importance_of_a_search_is_that_of_its_trials))
+      cmocka_unit_test(every_failing_allocation_of_a_draw_is_told))

@@ -132,6 +132,23 @@ rgm_status rgm_search_file_batches(rgm_batches *out, const rgm_search_file *file
     return out->batches > RGMI_MOST_BATCHES ? too_long(file, length) : RGM_OK;
 }
 
+rgm_length rgm_search_file_units(double *out, const rgm_search_file *file,
+                                 const rgm_hyper_value *values, double batches)
+{
+    const rgm_length unknown = {.unit = RGM_BATCHES};
+    rgm_batches longest = {0};
+
+    *out = batches;
+    if (rgm_search_file_batches(&longest, file, values, file->max_length) != RGM_OK) {
+        rgm_error_reset();
+        return unknown;
+    }
+    if (longest.batches == 0)
+        return unknown;
+    *out = batches / (double)longest.batches * (double)file->max_length.units;
+    return file->max_length;
+}
+
 /* ---- the document --------------------------------------------------------------------------- */
 
 /* What is told about a node is told about its hyperparameter. */

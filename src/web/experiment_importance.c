@@ -24,9 +24,11 @@ typedef struct finding {
     const char *metric;
     rgm_hyper_value *values; /* [count, space] */
     const rgm_hyper_value **rows;
-    int64_t *numbers, *lengths; /* [count] of each trial: its number, that of its validation */
-    double *keys;
+    int64_t *numbers; /* [count] of trials */
     int64_t count;
+    rgm_validated *validated; /* [validated_count] */
+    int64_t validated_count;
+    rgm_length longest; /* in whose unit their lengths are; 0 units: not known */
 } finding;
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -145,14 +147,11 @@ static rgm_status load_trials(finding *f)
     RGM_GO(RGM_NEW(f->values, count * size + 1));
     RGM_GO(RGM_NEW(f->rows, count + 1));
     RGM_GO(RGM_NEW(f->numbers, count + 1));
-    RGM_GO(RGM_NEW(f->lengths, count + 1));
-    RGM_GO(RGM_NEW(f->keys, count + 1));
     for (; f->count < count; f->count++) {
         const json_t *row = json_array_get(rows, (size_t)f->count);
 
         f->rows[f->count] = f->values + f->count * size;
         f->numbers[f->count] = json_integer_value(json_object_get(row, "number"));
-        f->lengths[f->count] = -1;
         RGM_GO(
             read_values(f->values + f->count * size, f, json_object_get(row, "hyperparameters")));
     }
@@ -176,36 +175,50 @@ static int64_t find_number(const finding *f, int64_t number)
     return low < f->count && f->numbers[low] == number ? low : -1;
 }
 
-/* They are told by trial and step: the newest of each is the last. */
+/* Trials of other batch sizes are compared where they have seen as much. */
+static void add_validation(finding *f, const json_t *row)
+{
+    const json_t *metric = json_object_get(row, "metric");
+    int64_t at = find_number(f, json_integer_value(json_object_get(row, "number")));
+    double value = json_is_number(metric) ? json_number_value(metric) : NAN;
+    double batches = (double)json_integer_value(json_object_get(row, "batches"));
+    rgm_validated *v = &f->validated[f->validated_count];
+
+    if (at < 0)
+        return; /* made since the trials were asked for */
+    *v = (rgm_validated){.trial = at, .key = f->smaller ? value : -value};
+    f->longest = rgm_search_file_units(&v->length, f->file, f->rows[at], batches);
+    f->validated_count++;
+}
+
 static rgm_status load_validations(finding *f)
 {
+    rgm_status status = RGM_OK;
     json_t *rows = NULL;
 
-    RGM_TRY(ask_all(&rows, f->call, "validations"));
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        const json_t *metric = json_object_get(row, "metric");
-        int64_t at = find_number(f, json_integer_value(json_object_get(row, "number")));
-        double value = json_is_number(metric) ? json_number_value(metric) : NAN;
-
-        if (at < 0)
-            continue; /* made since the trials were asked for */
-        f->lengths[at] = json_integer_value(json_object_get(row, "batches"));
-        f->keys[at] = f->smaller ? value : -value;
-    }
+    RGM_GO(ask_all(&rows, f->call, "validations"));
+    RGM_GO(RGM_NEW(f->validated, (int64_t)json_array_size(rows) + 1));
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        add_validation(f, json_array_get(rows, i));
+done:
     json_decref(rows);
-    return RGM_OK;
+    return status;
 }
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-static rgm_status print(rgm_text *out, const finding *f, const double *shares, int64_t used)
+static rgm_status print(rgm_text *out, const finding *f, const double *shares,
+                        const rgm_common_length *common)
 {
     const char *comma = "";
 
     RGM_TRY(rgm_text_printf(out, "{\"metric\": "));
     RGM_TRY(rgm_json_print_text(out, f->metric));
-    RGM_TRY(rgm_text_printf(out, ", \"trials\": %lld, \"importance\": [", (long long)used));
+    RGM_TRY(rgm_text_printf(out, ", \"trials\": %lld, \"of\": %lld, \"length\": ",
+                            (long long)common->trials, (long long)common->of));
+    RGM_TRY(rgm_json_print_number(out, common->length));
+    RGM_TRY(rgm_text_printf(out, ", \"longest\": %lld, \"unit\": \"%s\", \"importance\": [",
+                            (long long)f->longest.units, rgm_length_unit_names[f->longest.unit]));
     for (int64_t i = 0; i < rgm_space_count(f->space) && shares != NULL; i++) {
         if (rgm_space_at(f->space, i)->kind == RGM_HYPER_CONST)
             continue;
@@ -224,28 +237,27 @@ static rgm_status find_importance(rgmi_web_call *call)
     finding f = {.call = call};
     rgm_status status = RGM_OK;
     double *shares = NULL;
-    int64_t length, used = 0;
+    rgm_common_length common;
 
     RGM_GO(load_file(&f));
     RGM_GO(load_trials(&f));
     RGM_GO(load_validations(&f));
     RGM_GO(RGM_NEW(shares, rgm_space_count(f.space) + 1));
-    status = rgm_space_importance_of_longest(shares, &length, &used, f.space, f.rows, f.keys,
-                                             f.lengths, f.count, 0);
+    status = rgm_space_importance_at_common_length(shares, &common, f.space, f.rows, f.count,
+                                                   f.validated, f.validated_count, 0);
     if (status == RGM_ERR_DATA) { /* not known yet: an empty list */
         rgm_error_reset();
-        RGM_GO(print(&call->out->body, &f, NULL, used));
+        RGM_GO(print(&call->out->body, &f, NULL, &common));
         goto done;
     }
     RGM_GO(status);
-    RGM_GO(print(&call->out->body, &f, shares, used));
+    RGM_GO(print(&call->out->body, &f, shares, &common));
 done:
     rgm_free(shares);
     rgm_free(f.values);
     rgm_free((void *)f.rows);
     rgm_free(f.numbers);
-    rgm_free(f.lengths);
-    rgm_free(f.keys);
+    rgm_free(f.validated);
     rgm_search_file_release(f.file);
     return status;
 }

@@ -511,7 +511,7 @@ export function importanceChart(e) {
         marks.push({x: name + w, y: y + 10, trial: null, head: item.name, facts: () => [["share of the variance", percent(item.value, 1)]]});
       });
       const rest = 1 - d3.sum(list(), i => i.value);
-      return {marks, told: e.importanceNote ?? say(`Share of the variance of ${e.importance.metric ?? e.metric()} that each explains alone (fANOVA), from ${number(e.importance.trials)} trials of comparable length`,
+      return {marks, told: e.importanceNote ?? say(`Share of the variance of ${e.importance.metric ?? e.metric()} that each explains alone (fANOVA), over ${number(e.importance.trials)} of ${number(e.importance.of)} trials after ${number(+e.importance.length.toPrecision(4))} ${e.importance.longest > 0 ? `of ${number(e.importance.longest)} ` : ""}${e.importance.unit}, the longest length that nearly all reached`,
         rest > 0.01 ? `${percent(rest)} is of combinations` : "", e.importance.trials < 10 * Math.max(1, list().length) ? "so few trials make it rough" : "")};
     },
   });
