@@ -218,6 +218,36 @@ def optimizers(v):
     return found + 0.12 * (rate + 2) ** 2 + 0.6 * abs(v["trust"] - 0.15)
 
 
+def dixon_price(v):
+    x = [v[name] for name in "abcd"]
+    return (x[0] - 1) ** 2 + sum((i + 1) * (2 * x[i] ** 2 - x[i - 1]) ** 2 for i in range(1, 4))
+
+
+def goldstein_price(v):
+    x, y = v["a"], v["b"]
+    first = 1 + (x + y + 1) ** 2 * (19 - 14 * x + 3 * x * x - 14 * y + 6 * x * y + 3 * y * y)
+    second = 30 + (2 * x - 3 * y) ** 2 * (18 - 32 * x + 12 * x * x + 48 * y - 36 * x * y + 27 * y * y)
+    return math.log(first * second) - math.log(3)
+
+
+def alpine(v):
+    return sum(abs(v[name] * math.sin(v[name]) + 0.1 * v[name]) for name in "abcd")
+
+
+def learners(v):
+    """Trees, a linear model and a network, each with hyperparameters of its own; the network is the best, if its rate fits."""
+    found = 0.3 * (v["share"] - 0.7) ** 2
+    if v["kind"] == "trees":
+        return found + 0.15 + 0.01 * abs(v["depth"] - 7) + 0.02 * (math.log10(v["leaf"]) + 1) ** 2
+    if v["kind"] == "linear":
+        return found + 0.3 + 0.01 * (math.log10(v["penalty"]) + 2) ** 2
+    return found + 0.05 + 0.2 * (math.log10(v["rate"]) + 2.7) ** 2 + 0.01 * abs(v["layers"] - 3)
+
+
+def of_kind(kind, **how):
+    return {**how, "when": f"kind == {kind}"}
+
+
 FUNCTIONS = {
     "Rosenbrock, 4 doubles": (rosenbrock, box("abcd", -2.048, 2.048)),
     "Ackley, 5 doubles": (ackley, box("abcde", -10, 10)),
@@ -226,7 +256,17 @@ FUNCTIONS = {
         "kind": {"type": "categorical", "vals": ["sgd", "adam", "lamb"]},
         "layers": {"type": "int", "minval": 1, "maxval": 8}, "width": {"type": "int", "minval": 8, "maxval": 512},
         "rate": {"type": "log", "base": 10, "minval": -5, "maxval": 0},
-        "momentum": {**box("m", 0, 1)["m"], "when": "kind == sgd"}, "trust": {**box("t", 0, 1)["t"], "when": "kind == lamb"}}),
+        "momentum": of_kind("sgd", type="double", minval=0, maxval=1),
+        "trust": of_kind("lamb", type="double", minval=0, maxval=1)}),
+    # These four were not looked at while anything was chosen:
+    "Dixon-Price, 4 doubles": (dixon_price, box("abcd", -10, 10)),
+    "log Goldstein-Price, 2 doubles": (goldstein_price, box("ab", -2, 2)),
+    "Alpine, 4 doubles": (alpine, box("abcd", -10, 10)),
+    "learners, conditional": (learners, {
+        "kind": {"type": "categorical", "vals": ["trees", "linear", "net"]}, "share": {"type": "double", "minval": 0, "maxval": 1},
+        "depth": of_kind("trees", type="int", minval=1, maxval=15), "leaf": of_kind("trees", type="log", base=10, minval=-4, maxval=0),
+        "penalty": of_kind("linear", type="log", base=10, minval=-6, maxval=2),
+        "rate": of_kind("net", type="log", base=10, minval=-6, maxval=0), "layers": of_kind("net", type="int", minval=1, maxval=8)}),
 }
 
 

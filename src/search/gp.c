@@ -8,6 +8,11 @@
  * improvement is asked for at the longest. Several objectives: one of them all with random weights
  * for each draw (ParEGO, Knowles 2006). Trials that still run are given the mean that the model
  * expects of them (kriging believer, Ginsbourger et al. 2010).
+ *
+ * The likeliest lengths may be far too long while trials lie on one side of an optimum or in one
+ * branch of a choice, and the model is then sure of what it never saw. So every second draw
+ * believes in no length above a quarter of the range, each choice of a categorical hyperparameter
+ * has a climb of its own, and a point that was tried already gives way to another.
  */
 #include "samplers_internal.h"
 #include "search_internal.h"
@@ -20,9 +25,12 @@ enum {
     FIT_POINTS = 128, /* from which lengths, signal and noise are learned: O(n^3) for each step */
     KNOWN = 2,        /* trials to climb from, those of the lowest means */
     CLIMBS = 4,       /* other points to climb from */
-    NEIGHBOURS = 32   /* tried at each of a climb's steps */
+    NEIGHBOURS = 32,  /* tried at each of a climb's steps */
+    MOST_CHOICES = 8  /* of a hyperparameter, that have a climb of their own */
 };
-#define MOST_FAR 3.0 /* e^3 - 1 times as far above the median as the best lies below */
+#define LONGEST  0.25 /* length of a numeric column in every second draw */
+#define THE_SAME 1e-3 /* of an axis' range: nearer than that a point was tried already */
+#define MOST_FAR 3.0  /* e^3 - 1 times as far above the median as the best lies below */
 static const double strides[] = {0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
 
 typedef struct gp_options {
@@ -275,6 +283,16 @@ done:
     return status;
 }
 
+/* Every second draw; the column of trials' own lengths keeps what was learned. */
+static void doubt(double *logs, const sampler *s)
+{
+    if ((s->history.count + s->history.pending_count) % 2 == 0)
+        return;
+    for (int64_t j = 0; j < s->history.axis_count; j++)
+        if (!s->categorical[j] && logs[j] > log(LONGEST))
+            logs[j] = log(LONGEST);
+}
+
 /* The lowest mean over the trials, were they all of the longest length. */
 static rgm_status find_best(sampler *s, double *scratch)
 {
@@ -303,6 +321,7 @@ static rgm_status model(sampler *s)
     RGM_GO(RGM_NEW(logs, s->width + 2));
     RGM_GO(RGM_NEW(scratch, s->count * (s->width + 2) + s->pending + 1));
     RGM_GO(learn(logs, s));
+    doubt(logs, s);
     RGM_GO(rgmi_gp_create(&s->gp, s->x, s->categorical, s->count, s->width));
     memcpy(s->gp.logs, logs, (size_t)(s->width + 2) * sizeof *logs);
     rgmi_gp_condition(&s->gp, s->y);
@@ -420,6 +439,42 @@ static int64_t highest(const sampler *s, const bool *used)
     return best;
 }
 
+/* The best candidate that has a choice; -1: none has it, or a climb began with one. */
+static int64_t highest_of(const sampler *s, const bool *used, const rgmi_axis *axis, int64_t choice)
+{
+    int64_t best = -1;
+
+    for (int64_t i = 0; i < s->options->candidates; i++) {
+        const rgm_hyper_value *value = &s->values[i * s->space_count + axis->place];
+
+        if (!value->is_set || value->choice != choice)
+            continue;
+        if (used[i])
+            return -1;
+        if (best < 0 || s->gains[i] > s->gains[best])
+            best = i;
+    }
+    return best;
+}
+
+/* What looks bad so far gets its best chance as well. */
+static rgm_status climb_choices(sampler *s, double *point, bool *used, rgm_mt19937 *random)
+{
+    for (int64_t j = 0; j < s->history.axis_count; j++) {
+        const rgmi_axis *axis = &s->history.axes[j];
+
+        for (int64_t c = 0; c < axis->choices && c < MOST_CHOICES; c++) {
+            int64_t from = highest_of(s, used, axis, c);
+
+            if (from < 0)
+                continue;
+            used[from] = true;
+            RGM_TRY(climb(s, from, point, random));
+        }
+    }
+    return RGM_OK;
+}
+
 /* A trial again, from its coordinates; false: rounding took it out of a constraint. */
 static bool recall(rgm_hyper_value *values, const sampler *s, int64_t trial, rgm_mt19937 *random)
 {
@@ -434,9 +489,48 @@ static bool recall(rgm_hyper_value *values, const sampler *s, int64_t trial, rgm
     return rgm_space_holds(h->space, values, NULL);
 }
 
+static bool same_place(const rgmi_axis *axis, double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    if (axis->kind == RGM_HYPER_CATEGORICAL || axis->kind == RGM_HYPER_INT)
+        return a == b;
+    return fabs(a - b) <= THE_SAME * (axis->high - axis->low);
+}
+
+/* Whether a trial has all but the same values. */
+static bool was_tried(const sampler *s, const rgm_hyper_value *values)
+{
+    const rgmi_history *h = &s->history;
+    bool found = false;
+
+    for (int64_t i = 0; i < h->count + h->pending_count && !found; i++) {
+        found = true;
+        for (int64_t j = 0; j < h->axis_count && found; j++)
+            found = same_place(&h->axes[j], h->points[i * h->axis_count + j],
+                               rgmi_axis_coordinate(&h->axes[j], &values[h->axes[j].place]));
+    }
+    return found;
+}
+
+/* The candidate of the highest gain where no trial was; false: all were tried. */
+static bool take_highest(rgm_hyper_value *values, const sampler *s, bool *used)
+{
+    memset(used, 0, (size_t)s->options->candidates * sizeof *used);
+    for (int64_t at; (at = highest(s, used)) >= 0; used[at] = true) {
+        const rgm_hyper_value *found = s->values + at * s->space_count;
+
+        if (was_tried(s, found))
+            continue;
+        memcpy(values, found, (size_t)s->space_count * sizeof *values);
+        return true;
+    }
+    return false;
+}
+
 /* Random points, and before them the trials of the lowest means, about which an optimum may be
  * narrower than random points are dense. Climbs begin with those. */
-static rgm_status seek(rgm_hyper_value *values, sampler *s, double *point, bool *used,
+static rgm_status seek(rgm_hyper_value *values, bool *found, sampler *s, double *point, bool *used,
                        rgm_mt19937 *random)
 {
     int64_t n = s->options->candidates, known = 0;
@@ -451,13 +545,12 @@ static rgm_status seek(rgm_hyper_value *values, sampler *s, double *point, bool 
         used[from] = true;
         RGM_TRY(climb(s, from, point, random));
     }
-    memset(used, 0, (size_t)n * sizeof *used);
-    memcpy(values, s->values + highest(s, used) * s->space_count,
-           (size_t)s->space_count * sizeof *values);
+    RGM_TRY(climb_choices(s, point, used, random));
+    *found = take_highest(values, s, used);
     return RGM_OK;
 }
 
-static rgm_status suggest(rgm_hyper_value *values, sampler *s, rgm_mt19937 *random)
+static rgm_status suggest(rgm_hyper_value *values, bool *found, sampler *s, rgm_mt19937 *random)
 {
     rgm_status status = RGM_OK;
     double *point = NULL;
@@ -475,7 +568,7 @@ static rgm_status suggest(rgm_hyper_value *values, sampler *s, rgm_mt19937 *rand
     RGM_GO(RGM_NEW(s->means, s->room));
     RGM_GO(RGM_NEW(s->variances, s->room));
     RGM_GO(RGM_NEW(s->gains, s->room));
-    RGM_GO(seek(values, s, point, used, random));
+    RGM_GO(seek(values, found, s, point, used, random));
 done:
     rgm_free(point);
     rgm_free(used);
@@ -504,13 +597,14 @@ static rgm_status gp_draw(rgm_hyper_value *values, const rgm_searcher *searcher,
     sampler s = {.options = options};
     rgm_status status = RGM_OK;
     int64_t good = 0;
+    bool found = false;
 
     RGM_GO(rgmi_history_read(&s.history, searcher));
     for (int64_t i = 0; i < s.history.count; i++)
         good += !s.history.bad[i];
     if (s.history.count >= s.options->startup_trials && good > 1 && s.history.axis_count > 0)
-        RGM_GO(suggest(values, &s, random));
-    else
+        RGM_GO(suggest(values, &found, &s, random));
+    if (!found)
         RGM_GO(rgm_space_draw(values, s.history.space, random));
 done:
     clear(&s);

@@ -25,13 +25,20 @@ static double recency(int64_t i, int64_t n)
     return 1.0 / (double)n + (1.0 - 1.0 / (double)n) * (double)i / (double)(ramp - 1);
 }
 
-static void set_weights(rgmi_parzen *p)
+static double weight_of(const rgmi_parzen_form *form, int64_t k, int64_t n)
+{
+    if (k == n)
+        return n == 0 ? 1.0 : form->prior_weight;
+    return form->weights != NULL ? form->weights[k] : recency(k, n);
+}
+
+static void set_weights(rgmi_parzen *p, const rgmi_parzen_form *form)
 {
     int64_t n = p->kernels - 1;
     double total = 0;
 
     for (int64_t k = 0; k < p->kernels; k++) {
-        p->weights[k] = k < n ? recency(k, n) : n == 0 ? 1.0 : p->prior_weight;
+        p->weights[k] = weight_of(form, k, n);
         total += p->weights[k];
     }
     for (int64_t k = 0; k < p->kernels; k++) {
@@ -83,7 +90,8 @@ static double between(double low, double high, double mean, double deviation)
     return 0.5 * (erf(b * sqrt_half) - erf(a * sqrt_half));
 }
 
-static void set_numeric(rgmi_parzen *p, int64_t j, const double *points, place *places)
+static void set_numeric(rgmi_parzen *p, int64_t j, const double *points, double width,
+                        place *places)
 {
     const rgmi_axis *axis = p->axes[j];
     double *means = p->means + j * p->kernels, *deviations = p->deviations + j * p->kernels;
@@ -99,6 +107,7 @@ static void set_numeric(rgmi_parzen *p, int64_t j, const double *points, place *
     means[n] = 0.5 * (axis->low + axis->high);
     deviations[n] = range;
     for (int64_t k = 0; k <= n; k++) {
+        deviations[k] *= k < n ? width : 1.0;
         deviations[k] = deviations[k] < least ? least : deviations[k];
         deviations[k] = deviations[k] > range ? range : deviations[k];
         log_scales[k] = -log(between(axis->low, axis->high, means[k], deviations[k]));
@@ -115,13 +124,15 @@ static void set_categorical(rgmi_parzen *p, int64_t j, const double *points)
 }
 
 rgm_status rgmi_parzen_create(rgmi_parzen *p, const rgmi_axis *const *axes, int64_t axis_count,
-                              const double *points, int64_t count, double prior_weight)
+                              const double *points, int64_t count, const rgmi_parzen_form *form)
 {
     rgm_status status = RGM_OK;
     place *places = NULL;
 
-    *p = (rgmi_parzen){
-        .axes = axes, .axis_count = axis_count, .kernels = count + 1, .prior_weight = prior_weight};
+    *p = (rgmi_parzen){.axes = axes,
+                       .axis_count = axis_count,
+                       .kernels = count + 1,
+                       .prior_weight = form->prior_weight};
     RGM_GO(RGM_NEW(places, p->kernels));
     RGM_GO(RGM_NEW(p->weights, p->kernels));
     RGM_GO(RGM_NEW(p->log_weights, p->kernels));
@@ -129,12 +140,12 @@ rgm_status rgmi_parzen_create(rgmi_parzen *p, const rgmi_axis *const *axes, int6
     RGM_GO(RGM_NEW(p->means, p->kernels * axis_count));
     RGM_GO(RGM_NEW(p->deviations, p->kernels * axis_count));
     RGM_GO(RGM_NEW(p->log_scales, p->kernels * axis_count));
-    set_weights(p);
+    set_weights(p, form);
     for (int64_t j = 0; j < axis_count; j++) {
         if (axes[j]->kind == RGM_HYPER_CATEGORICAL)
             set_categorical(p, j, points);
         else
-            set_numeric(p, j, points, places);
+            set_numeric(p, j, points, form->width, places);
     }
 done:
     rgm_free(places);

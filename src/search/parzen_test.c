@@ -12,6 +12,8 @@ static const rgmi_axis small_int = {.kind = RGM_HYPER_INT, .low = 0.5, .high = 8
 static const rgmi_axis large_int = {.kind = RGM_HYPER_INT, .low = 0.5, .high = 1000000.5};
 static const rgmi_axis three = {.kind = RGM_HYPER_CATEGORICAL, .choices = 3};
 
+static const rgmi_parzen_form optuna = {.prior_weight = 1, .width = 1};
+
 typedef struct sample {
     const rgmi_axis *axes[2];
     int64_t axis_count, count, asked;
@@ -76,7 +78,7 @@ static void densities_are_those_known_from_elsewhere(void **state)
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         const sample *s = &samples[i];
         rgmi_parzen p;
-        CHECK_OK(rgmi_parzen_create(&p, s->axes, s->axis_count, s->points, s->count, 1));
+        CHECK_OK(rgmi_parzen_create(&p, s->axes, s->axis_count, s->points, s->count, &optuna));
         for (int64_t k = 0; k < s->asked; k++)
             CHECK_CLOSE(rgmi_parzen_log_density(&p, s->at + k * s->axis_count), s->want[k], 1e-9,
                         1e-12);
@@ -101,7 +103,7 @@ static void old_observations_weigh_less(void **state)
         rgmi_parzen p;
         for (int64_t k = 0; k < cases[i].count; k++)
             points[k] = (double)(k * 7 % cases[i].count) / (double)cases[i].count;
-        CHECK_OK(rgmi_parzen_create(&p, axes, 1, points, cases[i].count, 1));
+        CHECK_OK(rgmi_parzen_create(&p, axes, 1, points, cases[i].count, &optuna));
         for (int64_t k = 0; k < 3; k++)
             CHECK_CLOSE(rgmi_parzen_log_density(&p, &at[k]), cases[i].want[k], 1e-9, 1e-12);
         rgmi_parzen_clear(&p);
@@ -117,13 +119,14 @@ static void densities_sum_to_one(void **state)
     rgmi_parzen p;
 
     (void)state;
-    CHECK_OK(rgmi_parzen_create(&p, axes, 2, pairs, 3, 0.5));
+    CHECK_OK(rgmi_parzen_create(&p, axes, 2, pairs, 3,
+                                &(rgmi_parzen_form){.prior_weight = 0.5, .width = 1}));
     for (int i = 1; i <= 8; i++)
         for (int k = 0; k < 3; k++)
             sum += exp(rgmi_parzen_log_density(&p, (const double[]){i, k}));
     CHECK_CLOSE(sum, 1.0, 1e-12, 0);
     rgmi_parzen_clear(&p);
-    CHECK_OK(rgmi_parzen_create(&p, numbers, 1, points, 3, 1));
+    CHECK_OK(rgmi_parzen_create(&p, numbers, 1, points, 3, &optuna));
     sum = 0;
     for (int i = 0; i < 80000; i++)
         sum += exp(rgmi_parzen_log_density(&p, (const double[]){-2 + (i + 0.5) * 1e-4})) * 1e-4;
@@ -144,7 +147,7 @@ static void draws_follow_the_density(void **state)
 
     (void)state;
     rgm_mt19937_seed(&random, 7);
-    CHECK_OK(rgmi_parzen_create(&p, axes, 2, points, 4, 1));
+    CHECK_OK(rgmi_parzen_create(&p, axes, 2, points, 4, &optuna));
     for (int i = 0; i < DRAWS; i++) {
         double point[2];
         rgmi_parzen_draw(point, &p, &random);
@@ -178,7 +181,8 @@ static void extreme_observations_have_densities(void **state)
         rgmi_parzen p;
         for (int k = 0; k < 200; k++)
             points[k] = k % 2 ? low : axis->high;
-        CHECK_OK(rgmi_parzen_create(&p, &axis, 1, points, 200, 1e-6));
+        CHECK_OK(rgmi_parzen_create(&p, &axis, 1, points, 200,
+                                    &(rgmi_parzen_form){.prior_weight = 1e-6, .width = 1}));
         for (int k = 0; k < 100; k++) {
             rgmi_parzen_draw(&x, &p, &random);
             CHECK(x >= axis->low && x <= axis->high);
@@ -193,7 +197,7 @@ static rgm_status make(void)
     const rgmi_axis *axes[] = {&unit, &three};
     const double points[] = {.2, 0, .9, 2};
     rgmi_parzen p;
-    rgm_status status = rgmi_parzen_create(&p, axes, 2, points, 2, 1);
+    rgm_status status = rgmi_parzen_create(&p, axes, 2, points, 2, &optuna);
 
     rgmi_parzen_clear(&p);
     return status;
@@ -205,7 +209,32 @@ static void every_failing_allocation_is_told(void **state)
     CHECK_EVERY_OOM(make(), (void)0);
 }
 
-TESTS(cmocka_unit_test(densities_are_those_known_from_elsewhere),
+static void weights_and_width_are_of_the_observations(void **state)
+{
+    const rgmi_axis *axes[] = {&wide};
+    const double points[] = {0, 3, 5}, weights[] = {2, 1, 0};
+    rgmi_parzen own, plain;
+
+    (void)state;
+    CHECK_OK(rgmi_parzen_create(&plain, axes, 1, points, 3, &optuna));
+    CHECK_OK(rgmi_parzen_create(
+        &own, axes, 1, points, 3,
+        &(rgmi_parzen_form){.prior_weight = 1, .width = 0.7, .weights = weights}));
+    CHECK_CLOSE(own.weights[0], 0.5, 1e-15, 0);
+    CHECK_CLOSE(own.weights[1], 0.25, 1e-15, 0);
+    CHECK(own.weights[2] == 0);
+    CHECK_CLOSE(own.weights[3], 0.25, 1e-15, 0);
+    CHECK_CLOSE(own.deviations[0], 0.7 * plain.deviations[0], 1e-15, 0);
+    CHECK(plain.deviations[2] == 2 &&
+          own.deviations[2] == 8 / 5.0);             /* the narrowest there may be */
+    CHECK(own.deviations[3] == plain.deviations[3]); /* the prior's */
+    CHECK(isfinite(rgmi_parzen_log_density(&own, (const double[]){5})));
+    rgmi_parzen_clear(&own);
+    rgmi_parzen_clear(&plain);
+}
+
+TESTS(cmocka_unit_test(weights_and_width_are_of_the_observations),
+      cmocka_unit_test(densities_are_those_known_from_elsewhere),
       cmocka_unit_test(old_observations_weigh_less), cmocka_unit_test(densities_sum_to_one),
       cmocka_unit_test(draws_follow_the_density),
       cmocka_unit_test(extreme_observations_have_densities),

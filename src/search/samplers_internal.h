@@ -96,15 +96,21 @@ typedef struct rgmi_parzen {
     double *scratch;     /* [kernels]                                                    */
 } rgmi_parzen;
 
+/** What is beside Optuna's form, which is a width of 1 and weights by age. */
+typedef struct rgmi_parzen_form {
+    double prior_weight;   /* of the prior beside an observation's 1, > 0                     */
+    double width;          /* times the kernels' own, as far as the narrowest that there may be */
+    const double *weights; /* [count] of the observations; NULL: by age                       */
+} rgmi_parzen_form;
 /**
  * @param axes      [in] [axis_count] borrowed
  * @param points    [in] [count, axis_count] none is NaN, oldest first
- * @param prior_weight  of the prior beside an observation's 1, > 0
+ * @param form      [in] read during the call
  *
  * Errors: RGM_ERR_NOMEM. Clear it in any case.
  */
 rgm_status rgmi_parzen_create(rgmi_parzen *out, const rgmi_axis *const *axes, int64_t axis_count,
-                              const double *points, int64_t count, double prior_weight);
+                              const double *points, int64_t count, const rgmi_parzen_form *form);
 void rgmi_parzen_clear(rgmi_parzen *parzen);
 /** One point, [axis_count]. */
 void rgmi_parzen_draw(double *point, const rgmi_parzen *parzen, rgm_mt19937 *random);

@@ -402,7 +402,7 @@ static void options_are_checked(void **state)
 {
     static const struct {
         const char *sampler, *told;
-    } cases[] = {{"{type: tpe, gamma: 0}", "gamma"},
+    } cases[] = {{"{type: tpe, gamma: -0.1}", "gamma"},
                  {"{type: tpe, gamma: 1.5}", "gamma"},
                  {"{type: tpe, gamma: nan}", "gamma"},
                  {"{type: tpe, prior_weight: -1}", "prior_weight"},

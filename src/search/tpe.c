@@ -1,8 +1,10 @@
 /*
- * tpe: tree-structured Parzen estimators (Bergstra et al., NIPS 2011), with the defaults of
- * Optuna 4. Trials are split into the best and the others; of some candidates drawn from the
- * density of the best the one where that is highest beside the density of the others is taken, one
- * hyperparameter after the other as their conditions allow.
+ * tpe: tree-structured Parzen estimators (Bergstra et al., NIPS 2011). Trials are split into the
+ * best and the others; of some candidates drawn from the density of the best the one where that is
+ * highest beside the density of the others is taken, one hyperparameter after the other as their
+ * conditions allow. Bandwidths are Optuna's. Unlike there the best are the square root of all, each
+ * weighs as much as it is better than the others' best (Watanabe 2023), and the others' kernels are
+ * narrower: where nothing was tried counts as unknown sooner.
  *
  * Trials of several lengths are split as Falkner et al. (BOHB, ICML 2018) have it: those of the
  * longest length that enough of them reached come first.
@@ -12,6 +14,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#define OTHERS_WIDTH 0.7 /* of hyperparameters that are modelled together */
 
 typedef struct tpe_options {
     int64_t startup_trials, candidates, most_best;
@@ -23,7 +27,8 @@ typedef struct tpe_options {
 static const rgm_field tpe_fields[] = {
     RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn at random before the model is asked"),
     RGM_INT_FIELD(candidates, 1, 100000, "drawn for each hyperparameter, of which one is taken"),
-    RGM_FLOAT_FIELD(gamma, RGM_ABOVE_0, 1, "share of the trials that is modelled as the best"),
+    RGM_FLOAT_FIELD(gamma, 0, 1,
+                    "share of the trials that is modelled as the best; 0: the square root of them"),
     RGM_INT_FIELD(most_best, 1, 1000000, "trials that are modelled as the best, at most"),
     RGM_FLOAT_FIELD(prior_weight, 1e-6, 1e6, "of the flat prior beside a trial's 1"),
     RGM_BOOL_FIELD(multivariate, "model hyperparameters of one condition together"),
@@ -35,7 +40,6 @@ static void tpe_defaults(void *options)
 {
     *(tpe_options *)options = (tpe_options){.startup_trials = 10,
                                             .candidates = 24,
-                                            .gamma = 0.1,
                                             .most_best = 25,
                                             .prior_weight = 1,
                                             .multivariate = true,
@@ -54,11 +58,34 @@ typedef struct group {
 typedef struct tpe {
     const tpe_options *options;
     rgmi_history history;
-    bool *is_best;     /* [count + pending_count] */
+    bool *is_best;     /* [count + pending_count]                                            */
+    double *gains;     /* [count] how much better than the others' best; NULL: all count alike */
     group *groups;     /* [group_count]           */
     int64_t *group_of; /* [rgm_space_count()] -1: it does not vary */
     int64_t group_count;
 } tpe;
+
+/* The trial behind the best tells what is no gain. Metrics of other lengths or several objectives
+ * cannot be subtracted. */
+static rgm_status find_gains(tpe *t, const int64_t *order, int64_t count, int64_t level)
+{
+    const rgmi_history *h = &t->history;
+    double most = 0;
+
+    if (h->objectives > 1 || count == 0 || count == h->count)
+        return RGM_OK;
+    for (int64_t i = 0; i <= count; i++)
+        if (h->bad[order[i]] || h->lengths[order[i]] < level)
+            return RGM_OK;
+    RGM_TRY(RGM_NEW(t->gains, h->count));
+    for (int64_t i = 0; i < count; i++) { /* halved: the difference of huge ones stays finite */
+        t->gains[order[i]] = h->keys[order[count]] / 2 - h->keys[order[i]] / 2;
+        most = t->gains[order[i]] > most ? t->gains[order[i]] : most;
+    }
+    for (int64_t i = 0; i < count; i++)
+        t->gains[order[i]] = most > 0 ? t->gains[order[i]] / most : 1.0;
+    return RGM_OK;
+}
 
 static rgm_status split(tpe *t)
 {
@@ -66,7 +93,8 @@ static rgm_status split(tpe *t)
     int64_t *order = NULL, level, count;
     rgm_status status = RGM_OK;
 
-    count = (int64_t)ceil(t->options->gamma * (double)h->count);
+    count = (int64_t)ceil(t->options->gamma > 0 ? t->options->gamma * (double)h->count
+                                                : sqrt((double)h->count));
     count = count < t->options->most_best ? count : t->options->most_best;
     count = count < h->count ? count : h->count;
     RGM_GO(rgmi_history_level(&level, h, rgmi_enough(h, t->options->startup_trials)));
@@ -75,6 +103,7 @@ static rgm_status split(tpe *t)
     RGM_GO(rgmi_history_rank(order, h, level, count));
     for (int64_t i = 0; i < count; i++)
         t->is_best[order[i]] = !h->bad[order[i]];
+    RGM_GO(find_gains(t, order, count, level));
 done:
     rgm_free(order);
     return status;
@@ -115,14 +144,29 @@ static void clear(tpe *t)
     rgm_free(t->groups);
     rgm_free(t->group_of);
     rgm_free(t->is_best);
+    rgm_free(t->gains);
     rgmi_history_clear(&t->history);
+}
+
+/* Weights of sum n, so that the prior keeps its share. */
+static const double *settle_weights(double *weights, int64_t n)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += weights[i];
+    for (int64_t i = 0; i < n && sum > 0; i++)
+        weights[i] *= (double)n / sum;
+    return sum > 0 ? weights : NULL;
 }
 
 /* The density of one half over a group, of the trials that have its hyperparameters. */
 static rgm_status build_half(rgmi_parzen *out, const tpe *t, const group *g, bool best,
-                             double *points)
+                             double *points, double *weights)
 {
     const rgmi_history *h = &t->history;
+    rgmi_parzen_form form = {.prior_weight = t->options->prior_weight,
+                             .width = best || !t->options->multivariate ? 1.0 : OTHERS_WIDTH};
     int64_t rows = h->count + (t->options->constant_liar ? h->pending_count : 0), n = 0;
 
     for (int64_t i = 0; i < rows; i++) {
@@ -134,22 +178,27 @@ static rgm_status build_half(rgmi_parzen *out, const tpe *t, const group *g, boo
             points[n * g->axis_count + j] = x;
             has_all = has_all && !isnan(x);
         }
+        weights[n] = best && t->gains != NULL ? t->gains[i] : 0.0;
         n += has_all;
     }
-    return rgmi_parzen_create(out, g->axes, g->axis_count, points, n, t->options->prior_weight);
+    form.weights = settle_weights(weights, n);
+    return rgmi_parzen_create(out, g->axes, g->axis_count, points, n, &form);
 }
 
 static rgm_status build(tpe *t, group *g)
 {
     rgm_status status = RGM_OK;
-    double *points = NULL;
+    int64_t rows = t->history.count + t->history.pending_count;
+    double *points = NULL, *weights = NULL;
 
     g->built = true;
-    RGM_GO(RGM_NEW(points, (t->history.count + t->history.pending_count) * g->axis_count + 1));
-    RGM_GO(build_half(&g->best, t, g, true, points));
-    RGM_GO(build_half(&g->others, t, g, false, points));
+    RGM_GO(RGM_NEW(points, rows * g->axis_count + 1));
+    RGM_GO(RGM_NEW(weights, rows + 1));
+    RGM_GO(build_half(&g->best, t, g, true, points, weights));
+    RGM_GO(build_half(&g->others, t, g, false, points, weights));
 done:
     rgm_free(points);
+    rgm_free(weights);
     return status;
 }
 
