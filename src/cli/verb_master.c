@@ -24,10 +24,13 @@ int verb_master(int argc, char **argv)
          "priority: trials make room for experiments that come before theirs"},
         {"listen", ARG_TEXT, &options.listen, "HOST:PORT",
          "answer there too, with the token of <DIR>/token"},
+        {"allow-remote", ARG_FLAG, &options.allow_remote, NULL,
+         "--listen may be an address that others reach: what they send is not encrypted"},
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
-        "master [--master DIR] [--slots N] [--scheduling KIND] [--listen HOST:PORT]",
+        "master [--master DIR] [--slots N] [--scheduling KIND] [--listen HOST:PORT "
+        "[--allow-remote]]",
         "Run the searches of a folder until it is told to stop (Ctrl-C, SIGTERM): then trials "
         "save,\n"
         "and the same command goes on. The verbs of experiments speak to it, and work without it.",

@@ -77,25 +77,47 @@ failed:
 
 /* ---- the token ------------------------------------------------------------------------------ */
 
+/* Into an empty file: a new one, or one that a full disk or a sudden end has left so. */
+static rgm_status fill_token(int fd, const char *path)
+{
+    char token[34];
+    rgm_status status;
+
+    RGM_TRY(rgm_random_hex(token));
+    token[32] = '\n';
+    if (fchmod(fd, 0600) != 0)
+        return RGM_FAIL_SYSTEM("keep to its owner", path);
+    status = rgm_write_all(fd, token, 33, path);
+    if (status != RGM_OK && ftruncate(fd, 0) != 0)
+        errno = 0; /* what is left is told the next time */
+    return status;
+}
+
+static rgm_status make_token(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    rgm_status status = RGM_OK;
+    struct stat info;
+
+    if (fd < 0)
+        return RGM_FAIL_SYSTEM("create", path);
+    if (fstat(fd, &info) != 0)
+        status = RGM_FAIL_SYSTEM("examine", path);
+    else if (S_ISREG(info.st_mode) && info.st_size == 0)
+        status = fill_token(fd, path);
+    close(fd);
+    return status;
+}
+
 /* Made once; who may read the folder's files as its owner may ask over TCP. */
 static rgm_status read_token(rgm_master *master)
 {
     rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL, token[34];
+    char *path = NULL, *text = NULL;
     int64_t size;
 
     RGM_GO(rgm_path_join(&path, master->options.folder, RGM_SERVICE_TOKEN));
-    if (!rgm_path_exists(path)) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0)
-            RGM_GO(RGM_FAIL_SYSTEM("create", path));
-        status = rgm_random_hex(token);
-        token[32] = '\n';
-        if (status == RGM_OK)
-            status = rgm_write_all(fd, token, 33, path);
-        close(fd);
-        RGM_GO(status);
-    }
+    RGM_GO(make_token(path));
     RGM_GO(rgm_file_load(&text, &size, path, 4096));
     text[strcspn(text, "\r\n")] = 0;
     if (strlen(text) < 32)
@@ -110,6 +132,35 @@ done:
     return status;
 }
 
+static rgm_status check_address(const rgm_master *master, int fd)
+{
+    char address[64];
+    int port;
+
+    RGM_TRY(rgm_http_address(address, &port, fd));
+    return master->options.allow_remote || rgm_http_is_loopback(address)
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_ARG,
+                          "%s can be reached by others, and what they send is not encrypted: say "
+                          "--allow-remote (allow_remote), or use a tunnel to 127.0.0.1",
+                          master->options.listen);
+}
+
+static rgm_status start_tcp(rgmi_server *server, rgm_master *master)
+{
+    rgm_status status;
+    int fd;
+
+    RGM_TRY(read_token(master));
+    RGM_TRY(rgm_http_listen(&fd, master->options.listen));
+    status = check_address(master, fd);
+    if (status != RGM_OK) {
+        close(fd);
+        return status;
+    }
+    return start(&server->tcp, master, fd, true);
+}
+
 /* ---- start and stop ------------------------------------------------------------------------- */
 
 rgm_status rgmi_server_start(rgmi_server **out, rgm_master *master)
@@ -121,11 +172,8 @@ rgm_status rgmi_server_start(rgmi_server **out, rgm_master *master)
     *out = NULL;
     RGM_GO(RGM_NEW(server, 1));
     server->master = master;
-    if (master->options.listen != NULL) {
-        RGM_GO(read_token(master));
-        RGM_GO(rgm_http_listen(&fd, master->options.listen));
-        RGM_GO(start(&server->tcp, master, fd, true));
-    }
+    if (master->options.listen != NULL)
+        RGM_GO(start_tcp(server, master));
     RGM_GO(open_local(&fd, master));
     RGM_GO(start(&server->local, master, fd, false));
     RGM_GO(rgmi_address_write(master));

@@ -285,9 +285,10 @@ static void tcp_needs_the_token_of_the_folder(void **state)
     snprintf(listen_to, sizeof listen_to, "127.0.0.1:%d", port);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", port);
     options.listen = listen_to;
+    snprintf(path, sizeof path, "%s/token", folder);
+    CHECK_OK(rgm_file_save(path, "", 0)); /* as a sudden end leaves it */
     CHECK_OK(rgm_master_open(&master, &options));
     begin_work(&w, master);
-    snprintf(path, sizeof path, "%s/token", folder);
     CHECK_INT(0, stat(path, &info));
     CHECK_INT(0600, info.st_mode & 0777);
     CHECK_OK(rgm_file_load(&token, &size, path, 100));
@@ -310,6 +311,29 @@ static void tcp_needs_the_token_of_the_folder(void **state)
     unsetenv("REGIMEN_TOKEN");
     rgm_free(token);
     end_work(&w);
+    rgm_master_close(master);
+}
+
+static bool at_once(rgm_master *master, void *payload)
+{
+    (void)master;
+    (void)payload;
+    return true;
+}
+
+static void what_others_can_reach_needs_consent(void **state)
+{
+    rgm_master_options options = {.folder = folder, .slots = 1, .listen = "0.0.0.0:0"};
+    rgm_master *master;
+
+    (void)state;
+    CHECK_OK(rgm_master_open(&master, &options));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_master_serve(master, at_once, NULL));
+    CHECK_MESSAGE("--allow-remote");
+    rgm_master_close(master);
+    options.allow_remote = true;
+    CHECK_OK(rgm_master_open(&master, &options));
+    CHECK_OK(rgm_master_serve(master, at_once, NULL));
     rgm_master_close(master);
 }
 
@@ -391,6 +415,7 @@ TESTS(cmocka_unit_test_setup_teardown(every_request_is_in_the_list_and_explained
       cmocka_unit_test_setup_teardown(clients_ask_whoever_owns_the_folder, setup, teardown),
       cmocka_unit_test_setup_teardown(the_socket_is_its_owners_alone, setup, teardown),
       cmocka_unit_test_setup_teardown(tcp_needs_the_token_of_the_folder, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_others_can_reach_needs_consent, setup, teardown),
       cmocka_unit_test_setup_teardown(bad_http_disturbs_nobody, setup, teardown),
       cmocka_unit_test_setup_teardown(ten_thousand_hyperparameters_are_taken_or_told, setup,
                                       teardown))
