@@ -77,8 +77,8 @@ for damage in bit short gone; do
     expect 0 "$regimen" runs $damage
     says "^$damage +finished " out
 done
-[ "$(wc -l <bit/metrics.jsonl)" = 79 ] || fail "bit: $(wc -l <bit/metrics.jsonl) lines, expected 79"
-[ "$(wc -l <gone/metrics.jsonl)" = 40 ] || fail "gone: $(wc -l <gone/metrics.jsonl) lines, expected 40"
+[ "$(wc -l <bit/metrics.jsonl)" = 80 ] || fail "bit: $(wc -l <bit/metrics.jsonl) lines, expected 80"
+[ "$(wc -l <gone/metrics.jsonl)" = 41 ] || fail "gone: $(wc -l <gone/metrics.jsonl) lines, expected 41"
 
 # TensorBoard: a run that goes on from a checkpoint inside the last step of an epoch, whose end the old event
 # file has already, and from one that was saved before the validation of its step.

@@ -170,7 +170,7 @@ static void what_a_run_has_come_to_is_shown(void **state)
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_folder());
-    make_run("a", "model: {type: gcn}\n");
+    make_run("a", "model: {type: gcn}\ntrainer: {epochs: 5}\n");
     snprintf(file, sizeof file, "%s/a/result.json", root);
     CHECK_OK(rgm_file_save(file, result, (int64_t)strlen(result)));
     web = open_web();
