@@ -225,6 +225,7 @@ typedef struct rgmi_tournament {
     int64_t *owner, *rung; /* by trial - 1 */
     int64_t trial_count, owner_capacity, rung_capacity;
     struct rgmi_tournament *before; /* as defaults of before planned it, for states of then; NULL */
+    bool as_before;                 /* it goes by those */
 } rgmi_tournament;
 
 typedef enum rgmi_mode { RGMI_STANDARD, RGMI_AGGRESSIVE, RGMI_CONSERVATIVE } rgmi_mode;

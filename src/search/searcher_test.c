@@ -632,14 +632,14 @@ static void a_rule_has_one_name(void **state)
 static void make_old(rgm_text *out, const char *saved, const char *fresh)
 {
     const char *of = strstr(fresh, "\"of\": "), *own = strstr(saved, "\"of\": ");
-    const char *rule = strstr(saved, "\"rule\": ");
-    size_t length = strlen("\"of\": \"0123456789abcdef\""), skip = strlen("\"rule\": 1, ");
+    const char *plan = strstr(saved, "\"as_before\": ");
+    size_t length = strlen("\"of\": \"0123456789abcdef\""), skip = strlen("\"as_before\": 0, ");
 
-    CHECK(of != NULL && own != NULL && rule != NULL);
+    CHECK(of != NULL && own != NULL && plan != NULL);
     CHECK_OK(rgm_text_add(out, saved, own - saved));
     CHECK_OK(rgm_text_add(out, of, (int64_t)length));
-    CHECK_OK(rgm_text_add(out, own + length, rule - own - (int64_t)length));
-    CHECK_OK(rgm_text_printf(out, "%s", rule + skip));
+    CHECK_OK(rgm_text_add(out, own + length, plan - own - (int64_t)length));
+    CHECK_OK(rgm_text_printf(out, "%s", plan + skip));
 }
 
 /* Saved before `rule` was a key, when the default was PEDL's rule in several brackets. */
@@ -664,6 +664,14 @@ static void a_state_of_before_goes_on_by_its_plan(void **state)
     CHECK_OK(rgm_searcher_save(&fresh, now));
     make_old(&made, saved.data, fresh.data);
     CHECK_OK(rgm_searcher_restore(now, made.data, made.size));
+    rgm_text_clear(&plan_now);
+    CHECK_OK(rgm_searcher_describe(&plan_now, now));
+    CHECK_TEXT(plan.data, plan_now.data);
+    rgm_text_clear(&saved); /* and is saved and restored as such */
+    CHECK_OK(rgm_searcher_save(&saved, now));
+    rgm_searcher_release(now);
+    CHECK_OK(read_searcher(&now, text, 1));
+    CHECK_OK(rgm_searcher_restore(now, saved.data, saved.size));
     rgm_text_clear(&plan_now);
     CHECK_OK(rgm_searcher_describe(&plan_now, now));
     CHECK_TEXT(plan.data, plan_now.data);

@@ -234,24 +234,31 @@ static rgm_status archive_bracket(rgm_archive *a, rgmi_bracket *b, int64_t i)
                : damaged("created");
 }
 
-/* A state without `rule` was saved when defaults were others: it goes on by the plan of then. */
-static rgm_status archive_rule(rgm_archive *archive, rgmi_tournament *t)
+/* The plan that defaults of before made takes the place of today's. */
+static void plan_as_before(rgmi_tournament *t)
 {
-    int64_t kind = t->brackets[0].kind, saved = kind;
+    rgmi_tournament *before = t->before;
 
-    if (rgm_archive_reads(archive) && !rgmi_archive_has(archive, "rule")) {
-        rgmi_tournament *before = t->before;
+    t->before = NULL;
+    rgmi_tournament_clear(t);
+    *t = *before;
+    t->as_before = true;
+    rgm_free(before);
+}
 
-        if (before == NULL)
-            return RGM_OK;
-        t->before = NULL;
-        rgmi_tournament_clear(t);
-        *t = *before;
-        rgm_free(before);
-        return RGM_OK;
-    }
-    RGM_TRY(rgm_archive_int(archive, "rule", &saved));
-    return saved == kind ? RGM_OK : damaged("rule");
+/* A state without `as_before` was saved when defaults were others: it goes on by the plan of then,
+ * and so do those that are saved from it. */
+static rgm_status archive_plan(rgm_archive *archive, rgmi_tournament *t)
+{
+    bool as_before = true;
+
+    if (!rgm_archive_reads(archive))
+        return rgm_archive_bool(archive, "as_before", &t->as_before);
+    if (rgmi_archive_has(archive, "as_before"))
+        RGM_TRY(rgm_archive_bool(archive, "as_before", &as_before));
+    if (as_before && t->before != NULL)
+        plan_as_before(t);
+    return RGM_OK;
 }
 
 rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state)
@@ -259,7 +266,7 @@ rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state)
     rgmi_tournament *t = state;
     int64_t owners = t->trial_count, rungs = t->trial_count;
 
-    RGM_TRY(archive_rule(archive, t));
+    RGM_TRY(archive_plan(archive, t));
     RGM_TRY(rgm_archive_ints(archive, "brackets", &t->owner, &owners));
     RGM_TRY(rgm_archive_ints(archive, "rungs", &t->rung, &rungs));
     if (rgm_archive_reads(archive)) {
