@@ -456,10 +456,12 @@ static void a_named_folder_may_come_later(void **state)
 static void make_some(void)
 {
     make_root();
-    make_run("seed-10", "model: {type: gcn}\noptimizer: {rate: 0.1}\n", 0.5, 3);
-    make_run("seed-2", "model: {type: gat}\noptimizer: {rate: 0.01}\n", 0.25, 1);
+    make_run("seed-10", "model: {type: gcn}\noptimizer: {rate: 0.1}\ntrainer: {epochs: 9}\n", 0.5,
+             3);
+    make_run("seed-2", "model: {type: gat}\noptimizer: {rate: 0.01}\ntrainer: {epochs: 9}\n", 0.25,
+             1);
     make_run("other",
-             "model: {type: mlp}\ndescription: Tries Words of more\ntrainer: {epochs: 1}\n", NAN,
+             "model: {type: mlp}\ndescription: Tries Words of more\ntrainer: {epochs: 9}\n", NAN,
              2);
     write_file("other/tags", "keep\nkept\n");
 }
