@@ -1,7 +1,10 @@
-"""What the page says when things are not as they were: the server is gone, or draws another token; a log is damaged; a curve has more points than a picture; a part of the page did not arrive."""
+"""What the page says when things are not as they were: the server is gone, or draws another token; a log is damaged, checkpoints are
+removed; a curve has more points than a picture; a part of the page did not arrive."""
 import csv
 import io
+import json
 import os
+import re
 import shutil
 import tempfile
 
@@ -101,6 +104,12 @@ class Damage(served.Own):
             data[3000] ^= 4
             file.seek(0)
             file.write(data)
+        shutil.rmtree(os.path.join(served.copy_run(cls.home, "graph-2", "bare"), "ckpt"))
+        failed = material.Writer(os.path.join(cls.home, "failed"))
+        failed.line("train", 1, loss=1.0)
+        failed.close()
+        material.write(os.path.join(failed.path, "result.json"), json.dumps({
+            "state": "failed", "reason": "the loss is nowhere", "step": 1, "warnings": {"count": 2, "first": ["<b>first</b>", "second"]}}))
 
     def test_a_damaged_log_is_told(self):
         page = self.enter(f"/runs/{self.serve.run('hurt')['id']}")
@@ -114,6 +123,26 @@ class Damage(served.Own):
         self.assertTrue(0 < len(drawn) < len(steps))
         page = self.enter("/")
         page.wait("[...document.querySelectorAll('tbody tr')].some(r => r.innerText.includes('hurt') && r.innerText.includes('damaged'))")
+
+    def test_a_run_without_checkpoints_is_what_it_was(self):
+        page = self.enter(f"/runs/{self.serve.run('bare')['id']}")
+        page.wait("document.querySelector('.facts dd')")
+        self.assertEqual(page.text(".run-head .state"), "finished")
+        best = max(m["accuracy"] for m in material.measured(os.path.join(material.shared(), "runs", "graph-2"), "valid"))
+        page.wait(f"document.querySelector('.facts').innerText.includes({json.dumps(f'{best:.4g}')})", what=f"no best: {page.text('.facts')}")
+        test = material.measured(os.path.join(material.shared(), "runs", "graph-2"), "test")[-1]["accuracy"]
+        self.assertRegex(page.text(".facts"), rf"(?i)test accuracy\s+{re.escape(f'{test:.4g}')}")
+
+    def test_why_a_run_failed_is_told(self):
+        page = self.enter(f"/runs/{self.serve.run('failed')['id']}")
+        page.wait("document.querySelector('.run-head .trouble')")
+        self.assertEqual(page.text(".run-head .state"), "failed")
+        self.assertIn("the loss is nowhere", page.text(".run-head .trouble"))
+        self.assertIn("2 warnings", page.text(".run-head"))
+        page.click(".warnings summary")
+        self.assertIn("<b>first</b>", page.text(".warnings"))
+        page = self.enter("/")
+        page.wait("[...document.querySelectorAll('tbody tr')].some(r => r.innerText.includes('the loss is nowhere'))")
 
 
 class Long(served.Own):

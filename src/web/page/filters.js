@@ -4,7 +4,7 @@ import {BASIC_KEYS, titleOf} from "./columns.js";
 
 const OPERATORS = [["=", "="], ["!=", "≠"], ["<", "<"], ["<=", "≤"], [">", ">"], [">=", "≥"], ["~", "contains"]];
 const VALUES = {
-  state: ["running", "finished", "stopped", "damaged", "paused", "stopping", "canceled", "failed"], // of runs; the last four of searches alone
+  state: ["running", "finished", "stopped", "damaged", "failed", "paused", "stopping", "canceled"], // the last three are of searches alone
 };
 
 /** "config.model.type = gcn" -> {key, op, value}; null where it is no filter. */

@@ -181,7 +181,8 @@ function makeHead(run) {
   const drawName = part(title, name => name), drawState = part(state, r => h("span", {class: `state ${r.state}`}, r.heard || r.state !== "running" ? r.state : "was running"));
   const drawAbout = part(about, text => text || null), drawTags = tagField(run, tags), drawProgress = part(progress, progressOf);
   const drawFacts = part(facts, factsOf), drawWarned = part(warned, warningsOf), drawEnv = part(env, environmentOf);
-  const drawWarning = part(warning, r => r.text ? h("section", {class: "trouble"}, h("h2", null, r.state === "damaged" ? "This run is damaged" : "Not all of this run can be read"),
+  const drawWarning = part(warning, r => r.failed ? h("section", {class: "trouble"}, h("h2", null, "This run failed"), h("p", null, r.failed))
+    : r.text ? h("section", {class: "trouble"}, h("h2", null, r.state === "damaged" ? "This run is damaged" : "Not all of this run can be read"),
     h("p", null, r.text), h("p", {class: "quiet"}, "What can be read of it is shown; the rest is left out.")) : null);
   const drawLinks = part(links, r => r.experiment ? h("a", {href: `/experiments/${r.master}/${r.experiment}`}, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
   const element = h("header", {class: "run-head"},
@@ -193,7 +194,7 @@ function makeHead(run) {
     drawState({state: r.state, heard});
     drawAbout(r.description);
     drawTags(r.tags ?? []);
-    drawWarning({state: r.state, text: r.damage ?? (r.state === "damaged" ? r.reason ?? "Its files cannot be read." : null)});
+    drawWarning({state: r.state, failed: r.state === "failed" ? r.result?.reason ?? r.reason ?? "It ended by an error." : null, text: r.damage ?? (r.state === "damaged" ? r.reason ?? "Its files cannot be read." : null)});
     drawLinks({experiment: r.experiment, master: r.master, trial: r.trial});
     drawProgress({state: r.state, heard, progress: r.progress, seconds_left: r.seconds_left});
     drawFacts({...r, minute: Math.floor(Date.now() / 10000)});

@@ -54,7 +54,7 @@ function nameCell(r) {
     r.kind === "run" ? null : h("span", {class: "chip"}, r.kind === "experiment" ? `search ${r.experiment}` : r.kind),
     r.kind === "experiment" && r.trials !== null ? h("span", {class: "quiet"}, `${number(r.trials)} ${r.trials === 1 ? "trial" : "trials"}`) : null,
     r.archived ? h("span", {class: "chip"}, "archived") : null,
-    r.state === "damaged" && r.reason ? h("span", {class: "reason", title: r.reason}, r.reason) : null);
+    (r.state === "damaged" || r.state === "failed") && r.reason ? h("span", {class: "reason", title: r.reason}, r.reason) : null);
 }
 
 /** Tags, and the place to change them. onTag(tag): a tag was clicked; onSaved(): the server has new ones. */
