@@ -136,9 +136,12 @@ class Steered(served.Own):
             page.check()
 
     def test_a_tab_that_is_chosen_again_while_it_loads_comes(self):
+        """Without notices, the first of which would load it once more."""
         number = self.create(self.short, "COMPLETED")
         page = self.page()
         page.open(self.serve.address)
+        page.allow("/api/v1/events")
+        page.ask("Network.setBlockedURLs", urls=["*/api/v1/events*"])
         page.ask("Page.addScriptToEvaluateOnNewDocument", source="""
             new MutationObserver((_, me) => {
                 const tab = document.querySelector('[role=tab][data-tab=overview][aria-selected=true]');
