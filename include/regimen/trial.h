@@ -293,6 +293,11 @@ rgm_status rgm_trial_open(rgm_trial **out, const rgm_trial_setup *setup);
  * before any other call of the library.
  */
 bool rgm_trial_is_invalid(rgm_status status);
+/**
+ * Whether the error of rgm_trial_open() says that the checkpoint to go on from (RGM_START_AT) is
+ * missing or damaged: an older one may do. Call it before any other call of the library.
+ */
+bool rgm_trial_has_lost_checkpoint(rgm_status status);
 /** Nothing is saved. Takes NULL. */
 void rgm_trial_close(rgm_trial *trial);
 /**

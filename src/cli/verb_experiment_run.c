@@ -127,6 +127,23 @@ static rgm_status take_up(int64_t *id, const asked_master *whom, const rgm_searc
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
+/* What became of those that failed, though others did not. */
+static rgm_status say_failures(const asked_master *whom, int64_t id)
+{
+    json_t *page = NULL;
+
+    RGM_TRY(ask(&page, whom, "GET", NULL, "/api/v1/experiments/%lld/trials?state=%s&limit=1",
+                (long long)id, rgm_work_state_names[RGM_WORK_ERROR]));
+    if (int_of(page, "total") > 0) {
+        const json_t *trial = json_array_get(json_object_get(page, "trials"), 0);
+
+        say("failed", "%lld of its trials; trial %lld/%lld: %s", (long long)int_of(page, "total"),
+            (long long)id, (long long)int_of(trial, "number"), text_of(trial, "message"));
+    }
+    json_decref(page);
+    return RGM_OK;
+}
+
 static int finish(const asked_master *whom, int64_t id, const char *state, bool json)
 {
     json_t *experiment = NULL, *trial = NULL;
@@ -143,6 +160,8 @@ static int finish(const asked_master *whom, int64_t id, const char *state, bool 
         say("stopped", "experiment %lld is saved; the same command continues", (long long)id);
     else if (text_of(experiment, "message")[0] != '\0')
         say(state, "%s", text_of(experiment, "message"));
+    if (code == EXIT_DONE)
+        RGM_GO(say_failures(whom, id));
     if (json) {
         json_object_set(experiment, "best_trial",
                         trial != NULL ? trial : json_null()); /* all of it */
@@ -219,6 +238,27 @@ static bool is_done(rgm_master *master, void *payload)
     return own->status != RGM_OK || is_over(own->state) || console_is_stopped(NULL);
 }
 
+/* This process will not have more of them: they would be waited for in vain. */
+static rgm_status check_slots(const asked_master *whom, const rgm_search_file *file)
+{
+    const rgm_search_settings *o = rgm_search_file_settings(file);
+    json_t *master = NULL;
+    int64_t slots;
+
+    if (o->scheduler.type != RGM_SCHEDULER_LOCAL)
+        return RGM_OK;
+    RGM_TRY(ask(&master, whom, "GET", NULL, "/api/v1/master"));
+    slots = int_of(master, "slots");
+    json_decref(master);
+    return o->resources.slots_per_trial <= slots
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG,
+                          "resources.slots_per_trial is %lld, but there are %lld slots: no trial "
+                          "could start; take fewer, or --slots %lld",
+                          (long long)o->resources.slots_per_trial, (long long)slots,
+                          (long long)o->resources.slots_per_trial);
+}
+
 static int run_alone(rgm_search_file *file, const search_request *r)
 {
     rgm_master_options options = {.folder = master_place(r->where),
@@ -232,6 +272,7 @@ static int run_alone(rgm_search_file *file, const search_request *r)
 
     console_catch_signals();
     RGM_GO(rgm_master_open(&own.whom.master, &options));
+    RGM_GO(check_slots(&own.whom, file));
     RGM_GO(take_up(&id, &own.whom, file, r));
     RGM_GO(live_view_create(&own.view, id));
     RGM_GO(rgm_master_serve(own.whom.master, is_done, &own));

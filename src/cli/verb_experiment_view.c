@@ -21,6 +21,7 @@ struct live_view {
     double began, first_progress, looked, drawn, best;
     int64_t over, saved; /* saved: by early stopping, in the searcher's unit */
     char state[32], unit[16];
+    char waits[512]; /* told last: why nothing is at work */
 };
 
 rgm_status live_view_create(live_view **out, int64_t experiment)
@@ -94,6 +95,12 @@ static rgm_status summary(rgm_text *out, live_view *v, const json_t *e)
                            progress < 1 ? left : "");
 }
 
+/* Why nothing is at work though trials wait; "": something is, or nobody waits. */
+static const char *why_idle(const json_t *e)
+{
+    return int_of(e, "running") <= 0 ? text_of(e, "waits") : "";
+}
+
 /* What early stopping saves. A search that is over says no more: what was known stays. */
 static void ask_saved(live_view *v, const asked_master *whom)
 {
@@ -147,12 +154,15 @@ done:
 
 /* ---- on a terminal --------------------------------------------------------------------------- */
 
-static int64_t count_lines(const char *text)
+/* Of a terminal of this width: a reason may take several. */
+static int64_t count_lines(const char *text, int64_t width)
 {
-    int64_t lines = 0;
+    int64_t lines = 0, column = 0;
 
-    for (; *text != '\0'; text++)
-        lines += *text == '\n';
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n' ? 1 + (column > 0 ? (column - 1) / width : 0) : 0;
+        column = *text == '\n' ? 0 : column + ((*text & 0xc0) != 0x80); /* characters, not bytes */
+    }
     return lines;
 }
 
@@ -162,6 +172,7 @@ static rgm_status draw(live_view *v, const asked_master *whom, const json_t *e)
     rgm_status status = RGM_OK;
     json_t *trials = NULL;
     rgm_text text = {0}, line = {0};
+    char *why = NULL;
     table t = {0};
     int64_t width = line_width() > 0 ? line_width() - 1 : 79;
 
@@ -169,6 +180,10 @@ static rgm_status draw(live_view *v, const asked_master *whom, const json_t *e)
     RGM_GO(summary(&line, v, e));
     RGM_GO(rgm_text_printf(&text, "%-8s %.*s\n", "search", (int)(width > 9 ? width - 9 : 1),
                            line.data));
+    if (why_idle(e)[0] != '\0') {
+        RGM_GO(printable(&why, why_idle(e)));
+        RGM_GO(rgm_text_printf(&text, "%-8s %s\n", "waits", why));
+    }
     if (json_array_size(trials) > 0) {
         RGM_GO(trials_table(&t, trials));
         RGM_GO(table_print(&text, &t, width));
@@ -176,11 +191,12 @@ static rgm_status draw(live_view *v, const asked_master *whom, const json_t *e)
     if (v->lines > 0)
         fprintf(stderr, "\033[%lldA\033[J", (long long)v->lines);
     fputs(text.data, stderr);
-    v->lines = count_lines(text.data);
+    v->lines = count_lines(text.data, width + 1);
 done:
     json_decref(trials);
     rgm_text_clear(&text);
     rgm_text_clear(&line);
+    rgm_free(why);
     table_clear(&t);
     return status;
 }
@@ -214,6 +230,16 @@ static bool is_news(live_view *v, const json_t *e, const char *state)
     return true;
 }
 
+/* A reason that is new, in a line of its own. */
+static void tell_why_idle(live_view *v, const json_t *e)
+{
+    const char *why = why_idle(e);
+
+    if (why[0] != '\0' && strncmp(why, v->waits, sizeof v->waits - 1) != 0)
+        say("waits", "%s", why);
+    snprintf(v->waits, sizeof v->waits, "%s", why);
+}
+
 rgm_status live_view_update(char state[32], live_view *v, const asked_master *whom)
 {
     json_t *e = NULL;
@@ -225,6 +251,8 @@ rgm_status live_view_update(char state[32], live_view *v, const asked_master *wh
     RGM_GO(ask(&e, whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)v->experiment));
     snprintf(state, 32, "%s", text_of(e, "state"));
     ask_saved(v, whom);
+    if (!v->draws)
+        tell_why_idle(v, e);
     if (v->draws)
         RGM_GO(draw(v, whom, e));
     else if (verbosity >= 0 && is_news(v, e, state))

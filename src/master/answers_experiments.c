@@ -97,6 +97,7 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
     RGM_TRY(rgmi_print_one(call, rows, "experiment"));
     call->out->size--; /* the row's bracket: what follows is of the same object */
     RGM_TRY(print_best(call, smaller));
+    RGM_TRY(rgmi_print_waits(call));
     return rgm_text_add(call->out, "}", 1);
 }
 
@@ -176,11 +177,41 @@ rgm_status rgmi_answer_events(rgmi_call *call)
 
 /* ---- states --------------------------------------------------------------------------------- */
 
+/* One that this version cannot read can still be ended: its trials have nothing to wait for. */
+static rgm_status end_unreadable(rgmi_call *call)
+{
+    rgm_master *m = call->master;
+    char message[400];
+
+    snprintf(message, sizeof message, "ended, since it cannot be read: %s", rgm_error_message());
+    for (int64_t i = 0; i < m->process_count; i++)
+        if (m->processes[i].experiment == call->id)
+            rgmi_process_kill(m, &m->processes[i]);
+    RGM_TRY(rgmi_database_run(
+        m->database,
+        "UPDATE trials SET state = " RGMI_SQL(
+            CANCELED) ", end_time = ?,"
+                      " wants = 0 WHERE experiment_id = ? AND state = " RGMI_SQL(ACTIVE),
+        "di", rgm_wall_time(), call->id));
+    RGM_TRY(rgmi_database_run(
+        m->database,
+        "UPDATE experiments SET state = " RGMI_SQL(CANCELED) ", end_time ="
+                                                             " ?, message = ? WHERE id = ?",
+        "dti", rgm_wall_time(), message, call->id));
+    return rgmi_answer_experiment(call);
+}
+
 static rgm_status change_state(rgmi_call *call, rgm_work_state state)
 {
     rgmi_experiment *e;
+    rgm_status status = rgmi_experiment_get(&e, call->master, call->id);
 
-    RGM_TRY(rgmi_experiment_get(&e, call->master, call->id));
+    if (rgmi_is_unreadable(status) &&
+        (state == RGM_WORK_STOPPING_KILLED || state == RGM_WORK_STOPPING_CANCELED))
+        return end_unreadable(call);
+    RGM_TRY(status);
+    if (state == RGM_WORK_ACTIVE) /* whoever asks has done something about it */
+        rgmi_delay_forget(call->master, call->id, -1);
     if (e->state != state)
         RGM_TRY(rgmi_experiment_set_state(call->master, e, state, NULL));
     if (state == RGM_WORK_STOPPING_KILLED)

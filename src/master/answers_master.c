@@ -33,6 +33,31 @@ static const char *find_reason(const rgm_master *m, int64_t trial)
                      : "no master is at work in the folder";
 }
 
+rgm_status rgmi_print_waits(rgmi_call *call)
+{
+    rgm_status status = RGM_OK;
+    const rgm_master *m = call->master;
+    const char *why = NULL;
+    rgm_text of_job = {0};
+
+    for (int64_t i = 0; i < m->waiting_count && why == NULL && m->serves; i++)
+        if (m->waiting[i].experiment == call->id)
+            why = m->waiting[i].reason;
+    for (int64_t i = 0; i < m->process_count && why == NULL; i++) {
+        const rgmi_process *p = &m->processes[i];
+
+        if (p->experiment != call->id || !p->is_job || p->asked || p->ended || p->job_over)
+            continue;
+        RGM_GO(rgmi_job_print_reason(&of_job, p));
+        why = of_job.data;
+    }
+    RGM_GO(rgm_text_printf(call->out, ", \"waits\": "));
+    RGM_GO(why != NULL ? rgm_json_print_text(call->out, why) : rgm_text_printf(call->out, "null"));
+done:
+    rgm_text_clear(&of_job);
+    return status;
+}
+
 static rgm_status print_waiting(rgmi_call *call, int64_t *printed, int64_t trial,
                                 int64_t experiment, int64_t number, const char *reason)
 {

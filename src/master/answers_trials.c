@@ -152,11 +152,11 @@ rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)
         " t.experiment_id = ?";
     static const char smallest[] =
         CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
-            COMPLETED) " AND v.metric IS NOT NULL ORDER BY"
+            COMPLETED) " AND abs(v.metric) < 9e999 ORDER BY"
                        " v.metric, c.id LIMIT ? OFFSET ?";
     static const char largest[] =
         CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
-            COMPLETED) " AND v.metric IS NOT NULL ORDER BY"
+            COMPLETED) " AND abs(v.metric) < 9e999 ORDER BY"
                        " v.metric DESC, c.id LIMIT ? OFFSET ?";
     int64_t smaller, best;
     rgmi_rows *rows;

@@ -221,10 +221,35 @@ rgm_status rgmi_answer_workload(rgmi_call *call)
     return rgmi_change_end(call->master, print_next(call, process, &report));
 }
 
+/* Whose fault it is, by the name that its process gives it. */
+static rgm_status read_fault(rgmi_run_end *out, rgmi_call *call)
+{
+    static const struct {
+        const char *name;
+        rgmi_run_end end;
+    } faults[] = {{"trial", RGMI_RUN_FAILED},
+                  {"hopeless", RGMI_RUN_HOPELESS},
+                  {"machine", RGMI_RUN_MACHINE},
+                  {"checkpoint", RGMI_RUN_CHECKPOINT}};
+    const char *fault = "trial";
+
+    RGM_TRY(rgmi_call_text(&fault, call, "fault"));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (strcmp(faults[i].name, fault) == 0) {
+            *out = faults[i].end;
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_ARG,
+                    "'fault' is '%s', but must be trial, hopeless, machine or "
+                    "checkpoint",
+                    fault);
+}
+
 rgm_status rgmi_answer_failed(rgmi_call *call)
 {
-    static const char *const known[] = {"run", "code", "message", "invalid", NULL};
+    static const char *const known[] = {"run", "code", "message", "invalid", "fault", NULL};
     const char *token = NULL, *code = "", *message = "no message";
+    rgmi_run_end failure = RGMI_RUN_FAILED;
     rgmi_process *process;
     bool invalid = false;
 
@@ -233,12 +258,13 @@ rgm_status rgmi_answer_failed(rgmi_call *call)
     RGM_TRY(rgmi_call_text(&code, call, "code"));
     RGM_TRY(rgmi_call_text(&message, call, "message"));
     RGM_TRY(rgmi_call_bool(&invalid, call, "invalid"));
+    RGM_TRY(read_fault(&failure, call));
     RGM_TRY(find_process(&process, call, token));
     char *copy;
     RGM_TRY(rgm_strndup(&copy, message, strnlen(message, 400)));
     rgm_free(process->message);
     process->message = copy;
     process->failed = true;
-    process->invalid = invalid;
+    process->failure = invalid ? RGMI_RUN_INVALID : failure;
     return rgm_text_printf(call->out, "{}");
 }

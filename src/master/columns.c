@@ -83,6 +83,7 @@ static const rgmi_column_rule columns[] = {
     {"source_checkpoint", ABSOLUTE, true, 1, 4096},
     {"engine", TEXT, false, 1, 32},
     {"code", HEX, true, 0, 16},
+    {"seconds", NUMBER, false, 0, 1e18},
     /* trials */
     ID("experiment_id"),
     {"number", WHOLE, false, 1, MOST_TRIALS},

@@ -81,6 +81,11 @@ static const char *const migrations[] = {
     "ALTER TABLE trials ADD COLUMN run_job INTEGER;",
     /* code: the hash of the entrypoint's copy in the experiment's folder; NULL: it has none. */
     "ALTER TABLE experiments ADD COLUMN code TEXT;",
+    /* An infinity was once the best of a trial. seconds: in which some trial of it was at work. */
+    "UPDATE trials SET best_metric = (SELECT CASE WHEN e.smaller_is_better THEN min(v.metric) ELSE"
+    " max(v.metric) END FROM experiments e JOIN validations v ON v.trial_id = trials.id AND"
+    " abs(v.metric) < 9e999 WHERE e.id = trials.experiment_id) WHERE abs(best_metric) = 9e999;"
+    "ALTER TABLE experiments ADD COLUMN seconds REAL NOT NULL DEFAULT 0;",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

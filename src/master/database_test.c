@@ -205,6 +205,33 @@ static void a_later_version_is_refused_with_both(void **state)
     CHECK_MESSAGE("this program reads versions up to ");
 }
 
+/* A master of before told an infinity as the best of a trial. */
+static void a_database_of_version_3_is_upgraded(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    double best = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        create_experiment(master, "{name: single, metric: valid.loss, max_steps: 3}",
+                          "min_validation_period: 1\n");
+    serve_all(master, 60);
+    rgm_master_close(master);
+    execute("UPDATE trials SET best_metric = -9e999;"
+            "UPDATE validations SET metric = -9e999 WHERE step_id = 2;"
+            "UPDATE validations SET metric = 0.5 + step_id WHERE trial_id = 1 AND step_id <> 2;"
+            "UPDATE validations SET metric = 9e999 WHERE trial_id = 2;"
+            "ALTER TABLE experiments DROP COLUMN seconds; PRAGMA user_version = 3");
+    master = open_master(folder, 1);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK(rgm_json_number(&best, member(t, "best_metric")) && best == 1.5);
+    rgm_json_release(t);
+    t = ask(master, 200, "GET", "/api/v1/trials/2", NULL);
+    CHECK(!rgm_json_number(&best, member(t, "best_metric")));
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
 static void what_is_no_database_is_refused(void **state)
 {
     static const char text[] =
@@ -618,6 +645,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setu
       cmocka_unit_test_setup_teardown(nothing_outside_of_the_folder_is_removed, setup_rows,
                                       teardown_rows),
       cmocka_unit_test_setup_teardown(another_schema_is_refused, setup_rows, teardown_rows),
+      cmocka_unit_test_setup_teardown(a_database_of_version_3_is_upgraded, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),

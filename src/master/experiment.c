@@ -335,6 +335,19 @@ static rgm_status count_trials(int64_t *active, int64_t *done, int64_t *failed, 
     return rgmi_database_int(failed, master->database, 0, sql, "it", id, RGMI_NAME_ERROR);
 }
 
+/* Why none succeeded: by the first that says why. */
+static rgm_status explain_failure(rgm_master *master, const rgmi_experiment *e, int64_t failed)
+{
+    return rgmi_database_run(
+        master->database,
+        "UPDATE experiments SET message = coalesce(message, (SELECT 'none of its trials succeeded,"
+        " and ' || ? || ' failed; trial ' || number || ': ' || message FROM trials WHERE"
+        " experiment_id = experiments.id AND state = " RGMI_SQL(
+            ERROR) " AND message IS NOT NULL"
+                   " ORDER BY number LIMIT 1)) WHERE id = ?",
+        "ii", failed, e->id);
+}
+
 /* When the last trial is over, so is the experiment. COMPLETED if one succeeded. */
 static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
 {
@@ -350,6 +363,8 @@ static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
         return RGM_OK;
     if (end == RGM_WORK_COMPLETED && done == 0)
         end = failed > 0 ? RGM_WORK_ERROR : RGM_WORK_CANCELED;
+    if (end == RGM_WORK_ERROR && failed > 0)
+        RGM_TRY(explain_failure(master, e, failed));
     e->state = end;
     RGM_TRY(rgmi_database_run(
         master->database,

@@ -14,8 +14,10 @@ static int compare_best(const void *left, const void *right, void *payload)
     const rgmi_keeping *keeping = payload;
     int sign = keeping->smaller_is_better ? 1 : -1;
 
-    if (isnan(a->metric) != isnan(b->metric))
-        return isnan(a->metric) ? 1 : -1;
+    if (isfinite(a->metric) != isfinite(b->metric))
+        return isfinite(a->metric) ? -1 : 1;
+    if (!isfinite(a->metric))
+        return a->id < b->id ? -1 : a->id > b->id;
     if (a->metric < b->metric)
         return -sign;
     if (a->metric > b->metric)
@@ -63,7 +65,7 @@ static void keep(ranking *all, int (*compare)(const void *, const void *, void *
     for (int64_t i = 0; i < all->count; i++) {
         if (of_each_trial && i > 0 && all->order[i]->trial != all->order[i - 1]->trial)
             rank = 0;
-        if (rank++ < number && !(with_metric && isnan(all->order[i]->metric)))
+        if (rank++ < number && !(with_metric && !isfinite(all->order[i]->metric)))
             all->why[all->order[i] - all->checkpoints] |= reason;
     }
 }

@@ -17,7 +17,7 @@ typedef struct rgmi_keeping {
 /** One that is whole. */
 typedef struct rgmi_kept_checkpoint {
     int64_t id, trial, step;
-    double metric;  /* of the searcher; NaN: not validated, or not a number; never the best */
+    double metric;  /* of the searcher; NaN: not validated; what is not finite is never the best */
     bool is_needed; /* a trial was warm-started from it, or runs and would go back to it     */
 } rgmi_kept_checkpoint;
 

@@ -157,6 +157,7 @@ static void prepare_submit(errand *x, rgm_master *master, rgmi_process *p)
     x->cpus = rgmi_process_threads(master, p);
     RGM_GO(rgmi_experiment_get(&e, master, p->experiment));
     RGM_GO(rgmi_launch_prepare(&x->launch, master, p));
+    RGM_GO(rgm_folder_make(x->launch.folder));
     RGM_GO(rgmi_master_path(&folder, master, p->experiment, 0, NULL));
     RGM_GO(rgmi_jobs_engine(&x->engine, master, e->file, folder));
     x->kind = SUBMIT;

@@ -143,8 +143,16 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
                       .width = slots,
                       .is_job = true};
 
+    rgm_status status;
+
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_TRY(rgm_random_hex(p.token));
+    status = rgmi_run_prepare(master, trial);
+    if (rgmi_is_unreadable(status)) {
+        rgmi_delay_note(master, experiment, trial, rgm_error_message());
+        return RGM_OK;
+    }
+    RGM_TRY(status);
     RGM_TRY(rgmi_database_run(master->database,
                               "UPDATE trials SET run_token = ?, run_pid = NULL, run_started ="
                               " NULL, run_slots = '', run_job = 0 WHERE id = ?",
@@ -162,16 +170,19 @@ typedef struct share {
 
 static rgm_status give(rgm_master *master, share *s, int64_t trial)
 {
+    const rgmi_delay *delay = rgmi_delay_of(master, s->experiment, trial);
     rgm_status status = RGM_OK;
     rgm_text reason = {0};
 
-    if (s->refused == NULL &&
+    if (delay == NULL && s->refused == NULL &&
         (s->max_slots > 0 ? s->held + s->slots <= s->max_slots : s->jobs < MOST_JOBS)) {
         s->held += s->slots;
         s->jobs++;
         return start_job(master, trial, s->experiment, s->slots);
     }
-    if (s->refused != NULL)
+    if (delay != NULL)
+        RGM_GO(rgmi_delay_print(&reason, delay));
+    else if (s->refused != NULL)
         RGM_GO(rgm_text_printf(&reason, "%s", s->refused));
     else if (s->max_slots > 0)
         RGM_GO(rgmi_reason_print(&reason, &(rgmi_reason){.kind = s->slots > s->max_slots

@@ -4,6 +4,7 @@
 #include "launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -108,11 +109,28 @@ static rgm_status find_folders(rgmi_launch *l, rgm_master *master, rgmi_process 
     l->number = rgmi_rows_int(rows, 1);
     RGM_GO(rgm_strdup(&l->working_folder, rgmi_rows_text(rows, 2)));
     RGM_GO(rgmi_master_path(&l->folder, master, p->experiment, l->number, NULL));
-    RGM_GO(rgm_folder_make(l->folder));
     RGM_GO(rgm_path_join(&l->log, l->folder, "trial.log"));
 done:
     rgmi_rows_leave(rows);
     return status;
+}
+
+rgm_status rgmi_launch_open_log(int *fd, const rgmi_launch *l)
+{
+    *fd = -1;
+    RGM_TRY(rgm_folder_make(l->folder));
+    *fd = open(l->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return *fd >= 0 ? RGM_OK : RGM_FAIL_SYSTEM("open", l->log);
+}
+
+static rgm_status check_working_folder(const rgmi_launch *l, const rgmi_process *p)
+{
+    return rgm_path_is_folder(l->working_folder)
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_NOT_FOUND,
+                          "the folder '%s', in which experiment %lld was created and its trials "
+                          "work, is not there",
+                          l->working_folder, (long long)p->experiment);
 }
 
 int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p)
@@ -127,6 +145,7 @@ rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process 
     rgmi_experiment *e;
 
     RGM_TRY(find_folders(l, master, p));
+    RGM_TRY(check_working_folder(l, p));
     RGM_TRY(rgmi_experiment_get(&e, master, p->experiment));
     RGM_TRY(prepare_command(l, master, p));
     return prepare_environment(

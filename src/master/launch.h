@@ -14,6 +14,8 @@ typedef struct rgmi_launch {
     int64_t own_args; /* those behind are made for it */
 } rgmi_launch;
 
+/** Make the trial's folder and open its log. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgmi_launch_open_log(int *fd, const rgmi_launch *l);
 /** Of a process with its token, trial and width; its experiment is filled in. A job's environment
  * is what is set beside this process' own. Cleared with rgmi_launch_clear() after an error too. */
 rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p);

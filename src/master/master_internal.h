@@ -83,22 +83,33 @@ typedef struct rgmi_experiment {
     int64_t trial_count, trial_capacity;
 } rgmi_experiment;
 
+/** How a run of a trial ended. */
+typedef enum rgmi_run_end {
+    RGMI_RUN_STOPPED,    /* as it was told to                                             */
+    RGMI_RUN_LOST,       /* nobody saw how: of an earlier master; not counted             */
+    RGMI_RUN_MACHINE,    /* no space left, ...: not counted; the experiment is put off    */
+    RGMI_RUN_CHECKPOINT, /* its checkpoint cannot be read: not counted; an older one does */
+    RGMI_RUN_FAILED,
+    RGMI_RUN_HOPELESS, /* every other run would fail the same way  */
+    RGMI_RUN_INVALID   /* its hyperparameters cannot be            */
+} rgmi_run_end;
+
 /** A trial's process: a child, or one that an earlier master left. */
 typedef struct rgmi_process {
     int64_t trial, experiment;
     char token[33];
     pid_t pid;
     int pidfd;
-    bool stops;      /* its next answer is checkpoint or terminate: preempted, or all stop */
-    bool terminated; /* that answer was given: ending now is no failure             */
-    bool failed;     /* it told its failure: ending now is that                      */
-    bool killed;     /* by a request: ending now is the trial's end, not a failure   */
-    bool to_kill;    /* when the change under way is whole                           */
-    bool invalid;    /* ... its hyperparameters cannot be                              */
-    bool ended;      /* reaped, and its trial is told, or not yet: the database refused   */
-    char *message;   /* of its failure; NULL: none                                   */
-    int status;      /* of waitpid(); -1: not known                                  */
-    int64_t *slots;  /* [slot_count] numbers of those that it holds                  */
+    bool stops;           /* its next answer is checkpoint or terminate: preempted, or all stop */
+    bool terminated;      /* that answer was given: ending now is no failure             */
+    bool failed;          /* it told its failure: ending now is that                      */
+    bool killed;          /* by a request: ending now is the trial's end, not a failure   */
+    bool to_kill;         /* when the change under way is whole                           */
+    rgmi_run_end failure; /* ... and of which kind it is                             */
+    bool ended;           /* reaped, and its trial is told, or not yet: the database refused   */
+    char *message;        /* of its failure; NULL: none                                   */
+    int status;           /* of waitpid(); -1: not known                                  */
+    int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
     int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
     bool is_job;       /* Slurm runs it; it holds no slots here, pid is -1                      */
@@ -119,6 +130,15 @@ typedef struct rgmi_held_jobs {
     double until;
     char reason[400];
 } rgmi_held_jobs;
+
+/** What is not started before a time, since it could not be when it was tried last. */
+typedef struct rgmi_delay {
+    int64_t experiment, trial; /* trial 0: none of the experiment's         */
+    int64_t tries;             /* in succession                             */
+    double seconds, until;     /* the pause, and when it ends               */
+    bool waits;                /* false: it may be tried                    */
+    char why[400];
+} rgmi_delay;
 
 /** A trial that waits for slots. */
 typedef struct rgmi_waiting {
@@ -145,9 +165,11 @@ struct rgm_master {
     rgmi_slots slots; /* options.slots of them */
     bool *slot_taken; /* [options.slots]       */
     int wake_fd;      /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
-    bool serves, stops, changed, retries;
-    bool changes;          /* between rgmi_change_begin() and rgmi_change_end() */
-    rgmi_waiting *waiting; /* [waiting_count] of the last turn */
+    bool serves, stops, changed;
+    double retry_seconds, retry_at; /* after a turn that failed; 0: the last one did not */
+    bool again;                     /* what was to start in this turn did not, and others may */
+    bool changes;                   /* between rgmi_change_begin() and rgmi_change_end() */
+    rgmi_waiting *waiting;          /* [waiting_count] of the last turn */
     int64_t waiting_count, waiting_capacity;
     rgmi_share *shares; /* [share_count] of the last turn; none by priority */
     int64_t share_count, share_capacity;
@@ -157,6 +179,8 @@ struct rgm_master {
     bool jobs_stop, jobs_fail; /* the last question to Slurm was not answered  */
     rgmi_held_jobs *held_jobs;
     int64_t held_job_count, held_job_capacity;
+    rgmi_delay *delays;
+    int64_t delay_count, delay_capacity;
 };
 
 /* ---- master.c ------------------------------------------------------------------------------- */
@@ -201,7 +225,8 @@ rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *experime
                                 const rgm_json *values);
 /** The first objective of a file. */
 const rgm_objective *rgmi_objective(const rgm_search_file *file);
-/** Whether a metric of the first objective is better than another; NaN is worse than any. */
+/** Whether a metric of the first objective is better than another; what is no finite number is
+ * never better, and any that is one is better than it. */
 bool rgmi_is_better(const rgmi_experiment *experiment, double metric, double than);
 
 /* ---- trials.c: trials in memory, and what becomes of them ----------------------------------- */
@@ -224,14 +249,14 @@ rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *experiment, rg
 /** Back to its newest checkpoint: rows of later steps go. */
 rgm_status rgmi_trial_rollback(rgm_master *master, rgmi_trial *trial, int64_t most);
 
-/** How a run of a trial ended. */
-typedef enum rgmi_run_end {
-    RGMI_RUN_STOPPED, /* as it was told to                                   */
-    RGMI_RUN_LOST,    /* nobody saw how: of an earlier master; not counted   */
-    RGMI_RUN_FAILED
-} rgmi_run_end;
+/** A process is about to begin: the trial stands at a checkpoint, or is put back to one, since an
+ * earlier process may have ended when nothing could be put down of it. */
+rgm_status rgmi_run_prepare(rgm_master *master, int64_t trial);
+/** Whether an error says that what is stored of an experiment or trial cannot be read by this
+ * version, or at all, and not that it cannot be read now. */
+bool rgmi_is_unreadable(rgm_status status);
 /** Its process is gone. The trial waits for another, or is over. */
-rgm_status rgmi_run_ended(rgm_master *master, int64_t trial, rgmi_run_end how, bool invalid,
+rgm_status rgmi_run_ended(rgm_master *master, int64_t experiment, int64_t trial, rgmi_run_end how,
                           const char *message);
 
 /* ---- workload.c ----------------------------------------------------------------------------- */
@@ -257,9 +282,16 @@ void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *
 /** The process of a trial; NULL: it has none. */
 rgmi_process *rgmi_process_of(const rgm_master *master, int64_t trial);
 bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment);
+/** Whom it concerns that a process cannot be started. */
+typedef enum rgmi_start_fault {
+    RGMI_START_CHANGE,     /* nobody: the change under way failed      */
+    RGMI_START_EXPERIMENT, /* all trials of the experiment             */
+    RGMI_START_TRIAL       /* this one alone: its folder, what is stored of it */
+} rgmi_start_fault;
 /** A new one for a trial, on slots that are free; its row is written in the change under way, and
- * ends with it when that fails. */
-rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots);
+ * ends with it when that fails. *fault: of an error. */
+rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64_t trial,
+                              int64_t slots);
 /** Those that were started in a change that failed. */
 void rgmi_processes_undo(rgm_master *master, int64_t first);
 /** Find out at opening what became of those of an earlier master. */
@@ -291,6 +323,22 @@ void rgmi_run_print(char out[RGMI_RUN_ROOM], const rgm_master *master, const cha
 bool rgmi_is_of_run(pid_t pid, const char *variable);
 /** All of a run that are there; none of a master of another folder, a copy of this one too. */
 void rgmi_run_kill(const rgm_master *master, const char *token);
+
+/* ---- delays.c: starts that are put off ------------------------------------------------------ */
+
+/** An experiment's trials (trial 0), or one of them, could not be started or run on this machine:
+ * none is started for 1 s, and for twice as long each time in succession, at most for 5 minutes. */
+void rgmi_delay_note(rgm_master *master, int64_t experiment, int64_t trial, const char *why);
+/** What puts a trial off, its own or its experiment's; trial 0: its experiment's alone. NULL:
+ * nothing. Valid until the next is noted. */
+const rgmi_delay *rgmi_delay_of(const rgm_master *master, int64_t experiment, int64_t trial);
+/** As the reason of a trial that waits. */
+rgm_status rgmi_delay_print(rgm_text *out, const rgmi_delay *delay);
+/** It works: the next one begins with the shortest pause. trial 0: the experiment's own; -1: all of
+ * the experiment and its trials. */
+void rgmi_delay_forget(rgm_master *master, int64_t experiment, int64_t trial);
+/** Whether a pause has ended since this was asked last. */
+bool rgmi_delays_are_due(rgm_master *master);
 
 /* ---- jobs.c, jobs_share.c: trials that Slurm runs ------------------------------------------- */
 

@@ -17,9 +17,9 @@ const rgm_objective *rgmi_objective(const rgm_search_file *file)
 
 bool rgmi_is_better(const rgmi_experiment *e, double metric, double than)
 {
-    if (isnan(metric))
+    if (!isfinite(metric))
         return false;
-    return isnan(than) ||
+    return !isfinite(than) ||
            (rgmi_objective(e->file)->smaller_is_better ? metric < than : metric > than);
 }
 

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { ORPHANED = 75 }; /* exit status of a process that heard of no master for too long */
+
 /* When a process began, in ticks since the system did; -1: there is none. */
 static int64_t start_of(pid_t pid)
 {
@@ -78,7 +80,7 @@ static rgm_status read_slots(rgm_master *master, rgmi_process *p, const char *te
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
-static rgm_status spawn(rgmi_process *p, const rgmi_launch *l)
+static rgm_status spawn(rgmi_process *p, const rgmi_launch *l, int log)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -91,11 +93,8 @@ static rgm_status spawn(rgmi_process *p, const rgmi_launch *l)
     sigemptyset(&none);
     sigfillset(&all);
     code = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (code == 0)
-        code = posix_spawn_file_actions_addopen(&actions, 1, l->log,
-                                                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-    if (code == 0)
-        code = posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    for (int fd = 1; fd <= 2 && code == 0; fd++)
+        code = posix_spawn_file_actions_adddup2(&actions, log, fd);
     if (code == 0)
         code = posix_spawn_file_actions_addchdir_np(&actions, l->working_folder);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -133,25 +132,37 @@ done:
     return status;
 }
 
-rgm_status rgmi_process_start(rgm_master *master, int64_t trial, int64_t slots)
+rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64_t trial,
+                              int64_t slots)
 {
     rgm_status status = RGM_OK;
     rgmi_process p = {.trial = trial, .pid = -1, .pidfd = -1, .status = -1};
     rgmi_launch l = {0};
+    int log = -1;
 
+    *fault = RGMI_START_CHANGE;
     RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_GO(rgm_random_hex(p.token));
     RGM_GO(take_slots(master, &p, slots));
     p.width = p.slot_count;
+    *fault = RGMI_START_EXPERIMENT;
     RGM_GO(rgmi_launch_prepare(&l, master, &p));
-    RGM_GO(spawn(&p, &l));
+    *fault = RGMI_START_TRIAL;
+    RGM_GO(rgmi_run_prepare(master, trial));
+    RGM_GO(rgmi_launch_open_log(&log, &l));
+    *fault = RGMI_START_EXPERIMENT;
+    RGM_GO(spawn(&p, &l, log));
+    *fault = RGMI_START_CHANGE;
     /* It starts threads when it has been answered, which is later. */
     if (rgmi_slots_bind(&master->slots, p.slots, p.slot_count, p.pid) != RGM_OK)
         rgm_log_write(RGM_LOG_WARNING, "trial %lld is not kept to its processors: %s",
                       (long long)trial, rgm_error_message());
     RGM_GO(put_down(master, &p));
     master->processes[master->process_count++] = p;
+    rgmi_delay_forget(master, p.experiment, trial);
 done:
+    if (log >= 0)
+        close(log);
     rgmi_launch_clear(&l);
     if (status != RGM_OK) {
         if (p.pid > 0) { /* nobody knows of it: it does nothing before it was answered */
@@ -258,10 +269,12 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
 {
     char text[320];
     const char *message = p->message;
-    rgmi_run_end how = p->failed                      ? RGMI_RUN_FAILED
+    bool orphaned = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == ORPHANED;
+    rgmi_run_end how = p->failed                      ? p->failure
                        : p->terminated                ? RGMI_RUN_STOPPED
                        : p->is_job && !p->killed      ? rgmi_job_end(p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST
+                       : orphaned                     ? RGMI_RUN_LOST
                                                       : RGMI_RUN_FAILED;
 
     if (how == RGMI_RUN_FAILED && message == NULL) {
@@ -277,7 +290,7 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
                      p->status != -1 ? WEXITSTATUS(p->status) : -1);
         message = text;
     }
-    return rgmi_run_ended(master, p->trial, how, p->invalid, message);
+    return rgmi_run_ended(master, p->experiment, p->trial, how, message);
 }
 
 rgm_status rgmi_processes_reap(rgm_master *master)

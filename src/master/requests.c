@@ -87,7 +87,8 @@ static const request_row rows[] = {
       "{run, completed: {...}, stops}: the next, from its process; stops: it was told to end"},
      rgmi_answer_workload},
     {{"POST", "/api/v1/trials/{id}/failed",
-      "{run, code, message, invalid}: its process gives up; invalid: no process could do it"},
+      "{run, code, message, invalid, fault}: its process gives up; invalid: no process could do "
+      "it; fault: trial, hopeless, machine, checkpoint"},
      rgmi_answer_failed},
     {{"GET", "/api/v1/checkpoints/{uuid}", "its row, with its folder"}, rgmi_answer_checkpoint},
     {{"DELETE", "/api/v1/checkpoints/{uuid}", "its files"}, rgmi_answer_delete_checkpoint},

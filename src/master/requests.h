@@ -54,6 +54,8 @@ rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows,
 rgm_status rgmi_print_one(rgmi_call *call, rgmi_rows *rows, const char *what);
 /** RGM_ERR_NOT_FOUND when {id} is no experiment; *smaller: whether its metric is better so. */
 rgm_status rgmi_experiment_exists(int64_t *smaller, const rgmi_call *call);
+/** `, "waits": "..."`: why the first trial of {id} that waits does so; null where none does. */
+rgm_status rgmi_print_waits(rgmi_call *call);
 /** "2026-01-31T23:59:59.123Z" in quotes, null for NaN. Errors: RGM_ERR_NOMEM. */
 rgm_status rgmi_print_time(rgm_text *out, double time);
 

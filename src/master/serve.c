@@ -7,6 +7,7 @@
 #include "scheduler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 
 enum {
     TURN_MS = 200,
-    RETRY_MS = 1000,
+    RETRY_S = 1,
+    LONGEST_RETRY_S = 30,
     MOST_TRIES = 3 /* to put down the ends of the last trials */
 };
 
@@ -55,6 +57,19 @@ static rgm_status add_running(question *q, const rgm_master *master, int64_t exp
     return RGM_OK;
 }
 
+static rgm_status note_delay(rgm_master *master, int64_t trial, int64_t experiment,
+                             const rgmi_delay *delay)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_delay_print(&text, delay));
+    RGM_GO(rgmi_waiting_note(master, trial, experiment, text.data));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 /* No more of them than could start at all: the others wait behind these. */
 static rgm_status add_waiting(question *q, rgm_master *master, int64_t experiment, int64_t slots)
 {
@@ -64,12 +79,17 @@ static rgm_status add_waiting(question *q, rgm_master *master, int64_t experimen
     RGM_TRY(rgmi_database_query(&rows, master->database,
                                 "SELECT id FROM trials WHERE experiment_id = ? AND wants AND"
                                 " run_token IS NULL ORDER BY number LIMIT ?",
-                                "ii", experiment, master->options.slots + 1));
+                                "ii", experiment, master->options.slots + 1 + master->delay_count));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         int64_t id = rgmi_rows_int(rows, 0);
+        const rgmi_delay *delay = rgmi_delay_of(master, experiment, id);
 
         if (rgmi_process_of(master, id) != NULL)
             continue;
+        if (delay != NULL) {
+            RGM_GO(note_delay(master, id, experiment, delay));
+            continue;
+        }
         RGM_GO(RGM_RESERVE(q->tasks, q->task_capacity, q->task_count + 1));
         q->tasks[q->task_count++] =
             (rgmi_task){.id = id, .order = id, .slots = slots, .state = RGMI_TASK_PENDING};
@@ -140,6 +160,26 @@ done:
     return status;
 }
 
+/* What the machine, or what is stored, does not let start waits for a while: others do not. */
+static rgm_status start(rgm_master *master, int64_t experiment, const rgmi_task *task)
+{
+    const rgmi_delay *delay = rgmi_delay_of(master, experiment, task->id);
+    rgmi_start_fault fault;
+    rgm_status status;
+
+    if (delay == NULL) {
+        status = rgmi_process_start(&fault, master, task->id, task->slots);
+        if (status == RGM_OK || fault == RGMI_START_CHANGE)
+            return status;
+        rgmi_delay_note(master, experiment,
+                        fault == RGMI_START_TRIAL && !rgm_error_is_of_the_machine() ? task->id : 0,
+                        rgm_error_message());
+        delay = rgmi_delay_of(master, experiment, task->id);
+    }
+    master->again = true; /* others may have its slots */
+    return delay != NULL ? note_delay(master, task->id, experiment, delay) : RGM_OK;
+}
+
 static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_schedule_plan *plan)
 {
     int64_t at = 0;
@@ -150,7 +190,7 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_sc
             const rgmi_decision *decision = &plan->tasks[at];
 
             if (decision->verdict == RGMI_START)
-                RGM_TRY(rgmi_process_start(master, task->id, task->slots));
+                RGM_TRY(start(master, q->groups[g].id, task));
             else if (decision->verdict == RGMI_STOP && rgmi_process_of(master, task->id) != NULL)
                 rgmi_process_of(master, task->id)->stops = true;
             else if (decision->verdict == RGMI_WAIT)
@@ -200,13 +240,21 @@ done:
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-static rgm_status next_uncollected(int64_t *id, rgm_master *master)
+/* The first one behind another that is over and not looked through; RGM_END: there is none. */
+static rgm_status next_uncollected(int64_t *id, rgm_master *master, int64_t behind)
 {
-    return rgmi_database_int(
-        id, master->database, 0,
-        "SELECT id FROM experiments WHERE NOT collected AND id > ? AND state IN " RGMI_SQL_OVER
-        " ORDER BY id LIMIT 1",
-        "i", *id);
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT id FROM experiments WHERE id > ? AND NOT collected AND"
+                                " state IN " RGMI_SQL_OVER " ORDER BY id LIMIT 1",
+                                "i", behind));
+    rgm_status status = rgmi_rows_next(master->database, rows);
+    if (status != RGM_OK)
+        return status;
+    *id = rgmi_rows_int(rows, 0);
+    rgmi_rows_leave(rows);
+    return RGM_OK;
 }
 
 static bool was_told(const rgm_master *master, int64_t experiment)
@@ -229,44 +277,62 @@ static rgm_status leave_uncollected(rgm_master *master, int64_t experiment)
     return RGM_OK;
 }
 
+/* One whose files cannot be removed now keeps no other from it. */
 static rgm_status collect_ended(rgm_master *master)
 {
-    rgm_status status;
     int64_t id = 0;
+    rgm_status status;
 
-    for (;;) {
-        RGM_TRY(next_uncollected(&id, master));
-        if (id == 0)
-            return RGM_OK;
-        if (was_told(master, id))
+    while ((status = next_uncollected(&id, master, id)) == RGM_OK) {
+        if (was_told(master, id) || rgmi_delay_of(master, id, 0) != NULL)
             continue;
         status = rgmi_collect(NULL, master, id, false);
-        RGM_TRY(status == RGM_ERR_FORMAT ? leave_uncollected(master, id) : status);
+        if (status == RGM_ERR_NOMEM)
+            return status;
+        if (status == RGM_ERR_FORMAT)
+            RGM_TRY(leave_uncollected(master, id));
+        else if (status != RGM_OK)
+            rgmi_delay_note(master, id, 0, rgm_error_message());
+        else
+            rgmi_delay_forget(master, id, -1);
     }
+    return status == RGM_END ? RGM_OK : status;
 }
 
-/* What the database refuses is tried again a second later. */
+/* What the database refuses is tried again a second later, and ever more rarely. */
+static void retry_later(rgm_master *master)
+{
+    master->retry_seconds = fmin(fmax(2 * master->retry_seconds, RETRY_S), LONGEST_RETRY_S);
+    master->retry_at = rgm_now() + master->retry_seconds;
+    master->changed = true;
+    rgm_log_write(RGM_LOG_ERROR, "%s; tried again after %.0f s", rgm_error_message(),
+                  master->retry_seconds);
+}
+
 static void turn(rgm_master *master)
 {
     rgm_status status;
     bool changed;
 
     pthread_mutex_lock(&master->lock);
-    changed = master->changed;
-    master->changed = false;
+    if (rgm_now() < master->retry_at && !master->stops) {
+        pthread_mutex_unlock(&master->lock);
+        return;
+    }
+    changed = rgmi_delays_are_due(master) || master->changed;
+    master->changed = master->again = false;
     status = rgmi_processes_reap(master);
     if (status == RGM_OK && (changed || master->changed)) {
         if (!master->stops)
             status = share_out(master);
         if (status == RGM_OK)
             status = collect_ended(master);
-        master->changed = false;
+        master->changed = master->again;
     }
-    if (status != RGM_OK) {
-        rgm_log_write(RGM_LOG_ERROR, "%s", rgm_error_message());
-        master->changed = true;
-        master->retries = true;
-    }
+    if (status != RGM_OK)
+        retry_later(master);
+    else
+        master->retry_seconds = 0;
     pthread_mutex_unlock(&master->lock);
 }
 
@@ -276,19 +342,19 @@ static void wait_for_more(rgm_master *master)
     struct pollfd *look = NULL;
     int64_t count = 0;
     uint64_t woken;
-    int timeout = master->retries ? RETRY_MS : TURN_MS;
+    bool retries;
 
     pthread_mutex_lock(&master->lock);
+    retries = rgm_now() < master->retry_at; /* then nothing that happens is looked at */
     if (RGM_NEW(look, master->process_count + 1) == RGM_OK) {
-        if (!master->retries)
+        if (!retries)
             look[count++] = (struct pollfd){.fd = master->wake_fd, .events = POLLIN};
-        for (int64_t i = 0; i < master->process_count && !master->retries; i++)
+        for (int64_t i = 0; i < master->process_count && !retries; i++)
             if (master->processes[i].pidfd >= 0 && !master->processes[i].ended)
                 look[count++] = (struct pollfd){.fd = master->processes[i].pidfd, .events = POLLIN};
     }
-    master->retries = false;
     pthread_mutex_unlock(&master->lock);
-    if (poll(look, (nfds_t)count, timeout) > 0 && (look[0].revents & POLLIN) != 0 &&
+    if (poll(look, (nfds_t)count, TURN_MS) > 0 && (look[0].revents & POLLIN) != 0 &&
         look[0].fd == master->wake_fd && read(master->wake_fd, &woken, sizeof woken) < 0)
         errno = 0; /* somebody else has read it */
     rgm_free(look);

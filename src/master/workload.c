@@ -185,6 +185,8 @@ rgm_status rgmi_report_take(rgm_master *master, rgmi_experiment *e, rgmi_trial *
     trial->last_kind = (int64_t)r->workload.kind;
     trial->last_step = r->workload.step;
     trial->dirty = true;
+    if (r->workload.kind == RGM_CHECKPOINT_MODEL) /* what could not be written before can be now */
+        rgmi_delay_forget(master, e->id, 0);
 done:
     rgm_text_clear(&metrics);
     return status;

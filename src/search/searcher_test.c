@@ -703,7 +703,7 @@ static void infinities_are_the_worst_in_either_direction(void **state)
         snprintf(text, sizeof text,
                  "searcher: {name: adaptive_asha, metric: m, smaller_is_better: %s, max_trials: "
                  "4, max_length: {steps: 4}, divisor: 2, bracket_rungs: [2], "
-                 "max_concurrent_trials: 4}",
+                 "stop_once: false, max_concurrent_trials: 4}",
                  larger ? "false" : "true");
         CHECK_OK(read_searcher(&s, text, 1));
         CHECK_OK(rgm_search_simulate(

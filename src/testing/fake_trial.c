@@ -9,8 +9,13 @@
  *     FAKE_TRIAL_INVALID=N trials of that number and its multiples are told to be invalid
  *     FAKE_TRIAL_CHILD=1   it leaves a process running, in a session of its own, with its number in
  *                          the file child of its folder
+ *     FAKE_TRIAL_HOPELESS=N trials of that number and its multiples cannot be opened
+ *     FAKE_TRIAL_FULL=FILE while FILE is there, checkpoints find no space left
+ *     FAKE_TRIAL_INFINITE=N trials of that number and its multiples have a loss of -infinity
+ *     FAKE_TRIAL_HANG=N    the first process of trial N says nothing any more at its first step
  *     FAKE_TRIAL_REAL=1    the trial itself, with its model and data
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <regimen/trial.h>
@@ -37,6 +42,12 @@ static int64_t option(const char *name)
     const char *text = getenv(name);
 
     return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
+/* Whether an option's number is the trial's, or one that it is a multiple of. */
+static bool applies(const char *name, int64_t number)
+{
+    return option(name) > 0 && number % option(name) == 0;
 }
 
 /* The number behind "learning_rate": in the hyperparameters. */
@@ -77,10 +88,13 @@ static rgm_status leave_child(const trial *t)
 static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
 {
     trial *t = payload;
-    int64_t invalid = option("FAKE_TRIAL_INVALID"), batches;
+    int64_t batches;
 
-    if (invalid > 0 && setup->number % invalid == 0)
+    if (applies("FAKE_TRIAL_INVALID", setup->number))
         return rgm_invalid_hyperparameters("those of trial %lld", (long long)setup->number);
+    if (applies("FAKE_TRIAL_HOPELESS", setup->number))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no data for trial %lld",
+                        (long long)setup->number);
     snprintf(t->run_dir, sizeof t->run_dir, "%s", setup->run_dir);
     t->number = setup->number;
     if (option("FAKE_TRIAL_CHILD") != 0)
@@ -98,6 +112,20 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
     return RGM_OK;
 }
 
+/* The mark that it was there is its own file: another process of the trial goes on. */
+static void hang_once(const trial *t)
+{
+    char path[4300];
+
+    snprintf(path, sizeof path, "%s/hung", t->run_dir);
+    if (option("FAKE_TRIAL_HANG") != t->number || access(path, F_OK) == 0)
+        return;
+    if (rgm_file_save(path, "", 0) != RGM_OK)
+        raise(SIGKILL);
+    for (;;)
+        pause();
+}
+
 static void live_dangerously(const trial *t)
 {
     int64_t ms = option("FAKE_TRIAL_MS"), crash = option("FAKE_TRIAL_CRASH");
@@ -111,8 +139,13 @@ static void live_dangerously(const trial *t)
 
 static rgm_status save(rgm_worker_result *result, trial *t)
 {
+    const char *full = getenv("FAKE_TRIAL_FULL");
     char path[4300], text[64];
 
+    if (full != NULL && access(full, F_OK) == 0) {
+        errno = ENOSPC;
+        return RGM_FAIL_SYSTEM("write", "state");
+    }
     snprintf(t->name, sizeof t->name, "ckpt/step-%08lld", (long long)t->batches);
     snprintf(path, sizeof path, "%s/%s", t->run_dir, t->name);
     RGM_TRY(rgm_folder_make(path));
@@ -132,6 +165,8 @@ static rgm_status work(rgm_worker_result *result, const rgm_workload *workload, 
     double noise;
 
     live_dangerously(t);
+    if (workload->kind == RGM_RUN_STEP)
+        hang_once(t);
     if (workload->kind == RGM_RUN_STEP && workload->step == option("FAKE_TRIAL_FAIL"))
         return RGM_FAIL(RGM_ERR_NUMERIC, "step %lld fails, as it was told to",
                         (long long)workload->step);
@@ -145,6 +180,8 @@ static rgm_status work(rgm_worker_result *result, const rgm_workload *workload, 
     noise = (double)(t->state >> 11) / 9007199254740992.0;
     t->metrics[0] = (rgm_named_number){"loss", fabs(log10(t->rate) + 2) +
                                                    10.0 / (double)(10 + t->batches) + 0.01 * noise};
+    if (applies("FAKE_TRIAL_INFINITE", t->number))
+        t->metrics[0].value = (double)-INFINITY;
     t->metrics[1] = (rgm_named_number){"accuracy", 1 / (1 + t->metrics[0].value)};
     result->metrics = t->metrics;
     result->metric_count = 2;

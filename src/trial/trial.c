@@ -176,6 +176,21 @@ done:
     return status < 0 ? rgm_error_prefix(status, "warm start from %s", from) : status;
 }
 
+#define LOST_CHECKPOINT "cannot go on from the checkpoint at "
+
+/* Memory that is short, and a disk that fails, say nothing of the checkpoint. */
+static rgm_status lost_checkpoint(rgm_status status, const rgm_trial_setup *setup)
+{
+    if (status >= 0 || status == RGM_ERR_NOMEM || rgm_error_is_of_the_machine())
+        return status;
+    return rgm_error_prefix(status, LOST_CHECKPOINT "%lld batches", (long long)setup->at_batches);
+}
+
+bool rgm_trial_has_lost_checkpoint(rgm_status status)
+{
+    return status < 0 && strstr(rgm_error_message(), LOST_CHECKPOINT) != NULL;
+}
+
 static rgm_status go_to_start(rgm_trial *t, const rgm_trial_setup *setup)
 {
     char *path = NULL;
@@ -184,7 +199,7 @@ static rgm_status go_to_start(rgm_trial *t, const rgm_trial_setup *setup)
     if (setup->start == RGM_START_AT && setup->at_batches > 0 &&
         rgm_run_steps(t->run) != setup->at_batches) {
         RGM_TRY(checkpoint_path(&path, t, setup->at_batches));
-        status = rgm_controller_restore(rgm_run_controller(t->run), path);
+        status = lost_checkpoint(rgm_controller_restore(rgm_run_controller(t->run), path), setup);
         rgm_free(path);
         RGM_TRY(status);
         t->fresh = false;

@@ -168,8 +168,25 @@ static rgm_status print_report(rgm_text *out, const process *p, const rgm_worklo
     return rgm_json_close(&w);
 }
 
-static rgm_status print_failure(rgm_text *out, const process *p, rgm_status status, bool is_invalid,
-                                const char *message)
+/* Whose fault it is. `opening`: it did no workload yet, and what stands in its way is the same at
+ * the next try. */
+static const char *fault_of(const process *p, rgm_status status, bool opening)
+{
+    if (rgm_error_is_of_the_machine())
+        return "machine";
+    if (opening && (rgm_trial_has_lost_checkpoint(status) ||
+                    (p->setup.at != NULL && !rgm_path_is_folder(p->setup.at))))
+        return "checkpoint";
+    if (status == RGM_ERR_CONFIG || status == RGM_ERR_UNSUPPORTED || status == RGM_ERR_VERSION)
+        return "hopeless";
+    return opening && status != RGM_ERR_IO && status != RGM_ERR_NOMEM && status != RGM_ERR_BUSY &&
+                   status != RGM_ERR_NUMERIC
+               ? "hopeless"
+               : "trial";
+}
+
+static rgm_status print_failure(rgm_text *out, const process *p, rgm_status status,
+                                const char *fault, bool is_invalid, const char *message)
 {
     rgm_json_writer w = {.out = out};
 
@@ -177,14 +194,16 @@ static rgm_status print_failure(rgm_text *out, const process *p, rgm_status stat
     RGM_TRY(rgm_json_write_text(&w, "run", p->token));
     RGM_TRY(rgm_json_write_text(&w, "code", rgm_status_name(status)));
     RGM_TRY(rgm_json_write_bool(&w, "invalid", is_invalid));
+    RGM_TRY(rgm_json_write_text(&w, "fault", fault));
     RGM_TRY(rgm_json_write_text(&w, "message", message));
     return rgm_json_close(&w);
 }
 
 /* The run is lost, and why. `status` is what it is lost by; it is given back. */
-static rgm_status tell_failure(process *p, rgm_status status)
+static rgm_status tell_failure(process *p, rgm_status status, bool opening)
 {
     bool is_invalid = rgm_trial_is_invalid(status);
+    const char *fault = fault_of(p, status, opening);
     rgm_error error;
     rgm_text body = {0};
     rgm_json *answer = NULL;
@@ -192,7 +211,7 @@ static rgm_status tell_failure(process *p, rgm_status status)
 
     rgm_error_save(&error, status);
     snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/failed", p->trial);
-    if (print_failure(&body, p, status, is_invalid, error.message) == RGM_OK &&
+    if (print_failure(&body, p, status, fault, is_invalid, error.message) == RGM_OK &&
         ask(&answer, p, "POST", path, body.data) != RGM_OK)
         rgm_error_reset(); /* the master sees it end, with no reason to tell */
     rgm_json_release(answer);
@@ -239,7 +258,7 @@ static rgm_status do_workloads(process *p, const rgm_worker *worker)
         double begun = rgm_now();
         status = worker->work(&result, &w, worker->payload);
         if (status != RGM_OK) {
-            status = tell_failure(p, status);
+            status = tell_failure(p, status, false);
             break;
         }
         RGM_GO(print_report(&body, p, &w, &result, rgm_now() - begun));
@@ -269,7 +288,7 @@ rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const r
     RGM_GO(read_setup(&p));
     status = worker->open(&p.setup, worker->payload);
     if (status != RGM_OK) {
-        tell_failure(&p, status);
+        tell_failure(&p, status, true);
         goto done;
     }
     status = do_workloads(&p, worker);
