@@ -1,7 +1,8 @@
 /*
  * Fair share: slots are offered to groups by their weights, those with the smallest demand first,
  * and what a group has no use for goes to the others. A group whose offer is below its smallest
- * task gives it back, the youngest such group first.
+ * task gives it back, the youngest such group first. What these offers leave idle, since tasks are
+ * wider than what is left of an offer, is handed out in the end.
  */
 #include "scheduler_internal.h"
 
@@ -15,12 +16,17 @@ typedef struct group_share {
     int64_t smallest;   /* task, of those that run or wait; INT64_MAX: none             */
     bool waits;         /* for slots                                                    */
     bool given_up;
+    const rgmi_schedule_item *waiting, *held; /* [num_waiting], [num_held] of the pass        */
+    int64_t num_waiting, num_held;
+    int64_t claim; /* what it will hold: what it keeps, and what it may start          */
+    bool stops;    /* some of what it holds                                            */
 } group_share;
 
 typedef struct shares {
     rgmi_pass *pass;
     group_share *items; /* smallest demand first          */
     int64_t *ages;      /* of items, youngest group first */
+    bool *claimed;      /* [num_waiting] of the pass      */
     double *weights;    /* of items, 0 for those that are done with: summed again and again */
     int64_t count, capacity;
     int64_t first; /* all before it are done with    */
@@ -171,86 +177,215 @@ static void make_offers(shares *all)
     } while (give_up_one(all, &next));
 }
 
-/* Stop tasks until the group holds what it is offered. */
-static void shrink(rgmi_pass *pass, const group_share *share, const rgmi_schedule_item *held,
-                   int64_t count)
+/* ---- what offers leave ---------------------------------------------------------------------- */
+
+static bool may_stop(const rgmi_task *task)
+{
+    return task->state == RGMI_TASK_RUNNING && !task->is_fixed && task->slots > 0;
+}
+
+/* Without what is on its way to stop already. */
+static int64_t held_slots(const rgmi_pass *pass, const group_share *share)
 {
     int64_t used = pass->used[share->group];
 
-    for (int64_t i = 0; i < count; i++) /* these are on their way already */
-        if (rgmi_item_task(pass, &held[i])->state == RGMI_TASK_STOPPING)
-            used -= rgmi_item_task(pass, &held[i])->slots;
-    for (int64_t i = 0; i < count && used > share->offer; i++) {
-        const rgmi_task *task = rgmi_item_task(pass, &held[i]);
+    for (int64_t i = 0; i < share->num_held; i++)
+        if (rgmi_item_task(pass, &share->held[i])->state == RGMI_TASK_STOPPING)
+            used -= rgmi_item_task(pass, &share->held[i])->slots;
+    return used;
+}
+
+/* The first task that waits and fits into `most` slots beside what its group will hold. */
+static const rgmi_schedule_item *next_waiting(const shares *all, const group_share *share,
+                                              int64_t most)
+{
+    rgmi_pass *pass = all->pass;
+    int64_t max_slots = pass->groups[share->group].max_slots;
+
+    if (max_slots >= 0 && max_slots - share->claim < most)
+        most = max_slots - share->claim;
+    for (int64_t i = 0; i < share->num_waiting && share->smallest <= most; i++) {
+        const rgmi_schedule_item *item = &share->waiting[i];
+        const rgmi_decision *decision = rgmi_item_decision(pass, item);
+        int64_t slots = rgmi_item_task(pass, item)->slots;
+
+        if (decision->verdict == RGMI_WAIT && decision->reason.kind == RGMI_REASON_NONE &&
+            slots > 0 && slots <= most && !all->claimed[item - pass->waiting])
+            return item;
+    }
+    return NULL;
+}
+
+static int64_t claim_task(shares *all, group_share *share, const rgmi_schedule_item *item)
+{
+    int64_t slots = rgmi_item_task(all->pass, item)->slots;
+
+    all->claimed[item - all->pass->waiting] = true;
+    share->claim += slots;
+    return slots;
+}
+
+/* What it holds within its offer, and starts. */
+static void claim_offer(shares *all, group_share *share)
+{
+    const rgmi_schedule_item *item;
+
+    share->claim = held_slots(all->pass, share);
+    for (int64_t i = 0; i < share->num_held && share->claim > share->offer; i++) {
+        const rgmi_task *task = rgmi_item_task(all->pass, &share->held[i]);
+
+        if (may_stop(task)) {
+            share->claim -= task->slots;
+            share->stops = true;
+        }
+    }
+    while (!share->stops && (item = next_waiting(all, share, share->offer - share->claim)) != NULL)
+        claim_task(all, share, item);
+}
+
+/* What runs above its offer goes on as long as nobody has a use for its slots: the newest do, as
+ * the oldest are stopped first. */
+static void keep_running(const rgmi_pass *pass, group_share *share, int64_t *left)
+{
+    int64_t used = held_slots(pass, share), stopped = 0;
+
+    for (; stopped < share->num_held && used > share->claim; stopped++)
+        if (may_stop(rgmi_item_task(pass, &share->held[stopped])))
+            used -= rgmi_item_task(pass, &share->held[stopped])->slots;
+    for (; stopped > 0; stopped--) {
+        const rgmi_task *task = rgmi_item_task(pass, &share->held[stopped - 1]);
+
+        if (!may_stop(task))
+            continue;
+        if (task->slots > *left)
+            return;
+        share->claim += task->slots;
+        *left -= task->slots;
+    }
+    share->stops = false;
+}
+
+/* Who will hold the least for its weight, of those with a task that fits; NULL: there is none. */
+static group_share *find_neediest(const rgmi_schedule_item **item, const shares *all, int64_t left)
+{
+    group_share *best = NULL;
+    double least = INFINITY;
+
+    for (int64_t i = 0; i < all->count; i++) {
+        group_share *share = &all->items[i];
+        double has = (double)share->claim / all->pass->groups[share->group].weight;
+        const rgmi_schedule_item *next =
+            share->stops || has > least ? NULL : next_waiting(all, share, left);
+
+        if (next == NULL || (has == least && best != NULL &&
+                             compare_ages(all->pass, share->group, best->group) > 0))
+            continue;
+        best = share;
+        least = has;
+        *item = next;
+    }
+    return best;
+}
+
+/* Offers that say more than a group can use stay as they are told. */
+static void hand_out_rest(shares *all)
+{
+    int64_t left = all->pass->total;
+    const rgmi_schedule_item *item;
+    group_share *share;
+
+    for (int64_t i = 0; i < all->count; i++) {
+        claim_offer(all, &all->items[i]);
+        left -= all->items[i].claim;
+    }
+    for (int64_t i = 0; i < all->count; i++)
+        if (all->items[i].stops)
+            keep_running(all->pass, &all->items[i], &left);
+    while (left > 0 && (share = find_neediest(&item, all, left)) != NULL)
+        left -= claim_task(all, share, item);
+    for (int64_t i = 0; i < all->count; i++)
+        if (all->items[i].claim > all->items[i].offer)
+            all->items[i].offer = all->items[i].claim;
+}
+
+/* ---- what is done --------------------------------------------------------------------------- */
+
+/* Stop tasks until the group holds what it is offered. */
+static void shrink(rgmi_pass *pass, const group_share *share)
+{
+    int64_t used = held_slots(pass, share);
+
+    for (int64_t i = 0; i < share->num_held && used > share->offer; i++) {
+        const rgmi_task *task = rgmi_item_task(pass, &share->held[i]);
         rgmi_reason why = {.kind = RGMI_REASON_LOST_SHARE,
                            .total = pass->total,
                            .limit = share->offer,
                            .used = pass->used[share->group]};
 
-        if (task->state != RGMI_TASK_RUNNING || task->is_fixed || task->slots == 0)
+        if (!may_stop(task))
             continue;
-        rgmi_pass_stop(pass, &held[i], &why);
+        rgmi_pass_stop(pass, &share->held[i], &why);
         used -= task->slots;
     }
 }
 
 /* Start tasks, the oldest first, as far as the offer goes. */
-static rgm_status grow(rgmi_pass *pass, const group_share *share, const rgmi_schedule_item *waiting,
-                       int64_t count)
+static rgm_status grow(rgmi_pass *pass, const group_share *share)
 {
-    for (int64_t i = 0; i < count; i++) {
-        int64_t slots = rgmi_item_task(pass, &waiting[i])->slots;
-        rgmi_decision *decision = rgmi_item_decision(pass, &waiting[i]);
+    for (int64_t i = 0; i < share->num_waiting; i++) {
+        const rgmi_schedule_item *item = &share->waiting[i];
+        int64_t slots = rgmi_item_task(pass, item)->slots;
+        rgmi_decision *decision = rgmi_item_decision(pass, item);
         bool started = false;
 
         if (decision->verdict != RGMI_WAIT || decision->reason.kind != RGMI_REASON_NONE)
             continue;
-        if (rgmi_pass_at_max(pass, &waiting[i]))
+        if (rgmi_pass_at_max(pass, item))
             continue;
         if (pass->used[share->group] + slots > share->offer) {
-            rgmi_pass_wait(pass, &waiting[i], RGMI_REASON_SHARE);
+            rgmi_pass_wait(pass, item, RGMI_REASON_SHARE);
             decision->reason.limit = share->offer;
             continue;
         }
-        RGM_TRY(rgmi_pass_start(&started, pass, &waiting[i]));
+        RGM_TRY(rgmi_pass_start(&started, pass, item));
         if (!started)
-            rgmi_pass_wait(pass, &waiting[i], RGMI_REASON_HELD);
+            rgmi_pass_wait(pass, item, RGMI_REASON_HELD);
     }
     return RGM_OK;
 }
 
-/* Where a group's items begin; they lie together. */
-static void find_ranges(int64_t *first, int64_t *count, int64_t num_groups,
-                        const rgmi_schedule_item *items, int64_t num_items)
+/* Its items; they lie together. */
+static void find_items(shares *all, int64_t *ranges)
 {
-    for (int64_t g = 0; g < num_groups; g++)
-        first[g] = count[g] = 0;
-    for (int64_t i = num_items - 1; i >= 0; i--) {
-        first[items[i].group] = i;
-        count[items[i].group]++;
+    rgmi_pass *pass = all->pass;
+    int64_t n = pass->num_groups, *waiting = ranges, *held = ranges + n, *share_of = ranges + 2 * n;
+
+    for (int64_t i = 0; i < n; i++)
+        share_of[all->items[i].group] = i;
+    for (int64_t i = pass->num_waiting - 1; i >= 0; i--) {
+        waiting[pass->waiting[i].group] = i;
+        all->items[share_of[pass->waiting[i].group]].num_waiting++;
+    }
+    for (int64_t i = pass->num_held - 1; i >= 0; i--) {
+        held[pass->held[i].group] = i;
+        all->items[share_of[pass->held[i].group]].num_held++;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        all->items[i].waiting = pass->waiting + waiting[all->items[i].group];
+        all->items[i].held = pass->held + held[all->items[i].group];
     }
 }
 
-static rgm_status apply(const shares *all, int64_t *ranges)
+static rgm_status apply(shares *all)
 {
     rgmi_pass *pass = all->pass;
-    int64_t n = pass->num_groups, *waiting = ranges, *num_waiting = ranges + n;
-    int64_t *held = ranges + 2 * n, *num_held = ranges + 3 * n;
 
-    find_ranges(waiting, num_waiting, n, pass->waiting, pass->num_waiting);
-    find_ranges(held, num_held, n, pass->held, pass->num_held);
     for (int64_t i = 0; i < all->count; i++) {
-        int64_t g = all->items[i].group;
-
-        pass->plan->offers[g] = all->items[i].offer;
-        if (pass->used[g] > all->items[i].offer)
-            shrink(pass, &all->items[i], pass->held + held[g], num_held[g]);
+        pass->plan->offers[all->items[i].group] = all->items[i].offer;
+        shrink(pass, &all->items[i]);
     }
-    for (int64_t i = 0; i < all->count; i++) {
-        int64_t g = all->items[i].group;
-
-        RGM_TRY(grow(pass, &all->items[i], pass->waiting + waiting[g], num_waiting[g]));
-    }
+    for (int64_t i = 0; i < all->count; i++)
+        RGM_TRY(grow(pass, &all->items[i]));
     return RGM_OK;
 }
 
@@ -264,14 +399,18 @@ rgm_status rgmi_schedule_share(rgmi_pass *pass)
     RGM_GO(RGM_NEW(all.items, all.count));
     RGM_GO(RGM_NEW(all.ages, all.count));
     RGM_GO(RGM_NEW(all.weights, all.count));
-    RGM_GO(RGM_NEW(ranges, 4 * pass->num_groups));
+    RGM_GO(RGM_NEW(all.claimed, pass->num_waiting));
+    RGM_GO(RGM_NEW(ranges, 3 * pass->num_groups));
     find_demands(&all);
     make_offers(&all);
-    RGM_GO(apply(&all, ranges));
+    find_items(&all, ranges);
+    hand_out_rest(&all);
+    RGM_GO(apply(&all));
 done:
     rgm_free(all.items);
     rgm_free(all.ages);
     rgm_free(all.weights);
+    rgm_free(all.claimed);
     rgm_free(ranges);
     return status;
 }

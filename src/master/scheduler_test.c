@@ -147,6 +147,53 @@ static void case_39_fair_share_offers(void **state)
     }
 }
 
+/* Offers of 1, 3, 3 and 1 of 8 slots: upstream, 2 are idle since two groups have tasks of 2. */
+static void what_offers_leave_is_handed_out(void **state)
+{
+    static const struct {
+        int64_t tasks, slots;
+        double weight;
+        int64_t holds, offer;
+    } groups[] = {{3, 1, 0.5, 3, 3}, {6, 2, 1, 2, 3}, {4, 2, 1, 2, 3}, {1, 1, 1, 1, 1}};
+    world w;
+    rgmi_schedule_plan plan;
+
+    (void)state;
+    start_world(&w, RGMI_FAIR_SHARE, 8);
+    for (int g = 0; g < 4; g++) {
+        add_group(&w, groups[g].weight, -1, 42);
+        add_tasks(&w, g, groups[g].tasks, groups[g].slots, RGMI_TASK_PENDING);
+    }
+    for (int round = 0; round < 3; round++) { /* and then it stays so */
+        make_plan(&plan, &w);
+        for (int64_t g = 0; g < w.num_groups; g++) {
+            int64_t holds = 0;
+
+            for (int64_t t = 0; t < w.groups[g].num_tasks; t++) {
+                rgmi_verdict verdict = decided(&w, &plan, g, t)->verdict;
+
+                CHECK(verdict != RGMI_STOP && (round == 0 || verdict != RGMI_START));
+                holds += verdict == RGMI_WAIT ? 0 : w.tasks[g][t].slots;
+            }
+            CHECK_INT(groups[g].holds, holds);
+            CHECK_INT(groups[g].offer, plan.offers[g]);
+        }
+        apply(&w, &plan);
+        rgmi_plan_clear(&plan);
+    }
+    /* Who has a right to them gets them back: a fifth group, and the one above its offer stops. */
+    add_group(&w, 1, -1, 42);
+    add_tasks(&w, 4, 1, 1, RGMI_TASK_PENDING);
+    make_plan(&plan, &w);
+    int64_t stops = 0;
+    for (int64_t g = 0; g < w.num_groups; g++)
+        for (int64_t t = 0; t < w.groups[g].num_tasks; t++)
+            stops += decided(&w, &plan, g, t)->verdict == RGMI_STOP ? w.tasks[g][t].slots : 0;
+    CHECK_INT(1, stops);
+    CHECK_INT(2, plan.offers[0]);
+    rgmi_plan_clear(&plan);
+}
+
 static void fair_share_stops_what_is_above_the_offer_and_starts_when_it_is_free(void **state)
 {
     world w;
@@ -859,6 +906,15 @@ static bool finish_one(world *w, dice *rng, rgmi_agent_slots held[MANY][MANY][MA
     return false;
 }
 
+/* Once all is at rest, no slot of a machine is idle that a task waits for. */
+static void check_idle(const world *w, const rgmi_schedule_plan *plan, const int64_t *free)
+{
+    for (int64_t g = 0; g < w->num_groups && w->num_agents == 1; g++)
+        for (int64_t t = 0; t < w->groups[g].num_tasks; t++)
+            CHECK(decided(w, plan, g, t)->reason.kind != RGMI_REASON_SHARE ||
+                  w->tasks[g][t].slots > free[0]);
+}
+
 /* Plans that come true until nothing changes. */
 static void settle(world *w, dice *rng, rgmi_agent_slots held[MANY][MANY][MANY],
                    int64_t counts[MANY][MANY])
@@ -876,6 +932,8 @@ static void settle(world *w, dice *rng, rgmi_agent_slots held[MANY][MANY][MANY],
         check_reasons(w, &plan, free);
         check_stops(w, &plan);
         quiet = come_true(w, &plan, rng, held, counts);
+        if (quiet)
+            check_idle(w, &plan, free);
         rgmi_plan_clear(&plan);
         rgmi_plan_clear(&again);
         CHECK(rounds < 200); /* nothing is stopped and started for ever */
@@ -976,6 +1034,7 @@ static void ten_thousand_tasks_take_milliseconds(void **state)
 }
 
 TESTS(cmocka_unit_test(case_39_fair_share_offers),
+      cmocka_unit_test(what_offers_leave_is_handed_out),
       cmocka_unit_test(fair_share_stops_what_is_above_the_offer_and_starts_when_it_is_free),
       cmocka_unit_test(fair_share_leaves_tasks_that_cannot_be_stopped),
       cmocka_unit_test(who_runs_does_not_give_up_for_who_waits),
