@@ -515,6 +515,8 @@ expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts.gr
 expect 0 "$regimen" data stats facts.graph
 expect 0 "$regimen" data import triples facts.tsv --test asked.tsv --to facts
 expect 0 "$regimen" data import folder facts --to again.graph --format graph
+expect 0 "$regimen" data validate facts.graph
+says "^1 records, no mistakes$" out
 cmp facts.graph again.graph || fail "triples by way of a folder make another graph file"
 
 # Numbers that are none are told: the first, and how many; where they are meant they are allowed by name.

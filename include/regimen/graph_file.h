@@ -88,6 +88,12 @@ bool rgm_is_graph_file(const char *path);
  * RGM_ERR_FORMAT (where), RGM_ERR_IO (it was cut), RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_read_whole(const rgm_graph *graph);
+/**
+ * Check the checksum of each section of the file that a graph is mapped from, which reads all of
+ * it. *there is false, and nothing is checked, if the graph is in memory or its file has none, as
+ * those of earlier versions. Errors: RGM_ERR_FORMAT (which section), RGM_ERR_IO (it was cut).
+ */
+rgm_status rgm_graph_check_sums(bool *there, const rgm_graph *graph);
 /** Size in bytes of the files that hold a graph's numbers; 0: it is in memory. */
 int64_t rgm_graph_mapped_bytes(const rgm_graph *graph);
 

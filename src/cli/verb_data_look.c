@@ -167,6 +167,7 @@ int data_inspect(int argc, char **argv)
 typedef struct validation {
     int64_t records;
     text_list allowed; /* features whose numbers may be NaN or infinite */
+    bool no_sums;      /* a graph file without checksums of its sections */
     int64_t odd;       /* such numbers elsewhere ... */
     char first[320];   /* ... and where the first is */
 } validation;
@@ -248,7 +249,10 @@ static rgm_status validate(void *payload, rgm_graph *graph, int64_t number)
     const rgm_schema *schema = rgm_graph_schema(graph);
     validation *v = payload;
     char prefix[64];
+    bool sums;
 
+    RGM_TRY(rgm_graph_check_sums(&sums, graph));
+    v->no_sums = rgm_graph_mapped_bytes(graph) > 0 && !sums;
     v->records++;
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
@@ -279,9 +283,10 @@ int data_validate(int argc, char **argv)
                                   {0}};
     const usage how = {
         "data validate DIR|FILES [--schema FILE] [--allow-nan NAME]...",
-        "Check the schema, every record's checksum and encoding, that it has every feature of the\n"
-        "schema, every edge's ends, and the readout's structure. The first mistake is told with\n"
-        "its place; so is the first number that is NaN or infinite, with how many there are.",
+        "Check the schema, every record's checksum and encoding (of a graph file that of each\n"
+        "section), that it has every feature of the schema, every edge's ends, and the readout's\n"
+        "structure. The first mistake is told with its place; so is the first number that is NaN\n"
+        "or infinite, with how many there are.",
         arguments, 1, 1};
     rgm_schema *schema = NULL;
     rgm_status status;
@@ -295,7 +300,8 @@ int data_validate(int argc, char **argv)
         status = RGM_FAIL(RGM_ERR_DATA, "%s; of all records %lld numbers are NaN or infinite%s",
                           v.first, (long long)v.odd, " (--allow-nan NAME where that is meant)");
     if (status == RGM_OK)
-        printf("%s records, no mistakes\n", grouped(v.records));
+        printf("%s records, no mistakes%s\n", grouped(v.records),
+               v.no_sums ? "; its sections have no checksums: data import writes them" : "");
     code = status == RGM_OK ? print_text("") : report(status);
     rgm_schema_release(schema);
     return code;

@@ -480,6 +480,36 @@ int64_t rgm_graph_mapped_bytes(const rgm_graph *graph)
     return file != NULL ? file->map.size : 0;
 }
 
+rgm_status rgm_graph_check_sums(bool *there, const rgm_graph *graph)
+{
+    rgmi_graph_file *file = rgmi_graph_file_of(graph);
+    reading r = {.file = file};
+    rgmi_file_header header;
+    const uint8_t *sums;
+    uint64_t bytes, sum;
+
+    *there = false;
+    if (file == NULL)
+        return RGM_OK;
+    RGM_TRY(read_header(&r));
+    memcpy(&header, file->map.data, sizeof header);
+    if (header.sums == 0)
+        return RGM_OK;
+    *there = true;
+    bytes = (uint64_t)r.count * sizeof sum;
+    if (header.sums > header.size || bytes > header.size - header.sums ||
+        header.sums_hash != rgm_hash64(file->map.data + header.sums, (size_t)bytes))
+        return bad(&r, "the checksums of its sections are damaged");
+    RGM_TRY(check_sections(&r));
+    sums = file->map.data + header.sums;
+    for (int64_t i = 0; i < r.count; i++) {
+        memcpy(&sum, sums + (size_t)i * sizeof sum, sizeof sum);
+        if (sum != rgm_hash64(data_of(&r, &r.sections[i]), (size_t)r.sections[i].bytes))
+            return bad_section(&r, &r.sections[i], "its checksum is wrong");
+    }
+    return rgmi_graph_file_check(file);
+}
+
 rgm_status rgm_graph_read_whole(const rgm_graph *graph)
 {
     RGM_TRY(rgmi_graph_whole(graph));

@@ -20,8 +20,10 @@ typedef struct rgmi_file_header {
     uint64_t directory; /* where it begins: `sections` rgmi_file_section           */
     uint64_t size;      /* of the whole file                                       */
     uint64_t hash;      /* XXH3 of the directory                                   */
-    uint64_t zero[2];
-    uint64_t own_hash; /* XXH3 of the 56 bytes before                             */
+    uint64_t sums;      /* where a u64 for each section begins, XXH3 of its bytes, in the
+                           directory's order; 0: the file has none                */
+    uint64_t sums_hash; /* XXH3 of these                                          */
+    uint64_t own_hash;  /* XXH3 of the 56 bytes before                            */
 } rgmi_file_header;
 
 typedef enum rgmi_section_kind {

@@ -378,6 +378,52 @@ static void every_damaged_byte_is_refused_or_harmless(void **state)
     free(bytes);
 }
 
+/* Opening does not read the sections, so a value with a flipped bit is one that nobody misses;
+ * their checksums find it. */
+static void every_damaged_byte_of_a_section_is_found(void **state)
+{
+    int64_t size;
+    uint8_t *bytes = small_file(&size);
+    rgmi_file_header *header = (void *)bytes;
+    const rgmi_file_section *sections = (const void *)(bytes + header->directory);
+    rgm_graph_data data;
+    bool there;
+
+    (void)state;
+    CHECK_OK(read_bytes(&data, bytes, size));
+    CHECK_OK(rgm_graph_check_sums(&there, data.graphs[0]));
+    CHECK(there);
+    rgm_graph_data_clear(&data);
+    for (uint32_t s = 0; s < header->sections; s++)
+        for (uint64_t i = 0; i < sections[s].bytes; i++) {
+            uint8_t *byte = bytes + sections[s].offset + i;
+            char told[32];
+
+            *byte = (uint8_t)(*byte ^ 1);
+            if (read_bytes(&data, bytes, size) == RGM_OK) {
+                CHECK_STATUS(RGM_ERR_FORMAT, rgm_graph_check_sums(&there, data.graphs[0]));
+                snprintf(told, sizeof told, "section %u (", s);
+                CHECK_MESSAGE(told);
+                CHECK_MESSAGE("its checksum is wrong");
+                rgm_graph_data_clear(&data);
+            }
+            rgm_error_reset();
+            *byte = (uint8_t)(*byte ^ 1);
+        }
+    header->sums = header->sums_hash = 0; /* as files of earlier versions */
+    header->own_hash = rgm_hash64(bytes, sizeof *header - sizeof header->own_hash);
+    CHECK_OK(read_bytes(&data, bytes, size));
+    CHECK_OK(rgm_graph_check_sums(&there, data.graphs[0]));
+    CHECK(!there);
+    rgm_graph_data_clear(&data);
+    header->sums = (uint64_t)size + 64;
+    header->own_hash = rgm_hash64(bytes, sizeof *header - sizeof header->own_hash);
+    CHECK_OK(read_bytes(&data, bytes, size));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_graph_check_sums(&there, data.graphs[0]));
+    rgm_graph_data_clear(&data);
+    free(bytes);
+}
+
 /* What a directory says is held against itself and the sizes, whoever signed it. */
 static void a_forged_directory_is_refused_or_harmless(void **state)
 {
@@ -536,6 +582,7 @@ TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(edges_are_sorted_in_the_memory_that_there_is),
       cmocka_unit_test(samples_of_a_file_are_those_of_memory),
       cmocka_unit_test(every_damaged_byte_is_refused_or_harmless),
+      cmocka_unit_test(every_damaged_byte_of_a_section_is_found),
       cmocka_unit_test(a_forged_directory_is_refused_or_harmless),
       cmocka_unit_test(a_section_twice_is_told_by_its_number),
       cmocka_unit_test(a_file_cut_while_it_is_open_is_an_error),

@@ -745,16 +745,43 @@ static rgm_status finish_column(rgm_graph_writer *w, int64_t set, int64_t featur
     return place_stream(w, &c->text, section);
 }
 
+/* The checksums of all sections, read back from the file. */
+static rgm_status write_sums(rgm_graph_writer *w, uint64_t *begin, uint64_t *hash)
+{
+    rgm_status status = RGM_OK;
+    int64_t size = w->section_count * (int64_t)sizeof(uint64_t);
+    rgm_mapped_file map = {.data = NULL};
+    uint64_t *sums = NULL;
+    char *path = NULL;
+
+    RGM_GO(RGM_NEW(sums, w->section_count));
+    RGM_GO(rgm_path_join(&path, w->folder, "graph"));
+    RGM_GO(rgm_file_map(&map, path));
+    for (int64_t i = 0; i < w->section_count; i++)
+        sums[i] = rgm_hash64(map.data + w->sections[i].offset, (size_t)w->sections[i].bytes);
+    *begin = (uint64_t)reserve(w, size);
+    *hash = rgm_hash64(sums, (size_t)size);
+    RGM_GO(write_at(w, w->fd, sums, size, (int64_t)*begin));
+done:
+    rgm_file_unmap(&map);
+    rgm_free(path);
+    rgm_free(sums);
+    return status;
+}
+
+/* Behind the checksums, at the end of the file. */
 static rgm_status write_directory(rgm_graph_writer *w)
 {
-    int64_t size = w->section_count * (int64_t)sizeof *w->sections, begin = reserve(w, size);
+    int64_t size = w->section_count * (int64_t)sizeof *w->sections, begin;
     rgmi_file_header header = {.magic = RGMI_FILE_MAGIC,
                                .version = RGMI_FILE_VERSION,
                                .sections = (uint32_t)w->section_count,
-                               .directory = (uint64_t)begin,
-                               .size = (uint64_t)w->end,
                                .hash = rgm_hash64(w->sections, (size_t)size)};
 
+    RGM_TRY(write_sums(w, &header.sums, &header.sums_hash));
+    begin = reserve(w, size);
+    header.directory = (uint64_t)begin;
+    header.size = (uint64_t)w->end;
     header.own_hash = rgm_hash64(&header, sizeof header - sizeof header.own_hash);
     RGM_TRY(write_at(w, w->fd, w->sections, size, begin));
     return write_at(w, w->fd, &header, sizeof header, 0);
