@@ -218,26 +218,86 @@ rgm_value *rgm_triplet_loss(rgm_value *anchor, rgm_value *positive, rgm_value *n
     return rgm_weighted_mean(near, weights_of(weights, anchor));
 }
 
-/* exp(cos / temperature) between all items of a and all of b, those of weight 0 being nobody's. */
-static rgm_value *affinities(rgm_value *a, rgm_value *b, rgm_value *weights, double temperature)
-{
-    rgm_value *e = rgm_exp(rgm_scale(rgm_matmul_t(a, b, false, true), 1 / temperature));
+/* ---- all items but oneself: [n, n] of 1, and 0 on the diagonal ---- */
 
-    return weights == NULL ? e : rgm_mul(e, as_row(weights));
+static rgm_status others_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                               const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    out->dtype = rgm_value_dtype(in[0]);
+    out->rank = 2;
+    out->shape[0] = out->shape[1] = rgm_value_dim(in[0], 0);
+    return RGM_OK;
 }
 
-/* Of each item of a: its other self against all else, [n]. */
+static rgm_status others_forward(rgm_op_run *run)
+{
+    int64_t n = run->out->shape[0];
+
+    for (int64_t i = 0; i < n * n; i++) {
+        bool other = i % (n + 1) != 0;
+
+        if (run->out->dtype == RGM_F64)
+            ((double *)run->out->data)[i] = other;
+        else
+            ((float *)run->out->data)[i] = (float)other;
+    }
+    return RGM_OK;
+}
+
+static const rgm_op_type others_op = {
+    .name = "others",
+    .arity = 1,
+    .infer = others_infer,
+    .forward = others_forward,
+    .on_host = true,
+    .no_gradient = "depends on the number of items alone",
+};
+
+static rgm_value *others_of(rgm_value *x)
+{
+    return rgm_op(rgm_value_graph(x), &others_op, &x, 1, NULL);
+}
+
+/* ---- one item against all ---- */
+
+/* x where `allowed` is above 0, far below all else where it is not. */
+static rgm_value *only(rgm_value *x, rgm_value *allowed)
+{
+    rgm_value *none = rgm_scalar(rgm_value_graph(x), rgm_value_dtype(x), 0);
+
+    return rgm_add(x, rgm_scale(rgm_shift(rgm_greater(allowed, none), -1), 1e30));
+}
+
+/* exp(x - most), those of weight 0 being nobody's; summed over each row, [n]. */
+static rgm_value *sum_of_exp(rgm_value *x, rgm_value *most, rgm_value *weights)
+{
+    rgm_value *e = rgm_exp(rgm_sub(x, as_column(most)));
+
+    return rgm_reduce(weights == NULL ? e : rgm_mul(e, as_row(weights)), 1, RGM_SUM);
+}
+
+/* Of each item of a: its other self against all else, [n]. Exponentials are of the distance from
+ * the largest, so none is too large or all too small, whatever the temperature. */
 static rgm_value *against_all(rgm_value *a, rgm_value *b, rgm_value *weights, double temperature)
 {
     rgm_value *self = rgm_scale(rgm_reduce(rgm_mul(a, b), 1, RGM_SUM), 1 / temperature);
-    rgm_value *own = rgm_exp(rgm_scale(rgm_reduce(rgm_square(a), 1, RGM_SUM), 1 / temperature));
-    rgm_value *all = rgm_reduce(affinities(a, b, weights, temperature), 1, RGM_SUM);
-    rgm_value *inside = rgm_reduce(affinities(a, a, weights, temperature), 1, RGM_SUM);
+    rgm_value *between = rgm_scale(rgm_matmul_t(a, b, false, true), 1 / temperature);
+    rgm_value *inside = rgm_scale(rgm_matmul_t(a, a, false, true), 1 / temperature);
+    rgm_value *most, *sum;
 
-    if (weights != NULL)
-        own = rgm_mul(own, weights);
-    all = rgm_add(all, rgm_sub(inside, own));
-    return rgm_sub(rgm_log(rgm_floor_at(all, 1e-30)), self);
+    if (between == NULL || inside == NULL)
+        return NULL;
+    inside = only(inside, others_of(a));
+    if (weights != NULL) {
+        between = only(between, as_row(weights));
+        inside = only(inside, as_row(weights));
+    }
+    most = rgm_reduce(between, 1, RGM_MAX);
+    most = rgm_stop_gradient(rgm_maximum(most, rgm_reduce(inside, 1, RGM_MAX)));
+    sum = sum_of_exp(between, most, weights);
+    sum = rgm_log(rgm_floor_at(rgm_add(sum, sum_of_exp(inside, most, weights)), 1e-30));
+    return rgm_add(sum, rgm_sub(most, self));
 }
 
 rgm_value *rgm_grace_loss(rgm_value *a, rgm_value *b, rgm_value *weights, double temperature)
