@@ -534,6 +534,37 @@ expect 1 "$regimen" data validate odd/graph --allow-nan n.label
 says "feature 'x' of item 1 is inf; of all records 2 numbers" err
 expect 0 "$regimen" data validate odd/graph --allow-nan label --allow-nan n.x
 
+# Predictions of edges are those of the part, each with its ends; an empty cell of an integer label is no number.
+mkdir ends
+cat >ends/schema.pbtxt <<'PBTXT'
+node_sets { key: "p" value { metadata { filename: "p.csv" } features { key: "x" value { dtype: DT_FLOAT } } } }
+edge_sets { key: "e" value { source: "p" target: "p" metadata { filename: "e.csv" }
+    features { key: "rel" value { dtype: DT_INT64 } } } }
+PBTXT
+awk 'BEGIN { print "id,x"; for (i = 0; i < 20; i++) print "n" i "," i / 20 }' >ends/p.csv
+awk 'BEGIN { print "source,target,rel"; for (i = 0; i < 60; i++)
+    printf "n%d,n%d,%s\n", i % 20, (i * 7 + 3) % 20, i % 10 ? 4 + i % 3 : "" }' >ends/e.csv
+cat >ends/ends.yaml <<'YAML'
+data: {type: folder, path: ends/data, edge_split: {valid: 0.3, test: 0.3}}
+task: {type: edge_regression, label: rel}
+model: {type: gcn, hidden: [8], input: {features: [x]}}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 100}
+YAML
+expect 0 "$regimen" data import csv ends/schema.pbtxt --to ends/data --label rel
+expect 0 "$regimen" run ends/ends.yaml --run-dir ends/run
+says "^missing +rel of [0-9] of [0-9]+ train" err
+says "^test .*mean_squared_error [0-3][.]" out
+: >ends/all
+for part in train valid test; do
+    expect 0 "$regimen" predict ends/run --part $part
+    says "^item,source,target,prediction$" out
+    tail -n +2 out >>ends/all
+done
+cut -d, -f1-3 ends/all | sort -n >ends/told
+awk 'BEGIN { for (i = 0; i < 60; i++) print i "," i % 20 "," (i * 7 + 3) % 20 }' | cmp -s - ends/told ||
+    fail "predictions of the three parts are not those of each edge once"
+
 # SIGTERM, a terminal that is gone (unless nohup asked otherwise) and the end of the processor time save and
 # exit with 75; the same command goes on to the same end.
 stopped_by() {

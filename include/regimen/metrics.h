@@ -270,7 +270,9 @@ typedef struct rgm_class_loss_options {
      * (Szegedy et al. 2016, section 7), of a 0/1 label (1 - smoothing) label + smoothing / 2. */
     double smoothing;
     /** At least 0: each term of cross-entropy is multiplied by (1 - p)^gamma, p being the
-     * probability in that term (Lin et al. 2017, equation 4). */
+     * probability in that term (Lin et al. 2017, equation 4). With smoothing, a 0/1 label t, which
+     * is then between, has one factor as Keras has it: (t (1 - p) + (1 - t) p)^gamma, p being the
+     * probability of 1. */
     double focal_gamma;
     /** [classes], for 0/1 labels [2, units] or [2, 1]: the loss of an item is multiplied by the
      * weight of its label; NULL: ones. */

@@ -272,6 +272,9 @@ typedef struct rgm_task {
     int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
     /** What item i of a head is about, if items are pairs; false, or NULL: they are not. */
     bool (*item_pair)(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state);
+    /** Whether item `item` of all predictions of a head is one of that part's, where the data of a
+     * part hold others' items too. NULL: each is. */
+    bool (*item_asked)(rgm_mode mode, int64_t head, int64_t item, void *state);
     /** Why a table of predictions makes no sense here, and what to use; NULL: it makes sense. */
     const char *no_predictions;
     /* ---- serving: predictions for requests, see rgm_predictor ---- */

@@ -9,6 +9,8 @@
 
 typedef struct prediction_view {
     const rgm_task *task;
+    rgm_mode mode;
+    bool of_part; /* of the run's own data: what is of other parts is left out */
     int64_t head, items;
     rgm_texts classes; /* their names; none: numbers */
     bool head_printed, is_number, of_pairs, of_relations;
@@ -133,6 +135,12 @@ static void print_item(const prediction_view *view, const rgm_prediction *p, int
     printf("\n");
 }
 
+static bool is_asked(const prediction_view *view)
+{
+    return !view->of_part || view->task->item_asked == NULL ||
+           view->task->item_asked(view->mode, view->head, view->items, view->task->state);
+}
+
 static rgm_status print_batch(const rgm_prediction *p, void *payload)
 {
     prediction_view *view = payload;
@@ -140,8 +148,10 @@ static rgm_status print_batch(const rgm_prediction *p, void *payload)
     int64_t units = items > 0 ? rgm_tensor_count(p->values) / items : 0;
 
     print_head(view, p, units);
-    for (int64_t i = 0; i < items; i++) {
-        printf("%lld", (long long)view->items++);
+    for (int64_t i = 0; i < items; i++, view->items++) {
+        if (!is_asked(view))
+            continue;
+        printf("%lld", (long long)view->items);
         print_item(view, p, i, units);
     }
     if (fflush(stdout) != 0)
@@ -163,7 +173,8 @@ static rgm_status check_asked(const prediction_view *view, const char *input)
 static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, const char *input,
                           int64_t head)
 {
-    prediction_view view = {.task = rgm_run_task(s->run), .head = head};
+    prediction_view view = {
+        .task = rgm_run_task(s->run), .mode = mode, .of_part = input == NULL, .head = head};
     const rgm_head *heads;
     int64_t count;
 

@@ -295,7 +295,9 @@ static bool in_schema(int64_t *index, const rgm_graph_value *graph, int64_t set,
     rgm_set_title(s, title, sizeof title);
     if (taken_away) {
         rgm_cgraph_fail(graph->root->cgraph, RGM_ERR_NOT_FOUND,
-                        "%s: feature '%s' was taken away from the graph", title, feature);
+                        "%s: feature '%s' was taken away from the graph: no model sees a label, "
+                        "nor what edges that run the other way have under its name",
+                        title, feature);
         return false;
     }
     status = rgmi_feature_require(index, s, feature);

@@ -163,6 +163,9 @@ rgm_status rgmi_edge_providers(rgmi_graph_inputs *in, const rgm_task_setup *setu
     for (int part = RGM_TRAIN; part <= RGM_TEST; part++)
         if (in->edges[part] > 0)
             RGM_GO(part_provider(&in->providers[part], &e, (rgm_mode)part));
+    in->edge_parts = e.part;
+    in->edge_count = e.count;
+    e.part = NULL;
 done:
     rgm_free(e.part);
     return status;

@@ -520,6 +520,7 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     rgm_graph_data_clear(&in->data);
     rgm_schema_release(in->schema);
     rgm_sampling_spec_release(in->spec);
+    rgm_free(in->edge_parts);
     rgm_text_clear(&in->entities);
     rgm_text_clear(&in->relations);
     rgm_text_clear(&in->mix);

@@ -202,6 +202,40 @@ static void edges_of_many_graphs_are_learned(void **state)
     }
 }
 
+/* Stars of purchases are no stars of ratings; those of ratings read backwards are. */
+static void a_label_is_taken_off_its_own_edges_alone(void **state)
+{
+    static const char shop[] = "node_sets { key: 'user' } node_sets { key: 'item' }"
+                               "edge_sets { key: 'rated' value { source: 'user' target: 'item'"
+                               "  features { key: 'stars' value { dtype: DT_FLOAT } } } }"
+                               "edge_sets { key: 'bought' value { source: 'user' target: 'item'"
+                               "  features { key: 'stars' value { dtype: DT_FLOAT } } } }"
+                               "edge_sets { key: 'backwards' value { source: 'item' target: 'user'"
+                               "  features { key: 'stars' value { dtype: DT_FLOAT } } } }";
+    rgm_graph_regression_options options = RGM_GRAPH_REGRESSION_OPTIONS_INIT;
+    rgm_schema *schema;
+    rgm_cgraph *cgraph;
+    rgm_graph_value *value;
+    rgm_graph_views views;
+
+    (void)state;
+    options.place.edge_set = "rated";
+    options.place.label = "stars";
+    CHECK_OK(rgm_schema_parse(&schema, shop, sizeof shop - 1, "shop"));
+    CHECK_OK(rgm_cgraph_create(&cgraph));
+    CHECK_OK(rgm_graph_value_create(&value, cgraph, schema));
+    CHECK_OK(rgm_edge_regression.preprocess(&views, value, &options));
+    CHECK(!rgm_has_feature(views.graphs[0], RGM_EDGE_SET, "rated", "stars"));
+    CHECK(!rgm_has_feature(views.graphs[0], RGM_EDGE_SET, "backwards", "stars"));
+    CHECK(rgm_has_feature(views.graphs[0], RGM_EDGE_SET, "bought", "stars"));
+    CHECK(rgm_edge_feature(views.graphs[0], "backwards", "stars") == NULL);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_cgraph_status(cgraph));
+    CHECK_MESSAGE("no model sees a label, nor what edges that run the other way have");
+    rgm_graph_value_release(value);
+    rgm_cgraph_release(cgraph);
+    rgm_schema_release(schema);
+}
+
 /* ---- by hand ------------------------------------------------------------------------------------
  */
 
@@ -396,6 +430,37 @@ static void integers_of_other_parts_are_no_numbers(void **state)
     close_ring(&r);
 }
 
+/* Ends of the graph's edges, whichever part they are of; which are of a part is told apart. */
+static void a_prediction_is_of_an_edge_with_its_ends(void **state)
+{
+    const rgmi_edge_split split = {.valid = 0.3, .test = 0.3};
+    rgm_graph_regression_options options = RGM_GRAPH_REGRESSION_OPTIONS_INIT;
+    ring r = save_ring();
+    rgmi_graph_inputs in;
+    rgm_graph *graph;
+    int64_t counts[4] = {0};
+
+    (void)state;
+    options.place.label = "heat";
+    CHECK_OK(open_ring(&in, &r, &split, &rgm_edge_regression, "heat"));
+    graph = graph_of(in.providers[RGM_VALID]);
+    CHECK_INT(EDGES, in.edge_count);
+    for (int64_t e = 0; e < EDGES; e++) {
+        rgm_item_pair pair;
+
+        rgm_edge_regression.pair(&pair, graph, e, &options);
+        CHECK_INT(rgm_tensor_at_int(rgm_graph_source(graph, "bond"), e), pair.source);
+        CHECK_INT(rgm_tensor_at_int(rgm_graph_target(graph, "bond"), e), pair.target);
+        CHECK(pair.relation < 0 && pair.names[0].size == 0);
+        counts[in.edge_parts[e]]++;
+    }
+    for (int part = 0; part < 3; part++)
+        CHECK_INT(in.edges[part], counts[part]);
+    rgm_graph_release(graph);
+    rgmi_graph_inputs_clear(&in);
+    close_ring(&r);
+}
+
 static void edges_of_one_graph_are_learned_in_parts(void **state)
 {
     const rgmi_edge_split split = {.valid = 0.1, .test = 0.1};
@@ -554,6 +619,8 @@ TESTS(cmocka_unit_test(edges_of_many_graphs_are_learned),
       cmocka_unit_test(scores_are_those_of_both_ends_and_features),
       cmocka_unit_test(an_edge_and_its_reverse_are_in_one_part),
       cmocka_unit_test(integers_of_other_parts_are_no_numbers),
+      cmocka_unit_test(a_label_is_taken_off_its_own_edges_alone),
+      cmocka_unit_test(a_prediction_is_of_an_edge_with_its_ends),
       cmocka_unit_test(edges_of_one_graph_are_learned_in_parts),
       cmocka_unit_test(splits_that_make_no_sense_are_refused),
       cmocka_unit_test(edges_that_lead_nowhere_are_refused),

@@ -454,6 +454,17 @@ static bool item_pair(rgm_item_pair *out, rgm_element *batch, int64_t head, int6
     return true;
 }
 
+/* The edges of one graph are split, and each part's graph has all of them. */
+static bool item_asked(rgm_mode mode, int64_t head, int64_t item, void *state)
+{
+    const rgmi_learning *learning = state;
+    const rgm_graph_task *task = learning->tasks[learning->task_of[head]];
+    const rgmi_graph_inputs *in = &learning->inputs;
+
+    return in->edge_parts == NULL || task->type->edge_set == NULL || item >= in->edge_count ||
+           in->edge_parts[item] == mode;
+}
+
 static rgm_task task_of(rgmi_learning *learning)
 {
     return (rgm_task){
@@ -476,6 +487,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .export_tables = export_tables,
         .item_number = item_number,
         .item_pair = item_pair,
+        .item_asked = item_asked,
         .files = files,
         .save_serving = rgmi_learning_save_serving,
         .example_batch = rgmi_learning_example_batch,

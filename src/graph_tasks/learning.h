@@ -94,7 +94,8 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 
 #define RGMI_EDGES                                                                                 \
     .check = rgmi_at_edges_check, .preprocess = rgmi_at_edges_preprocess,                          \
-    .real_items = rgmi_at_edges_real, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set
+    .real_items = rgmi_at_edges_real, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set,       \
+    .pair = rgmi_at_edges_pair
 
 /** A kind's predict, check_labels and count_labels at a place, by its own predict() of states and
  * possible(), which says what labels there can be. */
@@ -160,6 +161,19 @@ rgm_value *rgmi_at_edges_real(const rgm_graph_value *graph, const void *options)
 rgmi_labels rgmi_at_edges_labels(const rgm_graph *graph, const void *options);
 const char *rgmi_at_edges_set(const void *options);
 rgm_value *rgmi_at_edges_states(const rgm_graph_views *views, const void *options);
+void rgmi_at_edges_pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options);
+
+/** A node that an item is about: by its number, "#id" of sampled graphs (-1: there is none), and by
+ * its feature "name", borrowed. */
+typedef struct rgmi_item_end {
+    int64_t number;
+    rgm_str name;
+} rgmi_item_end;
+/** That of place i of `nodes`, rows of the node set. */
+rgmi_item_end rgmi_item_end_of(const rgm_graph *graph, const char *node_set,
+                               const rgm_tensor *nodes, int64_t i);
+/** Text i of a feature, of no bytes where there is none. */
+rgm_str rgmi_text_of(const rgm_feature *names, int64_t i);
 
 /** How states become an output's predictions: parameters "<output>/kernel" and "bias", of hidden
  * layers "<output>/hidden_<i>/...". */
@@ -357,11 +371,13 @@ typedef struct rgmi_graph_inputs {
     rgm_graph_eval_set sets[RGM_MAX_EVAL_SETS]; /* names are the section's */
     int64_t set_count;
     rgm_sampling_spec *spec;
-    rgm_text mix;                 /* shares of training sources, for people; empty: one */
-    rgm_text balance;             /* how classes are drawn, for people; empty: they are not */
-    rgm_text folds;               /* which fold the split is, for people; empty: none */
-    const char *edge_set;         /* whose edges are split, data.schema's; NULL: none */
-    int64_t edges[3];             /* of each part                                     */
+    rgm_text mix;         /* shares of training sources, for people; empty: one */
+    rgm_text balance;     /* how classes are drawn, for people; empty: they are not */
+    rgm_text folds;       /* which fold the split is, for people; empty: none */
+    const char *edge_set; /* whose edges are split, data.schema's; NULL: none */
+    int64_t edges[3];     /* of each part                                     */
+    uint8_t *edge_parts;  /* [edge_count] rgm_mode, or another number: no part */
+    int64_t edge_count;
     rgm_text entities, relations; /* of triples: names, a line each */
 } rgmi_graph_inputs;
 /** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
@@ -413,7 +429,7 @@ typedef struct rgmi_learning {
     rgm_learned_features *learned;
     int64_t batch_size;
     bool drop_remainder;
-    bool serves; /* it has no data and is asked for predictions alone */
+    bool serves;     /* it has no data and is asked for predictions alone */
     int threads;
 
     rgm_graph_value *root;

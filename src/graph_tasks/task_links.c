@@ -479,35 +479,12 @@ static rgm_status metrics(rgm_head *outputs, int64_t count, const void *options)
 
 /* ---- which pair an item is ------------------------------------------------------------------- */
 
-/* The node at an end of an item; -1: there is none. */
-typedef struct end_node {
-    int64_t number;
-    rgm_str name;
-} end_node;
-
-/* Text i of a feature, of no bytes where there is none. */
-static rgm_str text_of(const rgm_feature *names, int64_t i)
-{
-    if (names == NULL || rgm_tensor_dtype(names->values) != RGM_STRING || i < 0 ||
-        i >= rgm_tensor_count(names->values))
-        return (rgm_str){NULL, 0};
-    return ((const rgm_str *)rgm_tensor_data(names->values))[i];
-}
-
-static end_node end_of(const rgm_graph *graph, const links *o, const char *key, int64_t i)
+static rgmi_item_end end_of(const rgm_graph *graph, const links *o, const char *key, int64_t i)
 {
     const rgm_set_schema *set = reader(rgm_graph_schema(graph), o->place.readout_set, key);
-    rgm_tensor *nodes = set != NULL ? rgm_graph_source(graph, set->name) : NULL;
-    const rgm_feature *id;
-    int64_t row;
 
-    if (nodes == NULL || i >= rgm_tensor_count(nodes))
-        return (end_node){.number = -1};
-    row = rgm_tensor_at_int(nodes, i);
-    id = rgm_graph_feature(graph, RGM_NODE_SET, set->source, "#id");
-    return (end_node){
-        .number = id != NULL ? rgm_tensor_at_int(id->values, row) : row,
-        .name = text_of(rgm_graph_feature(graph, RGM_NODE_SET, set->source, "name"), row)};
+    return set != NULL ? rgmi_item_end_of(graph, set->source, rgm_graph_source(graph, set->name), i)
+                       : (rgmi_item_end){.number = -1};
 }
 
 /* The relation as a number, of a one_hot feature its column; -1: there is none. */
@@ -523,8 +500,8 @@ static int64_t relation_of(const rgm_graph *graph, const links *o, int64_t i)
 
 static void pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options)
 {
-    end_node source = end_of(graph, options, RGM_LINK_SOURCE, i);
-    end_node target = end_of(graph, options, RGM_LINK_TARGET, i);
+    rgmi_item_end source = end_of(graph, options, RGM_LINK_SOURCE, i);
+    rgmi_item_end target = end_of(graph, options, RGM_LINK_TARGET, i);
     int64_t relation = relation_of(graph, options, i);
     const rgm_feature *relations =
         rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES);
@@ -532,7 +509,7 @@ static void pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const vo
     *out = (rgm_item_pair){.source = source.number,
                            .target = target.number,
                            .relation = relation,
-                           .names = {source.name, target.name, text_of(relations, relation)}};
+                           .names = {source.name, target.name, rgmi_text_of(relations, relation)}};
 }
 
 const rgm_graph_task_type rgm_link_prediction = {

@@ -378,23 +378,31 @@ rgm_status rgmi_at_edges_check(const void *options, const rgm_schema *schema)
     return RGM_OK;
 }
 
-/* Off every edge set: that of a reverse set is the same edge's. */
+/* A set between the same nodes the other way round may have the same edges, and so their labels. */
+static bool may_be_turned(const rgm_set_schema *set, const rgm_set_schema *of)
+{
+    return strcmp(set->source, of->target) == 0 && strcmp(set->target, of->source) == 0;
+}
+
+/* Off the set and those that may be its reverse; under its name others have something else. */
 rgm_status rgmi_at_edges_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                     const void *options)
 {
     const place *o = options;
     const rgm_schema *schema = rgm_graph_value_schema(graph);
+    const rgm_set_schema *asked = asked_edges(o, schema);
     rgm_value *labels;
 
     if (reads_pairs(o, schema)) {
         give(views, graph, rgm_node_feature(graph, o->readout_set, o->label));
         return RGM_OK;
     }
-    labels = rgm_edge_feature(graph, asked_edges(o, schema)->name, o->label);
+    labels = rgm_edge_feature(graph, asked->name, o->label);
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
 
-        if (set->piece == RGM_EDGE_SET && has_label(set, o))
+        if (set->piece == RGM_EDGE_SET && has_label(set, o) &&
+            (set == asked || may_be_turned(set, asked)))
             graph = rgm_without_feature(graph, RGM_EDGE_SET, set->name, o->label);
     }
     give(views, graph, labels);
@@ -475,6 +483,63 @@ rgm_value *rgmi_at_edges_states(const rgm_graph_views *views, const void *option
         parts[count++] =
             edge_rows(graph, set->name, o->features.items[i], rgm_value_dtype(parts[0]));
     return rgm_concat(parts, count, 1);
+}
+
+/* ---- which nodes an item is about ---- */
+
+rgm_str rgmi_text_of(const rgm_feature *names, int64_t i)
+{
+    if (names == NULL || rgm_tensor_dtype(names->values) != RGM_STRING || i < 0 ||
+        i >= rgm_tensor_count(names->values))
+        return (rgm_str){NULL, 0};
+    return ((const rgm_str *)rgm_tensor_data(names->values))[i];
+}
+
+rgmi_item_end rgmi_item_end_of(const rgm_graph *graph, const char *node_set,
+                               const rgm_tensor *nodes, int64_t i)
+{
+    const rgm_feature *id;
+    int64_t row;
+
+    if (nodes == NULL || i >= rgm_tensor_count(nodes))
+        return (rgmi_item_end){.number = -1};
+    row = rgm_tensor_at_int(nodes, i);
+    id = rgm_graph_feature(graph, RGM_NODE_SET, node_set, "#id");
+    return (rgmi_item_end){
+        .number = id != NULL ? rgm_tensor_at_int(id->values, row) : row,
+        .name = rgmi_text_of(rgm_graph_feature(graph, RGM_NODE_SET, node_set, "name"), row)};
+}
+
+/* The end of a readout's item. */
+static rgmi_item_end pair_end(const rgm_graph *graph, const place *o, const char *key, int64_t i)
+{
+    const rgm_set_schema *set;
+    char name[256];
+
+    snprintf(name, sizeof name, "%s/%s", o->readout_set, key);
+    set = rgm_schema_find(rgm_graph_schema(graph), RGM_EDGE_SET, name);
+    return set != NULL ? rgmi_item_end_of(graph, set->source, rgm_graph_source(graph, name), i)
+                       : (rgmi_item_end){.number = -1};
+}
+
+void rgmi_at_edges_pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options)
+{
+    const place *o = options;
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    const rgm_set_schema *set = asked_edges(o, schema);
+    rgmi_item_end source, target;
+
+    if (reads_pairs(o, schema)) {
+        source = pair_end(graph, o, "source", i);
+        target = pair_end(graph, o, "target", i);
+    } else {
+        source = rgmi_item_end_of(graph, set->source, rgm_graph_source(graph, set->name), i);
+        target = rgmi_item_end_of(graph, set->target, rgm_graph_target(graph, set->name), i);
+    }
+    *out = (rgm_item_pair){.source = source.number,
+                           .target = target.number,
+                           .relation = -1,
+                           .names = {source.name, target.name}};
 }
 
 /* ---- heads --------------------------------------------------------------------------------- */
