@@ -131,4 +131,13 @@ says 'a trial is one' err
 expect 0 "$regimen" config check search.yaml --set trainer.folds=3 --set trainer.fold=2
 expect 2 "$regimen" config check small.yaml --data --set trainer.folds=401
 says 'fold-1: 400 items cannot be parted into 401 folds' err
+# A task without labels asks about no part of one graph: its folds are one run, which is told.
+cat >infomax.yaml <<'YAML'
+data: {type: citation, node_set: paper, citation: {nodes: 200, edges: 400, words: 60, train_per_class: 4, valid: 20, test: 20}}
+task: {type: deep_graph_infomax, node_set: paper}
+model: {type: gcn, hidden: [8]}
+trainer: {epochs: 2, folds: 2}
+YAML
+expect 0 "$regimen" run infomax.yaml --run-dir infomax
+says "deep_graph_infomax learns from all of the one graph and asks about no part of it" err
 [ "$failures" = 0 ]

@@ -875,6 +875,62 @@ static void a_run_that_was_stopped_ends_with_the_same_bits(void **state)
     }
 }
 
+/* States that no relu lets pass: a dot product of them is 0 for every pair. */
+static rgm_graph_value *dead(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
+{
+    rgm_graph_value *out = embeddings(scope, graph, payload);
+    static const char *const sets[] = {"user", "item"};
+
+    for (int k = 0; k < 2; k++) {
+        rgm_value *h = rgm_node_feature(out, sets[k], RGM_HIDDEN_STATE);
+
+        out = rgm_with_state(out, sets[k], rgm_relu(rgm_shift(h, -100)));
+    }
+    return out;
+}
+
+static void scores_that_are_all_zero_are_told(void **state)
+{
+    rgm_model_fn *const models[] = {embeddings, dead};
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        rgm_link_prediction_options task = RGM_LINK_PREDICTION_OPTIONS_INIT;
+        rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
+        rgm_link_options o = shop_options();
+        rgm_run_options how = rgm_run_options_default();
+        rgm_graph *graph = make_shop(NULL);
+        rgm_link_split *split = NULL;
+        rgm_open_run *run;
+        char folder[300], path[320];
+        int64_t size;
+        char *log;
+
+        snprintf(folder, sizeof folder, "%s/zeros-%d", check_folder(), k);
+        snprintf(path, sizeof path, "%s/log.txt", folder);
+        CHECK_OK(rgm_link_split_create(&split, graph, &o));
+        what.train_data = rgm_link_provider(split, RGM_TRAIN);
+        what.valid_data = rgm_link_provider(split, RGM_VALID);
+        what.model_fn = models[k];
+        what.task = rgm_graph_task_create(&rgm_link_prediction, NULL, &task);
+        how.optimizer = rgm_adam(0.05);
+        how.trainer.epochs = 2;
+        how.runtime.threads = 1;
+        how.run_dir = folder;
+        CHECK_OK(rgm_run(&run, &what, &how));
+        rgm_run_close(run);
+        CHECK_OK(rgm_file_load(&log, &size, path, 1 << 20));
+        CHECK((strstr(log, "every output of link_prediction is 0 for a batch of valid data") !=
+               NULL) == (k == 1));
+        rgm_free(log);
+        rgm_graph_task_release(what.task);
+        rgm_provider_release(what.train_data);
+        rgm_provider_release(what.valid_data);
+        rgm_link_split_release(split);
+        rgm_graph_release(graph);
+    }
+}
+
 /* ---- what is refused, what is told
  * ---------------------------------------------------------------
  */
@@ -1146,6 +1202,7 @@ TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(steps_differ_and_threads_do_not),
       cmocka_unit_test(a_run_that_was_stopped_ends_with_the_same_bits),
       cmocka_unit_test(settings_that_cannot_be_are_refused),
+      cmocka_unit_test(scores_that_are_all_zero_are_told),
       cmocka_unit_test(one_link_in_two_parts_is_refused),
       cmocka_unit_test(a_repeated_link_is_in_its_first_part),
       cmocka_unit_test(encoders_learn_of_the_training_links),

@@ -83,8 +83,23 @@ static void tell_of_one_graph(const rgmi_data_options *d)
                       d->batch_size > 1 ? "batch_size" : "drop_remainder");
 }
 
+/* Folds part what tasks ask about: of one graph that is learned from as a whole nobody asks. */
+static void tell_of_equal_folds(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    if (setup->folds.count == 0 || in->data.graph_count != 1)
+        return;
+    for (int64_t i = 0; i < setup->part_count; i++)
+        if (((const rgm_graph_task_type *)setup->parts[i].type)->label != NULL)
+            return;
+    rgm_log_write(RGM_LOG_WARNING,
+                  "trainer.folds: %s learns from all of the one graph and asks about no part of "
+                  "it, so each fold is the same run; runtime.seeds repeats a run",
+                  setup->parts[0].type->name);
+}
+
 static rgm_status whole_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
+    tell_of_equal_folds(in, setup);
     if (in->data.split_set != NULL)
         tell_of_one_graph(setup->data);
     for (int i = 0; i < 3; i++) {

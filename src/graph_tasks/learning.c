@@ -454,6 +454,35 @@ static bool item_pair(rgm_item_pair *out, rgm_element *batch, int64_t head, int6
     return true;
 }
 
+static bool are_all_zero(const rgm_tensor *logits)
+{
+    for (int64_t i = 0; i < rgm_tensor_count(logits); i++)
+        if (rgm_tensor_at(logits, i) != 0)
+            return false;
+    return rgm_tensor_rank(logits) > 0 && rgm_tensor_dim(logits, 0) > 1;
+}
+
+/* A head without a bias scores states that are all 0 with 0: nothing is learned from there on, and
+ * metrics look as if everything were guessed. Told once. */
+static rgm_status inference_step(rgm_step *step, void *state)
+{
+    rgmi_learning *learning = state;
+
+    RGM_TRY(rgm_trainer_default_inference_step(step));
+    for (int64_t h = 0; h < RGM_MAX_HEADS && !learning->told_zeros; h++) {
+        if (step->predictions[h] == NULL || !are_all_zero(step->predictions[h]))
+            continue;
+        learning->told_zeros = true;
+        rgm_log_write(
+            RGM_LOG_WARNING,
+            "every output of %s is 0 for a batch of %s data: the states that it reads are "
+            "0, as behind a relu that nothing passes; a smaller learning rate, another "
+            "runtime.seed, model.output or a head with a bias keeps them apart",
+            learning->tasks[learning->task_of[h]]->type->section.name, rgm_mode_name(step->mode));
+    }
+    return RGM_OK;
+}
+
 /* The edges of one graph are split, and each part's graph has all of them. */
 static bool item_asked(rgm_mode mode, int64_t head, int64_t item, void *state)
 {
@@ -478,6 +507,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .build_eval_inputs = build_eval_inputs,
         .build_metrics = rgmi_loss_weight_metrics,
         .process_metrics = rgmi_loss_weight_process,
+        .inference_step = inference_step,
         .plan = rgmi_learning_plan,
         .check_data = rgmi_learning_check_data,
         .build_prediction_inputs = build_prediction_inputs,

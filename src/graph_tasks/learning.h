@@ -429,6 +429,7 @@ typedef struct rgmi_learning {
     rgm_learned_features *learned;
     int64_t batch_size;
     bool drop_remainder;
+    bool told_zeros; /* that all outputs are 0 */
     bool serves;     /* it has no data and is asked for predictions alone */
     int threads;
 
