@@ -370,6 +370,9 @@ rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t
  * Errors: RGM_ERR_FORMAT (more than 4 GiB), RGM_ERR_IO, RGM_ERR_NOMEM; the file is then unchanged.
  */
 rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset);
+/** Whether the line at an offset is of a split whose name begins with `split`; false too where no
+ * line is, or no file. */
+bool rgm_metrics_log_goes_on_with(const char *path, int64_t offset, const char *split);
 void rgm_metrics_log_close(rgm_metrics_log *log);
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);

@@ -177,6 +177,8 @@ rgm_status rgmi_figures_open(rgm_controller *c)
     RGM_GO(rgm_path_join(&path, c->run_dir, "tables.jsonl"));
     RGM_GO(
         rgmi_told_once(&c->told_tables, rgm_tables_log_open(&c->tables_log, path, first_void(c))));
+    if (c->was_tested) /* as of metrics.jsonl, which is cut back to the checkpoint */
+        RGM_GO(rgmi_tables_cut_tests(c));
     RGM_GO(open_model(c));
     RGM_GO(rgmi_result_open(c));
 done:

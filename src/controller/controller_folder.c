@@ -82,6 +82,7 @@ static rgm_status metrics_open(rgm_controller *c, int64_t offset)
     bool damaged;
 
     RGM_GO(rgm_path_join(&path, c->run_dir, "metrics.jsonl"));
+    c->was_tested = rgm_metrics_log_goes_on_with(path, offset, rgm_mode_name(RGM_TEST));
     status = rgm_metrics_log_open(&c->metrics_log, path, offset);
     damaged = status == RGM_ERR_FORMAT || status == RGM_ERR_NOT_FOUND;
     if (damaged) {

@@ -111,6 +111,7 @@ struct rgm_controller {
     const rgm_hparam *hparams; /* the setup's */
     int64_t hparam_count;
 
+    bool was_tested; /* an earlier start has tested the final weights: that is cut off */
     rgmi_result result;
     rgmi_lines lines[RGMI_LINE_KINDS];
     bool told_pass; /* the current validation is one that the log tells of */

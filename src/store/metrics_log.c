@@ -90,6 +90,20 @@ static rgm_status find_end(int64_t *end, const char *path, int64_t offset)
     return RGM_OK;
 }
 
+bool rgm_metrics_log_goes_on_with(const char *path, int64_t offset, const char *split)
+{
+    char begin[80], line[sizeof begin];
+    int size = snprintf(begin, sizeof begin, "{\"split\":\"%s", split);
+    int fd = rgmi_open(path, O_RDONLY | O_NONBLOCK);
+    bool found = fd >= 0 && size < (int)sizeof begin &&
+                 pread(fd, line, (size_t)size, (off_t)offset) == size &&
+                 memcmp(line, begin, (size_t)size) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset)
 {
     rgm_metrics_log *log = NULL;
