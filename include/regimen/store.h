@@ -370,14 +370,13 @@ rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t
  * Errors: RGM_ERR_FORMAT (more than 4 GiB), RGM_ERR_IO, RGM_ERR_NOMEM; the file is then unchanged.
  */
 rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset);
-/** Whether the line at an offset is of a split whose name begins with `split`; false too where no
- * line is, or no file. */
-bool rgm_metrics_log_goes_on_with(const char *path, int64_t offset, const char *split);
 void rgm_metrics_log_close(rgm_metrics_log *log);
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);
 /** Sync, and return the offset for the checkpoint that is saved next. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log);
+/** Whether a line is at an offset, of a split whose name begins with `split`. */
+bool rgm_metrics_log_goes_on_with(const char *path, int64_t offset, const char *split);
 /** Cut the file back to an offset that was committed earlier. Errors: RGM_ERR_IO. */
 rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset);
 
@@ -501,10 +500,7 @@ rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
  * the caller writes them again. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step);
 
-/**
- * result.json in a run folder: what the run has come to, for people and programs that look at it.
- * docs/store.md has its members.
- */
+/** What a run has come to, for people and programs that look at it: docs/store.md. */
 #define RGM_RESULT_FILE "result.json"
 
 /* ---- reading runs back --------------------------------------------------------------------- */
