@@ -102,6 +102,10 @@ says "the task 'moons' predicts nothing" "$work/err"
 cd "$work/mine" || exit 1
 one="--slots 1 --set searcher.max_trials=2 --set reproducibility.experiment_seed=1"
 expect 0 "$regimen" experiment run moons.yaml --master whole $one
+expect 0 "$regimen" trial logs 1/1 --master whole # a trial tells its story, too
+for line in 'begin [|] step: +0 [|]' 'train [|] step: ' ' eval [|] step: ' 'checkpoint [|] step: ' 'end [|] step: '; do
+    says "^regimen: info: $line" "$work/out"
+done
 "$regimen" experiment trials 1 --master whole --csv | cut -d, -f2-8 >"$work/whole.csv"
 sed -i 's/hidden = rgm_dropout/hidden = rgm_scale(hidden, 0); hidden = rgm_dropout/' moons.c
 expect 0 "$regimen" experiment create moons.yaml --master kept --set searcher.max_trials=2 \
