@@ -186,6 +186,17 @@ done:
     return status;
 }
 
+rgm_status rgmi_logs_flush(rgm_controller *c)
+{
+    int64_t offset;
+
+    if (c->metrics_log == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_metrics_log_commit(&offset, c->metrics_log));
+    RGM_TRY(rgmi_tables_flush(c));
+    return rgmi_events_flush(c);
+}
+
 void rgmi_figures_close(rgm_controller *c)
 {
     rgm_logger *before = rgmi_enter(c);

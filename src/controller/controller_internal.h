@@ -274,6 +274,8 @@ rgm_status rgmi_result_end(rgm_controller *c, rgm_status outcome);
 /** Open the other logs; called after metrics_open(). */
 rgm_status rgmi_figures_open(rgm_controller *c);
 void rgmi_figures_close(rgm_controller *c);
+/** Sync metrics.jsonl and write the other logs out, at the end of a run. */
+rgm_status rgmi_logs_flush(rgm_controller *c);
 /** Add a line to system.jsonl when the last is a second old; at_end: when there were steps
  * since. */
 rgm_status rgmi_log_figures(rgm_controller *c, bool at_end);
@@ -326,8 +328,6 @@ rgm_status rgmi_summarize_step(rgm_controller *c);
 rgm_status rgmi_summarize_weights(rgm_controller *c);
 rgm_status rgmi_events_open(rgm_controller *c);
 rgm_status rgmi_events_flush(rgm_controller *c);
-/** Sync metrics.jsonl and write the other logs out, at the end of a run. */
-rgm_status rgmi_logs_flush(rgm_controller *c);
 rgm_status rgmi_events_end(rgm_controller *c);
 /** The next scalar opens new files; readers then drop older scalars of the current step and
  * later. */

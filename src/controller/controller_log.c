@@ -361,17 +361,6 @@ rgm_status rgmi_events_flush(rgm_controller *c)
     return RGM_OK;
 }
 
-rgm_status rgmi_logs_flush(rgm_controller *c)
-{
-    int64_t offset;
-
-    if (c->metrics_log == NULL)
-        return RGM_OK;
-    RGM_TRY(rgm_metrics_log_commit(&offset, c->metrics_log));
-    RGM_TRY(rgmi_tables_flush(c));
-    return rgmi_events_flush(c);
-}
-
 rgm_status rgmi_events_end(rgm_controller *c)
 {
     RGM_TRY(rgmi_events_flush(c));
