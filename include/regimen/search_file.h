@@ -107,7 +107,7 @@ typedef struct rgm_search_subject {
  * every hyperparameter is a key of one of the subject's sections, and the documents of some of the
  * space's points.
  *
- * @param mistakes  [out] every mistake, "FILE:line:column: what\n" each, appended; NULL: not
+ * @param mistakes  [out] 1,000 lines "FILE:line:column: what\n" and how many more; NULL: not
  * wanted. Of the subject's own sections it is the first one that its check meets.
  * @param name      [in] of its file
  * @param merged    [in] copied

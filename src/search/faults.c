@@ -6,16 +6,22 @@
 
 #include "search_file_internal.h"
 
+enum { MOST_LINES = 1000 }; /* a file of 1 MiB may have 80,000 mistakes: 39 MB of lines */
+
 rgm_status rgmi_faults_note(rgmi_faults *mistakes, rgm_status status)
 {
     const char *message = rgm_error_message();
+    int64_t lines = 1; /* a message of a section may have several */
 
     if (status != RGM_ERR_CONFIG)
         return status;
-    RGM_TRY(rgm_text_printf(&mistakes->lines, "%s\n", message));
-    mistakes->count++; /* a message of a section may have several lines */
-    for (; *message != '\0'; message++)
-        mistakes->count += *message == '\n';
+    for (const char *at = message; *at != '\0'; at++)
+        lines += *at == '\n';
+    if (mistakes->count < MOST_LINES) {
+        RGM_TRY(rgm_text_printf(&mistakes->lines, "%s\n", message));
+        mistakes->kept += lines;
+    }
+    mistakes->count += lines;
     rgm_error_reset();
     return RGM_OK;
 }
@@ -52,6 +58,9 @@ rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes)
         return RGM_OK;
     if (out != NULL)
         RGM_TRY(rgm_text_add(out, mistakes->lines.data, mistakes->lines.size));
+    if (out != NULL && mistakes->kept < mistakes->count)
+        RGM_TRY(rgm_text_printf(out, "... and %lld more mistakes\n",
+                                (long long)(mistakes->count - mistakes->kept)));
     rgm_error_save(&error, RGM_FAIL(RGM_ERR_CONFIG, "mistakes"));
     make_message(&error, mistakes);
     return rgm_error_restore(&error);
@@ -60,5 +69,5 @@ rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes)
 void rgmi_faults_clear(rgmi_faults *mistakes)
 {
     rgm_text_clear(&mistakes->lines);
-    mistakes->count = 0;
+    mistakes->count = mistakes->kept = 0;
 }

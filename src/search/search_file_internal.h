@@ -33,14 +33,15 @@ struct rgm_search_file {
 };
 
 /* faults.c */
-/** Mistakes of a file, a line each. */
+/** Mistakes of a file, a line each: all are counted, the first 1,000 are kept. */
 typedef struct rgmi_faults {
     rgm_text lines;
-    int64_t count;
+    int64_t count, kept;
 } rgmi_faults;
 /** Note a status that is RGM_ERR_CONFIG, with the lines of its message; others are given back. */
 rgm_status rgmi_faults_note(rgmi_faults *mistakes, rgm_status status);
-/** All of them as one error; RGM_OK when there is none. They are appended to `out` (or NULL). */
+/** All of them as one error; RGM_OK when there is none. Those that are kept are appended to `out`
+ * (or NULL), and how many more there are. */
 rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes);
 void rgmi_faults_clear(rgmi_faults *mistakes);
 

@@ -86,6 +86,26 @@ static void what_the_subject_refuses_is_a_mistake(void **state)
     CHECK(strstr(mistakes.data, "did you mean 'oven'") != NULL && asked == 0);
 }
 
+static void of_many_mistakes_the_first_are_told(void **state)
+{
+    rgm_text text = {0};
+    int64_t lines = 0;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&text, "%s",
+                             SEARCHER "oven: {degrees: 200}\nhyperparameters: {oven.degrees: {type:"
+                                      " int, minval: 100, maxval: 200}}\n"));
+    for (int i = 0; i < 5000; i++)
+        CHECK_OK(rgm_text_printf(&text, "x%d: 1\n", i));
+    CHECK_STATUS(RGM_ERR_CONFIG, parse(text.data, &bread));
+    for (int64_t i = 0; i < mistakes.size; i++)
+        lines += mistakes.data[i] == '\n';
+    CHECK_INT(1001, lines);
+    CHECK(strstr(mistakes.data, "unknown section 'x7'") != NULL);
+    CHECK(strstr(mistakes.data, "\n... and 4") != NULL);
+    rgm_text_clear(&text);
+}
+
 /* Batches of `length` at the first point that is drawn. */
 static int64_t batches_of(const char *text, rgm_length length)
 {
@@ -249,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(points_are_documents_of_the_subject, release),
         cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
+        cmocka_unit_test_teardown(of_many_mistakes_the_first_are_told, release),
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
         cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
