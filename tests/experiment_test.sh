@@ -178,9 +178,12 @@ expect 0 "$regimen" experiment list --csv
 grep -q "^3," out && fail "an archived experiment is listed"
 expect 0 "$regimen" experiment delete 3 -y
 [ -e served/3 ] && fail "a deleted experiment's folder is there"
-expect 0 "$regimen" experiment set 1 gc-policy 1 0 0 -y
-expect 0 "$regimen" checkpoint gc 1 -y
+expect 0 "$regimen" experiment checkpoints 1 --csv
+removed=$(($(grep -c ,COMPLETED, out) - 1))
+[ $removed -gt 0 ] || fail "there is but one checkpoint to keep"
+expect 0 "$regimen" experiment set 1 gc-policy 1 0 0 -y # lists what it removes, by trial and step
 says "^ *[0-9]+ +[0-9]+ +[0-9]+ +COMPLETED +[0-9.]+ +[0-9,]+ +[0-9a-f-]{36} " out
+[ "$(grep -c "COMPLETED.* 1/[0-9]" out)" = $removed ] || fail "gc-policy lists not $removed: $(cat out)"
 expect 0 "$regimen" experiment checkpoints 1 --csv
 [ "$(grep -c ,COMPLETED, out)" = 1 ] || fail "gc-policy 1 0 0 keeps $(grep -c ,COMPLETED, out)"
 kill -INT $master

@@ -165,34 +165,34 @@ static int rm(int argc, char **argv)
     return code;
 }
 
-static const char *place_of(char text[48], const json_t *row)
+rgm_status checkpoints_collect(int *code, const asked_master *whom, int64_t id,
+                               const json_t *policy, bool yes)
 {
-    snprintf(text, 48, "%lld/%lld", (long long)int_of(row, "trial_id"),
-             (long long)int_of(row, "step_id"));
-    return text;
+    const list_form form = {0};
+    json_t *body = policy != NULL ? json_deep_copy(policy) : json_object(), *preview = NULL;
+    table t = {0};
+    rgm_status status = RGM_OK;
+
+    json_object_set_new(body, "preview", json_true());
+    RGM_GO(ask(&preview, whom, "POST", body, "/api/v1/experiments/%lld/collect", (long long)id));
+    RGM_GO(checkpoints_table(&t, json_object_get(preview, "checkpoints")));
+    *code = print_table(&t, &form, "nothing to remove");
+    if (*code != EXIT_DONE || (t.rows > 0 && !confirmed(yes, "remove these?")))
+        goto done;
+    if (policy != NULL)
+        RGM_GO(ask(NULL, whom, "PATCH", json_deep_copy(policy), "/api/v1/experiments/%lld",
+                   (long long)id));
+    if (t.rows > 0)
+        RGM_GO(ask(NULL, whom, "POST", NULL, "/api/v1/experiments/%lld/collect", (long long)id));
+done:
+    table_clear(&t);
+    json_decref(preview);
+    return status;
 }
 
-/* The rows of the checkpoints that a preview names. */
-static rgm_status named_rows(json_t **out, const asked_master *whom, int64_t experiment,
-                             const json_t *preview)
+static rgm_status collect_of(int *code, const asked_master *whom, int64_t id, const void *yes)
 {
-    const json_t *named = json_object_get(preview, "checkpoints");
-    json_t *all = NULL, *by_place;
-    char place[48];
-
-    *out = NULL;
-    RGM_TRY(ask_all(&all, whom, "checkpoints", "/api/v1/experiments/%lld/checkpoints",
-                    (long long)experiment));
-    *out = json_array();
-    by_place = json_object();
-    for (size_t i = 0; i < json_array_size(all); i++)
-        json_object_set(by_place, place_of(place, json_array_get(all, i)), json_array_get(all, i));
-    for (size_t i = 0; i < json_array_size(named); i++)
-        json_array_append(*out,
-                          json_object_get(by_place, place_of(place, json_array_get(named, i))));
-    json_decref(by_place);
-    json_decref(all);
-    return RGM_OK;
+    return checkpoints_collect(code, whom, id, NULL, *(const bool *)yes);
 }
 
 static int gc(int argc, char **argv)
@@ -206,33 +206,10 @@ static int gc(int argc, char **argv)
         "Remove the checkpoints that an experiment's policy does not keep, which its end\n"
         "does by itself; they are listed before.",
         arguments, 1, 1};
-    const list_form form = {0};
-    asked_master whom = {0};
-    json_t *preview = NULL, *rows = NULL;
-    table t = {0};
-    rgm_status status = RGM_OK;
     text_list rest;
-    int64_t id;
-    int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    RGM_GO(read_id(&id, "experiment", rest.items[0]));
-    RGM_GO(master_open(&whom, where));
-    RGM_GO(ask(&preview, &whom, "POST", json_pack("{s:b}", "preview", true),
-               "/api/v1/experiments/%lld/collect", (long long)id));
-    RGM_GO(named_rows(&rows, &whom, id, preview));
-    RGM_GO(checkpoints_table(&t, rows));
-    code = print_table(&t, &form, "nothing to remove");
-    if (code == EXIT_DONE && t.rows > 0 && confirmed(yes, "remove these?"))
-        RGM_GO(ask(NULL, &whom, "POST", NULL, "/api/v1/experiments/%lld/collect", (long long)id));
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    table_clear(&t);
-    json_decref(preview);
-    json_decref(rows);
-    master_close(&whom);
-    return code;
+    return about_experiment(collect_of, where, rest.items[0], &yes);
 }
 
 static const verb verbs[] = {

@@ -72,6 +72,11 @@ rgm_status continue_trial(int *code, const asked_master *whom, int64_t id, const
 
 int experiment_logs(int argc, char **argv);
 
+/** List the checkpoints that a policy does not keep, ask, and remove them. policy: counters that
+ * become the experiment's, borrowed; NULL: those that it has. */
+rgm_status checkpoints_collect(int *code, const asked_master *whom, int64_t id,
+                               const json_t *policy, bool yes);
+
 /* ---- verb_experiment_view.c: the live table -------------------------------------------------- */
 
 typedef struct live_view live_view;

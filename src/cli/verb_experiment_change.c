@@ -187,6 +187,19 @@ static json_t *setting(const char *name, const text_list *values)
     return body;
 }
 
+/** A policy, and whether to ask before it removes anything. */
+typedef struct new_policy {
+    const json_t *counters;
+    bool yes;
+} new_policy;
+
+static rgm_status set_policy(int *code, const asked_master *whom, int64_t id, const void *options)
+{
+    const new_policy *policy = options;
+
+    return checkpoints_collect(code, whom, id, policy->counters, policy->yes);
+}
+
 int experiment_set(int argc, char **argv)
 {
     const char *where = NULL;
@@ -198,7 +211,7 @@ int experiment_set(int argc, char **argv)
                        "checkpoints to keep\n"
                        "of the best of the experiment, of the best of each trial, of the latest of "
                        "each trial; what\n"
-                       "it would remove is shown before.",
+                       "it does not keep is listed, and removed when you agree.",
                        arguments, 3, 5};
     text_list rest;
     json_t *body;
@@ -207,10 +220,12 @@ int experiment_set(int argc, char **argv)
     body = setting(rest.items[1], &rest);
     if (body == NULL)
         return EXIT_USAGE;
-    if (strcmp(rest.items[1], "gc-policy") == 0 &&
-        !confirmed(yes, "remove the checkpoints that this policy does not keep?")) {
+    if (strcmp(rest.items[1], "gc-policy") == 0) {
+        int code = about_experiment(set_policy, where, rest.items[0],
+                                    &(new_policy){.counters = body, .yes = yes});
+
         json_decref(body);
-        return EXIT_DONE;
+        return code;
     }
     return patch(rest.items[0], where, body);
 }

@@ -372,12 +372,19 @@ rgm_status rgmi_answer_patch(rgmi_call *call)
 
 rgm_status rgmi_answer_collect(rgmi_call *call)
 {
-    static const char *const known[] = {"preview", NULL};
+    static const char *const known[] = {"preview", "save_experiment_best", "save_trial_best",
+                                        "save_trial_latest", NULL};
+    int64_t counters[] = {-1, -1, -1};
     bool preview = false;
 
     RGM_TRY(rgmi_call_keys(call, known));
     RGM_TRY(rgmi_call_bool(&preview, call, "preview"));
-    return rgmi_collect(call->out, call->master, call->id, preview);
+    for (int i = 0; i < 3; i++) {
+        RGM_TRY(rgmi_call_int(&counters[i], call, known[1 + i], 0, 1 << 30));
+        if (counters[i] >= 0 && !preview)
+            return RGM_FAIL(RGM_ERR_ARG, "'%s' is for a preview; PATCH sets it", known[1 + i]);
+    }
+    return rgmi_collect(call->out, call->master, call->id, preview, counters);
 }
 
 /* ---- deletion ------------------------------------------------------------------------------- */

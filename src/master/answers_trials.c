@@ -104,17 +104,12 @@ rgm_status rgmi_answer_validations(rgmi_call *call)
                      " OFFSET ?");
 }
 
-#define CHECKPOINT_COLUMNS                                                                         \
-    "SELECT c.uuid, c.trial_id, t.experiment_id, t.number, c.step_id, c.state, c.batches,"         \
-    " v.metric, t.experiment_id || '/' || t.number || '/' || c.folder AS folder, c.end_time AS"    \
-    " 'end_time:time', c.resources AS 'resources:json' FROM checkpoints c JOIN trials t ON t.id =" \
-    " c.trial_id LEFT JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id "
-
 rgm_status rgmi_answer_trial_checkpoints(rgmi_call *call)
 {
     RGM_TRY(trial_exists(call));
     return list_rows(call, "checkpoints", "SELECT count(*) FROM checkpoints WHERE trial_id = ?",
-                     CHECKPOINT_COLUMNS "WHERE c.trial_id = ? ORDER BY c.step_id LIMIT ? OFFSET ?");
+                     RGMI_CHECKPOINT_COLUMNS
+                     "WHERE c.trial_id = ? ORDER BY c.step_id LIMIT ? OFFSET ?");
 }
 
 rgm_status rgmi_answer_experiment_validations(rgmi_call *call)
@@ -151,11 +146,11 @@ rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)
         "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE"
         " t.experiment_id = ?";
     static const char smallest[] =
-        CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
+        RGMI_CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
             COMPLETED) " AND abs(v.metric) < 9e999 ORDER BY"
                        " v.metric, c.id LIMIT ? OFFSET ?";
     static const char largest[] =
-        CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
+        RGMI_CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? AND c.state = " RGMI_SQL(
             COMPLETED) " AND abs(v.metric) < 9e999 ORDER BY"
                        " v.metric DESC, c.id LIMIT ? OFFSET ?";
     int64_t smaller, best;
@@ -165,8 +160,9 @@ rgm_status rgmi_answer_experiment_checkpoints(rgmi_call *call)
     RGM_TRY(rgmi_call_query_int(&best, call, "best", 0, 0, 1000000));
     if (best == 0)
         return list_rows(call, "checkpoints", all,
-                         CHECKPOINT_COLUMNS "WHERE t.experiment_id = ? ORDER BY t.number, c.step_id"
-                                            " LIMIT ? OFFSET ?");
+                         RGMI_CHECKPOINT_COLUMNS
+                         "WHERE t.experiment_id = ? ORDER BY t.number, c.step_id"
+                         " LIMIT ? OFFSET ?");
     RGM_TRY(rgmi_database_query(&rows, call->master->database, smaller != 0 ? smallest : largest,
                                 "iii", call->id, best, (int64_t)0));
     RGM_TRY(rgm_text_printf(call->out, "{\"checkpoints\": "));
@@ -178,8 +174,8 @@ rgm_status rgmi_answer_checkpoint(rgmi_call *call)
 {
     rgmi_rows *rows;
 
-    RGM_TRY(rgmi_database_query(&rows, call->master->database, CHECKPOINT_COLUMNS "WHERE uuid = ?",
-                                "t", call->name));
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                RGMI_CHECKPOINT_COLUMNS "WHERE uuid = ?", "t", call->name));
     return rgmi_print_one(call, rows, "checkpoint");
 }
 

@@ -3,7 +3,7 @@
  * folder is removed before its row says so: what was interrupted is done again.
  */
 #include "garbage.h"
-#include "master_internal.h"
+#include "requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,32 +130,56 @@ static rgm_status remove_unkept(rgm_master *master, const list *l, int64_t exper
         experiment);
 }
 
-static rgm_status print_unkept(rgm_text *out, const list *l)
+static rgm_status print_one(rgm_text *out, rgm_master *master, int64_t id)
+{
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, master->database, RGMI_CHECKPOINT_COLUMNS "WHERE c.id = ?",
+                                "i", id));
+    RGM_TRY(rgmi_rows_next(master->database, rows));
+    rgm_status status = rgmi_print_row(out, rows);
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+static rgm_status print_unkept(rgm_text *out, rgm_master *master, const list *l)
 {
     int64_t removed = 0;
 
     RGM_TRY(rgm_text_printf(out, "{\"checkpoints\": ["));
     for (int64_t i = 0; i < l->count; i++)
-        if (l->why[i] == 0)
-            RGM_TRY(rgm_text_printf(out, "%s{\"id\": %lld, \"trial_id\": %lld, \"step_id\": %lld}",
-                                    removed++ > 0 ? ", " : "", (long long)l->items[i].id,
-                                    (long long)l->items[i].trial, (long long)l->items[i].step));
+        if (l->why[i] == 0) {
+            RGM_TRY(rgm_text_printf(out, "%s", removed++ > 0 ? ", " : ""));
+            RGM_TRY(print_one(out, master, l->items[i].id));
+        }
     return rgm_text_printf(out, "], \"removed\": %lld, \"kept\": %lld}", (long long)removed,
                            (long long)(l->count - removed));
 }
 
-rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview)
+/* What a policy would be with those that are not below 0. */
+static void take_counters(rgmi_keeping *policy, const int64_t counters[3])
+{
+    int64_t *of[] = {&policy->experiment_best, &policy->trial_best, &policy->trial_latest};
+
+    for (int i = 0; i < 3 && counters != NULL; i++)
+        if (counters[i] >= 0)
+            *of[i] = counters[i];
+}
+
+rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview,
+                        const int64_t counters[3])
 {
     rgm_status status = RGM_OK;
     rgmi_keeping policy;
     list l = {0};
 
     RGM_GO(read_policy(&policy, master, experiment));
+    take_counters(&policy, counters);
     RGM_GO(read_checkpoints(&l, master, experiment));
     RGM_GO(RGM_NEW(l.why, l.count + 1));
     RGM_GO(rgmi_garbage(l.why, &policy, l.items, l.count));
     if (out != NULL)
-        RGM_GO(print_unkept(out, &l));
+        RGM_GO(print_unkept(out, master, &l));
     if (!preview) {
         RGM_GO(rgmi_change_begin(master));
         RGM_GO(rgmi_change_end(master, remove_unkept(master, &l, experiment)));

@@ -383,9 +383,12 @@ bool rgmi_socket_answers(int folder_fd);
 
 /* ---- collect.c: checkpoints that go --------------------------------------------------------- */
 
-/** Those of an experiment that its policy does not keep; as JSON when `preview`. */
 /** The files of one, and its row says so; in a change under way. */
 rgm_status rgmi_checkpoint_remove(rgm_master *master, int64_t id);
-rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview);
+/** Those of an experiment that its policy does not keep. out: may be NULL. counters: best of the
+ * experiment, best and latest of a trial, of a policy that is not its own; below 0, or NULL: its
+ * own. */
+rgm_status rgmi_collect(rgm_text *out, rgm_master *master, int64_t experiment, bool preview,
+                        const int64_t counters[3]);
 
 #endif

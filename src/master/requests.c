@@ -51,7 +51,9 @@ static const request_row rows[] = {
     {{"POST", "/api/v1/experiments/{id}/fork", "{config, description, paused}: a copy, edited"},
      rgmi_answer_fork},
     {{"POST", "/api/v1/experiments/{id}/collect",
-      "{preview}: remove checkpoints that its policy does not keep"},
+      "{preview, save_experiment_best, save_trial_best, save_trial_latest}: remove checkpoints "
+      "that "
+      "its policy does not keep; preview: list them, of another policy too"},
      rgmi_answer_collect},
     {{"GET", "/api/v1/experiments/{id}/config", "the merged experiment file"}, rgmi_answer_config},
     {{"GET", "/api/v1/experiments/{id}/search", "progress and plan of its searcher"},

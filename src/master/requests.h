@@ -59,6 +59,13 @@ rgm_status rgmi_print_waits(rgmi_call *call);
 /** "2026-01-31T23:59:59.123Z" in quotes, null for NaN. Errors: RGM_ERR_NOMEM. */
 rgm_status rgmi_print_time(rgm_text *out, double time);
 
+/* Checkpoints with their trials and validations: c, t, v. */
+#define RGMI_CHECKPOINT_COLUMNS                                                                    \
+    "SELECT c.uuid, c.trial_id, t.experiment_id, t.number, c.step_id, c.state, c.batches,"         \
+    " v.metric, t.experiment_id || '/' || t.number || '/' || c.folder AS folder, c.end_time AS"    \
+    " 'end_time:time', c.resources AS 'resources:json' FROM checkpoints c JOIN trials t ON t.id =" \
+    " c.trial_id LEFT JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id "
+
 typedef rgm_status rgmi_answer(rgmi_call *call);
 /* answers_create.c */
 rgmi_answer rgmi_answer_create, rgmi_answer_fork, rgmi_answer_continue;

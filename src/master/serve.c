@@ -286,7 +286,7 @@ static rgm_status collect_ended(rgm_master *master)
     while ((status = next_uncollected(&id, master, id)) == RGM_OK) {
         if (was_told(master, id) || rgmi_delay_of(master, id, 0) != NULL)
             continue;
-        status = rgmi_collect(NULL, master, id, false);
+        status = rgmi_collect(NULL, master, id, false, NULL);
         if (status == RGM_ERR_NOMEM)
             return status;
         if (status == RGM_ERR_FORMAT)
