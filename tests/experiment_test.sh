@@ -126,6 +126,15 @@ expect 0 "$regimen" experiment run random.yaml --slots 2 --master killed
 REGIMEN_MASTER=killed what 1 >got
 cmp -s reference got || fail "a search killed four times came to something else: $(diff reference got)"
 
+# Another unfinished search of the folder is not run with it, which is told; nor is what could never start.
+expect 0 "$regimen" experiment create search.yaml --master both
+expect 0 "$regimen" experiment run random.yaml --slots 2 --master both
+says "^waits .*experiment 1, search, which is unfinished too" err
+expect 0 "$regimen" experiment list --master both --csv
+grep -q "^1,search,ACTIVE,0" out || fail "experiment 1 was run too: $(cat out)"
+expect 2 "$regimen" experiment run random.yaml --slots 2 --set resources.slots_per_trial=3 --master wide
+says "slots_per_trial is 3, but there are 2 slots" err
+
 # Ctrl-C: saved, and the same command goes on. As many trials as a quick machine does not end before it is stopped.
 "$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=160 >out 2>err &
 sleep 0.6

@@ -123,6 +123,20 @@ void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request 
 rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master, void *payload),
                             void *payload);
 
+/**
+ * Leave every experiment that is not over as it is, apart from one: their trials are not started,
+ * and those that run save and end. For a program that serves one search in a folder that has
+ * others. A request that activates one of them takes it in again; those that are created later are
+ * served. Holds until the master is closed.
+ *
+ * @param left   [out, owned] [*count] numbers of those that are left and not paused; rgm_free()
+ * @param count  [out]
+ *
+ * Errors: those of the database, RGM_ERR_NOMEM; nothing is left then.
+ */
+rgm_status rgm_master_serve_alone(int64_t **left, int64_t *count, rgm_master *master,
+                                  int64_t experiment);
+
 /** A kind of request. */
 typedef struct rgm_request_type {
     const char *method;

@@ -37,6 +37,13 @@ typedef struct rgm_search_resources {
     double weight;           /* of a fair share; default 1                        */
 } rgm_search_resources;
 
+/** Bounds on time, in seconds; 0: none. */
+typedef struct rgm_search_limits {
+    double trial_seconds;  /* of a trial's workloads together: then it saves and ends            */
+    double silent_seconds; /* of its process without a word: then it is ended, which is a failure */
+    double search_seconds; /* in which any of its trials was at work: then all save and end       */
+} rgm_search_limits;
+
 typedef enum rgm_scheduler_type { RGM_SCHEDULER_LOCAL, RGM_SCHEDULER_SLURM } rgm_scheduler_type;
 
 /** Where trials run. What the file does not say is NULL (texts) or 0 (numbers). */
@@ -68,6 +75,7 @@ typedef struct rgm_search_settings {
         int64_t experiment_seed; /* 0..2^31-1; -1: not given, the time of creation is taken       */
     } reproducibility;
     rgm_search_resources resources;
+    rgm_search_limits limits;
     struct rgm_search_optimizations {
         int64_t aggregation_frequency; /* becomes trainer.accumulation_steps; default 1           */
         bool average_aggregated_gradients; /* true; false is refused: our updates take means      */

@@ -115,7 +115,8 @@ static rgm_status take_up(int64_t *id, const asked_master *whom, const rgm_searc
     say("search", "experiment %lld goes on, %.1f%% done (--new begins another)", (long long)*id,
         100 * number_of(answer, "progress"));
     tell_other_code(answer, file);
-    if (is_in_state(answer, RGM_WORK_PAUSED) && !r->paused) {
+    if ((is_in_state(answer, RGM_WORK_PAUSED) || is_in_state(answer, RGM_WORK_ACTIVE)) &&
+        !r->paused) { /* a master that serves another one alone takes it in, too */
         rgm_status status =
             ask(NULL, whom, "POST", NULL, "/api/v1/experiments/%lld/activate", (long long)*id);
         json_decref(answer);
@@ -259,6 +260,29 @@ static rgm_status check_slots(const asked_master *whom, const rgm_search_file *f
                           (long long)o->resources.slots_per_trial);
 }
 
+/* Others of the folder that are unfinished wait: they were not asked for. */
+static rgm_status leave_others(const asked_master *whom, int64_t id)
+{
+    int64_t *left, count;
+    json_t *e = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgm_master_serve_alone(&left, &count, whom->master, id));
+    for (int64_t i = 0; i < count && status == RGM_OK; i++) {
+        status = ask(&e, whom, "GET", NULL, "/api/v1/experiments/%lld", (long long)left[i]);
+        if (status != RGM_OK)
+            break;
+        say("waits",
+            "experiment %lld, %s, which is unfinished too (%.1f%%): `regimen experiment activate "
+            "%lld` runs it beside this one, `regimen master` runs all",
+            (long long)left[i], text_of(e, "name"), 100 * number_of(e, "progress"),
+            (long long)left[i]);
+        json_decref(e);
+    }
+    rgm_free(left);
+    return status;
+}
+
 static int run_alone(rgm_search_file *file, const search_request *r)
 {
     rgm_master_options options = {.folder = master_place(r->where),
@@ -274,6 +298,7 @@ static int run_alone(rgm_search_file *file, const search_request *r)
     RGM_GO(rgm_master_open(&own.whom.master, &options));
     RGM_GO(check_slots(&own.whom, file));
     RGM_GO(take_up(&id, &own.whom, file, r));
+    RGM_GO(leave_others(&own.whom, id));
     RGM_GO(live_view_create(&own.view, id));
     RGM_GO(rgm_master_serve(own.whom.master, is_done, &own));
     RGM_GO(own.status);
@@ -324,7 +349,9 @@ int experiment_run(int argc, char **argv)
         "the\n"
         "master until the search is over (Ctrl-C lets trials save, and exits with 75). The same "
         "command\n"
-        "goes on with what is unfinished, however it ended.",
+        "goes on with what is unfinished, however it ended. Unfinished searches of other files "
+        "wait\n"
+        "meanwhile.",
         arguments, 1, 1};
     asked_master whom = {0};
     rgm_search_file *file = NULL;

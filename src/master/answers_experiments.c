@@ -210,8 +210,10 @@ static rgm_status change_state(rgmi_call *call, rgm_work_state state)
         (state == RGM_WORK_STOPPING_KILLED || state == RGM_WORK_STOPPING_CANCELED))
         return end_unreadable(call);
     RGM_TRY(status);
-    if (state == RGM_WORK_ACTIVE) /* whoever asks has done something about it */
+    if (state == RGM_WORK_ACTIVE) { /* whoever asks has done something about it */
         rgmi_delay_forget(call->master, call->id, -1);
+        rgmi_take_in(call->master, call->id);
+    }
     if (e->state != state)
         RGM_TRY(rgmi_experiment_set_state(call->master, e, state, NULL));
     if (state == RGM_WORK_STOPPING_KILLED)

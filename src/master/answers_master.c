@@ -24,8 +24,12 @@ rgm_status rgmi_answer_master(rgmi_call *call)
         rgm_scheduling_names[m->options.scheduling], m->options.preemption ? "true" : "false");
 }
 
-static const char *find_reason(const rgm_master *m, int64_t trial)
+#define LEFT "this master serves another search alone; activate takes this one in"
+
+static const char *find_reason(const rgm_master *m, int64_t experiment, int64_t trial)
 {
+    if (m->serves && rgmi_is_left(m, experiment))
+        return LEFT;
     for (int64_t i = 0; i < m->waiting_count; i++)
         if (m->waiting[i].trial == trial)
             return m->waiting[i].reason;
@@ -37,7 +41,7 @@ rgm_status rgmi_print_waits(rgmi_call *call)
 {
     rgm_status status = RGM_OK;
     const rgm_master *m = call->master;
-    const char *why = NULL;
+    const char *why = m->serves && rgmi_is_left(m, call->id) ? LEFT : NULL;
     rgm_text of_job = {0};
 
     for (int64_t i = 0; i < m->waiting_count && why == NULL && m->serves; i++)
@@ -117,9 +121,9 @@ rgm_status rgmi_answer_queue(rgmi_call *call)
                                " e.state = " RGMI_SQL(ACTIVE) " ORDER BY t.id LIMIT ? OFFSET ?",
                                "ii", limit - printed, offset > jobs ? offset - jobs : (int64_t)0));
     while ((status = rgmi_rows_next(call->master->database, rows)) == RGM_OK)
-        RGM_GO(print_waiting(call, &printed, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
-                             rgmi_rows_int(rows, 2),
-                             find_reason(call->master, rgmi_rows_int(rows, 0))));
+        RGM_GO(print_waiting(
+            call, &printed, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1), rgmi_rows_int(rows, 2),
+            find_reason(call->master, rgmi_rows_int(rows, 1), rgmi_rows_int(rows, 0))));
     status = rgm_text_printf(call->out, "], \"offset\": %lld, \"limit\": %lld, \"total\": %lld}",
                              (long long)offset, (long long)limit, (long long)(total + jobs));
 done:

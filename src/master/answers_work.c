@@ -5,6 +5,7 @@
 #include "experiment_files.h"
 #include "requests.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static rgm_status find_process(rgmi_process **out, rgmi_call *call, const char *
         return RGM_FAIL(RGM_ERR_ARG, "'run' is missing: the token of the process");
     if (*out != NULL && strcmp((*out)->token, token) == 0) {
         (*out)->asked = true;
+        (*out)->heard = rgm_now();
         return RGM_OK;
     }
     call->status = 410;
@@ -182,6 +184,8 @@ static rgm_status take_and_give(rgm_workload *next, rgmi_call *call, rgmi_proces
     RGM_TRY(status);
     if (report != NULL) {
         RGM_TRY(rgmi_report_take(call->master, e, trial, report));
+        if (process->worked >= 0 && isfinite(report->seconds))
+            process->worked += report->seconds;
         RGM_TRY(rgmi_experiment_flush(call->master, e));
         /* flush() drops what has no more to do, the experiment too when it is over */
         return take_and_give(next, call, process, NULL);

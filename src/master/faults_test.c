@@ -20,8 +20,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const names[] = {"FAKE_TRIAL_FAIL", "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL",
-                                        "FAKE_TRIAL_INFINITE", "FAKE_TRIAL_MS"};
+    static const char *const names[] = {"FAKE_TRIAL_FAIL", "FAKE_TRIAL_HOPELESS",
+                                        "FAKE_TRIAL_FULL", "FAKE_TRIAL_INFINITE",
+                                        "FAKE_TRIAL_HANG", "FAKE_TRIAL_MS"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -367,6 +368,95 @@ static void a_best_before_the_checkpoint_stays(void **state)
     rgm_master_close(master);
 }
 
+/* ---- bounds on time ------------------------------------------------------------------------- */
+
+static void a_process_that_says_nothing_is_ended_and_begins_again(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    setenv("FAKE_TRIAL_HANG", "1", 1);
+    create_experiment(master, RANDOM_3, "limits: {silent_seconds: 1}\nmax_restarts: 1\n");
+    serve_all(master, 60);
+    check_states(master, 1, "COMPLETED", 3);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK_INT(1, int_member(t, "restarts"));
+    CHECK(strstr(text_member(t, "message"), "limits.silent_seconds is 1") != NULL);
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
+/* 10,000 steps of 20 ms: they would take minutes. */
+static void a_trial_that_takes_too_long_saves_and_ends(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    setenv("FAKE_TRIAL_MS", "20", 1);
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 10000}",
+                      "limits: {trial_seconds: 0.5}\n");
+    serve_all(master, 60);
+    check_states(master, 1, "CANCELED", 0);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK_TEXT("CANCELED", text_member(t, "state"));
+    CHECK_TEXT("its time is over: limits.trial_seconds is 0.5", text_member(t, "message"));
+    CHECK_INT(0, int_member(t, "restarts"));
+    int64_t steps = int_member(t, "steps");
+    CHECK(steps > 0 && steps < 10000);
+    rgm_json_release(t);
+    t = ask(master, 200, "GET", "/api/v1/trials/1/checkpoints", NULL);
+    CHECK_INT(steps, int_member(t, "checkpoints.0.step_id")); /* nothing is lost */
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
+static void a_search_that_takes_too_long_ends_with_what_it_has(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+
+    (void)state;
+    setenv("FAKE_TRIAL_MS", "20", 1);
+    create_experiment(master, "{name: random, metric: valid.loss, max_trials: 2000, max_steps: 2}",
+                      "limits: {search_seconds: 1}\n");
+    serve_all(master, 60);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_TEXT("COMPLETED", text_member(e, "state"));
+    CHECK_TEXT("its time is over: limits.search_seconds is 1", text_member(e, "message"));
+    CHECK(int_member(e, "trials_by_state.COMPLETED") > 0);
+    CHECK(int_member(e, "trials_by_state.CANCELED") > 0);
+    CHECK(int_member(e, "best_trial.number") > 0);
+    rgm_json_release(e);
+    rgm_master_close(master);
+}
+
+/* ---- alone ---------------------------------------------------------------------------------- */
+
+static void a_search_that_is_served_alone_leaves_the_others(void **state)
+{
+    int64_t *left, count;
+    rgm_master *master = open_master(folder, 2);
+
+    (void)state;
+    create_experiment(master, RANDOM_3, "");
+    create_experiment(master, RANDOM_3, "");
+    tell(master, 200, "POST", "/api/v1/experiments/2/pause", NULL);
+    create_experiment(master, RANDOM_3, "");
+    CHECK_OK(rgm_master_serve_alone(&left, &count, master, 3));
+    CHECK_INT(1, count);
+    CHECK_INT(1, left[0]);
+    rgm_free(left);
+    serve_until_over(master, 3);
+    serve_until_told(master, 1, "serves another search alone");
+    rgm_json *runs = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
+    CHECK_INT(0, int_member(runs, "total"));
+    rgm_json_release(runs);
+    tell(master, 200, "POST", "/api/v1/experiments/1/activate", NULL);
+    serve_until_over(master, 1);
+    check_states(master, 1, "COMPLETED", 3);
+    check_states(master, 2, "PAUSED", 0);
+    rgm_master_close(master);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_trial_whose_folder_is_a_file_keeps_no_other_waiting),
@@ -375,4 +465,8 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(what_cannot_be_opened_is_tried_once_and_says_why),
       TEST(a_trial_without_its_newest_checkpoint_goes_on_from_an_older_one),
       TEST(an_infinite_metric_is_never_the_best),
+      TEST(a_process_that_says_nothing_is_ended_and_begins_again),
+      TEST(a_trial_that_takes_too_long_saves_and_ends),
+      TEST(a_search_that_takes_too_long_ends_with_what_it_has),
+      TEST(a_search_that_is_served_alone_leaves_the_others),
       TEST(a_validation_that_was_rolled_back_is_no_best), TEST(a_best_before_the_checkpoint_stays))

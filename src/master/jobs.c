@@ -183,7 +183,7 @@ static bool is_unwanted(bool *stops, rgm_master *master, const rgmi_process *p)
                                                            "t.experiment_id WHERE t.id = ?",
             "i", p->trial) != RGM_OK)
         state = 0; /* the database is asked again in a moment */
-    *stops = state != 0 || p->stops || master->stops;
+    *stops = state != 0 || p->stops || master->stops || rgmi_is_left(master, p->experiment);
     return state == 2;
 }
 

@@ -140,6 +140,7 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
                       .pid = -1,
                       .pidfd = -1,
                       .status = -1,
+                      .worked = -1,
                       .width = slots,
                       .is_job = true};
 
@@ -227,6 +228,8 @@ static rgm_status share_one(rgm_master *master, rgmi_rows *rows)
     const rgmi_held_jobs *held = rgmi_held_jobs_find(master, s.experiment);
     int64_t trials[MOST_JOBS], count;
 
+    if (rgmi_is_left(master, s.experiment))
+        return RGM_OK;
     for (int64_t i = 0; i < master->process_count; i++)
         if (master->processes[i].experiment == s.experiment && !master->processes[i].ended) {
             s.held += master->processes[i].width;

@@ -181,6 +181,7 @@ void rgm_master_close(rgm_master *master)
     rgm_free(master->slot_taken);
     rgm_free(master->held_jobs);
     rgm_free(master->delays);
+    rgm_free(master->left);
     rgmi_slots_clear(&master->slots);
     rgm_free(master->database_path);
     rgm_free(master->token);

@@ -74,6 +74,7 @@ typedef struct rgmi_experiment {
     rgm_search_file *file;
     rgm_searcher *searcher;
     int64_t events, saved_events; /* of its searcher: told, and in the newest snapshot   */
+    double seconds;               /* in which a trial was at work, not yet put down       */
     double best;                  /* of the first objective, over all trials; NaN: none   */
     rgmi_told *told;              /* [told_count] noted while its operations are put down */
     int64_t told_count, told_capacity;
@@ -89,6 +90,7 @@ typedef enum rgmi_run_end {
     RGMI_RUN_LOST,       /* nobody saw how: of an earlier master; not counted             */
     RGMI_RUN_MACHINE,    /* no space left, ...: not counted; the experiment is put off    */
     RGMI_RUN_CHECKPOINT, /* its checkpoint cannot be read: not counted; an older one does */
+    RGMI_RUN_TIME,       /* it was told to end, since its trial has had its time          */
     RGMI_RUN_FAILED,
     RGMI_RUN_HOPELESS, /* every other run would fail the same way  */
     RGMI_RUN_INVALID   /* its hyperparameters cannot be            */
@@ -112,6 +114,10 @@ typedef struct rgmi_process {
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
     int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
+    double heard;      /* when it spoke last, or began; rgm_now()                              */
+    double worked;     /* seconds that its trial's workloads took, this one's and others'; -1: to be
+                          found out                                                            */
+    double kill_at;    /* its trial's time is over, and so is that to end by itself; 0: it is not */
     bool is_job;       /* Slurm runs it; it holds no slots here, pid is -1                      */
     int64_t job;       /* its number; 0: none yet, or not known                                */
     bool unsure;       /* it may have been submitted all the same                             */
@@ -179,6 +185,9 @@ struct rgm_master {
     bool jobs_stop, jobs_fail; /* the last question to Slurm was not answered  */
     rgmi_held_jobs *held_jobs;
     int64_t held_job_count, held_job_capacity;
+    int64_t *left; /* [left_count] experiments that are not served: another is, alone */
+    int64_t left_count;
+    double checked; /* when limits were looked at last */
     rgmi_delay *delays;
     int64_t delay_count, delay_capacity;
 };
@@ -323,6 +332,17 @@ void rgmi_run_print(char out[RGMI_RUN_ROOM], const rgm_master *master, const cha
 bool rgmi_is_of_run(pid_t pid, const char *variable);
 /** All of a run that are there; none of a master of another folder, a copy of this one too. */
 void rgmi_run_kill(const rgm_master *master, const char *token);
+
+/* ---- alone.c: experiments that are not served ----------------------------------------------- */
+
+bool rgmi_is_left(const rgm_master *master, int64_t experiment);
+/** It is served from now on. */
+void rgmi_take_in(rgm_master *master, int64_t experiment);
+
+/* ---- limits.c: bounds on time --------------------------------------------------------------- */
+
+/** End what has had its time: processes that say nothing, trials, searches. Outside of a change. */
+rgm_status rgmi_limits_keep(rgm_master *master);
 
 /* ---- delays.c: starts that are put off ------------------------------------------------------ */
 

@@ -136,7 +136,8 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
                               int64_t slots)
 {
     rgm_status status = RGM_OK;
-    rgmi_process p = {.trial = trial, .pid = -1, .pidfd = -1, .status = -1};
+    rgmi_process p = {
+        .trial = trial, .pid = -1, .pidfd = -1, .status = -1, .heard = rgm_now(), .worked = -1};
     rgmi_launch l = {0};
     int log = -1;
 
@@ -209,6 +210,8 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
                       .pid = (pid_t)rgmi_rows_int(rows, 3),
                       .pidfd = -1,
                       .status = -1,
+                      .heard = rgm_now(),
+                      .worked = -1,
                       .is_job = rgmi_rows_int(rows, 6) >= 0,
                       .width = rgmi_rows_int(rows, 7)};
     const char *slots = rgmi_rows_text(rows, 5);
@@ -271,6 +274,7 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
     const char *message = p->message;
     bool orphaned = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == ORPHANED;
     rgmi_run_end how = p->failed                      ? p->failure
+                       : p->kill_at > 0               ? RGMI_RUN_TIME
                        : p->terminated                ? RGMI_RUN_STOPPED
                        : p->is_job && !p->killed      ? rgmi_job_end(p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST

@@ -173,11 +173,17 @@ static rgm_status find_best(rgm_master *master, rgmi_experiment *e, rgmi_trial *
 static rgm_status take_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
                            rgmi_run_end how, const char *message)
 {
+    char text[120];
+
     switch (how) {
     case RGMI_RUN_MACHINE:
         return after_machine(master, e, trial, message);
     case RGMI_RUN_CHECKPOINT:
         return give_up_checkpoint(master, e, trial, message);
+    case RGMI_RUN_TIME:
+        snprintf(text, sizeof text, "its time is over: limits.trial_seconds is %g",
+                 rgm_search_file_settings(e->file)->limits.trial_seconds);
+        return rgmi_trial_end(master, e, trial, RGM_WORK_CANCELED, text);
     case RGMI_RUN_FAILED:
         return after_failure(master, e, trial, message);
     case RGMI_RUN_HOPELESS:

@@ -105,7 +105,8 @@ static rgm_status add_group(question *q, rgm_master *master, rgmi_rows *rows)
 {
     int64_t id = rgmi_rows_int(rows, 0), slots = rgmi_rows_int(rows, 2);
     int64_t max_slots = rgmi_rows_int(rows, 3);
-    bool is_active = strcmp(rgmi_rows_text(rows, 1), RGMI_NAME_ACTIVE) == 0;
+    bool is_active =
+        strcmp(rgmi_rows_text(rows, 1), RGMI_NAME_ACTIVE) == 0 && !rgmi_is_left(master, id);
 
     RGM_TRY(RGM_RESERVE(q->groups, q->group_capacity, q->group_count + 1));
     RGM_TRY(RGM_RESERVE(q->first, q->first_capacity, q->group_count + 2));
@@ -322,6 +323,8 @@ static void turn(rgm_master *master)
     changed = rgmi_delays_are_due(master) || master->changed;
     master->changed = master->again = false;
     status = rgmi_processes_reap(master);
+    if (status == RGM_OK)
+        status = rgmi_limits_keep(master);
     if (status == RGM_OK && (changed || master->changed)) {
         if (!master->stops)
             status = share_out(master);
@@ -409,6 +412,7 @@ rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master,
     master->wake_fd = wake;
     master->stops = false;
     master->serves = master->changed = true;
+    master->checked = 0; /* time in which it was not at work is nobody's */
     pthread_mutex_unlock(&master->lock);
     RGM_GO(rgmi_server_start(&server, master));
     master->jobs_stop = false;

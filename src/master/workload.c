@@ -14,7 +14,7 @@ void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *
                         rgmi_trial *trial, rgmi_process *process)
 {
     bool goes_on = trial->state == RGM_WORK_ACTIVE && e->state == RGM_WORK_ACTIVE &&
-                   !master->stops && !process->stops;
+                   !master->stops && !process->stops && !rgmi_is_left(master, e->id);
 
     if (goes_on && rgm_sequencer_next(out, trial->sequencer))
         return;

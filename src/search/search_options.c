@@ -33,6 +33,18 @@ static const rgm_field resource_fields[] = {
     RGM_FLOAT_FIELD(weight, RGM_ABOVE_0, 1e9, "of a fair share"),
     {0}};
 #undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_search_limits
+static const rgm_field limit_fields[] = {
+    RGM_FLOAT_FIELD(trial_seconds, 0, 1e9,
+                    "a trial whose workloads took so long saves and ends; 0: no bound"),
+    RGM_FLOAT_FIELD(silent_seconds, 0, 1e9,
+                    "a process that says nothing for so long has failed; longer than any step and "
+                    "validation takes; 0: no bound"),
+    RGM_FLOAT_FIELD(search_seconds, 0, 1e9,
+                    "a search whose trials were at work for so long ends with what it has; 0: no "
+                    "bound"),
+    {0}};
+#undef RGM_OPTIONS
 #define RGM_OPTIONS struct rgm_search_optimizations
 static const rgm_field optimization_fields[] = {
     RGM_INT_FIELD(aggregation_frequency, 1, 1e9,
@@ -72,6 +84,7 @@ static const rgm_field option_fields[] = {
     RGM_INT_FIELD(max_restarts, 0, 1e9, "failures of a trial that are followed by another try"),
     RGM_GROUP_FIELD(reproducibility, seed_fields, "what draws begin with"),
     RGM_GROUP_FIELD(resources, resource_fields, "what trials may use"),
+    RGM_GROUP_FIELD(limits, limit_fields, "bounds on time"),
     RGM_GROUP_FIELD(optimizations, optimization_fields, "how gradients are put together"),
     RGM_GROUP_FIELD(environment, environment_fields, "what trials' processes begin with"),
     RGM_GROUP_FIELD(scheduler, scheduler_fields, "where trials run"),
@@ -141,7 +154,7 @@ static const struct {
     {"pbs", "Slurm is the only queue: scheduler: {type: slurm}"},
     {"log_policies", "a log line decides nothing here"},
     {"retention_policy", "logs stand in the run folders of their trials"},
-    {"preemption_timeout", "a trial is stopped between two workloads"},
+    {"preemption_timeout", "a trial is stopped between two workloads; say limits.silent_seconds"},
     {"integrations", "there are none"},
 };
 
@@ -358,8 +371,8 @@ static rgm_status check_trainer(const rgm_search_file *file, rgmi_faults *mistak
     } left[] = {
         {"early_stopping", "patience", "the searcher decides when a trial ends"},
         {NULL, "max_seconds",
-         "a trial ends where the searcher says so; a bound on time would make "
-         "lengths depend on the machine"},
+         "a trial ends where the searcher says so; limits.trial_seconds ends one that takes too "
+         "long"},
     };
     const rgm_yaml_node *trainer = rgm_yaml_find(rgm_yaml_root(file->merged), "trainer");
 
