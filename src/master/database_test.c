@@ -305,9 +305,9 @@ static void rows_that_cannot_be_are_refused_where_they_enter(void **state)
         const char *sql, *path, *message;
     } cases[] = {
 #define RUN ", run_token = '0123456789abcdef0123456789abcdef' WHERE id = 1"
-        {"UPDATE trials SET number = -100000" RUN, NULL, "'number'"},
-        {"UPDATE trials SET number = 0" RUN, NULL, "'number'"},
-        {"UPDATE trials SET number = 4000000000" RUN, NULL, "'number'"},
+        {"UPDATE trials SET number = -100000" RUN, "/api/v1/trials/1", "'number'"},
+        {"UPDATE trials SET number = 0" RUN, "/api/v1/trials/1", "'number'"},
+        {"UPDATE trials SET number = 4000000000" RUN, "/api/v1/trials/1", "'number'"},
         {"UPDATE trials SET run_pid = 1" RUN, NULL, "'run_pid'"},
         {"UPDATE trials SET run_pid = -7" RUN, NULL, "'run_pid'"},
         {"UPDATE trials SET run_slots = x'00ff'" RUN, NULL, "'run_slots'"},
