@@ -92,7 +92,7 @@ static rgm_status put_down(double *total, rgm_master *master, rgmi_experiment *e
 static rgm_status end_search(rgm_master *master, rgmi_experiment *e, double most)
 {
     char text[120];
-    double total;
+    double total = 0;
 
     RGM_TRY(put_down(&total, master, e));
     if (total <= most || e->state != RGM_WORK_ACTIVE)
