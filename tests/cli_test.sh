@@ -527,7 +527,7 @@ node_sets { key: "n" value { metadata { filename: "n.csv" } features { key: "lab
 PBTXT
 printf 'id,x.0,x.1,label\na,1,2,1\nb,3,inf,nan\nc,nan,1,-inf\n' >odd/n.csv
 expect 0 "$regimen" data import csv odd/schema.pbtxt --to odd/graph
-says "1 graphs in odd/graph; no split" out
+says "1 graphs in odd/graph; no split" err
 expect 1 "$regimen" data validate odd/graph
 says "record 0: nodes/n: feature 'label' of item 1 is nan; of all records 4 numbers are NaN or infinite" err
 expect 1 "$regimen" data validate odd/graph --allow-nan n.label

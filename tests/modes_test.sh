@@ -218,7 +218,7 @@ expect 0 "$regimen" predict records
 [ "$(wc -l <out)" = 51 ] || fail "predict printed $(wc -l <out) lines, expected 51"
 says "^0,,[012],-?[0-9.]+" out
 expect 1 "$regimen" predict records --input "*.tfrecord"
-says "reads no files but its own data: name others with --set data.test=FILE" err
+says "no file matches .\*\.tfrecord" err
 expect 0 "$regimen" export records --verify --dump dumped
 says "verified on 50 items" out
 [ -e dumped/inputs-0.safetensors ] || fail "export --dump wrote nothing"
