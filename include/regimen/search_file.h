@@ -139,8 +139,6 @@ void rgm_search_file_release(rgm_search_file *file);
 /* All of these belong to the file. */
 const char *rgm_search_file_path(const rgm_search_file *file); /* "configs/digits_search.yaml" */
 const char *rgm_search_file_name(const rgm_search_file *file); /* "digits_search" */
-/** The whole file, merged. */
-const rgm_yaml *rgm_search_file_document(const rgm_search_file *file);
 /**
  * The whole file with what it leaves out: the defaults of the search's keys, where they have one.
  *

@@ -345,3 +345,15 @@ int print_json(json_t *json)
     json_decref(json);
     return code;
 }
+
+bool confirmed(bool yes, const char *question)
+{
+    char answer[8] = "";
+
+    if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return yes || !isatty(STDIN_FILENO);
+    fprintf(stderr, "%s [y/N] ", question);
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        return false;
+    return answer[0] == 'y' || answer[0] == 'Y';
+}

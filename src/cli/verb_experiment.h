@@ -48,8 +48,6 @@ int experiment_set(int argc, char **argv);
 int experiment_fork(int argc, char **argv);
 int experiment_continue(int argc, char **argv);
 int experiment_export(int argc, char **argv);
-/** "Are you sure?" on a terminal; true without one or with yes. */
-bool confirmed(bool yes, const char *question);
 
 /* ---- verb_trial_steer.c: a trial goes on ----------------------------------------------------- */
 

@@ -56,18 +56,6 @@ int experiment_post(int argc, char **argv)
     return about_each(post_each, where, &rest, argv[0]);
 }
 
-bool confirmed(bool yes, const char *question)
-{
-    char answer[8] = "";
-
-    if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return yes || !isatty(STDIN_FILENO);
-    fprintf(stderr, "%s [y/N] ", question);
-    if (fgets(answer, sizeof answer, stdin) == NULL)
-        return false;
-    return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 static rgm_status delete_each(int *code, const asked_master *whom, const text_list *ids,
                               const void *yes)
 {

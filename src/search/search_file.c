@@ -298,11 +298,6 @@ const char *rgm_search_file_path(const rgm_search_file *file)
     return file->path;
 }
 
-const rgm_yaml *rgm_search_file_document(const rgm_search_file *file)
-{
-    return file->merged;
-}
-
 const rgm_search_subject *rgm_search_file_subject(const rgm_search_file *file)
 {
     return file->has_subject ? &file->subject : NULL;

@@ -3,7 +3,7 @@
  * it refuses, and what is checked without one.
  */
 #include <check.h>
-#include <regimen/search_file.h>
+#include "search_file_internal.h"
 
 static const char *const sections[] = {"oven", "data", "runtime", "trainer", NULL};
 static int asked;
@@ -59,7 +59,7 @@ static void points_are_documents_of_the_subject(void **state)
     CHECK(asked == 16 && mistakes.size == 0);
     CHECK(rgm_search_file_subject(file)->check == check_bread);
     CHECK_TEXT("bread.yaml", rgm_search_file_path(file));
-    CHECK(rgm_yaml_find(rgm_yaml_root(rgm_search_file_document(file)), "labels") != NULL);
+    CHECK(rgm_yaml_find(rgm_yaml_root(file->merged), "labels") != NULL);
     rgm_mt19937_seed(&random, 1);
     CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
     CHECK_OK(rgm_search_file_point(&document, file, values, 5));
