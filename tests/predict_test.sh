@@ -14,12 +14,13 @@ trainer: {epochs: 20}
 export: [{type: onnx}]
 YAML
 expect 0 "$regimen" run records.yaml --run-dir run
-says '^\{"shape": \[3\]\}$' run/record.json
+says '^\{"shape": \[3\], "columns": \["a", "b", "c", "y"\]\}$' run/record.json
 "$regimen" predict run --part valid >own || fail "predict"
 cut -d, -f1-3 train.csv >unlabelled.csv
 sed '1!s/,[0-9]$/,unknown/' train.csv >wrong_labels.csv
+awk -F, -v OFS=, '{ print "id" NR, $3, $4, $1, $2 }' train.csv | sed '1s/^id1/id/' >other_order.csv
 mv train.csv gone.csv # a run needs its training data no more
-for input in gone.csv unlabelled.csv wrong_labels.csv 'unlab*.csv' "$work/gone.csv"; do
+for input in gone.csv unlabelled.csv wrong_labels.csv other_order.csv 'unlab*.csv' "$work/gone.csv"; do
     for who in run run/export; do
         expect 0 "$regimen" predict $who --input "$input"
         [ "$(wc -l <out)" = 401 ] || fail "$who $input: $(wc -l <out) lines for 400 records"
@@ -44,7 +45,10 @@ mv record.json run
 # What does not fit is told.
 cut -d, -f1-2 gone.csv >few.csv
 expect 1 "$regimen" predict run --input few.csv
-says 'few.csv: 2 columns; the model takes 3 numbers a record, with a label.s column or without' err
+says "few.csv: no column 'c', which the model was trained with" err
+sed '1s/b/a/' unlabelled.csv >twice.csv
+expect 1 "$regimen" predict run/export --input twice.csv
+says "twice.csv: two columns 'a'" err
 expect 1 "$regimen" predict run/export --input nothing.csv
 says 'nothing.csv: No such file' err
 printf 'a,b,c\n1,2,x\n' >text.csv

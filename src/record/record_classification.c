@@ -71,7 +71,7 @@ typedef struct record_task {
     rgmi_columns columns; /* with a header: of the first training file */
     bool loaded;          /* of a run that is only looked at, when something is asked of its data */
     uint64_t seed;
-    char shape_file[256];        /* RECORD_FILE: the shape of a record                   */
+    rgm_text record_file;        /* RECORD_FILE: shape and columns of a record           */
     rgm_dim shape[RGM_MAX_RANK]; /* the same; shape[0] is nothing                        */
     int rank;                    /* 0: not known                                         */
     int threads;
@@ -254,54 +254,84 @@ static rgm_status export_inputs(rgm_onnx_options *options, void *state)
  */
 
 #define RECORD_FILE "record.json"
+enum { LARGEST_RECORD_FILE = 16 << 20 };
 
-/* Text and numbers of a shape [1, ...]. */
+/* Set the shape [1, ...], and write it and the columns down. */
 static rgm_status set_shape(record_task *t, const rgm_dim *shape, int rank)
 {
-    rgm_text text = {0};
-    rgm_json_writer w = {.out = &text};
-    rgm_status status = RGM_OK;
+    rgm_json_writer w = {.out = &t->record_file};
 
     memcpy(t->shape, shape, (size_t)rank * sizeof *shape);
     t->rank = rank;
-    RGM_GO(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
-    RGM_GO(rgm_json_open_list(&w, "shape", RGM_JSON_SPACED));
+    rgm_text_clear(&t->record_file);
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_open_list(&w, "shape", RGM_JSON_SPACED));
     for (int i = 1; i < rank; i++)
-        RGM_GO(rgm_json_write_int(&w, NULL, shape[i]));
-    RGM_GO(rgm_json_close(&w));
-    RGM_GO(rgm_json_close(&w));
-    snprintf(t->shape_file, sizeof t->shape_file, "%s\n", text.data);
-done:
-    rgm_text_clear(&text);
-    return status;
+        RGM_TRY(rgm_json_write_int(&w, NULL, shape[i]));
+    RGM_TRY(rgm_json_close(&w));
+    if (t->columns.count > 0) {
+        RGM_TRY(rgm_json_open_list(&w, "columns", RGM_JSON_SPACED));
+        for (int64_t i = 0; i < t->columns.count; i++)
+            RGM_TRY(rgm_json_write_text(&w, NULL, t->columns.names[i]));
+        RGM_TRY(rgm_json_close(&w));
+    }
+    RGM_TRY(rgm_json_close(&w));
+    return rgm_text_printf(&t->record_file, "\n");
 }
 
-/* That of a run folder; t->rank stays 0 in one of before, which has no such file. */
-static rgm_status read_shape(record_task *t, const char *run_dir)
+static rgm_status read_columns(record_task *t, const rgm_json *list, const char *path)
 {
-    char *path = NULL, *text = NULL;
-    rgm_json *json = NULL;
-    const rgm_json *list;
-    rgm_dim shape[RGM_MAX_RANK] = {1};
-    int64_t size, count, width = 1;
-    rgm_status status = RGM_OK;
+    int64_t count = rgm_json_count(list);
 
-    RGM_GO(rgm_path_join(&path, run_dir, RECORD_FILE));
-    if (!rgm_path_exists(path))
-        goto done;
-    RGM_GO(rgm_file_load(&text, &size, path, sizeof t->shape_file));
-    RGM_GO(rgm_json_parse(&json, text, size, path));
-    list = rgm_json_find(json, "shape");
-    count = rgm_json_count(list);
+    if (count == 0)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(t->columns.names, count));
+    for (; t->columns.count < count; t->columns.count++) {
+        const char *name = rgm_json_text(rgm_json_at(list, t->columns.count));
+
+        if (name == NULL)
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s: column %lld has no name", path,
+                            (long long)t->columns.count);
+        RGM_TRY(rgm_strdup(&t->columns.names[t->columns.count], name));
+    }
+    return RGM_OK;
+}
+
+static rgm_status read_shape(rgm_dim shape[RGM_MAX_RANK], int *rank, const rgm_json *list,
+                             const char *path)
+{
+    int64_t count = rgm_json_count(list), width = 1;
+
     if (count < 1 || count >= RGM_MAX_RANK)
-        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: no shape of 1 to %d numbers", path, RGM_MAX_RANK - 1));
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: no shape of 1 to %d numbers", path, RGM_MAX_RANK - 1);
     for (int i = 1; i <= count; i++)
         if (!rgm_json_int(&shape[i], rgm_json_at(list, i - 1)) || shape[i] < 1 ||
             __builtin_mul_overflow(width, shape[i], &width) || width > INT32_MAX)
-            RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
+            return RGM_FAIL(RGM_ERR_FORMAT,
                             "%s: the shape has no number above 0 at place %d, or is too large",
-                            path, i));
-    RGM_GO(set_shape(t, shape, (int)count + 1));
+                            path, i);
+    *rank = (int)count + 1;
+    return RGM_OK;
+}
+
+/* That of a run folder or an export; t->rank stays 0 in one of before, which has no such file. */
+static rgm_status read_record_file(record_task *t, const char *folder)
+{
+    char *path = NULL, *text = NULL;
+    rgm_json *json = NULL;
+    rgm_dim shape[RGM_MAX_RANK] = {1};
+    int64_t size;
+    int rank = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_path_join(&path, folder, RECORD_FILE));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, LARGEST_RECORD_FILE));
+    RGM_GO(rgm_json_parse(&json, text, size, path));
+    RGM_GO(read_shape(shape, &rank, rgm_json_find(json, "shape"), path));
+    RGM_GO(read_columns(t, rgm_json_find(json, "columns"), path));
+    RGM_GO(set_shape(t, shape, rank));
 done:
     rgm_json_release(json);
     rgm_free(text);
@@ -314,8 +344,8 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
     const record_task *t = state;
 
     out[0] = (rgm_task_file){.name = RECORD_FILE,
-                             .data = t->shape_file,
-                             .size = (int64_t)strlen(t->shape_file),
+                             .data = t->record_file.data,
+                             .size = t->record_file.size,
                              .origin = "data.train"};
     *count = t->rank > 0;
 }
@@ -334,7 +364,7 @@ static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *
     *out = NULL;
     for (int i = 1; i < t->rank; i++)
         width *= t->shape[i];
-    RGM_GO(rgmi_records_load_asked(&records, pattern, &t->options, width));
+    RGM_GO(rgmi_records_load_asked(&records, pattern, &t->options, &t->columns, width));
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){records.features, records.labels}, 2));
     RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
     RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
@@ -348,13 +378,28 @@ done:
 
 /* ---- serving ------------------------------------------------------------------------------- */
 
+/* Beside an export only where names are known: data.shape says the rest. */
+static rgm_status save_record_file(const record_task *t, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    if (t->columns.count == 0)
+        return RGM_OK;
+    RGM_GO(rgm_path_join(&path, folder, RECORD_FILE));
+    RGM_GO(rgm_file_save_own(path, t->record_file.data, t->record_file.size));
+done:
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
 {
     const record_task *t = state;
     rgm_dim shape[RGM_MAX_RANK];
     int rank = record_shape(shape, t);
 
-    (void)folder;
+    RGM_TRY(save_record_file(t, folder));
     RGM_TRY(rgm_text_printf(data, "  header: %s\n  label: %s\n  scale: %.17g\n  shape: [",
                             t->options.header ? "true" : "false", t->options.label,
                             t->options.scale));
@@ -511,8 +556,10 @@ static void release(rgm_task *task)
         rgmi_records_clear(&t->parts[mode]);
     for (int i = 0; t != NULL && i < RGM_MAX_EVAL_SETS; i++)
         rgmi_records_clear(&t->sets[i]);
-    if (t != NULL)
+    if (t != NULL) {
         rgmi_columns_clear(&t->columns);
+        rgm_text_clear(&t->record_file);
+    }
     rgm_free(t);
     *task = (rgm_task){0};
 }
@@ -564,7 +611,7 @@ static rgm_status create_task(rgm_task *out, const rgm_record_options *options,
         out->build_eval_inputs = build_eval_inputs;
     }
     if (trained_in != NULL)
-        RGM_GO(read_shape(t, trained_in));
+        RGM_GO(read_record_file(t, trained_in));
     if (t->rank == 0)
         RGM_GO(load(t));
 done:
@@ -604,6 +651,7 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     RGM_GO(open_task(out, o, (const rgm_record_network *)setup->model, setup->model_options,
                      setup->threads));
     memcpy(shape + 1, o->shape.items, (size_t)o->shape.count * sizeof *shape);
+    RGM_GO(read_record_file(out->state, folder));
     RGM_GO(set_shape(out->state, shape, (int)o->shape.count + 1));
     out->files = NULL;                          /* data.shape says it */
     ((record_task *)out->state)->loaded = true; /* there are none */

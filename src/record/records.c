@@ -130,9 +130,38 @@ static int64_t column_of(const loading *l, int64_t i)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Each of the model's columns but the label's, by its name. */
+static rgm_status find_asked(loading *l)
+{
+    int64_t there = rgm_csv_reader_column_count(l->reader), count = l->columns->count;
+
+    RGM_TRY(find_label(l, count));
+    rgm_free(l->source);
+    l->source = NULL;
+    RGM_TRY(RGM_NEW(l->source, count));
+    for (int64_t i = 0; i < count; i++) {
+        const char *name = l->columns->names[i];
+
+        if (i == l->label)
+            continue;
+        l->source[i] = find_column(l->reader, there, name);
+        if (l->source[i] < 0)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: no column '%s', which the model was trained with; columns are "
+                            "found by their names",
+                            l->path, name);
+        for (int64_t k = l->source[i] + 1; k < there; k++)
+            if (strcmp(rgm_csv_reader_column(l->reader, k), name) == 0)
+                return RGM_FAIL(RGM_ERR_DATA, "%s: two columns '%s'", l->path, name);
+    }
+    return RGM_OK;
+}
+
 /* As many columns as a record has numbers, or the label's beside them. */
 static rgm_status look_at_asked(loading *l, int64_t columns)
 {
+    if (l->options->header && l->columns->count == l->width + 1)
+        return find_asked(l);
     l->label = -1;
     if (columns == l->width)
         return RGM_OK;
@@ -182,6 +211,8 @@ static rgm_status read_row(loading *l, int64_t columns)
                         "%s:%lld: the label is %lld, but there are %lld classes, from 0", l->path,
                         line, (long long)label, (long long)l->classes);
     at = l->features + l->rows * l->width;
+    if (l->asked && l->source != NULL)
+        columns = l->columns->count;
     for (int64_t c = 0; c < columns; c++) {
         double number;
 
@@ -308,9 +339,10 @@ rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
 }
 
 rgm_status rgmi_records_load_asked(rgmi_records *out, const char *pattern,
-                                   const rgm_record_options *options, int64_t width)
+                                   const rgm_record_options *options, rgmi_columns *columns,
+                                   int64_t width)
 {
-    loading l = {.options = options, .asked = true, .width = width};
+    loading l = {.options = options, .asked = true, .columns = columns, .width = width};
 
     *out = (rgmi_records){0};
     return finish_loading(out, &l, read_files(&l, NULL, pattern));

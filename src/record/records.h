@@ -30,12 +30,15 @@ rgm_status rgmi_records_load(rgmi_records *out, const rgm_texts *names,
                              const rgm_record_options *options, int64_t classes,
                              rgmi_columns *columns);
 /**
- * Load files to predict of, by a path or a pattern that stands for itself: records of `width`
- * numbers, with the label's column or without it; what stands there is not read, and labels are 0.
+ * Load files to predict of, by a path or a pattern that stands for itself; labels are 0. With a
+ * header and names in `columns`, the numbers of a record are the columns of those names, wherever
+ * they are, and others are not read. Else a record is `width` numbers in their order, with the
+ * label's column or without it; what stands there is not read.
  * Errors: those of rgmi_records_load().
  */
 rgm_status rgmi_records_load_asked(rgmi_records *out, const char *pattern,
-                                   const rgm_record_options *options, int64_t width);
+                                   const rgm_record_options *options, rgmi_columns *columns,
+                                   int64_t width);
 /**
  * Hold out a part: round(fraction * n) of records[RGM_FOLD_TRAIN], drawn by the seed, become
  * records[RGM_FOLD_VALID], both in the file's order. RGM_ERR_CONFIG when one would be empty.
