@@ -196,7 +196,7 @@ static rgm_status take_predictions(rgmi_hooks_task *task)
                             o->name, sizeof head->name - 1);
         RGM_TRY(rgmi_hooks_check_prediction(task, o));
         *head = (rgm_head){.predictions = o->value, .is_number = o->kind != RGM_OUTPUT_LOGITS};
-        snprintf(head->name, sizeof head->name, "%s", o->name);
+        memcpy(head->name, o->name, strlen(o->name) + 1);
         task->served_count++;
     }
     return RGM_OK;
