@@ -30,6 +30,19 @@ for input in gone.csv unlabelled.csv wrong_labels.csv other_order.csv 'unlab*.cs
 done
 says '^item,node,prediction,logit_0,logit_1,logit_2,class,probability$' first
 says '^[0-9]+,,2,.*,"sky, blue",0\.[0-9]+$' first
+# Without a header columns are in their places.
+tail -n +2 gone.csv >bare.csv
+sed 's/train.csv/bare.csv/; s/header: true/header: false/' records.yaml >bare.yaml
+expect 0 "$regimen" run bare.yaml --run-dir bare
+says '^\{"shape": \[3\]\}$' bare/record.json
+mv bare.csv bare_gone.csv
+for who in bare bare/export; do
+    expect 0 "$regimen" predict $who --input bare_gone.csv
+    cmp -s out first || fail "$who without a header: other predictions"
+done
+cut -d, -f1-2 bare_gone.csv >few.csv
+expect 1 "$regimen" predict bare --input few.csv
+says 'few.csv: 2 columns; the model takes 3 numbers a record, with a label.s column or without' err
 # The run's own predictions are among them: the same logits for the records that were held out.
 cut -d, -f4-6 own | tail -n +2 | sort -u >held_out
 cut -d, -f4-6 first | tail -n +2 | sort -u >all

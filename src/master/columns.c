@@ -195,7 +195,7 @@ static bool text_fits(const rgmi_column_rule *c, const char *text, int64_t size)
 
     if (c->kind == STATE)
         return rgm_work_state_find(&state, text);
-    if (size < c->low || size > c->high)
+    if ((double)size < c->low || (double)size > c->high)
         return false;
     switch (c->kind) {
     case INNER:

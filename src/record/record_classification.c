@@ -283,7 +283,7 @@ static rgm_status read_columns(record_task *t, const rgm_json *list, const char 
 {
     int64_t count = rgm_json_count(list);
 
-    if (count == 0)
+    if (count <= 0) /* without a header */
         return RGM_OK;
     RGM_TRY(RGM_NEW(t->columns.names, count));
     for (; t->columns.count < count; t->columns.count++) {

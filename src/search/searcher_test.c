@@ -691,7 +691,8 @@ static void a_state_of_before_goes_on_by_its_plan(void **state)
  * trials the two best go on. */
 static void infinities_are_the_worst_in_either_direction(void **state)
 {
-    static double metrics[2][4] = {{-INFINITY, 2, 1, INFINITY}, {INFINITY, -2, -1, -INFINITY}};
+    static double metrics[2][5] = {{-INFINITY, 2, 1, INFINITY, NAN},
+                                   {INFINITY, -2, -1, -INFINITY, NAN}};
     rgm_simulated simulated;
     rgm_searcher *s;
     int64_t *front, count;
