@@ -213,7 +213,7 @@ static void ask_all(rgm_master *master)
                                         "trials/1/validations",
                                         "trials/1/checkpoints",
                                         "trials/1/logs",
-                                        "checkpoints/" UUID,
+                                        ("checkpoints/" UUID),
                                         "queue",
                                         "running",
                                         "shares"};

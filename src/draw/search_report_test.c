@@ -383,7 +383,7 @@ static void a_page_has_every_part(void **state)
         "id=\"best\"",   "id=\"curves\"",      "id=\"importance\"", "id=\"parallel\"",
         "id=\"slices\"", "id=\"timeline\"",    "id=\"trials\"",     "name: small\nrate: 0.1\n",
         "50.0 %",        "name%3A%20small%0A", "<td>0.1</td>",      "1 without a finite metric",
-        ", over " OVER};
+        (", over " OVER)};
     rgm_search_report r;
     rgm_text text;
 

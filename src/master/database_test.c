@@ -395,8 +395,8 @@ static void another_schema_is_refused(void **state)
 {
     static const char *const changes[] = {
         "CREATE TRIGGER t AFTER UPDATE ON trials BEGIN DELETE FROM trials; END",
-        "DROP TABLE labels; CREATE VIEW labels AS SELECT id AS experiment_id, name AS label FROM"
-        " experiments",
+        ("DROP TABLE labels; CREATE VIEW labels AS SELECT id AS experiment_id, name AS label FROM"
+         " experiments"),
         "DROP INDEX trials_state; CREATE INDEX trials_state ON trials(state)",
         "ALTER TABLE trials ADD COLUMN more INTEGER DEFAULT 1",
     };
