@@ -103,11 +103,11 @@ static void call_sinks(rgm_logger *log, int level, const char *message)
 #define ROOM 2048 /* for a message without memory of its own */
 
 /* What does not fit, for want of memory, is cut visibly. */
-static void mark_cut(char room[ROOM])
+static void mark_cut(char *end)
 {
     static const char mark[] = " ... (cut: out of memory)";
 
-    memcpy(room + ROOM - sizeof mark, mark, sizeof mark);
+    memcpy(end - sizeof mark, mark, sizeof mark);
 }
 
 void rgm_log_write(int level, const char *format, ...)
@@ -127,7 +127,7 @@ void rgm_log_write(int level, const char *format, ...)
         rgmi_vformat(message, (size_t)size + 1, format, again);
     if (message == NULL) {
         message = room;
-        mark_cut(room);
+        mark_cut(room + sizeof room);
     }
     va_end(again);
     va_end(args);
