@@ -128,6 +128,6 @@ done
 says 'Slurm takes no job of it: sbatch ended with status 1: .*[Ii]nvalid partition name' queue
 kill -TERM $master
 wait $master
-expect 1 $search refused --config slurm.yaml --new --set 'scheduler.options=["--array=1-3"]'
+expect 2 $search refused --config slurm.yaml --new --set 'scheduler.options=["--array=1-3"]'
 says "'--array=1-3' is not for trials" err
 finish

@@ -10,6 +10,10 @@ import served
 import suite
 
 
+SPLITS = ("valid", "train", "test")  # test has a point, of the best weights
+SERIES = 2 * len(SPLITS)
+
+
 class Compare(served.Served):
     RUNS = ("graph-1", "graph-2")
 
@@ -35,7 +39,7 @@ class Compare(served.Served):
 
     def assert_drawn(self, plot, name, smooth=None, positive=False):
         for run in self.RUNS:
-            for split in ("valid", "train"):
+            for split in SPLITS:
                 points = self.measured(run, split, name)
                 if smooth:
                     points = list(zip([x for x, _ in points], plots.smoothed([y for _, y in points], smooth)))
@@ -46,21 +50,21 @@ class Compare(served.Served):
     def test_points_are_those_of_metrics_jsonl(self):
         page = self.compare()
         for name in ("loss", "accuracy"):
-            plot = self.drawn(page, name, 4)
+            plot = self.drawn(page, name, SERIES)
             self.assert_drawn(plot, name)
             self.assertEqual(len(set(plot["colours"].values())), 2)
         best = max(self.measured("graph-2", "valid", "accuracy"), key=lambda p: (p[1], -p[0]))
         self.assertIsNone(plots.same([plot["best"]["graph-2 \u00b7 valid"]], [best], plot))
 
     def test_smoothing_and_log_axes(self):
-        self.assert_drawn(self.drawn(self.compare("&smooth=0.7"), "loss", 4), "loss", smooth=0.7)
-        plot = self.drawn(self.compare("&logx=1&logy=1"), "loss", 4)
+        self.assert_drawn(self.drawn(self.compare("&smooth=0.7"), "loss", SERIES), "loss", smooth=0.7)
+        plot = self.drawn(self.compare("&logx=1&logy=1"), "loss", SERIES)
         self.assertEqual((plot["x"]["scale"], plot["y"]["scale"]), ("log", "log"))
         self.assert_drawn(plot, "loss", positive=True)
 
     def test_zoom_is_in_the_address(self):
         page = self.compare()
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
         page.drag(".card-place[data-card=loss] .brush .overlay", (0.25, 0.5), (0.5, 0.5))
         page.wait_address("zoom=")
         self.still(page)
@@ -69,25 +73,26 @@ class Compare(served.Served):
         self.assertLess(abs(domain[1] - (1 + 39 * 0.5)), 1)
         other = self.page()
         other.open(page.url)
-        shown = self.drawn(other, "loss", 4)["x"]["domain"]
+        shown = self.drawn(other, "loss", SERIES)["x"]["domain"]
         self.assertLess(max(abs(a - b) for a, b in zip(shown, domain)), 0.01)
 
     def test_a_run_is_hidden_and_comes_back(self):
         page = self.compare()
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
         page.click(page.role("checkbox", "Show graph-1"))
-        self.assertEqual(set(self.drawn(page, "loss", 2)["lines"]), {"graph-2 \u00b7 valid", "graph-2 \u00b7 train"})
+        self.assertEqual(set(self.drawn(page, "loss", SERIES // 2)["lines"]),
+                         {f"graph-2 \u00b7 {split}" for split in SPLITS})
         page.click(page.role("checkbox", "Show graph-1"))
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
 
     def test_csv_and_svg_are_what_is_shown(self):
         page = self.compare()
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
         page.click(page.role("button", "Save loss as CSV"))
         _, data = self.browser.downloaded()
         rows = list(csv.reader(io.StringIO(data.decode())))[1:]
         for run in self.RUNS:
-            for split in ("valid", "train"):
+            for split in SPLITS:
                 kept = [(float(x), float(y)) for name, x, y in rows if name == f"{run} \u00b7 {split}"]
                 self.assertEqual(kept, self.measured(run, split, "loss"))
         shown = page.js("[...document.querySelectorAll('.card-place[data-card=loss] path.line[data-series]')].map(p => p.getAttribute('d'))")
@@ -112,13 +117,13 @@ class Compare(served.Served):
 
     def test_markup_in_a_name(self):
         page = self.enter(f"/compare?runs={self.ids[material.MARKUP]},{self.ids['graph-1']}")
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
         self.assertIn(material.MARKUP, page.js("document.getElementById('main').textContent"))
         self.assertEqual(page.count("#main img, #main figure b"), 0)
 
     def test_on_a_phone(self):
         page = self.compare(phone=True, dark=True)
-        self.drawn(page, "loss", 4)
+        self.drawn(page, "loss", SERIES)
         self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390)
 
 

@@ -248,7 +248,7 @@ export function lineChart(options) {
     y = makeScale(o.y.scale, [o.y.floor === undefined || logY ? low - space : Math.min(o.y.floor, low - space), high + space], [height, 0]);
     left = roomOf(y, height, {log: logY, format: o.y.format});
     const width = Math.max(120, whole - left - RIGHT);
-    x = makeScale(o.x.scale, o.zoom ?? extent(lines.flatMap(l => extent(l.xs, logX)), logX), [0, width]);
+    x = makeScale(o.x.scale, o.zoom ?? extent(lines.flatMap(l => l.xs), logX), [0, width]);
     told.textContent = [lost > 0 ? `${number(lost)} values that are not above 0 have no place on a logarithmic axis` : null,
       none > 0 ? `${number(none)} values are not finite numbers (× at the foot)` : null,
       outside > 0 ? `${number(outside)} values lie outside` : null].filter(t => t).join("; ");
@@ -436,7 +436,7 @@ export function lineChart(options) {
 
   /** Half as much or twice as much around what is read, or around the middle. */
   function zoomBy(factor) {
-    const [a, b] = x.range(), all = extent(lines.flatMap(l => extent(l.xs, o.x.scale === "log")), o.x.scale === "log");
+    const [a, b] = x.range(), all = extent(lines.flatMap(l => l.xs), o.x.scale === "log");
     const about = at === null ? (a + b) / 2 : x(at), ends = [about - (about - a) * factor, about + (b - about) * factor].map(v => +x.invert(v));
     const next = [Math.max(ends[0], all[0]), Math.min(ends[1], all[1])];
     zoomTo(next[0] <= all[0] && next[1] >= all[1] || !(next[1] > next[0]) ? null : next);
