@@ -137,17 +137,22 @@ done:
  * nobody. */
 static rgm_status has_steps(bool *out, const char *checkpoints)
 {
-    char **names = NULL;
-    int64_t count = 0;
+    rgm_checkpoint_store_options options = RGM_CHECKPOINT_STORE_OPTIONS_INIT;
+    rgm_checkpoint_store *store = NULL;
+    int64_t *steps = NULL, count = 0;
+    rgm_status status = RGM_OK;
 
     *out = false;
     if (!rgm_path_is_folder(checkpoints))
         return RGM_OK;
-    RGM_TRY(rgm_folder_list(&names, &count, checkpoints));
-    for (int64_t i = 0; i < count; i++)
-        *out = *out || strncmp(names[i], "step-", 5) == 0;
-    rgm_names_release(names, count);
-    return RGM_OK;
+    options.read_only = true;
+    RGM_GO(rgm_checkpoint_store_open(&store, checkpoints, &options));
+    RGM_GO(rgm_checkpoint_steps(&steps, &count, store));
+    *out = count > 0;
+done:
+    rgm_free(steps);
+    rgm_checkpoint_store_close(store);
+    return status;
 }
 
 static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options,
