@@ -39,8 +39,10 @@ typedef struct rgm_device_type {
     /** Return when all that was called before has run. */
     rgm_status (*wait)(rgm_device *device);
     /** The kernels that run here on elements of `dtype`, NULL: none; see rgm_kernels_for(). The
-     * member is NULL for what the CPU computes. */
+     * member is NULL for what the CPU computes, and for a device that compiles programs. */
     const struct rgm_kernels *(*kernels)(rgm_device *device, rgm_dtype dtype);
+    /** How it compiles and launches source, NULL: not at all; see device_program.h. */
+    const struct rgm_device_compiler *compiler;
 } rgm_device_type;
 
 /** The CPU. There is one, it is never released, and any thread may use it. */

@@ -1,13 +1,15 @@
 /*
  * A device is its row of functions with what they work on; and the CPU, whose memory is the host's.
  */
-#include <regimen/device.h>
+#include <regimen/device_program.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 struct rgm_device {
     const rgm_device_type *type;
     void *payload;
+    uint64_t opened;
 };
 
 /* ---- the CPU ------------------------------------------------------------------------------- */
@@ -58,8 +60,11 @@ rgm_device *rgm_device_cpu(void)
 
 rgm_status rgm_device_create(rgm_device **out, const rgm_device_type *type, void *payload)
 {
+    static atomic_uint_fast64_t opened;
+
     *out = NULL;
     RGM_TRY(RGM_NEW(*out, 1));
+    (*out)->opened = atomic_fetch_add(&opened, 1) + 1;
     (*out)->type = type;
     (*out)->payload = payload;
     return RGM_OK;
@@ -111,4 +116,45 @@ rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, 
 rgm_status rgm_device_wait(rgm_device *device)
 {
     return device->type->wait(device);
+}
+
+/* ---- programs ------------------------------------------------------------------------------- */
+
+uint64_t rgm_device_opened(const rgm_device *device)
+{
+    return device->opened;
+}
+
+rgm_status rgm_device_program(rgm_program **out, rgm_device *device, const char *name,
+                              const char *source, rgm_dtype dtype)
+{
+    *out = NULL;
+    if (device->type->compiler == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s: a device of kind %s compiles no programs", name,
+                        device->type->name);
+    return device->type->compiler->program(out, device, name, source, dtype);
+}
+
+rgm_status rgm_program_find(rgm_device_kernel **out, rgm_device *device, rgm_program *program,
+                            const char *name)
+{
+    *out = NULL;
+    return device->type->compiler->find(out, device, program, name);
+}
+
+void rgm_device_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
+                       const rgm_argument *arguments, int count)
+{
+    if (groups > 0)
+        device->type->compiler->launch(device, kernel, groups, lanes, arguments, count);
+}
+
+void rgm_device_watch(rgm_device *device, const void *flag)
+{
+    device->type->compiler->watch(device, flag);
+}
+
+void rgm_device_fault(rgm_device *device, rgm_status status)
+{
+    device->type->compiler->fault(device, status);
 }

@@ -3,7 +3,7 @@
  * name, lowered by REGIMEN_ISA. f64 is the reference compiled for double: it serves gradient
  * checks.
  */
-#include "kernels_internal.h"
+#include "gpu/gpu.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -115,5 +115,7 @@ const rgm_kernels *rgm_kernels_for(rgm_device *device, rgm_dtype dtype)
 {
     const rgm_device_type *type = rgm_device_kind(device);
 
-    return type->kernels != NULL ? type->kernels(device, dtype) : cpu_kernels(dtype);
+    if (type->kernels != NULL)
+        return type->kernels(device, dtype);
+    return type->compiler != NULL ? rgmi_gpu_kernels(device, dtype) : cpu_kernels(dtype);
 }

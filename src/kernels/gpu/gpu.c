@@ -1,0 +1,107 @@
+/*
+ * The GPU's tables, made from the list of kernels; and how a row launches what its source file
+ * compiles to.
+ */
+#include "gpu.h"
+
+/* Set by the first rgm_kernels_for() of a device. A process drives one at a time. */
+static rgm_device *gpu;
+
+rgm_device *rgmi_gpu_device(void)
+{
+    return gpu;
+}
+
+static bool ready_for(rgmi_gpu_kernel *kernel, rgm_dtype real)
+{
+    int slot = real == RGM_F64;
+    rgm_program *program;
+    rgm_status status;
+
+    if (kernel->ready[slot].opened == rgm_device_opened(gpu))
+        return kernel->ready[slot].kernel != NULL;
+    kernel->ready[slot].opened = rgm_device_opened(gpu);
+    kernel->ready[slot].kernel = NULL;
+    status = rgm_device_program(&program, gpu, kernel->source->name, kernel->source->text,
+                                slot ? RGM_F64 : RGM_F32);
+    if (status == RGM_OK)
+        status = rgm_program_find(&kernel->ready[slot].kernel, gpu, program, kernel->name);
+    if (status != RGM_OK)
+        rgm_device_fault(gpu, status);
+    return status == RGM_OK;
+}
+
+void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, int lanes,
+                     const rgm_argument *arguments, int count)
+{
+    if (groups > 0 && ready_for(kernel, real))
+        rgm_device_launch(gpu, kernel->ready[real == RGM_F64].kernel, groups, lanes, arguments,
+                          count);
+}
+
+void *rgmi_gpu_take(size_t bytes)
+{
+    void *memory;
+    rgm_status status = rgm_device_allocate(&memory, gpu, bytes);
+
+    if (status != RGM_OK)
+        rgm_device_fault(gpu, status);
+    return memory;
+}
+
+void rgmi_gpu_give(void *memory)
+{
+    rgm_device_free(gpu, memory);
+}
+
+int64_t rgmi_gpu_groups(int64_t count, int lanes)
+{
+    return rgmi_min(rgmi_blocks(count, lanes), 65536);
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+#define F32(result, name, arguments)                                                               \
+    static result f32_##name arguments                                                             \
+    {                                                                                              \
+        return rgmi_gpu_##name(RGM_F32, args);                                                     \
+    }
+#define F64(result, name, arguments)                                                               \
+    static result f64_##name arguments                                                             \
+    {                                                                                              \
+        return rgmi_gpu_##name(RGM_F64, args);                                                     \
+    }
+RGM_KERNEL_LIST(F32, F32, F32)
+RGM_KERNEL_LIST(F64, F64, F64)
+
+static void bf16_matmul(const rgm_matmul_args *args)
+{
+    rgmi_gpu_matmul(RGM_BF16, args);
+}
+
+static size_t bf16_matmul_pack(const rgm_matmul_args *args)
+{
+    return rgmi_gpu_matmul_pack(RGM_BF16, args);
+}
+
+#define F32_ENTRY(result, name, arguments) .name = f32_##name,
+#define F64_ENTRY(result, name, arguments) .name = f64_##name,
+
+const rgm_kernels *rgmi_gpu_kernels(rgm_device *device, rgm_dtype dtype)
+{
+    static const rgm_kernels f32 = {
+        .isa = "gpu", .dtype = RGM_F32, RGM_KERNEL_LIST(F32_ENTRY, F32_ENTRY, F32_ENTRY)};
+    static const rgm_kernels f64 = {
+        .isa = "gpu", .dtype = RGM_F64, RGM_KERNEL_LIST(F64_ENTRY, F64_ENTRY, F64_ENTRY)};
+    static rgm_kernels bf16;
+
+    gpu = device;
+    if (dtype == RGM_F64)
+        return &f64;
+    if (dtype != RGM_BF16)
+        return dtype == RGM_F32 ? &f32 : NULL;
+    bf16 = f32;
+    bf16.matmul = bf16_matmul;
+    bf16.matmul_pack = bf16_matmul_pack;
+    return &bf16;
+}
