@@ -43,8 +43,17 @@ typedef struct rgm_device_type {
     const struct rgm_kernels *(*kernels)(rgm_device *device, rgm_dtype dtype);
     /** How it compiles and launches source, NULL: not at all; see device_program.h. */
     const struct rgm_device_compiler *compiler;
+    /** What rgm_device_release() does first, NULL: nothing. */
+    void (*release)(rgm_device *device);
 } rgm_device_type;
 
+/**
+ * Open a device by its name: "cpu", or "opencl:0", of the devices that OpenCL lists (GPUs first)
+ * the one of that number. Release it with rgm_device_release().
+ * Errors: RGM_ERR_ARG: no such name; RGM_ERR_UNSUPPORTED: what it needs is not installed, with what
+ * to install; RGM_ERR_NOT_FOUND: there are not so many; RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_device_open(rgm_device **out, const char *name);
 /** The CPU. There is one, it is never released, and any thread may use it. */
 rgm_device *rgm_device_cpu(void);
 /**
@@ -52,7 +61,9 @@ rgm_device *rgm_device_cpu(void);
  * what was made for it. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_device_create(rgm_device **out, const rgm_device_type *type, void *payload);
-void rgm_device_release(rgm_device *device); /* the payload stays the caller's */
+/** Release what rgm_device_open() opened or rgm_device_create() made, of which the payload stays
+ * the caller's. Takes NULL; the CPU stays. */
+void rgm_device_release(rgm_device *device);
 
 /** The type and the payload that it was made with. */
 const rgm_device_type *rgm_device_kind(const rgm_device *device);

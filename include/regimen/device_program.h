@@ -47,6 +47,7 @@ typedef struct rgm_argument {
     } value;
 } rgm_argument;
 
+/** The arguments of a launch, one for each kind. */
 static inline rgm_argument rgm_memory(const void *memory)
 {
     return (rgm_argument){RGM_ARGUMENT_MEMORY, {.memory = memory}};

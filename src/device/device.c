@@ -72,8 +72,11 @@ rgm_status rgm_device_create(rgm_device **out, const rgm_device_type *type, void
 
 void rgm_device_release(rgm_device *device)
 {
-    if (device != rgm_device_cpu())
-        rgm_free(device);
+    if (device == NULL || device == rgm_device_cpu())
+        return;
+    if (device->type->release != NULL)
+        device->type->release(device);
+    rgm_free(device);
 }
 
 const rgm_device_type *rgm_device_kind(const rgm_device *device)

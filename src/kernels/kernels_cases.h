@@ -17,6 +17,7 @@ typedef struct run {
     int variant;
     uint64_t state; /* of the generator */
     void *memory[256];
+    size_t bytes[256]; /* of each: what may be read and written */
     int memories;
     void *out[4]; /* guarded, of kernels->dtype */
     int64_t out_count[4];
@@ -68,6 +69,7 @@ static void *keep(run *t, size_t size)
 
     CHECK(memory != NULL && t->memories < 256);
     memset(memory, 0, size + 64);
+    t->bytes[t->memories] = size;
     return t->memory[t->memories++] = memory;
 }
 

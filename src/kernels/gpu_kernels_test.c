@@ -1,0 +1,256 @@
+/*
+ * The rows for devices that compile programs, on one of them, against the CPU's double reference
+ * over the table of cases.
+ *
+ *     gpu_kernels_test [KERNEL...]      only the cases of these kernels
+ *     REGIMEN_DEVICE=cuda:0             on which device; opencl:0 otherwise
+ *
+ * Cases keep everything in the host's memory. Here a block of theirs stands for a copy on the
+ * device: it is sent there before a row is called and fetched when that has run, and a kernel that
+ * is given an address in it gets that of the copy.
+ */
+#include "gpu/gpu.h"
+#include "kernels_compare.h"
+
+static struct lent_device {
+    rgm_device *device, *real; /* ours, and that which computes */
+    run *current;              /* whose memory it is */
+    void *copy[256];
+    int copies;
+    const char *missing; /* the last row that was called and is not there */
+} lent;
+
+/* ---- a device in front of the device ------------------------------------------------------- */
+
+static const void *address_there(const void *address)
+{
+    const run *t = lent.current;
+
+    for (int i = 0; i < lent.copies; i++) {
+        uintptr_t at = (uintptr_t)address - (uintptr_t)t->memory[i];
+        if ((uintptr_t)address >= (uintptr_t)t->memory[i] && at <= t->bytes[i])
+            return (char *)lent.copy[i] + at;
+    }
+    return address;
+}
+
+static rgm_status lent_allocate(void **out, rgm_device *device, size_t bytes)
+{
+    (void)device;
+    return rgm_device_allocate(out, lent.real, bytes);
+}
+
+static void lent_free(rgm_device *device, void *memory)
+{
+    (void)device;
+    rgm_device_free(lent.real, memory);
+}
+
+static rgm_status lent_copy_to(rgm_device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    return rgm_device_copy_to(lent.real, (void *)(uintptr_t)address_there(to), from, bytes);
+}
+
+static rgm_status lent_copy_from(rgm_device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    return rgm_device_copy_from(lent.real, to, address_there(from), bytes);
+}
+
+static rgm_status lent_wait(rgm_device *device)
+{
+    (void)device;
+    return rgm_device_wait(lent.real);
+}
+
+static rgm_status lent_program(rgm_program **out, rgm_device *device, const char *name,
+                               const char *source, rgm_dtype dtype)
+{
+    (void)device;
+    return rgm_device_program(out, lent.real, name, source, dtype);
+}
+
+static rgm_status lent_find(rgm_device_kernel **out, rgm_device *device, rgm_program *program,
+                            const char *name)
+{
+    (void)device;
+    return rgm_program_find(out, lent.real, program, name);
+}
+
+static void lent_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
+                        const rgm_argument *arguments, int count)
+{
+    rgm_argument there[RGM_ARGUMENTS];
+
+    (void)device;
+    CHECK(count <= RGM_ARGUMENTS);
+    for (int i = 0; i < count; i++) {
+        there[i] = arguments[i];
+        if (there[i].kind == RGM_ARGUMENT_MEMORY)
+            there[i].value.memory = address_there(there[i].value.memory);
+    }
+    rgm_device_launch(lent.real, kernel, groups, lanes, there, count);
+}
+
+static void lent_watch(rgm_device *device, const void *flag)
+{
+    (void)device;
+    rgm_device_watch(lent.real, flag);
+}
+
+static void lent_fault(rgm_device *device, rgm_status status)
+{
+    (void)device;
+    rgm_device_fault(lent.real, status);
+}
+
+/* ---- its tables: blocks there before each row, and back after it ---------------------------- */
+
+static int lend(void)
+{
+    run *t = lent.current;
+
+    for (lent.copies = 0; lent.copies < t->memories; lent.copies++) {
+        int i = lent.copies;
+        CHECK_OK(rgm_device_allocate(&lent.copy[i], lent.real, t->bytes[i]));
+        CHECK_OK(rgm_device_copy_to(lent.real, lent.copy[i], t->memory[i], t->bytes[i]));
+    }
+    return 0;
+}
+
+static void give_back(const int *entered)
+{
+    run *t = lent.current;
+
+    (void)entered;
+    CHECK_OK(rgm_device_wait(lent.real));
+    for (int i = 0; i < lent.copies; i++) {
+        CHECK_OK(rgm_device_copy_from(lent.real, t->memory[i], lent.copy[i], t->bytes[i]));
+        rgm_device_free(lent.real, lent.copy[i]);
+    }
+    lent.copies = 0;
+}
+
+#define LENT_ROW(dtype, result, name)                                                              \
+    if (rgmi_gpu_##name == NULL) {                                                                 \
+        lent.missing = #name;                                                                      \
+        return rgm_kernels_for(rgm_device_cpu(), dtype)->name(args);                               \
+    }                                                                                              \
+    __attribute__((cleanup(give_back), unused)) int entered_ = lend();                             \
+    return rgm_kernels_for(lent.device, dtype)->name(args)
+#define LENT_F32(result, name, arguments)                                                          \
+    static result lent_f32_##name arguments                                                        \
+    {                                                                                              \
+        LENT_ROW(RGM_F32, result, name);                                                           \
+    }
+#define LENT_F64(result, name, arguments)                                                          \
+    static result lent_f64_##name arguments                                                        \
+    {                                                                                              \
+        LENT_ROW(RGM_F64, result, name);                                                           \
+    }
+RGM_KERNEL_LIST(LENT_F32, LENT_F32, LENT_F32)
+RGM_KERNEL_LIST(LENT_F64, LENT_F64, LENT_F64)
+
+/* The case's flag is not among its blocks. */
+static void lent_index_check(const rgm_index_args *args)
+{
+    rgm_index_args with = *args;
+
+    with.flag = keep(lent.current, sizeof *with.flag);
+    *with.flag = *args->flag;
+    lent_f32_index_check(&with);
+    *args->flag = *with.flag;
+}
+
+#define LENT_F32_ENTRY(result, name, arguments) .name = lent_f32_##name,
+#define LENT_F64_ENTRY(result, name, arguments) .name = lent_f64_##name,
+
+static rgm_kernels tables[2] = {
+    {.isa = "device, f32",
+     .dtype = RGM_F32,
+     RGM_KERNEL_LIST(LENT_F32_ENTRY, LENT_F32_ENTRY, LENT_F32_ENTRY)},
+    {.isa = "device, f64",
+     .dtype = RGM_F64,
+     RGM_KERNEL_LIST(LENT_F64_ENTRY, LENT_F64_ENTRY, LENT_F64_ENTRY)},
+};
+
+static rgm_status lent_open(void)
+{
+    static const rgm_device_compiler compiler = {.program = lent_program,
+                                                 .find = lent_find,
+                                                 .launch = lent_launch,
+                                                 .watch = lent_watch,
+                                                 .fault = lent_fault};
+    static const rgm_device_type type = {.name = "lent",
+                                         .allocate = lent_allocate,
+                                         .free = lent_free,
+                                         .copy_to = lent_copy_to,
+                                         .copy_from = lent_copy_from,
+                                         .wait = lent_wait,
+                                         .compiler = &compiler};
+    const char *name = getenv("REGIMEN_DEVICE");
+
+    RGM_TRY(rgm_device_open(&lent.real, name != NULL ? name : "opencl:0"));
+    RGM_TRY(rgm_device_create(&lent.device, &type, NULL));
+    tables[0].index_check = tables[1].index_check = lent_index_check;
+    return RGM_OK;
+}
+
+/* ---- the cases ----------------------------------------------------------------------------- */
+
+static void agrees_with_the_double_reference(void **state)
+{
+    const kernel_case *c = *state;
+    const rgm_kernels *f64 = rgm_kernels_for(rgm_device_cpu(), RGM_F64);
+    run want, got;
+
+    lent.missing = NULL;
+    for (int v = 0; v < c->variants; v++)
+        for (int table = 0; table < 2; table++) {
+            run_case(&want, c, f64, v);
+            lent.current = &got;
+            run_case(&got, c, &tables[table], v);
+            if (lent.missing == NULL)
+                compare(&got, &want, c);
+            run_clear(&want);
+            run_clear(&got);
+            if (lent.missing != NULL) {
+                print_message("MISSING  row %s\n", lent.missing);
+                skip();
+            }
+        }
+}
+
+static bool is_wanted(const char *name, char **names)
+{
+    if (*names == NULL)
+        return true;
+    while (*names != NULL)
+        if (strcmp(*names++, name) == 0)
+            return true;
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct CMUnitTest tests[CASES];
+    size_t count = 0;
+    int failed;
+
+    (void)argc;
+    if (lent_open() != RGM_OK) {
+        print_message("%s\n", rgm_error_message());
+        return 1;
+    }
+    for (int64_t c = 0; c < CASES; c++)
+        if (is_wanted(kernel_cases[c].name, argv + 1))
+            tests[count++] =
+                (struct CMUnitTest){.name = kernel_cases[c].name,
+                                    .test_func = agrees_with_the_double_reference,
+                                    .initial_state = (void *)(uintptr_t)&kernel_cases[c]};
+    failed = _cmocka_run_group_tests("kernels on a device", tests, count, NULL, NULL);
+    rgm_device_release(lent.device);
+    rgm_device_release(lent.real);
+    return failed;
+}
