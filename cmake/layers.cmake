@@ -6,6 +6,7 @@ set(RGM_ALLOWED_base)
 set(RGM_ALLOWED_tensor base)
 set(RGM_ALLOWED_device base tensor)
 set(RGM_ALLOWED_kernels base tensor device)
+set(RGM_ALLOWED_comm base tensor)
 set(RGM_ALLOWED_autodiff base tensor device kernels)
 set(RGM_ALLOWED_nn base tensor autodiff)
 set(RGM_ALLOWED_optim base tensor device kernels autodiff)
@@ -39,7 +40,7 @@ set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor device kernels autodiff data store metrics train controller graph graph_sampling
     graph_import graph_tasks text translation http search experiment trial master draw web)
 
-set(RGM_LAYERS base tensor device kernels autodiff nn optim data export store metrics train controller graph
+set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data export store metrics train controller graph
                graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http search experiment trial master
                draw web)
 

@@ -23,6 +23,13 @@ SAME_EVERYWHERE = re.compile(r"rgm_\w+_(retain|release|clear|close)$")
 PASSES_ON = re.compile(r"rgm_error_\w+$|rgm_second_$")
 # What all-reduces or saves once there are ranks: to be called by each of them, in the same order.
 COLLECTIVE = {
+    "rgm_comm_barrier",
+    "rgm_comm_broadcast",
+    "rgm_comm_decide",
+    "rgm_comm_gather",
+    "rgm_comm_open",
+    "rgm_comm_sum",
+    "rgm_comm_sum_begin",
     "rgm_controller_evaluate",
     "rgm_controller_run",
     "rgm_controller_save",

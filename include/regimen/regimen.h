@@ -14,10 +14,11 @@
  *   read data as a stream of batches             data.h                       03
  *   search hyperparameters                       trial.h, master.h            11, 12
  *   write a searcher or a sampler                search_rows.h
+ *   train with several processes                 comm.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
- *   trunk     base tensor device kernels autodiff nn optim
+ *   trunk     base tensor device kernels comm autodiff nn optim
  *             data export store metrics train controller
  *   branches  graph graph_sampling graph_import graph_features gnn graph_tasks
  *             text sequence translation
@@ -27,6 +28,7 @@
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
+#include <regimen/comm.h>
 #include <regimen/draw.h>
 #include <regimen/experiment.h>
 #include <regimen/graph_edit.h>

@@ -1,0 +1,175 @@
+/*
+ * comm: the ranks that train one model together, and what they tell each other. A rank is a process
+ * that mpirun or srun started; a program that was started alone is rank 0 of 1, by the same calls.
+ * Sums over ranks are made in one fixed binary tree over the shards of a batch, so their bits do
+ * not depend on how many ranks hold the shards. Other layers know neither MPI nor hosts.
+ *
+ *     RGM_TRY(rgm_comm_open(&comm));
+ *     RGM_TRY(rgm_comm_shards(&first, &count, comm, 4));           what is this rank's
+ *     for (int64_t i = first; i < first + count; i++) {
+ *         gradient of shard i ...
+ *         rgm_shard_sum_add(sum, gradient);                        over this rank's shards
+ *     }
+ *     RGM_TRY(rgm_comm_sum(comm, gradient, size, RGM_F32));        over all ranks
+ *     rgm_comm_close(comm);
+ *
+ * Collective functions are called by every rank, in the same order and with sizes that fit. One
+ * thread of a rank at a time calls them. A rank that waits for another is never stuck for ever:
+ * when one has ended, fails or is silent, the call returns an error with its number and host, and
+ * so does every later call.
+ */
+#ifndef REGIMEN_COMM_H
+#define REGIMEN_COMM_H
+
+#include <regimen/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The ranks of a job, as one of them sees it. */
+typedef struct rgm_comm rgm_comm;
+
+/** The communicator of one process by itself: rank 0 of 1. It is always there, none of its calls
+ * waits, and it needs no close. */
+rgm_comm *rgm_comm_self(void);
+/**
+ * The communicator of the job that this process belongs to, where mpirun, mpiexec or srun started
+ * it (their environment says so); else that of rgm_comm_self(). A process has one: a second open
+ * gives the same. The last rgm_comm_close() ends it, and then there is no other.
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (this build has no MPI; the number of ranks is no power of two),
+ * RGM_ERR_IO (MPI does not start, the message has its words). Collective: every rank calls it.
+ */
+rgm_status rgm_comm_open(rgm_comm **out);
+/** Takes NULL and rgm_comm_self(). Others that wait for this rank afterwards get an error. */
+void rgm_comm_close(rgm_comm *comm);
+
+int rgm_comm_rank(const rgm_comm *comm); /* 0 .. size - 1; rank 0 writes files and prints */
+int rgm_comm_size(const rgm_comm *comm); /* a power of two */
+
+/**
+ * Tell the others that this rank cannot go on: what they wait for, now or later, ends with `status`
+ * and this thread's error message, after "rank 3 on node7: ". For errors that one rank alone has;
+ * where all fail alike it does no harm. Returns `status`; never fails.
+ */
+rgm_status rgm_comm_fail(rgm_comm *comm, rgm_status status);
+
+/* ---- what ranks tell each other ------------------------------------------------------------ */
+
+/** Return when every rank has called it. Errors: RGM_ERR_IO (a rank is lost, MPI fails); the status
+ * of a rank that failed. Collective: every rank calls it. */
+rgm_status rgm_comm_barrier(rgm_comm *comm);
+
+/**
+ * Copy `bytes` at `memory` of rank `root` to the others.
+ * Errors: those of rgm_comm_barrier(), RGM_ERR_ARG (no such rank). Collective: every rank calls it.
+ */
+rgm_status rgm_comm_broadcast(rgm_comm *comm, void *memory, size_t bytes, int root);
+
+/** A block of bytes of each rank, one behind the other: that of rank i begins at memory + begin[i]
+ * and ends at memory + begin[i + 1]. */
+typedef struct rgm_comm_blocks {
+    int count;     /* ranks; 0: this rank was not to get any */
+    char *memory;  /* 64-byte aligned                        */
+    size_t *begin; /* [count + 1]                            */
+} rgm_comm_blocks;
+void rgm_comm_blocks_clear(rgm_comm_blocks *blocks);
+
+#define RGM_COMM_ALL (-1) /* in the place of a root: every rank gets them */
+/**
+ * Collect `bytes` at `memory` of every rank, which need not be as many on each, in the order of
+ * ranks.
+ *
+ * @param out   [out, owned] filled on rank `root`, empty on the others; on all with RGM_COMM_ALL
+ *
+ * Errors: those of rgm_comm_broadcast(), RGM_ERR_NOMEM; *out is then empty.
+ * Collective: every rank calls it.
+ */
+rgm_status rgm_comm_gather(rgm_comm_blocks *out, rgm_comm *comm, const void *memory, size_t bytes,
+                           int root);
+
+/**
+ * Agree on what to do next, in one exchange: *any becomes the bits of all ranks or-ed ("somebody
+ * was told to stop"), *first becomes what rank 0 had there (its choice, its clock). Each may be
+ * NULL, on every rank alike.
+ *
+ * Errors: those of rgm_comm_barrier(). Collective: every rank calls it.
+ */
+rgm_status rgm_comm_decide(rgm_comm *comm, uint64_t *any, uint64_t *first);
+
+/* ---- sums over the shards of a batch ------------------------------------------------------- */
+
+/*
+ * A batch has a power of two of shards, 0 .. S-1. The sum over them is a binary tree: neighbours 2i
+ * and 2i + 1 are added, lower + higher, then neighbours of those, to the root. Rank r of R holds
+ * the shards r S/R .. (r+1) S/R - 1, which are one subtree: rgm_shard_sum makes its sum, and
+ * rgm_comm_sum() goes on from there. All numbers are added as their dtype says, none wider.
+ */
+
+/**
+ * The shards that this rank holds: *count of them, from *first on.
+ *
+ * @param shards  [in] of the whole batch: a power of two, at least the number of ranks
+ *
+ * Errors: RGM_ERR_CONFIG (the message says what to use). Alike on every rank.
+ */
+rgm_status rgm_comm_shards(int64_t *first, int64_t *count, const rgm_comm *comm, int64_t shards);
+
+/** The sum over the shards of one rank, given one by one: it keeps log2(shards) arrays, not all. */
+typedef struct rgm_shard_sum rgm_shard_sum;
+/**
+ * For arrays of `size` numbers of `dtype` from `shards` shards; one shard needs no memory.
+ * Errors: RGM_ERR_ARG (shards is no power of two, the dtype neither f32 nor f64), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_shard_sum_create(rgm_shard_sum **out, rgm_dtype dtype, int64_t size, int64_t shards);
+void rgm_shard_sum_release(rgm_shard_sum *sum);
+/**
+ * Add the next shard's values, from the lowest shard to the highest.
+ *
+ * @param values  [in, out] [size] of any content afterwards, but after the last shard the sum over
+ *                all of them; the next call then begins with the first shard again
+ *
+ * Returns true after the last. Threads: its loops are rgm_parallel()'s, with the same bits for any
+ * number.
+ */
+bool rgm_shard_sum_add(rgm_shard_sum *sum, void *values);
+/** Forget the shards since the first, where a step is given up. */
+void rgm_shard_sum_reset(rgm_shard_sum *sum);
+
+/**
+ * Sum an array over the ranks, each of which hands in the sum over its own shards; all get the same
+ * bits.
+ *
+ * @param values  [in, out] [size], as many on every rank
+ * @param dtype   RGM_F32 or RGM_F64
+ *
+ * Errors: those of rgm_comm_barrier(), RGM_ERR_ARG (dtype), RGM_ERR_NOMEM; values are then of any
+ * content. Collective: every rank calls it.
+ */
+rgm_status rgm_comm_sum(rgm_comm *comm, void *values, int64_t size, rgm_dtype dtype);
+
+/** A sum over ranks that is under way. */
+typedef struct rgm_comm_sum_request rgm_comm_sum_request;
+/**
+ * Begin rgm_comm_sum() and return: it goes on while the caller computes. Several may be under way,
+ * begun in the same order on all ranks; each is to be waited for. `values` may not be touched until
+ * then.
+ *
+ * @param out  [out, owned] for rgm_comm_sum_wait(); NULL where there is nothing to wait for
+ *
+ * Errors: those of rgm_comm_sum(); *out is then NULL. Collective: every rank calls it.
+ */
+rgm_status rgm_comm_sum_begin(rgm_comm_sum_request **out, rgm_comm *comm, void *values,
+                              int64_t size, rgm_dtype dtype);
+/**
+ * Return when the sum is there; in any order. Takes NULL in *request, and leaves NULL there also
+ * after an error, when `values` are the caller's again.
+ * Errors: those of rgm_comm_sum().
+ */
+rgm_status rgm_comm_sum_wait(rgm_comm_sum_request **request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
