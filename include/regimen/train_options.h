@@ -168,6 +168,9 @@ typedef struct rgm_trainer_options {
     int64_t fold;      /* the run's fold, from 1                     */
     double fold_valid; /* rgm_folds.valid                            */
     int64_t fold_seed; /* rgm_folds.seed, default 1                  */
+    /* Where model and optimizer compute, no key of `trainer:`; borrowed, outlives the trainer.
+       NULL: the CPU. */
+    rgm_device *device;
 } rgm_trainer_options;
 void rgm_trainer_defaults(rgm_trainer_options *options);
 extern const rgm_field rgm_trainer_fields[];

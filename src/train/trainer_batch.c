@@ -43,8 +43,10 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
 {
     rgm_status status = RGM_OK;
     rgm_executor *eager = NULL;
-    rgm_executor_options options = {
-        .training = true, .eager = true, .bf16 = rgm_trainer_bf16(trainer)};
+    rgm_executor_options options = {.training = true,
+                                    .eager = true,
+                                    .bf16 = rgm_trainer_bf16(trainer),
+                                    .device = trainer->options.device};
     rgmi_fetches *fetches = &trainer->train_fetches;
 
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));

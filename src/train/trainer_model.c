@@ -102,7 +102,8 @@ static rgm_executor_options executor_options(const rgm_trainer *trainer, bool tr
 {
     return (rgm_executor_options){.training = training,
                                   .eager = trainer->options.run_eagerly,
-                                  .bf16 = rgm_trainer_bf16(trainer)};
+                                  .bf16 = rgm_trainer_bf16(trainer),
+                                  .device = trainer->options.device};
 }
 
 /* Validation needs no gradients, so its executor is compiled before there are any. */
