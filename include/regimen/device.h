@@ -71,6 +71,9 @@ void *rgm_device_payload(const rgm_device *device);
 /** Whether the program may read and write its memory. */
 bool rgm_device_is_host(const rgm_device *device);
 
+/** Whether one of its functions has failed with RGM_ERR_IO: what was in its memory is gone. */
+bool rgm_device_is_lost(const rgm_device *device);
+
 /**
  * The functions of the row. `bytes` may be 0. Errors: RGM_ERR_NOMEM; RGM_ERR_IO if the device is
  * lost.

@@ -456,6 +456,18 @@ typedef struct rgm_flat_args {
     int64_t count;
 } rgm_flat_args;
 
+/**
+ * squares: y [arrays] = what sum_of_squares gives for each x[i] [count[i]], bit for bit, where
+ * nobody has to wait for it: y is the table's device's, as what x holds. The lists x and count
+ * themselves are the host's, and may change when the call returns.
+ */
+typedef struct rgm_squares_args {
+    double *y;
+    const void *const *x;
+    const int64_t *count;
+    int64_t arrays;
+} rgm_squares_args;
+
 /** What index_check has found; in the memory of the table's device. */
 typedef struct rgm_index_flag {
     int64_t raised;    /* 0: nothing yet */
@@ -545,6 +557,7 @@ typedef struct rgm_index_args {
     PLAIN(void, average, (const rgm_average_args *args))                                           \
     ANY(void, swap, (const rgm_swap_args *args))                                                   \
     FAST(double, sum_of_squares, (const rgm_flat_args *args))                                      \
+    FAST(void, squares, (const rgm_squares_args *args))                                            \
     FAST(bool, all_finite, (const rgm_flat_args *args))
 /* clang-format on */
 

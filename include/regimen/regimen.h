@@ -29,6 +29,7 @@
 #define REGIMEN_REGIMEN_H
 
 #include <regimen/comm.h>
+#include <regimen/device_tensor.h>
 #include <regimen/draw.h>
 #include <regimen/experiment.h>
 #include <regimen/graph_edit.h>

@@ -93,6 +93,15 @@ rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count);
  */
 rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                            void *data, void (*release)(void *payload), void *payload);
+/**
+ * The same over memory of a device (device.h): `data` is an address there, which functions that
+ * read or write elements must not be given; shape and dtype are as of any tensor. `device` NULL is
+ * rgm_tensor_wrap(). Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+struct rgm_device;
+rgm_status rgm_tensor_wrap_on(rgm_tensor **out, struct rgm_device *device, rgm_dtype dtype,
+                              int rank, const int64_t *shape, void *data,
+                              void (*release)(void *payload), void *payload);
 /** A view of the same elements in another shape. RGM_ERR_SHAPE when the counts differ. */
 rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, const int64_t *shape);
 /** A view of rows [begin, end) of the outermost axis. Errors: RGM_ERR_ARG, RGM_ERR_NOMEM. */
@@ -110,6 +119,8 @@ const int64_t *rgm_tensor_shape(const rgm_tensor *tensor);
 int64_t rgm_tensor_dim(const rgm_tensor *tensor, int axis); /* axis < 0 counts from the end */
 int64_t rgm_tensor_count(const rgm_tensor *tensor);         /* elements */
 size_t rgm_tensor_bytes(const rgm_tensor *tensor);
+/** The device in whose memory the elements are; NULL: the host's. */
+struct rgm_device *rgm_tensor_device(const rgm_tensor *tensor);
 /** The elements; the caller knows the dtype. */
 void *rgm_tensor_data(const rgm_tensor *tensor);
 static inline float *rgm_tensor_f32(const rgm_tensor *t)

@@ -10,6 +10,7 @@ struct rgm_device {
     const rgm_device_type *type;
     void *payload;
     uint64_t opened;
+    atomic_bool lost;
 };
 
 /* ---- the CPU ------------------------------------------------------------------------------- */
@@ -94,10 +95,22 @@ bool rgm_device_is_host(const rgm_device *device)
     return device->type->is_host;
 }
 
+bool rgm_device_is_lost(const rgm_device *device)
+{
+    return atomic_load(&device->lost);
+}
+
+static rgm_status told(rgm_device *device, rgm_status status)
+{
+    if (status == RGM_ERR_IO)
+        atomic_store(&device->lost, true);
+    return status;
+}
+
 rgm_status rgm_device_allocate(void **out, rgm_device *device, size_t bytes)
 {
     *out = NULL;
-    return device->type->allocate(out, device, bytes);
+    return told(device, device->type->allocate(out, device, bytes));
 }
 
 void rgm_device_free(rgm_device *device, void *memory)
@@ -108,17 +121,17 @@ void rgm_device_free(rgm_device *device, void *memory)
 
 rgm_status rgm_device_copy_to(rgm_device *device, void *to, const void *from, size_t bytes)
 {
-    return bytes > 0 ? device->type->copy_to(device, to, from, bytes) : RGM_OK;
+    return bytes > 0 ? told(device, device->type->copy_to(device, to, from, bytes)) : RGM_OK;
 }
 
 rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, size_t bytes)
 {
-    return bytes > 0 ? device->type->copy_from(device, to, from, bytes) : RGM_OK;
+    return bytes > 0 ? told(device, device->type->copy_from(device, to, from, bytes)) : RGM_OK;
 }
 
 rgm_status rgm_device_wait(rgm_device *device)
 {
-    return device->type->wait(device);
+    return told(device, device->type->wait(device));
 }
 
 /* ---- programs ------------------------------------------------------------------------------- */

@@ -61,7 +61,9 @@ static void a_device_of_a_programs_own_is_asked(void **state)
     CHECK_OK(rgm_device_copy_to(device, &copied, &type, 5));
     CHECK_OK(rgm_device_copy_to(device, &copied, &type, 2));
     CHECK_INT(7, (int64_t)copied);
+    CHECK(!rgm_device_is_lost(device));
     CHECK_STATUS(RGM_ERR_IO, rgm_device_wait(device));
+    CHECK(rgm_device_is_lost(device) && !rgm_device_is_lost(rgm_device_cpu()));
     rgm_device_release(device);
     CHECK_EVERY_OOM(rgm_device_create(&device, &type, NULL), rgm_device_release(device));
 }

@@ -466,6 +466,12 @@ static double sum_of_squares(const rgm_flat_args *args)
     return total;
 }
 
+static void squares(const rgm_squares_args *args)
+{
+    for (int64_t i = 0; i < args->arrays; i++)
+        args->y[i] = sum_of_squares(&(rgm_flat_args){args->x[i], args->count[i]});
+}
+
 /* x - x is 0 for numbers and NaN for infinities and NaN. */
 static void finite_blocks(void *payload, int64_t begin, int64_t end)
 {

@@ -547,6 +547,25 @@ static void sum_of_squares_case(run *t)
     put(t, y, 0, t->kernels->sum_of_squares(&(rgm_flat_args){x, n}));
 }
 
+static void squares_case(run *t)
+{
+    int64_t n[4] = {PICK(t, 0, 1, 7, 100), 16384, PICK(t, 16385, 70001), PICK(t, 3, 1100000)};
+    rgm_squares_args o = {.count = n, .arrays = PICK(t, 0, 1, 4, 4)};
+    const void *x[4];
+    double sums[4];
+    void *y = out(t, 4, NULL);
+
+    for (int i = 0; i < 4; i++)
+        x[i] = in(t, n[i]);
+    o.x = x;
+    o.y = sums;
+    t->kernels->squares(&o);
+    for (int i = 0; i < o.arrays; i++) {
+        CHECK(sums[i] == t->kernels->sum_of_squares(&(rgm_flat_args){x[i], n[i]}));
+        put(t, y, i, sums[i]);
+    }
+}
+
 static void all_finite_case(run *t)
 {
     int64_t n = PICK(t, 0, 1, 7, 100, 16384, 16385, 70001);
@@ -636,6 +655,7 @@ static const kernel_case kernel_cases[] = {
     CASE(average, 30, 1e-11),
     CASE(swap, 30, 0),
     CASE(sum_of_squares, 30, 1e-10),
+    CASE(squares, 20, 1e-10),
     CASE(all_finite, 40, 0),
 };
 

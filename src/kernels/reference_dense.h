@@ -119,6 +119,12 @@ static double sum_of_squares(const rgm_flat_args *args)
     return total;
 }
 
+static void squares(const rgm_squares_args *args)
+{
+    for (int64_t i = 0; i < args->arrays; i++)
+        args->y[i] = sum_of_squares(&(rgm_flat_args){args->x[i], args->count[i]});
+}
+
 static bool all_finite(const rgm_flat_args *args)
 {
     for (int64_t i = 0; i < args->count; i++)

@@ -15,6 +15,7 @@ struct rgm_tensor {
     int64_t shape[RGM_MAX_RANK];
     int64_t count;
     void *data;
+    struct rgm_device *device;      /* that has the data; NULL: the host         */
     rgm_tensor *owner;              /* for a view: the tensor that has the data */
     char *text;                     /* for strings: their bytes, if this tensor owns them */
     void (*release)(void *payload); /* for wrapped memory: how to give it back; else NULL */
@@ -195,6 +196,13 @@ rgm_status rgm_tensor_convert(rgm_tensor **out, const rgm_tensor *tensor, rgm_dt
 rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const int64_t *shape,
                            void *data, void (*release)(void *payload), void *payload)
 {
+    return rgm_tensor_wrap_on(out, NULL, dtype, rank, shape, data, release, payload);
+}
+
+rgm_status rgm_tensor_wrap_on(rgm_tensor **out, struct rgm_device *device, rgm_dtype dtype,
+                              int rank, const int64_t *shape, void *data,
+                              void (*release)(void *payload), void *payload)
+{
     RGM_TRY(make_header(out, dtype, rank, shape));
     if (data == NULL && (*out)->count > 0) {
         int64_t count = (*out)->count;
@@ -202,6 +210,7 @@ rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const in
         *out = NULL;
         return RGM_FAIL(RGM_ERR_ARG, "no data for %lld elements", (long long)count);
     }
+    (*out)->device = device;
     (*out)->data = data;
     (*out)->release = release;
     (*out)->payload = payload;
@@ -212,6 +221,7 @@ rgm_status rgm_tensor_wrap(rgm_tensor **out, rgm_dtype dtype, int rank, const in
 static void look_into(rgm_tensor *view, rgm_tensor *tensor, size_t offset)
 {
     view->owner = rgm_tensor_retain(tensor->owner != NULL ? tensor->owner : tensor);
+    view->device = tensor->device;
     view->data = tensor->data != NULL ? (char *)tensor->data + offset : NULL;
 }
 
@@ -308,6 +318,11 @@ int64_t rgm_tensor_count(const rgm_tensor *tensor)
 size_t rgm_tensor_bytes(const rgm_tensor *tensor)
 {
     return (size_t)tensor->count * dtypes[tensor->dtype].size;
+}
+
+struct rgm_device *rgm_tensor_device(const rgm_tensor *tensor)
+{
+    return tensor->device;
 }
 
 void *rgm_tensor_data(const rgm_tensor *tensor)

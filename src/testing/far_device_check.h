@@ -24,6 +24,8 @@ static struct far_device {
     bool raised;                /* no kernel does anything        */
     atomic_llong calls;         /* of kernels                      */
     int64_t copied;             /* bytes                           */
+    int64_t waits;              /* copies to the host              */
+    bool lost;                  /* every call but free says so     */
 } far;
 
 static int far_enter(void)
@@ -101,6 +103,11 @@ static const rgm_kernels *far_kernels(rgm_device *device, rgm_dtype dtype)
     return &tables[dtype == RGM_F64 ? 1 : (dtype == RGM_BF16 ? 2 : 0)];
 }
 
+static rgm_status far_check(void)
+{
+    return far.lost ? RGM_FAIL(RGM_ERR_IO, "the device far is lost") : RGM_OK;
+}
+
 /* Blocks are never used twice while any lives; each has a counted one of the host's, so that tests
  * of failing allocations and of leaks see it. */
 static rgm_status far_allocate(void **out, rgm_device *device, size_t bytes)
@@ -109,9 +116,13 @@ static rgm_status far_allocate(void **out, rgm_device *device, size_t bytes)
     void **block = rgm_malloc(1);
 
     (void)device;
-    if (block == NULL || far.used + size > FAR_BYTES) {
+    if (block == NULL || far.used + size > FAR_BYTES || far.lost) {
         rgm_free(block);
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes", bytes);
+        RGM_TRY(far_check());
+        return RGM_FAIL(RGM_ERR_NOMEM,
+                        "out of memory: %zu bytes of the device far, of which %zu "
+                        "are free",
+                        bytes, FAR_BYTES - far.used);
     }
     FAR_INSIDE;
     *out = far.memory + far.used + 64;
@@ -130,9 +141,10 @@ static void far_free(rgm_device *device, void *memory)
         far.used = 0;
 }
 
-static rgm_status far_copy(rgm_device *device, void *to, const void *from, size_t bytes)
+static rgm_status far_copy_to(rgm_device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
+    RGM_TRY(far_check());
     FAR_INSIDE;
     memmove(to, from, bytes);
     far.copied += (int64_t)bytes;
@@ -141,10 +153,16 @@ static rgm_status far_copy(rgm_device *device, void *to, const void *from, size_
     return RGM_OK;
 }
 
+static rgm_status far_copy_from(rgm_device *device, void *to, const void *from, size_t bytes)
+{
+    far.waits++;
+    return far_copy_to(device, to, from, bytes);
+}
+
 static rgm_status far_wait(rgm_device *device)
 {
     (void)device;
-    return RGM_OK;
+    return far_check();
 }
 
 static void far_open(void)
@@ -153,8 +171,8 @@ static void far_open(void)
         .name = "far",
         .allocate = far_allocate,
         .free = far_free,
-        .copy_to = far_copy,
-        .copy_from = far_copy,
+        .copy_to = far_copy_to,
+        .copy_from = far_copy_from,
         .wait = far_wait,
         .kernels = far_kernels,
     };
