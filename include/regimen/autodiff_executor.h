@@ -26,11 +26,17 @@ typedef struct rgm_executor_options {
                        Takes once more the memory of those weights                               */
     int64_t plans;  /* bindings of the sizes that are kept planned at a time; 0: 32              */
     rgm_device *device; /* where it computes, and has its memory; NULL: the CPU. Outlives it      */
+    /* Of a device whose memory is not the host's, NULL or false: no. */
+    const bool *stays; /* [fetches] of which the elements are not copied to the host: the fetched
+                          tensor is one of the device (rgm_tensor_device())                       */
+    bool fixed_feeds; /* nobody writes to a tensor once it was fed, so that one that is fed again is
+                         not copied again                                                         */
 } rgm_executor_options;
 
-/** A fed input: tensor or pattern. A tensor must not change after it was fed (feed another): what
- * depends on unchanged feeds alone is not computed again. One whose readers all depend on
- * parameters, or on a feed that is another each time, may: it is read anew in every run. */
+/** A fed input: tensor of the host, or pattern. A tensor must not change after it was fed (feed
+ * another): what depends on unchanged feeds alone is not computed again. One whose readers all
+ * depend on parameters, or on a feed that is another each time, may, but for options.fixed_feeds:
+ * it is read anew in every run. */
 typedef struct rgm_feed {
     rgm_value *input;
     rgm_tensor *tensor;

@@ -138,22 +138,53 @@ rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *param
 void rgm_parameters_release(rgm_parameters *parameters);
 int64_t rgm_parameters_count(const rgm_parameters *parameters);
 const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i);
-/** Parameter i, and the one of a name, each of the shape that it was made with. */
-rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);      /* borrowed */
+/** The number of the parameter of a name; -1: there is none. */
+int64_t rgm_parameters_number(const rgm_parameters *parameters, const char *name);
+/**
+ * Parameter i, and the one of a name, each of the shape that it was made with: tensors of the host,
+ * borrowed. Values that a device has newer are brought back first; those that the device then has
+ * count as old, since somebody may write here (then rgm_parameters_touch()). So ask again behind an
+ * update that a device has made. What cannot be brought back is NaN: rgm_parameters_to_host()
+ * tells.
+ */
+rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters);         /* [count] */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
-int64_t rgm_parameters_total(const rgm_parameters *parameters);                      /* elements */
+/** The same to be read alone: what a device has stays valid. Valid until the next update. */
+const rgm_tensor *rgm_parameters_read(const rgm_parameters *parameters, int64_t i);
+/** Dtype and shape of parameter i; the elements mean nothing while a device has newer ones. */
+const rgm_tensor *rgm_parameters_form(const rgm_parameters *parameters, int64_t i);
+/** Bring back all values that a device has newer; the functions above then copy nothing. Errors:
+ * RGM_ERR_IO (the device is lost), RGM_ERR_NOMEM. */
+rgm_status rgm_parameters_to_host(const rgm_parameters *parameters);
+/**
+ * The address of parameter i on a device, where it stays: copied there unless the newest value is
+ * there. An executor asks for those that it reads, an optimizer for those that it moves. One device
+ * has them at a time, and must outlive them.
+ * @param writes  kernels write there: the host's tensor is old from now on, and executors are told
+ * Errors: RGM_ERR_NOMEM, RGM_ERR_IO.
+ */
+struct rgm_device;
+rgm_status rgm_parameters_on(void **address, const rgm_parameters *parameters, int64_t i,
+                             struct rgm_device *device, bool writes);
+/** The device that was last given values; the CPU if none was. */
+struct rgm_device *rgm_parameters_device(const rgm_parameters *parameters);
+int64_t rgm_parameters_total(const rgm_parameters *parameters);             /* elements */
 bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i); /* false: a state */
 /**
  * Copy what a run fetched for rgm_cgraph_update_next(graph, 0..), in that order, into the states;
  * then rgm_parameters_touch(). A training step fetches them with its gradients and calls this after
- * the optimizer's update. Errors: RGM_ERR_ARG, RGM_ERR_SHAPE (parameters of another graph); nothing
- * is then changed.
+ * the optimizer's update. What stayed on a device (rgm_executor_options.stays) is copied there.
+ * Errors: RGM_ERR_ARG, RGM_ERR_SHAPE (parameters of another graph); nothing is then changed.
  */
 rgm_status rgm_parameters_update(rgm_parameters *parameters, const rgm_cgraph *graph,
                                  rgm_tensor *const *next);
-/** Copy `values`, each like its parameter (NULL: that one stays), then rgm_parameters_touch(). */
+/** Copy `values` of the host, each like its parameter (NULL: that one stays), then
+ * rgm_parameters_touch(). */
 void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values);
+/** Copy the values of other parameters of the same graph. Errors: RGM_ERR_SHAPE (of another graph),
+ * those of rgm_parameters_to_host(); nothing is then changed. */
+rgm_status rgm_parameters_take(rgm_parameters *parameters, const rgm_parameters *from);
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
 

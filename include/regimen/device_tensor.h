@@ -47,8 +47,11 @@ typedef struct rgm_resident {
  * which would be old ones, become NaN, whole numbers -1), RGM_ERR_NOMEM.
  */
 rgm_status rgm_resident_read(rgm_resident *resident);
-/** The same, for somebody who may write them: the device's copy is old from now on. */
+/** The same, for somebody who may write them: the device's copy is old from now on. Errors: those
+ * of rgm_resident_read(). */
 rgm_status rgm_resident_write(rgm_resident *resident);
+/** The host's elements are about to be written anew, all of them: nothing is copied. */
+void rgm_resident_replace(rgm_resident *resident);
 /**
  * The address of the elements on `device`, where they are copied unless the newest are there. Of a
  * device whose memory is the host's that is the host's tensor.

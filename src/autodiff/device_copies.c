@@ -1,11 +1,23 @@
 /*
- * What an executor copies for a device whose memory is not the host's: inputs, constants,
- * parameters and patterns there, fetched values back, both for ops that work on the host. Of the
- * CPU nothing here is called. Leaves are copied in each run, patterns when they are others.
+ * What an executor copies for a device whose memory is not the host's: inputs, constants and
+ * patterns there, fetched values back, both for ops that work on the host. Of the
+ * CPU nothing here is called. Feeds are copied in each run, or when they are others
+ * (options.fixed_feeds), as patterns are; parameters stay there, see parameters.c.
  */
 #include "executor_internal.h"
 
 /* ---- leaves -------------------------------------------------------------------------------- */
+
+/* Of the executor's own, for what the message calls `what`. */
+static rgm_status allocate(void **out, rgm_executor *executor, size_t bytes, const char *what,
+                           const char *name)
+{
+    rgm_status status = rgm_device_allocate(out, executor->device, bytes);
+
+    return status == RGM_OK ? RGM_OK
+                            : rgm_error_prefix(status, "%s%s%s%s", what, name != NULL ? " '" : "",
+                                               name != NULL ? name : "", name != NULL ? "'" : "");
+}
 
 static rgm_status constants_copy(rgm_executor *executor)
 {
@@ -26,6 +38,11 @@ rgm_status rgmi_copies_create(rgm_executor *executor)
     if (rgm_device_is_host(executor->device))
         return RGM_OK;
     RGM_TRY(RGM_NEW(executor->copies, executor->count));
+    if (executor->options.stays != NULL) {
+        RGM_TRY(RGM_NEW(executor->stays, executor->fetch_count));
+        for (int64_t i = 0; i < executor->fetch_count; i++)
+            executor->stays[i] = executor->options.stays[i];
+    }
     RGM_TRY(rgm_device_allocate(&flag, executor->device, sizeof executor->host_flag));
     executor->flag = flag;
     RGM_TRY(rgm_device_copy_to(executor->device, flag, &executor->host_flag,
@@ -42,25 +59,35 @@ void rgmi_copies_release(rgm_executor *executor)
         rgm_device_free(executor->device, copy->data);
         rgm_device_free(executor->device, copy->arrays);
         rgm_pattern_release(copy->pattern);
+        rgm_tensor_release(copy->of);
     }
+    rgm_free(executor->stays);
     if (executor->flag != &executor->host_flag)
         rgm_device_free(executor->device, executor->flag);
     rgm_free(executor->copies);
 }
 
 rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_value *leaf,
-                            const rgm_tensor *tensor)
+                            rgm_tensor *tensor)
 {
     rgmi_device_copy *copy = &executor->copies[leaf->slot];
     size_t bytes = rgm_tensor_bytes(tensor);
 
+    view->data = copy->data;
+    if (copy->of == tensor && executor->options.fixed_feeds)
+        return RGM_OK;
+    rgm_tensor_release(copy->of);
+    copy->of = NULL;
     if (copy->data == NULL || copy->capacity < bytes) {
         rgm_device_free(executor->device, copy->data);
-        RGM_TRY(rgm_device_allocate(&copy->data, executor->device, bytes));
+        copy->data = NULL;
+        RGM_TRY(allocate(&copy->data, executor, bytes, "input", leaf->name));
         copy->capacity = bytes;
     }
     view->data = copy->data;
-    return rgm_device_copy_to(executor->device, copy->data, rgm_tensor_data(tensor), bytes);
+    RGM_TRY(rgm_device_copy_to(executor->device, copy->data, rgm_tensor_data(tensor), bytes));
+    copy->of = rgm_tensor_retain(tensor);
+    return RGM_OK;
 }
 
 /* ---- patterns ------------------------------------------------------------------------------ */
@@ -123,7 +150,7 @@ rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s
         copy->pattern = NULL;
         copy->arrays = NULL;
         RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
-        RGM_TRY(rgm_device_allocate(&copy->arrays, executor->device, bytes));
+        RGM_TRY(allocate(&copy->arrays, executor, bytes, "pattern", executor->order[s]->name));
         RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
         copy->pattern = rgm_pattern_retain(view->pattern);
     }
@@ -237,10 +264,27 @@ rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *pl
     return rgmi_in_context(status, v);
 }
 
+/* A fetched tensor of the device, made again when the value has moved. */
+static rgm_status fetch_there(rgm_executor *executor, rgmi_plan *plan, int64_t i)
+{
+    const rgm_view *view = &plan->views[executor->fetch[i]->slot];
+
+    if (plan->fetched[i] != NULL && rgm_tensor_data(plan->fetched[i]) == view->data)
+        return RGM_OK;
+    rgm_tensor_release(plan->fetched[i]);
+    plan->fetched[i] = NULL;
+    return rgm_tensor_wrap_on(&plan->fetched[i], executor->device, view->dtype, view->rank,
+                              view->shape, view->data, NULL, NULL);
+}
+
 rgm_status rgmi_copies_fetch(rgm_executor *executor, rgmi_plan *plan)
 {
     for (int64_t i = 0; i < executor->fetch_count; i++) {
         const rgm_view *view = &plan->views[executor->fetch[i]->slot];
+        if (executor->stays != NULL && executor->stays[i]) {
+            RGM_TRY(fetch_there(executor, plan, i));
+            continue;
+        }
         if (executor->fetch[i]->type == NULL)
             continue;
         if (plan->fetched[i] == NULL)

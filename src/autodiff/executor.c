@@ -96,6 +96,7 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     RGM_GO(depends_find(executor));
     RGM_GO(buffers_create(executor));
     RGM_GO(rgmi_copies_create(executor));
+    executor->options.stays = NULL; /* the caller's */
     *out = executor;
     executor = NULL;
 done:
@@ -202,9 +203,7 @@ static rgm_status memory_allocate(void **out, const rgm_executor *executor, size
 {
     rgm_status status = rgm_device_allocate(out, executor->device, bytes);
 
-    if (status == RGM_ERR_NOMEM)
-        return RGM_FAIL(status, "out of memory: %zu bytes %s", bytes, what);
-    return status;
+    return status == RGM_OK ? RGM_OK : rgm_error_prefix(status, "%s", what);
 }
 
 static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
@@ -213,7 +212,7 @@ static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
         rgm_device_free(executor->device, executor->arena);
         executor->arena_bytes = 0;
         executor->generation++;
-        RGM_TRY(memory_allocate(&executor->arena, executor, plan->arena_bytes, "for the arena"));
+        RGM_TRY(memory_allocate(&executor->arena, executor, plan->arena_bytes, "the arena"));
         executor->arena_bytes = plan->arena_bytes;
     }
     for (int64_t i = 0; i < plan->prologue; i++) {
@@ -227,7 +226,7 @@ static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
         kept->capacity = 0;
         kept->valid = false;
         rgm_device_free(executor->device, kept->data);
-        RGM_TRY(memory_allocate(&kept->data, executor, need, "to keep"));
+        RGM_TRY(memory_allocate(&kept->data, executor, need, "what depends on feeds alone"));
         kept->capacity = need;
     }
     return RGM_OK;
@@ -260,12 +259,13 @@ static rgm_status plan_rebase(rgm_executor *executor, rgmi_plan *plan)
     return RGM_OK;
 }
 
-static rgm_tensor *parameter_of(const rgm_parameters *parameters, const rgm_value *v)
+/* -1: there is none. */
+static int64_t number_of(const rgm_parameters *parameters, const rgm_value *v)
 {
     if (v->index < rgm_parameters_count(parameters) &&
         strcmp(rgm_parameters_name(parameters, v->index), v->name) == 0)
-        return rgm_parameters_tensor(parameters, v->index);
-    return rgm_parameters_find(parameters, v->name);
+        return v->index;
+    return rgm_parameters_number(parameters, v->name);
 }
 
 /* Point a view at a pattern: at the host's arrays, or at the device's copy of them. */
@@ -282,14 +282,37 @@ static rgm_status view_pattern(rgm_executor *executor, rgm_view *view, int64_t s
     return RGM_OK;
 }
 
-/* A leaf's elements: where they lie, or the device's copy of them. */
-static rgm_status leaf_set(rgm_executor *executor, rgmi_plan *plan, const rgm_value *v,
-                           const rgm_tensor *tensor)
+/* What is fed: where it lies, or the device's copy of it. */
+static rgm_status feed_set(rgm_executor *executor, rgmi_plan *plan, const rgm_value *v,
+                           rgm_tensor *tensor)
 {
     if (executor->copies != NULL)
         return rgmi_copies_leaf(executor, &plan->views[v->slot], v, tensor);
     plan->views[v->slot].data = rgm_tensor_data(tensor);
     return RGM_OK;
+}
+
+/* A parameter, where the device has it. */
+static rgm_status parameter_set(rgm_executor *executor, rgmi_plan *plan, const rgm_value *v,
+                                const rgm_parameters *parameters)
+{
+    char want[RGMI_TEXT], got[RGMI_TEXT];
+    int64_t number = parameters != NULL ? number_of(parameters, v) : -1;
+
+    if (number < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "parameter '%s' has no value: %s", v->name,
+                        parameters == NULL ? "parameters is NULL"
+                                           : "these parameters were made without it");
+    const rgm_tensor *form = rgm_parameters_form(parameters, number);
+    bool fits = rgm_tensor_dtype(form) == v->s.dtype && rgm_tensor_rank(form) == v->s.rank;
+    for (int i = 0; fits && i < v->s.rank; i++)
+        fits = rgm_tensor_shape(form)[i] == v->s.shape[i];
+    if (!fits)
+        return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is %s, its value is %s", v->name,
+                        rgm_value_describe(v, want, sizeof want),
+                        rgm_tensor_describe(form, got, sizeof got));
+    return rgm_parameters_on(&plan->views[v->slot].data, parameters, number, executor->device,
+                             false);
 }
 
 static rgm_status leaves_set(rgm_executor *executor, rgmi_plan *plan,
@@ -301,27 +324,11 @@ static rgm_status leaves_set(rgm_executor *executor, rgmi_plan *plan,
             RGM_TRY(view_pattern(executor, &plan->views[input->slot], input->slot,
                                  executor->now[k].pattern));
         else
-            RGM_TRY(leaf_set(executor, plan, input, executor->now[k].tensor));
+            RGM_TRY(feed_set(executor, plan, input, executor->now[k].tensor));
     }
-    for (int64_t s = 0; s < executor->count; s++) {
-        const rgm_value *v = executor->order[s];
-        char want[RGMI_TEXT], got[RGMI_TEXT];
-        if (!rgmi_is_stored(v->leaf))
-            continue;
-        rgm_tensor *tensor = parameters != NULL ? parameter_of(parameters, v) : NULL;
-        if (tensor == NULL)
-            return RGM_FAIL(RGM_ERR_ARG, "parameter '%s' has no value: %s", v->name,
-                            parameters == NULL ? "parameters is NULL"
-                                               : "these parameters were made without it");
-        bool fits = rgm_tensor_dtype(tensor) == v->s.dtype && rgm_tensor_rank(tensor) == v->s.rank;
-        for (int i = 0; fits && i < v->s.rank; i++)
-            fits = rgm_tensor_shape(tensor)[i] == v->s.shape[i];
-        if (!fits)
-            return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is %s, its value is %s", v->name,
-                            rgm_value_describe(v, want, sizeof want),
-                            rgm_tensor_describe(tensor, got, sizeof got));
-        RGM_TRY(leaf_set(executor, plan, v, tensor));
-    }
+    for (int64_t s = 0; s < executor->count; s++)
+        if (rgmi_is_stored(executor->order[s]->leaf))
+            RGM_TRY(parameter_set(executor, plan, executor->order[s], parameters));
     return RGM_OK;
 }
 
@@ -486,6 +493,18 @@ static rgm_status fetched_view(rgmi_plan *plan, int64_t i, const rgm_view *view)
                            NULL, NULL);
 }
 
+/* Its tensor of the host, brought up to date. */
+static rgm_status fetched_parameter(rgm_tensor **out, const rgm_parameters *parameters,
+                                    const rgm_value *v)
+{
+    int64_t number = number_of(parameters, v);
+    void *address;
+
+    RGM_TRY(rgm_parameters_on(&address, parameters, number, rgm_device_cpu(), false));
+    *out = (rgm_tensor *)rgm_parameters_read(parameters, number);
+    return RGM_OK;
+}
+
 static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tensor **fetched,
                                const rgm_parameters *parameters)
 {
@@ -494,10 +513,12 @@ static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tens
         if (executor->copies == NULL && plan->place[v->slot].where == RGMI_NOWHERE)
             RGM_TRY(fetched_view(plan, i, &plan->views[v->slot]));
         fetched[i] = plan->fetched[i];
+        if (executor->stays != NULL && executor->stays[i])
+            continue;
         if (v->leaf == RGMI_INPUT)
             fetched[i] = executor->now[executor->input_of[v->index]].tensor;
         else if (rgmi_is_stored(v->leaf))
-            fetched[i] = parameter_of(parameters, v);
+            RGM_TRY(fetched_parameter(&fetched[i], parameters, v));
         else if (v->leaf == RGMI_CONSTANT)
             fetched[i] = v->constant;
     }

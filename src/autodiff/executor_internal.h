@@ -50,8 +50,9 @@ typedef struct rgmi_kept {
 
 /* What a device whose memory is not the host's has of a value: see device_copies.c. */
 typedef struct rgmi_device_copy {
-    void *data; /* of a leaf: the tensor's elements */
+    void *data; /* of a fed or constant leaf: the tensor's elements */
     size_t capacity;
+    rgm_tensor *of;       /* whose elements they are, retained; NULL: none's */
     rgm_pattern *pattern; /* whose arrays these are, retained */
     void *arrays;
     rgm_csr by_row, by_column;
@@ -83,6 +84,7 @@ struct rgm_executor {
     int64_t *sequence; /* slots in the order in which they best run; made with the first plan */
     rgm_value **fetch;
     int64_t fetch_count;
+    bool *stays; /* [fetch_count] fetches that stay on the device; NULL: none */
     rgm_value **inputs;
     int64_t input_count;
     int64_t *input_of; /* by number of the source's input: place in `inputs`, or -1 */
@@ -149,16 +151,16 @@ void rgmi_feeds_accept(rgm_executor *executor);
 /** executor->copies and flag, and the constants. */
 rgm_status rgmi_copies_create(rgm_executor *executor);
 void rgmi_copies_release(rgm_executor *executor);
-/** view->data: the device's copy of a leaf's tensor, made now. */
+/** view->data: the device's copy of a fed or constant leaf's tensor, made unless it is there. */
 rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_value *leaf,
-                            const rgm_tensor *tensor);
+                            rgm_tensor *tensor);
 /** The device's copy of view->pattern, of slot s, made unless it is there. */
 rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s);
 /** Run an op that works on the host. */
 rgm_status rgmi_copies_run_on_host(rgm_executor *executor, rgm_op_run *run, const rgm_value *v);
 /** When a run is done: what the flag says, as the error of the op that asked. */
 rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan);
-/** The fetched values of the run, on the host. */
+/** The fetched values of the run, on the host unless they stay. */
 rgm_status rgmi_copies_fetch(rgm_executor *executor, rgmi_plan *plan);
 
 /* ---- a run of one op ---- */

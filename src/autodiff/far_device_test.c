@@ -4,6 +4,7 @@
  */
 #include "far_device_check.h"
 #include "op_cases_check.h"
+#include <regimen/device_tensor.h>
 
 static int open_far(void **state)
 {
@@ -258,6 +259,135 @@ static void other_feeds_and_eager_checks_are_seen(void **state)
     lab_close(&l);
 }
 
+/* y = x w, and a state that counts: w's gradient and the state's next value stay on the device. */
+typedef struct stayer {
+    lab l;
+    rgm_value *fetches[3]; /* y, dw, the next state */
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+} stayer;
+
+static void open_stayer(stayer *t)
+{
+    static const bool stays[] = {false, true, true};
+    rgm_executor_options options = {.device = far.device, .stays = stays, .fixed_feeds = true};
+
+    lab_open(&t->l, RGM_F32);
+    rgm_value *x = lab_input(&t->l, 2, (int64_t[]){4, 3});
+    rgm_value *w = rgm_parameter(t->l.graph, "w", RGM_F32, 2, (int64_t[]){3, 2},
+                                 (rgm_init){RGM_INIT_GLOROT_UNIFORM, 0});
+    rgm_value *runs =
+        rgm_state(t->l.graph, "runs", RGM_F32, 0, NULL, (rgm_init){RGM_INIT_ZEROS, 0});
+    t->fetches[0] = rgm_matmul(x, w);
+    t->fetches[2] = rgm_shift(runs, 1);
+    rgm_cgraph_update(t->l.graph, runs, t->fetches[2]);
+    CHECK_OK(rgm_cgraph_gradients(&t->fetches[1], rgm_sum(t->fetches[0]), &w, 1));
+    CHECK_OK(rgm_parameters_create(&t->parameters, t->l.graph, 1));
+    CHECK_OK(rgm_executor_create(&t->executor, t->l.graph, t->fetches, 3, &options));
+}
+
+static void run_stayer(stayer *t, rgm_tensor *fetched[3])
+{
+    CHECK_OK(rgm_executor_run(t->executor, fetched, t->parameters, t->l.feeds, t->l.count, 1, 1));
+    CHECK(rgm_tensor_device(fetched[0]) == NULL && rgm_tensor_device(fetched[1]) == far.device);
+    CHECK_OK(rgm_parameters_update(t->parameters, t->l.graph, fetched + 2));
+}
+
+static void shut_stayer(stayer *t)
+{
+    rgm_executor_release(t->executor);
+    rgm_parameters_release(t->parameters);
+    lab_close(&t->l);
+}
+
+/* A run copies what is new: y (32 bytes) and the flag back, and w (24) only when it has changed. */
+static void parameters_gradients_and_states_stay(void **state)
+{
+    const int64_t y = 32, w = 24, flag = (int64_t)sizeof(rgm_index_flag);
+    rgm_tensor *fetched[3], *gradient;
+    int64_t before;
+    stayer t;
+
+    (void)state;
+    open_stayer(&t);
+    run_stayer(&t, fetched);
+    for (int i = 0; i < 3; i++) {
+        before = far.copied;
+        run_stayer(&t, fetched);
+        CHECK_INT(before + y + flag, far.copied);
+    }
+    CHECK(rgm_tensor_f32(rgm_parameters_read(t.parameters, 1))[0] == 4);
+    CHECK(rgm_parameters_device(t.parameters) == far.device);
+    before = far.copied; /* what is only read stays valid there */
+    CHECK(rgm_parameters_read(t.parameters, 0) == rgm_parameters_form(t.parameters, 0));
+    run_stayer(&t, fetched);
+    CHECK_INT(before + y + flag, far.copied);
+    rgm_tensor_f32(rgm_parameters_tensor(t.parameters, 0))[0] = 3;
+    rgm_parameters_touch(t.parameters);
+    before = far.copied; /* the state is newer there, whatever was touched */
+    run_stayer(&t, fetched);
+    CHECK_INT(before + w + y + flag, far.copied);
+    CHECK_OK(rgm_tensor_copy(&gradient, rgm_parameters_form(t.parameters, 0)));
+    CHECK_OK(rgm_device_tensor_set(gradient, fetched[1]));
+    double sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += (double)rgm_tensor_f32(t.l.feeds[0].tensor)[3 * i];
+    CHECK_CLOSE(sum, rgm_tensor_f32(gradient)[0], 1e-6, 0);
+    CHECK(rgm_tensor_f32(rgm_parameters_find(t.parameters, "runs"))[0] == 6);
+    rgm_tensor_release(gradient);
+    shut_stayer(&t);
+}
+
+/* Nothing of a lost device is taken for a value. */
+static void lose_device(stayer *t, rgm_parameters *copy)
+{
+    rgm_tensor *fetched[3];
+    rgm_parameters *none;
+
+    run_stayer(t, fetched);
+    far.lost = true;
+    CHECK_STATUS(RGM_ERR_IO, rgm_parameters_to_host(t->parameters));
+    CHECK_MESSAGE("parameter 'runs': the device far is lost");
+    CHECK(isnan(rgm_tensor_f32(rgm_parameters_find(t->parameters, "runs"))[0]));
+    CHECK_STATUS(RGM_ERR_IO, rgm_parameters_copy(&none, t->parameters));
+    CHECK_STATUS(RGM_ERR_IO, rgm_parameters_take(copy, t->parameters));
+    CHECK_STATUS(RGM_ERR_IO, rgm_executor_run(t->executor, fetched, t->parameters, t->l.feeds,
+                                              t->l.count, 1, 1));
+    far.lost = false;
+}
+
+/* Copies of parameters are those of the newest values, and so is what the CPU computes with. */
+static void values_of_a_device_are_those_that_others_see(void **state)
+{
+    rgm_tensor *fetched[3];
+    rgm_parameters *copy;
+    rgm_executor *here;
+    rgm_value *next;
+    stayer t;
+
+    (void)state;
+    open_stayer(&t);
+    next = t.fetches[2];
+    CHECK_OK(rgm_executor_create(&here, t.l.graph, &next, 1, NULL));
+    for (int i = 0; i < 2; i++)
+        run_stayer(&t, fetched);
+    CHECK_OK(rgm_executor_run(here, fetched, t.parameters, NULL, 0, 1, 1));
+    CHECK(rgm_tensor_f32(fetched[0])[0] == 3);
+    CHECK_OK(rgm_parameters_copy(&copy, t.parameters));
+    run_stayer(&t, fetched);
+    CHECK(rgm_tensor_f32(rgm_parameters_read(copy, 1))[0] == 2);
+    CHECK_OK(rgm_parameters_take(copy, t.parameters));
+    CHECK(rgm_tensor_f32(rgm_parameters_read(copy, 1))[0] == 3);
+    CHECK_OK(rgm_parameters_update(t.parameters, t.l.graph, &fetched[2]));
+    rgm_parameters_set(t.parameters, rgm_parameters_tensors(copy)); /* newer than what was there */
+    run_stayer(&t, fetched);
+    CHECK(rgm_tensor_f32(rgm_parameters_tensors(t.parameters)[1])[0] == 4);
+    lose_device(&t, copy);
+    rgm_executor_release(here);
+    rgm_parameters_release(copy);
+    shut_stayer(&t);
+}
+
 static rgm_status make_and_run(lab *l, rgm_value *y, const rgm_executor_options *options)
 {
     rgm_status status = RGM_OK;
@@ -290,4 +420,5 @@ TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
       FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
       FAR(an_op_that_works_on_the_host_gets_copies),
       FAR(an_index_outside_is_told_by_the_op_that_asked),
-      FAR(other_feeds_and_eager_checks_are_seen), FAR(every_allocation_may_fail))
+      FAR(other_feeds_and_eager_checks_are_seen), FAR(parameters_gradients_and_states_stay),
+      FAR(values_of_a_device_are_those_that_others_see), FAR(every_allocation_may_fail))

@@ -4,11 +4,14 @@
  */
 #include "autodiff_internal.h"
 #include <math.h>
+#include <regimen/device_tensor.h>
 #include <stdatomic.h>
 
 struct rgm_parameters {
-    rgm_map *by_name;
-    rgm_tensor **tensors;
+    rgm_map *by_name; /* of values */
+    rgm_resident *values;
+    rgm_tensor **tensors; /* the hosts' of values */
+    rgm_device *device;   /* the last that was given values; NULL: none */
     char **names;
     bool *trainable;
     int64_t count;
@@ -88,6 +91,7 @@ static rgm_status parameters_open(rgm_parameters **out, int64_t count)
     p = *out;
     p->version = new_version();
     RGM_TRY(rgm_map_create(&p->by_name));
+    RGM_TRY(RGM_NEW(p->values, count));
     RGM_TRY(RGM_NEW(p->tensors, count));
     RGM_TRY(RGM_NEW(p->names, count));
     return RGM_NEW(p->trainable, count);
@@ -105,7 +109,8 @@ rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, 
         p->count = i + 1;
         RGM_GO(rgm_strdup(&p->names[i], v->name));
         RGM_GO(rgm_tensor_create(&p->tensors[i], v->s.dtype, v->s.rank, v->s.shape));
-        RGM_GO(rgm_map_set(p->by_name, v->name, p->tensors[i]));
+        p->values[i].host = p->tensors[i];
+        RGM_GO(rgm_map_set(p->by_name, v->name, &p->values[i]));
         p->trainable[i] = v->leaf == RGMI_PARAMETER;
         initialize(p->tensors[i], v->name, v->init, seed);
     }
@@ -122,12 +127,14 @@ rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *param
     rgm_parameters *p = NULL;
 
     *out = NULL;
+    RGM_TRY(rgm_parameters_to_host(parameters));
     RGM_GO(parameters_open(&p, parameters->count));
     for (int64_t i = 0; i < parameters->count; i++) {
         p->count = i + 1;
         RGM_GO(rgm_strdup(&p->names[i], parameters->names[i]));
         RGM_GO(rgm_tensor_copy(&p->tensors[i], parameters->tensors[i]));
-        RGM_GO(rgm_map_set(p->by_name, p->names[i], p->tensors[i]));
+        p->values[i].host = p->tensors[i];
+        RGM_GO(rgm_map_set(p->by_name, p->names[i], &p->values[i]));
         p->trainable[i] = parameters->trainable[i];
     }
     *out = p;
@@ -142,9 +149,10 @@ void rgm_parameters_release(rgm_parameters *parameters)
     if (parameters == NULL)
         return;
     for (int64_t i = 0; i < parameters->count; i++) {
-        rgm_tensor_release(parameters->tensors[i]);
+        rgm_resident_release(&parameters->values[i]);
         rgm_free(parameters->names[i]);
     }
+    rgm_free(parameters->values);
     rgm_free(parameters->tensors);
     rgm_free(parameters->names);
     rgm_free(parameters->trainable);
@@ -162,20 +170,78 @@ const char *rgm_parameters_name(const rgm_parameters *parameters, int64_t i)
     return parameters->names[i];
 }
 
+/* ---- where values are ----------------------------------------------------------------------- */
+
+int64_t rgm_parameters_number(const rgm_parameters *parameters, const char *name)
+{
+    const rgm_resident *found = rgm_map_get(parameters->by_name, name);
+
+    return found != NULL ? found - parameters->values : -1;
+}
+
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i)
 {
+    (void)rgm_resident_write(&parameters->values[i]); /* what fails leaves NaN */
     return parameters->tensors[i];
 }
 
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters)
 {
+    for (int64_t i = 0; i < parameters->count; i++)
+        (void)rgm_resident_write(&parameters->values[i]);
     return parameters->tensors;
 }
 
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name)
 {
-    return rgm_map_get(parameters->by_name, name);
+    int64_t i = rgm_parameters_number(parameters, name);
+
+    return i >= 0 ? rgm_parameters_tensor(parameters, i) : NULL;
 }
+
+const rgm_tensor *rgm_parameters_read(const rgm_parameters *parameters, int64_t i)
+{
+    (void)rgm_resident_read(&parameters->values[i]);
+    return parameters->tensors[i];
+}
+
+const rgm_tensor *rgm_parameters_form(const rgm_parameters *parameters, int64_t i)
+{
+    return parameters->tensors[i];
+}
+
+static rgm_status about(rgm_status status, const rgm_parameters *parameters, int64_t i)
+{
+    return status == RGM_OK ? RGM_OK
+                            : rgm_error_prefix(status, "parameter '%s'", parameters->names[i]);
+}
+
+rgm_status rgm_parameters_to_host(const rgm_parameters *parameters)
+{
+    for (int64_t i = 0; i < parameters->count; i++)
+        RGM_TRY(about(rgm_resident_read(&parameters->values[i]), parameters, i));
+    return RGM_OK;
+}
+
+rgm_status rgm_parameters_on(void **address, const rgm_parameters *parameters, int64_t i,
+                             rgm_device *device, bool writes)
+{
+    rgm_parameters *p = (rgm_parameters *)parameters; /* where values are is not what they are */
+
+    if (!rgm_device_is_host(device))
+        p->device = device;
+    RGM_TRY(about(rgm_resident_on(address, &p->values[i], device, writes), p, i));
+    if (writes)
+        p->version = new_version();
+    return RGM_OK;
+}
+
+rgm_device *rgm_parameters_device(const rgm_parameters *parameters)
+{
+    return parameters->device != NULL ? parameters->device : rgm_device_cpu();
+}
+
+/* ---- what values are ------------------------------------------------------------------------ */
 
 int64_t rgm_parameters_total(const rgm_parameters *parameters)
 {
@@ -188,14 +254,34 @@ int64_t rgm_parameters_total(const rgm_parameters *parameters)
 
 void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values)
 {
-    for (int64_t i = 0; i < parameters->count; i++)
-        if (values[i] != NULL)
-            rgm_tensor_set(parameters->tensors[i], values[i]);
+    for (int64_t i = 0; i < parameters->count; i++) {
+        if (values[i] == NULL)
+            continue;
+        rgm_resident_replace(&parameters->values[i]);
+        rgm_tensor_set(parameters->tensors[i], values[i]);
+    }
     rgm_parameters_touch(parameters);
+}
+
+rgm_status rgm_parameters_take(rgm_parameters *parameters, const rgm_parameters *from)
+{
+    bool same = parameters->count == from->count;
+
+    for (int64_t i = 0; i < parameters->count && same; i++)
+        same = strcmp(parameters->names[i], from->names[i]) == 0 &&
+               rgm_tensor_is_like(parameters->tensors[i], from->tensors[i]);
+    if (!same)
+        return RGM_FAIL(RGM_ERR_SHAPE, "the values are those of another graph's parameters");
+    RGM_TRY(rgm_parameters_to_host(from));
+    rgm_parameters_set(parameters, from->tensors);
+    return RGM_OK;
 }
 
 void rgm_parameters_touch(rgm_parameters *parameters)
 {
+    for (int64_t i = 0; i < parameters->count; i++) /* nobody writes to a tensor that is old */
+        if (!parameters->values[i].host_is_old)
+            parameters->values[i].there_is_old = true;
     parameters->version = new_version();
 }
 
@@ -212,7 +298,8 @@ bool rgm_parameters_trainable(const rgm_parameters *parameters, int64_t i)
 static rgm_status check_update(const rgm_parameters *parameters, const rgm_value *state,
                                const rgm_tensor *next)
 {
-    const rgm_tensor *to = rgm_parameters_find(parameters, state->name);
+    int64_t i = rgm_parameters_number(parameters, state->name);
+    const rgm_tensor *to = i >= 0 ? rgm_parameters_form(parameters, i) : NULL;
     char want[RGMI_TEXT], got[RGMI_TEXT];
 
     if (to == NULL)
@@ -225,18 +312,31 @@ static rgm_status check_update(const rgm_parameters *parameters, const rgm_value
     return RGM_OK;
 }
 
+/* Where the next value is: on a device a kernel copies. */
+static rgm_status update_one(rgm_parameters *parameters, int64_t i, const rgm_tensor *next)
+{
+    rgm_device *device = rgm_tensor_device(next);
+    size_t bytes = rgm_tensor_bytes(next);
+    rgm_copy_args copy = {.x = rgm_tensor_data(next), .outer = 1, .size = bytes};
+
+    RGM_TRY(rgm_parameters_on(&copy.y, parameters, i, device != NULL ? device : rgm_device_cpu(),
+                              true));
+    if (bytes == 0 || copy.y == copy.x) /* `next` may be a view of the state itself */
+        return RGM_OK;
+    if (device != NULL)
+        rgm_kernels_for(device, RGM_F32)->copy(&copy);
+    else
+        memmove(copy.y, copy.x, bytes);
+    return RGM_OK;
+}
+
 rgm_status rgm_parameters_update(rgm_parameters *parameters, const rgm_cgraph *graph,
                                  rgm_tensor *const *next)
 {
     for (int64_t i = 0; i < graph->update_count; i++)
         RGM_TRY(check_update(parameters, graph->updates[i], next[i]));
-    for (int64_t i = 0; i < graph->update_count; i++) {
-        rgm_tensor *to = rgm_parameters_find(parameters, graph->updates[i]->name);
-        size_t bytes = (size_t)rgm_tensor_count(to) * rgm_dtype_size(rgm_tensor_dtype(to));
-        if (bytes > 0) /* `next` may be a view of the state itself */
-            memmove(rgm_tensor_data(to), rgm_tensor_data(next[i]), bytes);
-    }
-    if (graph->update_count > 0)
-        rgm_parameters_touch(parameters);
+    for (int64_t i = 0; i < graph->update_count; i++)
+        RGM_TRY(update_one(parameters, rgm_parameters_number(parameters, graph->updates[i]->name),
+                           next[i]));
     return RGM_OK;
 }

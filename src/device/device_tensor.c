@@ -92,6 +92,12 @@ rgm_status rgm_resident_write(rgm_resident *resident)
     return status;
 }
 
+void rgm_resident_replace(rgm_resident *resident)
+{
+    resident->host_is_old = false;
+    resident->there_is_old = true;
+}
+
 /* Memory on that device and on no other. */
 static rgm_status move_to(rgm_resident *resident, rgm_device *device)
 {
