@@ -10,10 +10,11 @@
 #include <regimen/graph_tasks.h>
 
 typedef struct bench_options {
-    const char *data; /* file of bench_make(), or of records                            */
-    const char *form; /* which variant of the workload; "" the first                    */
-    int64_t size;     /* what the form leaves open: channels, seeds in a batch          */
-    bool profile;     /* keep times of each op and print them to stderr at the end      */
+    const char *data;   /* file of bench_make(), or of records                            */
+    const char *device; /* where it computes, as rgm_device_open() has it; NULL: the CPU      */
+    const char *form;   /* which variant of the workload; "" the first                    */
+    int64_t size;       /* what the form leaves open: channels, seeds in a batch          */
+    bool profile;       /* keep times of each op and print them to stderr at the end      */
 } bench_options;
 
 /** A workload: one row. */
@@ -26,6 +27,9 @@ typedef struct bench_workload {
     rgm_status (*facts)(rgm_text *out, void *state);
     void (*close)(void *state);
 } bench_workload;
+
+/** Where gcn, gat, sage, aggregate, minibatch and translate compute: --device, NULL: the CPU. */
+extern rgm_device *bench_device;
 
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
@@ -71,6 +75,7 @@ typedef struct bench_training {
     rgm_optimizer *optimizer;
     rgm_executor *executor;
     rgm_value **fetches;  /* loss, gradients */
+    bool *stays;          /* of each fetched tensor: on the device, all but the loss */
     rgm_tensor **fetched; /* the same of the last step */
     bool profile;
 } bench_training;

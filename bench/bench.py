@@ -1,13 +1,15 @@
 """Times the workloads beside their floors and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 
 usage: bench.py --bench build/bench/regimen_bench [--peer PYTHON] [--dgl PYTHON] [--ctranslate2 PYTHON]
-                [--tfgnn PYTHON] [--out build/bench.json] [--rounds N] [WORKLOAD ...]
+                [--tfgnn PYTHON] [--device cuda] [--out build/bench.json] [--rounds N] [WORKLOAD ...]
 
 Each workload is a set of processes that live through the run: the limits of the machine, ours, the
 peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
 so that a slow minute slows all of them. In a turn every side runs with 1 and with 2 threads, and the
 faster counts. A peer may have several forms (eager, torch.compile, PyTorch Geometric's layers): in each
 round the fastest is the peer. Where several peers run, the fastest of all their forms is told as well.
+With --device ours and torch compute there, workloads and goals are those of DEVICE_WORKLOADS, and there
+are no floors: the limits are the CPU's.
 Python's standard library only.
 """
 import argparse
@@ -346,6 +348,25 @@ WORKLOADS = [
     ("records", "TFRecord to graphs", "records", LARGE, "graph", 0, None,
      [("C loop: read, check CRC", ["loop"], None)], [], None),
 ]
+# The same on a device, beside torch on it.
+DEVICE_WORKLOADS = [
+    ("gcn", "GCN epoch, Cora size", "gcn", CORA, "", 0, None,
+     [("torch, sparse X", eager_and_compiled("sparse"), None),
+      ("torch, dense X", eager_and_compiled("dense") + ["dense+pyg"], 1.5)], [], None),
+    ("gat", "GAT v2 epoch, Cora size, inputs not dropped", "gat", CORA, "nodropout", 0, None,
+     [("torch, dense X", eager_and_compiled("nodropout") + ["nodropout+pyg"], 1.5)], [], None),
+    ("aggregate", "mean aggregation, F=256", "aggregate", LARGE, "", 256, None,
+     [("torch CSR", ["csr"], 1.5), ("torch index_add", eager_and_compiled("index_add"), None)], [], None),
+    ("sage", "GraphSAGE epoch, full batch", "sage", LARGE, "", 0, None,
+     [("torch CSR", eager_and_compiled("csr") + ["csr+pyg"], 1.5),
+      ("torch CSR, narrow side first", eager_and_compiled("narrow"), None)], [], None),
+    ("minibatch", "GraphSAGE step, 1,024 seeds, 5/10/15", "minibatch", LARGE, "", 1024, None,
+     [("torch", eager_and_compiled(""), 1.5)], [], None),
+    ("translate_small", "Transformer 3+3 layers of 256, 2,048 tokens: f32", "translate", None, "small", 0, None,
+     [("torch f32", eager_and_compiled("small"), None)], [], None),
+    ("translate_small", "the same, bf16", "translate", None, "small-bf16", 0, None,
+     [("torch bf16", eager_and_compiled("small-bf16"), 1.0)], [], None),
+]
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
 SCRIPTS = {"DGL": "peer_dgl.py", "CTranslate2": "peer_ctranslate2.py", "TF-GNN": "peer_tfgnn.py"}
 PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # torch's; else peer_torch.py
@@ -360,11 +381,12 @@ class Bench:
     def __init__(self, options, folder):
         self.bench, self.rounds, self.folder = options.bench, options.rounds, folder
         self.base = options.base
+        self.device = ["--device", options.device] if options.device else []
         self.pythons = {"torch": options.peer, "DGL": options.dgl, "CTranslate2": options.ctranslate2,
                         "TF-GNN": options.tfgnn}
         self.results = []
         self.versions = set()
-        self.limits = Child([self.bench, "limits"])
+        self.limits = None if options.device else Child([self.bench, "limits"])
         self.limits_seen = []
 
     def data(self, what, workload):
@@ -384,7 +406,7 @@ class Bench:
 
     def child(self, name, workload, data, form, size):
         """The process of a peer's form, or None where its interpreter is not there."""
-        arguments = [workload, "--data", data, "--form", form, "--size", str(size)]
+        arguments = [workload, "--data", data, "--form", form, "--size", str(size)] + self.device
         if name == BEFORE:
             if workload == "checkpoint":  # saves of one step in one folder would be one save
                 arguments[2] = os.path.join(data, BEFORE)
@@ -422,7 +444,7 @@ class Bench:
         data = self.data(what, workload) if what is not None else ""
         if self.base:  # against itself as it was, and nothing else
             floor, peer_specs, limit_goals, memory = None, [(BEFORE, [form], 0.97)], [], None
-        ours = Child([self.bench, workload, "--data", data, "--form", form, "--size", str(size)])
+        ours = Child([self.bench, workload, "--data", data, "--form", form, "--size", str(size)] + self.device)
         ours.settle()
         peers = [self.peer(*each, workload, data, size) for each in peer_specs]
         peers = [peer for peer in peers if peer.forms]
@@ -430,9 +452,7 @@ class Bench:
         times, floors, shares = [], [], {what: [] for what, _, _ in limit_goals}
         rounds = min(self.rounds, ROUNDS_MOST.get(name, self.rounds))
         for _ in range(rounds):
-            self.limits.go(1, THREADS[-1])
-            limits = self.limits.facts
-            self.limits_seen.append(limits)
+            limits = self.take_limits()
             seconds = ours.turn()
             times.append(seconds)
             if floor is not None:
@@ -463,8 +483,17 @@ class Bench:
         self.results.append(result)
         show(result)
 
+    def take_limits(self):
+        """The machine's, now; of a device none are known."""
+        if self.limits is None:
+            return {}
+        self.limits.go(1, THREADS[-1])
+        self.limits_seen.append(self.limits.facts)
+        return self.limits.facts
+
     def close(self):
-        self.limits.close()
+        if self.limits is not None:
+            self.limits.close()
 
 
 def add_goal(result, what, least, measured):
@@ -579,6 +608,7 @@ def main():
     parser.add_argument("--dgl", default="", help="a Python that has dgl")
     parser.add_argument("--ctranslate2", default="", help="a Python that has ctranslate2")
     parser.add_argument("--tfgnn", default="", help="a Python that has tensorflow_gnn")
+    parser.add_argument("--device", default="", help="where ours and torch compute: cuda")
     parser.add_argument("--base", default="",
                         help="another build's regimen_bench: nothing may be 3 %% slower than with it")
     parser.add_argument("workloads", nargs="*", help=" ".join(NAMES))
@@ -590,11 +620,12 @@ def main():
         bench = Bench(options, folder)
         if not (options.peer or options.base):
             print("peer     none: PEER=venv makes one, PEER=/path/to/python takes one with torch")
-        for spec in WORKLOADS:
+        for spec in DEVICE_WORKLOADS if options.device else WORKLOADS:
             if not options.workloads or spec[0] in options.workloads:
                 bench.run(spec)
         bench.close()
-    show_limits(bench.limits_seen)
+    if bench.limits_seen:
+        show_limits(bench.limits_seen)
     if bench.versions:
         print("peers    " + ", ".join(sorted(bench.versions)))
     goals = [g for r in bench.results for g in r["goals"]]

@@ -1,5 +1,6 @@
 """What the peers share: their arguments and the protocol of regimen_bench. A peer prints a line of JSON
 when it is ready, then obeys "threads N" and "go N" on standard input, a line of JSON for each "go".
+With --device cuda torch makes and keeps everything there, and a time ends when the device has done its work.
 """
 import argparse
 import json
@@ -11,18 +12,25 @@ try:
 except ImportError:  # where TF-GNN or CTranslate2 is
     torch = None
 
+device = "cpu"  # or what --device says
+
 
 def arguments(form="", needs_data=False):
-    """WORKLOAD --data FILE [--form NAME[+HOW]] [--size N]: .form and .how ("", "compile" or "pyg")
+    """WORKLOAD --data FILE [--form NAME[+HOW]] [--size N] [--device NAME]: .form and .how ("", "compile" or "pyg")
     apart; torch's random numbers begin anew."""
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
     parser.add_argument("--data", required=needs_data)
     parser.add_argument("--form", default=form)
     parser.add_argument("--size", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
     if torch is not None:
         torch.manual_seed(0)
     options = parser.parse_args()
+    if options.device != "cpu":
+        global device
+        device = options.device
+        torch.set_default_device(device)
     options.form, _, options.how = options.form.partition("+")
     return options
 
@@ -42,6 +50,9 @@ def adam(parameters, **options):
 
 
 def peak():
+    """Bytes: of the device, where that is no CPU."""
+    if device != "cpu":
+        return torch.cuda.max_memory_allocated()
     with open("/proc/self/status") as file:
         for line in file:
             if line.startswith("VmHWM"):
@@ -77,4 +88,6 @@ def serve(step, workload, **facts):
         for _ in range(count):
             step(number)
             number += 1
+        if device != "cpu":
+            torch.cuda.synchronize()
         tell(time.perf_counter() - begin, count)

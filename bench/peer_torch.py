@@ -1,6 +1,6 @@
 """The same workloads in PyTorch, each in the best formulation we know of.
 
-usage: peer_torch.py WORKLOAD --data FILE [--form NAME[+compile|+pyg]] [--size N]
+usage: peer_torch.py WORKLOAD --data FILE [--form NAME[+compile|+pyg]] [--size N] [--device cuda]
 
 Speaks the protocol of regimen_bench: a line of JSON when ready, then obeys "threads N" and "go N".
 Equal mathematics: the same graph, features, labels, layers, dropout rates, loss and optimizer.
@@ -38,7 +38,7 @@ def read(path):
         dtype = types[part["dtype"]]
         count = (end - begin) // (4 if dtype is torch.float32 else 8)
         out[name] = torch.frombuffer(body, dtype=dtype, count=count,
-                                     offset=begin).reshape(part["shape"]).clone()
+                                     offset=begin).reshape(part["shape"]).clone().to(peer.device)
     return out, {key: int(value) for key, value in header["__metadata__"].items()}
 
 

@@ -62,7 +62,7 @@ def main():
     mask = torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
 
     def loss():
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast(options.device, dtype=torch.bfloat16, enabled=precision == "bf16"):
             logits = model(ids[0], ids[1], mask)
         return F.cross_entropy(logits.float().flatten(0, 1), ids[2].flatten(), label_smoothing=0.1)
 

@@ -19,13 +19,15 @@ static const bench_workload *const workloads[] = {
     &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner, &bench_sampled_run,
     &bench_hgt,        &bench_molecules, &bench_mapped,
 };
+rgm_device *bench_device;
+
 enum { WORKLOADS = sizeof workloads / sizeof *workloads };
 
 static int usage(void)
 {
     fprintf(stderr,
             "usage: regimen_bench WORKLOAD --data FILE [--form NAME] [--size N] [--threads N]\n"
-            "                     [--steps N] [--profile]\n"
+            "                     [--steps N] [--profile] [--device NAME]\n"
             "       regimen_bench make FILE key=number ...\n"
             "       regimen_bench make-graph FILE key=number ...\n"
             "       regimen_bench make-records FILE DATA key=number ...\n");
@@ -58,6 +60,8 @@ static rgm_status go(const bench_workload *workload, void *state, int64_t *step,
 
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(workload->step(state, (*step)++));
+    if (bench_device != NULL)
+        RGM_TRY(rgm_device_wait(bench_device));
     return say(workload, state, rgm_now() - begin, count);
 }
 
@@ -84,6 +88,8 @@ static rgm_status run(const bench_workload *workload, const bench_options *optio
     void *state = NULL;
     int64_t step = 0;
 
+    if (options->device != NULL)
+        RGM_GO(rgm_device_open(&bench_device, options->device));
     RGM_GO(workload->open(&state, options));
     if (steps > 0) {
         RGM_GO(workload->step(state, step++)); /* memory is taken, primitives are made */
@@ -94,6 +100,8 @@ static rgm_status run(const bench_workload *workload, const bench_options *optio
 done:
     if (state != NULL)
         workload->close(state);
+    if (bench_device != NULL)
+        rgm_device_release(bench_device);
     return status;
 }
 
@@ -119,6 +127,8 @@ static bool read_options(bench_options *options, int64_t *steps, int argc, char 
             options->data = value;
         else if (strcmp(argv[i], "--form") == 0)
             options->form = value;
+        else if (strcmp(argv[i], "--device") == 0)
+            options->device = value;
         else if (strcmp(argv[i], "--size") == 0)
             options->size = strtoll(value, NULL, 10);
         else if (strcmp(argv[i], "--steps") == 0)

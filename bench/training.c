@@ -22,6 +22,9 @@ static rgm_status make_fetches(bench_training *t, rgm_value *loss, int64_t param
     RGM_GO(RGM_NEW(wrt, parameters));
     RGM_GO(RGM_NEW(t->fetches, parameters + 1));
     RGM_GO(RGM_NEW(t->fetched, parameters + 1));
+    RGM_GO(RGM_NEW(t->stays, parameters + 1));
+    for (int64_t i = 0; i < parameters; i++)
+        t->stays[i + 1] = true;
     for (int64_t i = 0; i < parameters; i++)
         wrt[i] = rgm_cgraph_parameter(t->graph, i);
     t->fetches[0] = loss;
@@ -34,13 +37,17 @@ done:
 rgm_status bench_training_compile(bench_training *t, rgm_value *loss,
                                   const rgm_optimizer_options *optimizer, bool bf16, bool profile)
 {
-    const rgm_executor_options options = {.training = true, .bf16 = bf16};
     int64_t parameters = rgm_cgraph_parameter_count(t->graph);
 
     RGM_TRY(rgm_cgraph_status(t->graph));
     RGM_TRY(rgm_parameters_create(&t->parameters, t->graph, 1));
     RGM_TRY(rgm_optimizer_create(&t->optimizer, optimizer, t->parameters));
     RGM_TRY(make_fetches(t, loss, parameters));
+    const rgm_executor_options options = {.training = true,
+                                          .bf16 = bf16,
+                                          .device = bench_device,
+                                          .stays = t->stays,
+                                          .fixed_feeds = true};
     RGM_TRY(rgm_executor_create(&t->executor, t->graph, t->fetches, parameters + 1, &options));
     rgm_executor_profile(t->executor, profile);
     t->profile = profile;
@@ -74,5 +81,6 @@ void bench_training_end(bench_training *t)
     rgm_cgraph_release(t->graph);
     rgm_free(t->fetches);
     rgm_free(t->fetched);
+    rgm_free(t->stays);
     *t = (bench_training){0};
 }

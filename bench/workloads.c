@@ -237,7 +237,8 @@ static rgm_status aggregate_build(aggregate *a, const bench_options *options)
 {
     int64_t shape[2];
     rgm_spmm_options mean = {.mean = true};
-    rgm_executor_options plain = {0};
+    static const bool stays[] = {true};
+    const rgm_executor_options there = {.device = bench_device, .stays = stays};
     rgm_dim entries;
 
     a->channels = options->size > 0 ? options->size : 256;
@@ -254,7 +255,7 @@ static rgm_status aggregate_build(aggregate *a, const bench_options *options)
         rgm_parameter(a->cgraph, "x", RGM_F32, 2, shape, (rgm_init){RGM_INIT_UNIFORM, 1}), &mean);
     RGM_TRY(rgm_cgraph_status(a->cgraph));
     RGM_TRY(rgm_parameters_create(&a->x, a->cgraph, 1));
-    RGM_TRY(rgm_executor_create(&a->executor, a->cgraph, &a->y, 1, &plain));
+    RGM_TRY(rgm_executor_create(&a->executor, a->cgraph, &a->y, 1, &there));
     rgm_executor_profile(a->executor, a->profile);
     return RGM_OK;
 }

@@ -4,6 +4,8 @@
 #                                         translate_small translate_base decode runner loop checkpoint records master page
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
+#   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
+#                                         translate_small
 #   BENCH_BASE=DIR                        beside the programs of another build folder instead
 #   BENCH_ROUNDS=5                        rounds, each giving every side its turn (default 7)
 set -eu
@@ -15,6 +17,11 @@ if [ "$peer" = venv ]; then
     dgl=${dgl:-$(scripts/peer.sh dgl)}
     ctranslate2=${ctranslate2:-$(scripts/peer.sh ctranslate2)}
     tfgnn=${tfgnn:-$(scripts/peer.sh tfgnn)}
+fi
+# shellcheck disable=SC2086
+if [ -n "${DEVICE:-}" ]; then
+    exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_device.json" \
+        --device "$DEVICE" --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"} ${BENCH:-}
 fi
 case " ${BENCH:-master} " in
 *" master "*) # what a master does in a second, in figures of its own
