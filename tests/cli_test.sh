@@ -571,7 +571,7 @@ stopped_by() {
     rm -rf stopped
     "$regimen" run small.yaml --run-dir stopped --set trainer.epochs=300000 >/dev/null 2>err &
     pid=$!
-    sleep 1
+    wait_for [ -s stopped/metrics.jsonl ]
     kill "-$1" $pid
     wait $pid
     [ $? = 75 ] || fail "SIG$1 ended with another status than 75"
@@ -583,7 +583,7 @@ for signal in TERM HUP XCPU USR1; do stopped_by $signal; done
 (trap '' HUP
  "$regimen" run small.yaml --run-dir nohup --set trainer.epochs=2000 >/dev/null 2>err &
  pid=$!
- sleep 0.5
+ wait_for [ -s nohup/metrics.jsonl ] || exit 1
  kill -HUP $pid
  wait $pid) || fail "nohup: SIGHUP ended the run"
 finish

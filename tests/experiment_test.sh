@@ -137,9 +137,10 @@ says "slots_per_trial is 3, but there are 2 slots" err
 
 # Ctrl-C: saved, and the same command goes on. As many trials as a quick machine does not end before it is stopped.
 "$regimen" experiment run search.yaml --slots 2 --master stopped --set searcher.max_trials=160 >out 2>err &
-sleep 0.6
-kill -INT $!
-wait $!
+search=$!
+wait_for [ -s stopped/1/1/metrics.jsonl ]
+kill -INT $search
+wait $search
 [ $? = 75 ] || fail "Ctrl-C: $(cat out err)"
 says "the same command continues" err
 pgrep -f "trial run --master $work/stopped" >/dev/null && fail "processes are left behind"
@@ -149,12 +150,9 @@ says "experiment 1 goes on" err
 # At a master: handed over, followed, steered.
 "$regimen" master --slots 2 --master served >master.out 2>master.err &
 master=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    [ -S served/master.sock ] && break
-    sleep 0.1
-done
+wait_for [ -S served/master.sock ] # or the next one would be the master, without end
 export REGIMEN_MASTER=served
-expect 1 "$regimen" master --slots 2
+expect 1 timeout 60 "$regimen" master --slots 2
 says "in use by another master: process $master" err
 expect 0 "$regimen" experiment run random.yaml
 what 1 >got

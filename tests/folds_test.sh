@@ -105,10 +105,7 @@ says 'it is made anew' err
 "$regimen" run small.yaml --set trainer.epochs=100000 --set 'export=[]' --set trainer.folds=3 \
     --set trainer.fold_valid=0.2 --run-dir stopped >out 2>err &
 pid=$!
-for _ in $(seq 100); do
-    [ -s stopped/fold-1/metrics.jsonl ] && break
-    sleep 0.05
-done
+wait_for [ -s stopped/fold-1/metrics.jsonl ]
 kill -INT $pid
 wait $pid
 [ $? = 75 ] || fail "Ctrl-C ended a series with another status than 75"

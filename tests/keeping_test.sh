@@ -54,7 +54,7 @@ follow="run small.yaml --mode continuous_eval --run-dir followed --set trainer.c
 # shellcheck disable=SC2086
 "$regimen" $follow $every >first.txt 2>told &
 follower=$!
-for _ in $(seq 100); do [ -e followed/continuous_eval/evaluated ] || sleep 0.1; done
+wait_for [ -e followed/continuous_eval/evaluated ]
 kill -KILL $follower
 wait $follower 2>/dev/null
 # shellcheck disable=SC2086
@@ -145,13 +145,6 @@ long="--set trainer.epochs=3000 --set trainer.checkpoint.every_epochs=20"
 # child: the process that trains for $supervisor.
 child() { ps -o pid= --ppid "$supervisor" | tr -d ' '; }
 has_child() { [ "$(child)" != "" ]; }
-wait_for() { # wait_for COMMAND...: until it holds, at most 20 s
-    for _ in $(seq 200); do
-        "$@" >/dev/null 2>&1 && return 0
-        sleep 0.1
-    done
-    fail "waited in vain for: $*"
-}
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $long --run-dir whole
 if [ -z "${RGM_SANITIZE:-}" ]; then

@@ -30,6 +30,17 @@ says() {
     }
 }
 
+# wait_for COMMAND...: until it succeeds. What does not come within a minute is a failure, also on a machine that is
+# busy with other things; what must come first for a test to make sense is never slept for.
+wait_for() {
+    for _ in $(seq 600); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.1
+    done
+    fail "waited a minute in vain for: $*"
+    return 1
+}
+
 # A GCN on a small generated graph, 40 epochs of well under a second.
 small_experiment() {
     cat >"$1" <<'YAML'

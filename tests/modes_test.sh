@@ -173,8 +173,8 @@ says "^step [0-9]+ loss" out
 # Another one may not follow too; SIGTERM ends it with 75.
 "$regimen" run small.yaml --mode continuous_eval --run-dir waits >lines 2>&1 &
 follower=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do [ -e waits/continuous_eval/.lock ] || sleep 0.2; done
-expect 1 "$regimen" run small.yaml --mode continuous_eval --run-dir waits
+wait_for [ -e waits/continuous_eval/.lock ]
+expect 1 timeout 60 "$regimen" run small.yaml --mode continuous_eval --run-dir waits
 says "waits" err
 kill -TERM $follower
 wait $follower

@@ -70,8 +70,7 @@ check_trace short 5
 "$regimen" run small.yaml --run-dir stopped --profile --set trainer.epochs=1000000 \
     --set trainer.profile.steps=1000000 --set trainer.checkpoint.every_epochs=~ >out 2>err &
 pid=$!
-for _ in $(seq 100); do [ -s stopped/metrics.jsonl ] && [ -d stopped/ckpt ] && break || sleep 0.1; done
-sleep 0.5
+wait_for sh -c '[ -s stopped/metrics.jsonl ] && [ -d stopped/ckpt ]'
 kill -INT $pid
 wait $pid
 code=$?

@@ -68,10 +68,7 @@ type_readme() {
         mkdir -p experiments
         regimen serve runs experiments >"$work/out" 2>"$work/err" &
         server=$!
-        for _ in $(seq 200); do
-            grep -q 'open this address' "$work/err" "$work/out" && break
-            sleep 0.1
-        done
+        wait_for grep -q 'open this address' "$work/err" "$work/out"
         cat "$work/out" >>"$work/err"
         says 'http://127.0.0.1:[0-9]+/\?token=' "$work/err"
         kill -INT "$server"

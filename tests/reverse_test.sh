@@ -78,10 +78,7 @@ wait $!
 pid=$!
 (while cat "$work/many"; do :; done) >"$work/pipe" 2>/dev/null &
 feeder=$!
-for attempt in $(seq 300); do
-    [ -s "$work/out" ] && break
-    sleep 0.1
-done
+wait_for [ -s "$work/out" ]
 kill -TERM $pid
 wait $pid 2>/dev/null
 [ $? = 143 ] || fail "SIGTERM did not end translate at once"

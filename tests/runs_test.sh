@@ -123,10 +123,8 @@ expect 0 "$regimen" runs runs/seed-2 runs/sweep
 # A run under way, then the same one stopped.
 "$regimen" run small.yaml --run-dir live/run --set trainer.epochs=1000000 >/dev/null 2>&1 &
 pid=$!
-for attempt in $(seq 100); do
-    "$regimen" runs live >out 2>/dev/null && grep -q "1,000,000" out && break
-    sleep 0.1
-done
+lists_steps() { "$regimen" runs live >out 2>/dev/null && grep -q "1,000,000" out; }
+wait_for lists_steps
 says "^live/run +running +[0-9,]+/1,000,000" out
 kill -TERM $pid
 wait $pid

@@ -21,12 +21,8 @@ ln -s /etc "$work/runs/etc"
 serve() {
     "$regimen" serve "$@" >"$work/address" 2>"$work/log" &
     server=$!
-    for _ in $(seq 100); do
-        address=$(sed -n 's/^serve *\(http.*\)/\1/p' "$work/address")
-        [ -z "$address" ] || return 0
-        sleep 0.1
-    done
-    fail "the page is not served: $(cat "$work/log")"
+    wait_for grep -q '^serve *http' "$work/address" || fail "the page is not served: $(cat "$work/log")"
+    address=$(sed -n 's/^serve *\(http.*\)/\1/p' "$work/address")
 }
 
 # ended CODE WHAT: soon after the signal that it was sent, a second on a machine that has nothing else to do.
@@ -62,11 +58,7 @@ while stream.readline():
     pathlib.Path(sys.argv[2]).touch()
 PY
 listener=$!
-for _ in $(seq 100); do
-    [ -e "$work/open" ] && break
-    sleep 0.1
-done
-[ -e "$work/open" ] || fail "the stream says nothing"
+wait_for [ -e "$work/open" ] || fail "the stream says nothing"
 kill -TERM "$server"
 ended 0 "SIGTERM"
 wait "$listener" || fail "the stream was not closed"
@@ -81,10 +73,7 @@ pathlib.Path(sys.argv[1] + ".new").rename(sys.argv[1])
 time.sleep(120)
 PY
 silent=$!
-for _ in $(seq 100); do
-    [ -e "$work/silent" ] && break
-    sleep 0.1
-done
+wait_for [ -e "$work/silent" ]
 serve "$work/runs" --listen 127.0.0.1:0 --master "http://127.0.0.1:$(cat "$work/silent")"
 python3 - "$address" <<'PY' || fail "a master that does not answer holds up others"
 import re, sys, threading, time, urllib.request
