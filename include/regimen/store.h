@@ -230,8 +230,8 @@ rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path);
 rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_checkpoint_store *store);
 /**
  * Rename the checkpoints of steps after `step` to step-N.rolled-back, the latest first, so that a
- * run which went back to `step` cannot continue from them. Nothing reads or deletes a renamed one
- * until another checkpoint of the same step is set aside.
+ * run which went back to `step` cannot continue from them. Nothing reads a renamed one; the save of
+ * its step or a later one deletes it.
  *
  * @param moved  [out] how many
  *
@@ -239,6 +239,8 @@ rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_check
  */
 rgm_status rgm_checkpoint_store_set_aside(int64_t *moved, rgm_checkpoint_store *store,
                                           int64_t step);
+/** Delete what was set aside of steps up to `step`; the log tells each. */
+void rgm_checkpoint_store_drop_aside(rgm_checkpoint_store *store, int64_t step);
 /** Delete the old checkpoints left by a save that was killed after its rename. */
 void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current);
 /**

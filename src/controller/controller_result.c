@@ -104,6 +104,17 @@ static rgmi_ending end_of(const rgm_controller *c, rgm_status status)
     return status == RGM_STOPPED ? RGMI_STOPPED : RGMI_FAILED;
 }
 
+/* A run that has ended, or a trial that has saved since it was opened, will not want back what a
+ * rollback has taken from it. */
+static void drop_aside(rgm_controller *c)
+{
+    if (c->result.end != RGMI_FINISHED && !(c->saves_on_request && c->saved_step > c->first_step))
+        return;
+    rgm_checkpoint_store_drop_aside(c->store, INT64_MAX);
+    if (c->best_store != NULL)
+        rgm_checkpoint_store_drop_aside(c->best_store, INT64_MAX);
+}
+
 rgm_status rgmi_result_end(rgm_controller *c, rgm_status outcome)
 {
     rgm_text how = {0};
@@ -116,6 +127,8 @@ rgm_status rgmi_result_end(rgm_controller *c, rgm_status outcome)
     c->result.end = end_of(c, outcome);
     if (c->result.end == RGMI_FAILED)
         RGM_GO(rgm_strdup(&c->result.reason, error.message));
+    if (outcome == RGM_OK)
+        drop_aside(c);
     RGM_GO(rgm_text_printf(
         &how, "%s%s%s",
         outcome == RGM_OK && c->result.end == RGMI_STOPPED ? "closed" : end_names[c->result.end],

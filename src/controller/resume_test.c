@@ -396,6 +396,15 @@ static void a_run_that_is_taken_back_stays_back(void **state)
     check_same_file(run, other, "ckpt/step-00000008/manifest.json");
     check_same_file(run, other, "ckpt/step-00000008/weights.safetensors");
     check_same_file(run, other, "best/info.json");
+    CHECK(
+        rgm_path_is_folder(path)); /* what was set aside: that run has come to 8 again, not to 12 */
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(open_plane_controller(&controller, &s, trainer, run));
+    CHECK_OK(rgm_controller_train_and_evaluate(controller, 12, -1, 4, &logs));
+    CHECK(!rgm_path_exists(path));
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    CHECK(file_says(run, "log.txt", "step-00000012.rolled-back: the run has gone on without it"));
     clear_plane(&s.data);
     CHECK_OK(rgm_folder_remove(root));
 }

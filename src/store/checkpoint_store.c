@@ -39,15 +39,15 @@ static rgm_status temporary_path(char **out, const rgm_checkpoint_store *store, 
                          kind, (long)getpid());
 }
 
-/* step-00001200 -> 1200; -1 for all other names. */
-static int64_t parse_step(const char *name)
+/* step-00001200 and `end` -> 1200; -1 for all other names. */
+static int64_t parse_step(const char *name, const char *end)
 {
     size_t prefix = strlen(STEP_PREFIX), digits;
 
     if (strncmp(name, STEP_PREFIX, prefix) != 0)
         return -1;
     digits = strspn(name + prefix, "0123456789");
-    if (digits < 8 || digits > 18 || name[prefix + digits] != 0)
+    if (digits < 8 || digits > 18 || strcmp(name + prefix + digits, end) != 0)
         return -1;
     return strtoll(name + prefix, NULL, 10);
 }
@@ -159,7 +159,7 @@ rgm_status rgm_checkpoint_steps(int64_t **steps, int64_t *count, const rgm_check
     RGM_GO(rgm_folder_list(&names, &found, store->folder));
     RGM_GO(RGM_NEW(*steps, found));
     for (int64_t i = 0; i < found; i++) {
-        int64_t step = parse_step(names[i]);
+        int64_t step = parse_step(names[i], "");
 
         if (step >= 0)
             (*steps)[(*count)++] = step;
@@ -403,6 +403,39 @@ done:
     return status;
 }
 
+/* ---- what a rollback has set aside ---- */
+
+static rgm_status drop_aside(const rgm_checkpoint_store *store, int64_t step)
+{
+    char **names = NULL, *path = NULL;
+    rgm_status status = RGM_OK;
+    int64_t count = 0;
+
+    RGM_GO(rgm_folder_list(&names, &count, store->folder));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t of = parse_step(names[i], ROLLED_BACK);
+
+        if (of < 0 || of > step)
+            continue;
+        rgm_free(path);
+        path = NULL;
+        RGM_GO(rgm_path_join(&path, store->folder, names[i]));
+        rgm_log_write(RGM_LOG_INFO, "removing %s: the run has gone on without it", path);
+        discard(path);
+    }
+done:
+    rgm_names_release(names, count);
+    rgm_free(path);
+    return status;
+}
+
+void rgm_checkpoint_store_drop_aside(rgm_checkpoint_store *store, int64_t step)
+{
+    if (drop_aside(store, step) != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "cannot look for checkpoints that were set aside: %s",
+                      rgm_error_message());
+}
+
 /* ---- retention ---- */
 
 /* Of `count` ascending steps up to the current one, handle those beyond the newest `keep`: they are
@@ -448,6 +481,7 @@ static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool s
         rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
     if (saved)
         store->damaged_count = 0;
+    rgm_checkpoint_store_drop_aside(store, current);
     rgm_free(steps);
 }
 

@@ -408,11 +408,24 @@ static void retention_keeps_the_newest(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-static void what_was_taken_back_is_set_aside(void **state)
+/* The steps that are set aside, as "300 400". */
+static void check_aside(const char *folder, const char *expected)
+{
+    char found[64] = "", path[256];
+
+    for (int step = 50; step <= 500; step += 50) {
+        snprintf(path, sizeof path, "%s/step-%08d.rolled-back", folder, step);
+        if (rgm_path_is_folder(path))
+            snprintf(found + strlen(found), sizeof found - strlen(found), "%s%d",
+                     found[0] != 0 ? " " : "", step);
+    }
+    CHECK_TEXT(expected, found);
+}
+
+static void what_was_taken_back_is_set_aside_until_the_run_has_gone_on(void **state)
 {
     const char *folder = check_folder();
     rgm_checkpoint_store *store = open_store(folder, 5);
-    char path[256];
     int64_t moved;
 
     (void)state;
@@ -427,12 +440,17 @@ static void what_was_taken_back_is_set_aside(void **state)
     CHECK_INT(0, moved);
     rgm_checkpoint_store_close(store);
     store = open_store(folder, 1); /* neither swept nor counted */
-    save(store, 300);
+    check_aside(folder, "300 400");
+    save(store, 250);
+    check_aside(folder, "300 400");
+    save(store, 300); /* as far again */
     check_steps(store, "300");
-    for (int step = 300; step <= 400; step += 100) {
-        snprintf(path, sizeof path, "%s/step-%08d.rolled-back", folder, step);
-        CHECK(rgm_path_is_folder(path));
-    }
+    check_aside(folder, "400");
+    rgm_checkpoint_store_drop_aside(store, 399);
+    check_aside(folder, "400");
+    rgm_checkpoint_store_drop_aside(store, INT64_MAX);
+    check_aside(folder, "");
+    check_steps(store, "300");
     rgm_checkpoint_store_close(store);
     CHECK_OK(rgm_folder_remove(folder));
 }
@@ -767,7 +785,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(values_come_without_the_tensors),
       cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
       cmocka_unit_test(retention_keeps_the_newest),
-      cmocka_unit_test(what_was_taken_back_is_set_aside),
+      cmocka_unit_test(what_was_taken_back_is_set_aside_until_the_run_has_gone_on),
       cmocka_unit_test(one_every_so_many_hours_is_kept_for_good),
       cmocka_unit_test(what_an_interrupted_save_left_is_swept),
       cmocka_unit_test(an_unknown_version_is_refused_naming_both),

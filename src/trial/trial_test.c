@@ -349,6 +349,7 @@ static void a_rollback_sets_later_checkpoints_aside(void **state)
     CHECK(rgm_path_exists(path_of("back", "ckpt/step-00000012.rolled-back")));
     second_part(trial);
     rgm_trial_close(trial);
+    CHECK(!rgm_path_exists(path_of("back", "ckpt/step-00000012.rolled-back"))); /* as far again */
     same_runs("straight", "back", "step-00000018");
     s.run_dir = path_of("back", ""); /* the ring of paths has gone round */
     s.at_batches = 9;
@@ -360,6 +361,15 @@ static void a_rollback_sets_later_checkpoints_aside(void **state)
     second_part(trial);
     rgm_trial_close(trial);
     same_runs("straight", "back", "step-00000018");
+    s.run_dir = path_of("back", "");
+    CHECK_OK(rgm_trial_open(&trial, &s));
+    rgm_trial_close(trial); /* nothing was done: it may have been a mistake */
+    CHECK(rgm_path_exists(path_of("back", "ckpt/step-00000018.rolled-back")));
+    s.run_dir = path_of("back", "");
+    CHECK_OK(rgm_trial_open(&trial, &s));
+    first_part(trial); /* saved, and ended before it came as far */
+    rgm_trial_close(trial);
+    CHECK(!rgm_path_exists(path_of("back", "ckpt/step-00000018.rolled-back")));
 }
 
 /* ---- warm start
