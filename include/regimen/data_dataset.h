@@ -124,6 +124,9 @@ void rgm_dataset_release(rgm_dataset *dataset);
  * are assumed to drop no element.
  */
 int64_t rgm_dataset_count(const rgm_dataset *dataset);
+/** The same of one pass, where maps and prefetches are all that stands behind an endless
+ * rgm_dataset_repeat(); else rgm_dataset_count(). */
+int64_t rgm_dataset_pass(const rgm_dataset *dataset);
 /**
  * "tfrecord(train.tfrecord) | shuffle(4096) | map(parallel) | batch(32, whole ones) | ..."
  * Errors: RGM_ERR_NOMEM.

@@ -70,9 +70,10 @@ rgm_status rgm_metric_scores_ready(rgm_metric_scores *scores, int64_t count);
  * `scores` has then its first `count`. */
 rgm_status rgm_metric_scores_merge(rgm_metric_scores *scores, int64_t count,
                                    const rgm_metric_scores *other, int64_t other_count);
-/** Append the first `count` as bytes, for a checkpoint of this machine's kind. Errors:
- * RGM_ERR_NOMEM. */
-rgm_status rgm_metric_scores_save(rgm_text *out, const rgm_metric_scores *scores, int64_t count);
+/** Append `count` of them, from `first` on, as bytes for a checkpoint or a process of this
+ * machine's kind. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_metric_scores_save(rgm_text *out, const rgm_metric_scores *scores, int64_t first,
+                                  int64_t count);
 /** Read them back; `bytes` then begins after them. Errors: RGM_ERR_FORMAT (not `count` of them),
  * RGM_ERR_NOMEM. */
 rgm_status rgm_metric_scores_restore(rgm_metric_scores *scores, double count, rgm_str *bytes);

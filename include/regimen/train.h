@@ -11,6 +11,7 @@
 #ifndef REGIMEN_TRAIN_H
 #define REGIMEN_TRAIN_H
 
+#include <regimen/comm.h>
 #include <regimen/store.h>
 #include <regimen/train_options.h>
 #include <regimen/train_task.h>
@@ -87,6 +88,9 @@ typedef struct rgm_trainer_setup {
     /* Which part of the training data this trainer draws when several train together. Its position
      * is kept, and its dropout drawn, under this number. Default 0: a trainer alone. */
     int64_t shard;
+    /* Those that train together, each with a part of runtime.shards. Borrowed. NULL: this process
+     * alone. */
+    rgm_comm *comm;
 } rgm_trainer_setup;
 
 /**
@@ -172,8 +176,8 @@ rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs);
  * Add the results so far of another trainer's current pass to this trainer's current pass over the
  * same set: sums of loss and metrics, counts by label, and the task's aggregates
  * (rgm_task.merge_aggregates). Both have the same task. The other pass continues unaffected.
- * Errors: RGM_ERR_ARG (no such pass, or another task's), RGM_ERR_UNSUPPORTED (the task aggregates
- * what it cannot merge), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_ARG (no such pass, another task's, or runtime.shards), RGM_ERR_UNSUPPORTED (the
+ * task aggregates what it cannot merge), RGM_ERR_NOMEM.
  */
 rgm_status rgm_trainer_merge_pass(rgm_trainer *trainer, const rgm_trainer *other);
 /** The loops that rgm_trainer_train() and _evaluate() run between begin and end. */

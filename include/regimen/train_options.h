@@ -187,6 +187,8 @@ typedef enum rgm_mixed_precision {
 typedef struct rgm_runtime_options {
     int64_t seed;    /* default 1                                                            */
     int64_t threads; /* 0: as many as the machine has                                        */
+    int64_t shards;  /* parts of a step, each with accumulation_steps batches of its own, whose
+                        sums are added in a tree; a power of two, default 1 (also by 0) */
     rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */

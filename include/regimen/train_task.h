@@ -335,6 +335,13 @@ typedef struct rgm_task {
      * the same pass; the caller keeps `other`. NULL: aggregates cannot be merged.
      */
     rgm_status (*merge_aggregates)(void **aggregate, const void *other, void *state);
+    /**
+     * Append an aggregate as bytes for another process on a machine of this kind; and make an
+     * aggregate of such bytes, all of which it is. NULL: processes cannot share this task's
+     * validation.
+     */
+    rgm_status (*save_aggregate)(rgm_text *out, const void *aggregate, void *state);
+    rgm_status (*load_aggregate)(void **aggregate, rgm_str bytes, void *state);
     /** Compute numbers from the aggregate and add them to the pass' logs. Required with
      * aggregate_logs. */
     rgm_status (*reduce_aggregated_logs)(rgm_logs *logs, void *aggregate, int64_t global_step,

@@ -56,12 +56,14 @@ static plane_setup small_setup(void)
 static void training_and_evaluating_survive_every_failing_allocation(void **state)
 {
     (void)state;
-    for (int64_t each = 1; each <= 2; each++) {
+    for (int form = 0; form < 3; form++) {
+        int64_t each = form == 0 ? 1 : 2;
         plane_setup s = small_setup();
 
         s.finite = true;
         s.options.accumulation_steps = each;
         s.runtime.loss_scale = each == 2 ? "dynamic" : NULL;
+        s.runtime.shards = form == 2 ? 2 : 1;
         CHECK_OK(train_and_evaluate(&s)); /* one-time tables are made here */
         CHECK_EVERY_OOM(train_and_evaluate(&s), (void)0);
         clear_plane(&s.data);

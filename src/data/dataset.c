@@ -93,6 +93,19 @@ int64_t rgm_dataset_count(const rgm_dataset *dataset)
     return dataset->type->count != NULL ? dataset->type->count(dataset) : -1;
 }
 
+int64_t rgm_dataset_pass(const rgm_dataset *dataset)
+{
+    static const char *const through[] = {"prefetch", "map", "cache", "repeat"};
+    int64_t count = rgm_dataset_count(dataset);
+
+    if (count != INT64_MAX)
+        return count;
+    for (int i = 0; i < (int)(sizeof through / sizeof *through); i++)
+        if (strcmp(dataset->type->name, through[i]) == 0)
+            return rgm_dataset_pass(dataset->inputs[0]);
+    return count;
+}
+
 bool rgmi_dataset_indexed(const rgm_dataset *dataset)
 {
     int64_t count = rgm_dataset_count(dataset);

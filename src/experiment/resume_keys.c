@@ -46,6 +46,7 @@ static const rgm_resume_key keys[] = {
     {"trainer.recovery", RGM_KEY_TOLD},
     {"trainer.restore_best_weights", RGM_KEY_TOLD},
     {"runtime.mixed_precision", RGM_KEY_TOLD},
+    {"runtime.shards", RGM_KEY_TOLD},
     {"model.dropout", RGM_KEY_TOLD},
     {"model.*.dropout", RGM_KEY_TOLD},
     {0},

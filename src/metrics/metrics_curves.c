@@ -80,12 +80,16 @@ rgm_status rgm_metric_scores_merge(rgm_metric_scores *scores, int64_t count,
     return RGM_OK;
 }
 
-rgm_status rgm_metric_scores_save(rgm_text *out, const rgm_metric_scores *scores, int64_t count)
+rgm_status rgm_metric_scores_save(rgm_text *out, const rgm_metric_scores *scores, int64_t first,
+                                  int64_t count)
 {
     int64_t wide = scores->wide;
 
     RGM_TRY(rgm_text_add(out, (const char *)&wide, (int64_t)sizeof wide));
-    return rgm_text_add(out, scores->entries, count * (int64_t)entry_size(scores));
+    if (count == 0)
+        return RGM_OK;
+    return rgm_text_add(out, (const char *)scores->entries + first * (int64_t)entry_size(scores),
+                        count * (int64_t)entry_size(scores));
 }
 
 rgm_status rgm_metric_scores_restore(rgm_metric_scores *scores, double count, rgm_str *bytes)

@@ -245,7 +245,7 @@ static void lists_are_saved_and_what_is_none_is_refused(void **state)
 
     (void)state;
     add(&count, &metric, &all, 0, ITEMS);
-    CHECK_OK(rgm_metric_scores_save(&bytes, &saved, ITEMS));
+    CHECK_OK(rgm_metric_scores_save(&bytes, &saved, 0, ITEMS));
     left = (rgm_str){bytes.data, bytes.size};
     CHECK_OK(rgm_metric_scores_restore(&read, count, &left));
     CHECK_INT(0, left.size);

@@ -6,8 +6,15 @@
 unsigned rgm_trainer_decide(const rgm_trainer *trainer, unsigned seen)
 {
     const rgm_trainer_hooks *hooks = &trainer->hooks;
+    uint64_t any = seen;
 
-    return hooks->decide != NULL ? hooks->decide(seen, hooks->payload) : seen;
+    if (hooks->decide != NULL)
+        return hooks->decide(seen, hooks->payload);
+    if (rgm_comm_decide(trainer->comm, &any, NULL) != RGM_OK) { /* the next call tells it again */
+        rgm_error_reset();
+        return seen | RGM_DECIDE_FAILED;
+    }
+    return (unsigned)any;
 }
 
 const rgm_runtime_options *rgm_trainer_runtime(const rgm_trainer *trainer)

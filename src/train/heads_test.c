@@ -13,6 +13,7 @@ typedef struct twins {
     bool adds_itself; /* build_losses: the trainer sees the heads as one */
     bool says_items;  /* loss_items, instead of weights, give the numbers that the losses are means
                          of */
+    int64_t shards;
 } twins;
 
 static rgm_status twins_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -94,8 +95,8 @@ static void clear_twins(twins *t)
     clear_plane(&t->plane);
 }
 
-static void open_twins(rgm_trainer **out, twins *t, int64_t batch, int64_t each,
-                       const char *loss_scale)
+static void open_shards(rgm_trainer **out, twins *t, int64_t batch, int64_t each, int64_t shards,
+                        const char *loss_scale)
 {
     rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
     rgm_trainer_options options;
@@ -112,11 +113,18 @@ static void open_twins(rgm_trainer **out, twins *t, int64_t batch, int64_t each,
     rgm_runtime_defaults(&runtime);
     options.train_steps = 10;
     options.accumulation_steps = each;
+    runtime.shards = shards;
     runtime.loss_scale = loss_scale;
     t->batch = batch;
     if (t->adds_itself)
         task.build_losses = add_up;
     CHECK_OK(rgm_trainer_create(out, &setup));
+}
+
+static void open_twins(rgm_trainer **out, twins *t, int64_t batch, int64_t each,
+                       const char *loss_scale)
+{
+    open_shards(out, t, batch, each, 1, loss_scale);
 }
 
 static double loss_of_a_pass(twins *t, int64_t batch)
@@ -151,6 +159,47 @@ static void the_loss_of_a_pass_does_not_depend_on_its_batches(void **state)
     clear_twins(&t);
 }
 
+static void check_close_twins(const rgm_trainer *a, const rgm_trainer *b)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(rgm_trainer_parameters(a)); i++) {
+        const rgm_tensor *x = rgm_parameters_tensor(rgm_trainer_parameters(a), i);
+        const rgm_tensor *y = rgm_parameters_tensor(rgm_trainer_parameters(b), i);
+
+        for (int64_t k = 0; k < rgm_tensor_count(x); k++)
+            CHECK_CLOSE(rgm_tensor_at(x, k), rgm_tensor_at(y, k), 1e-5, 1e-6);
+    }
+}
+
+/* Also where the data end before the last shards, and the shards of an evaluation. */
+static void a_step_of_several_shards_is_that_of_all_their_items(void **state)
+{
+    twins t = make_twins(), u = make_twins();
+
+    (void)state;
+    for (int form = 0; form < 12; form++) {
+        int64_t shards = 2 << form % 2, batch = 1 + form % 3, each = form % 4 < 2 ? 3 : 6;
+        rgm_trainer *whole, *parts;
+        const rgm_logs *a, *b;
+
+        u.says_items = form % 2 == 1;
+        open_twins(&whole, &t, batch, shards * each, NULL);
+        open_shards(&parts, &u, batch, each, shards, form % 5 == 0 ? "1024" : NULL);
+        CHECK_INT(rgm_trainer_pass_steps(whole), rgm_trainer_pass_steps(parts));
+        CHECK_OK(rgm_trainer_train(whole, RGM_TO_END, &a));
+        CHECK_OK(rgm_trainer_train(parts, RGM_TO_END, &b));
+        CHECK_CLOSE(rgm_logs_get(a, "loss"), rgm_logs_get(b, "loss"), 1e-6, 0);
+        CHECK_CLOSE(rgm_trainer_last_loss(whole), rgm_trainer_last_loss(parts), 1e-6, 0);
+        check_close_twins(whole, parts);
+        CHECK_OK(rgm_trainer_evaluate(whole, RGM_VALID, RGM_TO_END, &a));
+        CHECK_OK(rgm_trainer_evaluate(parts, RGM_VALID, RGM_TO_END, &b));
+        CHECK_CLOSE(rgm_logs_get(a, "loss"), rgm_logs_get(b, "loss"), 1e-6, 0);
+        rgm_trainer_release(whole);
+        rgm_trainer_release(parts);
+    }
+    clear_twins(&t);
+    clear_twins(&u);
+}
+
 static void an_update_of_several_batches_is_that_of_all_their_items(void **state)
 {
     twins t = make_twins(), u = make_twins();
@@ -168,13 +217,7 @@ static void an_update_of_several_batches_is_that_of_all_their_items(void **state
             CHECK_OK(rgm_trainer_train(parts, 1, &b));
             CHECK_CLOSE(rgm_logs_get(a, "loss"), rgm_logs_get(b, "loss"), 1e-6, 0);
             CHECK_CLOSE(rgm_logs_get(a, "loss"), rgm_trainer_last_loss(parts), 1e-6, 0);
-            for (int64_t i = 0; i < rgm_parameters_count(rgm_trainer_parameters(whole)); i++) {
-                const rgm_tensor *x = rgm_parameters_tensor(rgm_trainer_parameters(whole), i);
-                const rgm_tensor *y = rgm_parameters_tensor(rgm_trainer_parameters(parts), i);
-
-                for (int64_t k = 0; k < rgm_tensor_count(x); k++)
-                    CHECK_CLOSE(rgm_tensor_at(x, k), rgm_tensor_at(y, k), 1e-5, 1e-6);
-            }
+            check_close_twins(whole, parts);
             rgm_trainer_release(whole);
             rgm_trainer_release(parts);
         }
@@ -191,13 +234,17 @@ static rgm_status open_and_train(rgm_trainer **out, twins *t)
                      .feeds = twins_feeds};
     rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
     rgm_trainer_options options;
-    rgm_trainer_setup setup = {.task = &task, .options = &options, .optimizer = &sgd};
+    rgm_runtime_options runtime;
+    rgm_trainer_setup setup = {
+        .task = &task, .options = &options, .runtime = &runtime, .optimizer = &sgd};
     const rgm_logs *logs;
     rgm_status status;
 
     rgm_trainer_defaults(&options);
+    rgm_runtime_defaults(&runtime);
     options.train_steps = 2;
     options.accumulation_steps = 2;
+    runtime.shards = t->shards;
     RGM_TRY(rgm_trainer_create(out, &setup));
     status = rgm_trainer_train(*out, 1, &logs);
     if (status != RGM_OK)
@@ -211,13 +258,16 @@ static void accumulating_survives_every_failing_allocation(void **state)
     rgm_trainer *trainer;
 
     (void)state;
-    t.batch = 6;
-    CHECK_OK(open_and_train(&trainer, &t)); /* work that is done once is done here */
-    rgm_trainer_release(trainer);
-    CHECK_EVERY_OOM(open_and_train(&trainer, &t), rgm_trainer_release(trainer));
+    t.batch = 3;
+    for (t.shards = 1; t.shards <= 2; t.shards++) {
+        CHECK_OK(open_and_train(&trainer, &t)); /* work that is done once is done here */
+        rgm_trainer_release(trainer);
+        CHECK_EVERY_OOM(open_and_train(&trainer, &t), rgm_trainer_release(trainer));
+    }
     clear_twins(&t);
 }
 
 TESTS(cmocka_unit_test(the_loss_of_a_pass_does_not_depend_on_its_batches),
+      cmocka_unit_test(a_step_of_several_shards_is_that_of_all_their_items),
       cmocka_unit_test(an_update_of_several_batches_is_that_of_all_their_items),
       cmocka_unit_test(accumulating_survives_every_failing_allocation))

@@ -19,6 +19,7 @@ typedef struct line {
     rgm_dataset *given;                 /* replaces the task's */
     bool hooked;                        /* batches come from a hook       */
     const rgm_trainer_options *options; /* NULL: defaults           */
+    int64_t shards;
 } line;
 
 static rgm_status line_model(rgm_task_model *out, rgm_scope *scope, void *state)
@@ -121,14 +122,18 @@ static rgm_status start(rgm_trainer **out, line *l, const rgm_privacy *privacy)
     rgm_optimizer_options sgd = rgm_sgd(0.5, 0);
     rgm_trainer_options options;
     rgm_trainer_hooks hooks = {.next_train_inputs = l->hooked ? next_inputs : NULL};
+    rgm_runtime_options runtime;
     rgm_trainer_setup setup = {.task = &task,
                                .options = &options,
+                               .runtime = &runtime,
                                .optimizer = &sgd,
                                .endless = true,
                                .train_dataset = l->given,
                                .hooks = &hooks};
 
     rgm_trainer_defaults(&options);
+    rgm_runtime_defaults(&runtime);
+    runtime.shards = l->shards > 0 ? l->shards : 1;
     if (l->options != NULL)
         options = *l->options;
     if (privacy != NULL)
@@ -161,6 +166,36 @@ static void no_noise_and_no_clipping_is_plain_training(void **state)
     rgm_trainer_release(plain);
     rgm_trainer_release(private);
     clear_line(&l);
+}
+
+/* Poisson draws of 0.8 examples: a shard has one, several or none. The noise is the same, so steps
+ * differ by the rounding of sums alone. */
+static void shards_of_a_private_step_add_up_to_the_step(void **state)
+{
+    rgm_privacy privacy = {
+        .clipping_norm = 0.5, .noise_multiplier = 2, .delta = 1e-3, .noise_seed = 5};
+
+    (void)state;
+    for (int64_t shards = 2; shards <= 8; shards *= 4)
+        for (int full = 0; full < 2; full++) {
+            line l = make_line(full ? 0.25 : 0.02, true);
+            rgm_trainer *whole, *parts;
+            const rgm_logs *a, *b;
+
+            CHECK_OK(start(&whole, &l, &privacy));
+            CHECK_OK(rgm_trainer_train(whole, 20, &a));
+            l.shards = shards;
+            CHECK_OK(start(&parts, &l, &privacy));
+            CHECK_OK(rgm_trainer_train(parts, 20, &b));
+            for (int64_t i = 0; i < 2 * WIDTH; i++)
+                CHECK_CLOSE(weight(whole, i), weight(parts, i), 0, 1e-5);
+            CHECK_CLOSE(rgm_logs_get(a, "loss"), rgm_logs_get(b, "loss"), 0, 1e-5);
+            CHECK(rgm_trainer_epsilon(whole) == rgm_trainer_epsilon(parts));
+            CHECK(rgm_trainer_items(whole, RGM_TRAIN) == rgm_trainer_items(parts, RGM_TRAIN));
+            rgm_trainer_release(whole);
+            rgm_trainer_release(parts);
+            clear_line(&l);
+        }
 }
 
 /* 1 step of rate 0.5 without noise: the weights move by at most rate * C * drawn / expected. */
@@ -543,6 +578,7 @@ static void what_would_not_be_private_is_refused(void **state)
 
 TESTS(cmocka_unit_test(no_noise_and_no_clipping_is_plain_training),
       cmocka_unit_test(every_example_moves_the_weights_by_a_bounded_amount),
+      cmocka_unit_test(shards_of_a_private_step_add_up_to_the_step),
       cmocka_unit_test(poisson_draws_may_be_empty_and_the_account_is_kept),
       cmocka_unit_test(noise_of_steps_runs_resumes_and_ways_back_is_never_equal),
       cmocka_unit_test(samples_and_masks_are_secret_too),

@@ -150,6 +150,9 @@ const rgm_field rgm_trainer_fields[] = {
 const rgm_field rgm_runtime_fields[] = {
     RGM_INT_FIELD(seed, 0, RGMI_MOST, "of everything that is random"),
     RGM_INT_FIELD(threads, 0, 1024, "0: as many as the machine has"),
+    RGM_INT_FIELD(shards, 1, RGMI_MOST_SHARDS,
+                  "parts of a step, each with batches of its own; a power of two, and the most "
+                  "processes that can share the run"),
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
@@ -184,7 +187,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
 
 void rgm_runtime_defaults(rgm_runtime_options *options)
 {
-    *options = (rgm_runtime_options){.seed = 1};
+    *options = (rgm_runtime_options){.seed = 1, .shards = 1};
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -272,6 +275,12 @@ const rgm_rule rgm_trainer_rules[] = {
     {"runtime.loss_scale == none",
      {"trainer.privacy.clipping_norm > 0", "runtime.loss_scale != null"},
      "what is clipped is the gradient itself"},
+    {"runtime.shards == 1|2|4|8|16|32|64|128|256|512|1024",
+     {"runtime.shards > 1"},
+     "shards are added up in pairs"},
+    {"runtime.shards == 1",
+     {"trainer.gradient_surgery == pcgrad", "runtime.shards > 1"},
+     "gradients are held against each other batch by batch"},
     {"trainer.recovery.max_tries >= 1",
      {"trainer.recovery.policy != stop"},
      "a bad step could not be recovered from even once"},

@@ -65,6 +65,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     trainer->last_loss = NAN;
     RGM_GO(rgmi_scale_open(trainer));
     RGM_GO(rgmi_data_open(trainer, setup));
+    RGM_GO(rgmi_shards_open(trainer, setup));
     RGM_GO(rgmi_model_open(trainer));
     RGM_GO(rgmi_private_open(trainer, setup));
     RGM_GO(rgmi_accumulator_open(trainer));
@@ -86,6 +87,7 @@ void rgm_trainer_release(rgm_trainer *trainer)
     rgm_iterator_release(trainer->iterator);
     rgm_iterator_release(trainer->valid_iterator);
     rgmi_profile_close(trainer);
+    rgmi_shards_close(trainer);
     rgmi_model_close(trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_dataset_release(trainer->data[mode]);

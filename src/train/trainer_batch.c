@@ -205,13 +205,46 @@ bool rgm_trainer_is_spoiled(const rgm_trainer *trainer)
     return trainer->optimizer != NULL && rgm_optimizer_is_spoiled(trainer->optimizer);
 }
 
+/* The message of the first process whose step is bad, on all. */
+static rgm_status same_message(rgm_trainer *trainer, rgm_status status)
+{
+    rgm_comm_blocks blocks = {0};
+    const char *own = status == RGM_ERR_NUMERIC ? rgm_error_message() : "";
+    rgm_status gathered = rgm_comm_gather(&blocks, trainer->comm, own, strlen(own), RGM_COMM_ALL);
+
+    for (int k = 0; k < blocks.count && gathered == RGM_OK; k++) {
+        int size = (int)(blocks.begin[k + 1] - blocks.begin[k]);
+
+        if (size > 0)
+            gathered = RGM_FAIL(RGM_ERR_NUMERIC, "%.*s", size, blocks.memory + blocks.begin[k]);
+    }
+    rgm_comm_blocks_clear(&blocks);
+    return gathered;
+}
+
+/* The same over a communicator, where a failure that ends the run is told at once. */
+static rgm_status agree(rgm_trainer *trainer, rgm_status status)
+{
+    uint64_t any = status == RGM_ERR_NUMERIC ? RGM_DECIDE_BAD_STEP : 0;
+
+    trainer->agreed = trainer->is_bad = true;
+    if (status < 0 && status != RGM_ERR_NUMERIC)
+        return rgm_comm_fail(trainer->comm, status);
+    RGM_TRY(rgm_comm_decide(trainer->comm, &any, NULL));
+    trainer->is_bad = any != 0;
+    return any != 0 ? same_message(trainer, status) : status;
+}
+
 rgm_status rgmi_agree(rgm_trainer *trainer, rgm_status status)
 {
     unsigned seen = status == RGM_ERR_NUMERIC ? RGM_DECIDE_BAD_STEP
                     : status < 0              ? RGM_DECIDE_FAILED
                                               : 0;
-    unsigned decided = rgm_trainer_decide(trainer, seen);
+    unsigned decided;
 
+    if (rgm_comm_size(trainer->comm) > 1)
+        return agree(trainer, status);
+    decided = rgm_trainer_decide(trainer, seen);
     trainer->agreed = true;
     trainer->is_bad = decided != 0;
     if (status < 0 || decided == 0)
@@ -246,7 +279,8 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     double begin;
 
     trainer->applied = NULL;
-    RGM_TRY(rgmi_agree(trainer, RGM_OK));
+    if (!trainer->agreed)
+        RGM_TRY(rgmi_agree(trainer, RGM_OK));
     RGM_TRY(hooked(&changed, trainer, gradients));
     begin = rgmi_profile_now(trainer);
     if (trainer->optimizer != NULL)

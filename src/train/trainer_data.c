@@ -102,7 +102,7 @@ int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
 {
     int64_t batches =
         trainer->data[RGM_TRAIN] != NULL ? rgm_dataset_count(trainer->data[RGM_TRAIN]) : 0;
-    int64_t each = trainer->options.accumulation_steps;
+    int64_t each = rgmi_step_batches(trainer);
 
     if (batches == INT64_MAX)
         return batches;

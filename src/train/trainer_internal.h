@@ -2,9 +2,11 @@
 #ifndef RGM_TRAINER_INTERNAL_H
 #define RGM_TRAINER_INTERNAL_H
 
+#include <regimen/comm.h>
 #include <regimen/train_driver.h>
 
-#define RGMI_MOST 1e15 /* steps, epochs and other counts: far below the limit of int64_t */
+#define RGMI_MOST_SHARDS 1024
+#define RGMI_MOST        1e15 /* steps, epochs and other counts: far below the limit of int64_t */
 
 /** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
@@ -73,6 +75,34 @@ typedef struct rgmi_private {
     rgm_privacy_accountant accountant;
 } rgmi_private;
 
+/** An array that a step's shards add up. */
+typedef struct rgmi_shared {
+    void *values; /* [size]; gradients are views of it */
+    int64_t size;
+    rgm_shard_sum *sum; /* of this process's shards; NULL: nothing is summed */
+} rgmi_shared;
+
+/** What a shard's batches of a pass have added up. */
+typedef struct rgmi_shard_pass {
+    double *sums; /* [size] of the pass' rgmi_sums */
+    void *aggregate;
+} rgmi_shard_pass;
+
+/** runtime.shards: the parts of a step, and which of them this process holds. */
+typedef struct rgmi_shards {
+    int64_t count;           /* 1: a step has no parts, and the rest is not used */
+    int64_t first, own;      /* the shards of this process: `own` of them */
+    int64_t now;             /* the shard whose batches run, for what they draw */
+    rgmi_shared f32;         /* gradients and states of that dtype */
+    rgmi_shared f64;         /* the numbers of the step, then the same of f64 */
+    rgmi_shared heads;       /* [heads] items of each, where heads are shared */
+    int64_t *states;         /* [parameters] where a state begins in its array; -1: it is none */
+    rgmi_shard_pass *passes; /* [own] of the current pass; NULL: there is none */
+    rgm_shard_sum *pass_sum;
+    double *added; /* [size] by one batch of the pass */
+    int64_t drawn; /* batches of the current pass so far, of all shards */
+} rgmi_shards;
+
 /** Multiplies the loss so that small gradients survive; a power of two. */
 typedef struct rgmi_loss_scale {
     bool used, dynamic;
@@ -114,6 +144,8 @@ struct rgm_trainer {
     rgmi_accumulator accumulator;
     rgmi_loss_scale loss_scale;
     rgmi_private private;
+    rgmi_shards shards;
+    rgm_comm *comm; /* borrowed */
     rgmi_heads heads;
     rgmi_layers layers;                 /* empty unless something is reported by layer */
     rgm_text *batch;                    /* where to describe each batch; NULL: nowhere */
@@ -155,6 +187,12 @@ void rgmi_sums_close(rgmi_sums *sums);
 void rgmi_sums_reset(rgmi_sums *sums);
 /** Add another pass' sums of the same metrics. RGM_ERR_ARG: the metrics differ. */
 rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other);
+/** Move what was added since the last take into `out` [size]. Lists of scores go on: their counts
+ * stay in the sums, and `out` has 0 for them. */
+void rgmi_sums_take(double *out, rgmi_sums *sums);
+/** The sums become before + added, both [size], but for the counts of scores. `added` is spoiled.
+ */
+void rgmi_sums_put(rgmi_sums *sums, const double *before, double *added);
 /** Save the sums of a loop with what its metrics keep; restore both. RGM_ERR_DATA: of other
  * metrics. */
 rgm_status rgmi_sums_save(rgm_text *out, const rgmi_sums *sums);
@@ -267,6 +305,66 @@ rgm_status rgmi_private_open(rgm_trainer *trainer, const rgm_trainer_setup *setu
 rgm_status rgmi_private_step(rgm_step *step);
 /** For a continued run: RGM_ERR_CONFIG when the rest of it would spend more than its target. */
 rgm_status rgmi_private_resume(const rgm_trainer *trainer);
+
+/* trainer_step.c */
+/** Save metric sums and states before a step of several batches; with `back` restore them. */
+void rgmi_step_keep(rgm_trainer *trainer, bool back);
+/** sum += factor * x (or sum = factor * x), both of the parameter's dtype. */
+void rgmi_add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first);
+/** What some batches of a step came to: loss * items, or their share of the loss where heads are
+ * shared; and items. */
+typedef struct rgmi_part {
+    double loss, items;
+} rgmi_part;
+/** Run batch k of those that one process adds up, and add it to the accumulator's sums and to
+ * `part`; all: each head's items in the whole step, where heads are shared. */
+rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                          const double *all, int64_t k, rgmi_part *part);
+/** The gradients of the mean over all items of a step, from their sum. */
+void rgmi_divide_gradients(rgm_trainer *trainer, double items);
+/** The loss and items of a step that `part` is all of. */
+void rgmi_set_part(rgm_step *step, const rgmi_part *part);
+
+/* trainer_shards.c */
+rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
+/** Make the arrays that shards add up; the accumulator's sums become views of them. */
+rgm_status rgmi_shards_accumulator_open(rgm_trainer *trainer);
+void rgmi_shards_close(rgm_trainer *trainer);
+static inline bool rgmi_is_sharded(const rgm_trainer *trainer)
+{
+    return trainer->shards.count > 1;
+}
+/** The number of batches of one step. */
+int64_t rgmi_step_batches(const rgm_trainer *trainer);
+/** One training step of all shards. */
+rgm_status rgmi_shards_step(rgm_step *step);
+/*
+ * For a step that runs the batches of its shards itself: begin; for each shard of this process, in
+ * order, begin it, add its batches to the accumulator's sums, end it; then sum.
+ */
+void rgmi_shards_begin(rgm_trainer *trainer);
+void rgmi_shard_begin(rgm_trainer *trainer, int64_t shard);
+/** any: the shard had a batch. */
+void rgmi_shard_end(rgm_trainer *trainer, const rgmi_part *part, bool any);
+/**
+ * Sum over the shards of all processes, unless the status of one of them is an error: gradients,
+ * loss and items, divided by nothing; the loop's metrics; the mean of states. After an error
+ * nothing of the step is left.
+ */
+rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status status);
+
+/* trainer_shards_pass.c */
+rgm_status rgmi_shards_pass_begin(rgm_trainer *trainer);
+/** Whether the batch of a pass that was just read is of a shard of this process. */
+bool rgmi_shards_pass_batch(rgm_trainer *trainer);
+/** Keep what that batch has added with its shard, also after it failed. */
+void rgmi_shards_pass_keep(rgm_trainer *trainer);
+/** Make the pass' sums and aggregate those of the shards of all processes. */
+rgm_status rgmi_shards_pass_sum(rgm_trainer *trainer);
+void rgmi_shards_pass_end(rgm_trainer *trainer);
+/** Let every list of scores be its first kept[i] (NULL: 0) and then what each process has behind
+ * those, in the order of processes. */
+rgm_status rgmi_scores_gather(rgmi_sums *sums, const double *kept, rgm_comm *comm);
 
 /* trainer_secret.c */
 /** Draw the secret of private training, or derive it from noise_seed. */

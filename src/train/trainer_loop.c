@@ -205,6 +205,8 @@ static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, b
     trainer->evaluating = true;
     trainer->eval_steps = 0;
     rgmi_sums_reset(rgmi_pass_sums(trainer));
+    if (rgmi_is_sharded(trainer))
+        RGM_TRY(rgmi_shards_pass_begin(trainer));
     RGM_TRY(swap_averages(trainer));
     if (trainer->hooks.eval_begin != NULL)
         RGM_TRY(trainer->hooks.eval_begin(trainer, mode, trainer->hooks.payload));
@@ -253,6 +255,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
+    bool own = true;
     double begin;
     rgm_step step = {.mode = trainer->eval_mode,
                      .eval_set = 1 + trainer->eval_set,
@@ -268,15 +271,20 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
     begin = rgmi_profile_batch(trainer);
     RGM_GO(next_eval_inputs(&step, trainer));
     rgmi_profile_part(trainer, "data", begin);
+    trainer->eval_steps++;
+    own = !rgmi_is_sharded(trainer) || rgmi_shards_pass_batch(trainer);
+    if (!own)
+        goto done;
     trainer->counted = trainer->heads.seen = false;
     if (task->validation_step != NULL)
         RGM_GO(task->validation_step(&step, task->state));
     else
         RGM_GO(rgm_trainer_default_validation_step(&step));
     rgmi_count_step(&step);
-    RGM_GO(reduce(trainer, &step));
-    trainer->eval_steps++;
+    status = reduce(trainer, &step);
 done:
+    if (rgmi_is_sharded(trainer) && own && step.inputs != NULL)
+        rgmi_shards_pass_keep(trainer);
     rgmi_profile_batch_end(trainer, begin, status == RGM_OK);
     rgm_element_release(step.inputs);
     rgm_element_release(step.extra);
@@ -287,6 +295,8 @@ static rgm_status finish_pass(rgm_trainer *trainer, rgmi_sums *sums)
 {
     const rgm_task *task = &trainer->task;
 
+    if (rgmi_is_sharded(trainer))
+        RGM_TRY(rgmi_shards_pass_sum(trainer));
     RGM_TRY(rgmi_sums_finish(sums, trainer));
     if (trainer->aggregate != NULL && task->reduce_aggregated_logs != NULL)
         RGM_TRY(task->reduce_aggregated_logs(&sums->logs, trainer->aggregate, trainer->step,
@@ -309,6 +319,7 @@ rgm_status rgm_trainer_eval_end(rgm_trainer *trainer, const rgm_logs **logs)
         status = finish_pass(trainer, sums);
     }
     drop_aggregate(trainer);
+    rgmi_shards_pass_end(trainer);
     if (trainer->averaged)
         swapped = swap_averages(trainer);
     if (trainer->eval_continues)
@@ -327,6 +338,8 @@ rgm_status rgm_trainer_merge_pass(rgm_trainer *trainer, const rgm_trainer *other
     if (!trainer->evaluating || !other->evaluating || trainer->eval_mode != other->eval_mode ||
         trainer->eval_set != other->eval_set)
         return RGM_FAIL(RGM_ERR_ARG, "two passes that are not under way over one set");
+    if (rgmi_is_sharded(trainer) || rgmi_is_sharded(other))
+        return RGM_FAIL(RGM_ERR_ARG, "passes of trainers with runtime.shards are merged by these");
     if (other->aggregate != NULL && task->merge_aggregates == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "task '%s' cannot merge what it aggregates",
                         task->name);

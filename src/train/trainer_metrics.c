@@ -188,12 +188,100 @@ rgm_status rgmi_sums_merge(rgmi_sums *sums, const rgmi_sums *other)
     return RGM_OK;
 }
 
+/* Exchange the counts of scores of two arrays of sums. */
+static void swap_counts(double *a, double *b, const rgmi_sums *sums)
+{
+    for (int64_t i = 0; i < sums->count; i++) {
+        int64_t at = sums->states[i] - sums->sums;
+        double count = a[at];
+
+        if (!keeps(sums, i))
+            continue;
+        a[at] = b[at];
+        b[at] = count;
+    }
+}
+
+void rgmi_sums_take(double *out, rgmi_sums *sums)
+{
+    memcpy(out, sums->sums, (size_t)sums->size * sizeof *out);
+    memset(sums->sums, 0, (size_t)sums->size * sizeof *out);
+    swap_counts(out, sums->sums, sums);
+}
+
+void rgmi_sums_put(rgmi_sums *sums, const double *before, double *added)
+{
+    for (int64_t i = 0; i < sums->size; i++)
+        added[i] += before[i];
+    swap_counts(added, sums->sums, sums);
+    memcpy(sums->sums, added, (size_t)sums->size * sizeof *added);
+}
+
+/* One process's block: how many scores, then these. */
+static rgm_status add_block(rgm_metric_scores *scores, rgm_str block)
+{
+    rgm_metric_scores read = {0};
+    int64_t count;
+    rgm_status status;
+
+    if (block.size < (int64_t)sizeof count)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the scores of another process are missing");
+    memcpy(&count, block.data, sizeof count);
+    block.data += sizeof count;
+    block.size -= (int64_t)sizeof count;
+    status = rgm_metric_scores_restore(&read, (double)count, &block);
+    if (status == RGM_OK)
+        status = rgm_metric_scores_merge(scores, scores->count, &read, count);
+    rgm_metric_scores_clear(&read);
+    return status;
+}
+
+static rgm_status gather_scores(rgm_metric_scores *scores, int64_t first, int64_t count,
+                                rgm_comm *comm)
+{
+    rgm_status status = RGM_OK;
+    rgm_comm_blocks blocks = {0};
+    rgm_text own = {0};
+    int64_t added = count - first;
+
+    RGM_GO(rgm_text_add(&own, &added, sizeof added));
+    RGM_GO(rgm_metric_scores_save(&own, scores, first, added));
+    RGM_GO(rgm_comm_gather(&blocks, comm, own.data, (size_t)own.size, RGM_COMM_ALL));
+    scores->count = first;
+    for (int k = 0; k < blocks.count; k++) {
+        rgm_str block = {blocks.memory + blocks.begin[k],
+                         (int64_t)(blocks.begin[k + 1] - blocks.begin[k])};
+
+        RGM_GO(add_block(scores, block));
+    }
+done:
+    rgm_comm_blocks_clear(&blocks);
+    rgm_text_clear(&own);
+    return status;
+}
+
+rgm_status rgmi_scores_gather(rgmi_sums *sums, const double *kept, rgm_comm *comm)
+{
+    if (rgm_comm_size(comm) == 1) /* they are in place */
+        return RGM_OK;
+    for (int64_t i = 0, count; i < sums->count; i++) {
+        int64_t first = kept != NULL ? (int64_t)kept[sums->states[i] - sums->sums] : 0;
+
+        if (has_scores(&count, sums, i))
+            RGM_TRY(gather_scores(&sums->scores[i], first, count, comm));
+    }
+    for (int64_t i = 0; i < sums->count; i++)
+        if (keeps(sums, i))
+            *sums->states[i] = (double)sums->metrics[i].metric.scores->count;
+    return RGM_OK;
+}
+
 rgm_status rgmi_sums_save(rgm_text *out, const rgmi_sums *sums)
 {
     RGM_TRY(rgm_text_add(out, (const char *)sums->sums, sums->size * (int64_t)sizeof *sums->sums));
     for (int64_t i = 0, count; i < sums->count; i++)
         if (has_scores(&count, sums, i))
-            RGM_TRY(rgm_metric_scores_save(out, &sums->scores[i], count));
+            RGM_TRY(rgm_metric_scores_save(out, &sums->scores[i], 0, count));
     return RGM_OK;
 }
 

@@ -130,7 +130,8 @@ rgm_status rgmi_infer_open(rgm_trainer *trainer)
 /* Only for several batches; single examples of a private step are each complete. */
 static bool shares_heads(const rgm_trainer *trainer)
 {
-    return trainer->heads.apart && trainer->options.accumulation_steps > 1;
+    return trainer->heads.apart && trainer->options.privacy.clipping_norm == 0 &&
+           (trainer->options.accumulation_steps > 1 || rgmi_is_sharded(trainer));
 }
 
 /* The loss that is differentiated, and the factor that turns its gradients back into the loss'. */
@@ -204,18 +205,22 @@ rgm_status rgmi_accumulator_open(rgm_trainer *trainer)
 
     if (trainer->train_run != NULL && trainer->hooks.gradients != NULL)
         RGM_TRY(RGM_NEW(trainer->hooked, count));
-    if (trainer->train_run == NULL ||
-        (trainer->options.accumulation_steps < 2 && !trainer->private.used))
+    if (trainer->train_run == NULL || (trainer->options.accumulation_steps < 2 &&
+                                       !trainer->private.used && !rgmi_is_sharded(trainer)))
         return RGM_OK;
     RGM_TRY(RGM_NEW(trainer->accumulator.sums, count));
     RGM_TRY(RGM_NEW(trainer->accumulator.kept, trainer->train_sums.size));
     RGM_TRY(RGM_NEW(trainer->accumulator.states, count));
-    for (int64_t i = 0; i < count; i++)
-        RGM_TRY(rgm_tensor_copy(rgm_parameters_trainable(trainer->parameters, i)
-                                    ? &trainer->accumulator.sums[i]
-                                    : &trainer->accumulator.states[i],
+    for (int64_t i = 0; i < count; i++) {
+        bool trained = rgm_parameters_trainable(trainer->parameters, i);
+
+        if (trained && rgmi_is_sharded(trainer))
+            continue;
+        RGM_TRY(rgm_tensor_copy(trained ? &trainer->accumulator.sums[i]
+                                        : &trainer->accumulator.states[i],
                                 rgm_parameters_tensor(trainer->parameters, i)));
-    return RGM_OK;
+    }
+    return rgmi_is_sharded(trainer) ? rgmi_shards_accumulator_open(trainer) : RGM_OK;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */

@@ -203,13 +203,51 @@ static int64_t count_examples(const rgm_element *inputs)
     return rgm_tensor_dim(rgm_element_tensor(inputs, 0), 0);
 }
 
+static rgm_status add_examples(rgmi_part *part, rgm_step *step, int64_t begin, int64_t end,
+                               int64_t private_step)
+{
+    for (int64_t i = begin; i < end; i++) {
+        RGM_TRY(add_example(step, i, private_step));
+        part->loss += step->loss * step->items;
+        part->items += step->items;
+    }
+    return RGM_OK;
+}
+
+/* Each shard of this process has a part of the batch's examples. */
+static rgm_status add_shards(rgm_step *step, int64_t count, int64_t private_step)
+{
+    rgm_trainer *trainer = step->trainer;
+    const rgmi_shards *shards = &trainer->shards;
+
+    for (int64_t s = shards->first; s < shards->first + shards->own; s++) {
+        int64_t begin = count * s / shards->count, end = count * (s + 1) / shards->count;
+        rgmi_part part = {0};
+
+        rgmi_shard_begin(trainer, s);
+        RGM_TRY(add_examples(&part, step, begin, end, private_step));
+        rgmi_shard_end(trainer, &part, end > begin);
+    }
+    return RGM_OK;
+}
+
+/* The sum of the clipped gradients of all examples. */
+static rgm_status add_all(rgmi_part *all, rgm_step *step, int64_t count, int64_t private_step)
+{
+    clear_sums(step->trainer);
+    if (!rgmi_is_sharded(step->trainer))
+        return add_examples(all, step, 0, count, private_step);
+    rgmi_shards_begin(step->trainer);
+    return rgmi_shards_sum(all, step->trainer, add_shards(step, count, private_step));
+}
+
 rgm_status rgmi_private_step(rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
     const rgm_privacy *privacy = &trainer->options.privacy;
     const rgm_sampling *sampling = &trainer->private.sampling;
     int64_t count = count_examples(step->inputs), now = trainer->private.steps++;
-    double loss = 0, items = 0;
+    rgmi_part all = {0};
 
     if (count < 0 || count >= MOST_EXAMPLES)
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -217,12 +255,7 @@ rgm_status rgmi_private_step(rgm_step *step)
                         "examples",
                         trainer->task.name);
     RGM_TRY(check_target(trainer, 1));
-    clear_sums(trainer);
-    for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(add_example(step, i, now));
-        loss += step->loss * step->items;
-        items += step->items;
-    }
+    RGM_TRY(add_all(&all, step, count, now));
     RGM_TRY(rgm_privacy_noise(trainer->accumulator.sums, rgm_parameters_count(trainer->parameters),
                               trainer->private.noise_multiplier * privacy->clipping_norm,
                               1 / (sampling->rate * (double)sampling->examples),
@@ -230,9 +263,8 @@ rgm_status rgmi_private_step(rgm_step *step)
     RGM_TRY(rgm_privacy_step(&trainer->private.accountant, trainer->private.noise_multiplier,
                              sampling->rate, 1));
     RGM_TRY(rgmi_update(trainer, trainer->accumulator.sums, NULL, 0));
-    step->loss =
-        items > 0 ? loss / items : 0; /* an empty draw has no loss, and counts for nothing */
-    step->items = items;
+    step->loss = 0; /* an empty draw has no loss, and counts for nothing */
+    rgmi_set_part(step, &all);
     trainer->counted = true;
     return RGM_OK;
 }

@@ -7,9 +7,12 @@
 rgm_status rgmi_secret_open(rgm_trainer *trainer)
 {
     int64_t seed = trainer->options.privacy.noise_seed;
+    rgm_secret *secret = &trainer->private.secret;
 
-    if (seed == 0)
-        return rgm_secret_draw(&trainer->private.secret);
+    if (seed == 0) { /* one for all processes that train together */
+        RGM_TRY(rgm_secret_draw(secret));
+        return rgm_comm_broadcast(trainer->comm, secret, sizeof *secret, 0);
+    }
     trainer->private.secret = rgm_secret_from_seed((uint64_t)seed);
     return RGM_OK;
 }
@@ -41,5 +44,5 @@ uint64_t rgmi_mask_seed(const rgm_trainer *trainer)
     uint64_t seed =
         trainer->private.used ? secret_seed(trainer, MASK_SEED) : (uint64_t)trainer->runtime.seed;
 
-    return seed ^ (uint64_t)trainer->shard * odd;
+    return seed ^ (uint64_t)(trainer->shard + trainer->shards.now) * odd;
 }

@@ -9,8 +9,7 @@
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* sum += factor * x (or sum = factor * x), both of the parameter's dtype. */
-static void add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first)
+void rgmi_add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first)
 {
     int64_t n = rgm_tensor_count(sum);
 
@@ -50,8 +49,7 @@ static rgm_status train_one_batch(rgm_step *step)
     return RGM_OK;
 }
 
-/* Save metric sums and states before a step of several batches; with `back` restore them. */
-static void keep(rgm_trainer *trainer, bool back)
+void rgmi_step_keep(rgm_trainer *trainer, bool back)
 {
     rgmi_accumulator *a = &trainer->accumulator;
     rgmi_sums *sums = &trainer->train_sums;
@@ -131,9 +129,8 @@ static rgm_status batch_at(rgm_element **out, batches *b, rgm_trainer *trainer, 
     return status;
 }
 
-/* Add batch k of an update to the sums of its gradients, its loss and its items. */
-static rgm_status add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
-                            const batches *b, int64_t k)
+rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
+                          const double *all, int64_t k, rgmi_part *part)
 {
     rgm_trainer *trainer = step->trainer;
     bool shared = trainer->heads.count_run != NULL;
@@ -143,18 +140,39 @@ static rgm_status add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm
     if (shared) {
         RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
         RGM_TRY(rgmi_heads_count(items, trainer, feeds, *count));
-        RGM_TRY(rgmi_heads_share(trainer, items, b->all));
+        RGM_TRY(rgmi_heads_share(trainer, items, all));
         *count = 0;
     }
     RGM_TRY(rgmi_run_batch(step, feeds, count, inputs,
                            trainer->step * trainer->options.accumulation_steps + k));
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
         if (trainer->gradients[i] != NULL)
-            add_scaled(trainer->accumulator.sums[i], trainer->gradients[i],
-                       shared ? 1 : step->items, k == 0);
+            rgmi_add_scaled(trainer->accumulator.sums[i], trainer->gradients[i],
+                            shared ? 1 : step->items, k == 0);
     trainer->counted = false; /* each batch counts */
     rgmi_count_step(step);
+    part->loss += shared ? rgmi_heads_shared(trainer, step->loss) : step->loss * step->items;
+    part->items += step->items;
     return update_states(trainer);
+}
+
+void rgmi_divide_gradients(rgm_trainer *trainer, double items)
+{
+    if (trainer->heads.count_run != NULL) /* their shares are parts of the whole */
+        return;
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
+        if (trainer->accumulator.sums[i] != NULL)
+            rgmi_add_scaled(trainer->accumulator.sums[i], trainer->accumulator.sums[i],
+                            items > 0 ? 1 / items : 1, true);
+}
+
+void rgmi_set_part(rgm_step *step, const rgmi_part *part)
+{
+    bool shared = step->trainer->heads.count_run != NULL;
+
+    if (shared || part->items > 0)
+        step->loss = shared ? part->loss : part->loss / part->items;
+    step->items = part->items;
 }
 
 /*
@@ -166,15 +184,14 @@ static rgm_status train_batches(rgm_step *step)
 {
     rgm_status status = RGM_OK;
     rgm_trainer *trainer = step->trainer;
-    bool shared = trainer->heads.count_run != NULL;
     batches b = {0};
     rgm_feed feeds[RGM_MAX_FEEDS];
-    double loss = 0, items = 0;
+    rgmi_part all = {0};
     int64_t count = 0;
 
-    keep(trainer, false);
+    rgmi_step_keep(trainer, false);
     RGM_GO(batches_add(&b, step->inputs));
-    if (shared)
+    if (trainer->heads.count_run != NULL)
         RGM_GO(read_ahead(&b, trainer));
     for (int64_t k = 0; k < trainer->options.accumulation_steps; k++) {
         rgm_element *inputs = NULL;
@@ -183,22 +200,15 @@ static rgm_status train_batches(rgm_step *step)
         if (status == RGM_END) /* the feeds are still the last batch's */
             break;
         RGM_GO(status);
-        RGM_GO(add_batch(step, feeds, &count, inputs, &b, k));
-        loss += shared ? rgmi_heads_shared(trainer, step->loss) : step->loss * step->items;
-        items += step->items;
+        RGM_GO(rgmi_add_batch(step, feeds, &count, inputs, b.all, k, &all));
     }
-    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters) && !shared; i++)
-        if (trainer->accumulator.sums[i] != NULL)
-            add_scaled(trainer->accumulator.sums[i], trainer->accumulator.sums[i],
-                       items > 0 ? 1 / items : 1, true);
+    rgmi_divide_gradients(trainer, all.items);
     RGM_GO(rgmi_update(trainer, trainer->accumulator.sums, feeds, count));
-    if (shared || items > 0)
-        step->loss = shared ? loss : loss / items;
-    step->items = items;
+    rgmi_set_part(step, &all);
     status = RGM_OK;
 done:
     if (status != RGM_OK)
-        keep(trainer, true);
+        rgmi_step_keep(trainer, true);
     batches_release(&b);
     return status;
 }
@@ -212,6 +222,8 @@ rgm_status rgm_trainer_default_train_step(rgm_step *step)
                         trainer->task.name);
     if (trainer->private.used)
         return rgmi_private_step(step);
+    if (rgmi_is_sharded(trainer))
+        return rgmi_shards_step(step);
     return trainer->accumulator.sums != NULL ? train_batches(step) : train_one_batch(step);
 }
 

@@ -483,6 +483,38 @@ static rgm_status merge_aggregates(void **aggregate, const void *other, void *st
     return from->samples != NULL ? rgmi_samples_merge(to->samples, from->samples) : RGM_OK;
 }
 
+static rgm_status save_aggregate(rgm_text *out, const void *aggregate, void *state)
+{
+    const judged *j = aggregate;
+
+    (void)state;
+    RGM_TRY(rgm_text_add(out, &j->part, sizeof j->part));
+    RGM_TRY(rgmi_scores_save(out, j->scores));
+    return j->samples != NULL ? rgmi_samples_save(out, j->samples) : RGM_OK;
+}
+
+static rgm_status load_aggregate(void **aggregate, rgm_str bytes, void *state)
+{
+    rgm_status status = RGM_OK;
+    void *made = NULL;
+    judged *j;
+    int part;
+
+    *aggregate = NULL;
+    if (!rgmi_take_bytes(&part, sizeof part, &bytes) || part < 0 || part >= RGMI_PARTS)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the aggregate of another process is damaged");
+    RGM_GO(judged_create(&made, state, part));
+    j = made;
+    RGM_GO(rgmi_scores_load(j->scores, &bytes));
+    if (j->samples != NULL)
+        RGM_GO(rgmi_samples_load(j->samples, &bytes));
+    *aggregate = made;
+    made = NULL;
+done:
+    judged_release(made);
+    return status;
+}
+
 static rgm_status reduce_aggregated_logs(rgm_logs *logs, void *aggregate, int64_t global_step,
                                          void *state)
 {
@@ -579,6 +611,8 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     if (t->options.decode) {
         out->aggregate_logs = aggregate_logs;
         out->merge_aggregates = merge_aggregates;
+        out->save_aggregate = save_aggregate;
+        out->load_aggregate = load_aggregate;
         out->reduce_aggregated_logs = reduce_aggregated_logs;
         out->release_aggregate = release_aggregate;
         out->reduced_names = reduced_names;

@@ -92,6 +92,10 @@ void rgmi_scores_release(rgmi_translation_scores *scores);
 rgm_status rgmi_scores_add(rgmi_translation_scores *scores, const rgmi_translation_data *data,
                            int part, const int64_t *pairs, const rgm_hypotheses *translations,
                            int64_t count);
+/** Append as bytes for a machine of this kind; and take them from the front of `bytes`.
+ * RGM_ERR_FORMAT: they are not of the same scores. */
+rgm_status rgmi_scores_save(rgm_text *out, const rgmi_translation_scores *scores);
+rgm_status rgmi_scores_load(rgmi_translation_scores *scores, rgm_str *bytes);
 /** Add what another has judged by the same scores. RGM_ERR_ARG: by others. */
 rgm_status rgmi_scores_merge(rgmi_translation_scores *to, const rgmi_translation_scores *from);
 /** Set them by their names. */
@@ -109,6 +113,12 @@ rgm_status rgmi_samples_add(rgmi_samples *samples, const rgmi_translation_data *
                             int64_t count);
 /** Take those that another has of the same pairs. RGM_ERR_NOMEM. */
 rgm_status rgmi_samples_merge(rgmi_samples *to, const rgmi_samples *from);
+/** Append as bytes for a machine of this kind; and take them from the front of `bytes` into samples
+ * of the same part. RGM_ERR_FORMAT: damaged. */
+rgm_status rgmi_samples_save(rgm_text *out, const rgmi_samples *samples);
+rgm_status rgmi_samples_load(rgmi_samples *samples, rgm_str *bytes);
+/** Take `size` bytes from the front; false: there are fewer. */
+bool rgmi_take_bytes(void *out, int64_t size, rgm_str *bytes);
 /** As texts of the logs, "pair_17", and as their samples. */
 rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
 

@@ -170,6 +170,58 @@ rgm_status rgmi_samples_merge(rgmi_samples *to, const rgmi_samples *from)
     return RGM_OK;
 }
 
+rgm_status rgmi_samples_save(rgm_text *out, const rgmi_samples *samples)
+{
+    for (int64_t k = 0; k < samples->count; k++) {
+        const told *t = &samples->told[k];
+        double scores[SCORES] = {t->scores[BLEU].value, t->scores[CHRF].value};
+
+        for (int s = 0; s < SIDES; s++) {
+            int64_t size = t->sides[s] != NULL ? (int64_t)strlen(t->sides[s]) : -1;
+
+            RGM_TRY(rgm_text_add(out, &size, sizeof size));
+            RGM_TRY(rgm_text_add(out, t->sides[s], size > 0 ? size : 0));
+        }
+        RGM_TRY(rgm_text_add(out, &t->score_count, sizeof t->score_count));
+        RGM_TRY(rgm_text_add(out, scores, sizeof scores));
+    }
+    return RGM_OK;
+}
+
+/* One side of a pair; *good: the bytes were those of one. */
+static rgm_status load_side(bool *good, char **side, rgm_str *bytes)
+{
+    int64_t size;
+
+    *good = rgmi_take_bytes(&size, sizeof size, bytes) && size >= -1 && size <= bytes->size;
+    if (!*good || size < 0)
+        return RGM_OK;
+    RGM_TRY(rgm_strndup(side, bytes->data, (size_t)size));
+    bytes->data += size;
+    bytes->size -= size;
+    return RGM_OK;
+}
+
+rgm_status rgmi_samples_load(rgmi_samples *samples, rgm_str *bytes)
+{
+    bool good = true;
+
+    for (int64_t k = 0; k < samples->count && good; k++) {
+        told *t = &samples->told[k];
+        double scores[SCORES] = {0};
+
+        for (int s = 0; s < SIDES && good; s++)
+            RGM_TRY(load_side(&good, &t->sides[s], bytes));
+        good = good && rgmi_take_bytes(&t->score_count, sizeof t->score_count, bytes) &&
+               (t->score_count == 0 || t->score_count == SCORES) &&
+               rgmi_take_bytes(scores, sizeof scores, bytes);
+        t->scores[BLEU] = (rgm_named_number){"bleu", scores[BLEU]};
+        t->scores[CHRF] = (rgm_named_number){"chrf", scores[CHRF]};
+    }
+    return good ? RGM_OK
+                : RGM_FAIL(RGM_ERR_FORMAT, "the translations of another process are damaged");
+}
+
 static rgm_status add_text(rgm_logs *logs, const told *t, int64_t pair)
 {
     char name[32];

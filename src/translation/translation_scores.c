@@ -242,6 +242,62 @@ rgm_status rgmi_scores_merge(rgmi_translation_scores *to, const rgmi_translation
     return RGM_OK;
 }
 
+/* What is told to other processes of one scorer, and of all. */
+typedef struct sent {
+    rgm_bleu_stats bleu;
+    rgm_chrf_stats chrf;
+    rgm_ter_stats ter;
+} sent;
+
+rgm_status rgmi_scores_save(rgm_text *out, const rgmi_translation_scores *scores)
+{
+    int64_t numbers[] = {scores->scorer_count, scores->equal, scores->count};
+
+    RGM_TRY(rgm_text_add(out, numbers, sizeof numbers));
+    for (int64_t i = 0; i < scores->scorer_count; i++) {
+        const scorer *s = &scores->scorers[i];
+        sent all = {s->bleu_stats, s->chrf_stats, s->ter_stats};
+
+        RGM_TRY(rgm_text_add(out, &all, sizeof all));
+    }
+    return RGM_OK;
+}
+
+bool rgmi_take_bytes(void *out, int64_t size, rgm_str *bytes)
+{
+    if (size < 0 || bytes->size < size)
+        return false;
+    if (size > 0)
+        memcpy(out, bytes->data, (size_t)size);
+    bytes->data += size;
+    bytes->size -= size;
+    return true;
+}
+
+rgm_status rgmi_scores_load(rgmi_translation_scores *scores, rgm_str *bytes)
+{
+    int64_t numbers[3];
+    bool good =
+        rgmi_take_bytes(numbers, sizeof numbers, bytes) && numbers[0] == scores->scorer_count;
+
+    for (int64_t i = 0; i < scores->scorer_count && good; i++) {
+        scorer *s = &scores->scorers[i];
+        sent all;
+
+        good = rgmi_take_bytes(&all, sizeof all, bytes);
+        if (!good)
+            break;
+        s->bleu_stats = all.bleu;
+        s->chrf_stats = all.chrf;
+        s->ter_stats = all.ter;
+    }
+    if (!good)
+        return RGM_FAIL(RGM_ERR_FORMAT, "the scores of another process are damaged");
+    scores->equal = numbers[1];
+    scores->count = numbers[2];
+    return RGM_OK;
+}
+
 static double result_of(const scorer *s)
 {
     switch (s->metric) {

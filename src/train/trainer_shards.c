@@ -1,0 +1,497 @@
+/*
+ * Steps of several shards (runtime.shards). Each shard sums the gradients of its own batches; these
+ * sums, with loss, items, states and the loop's metrics, are added up in one fixed tree over the
+ * shards of all processes. So a step has the same bits for any number of processes. A process reads
+ * the batches of all shards in their order, and runs those of its own.
+ */
+#include <string.h>
+
+#include "trainer_internal.h"
+
+/* The numbers of a step, before the sums of the loop's metrics. */
+enum { LOSS, ITEMS, WITH_BATCH, FLOPS, NUMBERS };
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+static rgm_status check_task(const rgm_trainer *trainer)
+{
+    const rgm_task *task = &trainer->task;
+    bool trains = trainer->data[RGM_TRAIN] != NULL;
+    long long shards = trainer->shards.count;
+
+    if (trains && task->train_step != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.shards is %lld, but task '%s' has a train_step of its own, of "
+                        "which nobody knows what each shard does: set runtime.shards: 1",
+                        shards, task->name);
+    if (trains && trainer->options.gradient_surgery != RGM_SURGERY_NONE)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.shards is %lld, but trainer.gradient_surgery compares gradients "
+                        "batch by batch: set runtime.shards: 1",
+                        shards);
+    if (trainer->hooks.eval_reduce != NULL ||
+        (task->aggregate_logs != NULL && task->merge_aggregates == NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.shards is %lld, but what task '%s' aggregates over a validation "
+                        "cannot be merged: set runtime.shards: 1",
+                        shards, task->name);
+    if (rgm_comm_size(trainer->comm) > 1 && task->aggregate_logs != NULL &&
+        (task->save_aggregate == NULL || task->load_aggregate == NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task '%s' does not say how processes exchange what it aggregates over a "
+                        "validation: it trains in one process alone",
+                        task->name);
+    return RGM_OK;
+}
+
+/* A graph that is trained on as a whole is one batch, whatever has the others. */
+static rgm_status check_data(const rgm_trainer *trainer)
+{
+    const rgm_dataset *data = trainer->data[RGM_TRAIN];
+    int64_t pass = data != NULL ? rgm_dataset_pass(data) : -1;
+
+    if (pass < 0 || pass >= trainer->shards.count || trainer->options.privacy.clipping_norm > 0)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "runtime.shards is %lld, but a pass over the training data is %lld %s: most "
+                    "shards would never have one; set runtime.shards: 1, or make smaller batches%s",
+                    (long long)trainer->shards.count, (long long)pass,
+                    pass == 1 ? "batch" : "batches", pass == 1 ? " (of a graph: sample it)" : "");
+}
+
+rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup)
+{
+    rgmi_shards *shards = &trainer->shards;
+    int64_t count = trainer->runtime.shards > 0 ? trainer->runtime.shards : 1;
+
+    trainer->comm = setup->comm != NULL ? setup->comm : rgm_comm_self();
+    if (count > RGMI_MOST_SHARDS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "runtime.shards is %lld; %d are the most", (long long)count,
+                        RGMI_MOST_SHARDS);
+    RGM_TRY(rgm_error_prefix(rgm_comm_shards(&shards->first, &shards->own, trainer->comm, count),
+                             "runtime.shards"));
+    shards->count = count;
+    if (!rgmi_is_sharded(trainer))
+        return RGM_OK;
+    RGM_TRY(check_task(trainer));
+    return check_data(trainer);
+}
+
+int64_t rgmi_step_batches(const rgm_trainer *trainer)
+{
+    if (trainer->options.privacy.clipping_norm > 0) /* each shard has a part of one */
+        return 1;
+    return trainer->options.accumulation_steps * trainer->shards.count;
+}
+
+/* ---- the arrays ---------------------------------------------------------------------------- */
+
+static rgmi_shared *array_for(rgmi_shards *shards, rgm_dtype dtype)
+{
+    return dtype == RGM_F32 ? &shards->f32 : dtype == RGM_F64 ? &shards->f64 : NULL;
+}
+
+static rgm_status array_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards)
+{
+    if (array->size == 0)
+        return RGM_OK;
+    if (dtype == RGM_F32) {
+        float *values;
+
+        RGM_TRY(RGM_NEW(values, array->size));
+        array->values = values;
+    } else {
+        double *values;
+
+        RGM_TRY(RGM_NEW(values, array->size));
+        array->values = values;
+    }
+    return rgm_shard_sum_create(&array->sum, dtype, array->size, shards);
+}
+
+static void *place_in(const rgmi_shared *array, rgm_dtype dtype, int64_t at)
+{
+    return (char *)array->values + (size_t)at * rgm_dtype_size(dtype);
+}
+
+static bool is_state(const rgm_trainer *trainer, int64_t i)
+{
+    const char *name = rgm_parameters_name(trainer->parameters, i);
+
+    for (int64_t k = 0; k < rgm_cgraph_update_count(trainer->graph); k++)
+        if (strcmp(rgm_value_name(rgm_cgraph_update_state(trainer->graph, k)), name) == 0)
+            return true;
+    return false;
+}
+
+/* Lay out what is summed; begins[i] is the place of parameter i, -1: it is not summed. */
+static rgm_status lay_out(int64_t *begins, rgm_trainer *trainer)
+{
+    rgmi_shards *shards = &trainer->shards;
+
+    shards->f64.size = NUMBERS + trainer->train_sums.size;
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
+        const rgm_tensor *w = rgm_parameters_form(trainer->parameters, i);
+        rgmi_shared *array = array_for(shards, rgm_tensor_dtype(w));
+        bool trained = rgm_parameters_trainable(trainer->parameters, i);
+
+        begins[i] = shards->states[i] = -1;
+        if (!trained && !is_state(trainer, i))
+            continue;
+        if (array == NULL)
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                            "runtime.shards is %lld, but '%s' is of dtype %s, which shards cannot "
+                            "add up: set runtime.shards: 1",
+                            (long long)shards->count, rgm_parameters_name(trainer->parameters, i),
+                            rgm_dtype_name(rgm_tensor_dtype(w)));
+        begins[i] = array->size;
+        if (!trained)
+            shards->states[i] = array->size;
+        array->size += rgm_tensor_count(w);
+    }
+    return RGM_OK;
+}
+
+static rgm_status view_gradients(rgm_trainer *trainer, const int64_t *begins)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
+        const rgm_tensor *w = rgm_parameters_form(trainer->parameters, i);
+        rgm_dtype dtype = rgm_tensor_dtype(w);
+
+        if (!rgm_parameters_trainable(trainer->parameters, i))
+            continue;
+        RGM_TRY(rgm_tensor_wrap(
+            &trainer->accumulator.sums[i], dtype, rgm_tensor_rank(w), rgm_tensor_shape(w),
+            place_in(array_for(&trainer->shards, dtype), dtype, begins[i]), NULL, NULL));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_shards_accumulator_open(rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    rgmi_shards *shards = &trainer->shards;
+    int64_t count = rgm_parameters_count(trainer->parameters), *begins = NULL;
+
+    RGM_GO(RGM_NEW(begins, count));
+    RGM_GO(RGM_NEW(shards->states, count));
+    RGM_GO(lay_out(begins, trainer));
+    RGM_GO(array_open(&shards->f32, RGM_F32, shards->own));
+    RGM_GO(array_open(&shards->f64, RGM_F64, shards->own));
+    if (trainer->heads.count_run != NULL)
+        shards->heads.size = trainer->model.head_count;
+    RGM_GO(array_open(&shards->heads, RGM_F64, shards->own));
+    RGM_GO(view_gradients(trainer, begins));
+done:
+    rgm_free(begins);
+    return status;
+}
+
+static void array_close(rgmi_shared *array)
+{
+    rgm_shard_sum_release(array->sum);
+    rgm_free(array->values);
+}
+
+void rgmi_shards_close(rgm_trainer *trainer)
+{
+    rgmi_shards_pass_end(trainer);
+    array_close(&trainer->shards.f32);
+    array_close(&trainer->shards.f64);
+    array_close(&trainer->shards.heads);
+    rgm_free(trainer->shards.states);
+}
+
+/* ---- the shards of a step ------------------------------------------------------------------ */
+
+static double *numbers_of(const rgm_trainer *trainer)
+{
+    return trainer->shards.f64.values;
+}
+
+static void array_reset(rgmi_shared *array)
+{
+    if (array->sum != NULL)
+        rgm_shard_sum_reset(array->sum);
+}
+
+void rgmi_shards_begin(rgm_trainer *trainer)
+{
+    rgmi_shards *shards = &trainer->shards;
+
+    rgmi_step_keep(trainer, false);
+    array_reset(&shards->f32);
+    array_reset(&shards->f64);
+    array_reset(&shards->heads);
+    rgmi_sums_take(numbers_of(trainer) + NUMBERS, &trainer->train_sums);
+}
+
+void rgmi_shard_begin(rgm_trainer *trainer, int64_t shard)
+{
+    rgmi_shards *shards = &trainer->shards;
+
+    shards->now = shard;
+    trainer->step_flops = 0;
+    if (shard > shards->first && rgm_cgraph_update_count(trainer->graph) > 0)
+        rgm_parameters_set(trainer->parameters, trainer->accumulator.states);
+    if (shards->f32.size > 0)
+        memset(shards->f32.values, 0, (size_t)shards->f32.size * sizeof(float));
+    memset(shards->f64.values, 0, (size_t)shards->f64.size * sizeof(double));
+}
+
+/* The value of a state in the arrays; NULL: parameter i is none. */
+static void *state_place(const rgm_trainer *trainer, int64_t i)
+{
+    rgm_dtype dtype = rgm_tensor_dtype(rgm_parameters_form(trainer->parameters, i));
+    int64_t at = trainer->shards.states[i];
+
+    return at >= 0 ? place_in(array_for((rgmi_shards *)&trainer->shards, dtype), dtype, at) : NULL;
+}
+
+void rgmi_shard_end(rgm_trainer *trainer, const rgmi_part *part, bool any)
+{
+    rgmi_shards *shards = &trainer->shards;
+    double *numbers = numbers_of(trainer);
+
+    numbers[LOSS] = part->loss;
+    numbers[ITEMS] = part->items;
+    numbers[WITH_BATCH] = any;
+    numbers[FLOPS] = (double)trainer->step_flops;
+    rgmi_sums_take(numbers + NUMBERS, &trainer->train_sums);
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters) && any; i++) {
+        const rgm_tensor *w = rgm_parameters_form(trainer->parameters, i);
+
+        if (shards->states[i] >= 0 && rgm_tensor_bytes(w) > 0)
+            memcpy(state_place(trainer, i),
+                   rgm_tensor_data(rgm_parameters_read(trainer->parameters, i)),
+                   rgm_tensor_bytes(w));
+    }
+    if (shards->f32.sum != NULL)
+        rgm_shard_sum_add(shards->f32.sum, shards->f32.values);
+    rgm_shard_sum_add(shards->f64.sum, shards->f64.values);
+}
+
+/* States become the mean over the shards that had a batch. */
+static void take_states(rgm_trainer *trainer, double shards)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
+        const void *sum = state_place(trainer, i);
+        rgm_tensor *w;
+
+        if (sum == NULL)
+            continue;
+        w = rgm_parameters_tensor(trainer->parameters, i);
+        for (int64_t k = 0; k < rgm_tensor_count(w); k++) {
+            if (rgm_tensor_dtype(w) == RGM_F32)
+                rgm_tensor_f32(w)[k] = ((const float *)sum)[k] / (float)shards;
+            else
+                rgm_tensor_f64(w)[k] = ((const double *)sum)[k] / shards;
+        }
+    }
+    rgm_parameters_touch(trainer->parameters);
+}
+
+static rgm_status sum(rgmi_part *all, rgm_trainer *trainer)
+{
+    rgmi_shards *shards = &trainer->shards;
+    double *numbers = numbers_of(trainer);
+
+    if (shards->f32.size > 0)
+        RGM_TRY(rgm_comm_sum(trainer->comm, shards->f32.values, shards->f32.size, RGM_F32));
+    RGM_TRY(rgm_comm_sum(trainer->comm, numbers, shards->f64.size, RGM_F64));
+    RGM_TRY(rgmi_scores_gather(&trainer->train_sums, trainer->accumulator.kept, trainer->comm));
+    rgmi_sums_put(&trainer->train_sums, trainer->accumulator.kept, numbers + NUMBERS);
+    *all = (rgmi_part){numbers[LOSS], numbers[ITEMS]};
+    trainer->step_flops = (int64_t)numbers[FLOPS];
+    if (numbers[WITH_BATCH] > 0 && rgm_cgraph_update_count(trainer->graph) > 0)
+        take_states(trainer, numbers[WITH_BATCH]);
+    return RGM_OK;
+}
+
+rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status status)
+{
+    status = rgmi_agree(trainer, status);
+    if (status == RGM_OK)
+        status = sum(all, trainer);
+    if (status != RGM_OK)
+        rgmi_step_keep(trainer, true);
+    return status;
+}
+
+/* ---- the default step ---------------------------------------------------------------------- */
+
+/* The batches of one step. */
+typedef struct work {
+    rgm_step *step;
+    int64_t each;        /* batches of one shard                                         */
+    int64_t drawn;       /* batches of all shards so far                                 */
+    rgm_element **ahead; /* [own * each] read before they run; NULL: each when it runs    */
+    rgm_element *last;   /* the last that ran: the feeds are its                         */
+    rgm_feed feeds[RGM_MAX_FEEDS];
+    int64_t feed_count;
+    double all[RGM_MAX_HEADS]; /* items of each head in the whole step */
+} work;
+
+/* The next batch of the step, owned; NULL: the data have ended. */
+static rgm_status draw(rgm_element **out, work *w)
+{
+    rgm_status status;
+
+    *out = NULL;
+    if (w->drawn++ == 0) {
+        *out = rgm_element_retain(w->step->inputs);
+        return RGM_OK;
+    }
+    status = rgmi_next_train_inputs(out, w->step->trainer);
+    return status == RGM_END ? RGM_OK : status;
+}
+
+/* Read up to batch `until` of the step what other processes run. */
+static rgm_status pass_over(work *w, int64_t until)
+{
+    while (w->drawn < until) {
+        rgm_element *batch;
+
+        RGM_TRY(draw(&batch, w));
+        rgm_element_release(batch);
+    }
+    return RGM_OK;
+}
+
+/* After a failure the data go on where they would have without it. */
+static void pass_over_rest(work *w, rgm_status status)
+{
+    int64_t all = w->each * w->step->trainer->shards.count;
+    rgm_error error;
+
+    if (status == RGM_OK)
+        return;
+    rgm_error_save(&error, status);
+    while (w->drawn < all)
+        (void)pass_over(w, all);
+    (void)rgm_error_restore(&error);
+}
+
+/* Heads with means over their own items need the number of these in all shards first. */
+static rgm_status read_ahead(work *w)
+{
+    rgm_trainer *trainer = w->step->trainer;
+    rgmi_shards *shards = &trainer->shards;
+    double *all = shards->heads.values, items[RGM_MAX_HEADS];
+
+    RGM_TRY(RGM_NEW(w->ahead, shards->own * w->each));
+    RGM_TRY(pass_over(w, shards->first * w->each));
+    for (int64_t s = 0; s < shards->own; s++) {
+        memset(all, 0, (size_t)shards->heads.size * sizeof *all);
+        for (int64_t k = 0; k < w->each; k++) {
+            rgm_element **batch = &w->ahead[s * w->each + k];
+
+            RGM_TRY(draw(batch, w));
+            if (*batch == NULL)
+                continue;
+            w->feed_count = 0;
+            RGM_TRY(rgmi_feed(w->feeds, &w->feed_count, trainer, *batch));
+            RGM_TRY(rgmi_heads_count(items, trainer, w->feeds, w->feed_count));
+            for (int64_t h = 0; h < shards->heads.size; h++)
+                all[h] += items[h];
+        }
+        rgm_shard_sum_add(shards->heads.sum, all);
+    }
+    return pass_over(w, shards->count * w->each);
+}
+
+static rgm_status count_heads(work *w)
+{
+    rgm_trainer *trainer = w->step->trainer;
+    rgmi_shards *shards = &trainer->shards;
+
+    if (trainer->heads.count_run == NULL)
+        return RGM_OK;
+    RGM_TRY(rgmi_agree(trainer, read_ahead(w)));
+    RGM_TRY(rgm_comm_sum(trainer->comm, shards->heads.values, shards->heads.size, RGM_F64));
+    memcpy(w->all, shards->heads.values, (size_t)shards->heads.size * sizeof *w->all);
+    return RGM_OK;
+}
+
+static rgm_status run_shard(work *w, int64_t shard)
+{
+    rgm_trainer *trainer = w->step->trainer;
+    rgmi_part part = {0};
+    bool any = false;
+
+    rgmi_shard_begin(trainer, shard);
+    for (int64_t k = 0; k < w->each; k++) {
+        rgm_element *batch = NULL;
+
+        if (w->ahead != NULL)
+            batch = rgm_element_retain(w->ahead[(shard - trainer->shards.first) * w->each + k]);
+        else
+            RGM_TRY(draw(&batch, w));
+        if (batch == NULL)
+            break;
+        any = true;
+        rgm_element_release(w->last);
+        w->last = batch;
+        RGM_TRY(rgmi_add_batch(w->step, w->feeds, &w->feed_count, batch, w->all, k, &part));
+    }
+    rgmi_shard_end(trainer, &part, any);
+    return RGM_OK;
+}
+
+static rgm_status run_shards(work *w)
+{
+    const rgmi_shards *shards = &w->step->trainer->shards;
+
+    if (w->ahead == NULL)
+        RGM_TRY(pass_over(w, shards->first * w->each));
+    for (int64_t s = 0; s < shards->own; s++)
+        RGM_TRY(run_shard(w, shards->first + s));
+    return pass_over(w, shards->count * w->each);
+}
+
+static void work_clear(work *w)
+{
+    const rgmi_shards *shards = &w->step->trainer->shards;
+
+    for (int64_t i = 0; i < shards->own * w->each && w->ahead != NULL; i++)
+        rgm_element_release(w->ahead[i]);
+    rgm_free(w->ahead);
+    rgm_element_release(w->last);
+}
+
+/* Forward and backward of all shards, summed. */
+static rgm_status run(rgmi_part *all, work *w)
+{
+    rgm_trainer *trainer = w->step->trainer;
+    rgm_status status = count_heads(w);
+
+    if (status != RGM_OK) { /* all know of it */
+        rgmi_step_keep(trainer, true);
+        return status;
+    }
+    return rgmi_shards_sum(all, trainer, run_shards(w));
+}
+
+rgm_status rgmi_shards_step(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+    work w = {.step = step, .each = trainer->options.accumulation_steps};
+    rgmi_part all = {0};
+    rgm_status status;
+
+    rgmi_shards_begin(trainer);
+    status = run(&all, &w);
+    pass_over_rest(&w, status);
+    if (status == RGM_OK) {
+        rgmi_divide_gradients(trainer, all.items);
+        step->loss = 0;
+        rgmi_set_part(step, &all);
+        status = rgmi_update(trainer, trainer->accumulator.sums, w.last != NULL ? w.feeds : NULL,
+                             w.feed_count);
+        if (status != RGM_OK)
+            rgmi_step_keep(trainer, true);
+    }
+    trainer->counted = true;
+    work_clear(&w);
+    return status;
+}
