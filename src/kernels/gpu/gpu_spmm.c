@@ -1,0 +1,45 @@
+/* Products with a sparse matrix. */
+#include "gpu_walk.h"
+
+RGMI_GPU_KERNEL(spmm, spmm_rows);
+RGMI_GPU_KERNEL(spmm, spmm_rows_wide);
+RGMI_GPU_KERNEL(spmm, spmm_long);
+
+static void launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, const rgm_spmm_args *o,
+                   const rgmi_gpu_walk *w, void *part, void *owner)
+{
+    RGMI_LAUNCH(kernel, real, groups, RGMI_GPU_LANES, rgm_memory(o->y), RGMI_PATTERN(o->csr),
+                rgm_memory(o->x), rgm_memory(o->weight), rgm_memory(o->row_scale),
+                rgm_memory(o->column_scale), rgm_memory(o->bias), rgm_memory(o->base),
+                rgm_memory(o->base_scale), rgm_integer(o->channels), rgm_integer(o->heads),
+                rgm_integer(o->self_loop), rgm_integer(o->activation), rgm_real(o->slope),
+                rgm_memory(part), rgm_memory(owner), rgm_integer(w->chunks), rgm_integer(w->blocks),
+                rgm_integer(w->team));
+}
+
+void rgmi_gpu_spmm(rgm_dtype real, const rgm_spmm_args *args)
+{
+    int64_t depth = args->weight != NULL ? args->channels / args->heads : args->channels;
+    bool wide = depth % 4 == 0 && rgmi_gpu_is_aligned(real, args->x, args->y, NULL);
+    rgmi_gpu_walk w = rgmi_gpu_walk_of(args->csr, args->channels, wide);
+    size_t owners = (size_t)(4 * w.chunks) * sizeof(int64_t); /* a multiple of QUADs */
+    char *owner = NULL, *part = NULL;
+
+    if (args->csr->rows == 0 || args->channels == 0)
+        return;
+    if (w.chunks > 0) {
+        owner =
+            rgmi_gpu_take(owners + (size_t)(2 * w.chunks * args->channels) * rgm_dtype_size(real));
+        if (owner == NULL)
+            return;
+        part = owner + owners;
+    }
+    launch(wide ? &spmm_rows_wide : &spmm_rows, real, rgmi_gpu_walk_groups(&w), args, &w, part,
+           owner);
+    if (w.chunks > 0) {
+        rgmi_gpu_walk narrow = rgmi_gpu_walk_of(args->csr, args->channels, false);
+        launch(&spmm_long, real, rgmi_blocks(2 * w.chunks, 32) * narrow.blocks, args, &narrow, part,
+               owner);
+    }
+    rgmi_gpu_give(owner);
+}
