@@ -48,16 +48,19 @@ typedef struct rgm_argument {
 } rgm_argument;
 
 /** The arguments of a launch, one for each kind. */
+/** An address of the device, or NULL. */
 static inline rgm_argument rgm_memory(const void *memory)
 {
     return (rgm_argument){RGM_ARGUMENT_MEMORY, {.memory = memory}};
 }
 
+/** A whole number. */
 static inline rgm_argument rgm_integer(int64_t integer)
 {
     return (rgm_argument){RGM_ARGUMENT_INTEGER, {.integer = integer}};
 }
 
+/** A number of the program's dtype. */
 static inline rgm_argument rgm_real(double real)
 {
     return (rgm_argument){RGM_ARGUMENT_REAL, {.real = real}};
