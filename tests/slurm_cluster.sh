@@ -1,7 +1,8 @@
 #!/bin/sh
 # What src/master/jobs_test.c puts on the PATH as sbatch, squeue, sacct and scancel: a cluster that runs its
 # jobs as processes of this machine, at once, in $FAKE_SLURM/jobs/NUMBER. Files of $FAKE_SLURM change it:
-# "hold" lets no job begin, "refuse" is what sbatch says instead; jobs/NUMBER/lost takes that job's node away.
+# "hold" lets no job begin, "refuse" is what sbatch says instead, "mute" makes jobs run that never speak;
+# jobs/NUMBER/lost takes that job's node away.
 name=$(basename "$0")
 jobs=$FAKE_SLURM/jobs
 
@@ -29,6 +30,7 @@ if [ "$1" = job ]; then
         [ ! -f "$folder/cancelled" ] || exit 0
         sleep 0.05
     done
+    [ ! -f "$FAKE_SLURM/mute" ] || set -- sleep 600
     # It is said to run before it does anything.
     /bin/sh -c 'echo $$ >"$0/new" && mv "$0/new" "$0/pid" && exec "$@"' "$folder" "$@" >>"$output" 2>&1 &
     wait $!

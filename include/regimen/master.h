@@ -74,7 +74,7 @@ typedef struct rgm_master_options {
     const char *listen;    /* "127.0.0.1:8080": TCP beside the socket, with the token of
                               <folder>/token; NULL: the socket alone                            */
     bool allow_remote;     /* ... an address that others can reach: refused without             */
-    double stop_seconds;   /* at a stop, until a trial that does not end is killed; 0: 300      */
+    double stop_seconds;   /* until a trial that was told to end and does not is killed; 0: 300  */
     double orphan_seconds; /* how long a trial's process waits for a master that went; 0: 600   */
     /**
      * What the searches are over; it decides which search files are accepted: &rgm_trial_subject

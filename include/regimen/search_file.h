@@ -40,7 +40,8 @@ typedef struct rgm_search_resources {
 /** Bounds on time, in seconds; 0: none. */
 typedef struct rgm_search_limits {
     double trial_seconds;  /* of a trial's workloads together: then it saves and ends            */
-    double silent_seconds; /* of its process without a word: then it is ended, which is a failure */
+    double silent_seconds; /* of its process without a word and without work, or of a Slurm job that
+                              runs and never spoke: then it is ended, which is a failure; 3600 */
     double search_seconds; /* in which any of its trials was at work: then all save and end       */
 } rgm_search_limits;
 

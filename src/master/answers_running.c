@@ -4,9 +4,19 @@
 #include "engine.h"
 #include "requests.h"
 
+#include <math.h>
+
 /* ---- what runs ------------------------------------------------------------------------------ */
 
-/* A job's state is Slurm's word of it: no row has it. */
+/* Seconds since then; null: not known. */
+static rgm_status print_since(rgm_text *out, const char *key, double when)
+{
+    RGM_TRY(rgm_text_printf(out, ", \"%s\": ", key));
+    return isnan(when) ? rgm_text_add(out, "null", 4)
+                       : rgm_json_print_number(out, rgm_now() - when);
+}
+
+/* A job's state is Slurm's word of it, and silence is of the moment: no row has them. */
 static rgm_status print_running(rgmi_call *call, rgmi_rows *rows)
 {
     const rgmi_process *p = rgmi_process_of(call->master, rgmi_rows_int(rows, 0));
@@ -22,6 +32,8 @@ static rgm_status print_running(rgmi_call *call, rgmi_rows *rows)
     RGM_TRY(rgm_text_printf(call->out, ", \"job_reason\": "));
     RGM_TRY(is_job && p->job_reason[0] != 0 ? rgm_json_print_text(call->out, p->job_reason)
                                             : rgm_text_add(call->out, "null", 4));
+    RGM_TRY(print_since(call->out, "at_work", p != NULL ? p->begun : NAN));
+    RGM_TRY(print_since(call->out, "silent", p != NULL ? p->heard : NAN));
     return rgm_text_add(call->out, "}", 1);
 }
 

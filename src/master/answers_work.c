@@ -17,6 +17,7 @@ static rgm_status find_process(rgmi_process **out, rgmi_call *call, const char *
         return RGM_FAIL(RGM_ERR_ARG, "'run' is missing: the token of the process");
     if (*out != NULL && strcmp((*out)->token, token) == 0) {
         (*out)->asked = true;
+        (*out)->warned = false;
         (*out)->heard = rgm_now();
         return RGM_OK;
     }
@@ -109,6 +110,7 @@ rgm_status rgmi_answer_run(rgmi_call *call)
     rgmi_rows *rows = NULL;
 
     RGM_GO(find_process(&process, call, rgmi_call_query(call, "run")));
+    process->begun = process->heard;
     if (process->is_job)
         RGM_GO(rgmi_job_began(m, process));
     RGM_GO(rgmi_trial_find(&trial, &e, m, call->id));
@@ -127,6 +129,9 @@ rgm_status rgmi_answer_run(rgmi_call *call)
         (long long)rgmi_rows_int(rows, 0), (long long)rgmi_process_threads(m, process),
         (long long)rgm_sequencer_batches(trial->sequencer)));
     RGM_GO(rgm_json_print_number(call->out, m->options.orphan_seconds));
+    RGM_GO(rgm_text_printf(call->out, ", \"silent_seconds\": "));
+    RGM_GO(
+        rgm_json_print_number(call->out, rgm_search_file_settings(e->file)->limits.silent_seconds));
     RGM_GO(print_path(call->out, "hyperparameters", rgmi_rows_text(rows, 1)));
     RGM_GO(print_path(call->out, "experiment_file", file));
     RGM_GO(print_path(call->out, "run_dir", folder));
@@ -217,12 +222,26 @@ rgm_status rgmi_answer_workload(rgmi_call *call)
     RGM_TRY(rgmi_call_text(&token, call, "run"));
     RGM_TRY(rgmi_call_bool(&stops, call, "stops"));
     RGM_TRY(find_process(&process, call, token));
+    process->begun = process->heard;
     process->stops = process->stops || stops;
     if (told == NULL)
         return print_next(call, process, NULL);
     RGM_TRY(read_report(&report, told));
     RGM_TRY(rgmi_change_begin(call->master));
     return rgmi_change_end(call->master, print_next(call, process, &report));
+}
+
+/* find_process() takes notice. */
+rgm_status rgmi_answer_alive(rgmi_call *call)
+{
+    static const char *const known[] = {"run", NULL};
+    rgmi_process *process;
+    const char *token = NULL;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_text(&token, call, "run"));
+    RGM_TRY(find_process(&process, call, token));
+    return rgm_text_printf(call->out, "{}");
 }
 
 /* Whose fault it is, by the name that its process gives it. */

@@ -20,9 +20,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const names[] = {"FAKE_TRIAL_FAIL", "FAKE_TRIAL_HOPELESS",
-                                        "FAKE_TRIAL_FULL", "FAKE_TRIAL_INFINITE",
-                                        "FAKE_TRIAL_HANG", "FAKE_TRIAL_MS"};
+    static const char *const names[] = {
+        "FAKE_TRIAL_FAIL", "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL", "FAKE_TRIAL_INFINITE",
+        "FAKE_TRIAL_HANG", "FAKE_TRIAL_MS",       "FAKE_TRIAL_BUSY", "FAKE_TRIAL_STAYS"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -376,7 +376,7 @@ static void a_process_that_says_nothing_is_ended_and_begins_again(void **state)
 
     (void)state;
     setenv("FAKE_TRIAL_HANG", "1", 1);
-    create_experiment(master, RANDOM_3, "limits: {silent_seconds: 1}\nmax_restarts: 1\n");
+    create_experiment(master, RANDOM_3, "limits: {silent_seconds: 2}\nmax_restarts: 1\n");
     serve_all(master, 60);
     check_states(master, 1, "COMPLETED", 3);
     rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
@@ -385,6 +385,73 @@ static void a_process_that_says_nothing_is_ended_and_begins_again(void **state)
     t = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
     CHECK_INT(4, int_member(t, "total")); /* two of the first trial */
     rgm_json_release(t);
+    rgm_master_close(master);
+}
+
+static void a_process_that_hangs_each_time_fails_with_the_reason(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    setenv("FAKE_TRIAL_HANG", "1", 1);
+    create_experiment(master, RANDOM_3, "limits: {silent_seconds: 2}\nmax_restarts: 0\n");
+    serve_all(master, 60);
+    check_states(master, 1, "COMPLETED", 2);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK_TEXT("ERROR", text_member(t, "state"));
+    CHECK(strstr(text_member(t, "message"), "has said nothing and used no processor for ") != NULL);
+    CHECK(strstr(text_member(t, "message"), "limits.silent_seconds is 2") != NULL);
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
+/* The master hears of a step that takes long; when it has, the step may end. */
+static bool lets_it_end_when_heard(rgm_master *master, void *payload)
+{
+    rgm_json *jobs = ask(master, 200, "GET", "/api/v1/running", NULL);
+    const rgm_json *p = member(jobs, "running.0");
+    double at_work = 0, silent = 0;
+
+    if (rgm_json_number(&at_work, member(p, "at_work")) &&
+        rgm_json_number(&silent, member(p, "silent")) && silent < at_work - 0.01)
+        CHECK_OK(rgm_file_save(getenv("FAKE_TRIAL_BUSY"), "", 0));
+    rgm_json_release(jobs);
+    return all_over(master, payload);
+}
+
+static void what_works_for_long_is_heard_of_and_goes_on(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    double until = rgm_now() + 60;
+    char go[160];
+
+    (void)state;
+    snprintf(go, sizeof go, "%s/go", folder);
+    setenv("FAKE_TRIAL_BUSY", go, 1);
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 2}",
+                      "limits: {silent_seconds: 8}\nmax_restarts: 0\n");
+    CHECK_OK(rgm_master_serve(master, lets_it_end_when_heard, &until));
+    CHECK(rgm_path_exists(go));
+    check_states(master, 1, "COMPLETED", 1);
+    rgm_master_close(master);
+}
+
+static void a_process_that_does_not_end_holds_its_slots_no_longer(void **state)
+{
+    rgm_master_options options = {.folder = folder,
+                                  .slots = 1,
+                                  .threads_per_slot = 1,
+                                  .trial_command = fake_command(),
+                                  .stop_seconds = 1,
+                                  .subject = &rgm_trial_subject};
+    rgm_master *master;
+
+    (void)state;
+    setenv("FAKE_TRIAL_STAYS", "1", 1);
+    CHECK_OK(rgm_master_open(&master, &options));
+    create_experiment(master, RANDOM_3, "limits: {silent_seconds: 0}\nmax_restarts: 0\n");
+    serve_all(master, 60);
+    check_states(master, 1, "COMPLETED", 3); /* it had done all that was asked of it */
     rgm_master_close(master);
 }
 
@@ -468,6 +535,9 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_trial_without_its_newest_checkpoint_goes_on_from_an_older_one),
       TEST(an_infinite_metric_is_never_the_best),
       TEST(a_process_that_says_nothing_is_ended_and_begins_again),
+      TEST(a_process_that_hangs_each_time_fails_with_the_reason),
+      TEST(what_works_for_long_is_heard_of_and_goes_on),
+      TEST(a_process_that_does_not_end_holds_its_slots_no_longer),
       TEST(a_trial_that_takes_too_long_saves_and_ends),
       TEST(a_search_that_takes_too_long_ends_with_what_it_has),
       TEST(a_search_that_is_served_alone_leaves_the_others),

@@ -350,6 +350,8 @@ static void take_state(rgm_master *master, const rgmi_job *job)
         rgm_log_write(RGM_LOG_WARNING, "trial %lld: Slurm job %lld was requeued",
                       (long long)p->trial, (long long)p->job);
     p->killed = p->killed || again;
+    if (job->state == RGMI_JOB_RUNNING && p->job_state != RGMI_JOB_RUNNING)
+        p->heard = rgm_now(); /* its silence counts from here */
     if (job->state != RGMI_JOB_UNKNOWN)
         p->job_state = job->state;
     snprintf(p->job_reason, sizeof p->job_reason, "%s",

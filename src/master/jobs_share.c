@@ -140,6 +140,8 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
                       .pid = -1,
                       .pidfd = -1,
                       .status = -1,
+                      .heard = rgm_now(),
+                      .begun = rgm_now(),
                       .worked = -1,
                       .width = slots,
                       .is_job = true};

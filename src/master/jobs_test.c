@@ -236,6 +236,27 @@ static void what_slurm_refuses_is_told(void **state)
     rgm_master_close(master);
 }
 
+/* Slurm says that they run, and nothing is ever heard of their processes. */
+static void a_job_that_never_speaks_is_ended_with_the_reason(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    rgm_json *t;
+
+    (void)state;
+    put("mute", "");
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 2}",
+                      "limits: {silent_seconds: 1}\nmax_restarts: 1\nscheduler: {type: slurm}\n");
+    serve_all(master, 60);
+    t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK_TEXT("ERROR", text_member(t, "state"));
+    CHECK_INT(2, int_member(t, "restarts"));
+    CHECK(strstr(text_member(t, "message"), "its Slurm job 2 has run for ") != NULL);
+    CHECK(strstr(text_member(t, "message"), "its process never spoke") != NULL);
+    CHECK(strstr(text_member(t, "message"), "limits.silent_seconds is 1") != NULL);
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
 /* The number of a job that runs, 0: none does. */
 static int64_t find_running(rgm_master *master)
 {
@@ -357,6 +378,8 @@ static void jobs_of_other_hosts_come_by_tcp(void **state)
 TESTS(cmocka_unit_test_setup_teardown(a_search_is_the_same_as_on_this_machine, setup, teardown),
       cmocka_unit_test_setup_teardown(what_waits_says_why_and_can_be_stopped, setup, teardown),
       cmocka_unit_test_setup_teardown(what_slurm_refuses_is_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_job_that_never_speaks_is_ended_with_the_reason, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(a_lost_node_and_a_told_end_are_no_failures, setup, teardown),
       cmocka_unit_test_setup_teardown(masters_that_are_killed_find_their_jobs, setup, teardown),
       cmocka_unit_test_setup_teardown(jobs_of_other_hosts_come_by_tcp, setup, teardown))

@@ -29,18 +29,37 @@ static rgm_status find_worked(rgm_master *master, rgmi_process *p)
     return status;
 }
 
-/* Its message is told as that of its failure. One that has done all and does not end has not
- * failed. */
+static void print_silence(char text[240], const rgmi_process *p, double seconds)
+{
+    if (p->is_job && !p->asked)
+        snprintf(text, 240,
+                 "its Slurm job %lld has run for %.0f s, and its process never spoke: its log may "
+                 "tell why",
+                 (long long)p->job, seconds);
+    else
+        snprintf(text, 240, "its process has said nothing and used no processor for %.0f s",
+                 seconds);
+}
+
+static void warn_silent(rgmi_process *p, double most)
+{
+    char text[240];
+
+    print_silence(text, p, rgm_now() - p->heard);
+    rgm_log_write(RGM_LOG_WARNING,
+                  "trial %lld: %s; it is ended after %g s (limits.silent_seconds; 0: never)",
+                  (long long)p->trial, text, most);
+    p->warned = true;
+}
+
+/* Its message is told as that of its failure. */
 static void end_silent(rgm_master *master, rgmi_process *p, double most)
 {
-    char text[160];
+    char silence[240], text[320];
 
     rgmi_process_kill(master, p);
-    if (p->terminated)
-        return;
-    snprintf(text, sizeof text,
-             "its process said nothing for %.0f s and was ended; limits.silent_seconds is %g",
-             rgm_now() - p->heard, most);
+    print_silence(silence, p, rgm_now() - p->heard);
+    snprintf(text, sizeof text, "%s; it was ended, for limits.silent_seconds is %g", silence, most);
     rgm_free(p->message);
     if (rgm_strdup(&p->message, text) != RGM_OK)
         p->message = NULL;
@@ -48,27 +67,45 @@ static void end_silent(rgm_master *master, rgmi_process *p, double most)
     p->failure = RGMI_RUN_FAILED;
 }
 
-static rgm_status keep_process(rgm_master *master, rgmi_process *p, const rgm_search_limits *limits)
+/* One that was told to end has nothing to do any more: that it does not is no failure of its
+ * trial, and its slots are another's. */
+static void keep_silence(rgm_master *master, rgmi_process *p, double most)
+{
+    double silent = rgm_now() - p->heard;
+
+    if (p->terminated && silent > master->options.stop_seconds)
+        rgmi_process_kill(master, p);
+    else if (!p->terminated && most > 0 && silent > most)
+        end_silent(master, p, most);
+    else if (!p->terminated && !p->warned && most > 0 && silent > most / 2)
+        warn_silent(p, most);
+}
+
+static rgm_status keep_time(rgm_master *master, rgmi_process *p, double most)
 {
     double now = rgm_now();
 
-    if (p->ended || p->killed || (p->is_job && !p->asked))
-        return RGM_OK;
-    if (limits->silent_seconds > 0 && now - p->heard > limits->silent_seconds) {
-        end_silent(master, p, limits->silent_seconds);
-        return RGM_OK;
-    }
-    if (!(limits->trial_seconds > 0))
+    if (!(most > 0))
         return RGM_OK;
     if (p->worked < 0)
         RGM_TRY(find_worked(master, p));
     if (p->kill_at > 0 && now > p->kill_at)
         rgmi_process_kill(master, p);
-    else if (p->kill_at <= 0 && p->worked + now - p->heard > limits->trial_seconds) {
+    else if (p->kill_at <= 0 && p->worked + now - p->begun > most) {
         p->stops = true;
         p->kill_at = now + master->options.stop_seconds;
     }
     return RGM_OK;
+}
+
+/* A job that waits for its turn is silent, as it should be. */
+static rgm_status keep_process(rgm_master *master, rgmi_process *p, const rgm_search_limits *limits)
+{
+    if (!p->ended && !p->killed && (!p->is_job || p->asked || p->job_state == RGMI_JOB_RUNNING))
+        keep_silence(master, p, limits->silent_seconds);
+    if (p->ended || p->killed || (p->is_job && !p->asked))
+        return RGM_OK;
+    return keep_time(master, p, limits->trial_seconds);
 }
 
 /* ---- searches ------------------------------------------------------------------------------- */

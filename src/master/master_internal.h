@@ -114,7 +114,9 @@ typedef struct rgmi_process {
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
     int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
-    double heard;      /* when it spoke last, or began; rgm_now()                              */
+    double heard;      /* when it spoke last, or began to run; rgm_now()                       */
+    double begun;      /* when it was given its last workload, or began                        */
+    bool warned;       /* it was told that nothing is heard of it                              */
     double worked;     /* seconds that its trial's workloads took, this one's and others'; -1: to be
                           found out                                                            */
     double kill_at;    /* its trial's time is over, and so is that to end by itself; 0: it is not */

@@ -136,8 +136,13 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
                               int64_t slots)
 {
     rgm_status status = RGM_OK;
-    rgmi_process p = {
-        .trial = trial, .pid = -1, .pidfd = -1, .status = -1, .heard = rgm_now(), .worked = -1};
+    rgmi_process p = {.trial = trial,
+                      .pid = -1,
+                      .pidfd = -1,
+                      .status = -1,
+                      .heard = rgm_now(),
+                      .begun = rgm_now(),
+                      .worked = -1};
     rgmi_launch l = {0};
     int log = -1;
 
@@ -211,6 +216,7 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
                       .pidfd = -1,
                       .status = -1,
                       .heard = rgm_now(),
+                      .begun = rgm_now(),
                       .worked = -1,
                       .is_job = rgmi_rows_int(rows, 6) >= 0,
                       .width = rgmi_rows_int(rows, 7)};

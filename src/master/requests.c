@@ -88,6 +88,8 @@ static const request_row rows[] = {
     {{"POST", "/api/v1/trials/{id}/workload",
       "{run, completed: {...}, stops}: the next, from its process; stops: it was told to end"},
      rgmi_answer_workload},
+    {{"POST", "/api/v1/trials/{id}/alive", "{run}: its process is at work, between two workloads"},
+     rgmi_answer_alive},
     {{"POST", "/api/v1/trials/{id}/failed",
       "{run, code, message, invalid, fault}: its process gives up; invalid: no process could do "
       "it; fault: trial, hopeless, machine, checkpoint"},

@@ -80,7 +80,7 @@ rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answe
     rgmi_answer_experiment_checkpoints, rgmi_answer_experiment_validations, rgmi_answer_runs,
     rgmi_answer_checkpoint, rgmi_answer_delete_checkpoint;
 /* answers_work.c */
-rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_failed;
+rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_alive, rgmi_answer_failed;
 /* answers_master.c */
 rgmi_answer rgmi_answer_master, rgmi_answer_queue;
 /* answers_running.c */

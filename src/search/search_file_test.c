@@ -195,6 +195,7 @@ static void the_whole_file_has_its_defaults(void **state)
                 {"resources", "priority", "9"},
                 {"resources", "weight", "1.0"},
                 {"checkpoint_storage", "save_trial_best", "1"},
+                {"limits", "silent_seconds", "3600.0"}, /* what hangs does not for ever */
                 {"searcher", "smaller_is_better", "true"},
                 {"searcher", "metric", "taste"}};
     rgm_yaml *whole;

@@ -38,8 +38,8 @@ static const rgm_field limit_fields[] = {
     RGM_FLOAT_FIELD(trial_seconds, 0, 1e9,
                     "a trial whose workloads took so long saves and ends; 0: no bound"),
     RGM_FLOAT_FIELD(silent_seconds, 0, 1e9,
-                    "a process that says nothing for so long has failed; longer than any step and "
-                    "validation takes; 0: no bound"),
+                    "a process that says nothing and uses no processor for so long has failed; 0: "
+                    "no bound"),
     RGM_FLOAT_FIELD(search_seconds, 0, 1e9,
                     "a search whose trials were at work for so long ends with what it has; 0: no "
                     "bound"),
@@ -421,6 +421,7 @@ static void set_defaults(rgm_search_settings *o)
         .max_restarts = 5,
         .reproducibility = {.experiment_seed = -1},
         .resources = {.slots_per_trial = 1, .priority = 42, .weight = 1},
+        .limits = {.silent_seconds = 3600},
         .optimizations = {.aggregation_frequency = 1, .average_aggregated_gradients = true},
     };
 }

@@ -13,6 +13,8 @@
  *     FAKE_TRIAL_FULL=FILE while FILE is there, checkpoints find no space left
  *     FAKE_TRIAL_INFINITE=N trials of that number and its multiples have a loss of -infinity
  *     FAKE_TRIAL_HANG=N    the first process of trial N says nothing any more at its first step
+ *     FAKE_TRIAL_BUSY=FILE the first step works, and says nothing, until FILE is there
+ *     FAKE_TRIAL_STAYS=N   the process of trial N does not end when it is told to
  *     FAKE_TRIAL_REAL=1    the trial itself, with its model and data
  */
 #include <errno.h>
@@ -126,6 +128,16 @@ static void hang_once(const trial *t)
         pause();
 }
 
+static void work_long(int64_t step)
+{
+    const char *until = getenv("FAKE_TRIAL_BUSY");
+    volatile uint64_t sum = 0;
+
+    while (until != NULL && step == 1 && access(until, F_OK) != 0)
+        for (int i = 0; i < 1000000; i++)
+            sum = sum + (uint64_t)i;
+}
+
 static void live_dangerously(const trial *t)
 {
     int64_t ms = option("FAKE_TRIAL_MS"), crash = option("FAKE_TRIAL_CRASH");
@@ -165,8 +177,10 @@ static rgm_status work(rgm_worker_result *result, const rgm_workload *workload, 
     double noise;
 
     live_dangerously(t);
-    if (workload->kind == RGM_RUN_STEP)
+    if (workload->kind == RGM_RUN_STEP) {
         hang_once(t);
+        work_long(workload->step);
+    }
     if (workload->kind == RGM_RUN_STEP && workload->step == option("FAKE_TRIAL_FAIL"))
         return RGM_FAIL(RGM_ERR_NUMERIC, "step %lld fails, as it was told to",
                         (long long)workload->step);
@@ -190,7 +204,10 @@ static rgm_status work(rgm_worker_result *result, const rgm_workload *workload, 
 
 static void close_trial(void *payload)
 {
-    (void)payload;
+    const trial *t = payload;
+
+    while (option("FAKE_TRIAL_STAYS") == t->number)
+        pause();
 }
 
 static volatile sig_atomic_t told_to_stop;

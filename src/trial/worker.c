@@ -3,6 +3,8 @@
  * request, which may be sent again as often as it takes. A master that is gone is waited for, since
  * a next one takes this process up again.
  */
+#include "alive.h"
+
 #include <regimen/http_client.h>
 #include <regimen/trial.h>
 #include <regimen/trial_worker.h>
@@ -19,7 +21,7 @@ typedef struct process {
     rgm_http_client *client;
     const char *folder, *token;
     int64_t trial;
-    double orphan_seconds;
+    double orphan_seconds, silent_seconds; /* silent_seconds 0: it may be silent without end */
     rgm_worker_setup setup;
     const rgm_worker *worker;
     rgm_json *told; /* the answer that they came from */
@@ -118,6 +120,7 @@ static rgm_status read_setup(process *p)
     s->from = rgm_json_text(rgm_json_find(p->told, "from"));
     s->at = rgm_json_text(rgm_json_find(p->told, "at"));
     rgm_json_number(&p->orphan_seconds, rgm_json_find(p->told, "orphan_seconds"));
+    rgm_json_number(&p->silent_seconds, rgm_json_find(p->told, "silent_seconds"));
     if (s->experiment_file == NULL || s->run_dir == NULL || s->hyperparameters == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT, "the master does not say what the trial is");
     return RGM_OK;
@@ -269,6 +272,24 @@ done:
     return status;
 }
 
+/* The master hears of it while it opens and works; not when it ends, which takes no time. */
+static rgm_status open_and_work(process *p, const rgm_worker *worker)
+{
+    rgmi_alive *alive = NULL;
+    rgm_status status;
+    bool is_open;
+
+    if (p->silent_seconds > 0)
+        RGM_TRY(rgmi_alive_start(&alive, p->folder, p->token, p->trial, p->silent_seconds));
+    status = worker->open(&p->setup, worker->payload);
+    is_open = status == RGM_OK;
+    status = is_open ? do_workloads(p, worker) : tell_failure(p, status, true);
+    rgmi_alive_stop(alive);
+    if (is_open)
+        worker->close(worker->payload);
+    return status;
+}
+
 rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker)
 {
     rgm_status status = RGM_OK;
@@ -286,13 +307,7 @@ rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const r
     snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/run?run=%.64s", p.trial, p.token);
     RGM_GO(ask(&p.told, &p, "GET", path, NULL));
     RGM_GO(read_setup(&p));
-    status = worker->open(&p.setup, worker->payload);
-    if (status != RGM_OK) {
-        tell_failure(&p, status, true);
-        goto done;
-    }
-    status = do_workloads(&p, worker);
-    worker->close(worker->payload);
+    status = open_and_work(&p, worker);
 done:
     rgm_json_release(p.told);
     rgm_http_client_close(p.client);

@@ -12,7 +12,7 @@
 static bool is_of_a_trial(const char *path)
 {
     static const char *const patterns[] = {"trials/{id}/workload", "trials/{id}/failed",
-                                           "trials/{id}/run"};
+                                           "trials/{id}/alive", "trials/{id}/run"};
     rgm_path_values values;
 
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)

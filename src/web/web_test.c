@@ -218,6 +218,7 @@ static void what_is_for_trials_or_leads_elsewhere_is_refused(void **state)
     } cases[] = {
         {"POST", "/api/v1/masters/1/trials/1/workload", 403},
         {"POST", "/api/v1/masters/1/trials/1/failed", 403},
+        {"POST", "/api/v1/masters/1/trials/1/alive", 403},
         {"GET", "/api/v1/masters/1/trials/1/run?run=0", 403},
         {"GET", "/api/v1/masters/1/../../../etc/passwd", 404},
         {"GET", "/api/v1/masters/1/trials/%31/run", 404},
