@@ -58,6 +58,9 @@ rgm_status rgm_yaml_print(rgm_text *out, const rgm_yaml_node *node);
  * `inside` for a node in brackets or a key, where a comma or a bracket would end a text. Errors:
  * RGM_ERR_NOMEM. */
 rgm_status rgm_yaml_print_flow(rgm_text *out, const rgm_yaml_node *node, bool inside);
+/** The same as a text of its own, to compare and to tell: rgm_free(*out). "" for no node (NULL).
+ * Errors: RGM_ERR_NOMEM; *out is then NULL. */
+rgm_status rgm_yaml_flow_text(char **out, const rgm_yaml_node *node);
 
 /** Read one scalar as a number or a bool; RGM_ERR_CONFIG with its place when it is none. "1e-4" is
  * a number; a text with underscores is not. */

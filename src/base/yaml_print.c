@@ -243,3 +243,17 @@ rgm_status rgm_yaml_print_flow(rgm_text *out, const rgm_yaml_node *node, bool in
     }
     return rgm_text_add(out, map ? "}" : "]", 1);
 }
+
+rgm_status rgm_yaml_flow_text(char **out, const rgm_yaml_node *node)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    if (node != NULL)
+        RGM_GO(rgm_yaml_print_flow(&text, node, false));
+    RGM_GO(rgm_strdup(out, text.size > 0 ? text.data : ""));
+done:
+    rgm_text_clear(&text);
+    return status;
+}

@@ -429,19 +429,50 @@ static void the_print_is_for_people(void **state)
                          "  - name: b\n");
 }
 
+/* Of a text alone a comma is no end; in brackets it is. */
+static void a_node_has_a_text_on_one_line(void **state)
+{
+    static const char *const rows[][3] = {{"3", NULL, "3"},
+                                          {"a, b", NULL, "a, b"},
+                                          {"{}", NULL, "{}"},
+                                          {"[1, 'x, y', [2]]", NULL, "[1, \"x, y\", [2]]"},
+                                          {"{type: onnx, of: [a]}", NULL, "{type: onnx, of: [a]}"},
+                                          {"{type: onnx, of: [a]}", "of", "[a]"},
+                                          {"{type: onnx, of: [a]}", "off", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const rgm_yaml_node *node;
+        rgm_yaml *yaml;
+        char text[64], *line;
+
+        snprintf(text, sizeof text, "k: %s\n", rows[i][0]);
+        CHECK_OK(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "f.yaml"));
+        node = rgm_yaml_find(rgm_yaml_root(yaml), "k");
+        CHECK_OK(
+            rgm_yaml_flow_text(&line, rows[i][1] != NULL ? rgm_yaml_find(node, rows[i][1]) : node));
+        CHECK_TEXT(rows[i][2], line);
+        rgm_free(line);
+        rgm_yaml_release(yaml);
+    }
+}
+
 static rgm_status work_with_documents(void)
 {
     static const char text[] = "a: {b: [1, 2, {c: d}]}\ne: 'f'\n", more[] = "a: {g: 1}\n";
     rgm_status status = RGM_OK;
     rgm_yaml *yaml = NULL, *over = NULL;
     rgm_text out = {0};
+    char *line = NULL;
 
     RGM_GO(rgm_yaml_parse(&yaml, text, sizeof text - 1, "f.yaml"));
     RGM_GO(rgm_yaml_parse(&over, more, sizeof more - 1, "over.yaml"));
     RGM_GO(rgm_yaml_merge(yaml, over));
     RGM_GO(rgm_yaml_set(yaml, "x.y.z", "[1, 2]", "--set"));
     RGM_GO(rgm_yaml_print(&out, rgm_yaml_root(yaml)));
+    RGM_GO(rgm_yaml_flow_text(&line, rgm_yaml_root(yaml)));
 done:
+    rgm_free(line);
     rgm_text_clear(&out);
     rgm_yaml_release(yaml);
     rgm_yaml_release(over);
@@ -463,4 +494,4 @@ TESTS(CASE(scalars_are_text_with_their_places), CASE(an_empty_document_is_an_emp
       CASE(set_replaces_adds_and_makes_maps), CASE(a_set_that_fails_says_why_and_changes_nothing),
       CASE(merge_lays_maps_together_and_replaces_the_rest), CASE(merging_large_maps_is_linear),
       CASE(what_is_printed_reads_back_the_same), CASE(the_print_is_for_people),
-      CASE(missing_memory_is_survived_everywhere))
+      CASE(a_node_has_a_text_on_one_line), CASE(missing_memory_is_survived_everywhere))

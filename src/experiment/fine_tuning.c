@@ -8,22 +8,13 @@
 
 #include "experiment_internal.h"
 
-/* The value of a dotted key of two parts, on one line; "" if it is not set. */
-static rgm_status print_key(char **out, const rgm_yaml_node *root, const char *section,
-                            const char *key)
+/* A section that is no map stands for its keys; NULL: not set. */
+static const rgm_yaml_node *find_key(const rgm_yaml_node *root, const char *section,
+                                     const char *key)
 {
     const rgm_yaml_node *node = rgm_yaml_find(root, section);
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
 
-    if (node != NULL && node->kind == RGM_YAML_MAP)
-        node = rgm_yaml_find(node, key);
-    if (node != NULL)
-        RGM_GO(rgm_yaml_print_flow(&text, node, false));
-    RGM_GO(rgm_strdup(out, text.size > 0 ? text.data : ""));
-done:
-    rgm_text_clear(&text);
-    return status;
+    return node != NULL && node->kind == RGM_YAML_MAP ? rgm_yaml_find(node, key) : node;
 }
 
 static rgm_status tell_key(const rgm_experiment *e, const rgm_yaml_node *there, const char *section,
@@ -32,8 +23,8 @@ static rgm_status tell_key(const rgm_experiment *e, const rgm_yaml_node *there, 
     char *was = NULL, *is = NULL;
     rgm_status status = RGM_OK;
 
-    RGM_GO(print_key(&was, there, section, key));
-    RGM_GO(print_key(&is, rgm_yaml_root(e->yaml), section, key));
+    RGM_GO(rgm_yaml_flow_text(&was, find_key(there, section, key)));
+    RGM_GO(rgm_yaml_flow_text(&is, find_key(rgm_yaml_root(e->yaml), section, key)));
     if (strcmp(was, is) != 0)
         rgm_log_write(
             RGM_LOG_WARNING,

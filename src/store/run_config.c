@@ -158,20 +158,6 @@ static rgm_status key_below(char **out, const char *path, const char *name)
     return rgm_strprintf(out, "%s%s%s", path, *path != '\0' ? "." : "", name);
 }
 
-/* A node on one line; "" for none. */
-static rgm_status print_node(char **out, const rgm_yaml_node *node)
-{
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
-
-    if (node != NULL)
-        RGM_GO(rgm_yaml_print_flow(&text, node, false));
-    RGM_GO(rgm_strdup(out, text.size > 0 ? text.data : ""));
-done:
-    rgm_text_clear(&text);
-    return status;
-}
-
 static rgm_status refuse(const comparison *c, const char *key, const rgm_yaml_node *node,
                          const char *was, const char *is, const char *why)
 {
@@ -259,8 +245,8 @@ static rgm_status compare(const comparison *c, const char *path, const rgm_yaml_
 
     if (row == NULL && is_map(old) && is_map(now))
         return compare_maps(c, path, old, now);
-    RGM_GO(print_node(&was, old));
-    RGM_GO(print_node(&is, now));
+    RGM_GO(rgm_yaml_flow_text(&was, old));
+    RGM_GO(rgm_yaml_flow_text(&is, now));
     if (strcmp(was, is) == 0)
         goto done;
     if (rule == RGM_KEY_FIXED)
