@@ -218,20 +218,21 @@ typedef struct rgm_slot {
 /** What a type's step function gets for one parameter. */
 typedef struct rgm_update {
     const rgm_optimizer_options *options;
-    const rgm_kernels *kernels; /* for the parameter's dtype               */
+    const rgm_kernels *kernels; /* for the parameter's dtype, of the device that has it    */
     rgm_dtype dtype;            /* RGM_F32 or RGM_F64: w, gradient, slots, scratch */
     int rank;
     const int64_t *shape;
     int64_t count;
-    void *w;                    /* [count]                                  */
-    const void *gradient;       /* [count]                                  */
-    void *slots[RGM_MAX_SLOTS]; /* in the type's order                      */
-    void *scratch;              /* [count], if the type has `scratch`       */
-    int64_t step;               /* updates done before this one             */
-    double rate;                /* of this step: schedule times `rates`     */
-    double gradient_scale;      /* from clipping                            */
-    double weight_decay;        /* 0 where the name filter says so          */
-    bool layer_adaptation;      /* whether a trust ratio is taken           */
+    void *w;                       /* [count]                                  */
+    const void *gradient;          /* [count]                                  */
+    void *slots[RGM_MAX_SLOTS];    /* in the type's order                      */
+    void *scratch;                 /* [count], if the type has `scratch` or `direction` */
+    double w_norm, direction_norm; /* in `step`, if `direction` asked for them       */
+    int64_t step;                  /* updates done before this one             */
+    double rate;                   /* of this step: schedule times `rates`     */
+    double gradient_scale;         /* from clipping                            */
+    double weight_decay;           /* 0 where the name filter says so          */
+    bool layer_adaptation;         /* whether a trust ratio is taken           */
 } rgm_update;
 
 /** An optimizer: one row. */
@@ -244,6 +245,13 @@ struct rgm_optimizer_type {
     /** The slots of parameter `w` with these options; returns how many, at most RGM_MAX_SLOTS. */
     int (*slots)(rgm_slot *slots, const rgm_optimizer_options *options, const rgm_tensor *w);
     void (*step)(const rgm_update *update);
+    /** Called before `step`, for all parameters before the first one moves: the direction of w into
+     * `scratch`, slots updated. Returns whether `step` reads the norms of w and of the direction.
+     * NULL: `step` does everything. */
+    bool (*direction)(const rgm_update *update);
+    /** Both touch elements through update->kernels alone, so that they may run on a device, where
+     * w, gradient, slots and scratch are addresses. False: the update is made on the host. */
+    bool on_device;
     /** Keys of a row that is not the library's, in a struct of its own: rgm_optimizer_options.own.
      * NULL: none. Texts and lists in it must outlive the optimizer. */
     const rgm_section_type *own;
@@ -272,16 +280,20 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
 void rgm_optimizer_release(rgm_optimizer *optimizer);
 
 /**
- * One update of all parameters, in place, then rgm_parameters_touch(). States and frozen parameters
- * stay as they are, and their gradients are not looked at.
+ * One update of all parameters, in place, of which executors are told. States and frozen parameters
+ * stay as they are, and their gradients are not looked at. It is computed on the device that has
+ * the gradients or else the parameters (rgm_parameters_device()), where weights and slots then
+ * stay.
  *
- * @param gradients  [in] [parameters] in their order, same dtypes and shapes; NULL: not updated
+ * @param gradients  [in] [parameters] in their order, same dtypes and shapes, of the host or of a
+ * device; NULL: not updated
  * @param step       [in] updates done before, >= 0: the whole time dependence. At step 0 the
  * averages are made copies of the weights, which may have been loaded since the creation
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",
- * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped);
- * parameters and slots are then as they were. RGM_ERR_NUMERIC "the update of 'conv1/kernel'
+ * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped),
+ * RGM_ERR_NOMEM (of a device); parameters and slots are then as they were. RGM_ERR_IO: the device
+ * is lost. RGM_ERR_NUMERIC "the update of 'conv1/kernel'
  * overflows" alone leaves them spoiled: see rgm_optimizer_is_spoiled().
  */
 rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
@@ -308,13 +320,23 @@ bool rgm_optimizer_has_averages(const rgm_optimizer *optimizer);
  * averages; a second call restores every bit. In between no step may be taken and no checkpoint
  * written. Without averages nothing happens.
  *
- * Errors: RGM_ERR_SHAPE (parameters of another graph); nothing is then changed.
+ * Errors: RGM_ERR_SHAPE (parameters of another graph), RGM_ERR_NOMEM or RGM_ERR_IO (of a device
+ * that has the weights); nothing is then changed.
  */
 rgm_status rgm_optimizer_averages_swap(rgm_optimizer *optimizer, rgm_parameters *parameters);
 
-/** Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed. */
+/** The averages become copies of the weights, as at the first step: these were loaded. */
+void rgm_optimizer_averages_reset(rgm_optimizer *optimizer, const rgm_parameters *parameters);
+
+/**
+ * Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed, to be
+ * read. What a device has newer is brought back first, and is NaN if it cannot be.
+ */
 int64_t rgm_optimizer_slot_count(const rgm_optimizer *optimizer);
 rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i);
+/** Bring back all slots that a device has newer. Errors: RGM_ERR_IO (the device is lost),
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_optimizer_to_host(const rgm_optimizer *optimizer);
 /**
  * Take all slots from a file. Errors: RGM_ERR_NOT_FOUND (a slot is missing: made with another
  * optimizer or model), RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_DATA (the file has a slot more);
@@ -368,8 +390,11 @@ rgm_status rgm_privacy_check(const rgm_privacy *privacy);
  * @param gradients  [in] [count] f32 or f64 of the sums' shapes; NULL: does not depend on this one
  * @param norm       [out] global norm before clipping; may be NULL
  *
- * Errors: RGM_ERR_NUMERIC (NaN, infinity or overflow in gradient i), RGM_ERR_SHAPE, RGM_ERR_DTYPE,
- * RGM_ERR_ARG (clipping_norm is not above 0); nothing is added then.
+ * All are of the host, or all of one device, which then adds.
+ *
+ * Errors: RGM_ERR_NUMERIC (NaN, infinity or overflow in gradient i), RGM_ERR_SHAPE, RGM_ERR_DTYPE
+ * (of a device: gradient and sum differ), RGM_ERR_ARG (clipping_norm is not above 0, two devices),
+ * RGM_ERR_NOMEM, RGM_ERR_IO; nothing is added then.
  */
 rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *gradients,
                                 int64_t count, double clipping_norm, double *norm);
@@ -381,8 +406,10 @@ rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *grad
  * can take the noise away again, and so can who sees two sums with the noise of one step: no step
  * may be used twice.
  *
+ * Sums of a device go to the host, where the secret is, and back.
+ *
  * Errors: RGM_ERR_DTYPE (not f32 or f64), RGM_ERR_ARG (sigma or scale negative or not finite, step
- * negative); nothing is changed then.
+ * negative); nothing is changed then. RGM_ERR_NOMEM, RGM_ERR_IO: of a device.
  */
 rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
                              const rgm_secret *secret, int64_t step);

@@ -48,25 +48,13 @@ static int adafactor_slots(rgm_slot *slots, const rgm_optimizer_options *o, cons
 
 /* ---- the step ------------------------------------------------------------------------------ */
 
-static double root_mean_square(const rgm_update *u, const void *x)
-{
-    return rgmi_norm(u, x) / sqrt((double)u->count);
-}
-
 /* The direction goes into the scratch array. */
-static void adafactor_step(const rgm_update *u)
+static bool adafactor_direction(const rgm_update *u)
 {
     const rgm_optimizer_options *o = u->options;
     matrices shape = matrices_of(o, u->rank, u->shape);
     bool factored = shape.count > 0;
     double t = fmax(1, (double)(u->step + 1 - o->step_offset));
-    rgm_adafactor_move_args move = {.w = u->w,
-                                    .m = o->beta_1 != 0 ? u->slots[factored ? 2 : 1] : NULL,
-                                    .direction = u->scratch,
-                                    .count = u->count,
-                                    .length = u->rate,
-                                    .beta1 = o->beta_1,
-                                    .decay = u->rate * u->weight_decay};
 
     u->kernels->adafactor_direction(&(rgm_adafactor_args){
         .y = u->scratch,
@@ -83,10 +71,26 @@ static void adafactor_step(const rgm_update *u)
         .epsilon = o->epsilon_1,
         .gradient_scale = u->gradient_scale,
     });
+    return o->multiply_by_parameter_scale || o->clipping_threshold > 0;
+}
+
+static void adafactor_step(const rgm_update *u)
+{
+    const rgm_optimizer_options *o = u->options;
+    bool factored = matrices_of(o, u->rank, u->shape).count > 0;
+    double root = sqrt((double)u->count);
+    rgm_adafactor_move_args move = {.w = u->w,
+                                    .m = o->beta_1 != 0 ? u->slots[factored ? 2 : 1] : NULL,
+                                    .direction = u->scratch,
+                                    .count = u->count,
+                                    .length = u->rate,
+                                    .beta1 = o->beta_1,
+                                    .decay = u->rate * u->weight_decay};
+
     if (o->multiply_by_parameter_scale)
-        move.length *= fmax(o->epsilon_2, root_mean_square(u, u->w));
+        move.length *= fmax(o->epsilon_2, u->w_norm / root);
     if (o->clipping_threshold > 0)
-        move.length /= fmax(1, root_mean_square(u, u->scratch) / o->clipping_threshold);
+        move.length /= fmax(1, u->direction_norm / root / o->clipping_threshold);
     u->kernels->adafactor_move(&move);
 }
 
@@ -125,8 +129,9 @@ const rgm_optimizer_type rgmi_adafactor_type = {
     .name = "adafactor",
     .help = "Adam with second moments by row and column",
     .fields = adafactor_fields,
-    .scratch = true,
     .defaults = adafactor_defaults,
     .slots = adafactor_slots,
+    .direction = adafactor_direction,
     .step = adafactor_step,
+    .on_device = true,
 };

@@ -49,4 +49,5 @@ const rgm_optimizer_type rgmi_adagrad_type = {
     .defaults = adagrad_defaults,
     .slots = adagrad_slots,
     .step = adagrad_step,
+    .on_device = true,
 };

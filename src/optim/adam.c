@@ -98,6 +98,7 @@ const rgm_optimizer_type rgmi_adam_type = {
     .defaults = adam_defaults,
     .slots = adam_slots,
     .step = adam_step,
+    .on_device = true,
 };
 
 const rgm_optimizer_type rgmi_adamw_type = {
@@ -107,6 +108,7 @@ const rgm_optimizer_type rgmi_adamw_type = {
     .defaults = adamw_defaults,
     .slots = adam_slots,
     .step = adamw_step,
+    .on_device = true,
 };
 
 rgm_optimizer_options rgm_adam(double learning_rate)

@@ -15,10 +15,10 @@ static int lamb_slots(rgm_slot *slots, const rgm_optimizer_options *options, con
 }
 
 /* Moments, and the direction into the scratch array. */
-static void lamb_step(const rgm_update *u)
+static bool lamb_direction(const rgm_update *u)
 {
     const rgm_optimizer_options *o = u->options;
-    double t = (double)u->step + 1, ratio = 1;
+    double t = (double)u->step + 1;
 
     u->kernels->lamb_direction(&(rgm_lamb_args){
         .y = u->scratch,
@@ -35,12 +35,15 @@ static void lamb_step(const rgm_update *u)
         .weight_decay = u->weight_decay,
         .gradient_scale = u->gradient_scale,
     });
-    if (u->layer_adaptation) {
-        double w_norm = rgmi_norm(u, u->w), u_norm = rgmi_norm(u, u->scratch);
+    return u->layer_adaptation;
+}
 
-        if (w_norm > 0 && u_norm > 0)
-            ratio = w_norm / u_norm;
-    }
+static void lamb_step(const rgm_update *u)
+{
+    double ratio = 1;
+
+    if (u->layer_adaptation && u->w_norm > 0 && u->direction_norm > 0)
+        ratio = u->w_norm / u->direction_norm;
     u->kernels->sgd(&(rgm_sgd_args){.w = u->w,
                                     .gradient = u->scratch,
                                     .count = u->count,
@@ -74,8 +77,9 @@ const rgm_optimizer_type rgmi_lamb_type = {
     .name = "lamb",
     .help = "Adam with steps in proportion to each parameter's norm",
     .fields = lamb_fields,
-    .scratch = true,
     .defaults = lamb_defaults,
     .slots = lamb_slots,
+    .direction = lamb_direction,
     .step = lamb_step,
+    .on_device = true,
 };

@@ -12,17 +12,20 @@ static int lars_slots(rgm_slot *slots, const rgm_optimizer_options *options, con
     return options->momentum != 0 ? 1 : 0;
 }
 
+/* Whether the buffer is a part of the direction. */
+static bool gathers(const rgm_optimizer_options *o)
+{
+    return o->momentum != 0 && !o->classic_momentum;
+}
+
 /* The gradient with its decay, and without classic momentum the buffer, into the scratch array. */
-static void lars_step(const rgm_update *u)
+static bool lars_direction(const rgm_update *u)
 {
     const rgm_optimizer_options *o = u->options;
-    bool gathers = o->momentum != 0 && !o->classic_momentum;
-    rgm_sgd_args move = {.w = u->w, .gradient = u->scratch, .count = u->count};
-    double ratio = 1;
 
     u->kernels->lars_direction(&(rgm_lars_args){
         .y = u->scratch,
-        .m = gathers ? u->slots[0] : NULL,
+        .m = gathers(o) ? u->slots[0] : NULL,
         .w = u->w,
         .gradient = u->gradient,
         .count = u->count,
@@ -31,17 +34,22 @@ static void lars_step(const rgm_update *u)
         .l2 = u->weight_decay,
         .gradient_scale = u->gradient_scale,
     });
-    if (u->layer_adaptation) {
-        double w_norm = rgmi_norm(u, u->w), norm = rgmi_norm(u, u->scratch);
+    return u->layer_adaptation;
+}
 
-        if (w_norm > 0 && norm > 0)
-            ratio = o->trust_coefficient * w_norm / norm;
-    }
+static void lars_step(const rgm_update *u)
+{
+    const rgm_optimizer_options *o = u->options;
+    rgm_sgd_args move = {.w = u->w, .gradient = u->scratch, .count = u->count};
+    double ratio = 1;
+
+    if (u->layer_adaptation && u->w_norm > 0 && u->direction_norm > 0)
+        ratio = o->trust_coefficient * u->w_norm / u->direction_norm;
     /* v = momentum v + rate ratio g; w -= v: the kernel's momentum with the rate at the gradient.
      */
     move.rate = 1;
     move.gradient_scale = u->rate * ratio;
-    if (!gathers) {
+    if (!gathers(o)) {
         move.m = u->slots[0];
         move.momentum = o->momentum;
         move.nesterov = o->nesterov;
@@ -76,8 +84,9 @@ const rgm_optimizer_type rgmi_lars_type = {
     .name = "lars",
     .help = "momentum with steps in proportion to each parameter's norm",
     .fields = lars_fields,
-    .scratch = true,
     .defaults = lars_defaults,
     .slots = lars_slots,
+    .direction = lars_direction,
     .step = lars_step,
+    .on_device = true,
 };

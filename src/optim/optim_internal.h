@@ -5,6 +5,7 @@
 #define RGM_OPTIM_INTERNAL_H
 
 #include <math.h>
+#include <regimen/device_tensor.h>
 #include <regimen/optim.h>
 
 extern const rgm_optimizer_type rgmi_sgd_type, rgmi_adam_type, rgmi_adamw_type, rgmi_lamb_type,
@@ -40,14 +41,6 @@ rgm_status rgmi_optimizer_options_check(const rgm_optimizer_options *options);
 /** A slot of the shape of `w`. */
 rgm_slot rgmi_slot_like(const char *name, const rgm_tensor *w, double initial);
 
-/* ---- steps --------------------------------------------------------------------------------- */
-
-/** Euclidean norm of an array of the update's dtype and count. */
-static inline double rgmi_norm(const rgm_update *update, const void *x)
-{
-    return sqrt(update->kernels->sum_of_squares(&(rgm_flat_args){x, update->count}));
-}
-
 /* ---- privacy -------------------------------------------------------------------------------- */
 
 /** Order i: 1.1, 1.2, ... 10.9, 11, 12, ... 63 (as Opacus, and 11), 128, 256, 512, 1024. */
@@ -57,23 +50,37 @@ double rgmi_privacy_order(int64_t i);
 
 /* One parameter's share: its slots, and what the patterns say of its name. */
 typedef struct rgmi_parameter_share {
-    int64_t first_slot;  /* in the optimizer's slots                                */
-    int slot_count;      /* the type's; the average comes after them                */
-    rgm_tensor *average; /* borrowed from the slots; NULL: none                     */
+    int64_t first_slot;    /* in the optimizer's slots                                */
+    int slot_count;        /* the type's; the average comes after them                */
+    rgm_resident *average; /* one of the slots; NULL: none                            */
     rgm_dtype dtype;
-    const rgm_kernels *kernels; /* of the device that has the parameter, for its dtype     */
+    const rgm_kernels *kernels; /* of the optimizer's device, for its dtype                */
     int64_t count;
     double rate_scale;
     bool moves; /* neither a state nor frozen */
     bool decays, layer_adaptation;
     double norm;     /* of this step's gradient, after clip_value */
     double measured; /* the same before it                        */
+
+    const void *gradient;  /* of this step, on the optimizer's device; NULL: not updated     */
+    rgm_tensor *staged;    /* room there for one that lies elsewhere; NULL: not needed yet   */
+    rgm_tensor *direction; /* the scratch of one parameter, on a device; NULL: not needed yet */
 } rgmi_parameter_share;
 
 typedef struct rgmi_named_slot {
     char *name;
-    rgm_tensor *tensor;
+    rgm_resident value;
 } rgmi_named_slot;
+
+/* Sums of squares that are asked for one by one and read together: see place.c. */
+typedef struct rgmi_squares {
+    const void **x; /* [most], and so the others */
+    int64_t *counts;
+    const rgm_kernels **kernels;
+    double *sums;
+    int64_t most, asked, begun;
+    rgm_tensor *there; /* f64 [most] of the device; NULL: of the CPU, or not needed yet */
+} rgmi_squares;
 
 struct rgm_optimizer {
     rgm_optimizer_options options;
@@ -82,13 +89,52 @@ struct rgm_optimizer {
     int64_t count;
     rgmi_named_slot *slots;
     int64_t slot_count;
-    double *scratch; /* room for one parameter, if the type wants it  */
-    double *clipped; /* room for one gradient, with clip_value        */
+    rgm_device *device; /* that computes the update; the CPU before the first */
+    rgmi_squares squares;
+    int64_t most;              /* elements of the largest parameter that moves       */
+    double *scratch;           /* room for one parameter, if the type wants it       */
+    double *clipped;           /* room for one gradient, with clip_value             */
+    rgm_tensor *clipped_there; /* the same on a device; NULL: not needed yet         */
     double gradient_norm;
     double rate_factor, least_rate; /* on the schedule's rate; 1: as it is */
     bool swapped;                   /* weights and averages                     */
     bool spoiled;                   /* by an update that overflowed             */
 };
+
+/** Whether a step needs room for one parameter more. */
+static inline bool rgmi_needs_scratch(const rgm_optimizer *optimizer)
+{
+    return optimizer->options.type->scratch || optimizer->options.type->direction != NULL;
+}
+
+/* ---- where an update is computed: place.c -------------------------------------------------- */
+
+/**
+ * Choose the device of this update, and have there whatever it reads and writes: weights, slots,
+ * averages, gradients (entries' `gradient`), memory to work in. Nothing has changed after an error.
+ */
+rgm_status rgmi_place_open(rgm_optimizer *optimizer, const rgm_parameters *parameters,
+                           rgm_tensor *const *gradients);
+void rgmi_place_close(rgm_optimizer *optimizer);
+/** Whether the optimizer's device is one whose memory is not the host's. */
+static inline bool rgmi_is_far(const rgm_optimizer *optimizer)
+{
+    return !rgm_device_is_host(optimizer->device);
+}
+/** Slot s of the optimizer, where it computes; place_open has brought it there. */
+void *rgmi_slot_address(rgm_optimizer *optimizer, int64_t s);
+
+/** Room for `most` sums. */
+rgm_status rgmi_squares_open(rgmi_squares *squares, int64_t most);
+/** Begin anew. */
+void rgmi_squares_clear(rgmi_squares *squares);
+/** Ask for the sum of squares of x [count]: one more. */
+void rgmi_squares_ask(rgmi_squares *squares, const rgm_kernels *kernels, const void *x,
+                      int64_t count);
+/** What was asked for so far is computed before whatever is called next. */
+void rgmi_squares_begin(rgm_optimizer *optimizer);
+/** squares.sums, in the order in which they were asked for; the one wait for them all. */
+rgm_status rgmi_squares_read(rgm_optimizer *optimizer);
 
 /** Whether `parameters` are those that the optimizer was made for. */
 rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
@@ -97,7 +143,8 @@ rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
 rgm_status rgmi_check_same(const char *what, const char *name, const rgm_tensor *a,
                            const rgm_tensor *b);
 /** Averages := weights; and one move of all averages after update number `n` (1 is the first). */
-void rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *parameters);
-void rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters, int64_t n);
+rgm_status rgmi_averages_copy(rgm_optimizer *optimizer, const rgm_parameters *parameters);
+rgm_status rgmi_averages_update(rgm_optimizer *optimizer, const rgm_parameters *parameters,
+                                int64_t n);
 
 #endif

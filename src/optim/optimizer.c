@@ -103,10 +103,10 @@ static rgm_status make_slot(rgmi_named_slot *out, const rgm_slot *slot, const ch
                             const char *parameter, const rgm_kernels *kernels)
 {
     RGM_TRY(rgm_strprintf(&out->name, "%s/%s/%s", type, slot->name, parameter));
-    RGM_TRY(rgm_tensor_create(&out->tensor, kernels->dtype, slot->rank, slot->shape));
+    RGM_TRY(rgm_tensor_create(&out->value.host, kernels->dtype, slot->rank, slot->shape));
     if (slot->initial != 0)
-        kernels->fill(&(rgm_fill_args){rgm_tensor_data(out->tensor), rgm_tensor_count(out->tensor),
-                                       slot->initial});
+        kernels->fill(&(rgm_fill_args){rgm_tensor_data(out->value.host),
+                                       rgm_tensor_count(out->value.host), slot->initial});
     return RGM_OK;
 }
 
@@ -127,15 +127,15 @@ static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_parameter_share *e, 
         return RGM_OK;
     optimizer->slot_count++;
     RGM_TRY(rgm_strprintf(&next->name, "average/%s", name));
-    RGM_TRY(rgm_tensor_copy(&next->tensor, w));
-    e->average = next->tensor;
+    RGM_TRY(rgm_tensor_copy(&next->value.host, w));
+    e->average = &next->value;
     return RGM_OK;
 }
 
 static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_parameters *parameters)
 {
     const char *name = rgm_parameters_name(parameters, i);
-    const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+    const rgm_tensor *w = rgm_parameters_read(parameters, i);
     rgmi_parameter_share *e = &optimizer->entries[i];
 
     e->dtype = rgm_tensor_dtype(w);
@@ -208,17 +208,15 @@ static rgm_status keep_lists(rgm_optimizer *optimizer)
 
 static rgm_status make_scratch(rgm_optimizer *optimizer)
 {
-    int64_t most = 0;
-
     for (int64_t i = 0; i < optimizer->count; i++) {
-        if (optimizer->entries[i].moves && optimizer->entries[i].count > most)
-            most = optimizer->entries[i].count;
+        if (optimizer->entries[i].moves && optimizer->entries[i].count > optimizer->most)
+            optimizer->most = optimizer->entries[i].count;
     }
-    if (optimizer->options.type->scratch)
-        RGM_TRY(RGM_NEW(optimizer->scratch, most));
+    if (rgmi_needs_scratch(optimizer))
+        RGM_TRY(RGM_NEW(optimizer->scratch, optimizer->most));
     if (optimizer->options.clip_value > 0)
-        RGM_TRY(RGM_NEW(optimizer->clipped, most));
-    return RGM_OK;
+        RGM_TRY(RGM_NEW(optimizer->clipped, optimizer->most));
+    return rgmi_squares_open(&optimizer->squares, 2 * optimizer->count);
 }
 
 rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options *options,
@@ -229,8 +227,10 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
 
     *out = NULL;
     RGM_GO(check_options(options, parameters));
+    RGM_GO(rgm_parameters_to_host(parameters)); /* averages begin as copies */
     RGM_GO(RGM_NEW(optimizer, 1));
     optimizer->options = *options;
+    optimizer->device = rgm_device_cpu();
     optimizer->rate_factor = 1;
     optimizer->count = rgm_parameters_count(parameters);
     RGM_GO(RGM_NEW(optimizer->entries, optimizer->count));
@@ -250,14 +250,20 @@ void rgm_optimizer_release(rgm_optimizer *optimizer)
 {
     if (optimizer == NULL)
         return;
+    if (optimizer->entries != NULL)
+        rgmi_place_close(optimizer);
     for (int64_t i = 0; i < optimizer->slot_count; i++) {
-        rgm_tensor_release(optimizer->slots[i].tensor);
+        rgm_resident_release(&optimizer->slots[i].value);
         rgm_free(optimizer->slots[i].name);
     }
     rgm_free(optimizer->slots);
     rgm_free(optimizer->entries);
     rgm_free(optimizer->scratch);
     rgm_free(optimizer->clipped);
+    rgm_free((void *)optimizer->squares.x);
+    rgm_free(optimizer->squares.counts);
+    rgm_free((void *)(uintptr_t)optimizer->squares.kernels);
+    rgm_free(optimizer->squares.sums);
     rgm_arena_release(optimizer->lists);
     rgm_free(optimizer);
 }
@@ -307,7 +313,7 @@ rgm_status rgmi_optimizer_check_parameters(const rgm_optimizer *optimizer,
         return RGM_FAIL(RGM_ERR_SHAPE, "%lld parameters, but the optimizer was made for %lld",
                         (long long)rgm_parameters_count(parameters), (long long)optimizer->count);
     for (int64_t i = 0; i < optimizer->count; i++) {
-        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+        const rgm_tensor *w = rgm_parameters_form(parameters, i);
 
         if (rgm_tensor_dtype(w) != optimizer->entries[i].dtype ||
             rgm_tensor_count(w) != optimizer->entries[i].count)
@@ -327,7 +333,21 @@ int64_t rgm_optimizer_slot_count(const rgm_optimizer *optimizer)
 
 rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i)
 {
-    return (rgm_named_tensor){optimizer->slots[i].name, optimizer->slots[i].tensor};
+    rgmi_named_slot *slot = &optimizer->slots[i];
+
+    (void)rgm_resident_read(&slot->value); /* what fails leaves NaN */
+    return (rgm_named_tensor){slot->name, slot->value.host};
+}
+
+rgm_status rgm_optimizer_to_host(const rgm_optimizer *optimizer)
+{
+    for (int64_t i = 0; i < optimizer->slot_count; i++) {
+        rgm_status status = rgm_resident_read(&optimizer->slots[i].value);
+
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "slot '%s'", optimizer->slots[i].name);
+    }
+    return RGM_OK;
 }
 
 rgm_status rgmi_check_same(const char *what, const char *name, const rgm_tensor *a,
@@ -372,15 +392,17 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
 
     RGM_GO(RGM_NEW(loaded, count));
     for (int64_t i = 0; i < count; i++) {
-        rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
+        const rgmi_named_slot *slot = &optimizer->slots[i];
 
-        RGM_GO(rgm_safetensors_get(&loaded[i], file, slot.name));
-        RGM_GO(rgmi_check_same("the saved slot", slot.name, loaded[i], slot.tensor));
+        RGM_GO(rgm_safetensors_get(&loaded[i], file, slot->name));
+        RGM_GO(rgmi_check_same("the saved slot", slot->name, loaded[i], slot->value.host));
     }
     if (rgm_safetensors_count(file) != count)
         RGM_GO(name_leftover(optimizer, file));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_set(rgm_optimizer_slot(optimizer, i).tensor, loaded[i]);
+    for (int64_t i = 0; i < count; i++) {
+        rgm_resident_replace(&optimizer->slots[i].value);
+        rgm_tensor_set(optimizer->slots[i].value.host, loaded[i]);
+    }
     optimizer->swapped = optimizer->spoiled = false;
 done:
     for (int64_t i = 0; loaded != NULL && i < count; i++)

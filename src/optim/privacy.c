@@ -94,6 +94,35 @@ static rgm_status check_pair(int64_t i, const rgm_tensor *sum, const rgm_tensor 
     return RGM_OK;
 }
 
+/* The device that has the tensors; NULL: the host. */
+static rgm_status device_of(rgm_device **out, rgm_tensor *const *tensors, int64_t count)
+{
+    bool any = false;
+
+    *out = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        if (tensors[i] == NULL)
+            continue;
+        if (any && rgm_tensor_device(tensors[i]) != *out)
+            return RGM_FAIL(RGM_ERR_ARG, "tensor %lld is on another device than those before it",
+                            (long long)i);
+        any = true;
+        *out = rgm_tensor_device(tensors[i]);
+    }
+    return RGM_OK;
+}
+
+static rgm_status add_squares(double *sum, double squares, int64_t i)
+{
+    *sum += squares;
+    if (isfinite(*sum))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_NUMERIC,
+                    "gradient %lld of an example has a NaN or infinity, or its norm "
+                    "overflows",
+                    (long long)i);
+}
+
 static rgm_status global_norm(double *norm, rgm_tensor *const *gradients, int64_t count)
 {
     double sum = 0;
@@ -101,17 +130,45 @@ static rgm_status global_norm(double *norm, rgm_tensor *const *gradients, int64_
     for (int64_t i = 0; i < count; i++) {
         const rgm_tensor *g = gradients[i];
 
-        if (g != NULL)
-            sum += rgm_kernels_for(rgm_device_cpu(), rgm_tensor_dtype(g))
-                       ->sum_of_squares(&(rgm_flat_args){rgm_tensor_data(g), rgm_tensor_count(g)});
-        if (!isfinite(sum))
-            return RGM_FAIL(RGM_ERR_NUMERIC,
-                            "gradient %lld of an example has a NaN or infinity, or its norm "
-                            "overflows",
-                            (long long)i);
+        if (g == NULL)
+            continue;
+        rgm_flat_args elements = {rgm_tensor_data(g), rgm_tensor_count(g)};
+        const rgm_kernels *kernels = rgm_kernels_for(rgm_device_cpu(), rgm_tensor_dtype(g));
+        RGM_TRY(add_squares(&sum, kernels->sum_of_squares(&elements), i));
     }
     *norm = sqrt(sum);
     return RGM_OK;
+}
+
+/* The same on a device: one wait for the squares of all. */
+static rgm_status global_norm_on(double *norm, rgm_device *device, rgm_tensor *const *gradients,
+                                 int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *there = NULL, *here = NULL;
+    double sum = 0;
+
+    RGM_GO(rgm_tensor_create(&here, RGM_F64, 1, &count));
+    RGM_GO(rgm_device_tensor_create(&there, device, RGM_F64, 1, &count));
+    RGM_GO(rgm_device_tensor_set(there, here));
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_tensor *g = gradients[i];
+
+        if (g == NULL)
+            continue;
+        const void *x = rgm_tensor_data(g);
+        int64_t n = rgm_tensor_count(g);
+        rgm_kernels_for(device, rgm_tensor_dtype(g))
+            ->squares(&(rgm_squares_args){(double *)rgm_tensor_data(there) + i, &x, &n, 1});
+    }
+    RGM_GO(rgm_device_tensor_set(here, there));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(add_squares(&sum, rgm_tensor_f64(here)[i], i));
+    *norm = sqrt(sum);
+done:
+    rgm_tensor_release(there);
+    rgm_tensor_release(here);
+    return status;
 }
 
 typedef struct add_work {
@@ -142,23 +199,58 @@ static void add_scaled(void *payload, int64_t begin, int64_t end)
         set_element(w->sum, i, element(w->sum, i) + w->scale * element(w->gradient, i));
 }
 
+/* w -= length * direction, in double, is what the row does without the rest of its arguments. */
+static void add_on(rgm_device *device, rgm_tensor *sum, const rgm_tensor *gradient, double scale)
+{
+    rgm_adafactor_move_args args = {.w = rgm_tensor_data(sum),
+                                    .direction = rgm_tensor_data(gradient),
+                                    .count = rgm_tensor_count(sum),
+                                    .length = -scale};
+
+    rgm_kernels_for(device, rgm_tensor_dtype(sum))->adafactor_move(&args);
+}
+
+/* All on one device, or all on the host; there in one dtype. */
+static rgm_status check_places(rgm_device **device, rgm_tensor *const *sums,
+                               rgm_tensor *const *gradients, int64_t count)
+{
+    rgm_device *other;
+
+    RGM_TRY(device_of(device, gradients, count));
+    RGM_TRY(device_of(&other, sums, count));
+    if (*device != other)
+        return RGM_FAIL(RGM_ERR_ARG, "gradients and sums are on different devices");
+    for (int64_t i = 0; i < count && *device != NULL; i++)
+        if (gradients[i] != NULL && rgm_tensor_dtype(gradients[i]) != rgm_tensor_dtype(sums[i]))
+            return RGM_FAIL(RGM_ERR_DTYPE,
+                            "gradient %lld and its sum are of two dtypes, which "
+                            "only the host adds",
+                            (long long)i);
+    return RGM_OK;
+}
+
 rgm_status rgm_privacy_clip_add(rgm_tensor *const *sums, rgm_tensor *const *gradients,
                                 int64_t count, double clipping_norm, double *norm)
 {
-    double length, scale = 1;
+    rgm_device *device;
+    double length = 0, scale = 1;
 
     if (!(clipping_norm > 0))
         return RGM_FAIL(RGM_ERR_ARG, "clipping to a norm of %g", clipping_norm);
     for (int64_t i = 0; i < count; i++)
         if (gradients[i] != NULL)
             RGM_TRY(check_pair(i, sums[i], gradients[i]));
-    RGM_TRY(global_norm(&length, gradients, count));
+    RGM_TRY(check_places(&device, sums, gradients, count));
+    RGM_TRY(device != NULL ? global_norm_on(&length, device, gradients, count)
+                           : global_norm(&length, gradients, count));
     if (length > clipping_norm)
         scale = clipping_norm / length;
     for (int64_t i = 0; i < count; i++) {
         add_work work = {sums[i], gradients[i], scale};
 
-        if (gradients[i] != NULL)
+        if (gradients[i] != NULL && device != NULL)
+            add_on(device, sums[i], gradients[i], scale);
+        else if (gradients[i] != NULL)
             rgm_parallel(rgm_tensor_count(gradients[i]), 4, add_scaled, &work);
     }
     if (norm != NULL)
@@ -193,6 +285,26 @@ static void add_noise(void *payload, int64_t begin, int64_t end)
     }
 }
 
+/* The secret stays on the host: a sum that is on a device goes there and back. */
+static rgm_status noise_one(noise_work *work, rgm_tensor *sum)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *here = NULL;
+
+    if (rgm_tensor_device(sum) != NULL) {
+        RGM_GO(rgm_tensor_create(&here, rgm_tensor_dtype(sum), rgm_tensor_rank(sum),
+                                 rgm_tensor_shape(sum)));
+        RGM_GO(rgm_device_tensor_set(here, sum));
+    }
+    work->sum = here != NULL ? here : sum;
+    rgm_parallel(rgm_tensor_count(sum), work->sigma > 0 ? 60 : 4, add_noise, work);
+    if (here != NULL)
+        RGM_GO(rgm_device_tensor_set(sum, here));
+done:
+    rgm_tensor_release(here);
+    return status;
+}
+
 rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigma, double scale,
                              const rgm_secret *secret, int64_t step)
 {
@@ -203,15 +315,14 @@ rgm_status rgm_privacy_noise(rgm_tensor *const *sums, int64_t count, double sigm
         if (sums[i] != NULL)
             RGM_TRY(check_float("sum", i, sums[i]));
     for (int64_t i = 0; i < count; i++) {
-        noise_work work = {.sum = sums[i],
-                           .secret = secret,
+        noise_work work = {.secret = secret,
                            .step = (uint64_t)step,
                            .first_block = (uint64_t)i * TENSOR_BLOCKS,
                            .sigma = sigma,
                            .scale = scale};
 
         if (sums[i] != NULL)
-            rgm_parallel(rgm_tensor_count(sums[i]), sigma > 0 ? 60 : 4, add_noise, &work);
+            RGM_TRY(noise_one(&work, sums[i]));
     }
     return RGM_OK;
 }

@@ -64,4 +64,5 @@ const rgm_optimizer_type rgmi_rmsprop_type = {
     .defaults = rmsprop_defaults,
     .slots = rmsprop_slots,
     .step = rmsprop_step,
+    .on_device = true,
 };

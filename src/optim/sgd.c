@@ -52,6 +52,7 @@ const rgm_optimizer_type rgmi_sgd_type = {
     .defaults = sgd_defaults,
     .slots = sgd_slots,
     .step = sgd_step,
+    .on_device = true,
 };
 
 rgm_optimizer_options rgm_sgd(double learning_rate, double momentum)

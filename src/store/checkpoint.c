@@ -108,9 +108,10 @@ rgm_status rgm_checkpoint_add_best(rgm_checkpoint *checkpoint, const char *name,
 static rgm_status add_parameters(rgm_checkpoint *checkpoint, int set,
                                  const rgm_parameters *parameters)
 {
+    RGM_TRY(rgm_parameters_to_host(parameters));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
         RGM_TRY(add_tensor(checkpoint, set, rgm_parameters_name(parameters, i),
-                           rgm_parameters_tensor(parameters, i)));
+                           (rgm_tensor *)rgm_parameters_read(parameters, i))); /* retained */
     return RGM_OK;
 }
 
@@ -159,7 +160,7 @@ static rgm_status check_no_more(const rgm_safetensors *file, const rgm_parameter
                                 const char *what)
 {
     for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
-        if (rgm_parameters_find(parameters, rgm_safetensors_name(file, i)) == NULL)
+        if (rgm_parameters_number(parameters, rgm_safetensors_name(file, i)) < 0)
             return RGM_FAIL(RGM_ERR_DATA, "the checkpoint has a %s '%s', which the model has not",
                             what, rgm_safetensors_name(file, i));
     }
@@ -180,7 +181,7 @@ static rgm_status restore_set(const rgm_safetensors *file, rgm_parameters *param
         const char *name = rgm_parameters_name(parameters, i);
 
         RGM_GO(rgm_safetensors_get(&loaded[i], file, name));
-        RGM_GO(check_weight(loaded[i], rgm_parameters_tensor(parameters, i), what, name));
+        RGM_GO(check_weight(loaded[i], rgm_parameters_form(parameters, i), what, name));
     }
     RGM_GO(check_no_more(file, parameters, what));
     rgm_parameters_set(parameters, loaded);

@@ -69,6 +69,7 @@ static rgm_status add_values(rgm_checkpoint *checkpoint, const rgm_trainer *trai
 
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer)
 {
+    RGM_TRY(rgm_optimizer_to_host(optimizer));
     for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++) {
         rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
 
@@ -356,8 +357,9 @@ rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *wha
 {
     const rgm_parameters *parameters = trainer->parameters;
 
+    RGM_TRY(rgm_parameters_to_host(parameters));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
-        const rgm_tensor *w = rgm_parameters_tensor(parameters, i);
+        const rgm_tensor *w = rgm_parameters_read(parameters, i);
         rgm_dtype dtype = rgm_tensor_dtype(w);
 
         rgm_flat_args elements = {rgm_tensor_data(w), rgm_tensor_count(w)};
@@ -373,18 +375,8 @@ rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *wha
 
 void rgm_trainer_reset_averages(rgm_trainer *trainer)
 {
-    const char *prefix = "average/";
-    int64_t count = trainer->optimizer != NULL ? rgm_optimizer_slot_count(trainer->optimizer) : 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        rgm_named_tensor slot = rgm_optimizer_slot(trainer->optimizer, i);
-        const rgm_tensor *weight = NULL;
-
-        if (strncmp(slot.name, prefix, strlen(prefix)) == 0)
-            weight = rgm_parameters_find(trainer->parameters, slot.name + strlen(prefix));
-        if (weight != NULL)
-            rgm_tensor_set(slot.tensor, weight);
-    }
+    if (trainer->optimizer != NULL)
+        rgm_optimizer_averages_reset(trainer->optimizer, trainer->parameters);
 }
 
 rgm_status rgm_trainer_place_averages(rgm_trainer *trainer)
