@@ -96,7 +96,7 @@ static void lent_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t g
 static void lent_watch(rgm_device *device, const void *flag)
 {
     (void)device;
-    rgm_device_watch(lent.real, flag);
+    rgm_device_watch(lent.real, address_there(flag));
 }
 
 static void lent_fault(rgm_device *device, rgm_status status)
@@ -125,6 +125,7 @@ static void give_back(const int *entered)
 
     (void)entered;
     CHECK_OK(rgm_device_wait(lent.real));
+    rgm_device_watch(lent.real, NULL); /* a flag goes with its case */
     for (int i = 0; i < lent.copies; i++) {
         CHECK_OK(rgm_device_copy_from(lent.real, t->memory[i], lent.copy[i], t->bytes[i]));
         rgm_device_free(lent.real, lent.copy[i]);

@@ -61,15 +61,18 @@ static void gather_bytes_case(run *t)
 static void index_check_case(run *t)
 {
     rgm_index_args o = {.count = draw_rows(t), .least = PICK(t, 0, 0, 3), .limit = 40};
-    int64_t outside[] = {-1, 40, 1000, INT32_MIN}, first = o.count;
+    int64_t outside[] = {-1, 40, 1000, INT32_MIN}, first;
     rgm_index_flag flag = {0};
     void *index;
 
+    if (t->variant == 4) /* more than one group of lanes looks at */
+        o.count = 20000;
+    first = o.count;
     o.index_dtype = draw_bool(t) ? RGM_I32 : RGM_I64;
     o.index = index = draw_index(t, o.count, 40 - o.least, o.index_dtype);
     for (int64_t i = 0; i < o.count; i++) {
         int64_t value = o.least + index_value(index, o.index_dtype, i);
-        if (t->variant % 3 > 0 && draw_below(t, 200) == 0) {
+        if (t->variant % 3 > 0 && draw_below(t, t->variant == 4 ? 9000 : 200) == 0) {
             value = outside[draw_below(t, 4)];
             first = i < first ? i : first;
         }
