@@ -1,0 +1,75 @@
+/*
+ * Layer norm, and rows of length one.
+ */
+#include "gpu_rows.h"
+
+RGMI_GPU_KERNEL(norm, layer_norm);
+RGMI_GPU_KERNEL(norm, layer_norm_grad);
+RGMI_GPU_KERNEL(norm, layer_norm_columns);
+RGMI_GPU_KERNEL(norm, add_pairs);
+RGMI_GPU_KERNEL(norm, l2_normalize);
+RGMI_GPU_KERNEL(norm, l2_normalize_grad);
+
+void rgmi_gpu_layer_norm(rgm_dtype real, const rgm_layer_norm_args *args)
+{
+    int64_t width = rgmi_gpu_row_width(args->channels);
+
+    RGMI_LAUNCH(&layer_norm, real, rgmi_gpu_row_groups(args->rows, width), RGMI_GPU_ROW_LANES,
+                rgm_memory(args->y), rgm_memory(args->x), rgm_memory(args->residual),
+                rgm_memory(args->gamma), rgm_memory(args->beta), rgm_integer(args->rows),
+                rgm_integer(args->channels), rgm_integer(width), rgm_real(args->epsilon));
+}
+
+static void sum_columns(rgm_dtype real, const rgm_layer_norm_args *o, const rgmi_gpu_columns *down,
+                        double *moments, double *partial)
+{
+    RGMI_LAUNCH(&layer_norm_columns, real, down->across * down->blocks, RGMI_GPU_ROW_LANES,
+                rgm_memory(partial), rgm_memory(moments), rgm_memory(o->x), rgm_memory(o->residual),
+                rgm_memory(o->dy), rgm_integer(o->rows), rgm_integer(o->channels),
+                rgm_integer(down->width), rgm_integer(down->across), rgm_integer(down->block));
+    RGMI_LAUNCH(&add_pairs, real, down->across, RGMI_GPU_ROW_LANES, rgm_memory(o->dgamma),
+                rgm_memory(o->dbeta), rgm_memory(partial), rgm_integer(down->blocks),
+                rgm_integer(o->channels), rgm_integer(down->width), rgm_integer(down->across),
+                rgm_integer(down->blocks));
+}
+
+void rgmi_gpu_layer_norm_grad(rgm_dtype real, const rgm_layer_norm_args *args)
+{
+    int64_t width = rgmi_gpu_row_width(args->channels), n = args->channels;
+    rgmi_gpu_columns down = rgmi_gpu_columns_of(args->rows, n);
+    bool columns = args->dgamma != NULL || args->dbeta != NULL;
+    double *moments = NULL; /* WIDE of the device, which is no larger */
+
+    if (columns) {
+        moments = rgmi_gpu_take((size_t)(2 * args->rows + 2 * down.blocks * n) * sizeof *moments);
+        if (moments == NULL)
+            return;
+    }
+    RGMI_LAUNCH(&layer_norm_grad, real, rgmi_gpu_row_groups(args->rows, width), RGMI_GPU_ROW_LANES,
+                rgm_memory(args->y), rgm_memory(moments), rgm_memory(args->x),
+                rgm_memory(args->residual), rgm_memory(args->gamma), rgm_memory(args->dy),
+                rgm_integer(args->rows), rgm_integer(n), rgm_integer(width),
+                rgm_real(args->epsilon));
+    if (columns)
+        sum_columns(real, args, &down, moments, moments + 2 * args->rows);
+    rgmi_gpu_give(moments);
+}
+
+void rgmi_gpu_l2_normalize(rgm_dtype real, const rgm_l2_normalize_args *args)
+{
+    int64_t width = rgmi_gpu_row_width(args->channels);
+
+    RGMI_LAUNCH(&l2_normalize, real, rgmi_gpu_row_groups(args->rows, width), RGMI_GPU_ROW_LANES,
+                rgm_memory(args->y), rgm_memory(args->x), rgm_integer(args->rows),
+                rgm_integer(args->channels), rgm_integer(width));
+}
+
+void rgmi_gpu_l2_normalize_grad(rgm_dtype real, const rgm_l2_normalize_args *args)
+{
+    int64_t width = rgmi_gpu_row_width(args->channels);
+
+    RGMI_LAUNCH(&l2_normalize_grad, real, rgmi_gpu_row_groups(args->rows, width),
+                RGMI_GPU_ROW_LANES, rgm_memory(args->y), rgm_memory(args->x),
+                rgm_memory(args->y_forward), rgm_memory(args->dy), rgm_integer(args->rows),
+                rgm_integer(args->channels), rgm_integer(width));
+}
