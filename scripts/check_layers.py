@@ -38,7 +38,7 @@ def layer_of(header):
 
 def included(layer, headers):
     """(used layer, file) of each direct #include in the layer's sources and its public headers."""
-    files = [p for p in pathlib.Path("src", layer).glob("*.[ch]*") if "_test." not in p.name]
+    files = [p for p in pathlib.Path("src", layer).rglob("*.[ch]*") if "_test." not in p.name]
     public = [p for p in pathlib.Path("include/regimen").glob("*.h") if layer_of(p.stem) == layer]
     for path in sorted(files + public):
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)', path.read_text(), re.M):
@@ -46,7 +46,8 @@ def included(layer, headers):
                 yield layer_of(name[8:-2]), str(path)
             elif kind == '"' and name in headers and layer not in headers[name]:
                 yield headers[name][0] + " (private header)", str(path)
-            elif kind == '"' and "/" in name:
+            elif kind == '"' and "/" in name and not (path.parent / name).resolve().is_relative_to(
+                    pathlib.Path("src", layer).resolve()):
                 yield name + " (private header)", str(path)
 
 
@@ -54,7 +55,7 @@ def private_headers(layers):
     """{file name: layers that have it}."""
     found = collections.defaultdict(list)
     for layer in layers:
-        for path in pathlib.Path("src", layer).glob("*.h"):
+        for path in pathlib.Path("src", layer).rglob("*.h"):
             found[path.name].append(layer)
     return found
 

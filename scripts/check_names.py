@@ -24,7 +24,7 @@ def without_comments(text):
 
 def sources():
     """Every C and C++ file of a layer; what tests share (src/testing) is none."""
-    paths = [p for p in SOURCES.glob("*/*") if p.suffix in (".c", ".h", ".cc")]
+    paths = [p for p in SOURCES.rglob("*") if p.suffix in (".c", ".h", ".cc")]
     return sorted(p for p in paths if p.parent.name != "testing")
 
 
@@ -64,7 +64,7 @@ def private_names_of_two_layers():
 
 def headers():
     """(lines, path) of every header, the longest first."""
-    paths = [*PUBLIC.glob("*.h"), *SOURCES.glob("*/*.h")]
+    paths = [*PUBLIC.glob("*.h"), *SOURCES.rglob("*.h")]
     return sorted(((len(p.read_text().splitlines()), p) for p in paths), reverse=True)
 
 

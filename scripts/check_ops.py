@@ -55,7 +55,7 @@ def main():
                 needed.add((path.name, name))
             elif whys:
                 bad.append(f"{path}:{line}: {name}() {', '.join(whys)}: that is a kernel's")
-    for path in sorted(pathlib.Path("src").glob("*/*.c")):
+    for path in sorted(pathlib.Path("src").rglob("*.c")):
         text = code(path)
         rows = re.findall(r"\brgm_op_type \w+ = \{.*?^\s*\};", text, re.M | re.S)
         if path.parent.name == "autodiff" or path.stem.endswith("_test") or not touches(text):
