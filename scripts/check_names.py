@@ -33,7 +33,7 @@ def files_of_one_name():
     found = collections.defaultdict(list)
     for path in sources():
         found[path.stem].append(path)
-    return [(name, paths) for name, paths in sorted(found.items()) if len({p.parent for p in paths}) > 1]
+    return [(name, paths) for name, paths in sorted(found.items()) if len({p.parts[1] for p in paths}) > 1]
 
 
 def public_names(text):
@@ -58,7 +58,7 @@ def private_names_of_two_layers():
     found = collections.defaultdict(dict)
     for path in sources():
         for name in re.findall(r"\b(?:rgmi|RGMI)_\w+", without_comments(path.read_text())):
-            found[name].setdefault(path.parent.name, path)
+            found[name].setdefault(path.parts[1], path)
     return [(name, list(where.values())) for name, where in sorted(found.items()) if len(where) > 1]
 
 
