@@ -37,7 +37,7 @@ set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store metrics tr
 set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
-set(RGM_ALLOWED_cli base tensor device kernels autodiff data store metrics train controller graph graph_sampling
+set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data store metrics train controller graph graph_sampling
     graph_import graph_tasks text translation http search experiment trial master draw web)
 
 set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data export store metrics train controller graph

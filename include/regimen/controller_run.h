@@ -70,6 +70,10 @@ typedef struct rgm_run_options {
     const rgm_action *train_actions, *eval_actions; /* see rgm_controller_setup; copied */
     int64_t train_action_count, eval_action_count;
     rgm_run_mode mode; /* default RGM_RUN_TRAIN_AND_EVAL; exporters run after modes that train */
+    /* Those that train the run together, each holding a part of runtime.shards: see
+     * rgm_trainer_setup. The first one writes the folder, and runs actions and exporters. Borrowed;
+     * NULL: this process alone. */
+    rgm_comm *comm;
     bool read_only;  /* to evaluate, predict, export: the weights that a finished run would have  */
     bool no_data[3]; /* by rgm_mode, where nothing is trained: see rgm_trainer_setup              */
     /* Only rgm_run_save() writes checkpoints: neither training itself nor its end writes one, and a

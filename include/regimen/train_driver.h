@@ -18,6 +18,9 @@ extern "C" {
 int64_t rgm_trainer_epoch_steps(const rgm_trainer *trainer, const rgm_trainer_options *options);
 /** Steps of a whole run with these options; 0: known only after training. */
 int64_t rgm_trainer_run_length(const rgm_trainer *trainer, const rgm_trainer_options *options);
+/** Batches of a mode's own data; -1: known only by reading, INT64_MAX: endless, 0: there are no
+ * data. */
+int64_t rgm_trainer_batches(const rgm_trainer *trainer, rgm_mode mode);
 /** Updates of the whole run, for schedules of that length; 0: not known. */
 int64_t rgm_trainer_total_updates(const rgm_trainer *trainer);
 
@@ -71,6 +74,8 @@ rgm_status rgm_trainer_with_averages(rgm_trainer *trainer, rgm_status (*work)(vo
 
 /* ---- what it was made of and where it stands, borrowed --------------------------------------- */
 
+/** The setup's communicator, or rgm_comm_self(). */
+rgm_comm *rgm_trainer_comm(const rgm_trainer *trainer);
 /** The setup's options, or their defaults. */
 const rgm_runtime_options *rgm_trainer_runtime(const rgm_trainer *trainer);
 /** The setup's optimizer options; zeros if it had none. */

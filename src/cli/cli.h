@@ -117,6 +117,9 @@ int console_close(int code);
  * asks the next function. */
 void console_catch_signals(void);
 bool console_is_stopped(void *payload);
+/** From here on nothing is printed but what is no message, such as a crash: another process says
+ * what there is to say. */
+void console_mute(void);
 /** Ends early with a signal. */
 void console_sleep(double seconds);
 rgm_progress *console_progress(bool in_epochs);

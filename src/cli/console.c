@@ -16,6 +16,7 @@
 #include "cli.h"
 
 int verbosity;
+static bool muted;
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int number)
@@ -55,7 +56,7 @@ static void show_message(int level, const char *message, void *payload)
     static const char *const names[] = {"error", "warning", "info", "debug"};
 
     (void)payload;
-    if (verbosity < 0 || level > (verbosity > 0 ? RGM_LOG_INFO : RGM_LOG_WARNING))
+    if (muted || verbosity < 0 || level > (verbosity > 0 ? RGM_LOG_INFO : RGM_LOG_WARNING))
         return;
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr); /* the progress line is drawn again */
@@ -117,6 +118,18 @@ bool console_open(void)
     return true;
 }
 
+void console_mute(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY);
+
+    fflush(stdout);
+    if (nowhere >= 0) {
+        (void)dup2(nowhere, STDOUT_FILENO);
+        close(nowhere);
+    }
+    muted = true;
+}
+
 void console_sleep(double seconds)
 {
     struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -150,7 +163,7 @@ rgm_progress *console_progress(bool in_epochs)
     rgm_progress_options options = rgm_progress_options_for(STDERR_FILENO);
     rgm_progress *progress = NULL;
 
-    if (verbosity < 0)
+    if (muted || verbosity < 0)
         return NULL;
     options.write = to_stderr;
     options.unit = in_epochs ? "epoch" : "step";
@@ -163,9 +176,11 @@ int report(rgm_status status)
 {
     if (status == RGM_OK)
         return EXIT_DONE;
-    fputs("regimen: ", stderr);
-    put_visible(stderr, verbosity > 0 ? rgm_error_text() : rgm_error_message());
-    fputc('\n', stderr);
+    if (!muted) {
+        fputs("regimen: ", stderr);
+        put_visible(stderr, verbosity > 0 ? rgm_error_text() : rgm_error_message());
+        fputc('\n', stderr);
+    }
     return status == RGM_ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -173,6 +188,8 @@ int usage_error(const char *format, ...)
 {
     va_list args;
 
+    if (muted)
+        return EXIT_USAGE;
     va_start(args, format);
     fputs("regimen: ", stderr);
     put_formatted(format, args);
@@ -184,7 +201,7 @@ void say(const char *label, const char *format, ...)
 {
     va_list args;
 
-    if (verbosity < 0)
+    if (muted || verbosity < 0)
         return;
     va_start(args, format);
     fprintf(stderr, "%-8s ", label);

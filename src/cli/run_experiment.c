@@ -168,11 +168,23 @@ static rgm_status prepare(rgm_run_options *options, const run_view *view)
                : rgm_experiment_prepare_trained(options, view->experiment, view->run_dir);
 }
 
+/* The first one may write what all read: samples in the run folder. */
+static rgm_status prepare_in_turn(rgm_run_options *options, const run_view *view, rgm_comm *comm)
+{
+    bool first = rgm_comm_rank(comm) == 0;
+
+    if (first)
+        RGM_TRY(prepare(options, view));
+    RGM_TRY(rgm_comm_barrier(comm));
+    return first ? RGM_OK : prepare(options, view);
+}
+
 static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_view *view,
                            const run_request *request)
 {
     RGM_TRY(check_folder(request));
-    RGM_TRY(prepare(options, view));
+    RGM_TRY(request->comm != NULL ? prepare_in_turn(options, view, request->comm)
+                                  : prepare(options, view));
     leave_data_alone(options, request->mode);
     if (request->profile && options->trainer.profile.steps == 0)
         options->trainer.profile.steps = PROFILE_STEPS;
@@ -180,6 +192,7 @@ static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_vie
     options->hooks.should_stop = console_is_stopped;
     options->hooks.event = on_event;
     options->read_only = request->mode == RUN_EXPORT;
+    options->comm = request->comm;
     if (!options->read_only)
         options->mode = (rgm_run_mode)request->mode;
     if (options->read_only && request->last)
@@ -216,6 +229,8 @@ static int run_view_of(run_view view, const run_request *request)
     view.of = request->of;
     console_catch_signals();
     status = open_run(&run, &options, &view, request);
+    if (status < 0 && request->comm != NULL) /* others would wait for this process */
+        (void)rgm_comm_fail(request->comm, status);
     if (status == RGM_OK && request->mode == RUN_EXPORT) {
         code = run_export(run, &view, request->json);
     } else {

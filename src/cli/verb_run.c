@@ -41,6 +41,49 @@ static int mode_of(run_mode *mode, const char *name)
 
 /* ---- verbs --------------------------------------------------------------------------------- */
 
+/* The folder that the first of those that train together has chosen. */
+static rgm_status share_run_dir(char **made, rgm_comm *comm)
+{
+    int64_t size = *made != NULL ? (int64_t)strlen(*made) + 1 : 0;
+
+    RGM_TRY(rgm_comm_broadcast(comm, &size, sizeof size, 0));
+    if (rgm_comm_rank(comm) > 0) {
+        char *copy;
+
+        RGM_TRY(RGM_NEW(copy, size));
+        *made = copy;
+    }
+    return rgm_comm_broadcast(comm, *made, (size_t)size, 0);
+}
+
+static rgm_status choose_run_dir(char **made, rgm_comm *comm, const char *name)
+{
+    rgm_status status = rgm_comm_rank(comm) == 0 ? next_run_dir(made, name) : RGM_OK;
+
+    return status < 0 ? rgm_comm_fail(comm, status) : share_run_dir(made, comm);
+}
+
+/* What several processes cannot do together. */
+static int check_ranks(const run_request *request, int64_t parts)
+{
+    int ranks = rgm_comm_size(request->comm);
+
+    if (ranks == 1)
+        return EXIT_DONE;
+    if (!trains(request->mode))
+        return usage_error("--mode %s is one process's work, and there are %d ranks",
+                           mode_name(request->mode), ranks);
+    if (request->restarts > 0)
+        return usage_error("--restarts starts one process again, and there are %d ranks: start the "
+                           "whole job again, it goes on",
+                           ranks);
+    if (parts > 1)
+        return usage_error("trainer.folds and runtime.seeds are several runs, and there are %d "
+                           "ranks for one: set trainer.fold, or runtime.seed",
+                           ranks);
+    return EXIT_DONE;
+}
+
 static int open_and_run(const char *name, const text_list *over, const text_list *sets,
                         run_request *request)
 {
@@ -59,11 +102,12 @@ static int open_and_run(const char *name, const text_list *over, const text_list
         return usage_error("--%s goes with modes that train",
                            request->profile ? "profile" : "restarts");
     code = run_open(&experiment, &own, name, over, sets);
-    if (code != EXIT_DONE)
-        return code;
-    if (request->run_dir == NULL) {
-        status = next_run_dir(&made, own != NULL ? rgm_trial_task_file(own)
-                                                 : rgm_experiment_name(experiment));
+    if (code == EXIT_DONE)
+        code = check_ranks(request, own != NULL ? 1 : rgm_experiment_part_count(experiment));
+    if (code == EXIT_DONE && request->run_dir == NULL) {
+        status = choose_run_dir(&made, request->comm,
+                                own != NULL ? rgm_trial_task_file(own)
+                                            : rgm_experiment_name(experiment));
         request->run_dir = made;
         if (status != RGM_OK)
             code = report(status);
@@ -81,6 +125,23 @@ static int open_and_run(const char *name, const text_list *over, const text_list
     rgm_trial_task_release(own);
     rgm_free(made);
     return code;
+}
+
+/* Where mpirun or srun has started several of them, the first one speaks for all. */
+static int run_on_ranks(const char *name, const text_list *over, const text_list *sets,
+                        run_request *request)
+{
+    rgm_status status = rgm_comm_open(&request->comm);
+    int code, rank;
+
+    if (status != RGM_OK)
+        return report(status);
+    rank = rgm_comm_rank(request->comm);
+    if (rank > 0)
+        console_mute();
+    code = open_and_run(name, over, sets, request);
+    rgm_comm_close(request->comm);
+    return rank > 0 ? EXIT_DONE : code;
 }
 
 int verb_run(int argc, char **argv)
@@ -109,6 +170,8 @@ int verb_run(int argc, char **argv)
         "the\n"
         "same command on the same folder continues it; Ctrl-C or SIGTERM saves and exits with "
         "75.\n"
+        "Processes that mpirun or srun has started, up to runtime.shards of them, train one run\n"
+        "together; it has the same bytes as on one.\n"
         "A file with trainer.folds or runtime.seeds is as many runs, one after the other, in\n"
         "DIR/fold-1, ...; what they came to on average is printed and in DIR/summary.json.\n\n"
         "  train                train alone\n"
@@ -124,7 +187,7 @@ int verb_run(int argc, char **argv)
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     code = mode_of(&request.mode, mode);
-    return code == EXIT_DONE ? open_and_run(rest.items[0], &over, &sets, &request) : code;
+    return code == EXIT_DONE ? run_on_ranks(rest.items[0], &over, &sets, &request) : code;
 }
 
 int verb_train(int argc, char **argv)
@@ -149,5 +212,5 @@ int verb_train(int argc, char **argv)
         arguments, 1, 1};
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    return open_and_run(rest.items[0], &over, &sets, &request);
+    return run_on_ranks(rest.items[0], &over, &sets, &request);
 }

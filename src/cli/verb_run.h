@@ -24,6 +24,7 @@ typedef struct run_request {
     bool last, json, profile;
     int64_t restarts;             /* 0: the run is this process */
     const struct series_part *of; /* NULL: it stands alone      */
+    rgm_comm *comm;               /* those that train together  */
 } run_request;
 /* ---- run_experiment.c, run_restart.c --------------------------------------------------------- */
 

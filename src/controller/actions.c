@@ -10,7 +10,7 @@
 rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
                             const rgm_logs *logs)
 {
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && rgmi_rank(c) == 0; i++) {
         const rgm_action *a = &actions[i];
         double begin = rgm_trainer_profile_now(c->trainer);
         rgm_status status;

@@ -70,7 +70,7 @@ static rgm_status files_open(rgm_controller *c, const rgm_controller_setup *setu
     rgm_free(steps);
     if (count > 0)
         RGM_TRY(rgm_task_files_check(task, setup->run_dir));
-    return setup->read_only ? RGM_OK : rgm_task_files_save(task, setup->run_dir);
+    return c->folder == NULL ? RGM_OK : rgm_task_files_save(task, setup->run_dir);
 }
 
 /* Measurements are worth less than the weights: a run with a damaged log continues without the
@@ -97,39 +97,47 @@ done:
     return status;
 }
 
-rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
+static rgm_status open_folder(rgm_controller *c, const rgm_controller_setup *setup)
 {
     rgm_status status = RGM_OK;
     rgm_run_folder_options folder = RGM_RUN_FOLDER_OPTIONS_INIT;
     int64_t offset = 0;
-    bool other_data = false;
+    bool other_data = false, writes = c->keeps && rgmi_rank(c) == 0;
 
-    if (setup->run_dir == NULL)
-        return rgmi_state_initialize(c);
     folder.config = setup->config;
     folder.sources = setup->sources;
     folder.resume_keys = setup->resume_keys;
     folder.seed = (uint64_t)rgm_trainer_runtime(c->trainer)->seed;
     folder.threads = rgm_threads();
     folder.isa = rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa;
-    RGM_GO(rgm_strdup(&c->run_dir, setup->run_dir));
-    if (!setup->read_only)
+    if (writes)
         RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
     rgmi_enter(c); /* the creator of the controller leaves */
-    RGM_GO(rgmi_store_open(c, setup->read_only));
+    RGM_GO(rgmi_store_open(c, !writes));
     RGM_GO(files_open(c, setup));
     RGM_GO(weights_stores_open(c));
     RGM_GO(rgm_run_folder_has_changed(&other_data, setup->run_dir, "data.*"));
     if (other_data)
         rgm_trainer_accept_other_data(c->trainer);
     RGM_GO(rgmi_state_restore_newest(c, &offset));
-    if (!setup->read_only) {
+    if (writes) {
         RGM_GO(metrics_open(c, offset));
         RGM_GO(rgmi_figures_open(c));
     }
     c->saved_time = rgm_now();
 done:
     return status;
+}
+
+rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
+{
+    if (setup->run_dir == NULL) {
+        RGM_TRY(rgmi_state_initialize(c));
+        return rgmi_ranks_compare(c);
+    }
+    c->keeps = !setup->read_only;
+    RGM_TRY(rgm_strdup(&c->run_dir, setup->run_dir));
+    return rgmi_ranks_open(c, setup, open_folder);
 }
 
 void rgmi_state_close(rgm_controller *c)

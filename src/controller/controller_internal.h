@@ -92,7 +92,8 @@ struct rgm_controller {
 
     /* the run folder; all NULL without one */
     char *run_dir;
-    rgm_run_folder *folder;
+    bool keeps;             /* this process, or the first of those that train together, writes it */
+    rgm_run_folder *folder; /* of that process; NULL of the others */
     rgm_checkpoint_store *store, *best_store, *averages_store;
     bool told_waiting; /* it was reported that checkpoints wait for an evaluator that is not running
                         */
@@ -141,6 +142,16 @@ struct rgm_controller {
     rgm_epoch_logs *history;
     int64_t history_count, history_capacity;
 };
+
+/* controller_ranks.c */
+/** This process's number among those that train the run together; 0 keeps the run folder. */
+int rgmi_rank(const rgm_controller *c);
+typedef rgm_status rgmi_open_fn(rgm_controller *c, const rgm_controller_setup *setup);
+/** Let the first rank open the run folder, then the others, then rgmi_ranks_compare(). */
+rgm_status rgmi_ranks_open(rgm_controller *c, const rgm_controller_setup *setup,
+                           rgmi_open_fn *open_folder);
+/** RGM_ERR_CONFIG, on all ranks: one begins with another step, other data or other weights. */
+rgm_status rgmi_ranks_compare(const rgm_controller *c);
 
 /* controller_check.c */
 rgm_status rgmi_controller_check(const rgm_controller *c);

@@ -61,7 +61,7 @@ rgm_status rgmi_save_if_due(rgm_controller *c)
 {
     bool steps, due;
 
-    if (c->folder == NULL)
+    if (!c->keeps)
         return RGM_OK;
     steps = due_by_steps(c); /* always called, since it moves on */
     due = steps || due_by_epochs(c) || rgmi_decide(c, RGM_DECIDE_SAVE);

@@ -33,6 +33,7 @@ static rgm_status open_trainer(rgm_open_run *run)
         .runtime = &o->runtime,
         .optimizer = &o->optimizer,
         .hooks = o->trainer_hooks,
+        .comm = o->comm,
         .endless = o->trainer.train_steps > 0 || o->trainer.steps_per_epoch > 0,
     };
 
@@ -84,6 +85,18 @@ static void tell_notes(const rgm_open_run *run)
     rgm_log_notes_tell(&run->notes, log);
 }
 
+static int ranks(const rgm_open_run *run)
+{
+    return run->options.comm != NULL ? rgm_comm_size(run->options.comm) : 1;
+}
+
+/* Others must not wait for a rank that cannot go on. */
+static rgm_status tell_ranks(const rgm_open_run *run, rgm_status status)
+{
+    return status < 0 && run->options.comm != NULL ? rgm_comm_fail(run->options.comm, status)
+                                                   : status;
+}
+
 static rgm_status open_parts(rgm_open_run *run)
 {
     rgm_run_options *o = &run->options;
@@ -91,6 +104,10 @@ static rgm_status open_parts(rgm_open_run *run)
     if (o->exporter_count > 0 && o->run_dir == NULL && o->export_dirs == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "exporters need run_dir or export_dirs");
     RGM_TRY(rgm_run_check_single(&o->trainer, &o->runtime));
+    if (ranks(run) > 1 &&
+        (o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%d ranks: a run that does not train is one process's work", ranks(run));
     o->runtime.threads = rgm_runtime_threads(&o->runtime);
     rgm_threads_set((int)o->runtime.threads);
     RGM_TRY(rgm_log_notes_begin(&run->notes));
@@ -119,7 +136,7 @@ rgm_status rgm_run_open(rgm_open_run **out, const rgm_task *task, const rgm_run_
     }
     run->task = copy;
     run->options = *options;
-    status = open_parts(run);
+    status = tell_ranks(run, open_parts(run));
     if (status == RGM_OK)
         *out = run;
     else
@@ -233,13 +250,13 @@ static rgm_status complete(rgm_open_run *run)
         return take_validation(run, logs);
     if (mode != RGM_RUN_TRAIN) /* RGM_RUN_TRAIN leaves all validation to another process */
         RGM_TRY(final_metrics(run));
-    return rgmi_run_export_all(run);
+    return rgmi_rank(run->controller) == 0 ? rgmi_run_export_all(run) : RGM_OK;
 }
 
 rgm_status rgm_run_complete(rgm_open_run *run)
 {
     rgm_logger *before = rgmi_enter(run->controller);
-    rgm_status status = rgmi_profile_finish(run->controller, complete(run));
+    rgm_status status = rgmi_profile_finish(run->controller, tell_ranks(run, complete(run)));
 
     return rgmi_leave(before, rgmi_result_end(run->controller, status));
 }

@@ -17,6 +17,11 @@ unsigned rgm_trainer_decide(const rgm_trainer *trainer, unsigned seen)
     return (unsigned)any;
 }
 
+rgm_comm *rgm_trainer_comm(const rgm_trainer *trainer)
+{
+    return trainer->comm;
+}
+
 const rgm_runtime_options *rgm_trainer_runtime(const rgm_trainer *trainer)
 {
     return &trainer->runtime;

@@ -98,6 +98,11 @@ bool rgm_trainer_has_data(const rgm_trainer *trainer, rgm_mode mode)
     return trainer->data[mode] != NULL;
 }
 
+int64_t rgm_trainer_batches(const rgm_trainer *trainer, rgm_mode mode)
+{
+    return trainer->data[mode] != NULL ? rgm_dataset_pass(trainer->data[mode]) : 0;
+}
+
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
 {
     int64_t batches =

@@ -1,0 +1,100 @@
+/*
+ * Processes that train one run together. The first one keeps the run folder: its checkpoints, logs
+ * and exports. The others take up what it has, go the same way, and write nothing.
+ */
+#include "controller_internal.h"
+
+int rgmi_rank(const rgm_controller *c)
+{
+    return rgm_comm_rank(rgm_trainer_comm(c->trainer));
+}
+
+/* ---- opening in turn ------------------------------------------------------------------------- */
+
+static rgm_status tell(rgm_comm *comm, rgm_status status)
+{
+    return status < 0 ? rgm_comm_fail(comm, status) : status;
+}
+
+rgm_status rgmi_ranks_open(rgm_controller *c, const rgm_controller_setup *setup,
+                           rgmi_open_fn *open_folder)
+{
+    rgm_comm *comm = rgm_trainer_comm(c->trainer);
+    bool first = rgmi_rank(c) == 0;
+
+    /* Before it, others may still look whether there is a run. */
+    RGM_TRY(rgm_comm_barrier(comm));
+    if (first)
+        RGM_TRY(tell(comm, open_folder(c, setup)));
+    RGM_TRY(rgm_comm_barrier(comm));
+    if (!first)
+        RGM_TRY(tell(comm, open_folder(c, setup)));
+    return rgmi_ranks_compare(c);
+}
+
+/* ---- whether they begin alike ---------------------------------------------------------------- */
+
+typedef struct beginning {
+    int64_t step, updates, passes; /* of the trainer              */
+    int64_t data[3];               /* batches of a pass, by mode  */
+    uint64_t weights;              /* a hash of all               */
+} beginning;
+
+static beginning beginning_of(const rgm_trainer *trainer)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
+    beginning b = {.step = rgm_trainer_global_step(trainer),
+                   .updates = rgm_trainer_updates(trainer),
+                   .passes = rgm_trainer_passes(trainer)};
+
+    for (int mode = 0; mode < 3; mode++)
+        b.data[mode] = rgm_trainer_batches(trainer, (rgm_mode)mode);
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        const rgm_tensor *w = rgm_parameters_read(parameters, i);
+        uint64_t both[2] = {b.weights, rgm_hash64(rgm_tensor_data(w), rgm_tensor_bytes(w))};
+
+        b.weights = rgm_hash64(both, sizeof both);
+    }
+    return b;
+}
+
+static rgm_status compare(const rgm_controller *c, const beginning *a, const beginning *b, int rank)
+{
+    if (a->step != b->step || a->updates != b->updates || a->passes != b->passes)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "rank %d is at step %lld and rank 0 at step %lld: all ranks must see one "
+                        "run folder%s%s",
+                        rank, (long long)b->step, (long long)a->step,
+                        c->run_dir != NULL ? ", " : "", c->run_dir != NULL ? c->run_dir : "");
+    for (int mode = 0; mode < 3; mode++)
+        if (a->data[mode] != b->data[mode])
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "rank %d has %lld batches of %s data and rank 0 has %lld: all ranks "
+                            "must read the same files",
+                            rank, (long long)b->data[mode], rgm_mode_name((rgm_mode)mode),
+                            (long long)a->data[mode]);
+    if (a->weights != b->weights)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "rank %d begins with other weights than rank 0: all ranks must read the "
+                        "same files",
+                        rank);
+    return RGM_OK;
+}
+
+rgm_status rgmi_ranks_compare(const rgm_controller *c)
+{
+    rgm_comm *comm = rgm_trainer_comm(c->trainer);
+    rgm_comm_blocks blocks = {0};
+    rgm_status status = RGM_OK;
+    beginning own;
+
+    if (rgm_comm_size(comm) == 1)
+        return RGM_OK;
+    own = beginning_of(c->trainer);
+    RGM_TRY(rgm_comm_gather(&blocks, comm, &own, sizeof own, RGM_COMM_ALL));
+    for (int k = 1; k < blocks.count && status == RGM_OK; k++)
+        status = compare(c, (const beginning *)(const void *)blocks.memory,
+                         (const beginning *)(const void *)(blocks.memory + blocks.begin[k]), k);
+    rgm_comm_blocks_clear(&blocks);
+    return status;
+}
