@@ -150,7 +150,8 @@ int64_t rgm_parameters_number(const rgm_parameters *parameters, const char *name
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters);         /* [count] */
 rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *name); /* or NULL */
-/** The same to be read alone: what a device has stays valid. Valid until the next update. */
+/** The same tensor, of the same shape, to be read alone: what a device has stays valid. Valid until
+ * the next update. */
 const rgm_tensor *rgm_parameters_read(const rgm_parameters *parameters, int64_t i);
 /** Dtype and shape of parameter i; the elements mean nothing while a device has newer ones. */
 const rgm_tensor *rgm_parameters_form(const rgm_parameters *parameters, int64_t i);

@@ -260,7 +260,8 @@ const rgm_task *rgm_trainer_task(const rgm_trainer *trainer);
 rgm_cgraph *rgm_trainer_graph(const rgm_trainer *trainer);
 const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer);
-bool rgm_trainer_bf16(const rgm_trainer *trainer); /* runtime.mixed_precision is bf16 */
+rgm_device *rgm_trainer_device(const rgm_trainer *trainer); /* never NULL: the CPU by default */
+bool rgm_trainer_bf16(const rgm_trainer *trainer);          /* runtime.mixed_precision is bf16 */
 rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none */
 int64_t rgm_trainer_global_step(const rgm_trainer *trainer);      /* steps done      */
 int64_t rgm_trainer_updates(const rgm_trainer *trainer);          /* steps that moved the weights */

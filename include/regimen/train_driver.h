@@ -86,8 +86,12 @@ const rgm_trainer_hooks *rgm_trainer_hooks_of(const rgm_trainer *trainer);
 bool rgm_trainer_leaves_data(const rgm_trainer *trainer, rgm_mode mode);
 /** The executor of the training steps (RGM_TRAIN), or of a pass' batches; NULL: not created. */
 rgm_executor *rgm_trainer_executor(const rgm_trainer *trainer, rgm_mode mode);
-/** [parameters] the last update's gradients, before clipping; NULL: there are none (any more). */
-rgm_tensor *const *rgm_trainer_last_gradients(const rgm_trainer *trainer);
+/**
+ * The last update's gradient of parameter i, before clipping, as a tensor of the host.
+ * @param out  [out, owned] NULL: it is not trained, or there is none any more
+ * Errors: RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
+ */
+rgm_status rgm_trainer_last_gradient(rgm_tensor **out, const rgm_trainer *trainer, int64_t i);
 double rgm_trainer_loop_items(const rgm_trainer *trainer); /* so far in the current loop          */
 double rgm_trainer_loop_flops(const rgm_trainer *trainer); /* the same, floating-point operations */
 int64_t rgm_trainer_eval_steps(const rgm_trainer *trainer); /* batches of the last pass */

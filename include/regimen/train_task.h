@@ -213,7 +213,8 @@ typedef struct rgm_task {
      */
     rgm_status (*build_metrics)(rgm_task_metric *out, int64_t *count, const rgm_task_model *model,
                                 bool training, void *state);
-    /** The feeds for a batch, which they borrow from. Required with a model. */
+    /** The feeds for a batch, which they borrow from; nobody writes to a tensor that was fed.
+     * Required with a model. */
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
     /**

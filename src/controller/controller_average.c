@@ -93,7 +93,7 @@ rgm_status rgm_controller_restore_step(rgm_controller *c, int64_t step)
 static void add_weights(double *const *sums, const rgm_parameters *weights)
 {
     for (int64_t i = 0; i < rgm_parameters_count(weights); i++) {
-        const rgm_tensor *weight = rgm_parameters_tensor(weights, i);
+        const rgm_tensor *weight = rgm_parameters_read(weights, i);
 
         for (int64_t k = 0; k < rgm_tensor_count(weight); k++)
             sums[i][k] += rgm_tensor_at(weight, k);
@@ -126,7 +126,7 @@ rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t cou
     RGM_GO(rgm_parameters_copy(&weights, parameters));
     RGM_GO(RGM_NEW(sums, parameter_count));
     for (int64_t i = 0; i < parameter_count; i++)
-        RGM_GO(RGM_NEW(sums[i], rgm_tensor_count(rgm_parameters_tensor(parameters, i))));
+        RGM_GO(RGM_NEW(sums[i], rgm_tensor_count(rgm_parameters_form(parameters, i))));
     for (int64_t s = 0; s < count; s++) {
         RGM_GO(load_weights(weights, c, steps[s]));
         add_weights(sums, weights);

@@ -174,8 +174,7 @@ static rgm_status keep_weights(void *payload)
 {
     rgm_controller *c = payload;
 
-    rgm_parameters_set(c->best_weights, rgm_parameters_tensors(rgm_trainer_parameters(c->trainer)));
-    return RGM_OK;
+    return rgm_parameters_take(c->best_weights, rgm_trainer_parameters(c->trainer));
 }
 
 static rgm_status keep_best(rgm_controller *c, double value)
@@ -193,7 +192,7 @@ rgm_status rgm_controller_restore_best(rgm_controller *c)
 {
     if (c->best_step < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no best weights were kept: there was no validation");
-    rgm_parameters_set(rgm_trainer_parameters(c->trainer), rgm_parameters_tensors(c->best_weights));
+    RGM_TRY(rgm_parameters_take(rgm_trainer_parameters(c->trainer), c->best_weights));
     rgm_trainer_reset_averages(c->trainer); /* else evaluations would still use the last averages */
     c->changes++;
     return RGM_OK;

@@ -234,20 +234,23 @@ rgm_status rgmi_summarize(rgm_controller *c, const char *split, const rgm_logs *
 static rgm_status write_gradients(rgm_controller *c, rgm_event_file *file)
 {
     const rgm_parameters *parameters = rgm_trainer_parameters(c->trainer);
-    rgm_tensor *const *gradients = rgm_trainer_last_gradients(c->trainer);
     rgm_status status = RGM_OK;
+    rgm_tensor *gradient = NULL;
     char *tag = NULL;
 
-    for (int64_t i = 0; gradients != NULL && i < rgm_parameters_count(parameters); i++) {
-        if (gradients[i] == NULL)
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        RGM_GO(rgm_trainer_last_gradient(&gradient, c->trainer, i));
+        if (gradient == NULL)
             continue;
         RGM_GO(rgm_strprintf(&tag, "gradients/%s", rgm_parameters_name(parameters, i)));
-        RGM_GO(
-            rgm_event_file_histogram(file, tag, rgm_trainer_global_step(c->trainer), gradients[i]));
+        RGM_GO(rgm_event_file_histogram(file, tag, rgm_trainer_global_step(c->trainer), gradient));
         rgm_free(tag);
+        rgm_tensor_release(gradient);
+        gradient = NULL;
         tag = NULL;
     }
 done:
+    rgm_tensor_release(gradient);
     rgm_free(tag);
     return status;
 }
@@ -263,10 +266,11 @@ rgm_status rgmi_summarize_weights(rgm_controller *c)
         return RGM_OK;
     c->histogram_step = rgm_trainer_global_step(c->trainer);
     RGM_TRY(event_file(&file, c, "train", 5));
+    RGM_TRY(rgm_parameters_to_host(parameters));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
         RGM_TRY(rgm_event_file_histogram(file, rgm_parameters_name(parameters, i),
                                          rgm_trainer_global_step(c->trainer),
-                                         rgm_parameters_tensor(parameters, i)));
+                                         rgm_parameters_read(parameters, i)));
     RGM_TRY(write_gradients(c, file));
     rgm_trainer_profile_beside(c->trainer, "histograms", NULL, begin);
     return RGM_OK;

@@ -18,6 +18,7 @@ static rgm_status save_weights(const rgm_open_run *run, const char *folder)
     rgm_named_tensor *named = NULL;
     char *path = NULL, *aside = NULL;
 
+    RGM_GO(rgm_parameters_to_host(parameters));
     RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_WEIGHTS));
     RGM_GO(rgm_path_sweep(path));
     RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
@@ -26,7 +27,7 @@ static rgm_status save_weights(const rgm_open_run *run, const char *folder)
     RGM_GO(RGM_NEW(named, count));
     for (int64_t i = 0; i < count; i++)
         named[i] = (rgm_named_tensor){rgm_parameters_name(parameters, i),
-                                      rgm_parameters_tensor(parameters, i)};
+                                      (rgm_tensor *)rgm_parameters_read(parameters, i)};
     RGM_GO(rgm_safetensors_save(aside, named, count, NULL, 0));
     if (rename(aside, path) != 0)
         RGM_GO(RGM_FAIL_SYSTEM("rename", aside));

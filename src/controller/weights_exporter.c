@@ -20,12 +20,14 @@ static rgm_status choose(rgm_named_tensor **out, int64_t *count, const rgm_open_
     const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
 
     *count = 0;
+    RGM_TRY(rgm_parameters_to_host(parameters));
     RGM_TRY(RGM_NEW(*out, rgm_parameters_count(parameters)));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
         const char *name = rgm_parameters_name(parameters, i);
 
         if (rgm_parameters_is_wanted(&o->only, &o->except, name))
-            (*out)[(*count)++] = (rgm_named_tensor){name, rgm_parameters_tensor(parameters, i)};
+            (*out)[(*count)++] =
+                (rgm_named_tensor){name, (rgm_tensor *)rgm_parameters_read(parameters, i)};
     }
     if (*count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG,

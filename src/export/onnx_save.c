@@ -55,10 +55,12 @@ static void check_parameter(rgmi_writer *w, const rgm_value *value, const rgm_te
 static void name_tensor(rgmi_writer *w, const rgm_value *value, rgmi_name *name)
 {
     const rgm_tensor *tensor = rgm_value_constant(value);
+    int64_t number = -1;
 
     if (rgm_value_is_parameter(value)) {
-        tensor = w->parameters != NULL ? rgm_parameters_find(w->parameters, rgm_value_name(value))
-                                       : NULL;
+        if (w->parameters != NULL)
+            number = rgm_parameters_number(w->parameters, rgm_value_name(value));
+        tensor = number >= 0 ? rgm_parameters_read(w->parameters, number) : NULL;
         check_parameter(w, value, tensor);
         name->name = rgmi_claim(w, rgmi_text(w, "%s", rgm_value_name(value)), "parameter");
     } else {
@@ -332,6 +334,8 @@ rgm_status rgmi_export_as(const char *format, rgmi_finish *finish, const char *p
                      .hint = "regimen"};
 
     RGM_GO(rgm_cgraph_status(e->graph));
+    if (e->parameters != NULL)
+        RGM_GO(rgm_parameters_to_host(e->parameters));
     RGM_GO(rgm_arena_create(&w.arena));
     RGM_GO(rgm_map_create(&w.named));
     RGM_GO(rgm_map_create(&w.used));

@@ -77,9 +77,11 @@ void rgmi_loss_weight_process(double *const *states, const rgm_task_metric *metr
         char name[RGM_METRIC_NAME + sizeof PARAMETER];
         int length = (int)(strlen(metrics[i].metric.name) - strlen("_loss_weight"));
         const rgm_tensor *s;
+        int64_t number;
 
         snprintf(name, sizeof name, "%.*s/" PARAMETER, length, metrics[i].metric.name);
-        s = rgm_parameters_find(step->parameters, name);
+        number = rgm_parameters_number(step->parameters, name);
+        s = number >= 0 ? rgm_parameters_read(step->parameters, number) : NULL;
         states[i][0] = s != NULL ? metrics[i].metric.precision * exp(-rgm_tensor_at(s, 0)) : 0;
     }
 }

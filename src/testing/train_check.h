@@ -21,6 +21,7 @@ typedef struct plane {
     rgm_tensor *weight; /* of each item; NULL: none                            */
     rgm_value *weight_value;
     double loss_weight;
+    bool no_metrics;
     bool curves; /* one 0/1 label in place of two classes, judged by areas under curves */
 } plane;
 
@@ -68,7 +69,7 @@ static inline rgm_status plane_model(rgm_task_model *out, rgm_scope *scope, void
                                    head->weights);
     head->loss_weight = p->loss_weight;
     head->metrics[0] = (rgm_metric){.type = &rgm_metric_accuracy, .name = "accuracy"};
-    head->metric_count = 1;
+    head->metric_count = p->no_metrics ? 0 : 1;
     out->loss = head->loss;
     return RGM_OK;
 }

@@ -47,11 +47,6 @@ rgm_executor *rgm_trainer_executor(const rgm_trainer *trainer, rgm_mode mode)
     return mode == RGM_TRAIN ? trainer->train_run : trainer->eval_run;
 }
 
-rgm_tensor *const *rgm_trainer_last_gradients(const rgm_trainer *trainer)
-{
-    return trainer->applied;
-}
-
 double rgm_trainer_loop_items(const rgm_trainer *trainer)
 {
     return trainer->train_sums.sums[1];

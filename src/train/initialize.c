@@ -126,7 +126,7 @@ static rgm_status report_unused(rgm_initialize_report *report, const rgm_paramet
     for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
         const char *name = rgm_safetensors_name(file, i);
 
-        if (rgm_parameters_find(parameters, name) != NULL)
+        if (rgm_parameters_number(parameters, name) >= 0)
             continue;
         report->unused++;
         RGM_TRY(rgm_text_printf(&report->text, "%s: in the file, not in the model\n", name));
@@ -144,7 +144,7 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
     RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(look_up(&found[i], report, rgm_parameters_name(parameters, i),
-                       rgm_parameters_tensor(parameters, i), file, options));
+                       rgm_parameters_form(parameters, i), file, options));
     RGM_GO(report_unused(report, parameters, file));
     if (report->matched == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
@@ -253,7 +253,7 @@ rgm_status rgm_trainer_reset(rgm_trainer *trainer)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_parameters_create(&fresh, trainer->graph, (uint64_t)trainer->runtime.seed));
-    rgm_parameters_set(trainer->parameters, rgm_parameters_tensors(fresh));
+    RGM_GO(rgm_parameters_take(trainer->parameters, fresh));
     trainer->optimizer = NULL;
     RGM_GO(rgmi_optimizer_open(trainer));
     rgm_optimizer_release(optimizer);

@@ -3,7 +3,7 @@
  * it equals plain training; every example is clipped; an empty draw is a step of noise; the account
  * is kept.
  */
-#include <check.h>
+#include "far_device_check.h"
 
 #include <regimen/train.h>
 
@@ -576,7 +576,39 @@ static void what_would_not_be_private_is_refused(void **state)
     clear_line(&l);
 }
 
-TESTS(cmocka_unit_test(no_noise_and_no_clipping_is_plain_training),
+/* ---- on a device ------------------------------------------------------------------------------
+ */
+
+/* Each example is clipped and added there; the noise comes from the host, where the secret is. */
+static void a_device_gives_the_bits_of_the_cpu(void **state)
+{
+    rgm_privacy privacy = {
+        .clipping_norm = 0.5, .noise_multiplier = 2, .delta = 1e-3, .noise_seed = 5};
+    rgm_trainer_options options;
+    rgm_trainer *trainers[2];
+    const rgm_logs *logs[2];
+    line l = make_line(0.25, true);
+
+    (void)state;
+    far_open();
+    rgm_trainer_defaults(&options);
+    l.options = &options;
+    for (int i = 0; i < 2; i++) {
+        options.device = i == 0 ? NULL : far.device;
+        CHECK_OK(start(&trainers[i], &l, &privacy));
+        CHECK_OK(rgm_trainer_train(trainers[i], 20, &logs[i]));
+    }
+    CHECK(rgm_logs_get(logs[0], "loss") == rgm_logs_get(logs[1], "loss"));
+    for (int64_t i = 0; i < 2 * WIDTH; i++)
+        CHECK(weight(trainers[0], i) == weight(trainers[1], i));
+    for (int i = 0; i < 2; i++)
+        rgm_trainer_release(trainers[i]);
+    clear_line(&l);
+    far_close();
+}
+
+TESTS(cmocka_unit_test(a_device_gives_the_bits_of_the_cpu),
+      cmocka_unit_test(no_noise_and_no_clipping_is_plain_training),
       cmocka_unit_test(every_example_moves_the_weights_by_a_bounded_amount),
       cmocka_unit_test(shards_of_a_private_step_add_up_to_the_step),
       cmocka_unit_test(poisson_draws_may_be_empty_and_the_account_is_kept),

@@ -25,6 +25,11 @@ static rgm_tensor *fetched(const rgmi_fetches *fetches, int64_t index)
     return index >= 0 ? fetches->tensors[index] : NULL;
 }
 
+static rgm_tensor *host_only(rgm_tensor *tensor)
+{
+    return tensor != NULL && rgm_tensor_device(tensor) != NULL ? NULL : tensor;
+}
+
 static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t heads)
 {
     for (int64_t h = 0; h < heads; h++) {
@@ -37,6 +42,11 @@ static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t he
     if (fetches->loss >= 0)
         step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
     rgmi_heads_take(step->trainer, fetches, step);
+    for (int64_t h = 0; h < heads; h++) { /* of what stays on a device only the form was needed */
+        step->predictions[h] = host_only(step->predictions[h]);
+        step->labels[h] = host_only(step->labels[h]);
+        step->lists[h] = host_only(step->lists[h]);
+    }
 }
 
 rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count)
@@ -184,9 +194,9 @@ static rgm_status hooked(rgm_tensor *const **out, rgm_trainer *trainer,
             rgm_tensor_release(*own);
             *own = NULL;
         } else if (*own == NULL) {
-            RGM_TRY(rgm_tensor_copy(own, gradients[i]));
+            RGM_TRY(rgmi_host_copy(own, gradients[i]));
         } else {
-            rgm_tensor_set(*own, gradients[i]);
+            RGM_TRY(rgm_device_tensor_set(*own, gradients[i]));
         }
     }
     *out = trainer->hooked;

@@ -163,7 +163,7 @@ static rgm_status describe(description *d, const rgm_trainer *trainer)
         RGM_TRY(RGM_NEW(d->list[k].inputs, d->layers.count));
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
         d->list[d->layers.of[i]].parameters +=
-            rgm_tensor_count(rgm_parameters_tensor(trainer->parameters, i));
+            rgm_tensor_count(rgm_parameters_form(trainer->parameters, i));
     RGM_TRY(find_links(d));
     if (trainer->train_run != NULL)
         rgm_executor_visit(trainer->train_run, add_op, d);
@@ -183,7 +183,7 @@ static void description_clear(description *d)
 
 static rgm_status print_tensor(rgm_text *out, const rgm_parameters *parameters, int64_t i)
 {
-    const rgm_tensor *tensor = rgm_parameters_tensor(parameters, i);
+    const rgm_tensor *tensor = rgm_parameters_form(parameters, i);
 
     RGM_TRY(rgm_text_printf(out, "{\"name\": "));
     RGM_TRY(rgm_json_print_text(out, rgm_parameters_name(parameters, i)));
@@ -243,7 +243,7 @@ static rgm_status print(rgm_text *out, const description *d, const char *batch)
 
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
         if (rgm_parameters_trainable(parameters, i))
-            trained += rgm_tensor_count(rgm_parameters_tensor(parameters, i));
+            trained += rgm_tensor_count(rgm_parameters_form(parameters, i));
     RGM_TRY(rgm_text_printf(out,
                             "{\n  \"parameters\": %lld,\n  \"trainable\": %lld,\n  \"flops\": ",
                             (long long)rgm_parameters_total(parameters), (long long)trained));

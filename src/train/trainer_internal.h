@@ -3,6 +3,8 @@
 #define RGM_TRAINER_INTERNAL_H
 
 #include <regimen/comm.h>
+#include <regimen/device_tensor.h>
+#include <regimen/kernels.h>
 #include <regimen/train_driver.h>
 
 #define RGMI_MOST_SHARDS 1024
@@ -306,11 +308,24 @@ rgm_status rgmi_private_step(rgm_step *step);
 /** For a continued run: RGM_ERR_CONFIG when the rest of it would spend more than its target. */
 rgm_status rgmi_private_resume(const rgm_trainer *trainer);
 
-/* trainer_step.c */
-/** Save metric sums and states before a step of several batches; with `back` restore them. */
-void rgmi_step_keep(rgm_trainer *trainer, bool back);
-/** sum += factor * x (or sum = factor * x), both of the parameter's dtype. */
+/* trainer_device.c */
+/** The device on which gradients and their sums stay; the CPU if they are needed on the host. */
+rgm_device *rgmi_gradient_device(const rgm_trainer *trainer);
+/** sum += factor * x (or sum = factor * x), of one dtype and on one device. */
 void rgmi_add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first);
+/** Zeros, wherever it lies. */
+void rgmi_clear(rgm_tensor *tensor);
+/** The accumulator's states take those of the parameters; with `back` the other way. Errors:
+ * RGM_ERR_IO, RGM_ERR_NOMEM: of a device. */
+rgm_status rgmi_states_copy(rgm_trainer *trainer, bool back);
+/** A copy on the host of a tensor, wherever it lies. */
+rgm_status rgmi_host_copy(rgm_tensor **out, const rgm_tensor *tensor);
+
+/* trainer_step.c */
+/** Save metric sums and states before a step of several batches. Errors: of a device. */
+rgm_status rgmi_step_keep(rgm_trainer *trainer);
+/** Restore both unless `status`, which it returns, is RGM_OK. */
+rgm_status rgmi_step_undo(rgm_trainer *trainer, rgm_status status);
 /** What some batches of a step came to: loss * items, or their share of the loss where heads are
  * shared; and items. */
 typedef struct rgmi_part {

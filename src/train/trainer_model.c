@@ -103,7 +103,8 @@ static rgm_executor_options executor_options(const rgm_trainer *trainer, bool tr
     return (rgm_executor_options){.training = training,
                                   .eager = trainer->options.run_eagerly,
                                   .bf16 = rgm_trainer_bf16(trainer),
-                                  .device = trainer->options.device};
+                                  .device = trainer->options.device,
+                                  .fixed_feeds = true};
 }
 
 /* Validation needs no gradients, so its executor is compiled before there are any. */
@@ -180,10 +181,47 @@ done:
     return status;
 }
 
+/* Whether the sums of a training loop read what a head gives, beside its items. */
+static bool is_counted(const rgm_trainer *trainer, int64_t h)
+{
+    const rgmi_sums *sums = &trainer->train_sums;
+    const rgm_task *task = &trainer->task;
+
+    if (sums->count > 0 &&
+        (task->process_compiled_metrics != NULL || task->process_metrics != NULL))
+        return true;
+    for (int64_t i = 0; i < sums->count; i++)
+        if (sums->metrics[i].head == h)
+            return true;
+    return sums->confusion[h] != NULL;
+}
+
+/* Gradients, next values of states and what nobody reads stay on the device. */
+static rgm_status choose_stays(bool **out, const rgm_trainer *trainer)
+{
+    const rgmi_fetches *fetches = &trainer->train_fetches;
+
+    *out = NULL;
+    if (rgm_device_is_host(rgmi_gradient_device(trainer)))
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(*out, fetches->count));
+    for (int64_t i = fetches->gradients; i < fetches->count; i++)
+        (*out)[i] = true;
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
+        const int64_t read[] = {fetches->predictions[h], fetches->labels[h], fetches->lists[h]};
+
+        for (int k = 0; k < 3; k++)
+            if (read[k] >= 0)
+                (*out)[read[k]] = !is_counted(trainer, h);
+    }
+    return RGM_OK;
+}
+
 static rgm_status train_open(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     rgm_value **gradients = NULL;
+    bool *stays = NULL;
     rgm_executor_options options = executor_options(trainer, true);
 
     RGM_GO(RGM_NEW(gradients, rgm_cgraph_parameter_count(trainer->graph)));
@@ -192,10 +230,13 @@ static rgm_status train_open(rgm_trainer *trainer)
     RGM_GO(fetches_open(&trainer->train_fetches, trainer, true, gradients));
     if (shares_heads(trainer))
         RGM_GO(rgmi_heads_open(trainer));
+    RGM_GO(choose_stays(&stays, trainer));
+    options.stays = stays;
     RGM_GO(rgm_executor_create(&trainer->train_run, trainer->graph, trainer->train_fetches.values,
                                trainer->train_fetches.count, &options));
 done:
     rgm_free(gradients);
+    rgm_free(stays);
     return status;
 }
 
@@ -216,9 +257,11 @@ rgm_status rgmi_accumulator_open(rgm_trainer *trainer)
 
         if (trained && rgmi_is_sharded(trainer))
             continue;
-        RGM_TRY(rgm_tensor_copy(trained ? &trainer->accumulator.sums[i]
-                                        : &trainer->accumulator.states[i],
-                                rgm_parameters_tensor(trainer->parameters, i)));
+        const rgm_tensor *w = rgm_parameters_form(trainer->parameters, i);
+        RGM_TRY(rgm_device_tensor_create(trained ? &trainer->accumulator.sums[i]
+                                                 : &trainer->accumulator.states[i],
+                                         rgmi_gradient_device(trainer), rgm_tensor_dtype(w),
+                                         rgm_tensor_rank(w), rgm_tensor_shape(w)));
     }
     return rgmi_is_sharded(trainer) ? rgmi_shards_accumulator_open(trainer) : RGM_OK;
 }

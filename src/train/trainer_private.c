@@ -164,8 +164,7 @@ static void clear_sums(rgm_trainer *trainer)
 {
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
         if (trainer->accumulator.sums[i] != NULL)
-            memset(rgm_tensor_data(trainer->accumulator.sums[i]), 0,
-                   rgm_tensor_bytes(trainer->accumulator.sums[i]));
+            rgmi_clear(trainer->accumulator.sums[i]);
 }
 
 #define MOST_EXAMPLES (INT64_C(1) << 32)

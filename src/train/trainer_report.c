@@ -119,7 +119,7 @@ static double weight_squares(const rgm_trainer *trainer, int64_t layer)
     double squares = 0;
 
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
-        rgm_tensor *w = rgm_parameters_tensor(trainer->parameters, i);
+        const rgm_tensor *w = rgm_parameters_read(trainer->parameters, i);
         const rgm_kernels *kernels = rgm_kernels_for(rgm_device_cpu(), rgm_tensor_dtype(w));
 
         if (rgm_parameters_trainable(trainer->parameters, i) &&
@@ -151,6 +151,7 @@ static rgm_status finish_norms(rgm_logs *logs, const rgm_trainer *trainer)
     const double *report = trainer->train_sums.report;
     double updates = report[UPDATES];
 
+    RGM_TRY(rgm_parameters_to_host(trainer->parameters));
     if (updates > 0)
         RGM_TRY(rgm_logs_set(logs, "gradient_norm", report[NORM] / updates));
     RGM_TRY(rgm_logs_set(logs, "weight_norm", sqrt(weight_squares(trainer, -1))));
@@ -210,7 +211,7 @@ rgm_status rgm_trainer_describe_layers(rgm_text *out, const rgm_trainer *trainer
 
         for (int64_t i = 0; k < layers->count && i < rgm_parameters_count(trainer->parameters); i++)
             if (layers->of[i] == k)
-                elements += rgm_tensor_count(rgm_parameters_tensor(trainer->parameters, i));
+                elements += rgm_tensor_count(rgm_parameters_form(trainer->parameters, i));
         RGM_GO(rgm_text_printf(out, "%14lld %18lld  %s\n", (long long)elements,
                                (long long)t.flops[k],
                                k < layers->count ? layers->names[k] : "all else"));

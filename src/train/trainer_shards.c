@@ -219,7 +219,7 @@ void rgmi_shards_begin(rgm_trainer *trainer)
 {
     rgmi_shards *shards = &trainer->shards;
 
-    rgmi_step_keep(trainer, false);
+    (void)rgmi_step_keep(trainer); /* of a device that is lost the runs tell */
     array_reset(&shards->f32);
     array_reset(&shards->f64);
     array_reset(&shards->heads);
@@ -313,9 +313,7 @@ rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status stat
     status = rgmi_agree(trainer, status);
     if (status == RGM_OK)
         status = sum(all, trainer);
-    if (status != RGM_OK)
-        rgmi_step_keep(trainer, true);
-    return status;
+    return rgmi_step_undo(trainer, status);
 }
 
 /* ---- the default step ---------------------------------------------------------------------- */
@@ -465,10 +463,8 @@ static rgm_status run(rgmi_part *all, work *w)
     rgm_trainer *trainer = w->step->trainer;
     rgm_status status = count_heads(w);
 
-    if (status != RGM_OK) { /* all know of it */
-        rgmi_step_keep(trainer, true);
-        return status;
-    }
+    if (status != RGM_OK) /* all know of it */
+        return rgmi_step_undo(trainer, status);
     return rgmi_shards_sum(all, trainer, run_shards(w));
 }
 
@@ -488,8 +484,7 @@ rgm_status rgmi_shards_step(rgm_step *step)
         rgmi_set_part(step, &all);
         status = rgmi_update(trainer, trainer->accumulator.sums, w.last != NULL ? w.feeds : NULL,
                              w.feed_count);
-        if (status != RGM_OK)
-            rgmi_step_keep(trainer, true);
+        status = rgmi_step_undo(trainer, status);
     }
     trainer->counted = true;
     work_clear(&w);

@@ -9,26 +9,6 @@
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-void rgmi_add_scaled(rgm_tensor *sum, const rgm_tensor *x, double factor, bool first)
-{
-    int64_t n = rgm_tensor_count(sum);
-
-    if (rgm_tensor_dtype(sum) == RGM_F32) {
-        float *to = rgm_tensor_f32(sum), f = (float)factor;
-        const float *from = rgm_tensor_data((rgm_tensor *)x);
-
-        for (int64_t i = 0; i < n; i++)
-            to[i] = first ? f * from[i] : to[i] + f * from[i];
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        double *to = rgm_tensor_f64(sum);
-        const double *from = rgm_tensor_data((rgm_tensor *)x);
-
-        to[i] = first ? factor * from[i] : to[i] + factor * from[i];
-    }
-}
-
 /* Let states such as moving averages take their next values, for each batch. */
 static rgm_status update_states(rgm_trainer *trainer)
 {
@@ -49,18 +29,25 @@ static rgm_status train_one_batch(rgm_step *step)
     return RGM_OK;
 }
 
-void rgmi_step_keep(rgm_trainer *trainer, bool back)
+rgm_status rgmi_step_keep(rgm_trainer *trainer)
 {
-    rgmi_accumulator *a = &trainer->accumulator;
-    rgmi_sums *sums = &trainer->train_sums;
+    memcpy(trainer->accumulator.kept, trainer->train_sums.sums,
+           (size_t)trainer->train_sums.size * sizeof(double));
+    return rgmi_states_copy(trainer, false);
+}
 
-    memcpy(back ? sums->sums : a->kept, back ? a->kept : sums->sums,
-           (size_t)sums->size * sizeof(double));
-    if (back)
-        rgm_parameters_set(trainer->parameters, a->states);
-    for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters) && !back; i++)
-        if (a->states[i] != NULL)
-            rgm_tensor_set(a->states[i], rgm_parameters_tensor(trainer->parameters, i));
+rgm_status rgmi_step_undo(rgm_trainer *trainer, rgm_status status)
+{
+    rgm_error error;
+
+    if (status == RGM_OK)
+        return RGM_OK;
+    rgm_error_save(&error, status);
+    memcpy(trainer->train_sums.sums, trainer->accumulator.kept,
+           (size_t)trainer->train_sums.size * sizeof(double));
+    (void)rgmi_states_copy(trainer,
+                           true); /* fails of a lost device alone, of which there is more */
+    return rgm_error_restore(&error);
 }
 
 /* The batches of an update that were read ahead; the first is the step's. */
@@ -189,7 +176,7 @@ static rgm_status train_batches(rgm_step *step)
     rgmi_part all = {0};
     int64_t count = 0;
 
-    rgmi_step_keep(trainer, false);
+    RGM_GO(rgmi_step_keep(trainer));
     RGM_GO(batches_add(&b, step->inputs));
     if (trainer->heads.count_run != NULL)
         RGM_GO(read_ahead(&b, trainer));
@@ -207,10 +194,8 @@ static rgm_status train_batches(rgm_step *step)
     rgmi_set_part(step, &all);
     status = RGM_OK;
 done:
-    if (status != RGM_OK)
-        rgmi_step_keep(trainer, true);
     batches_release(&b);
-    return status;
+    return rgmi_step_undo(trainer, status);
 }
 
 rgm_status rgm_trainer_default_train_step(rgm_step *step)
