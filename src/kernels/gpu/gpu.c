@@ -4,6 +4,8 @@
  */
 #include "gpu.h"
 
+#include <string.h>
+
 /* Set by the first rgm_kernels_for() of a device. A process drives one at a time. */
 static rgm_device *gpu;
 
@@ -37,6 +39,14 @@ void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, in
     if (groups > 0 && ready_for(kernel, real))
         rgm_device_launch(gpu, kernel->ready[real == RGM_F64].kernel, groups, lanes, arguments,
                           count);
+}
+
+rgm_argument rgmi_gpu_number(double number)
+{
+    int64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return rgm_integer(bits);
 }
 
 void *rgmi_gpu_take(size_t bytes)

@@ -49,6 +49,9 @@ void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, in
     rgmi_gpu_launch(kernel, real, groups, lanes, (const rgm_argument[]){__VA_ARGS__},              \
                     (int)(sizeof((const rgm_argument[]){__VA_ARGS__}) / sizeof(rgm_argument)))
 
+/** A double for a parameter that is read by NUMBER() of the prelude: not rounded to REAL. */
+rgm_argument rgmi_gpu_number(double number);
+
 /** Scratch memory of the GPU, NULL when there is none: then the device has been told, and the row
  * returns. It may be given back as soon as the kernels that use it are launched. */
 void *rgmi_gpu_take(size_t bytes);
