@@ -552,7 +552,7 @@ static void squares_case(run *t)
     int64_t n[4] = {PICK(t, 0, 1, 7, 100), 16384, PICK(t, 16385, 70001), PICK(t, 3, 1100000)};
     rgm_squares_args o = {.count = n, .arrays = PICK(t, 0, 1, 4, 4)};
     const void *x[4];
-    double sums[4];
+    double *sums = keep(t, 4 * sizeof *sums);
     void *y = out(t, 4, NULL);
 
     for (int i = 0; i < 4; i++)

@@ -3,9 +3,10 @@
 
 enum {
     LANES = 256,
-    MANY_GROUPS = 528, /* four for each processor of a large GPU */
-    FLAT_BLOCK = 4096, /* elements of a group of a flat sum, */
-    FLAT_GROUPS = 1024 /* of which there are at most so many */
+    MANY_GROUPS = 528,  /* four for each processor of a large GPU */
+    FLAT_BLOCK = 4096,  /* elements of a group of a flat sum, */
+    FLAT_GROUPS = 1024, /* of which there are at most so many */
+    FLAT_ARRAYS = 256   /* arrays whose sums are under way at a time */
 };
 
 RGMI_GPU_KERNEL(reduce, reduce_axis);
@@ -91,34 +92,55 @@ void rgmi_gpu_argmax(rgm_dtype real, const rgm_argmax_args *o)
 
 /* ---- what answers the host ----------------------------------------------------------------- */
 
-/* Of what cannot be had the device has been told, and says so at its next copy. */
+/* y [arrays], of the device: of each array the sum of its squares, or how many of it are not
+ * finite. `arrays` is at most FLAT_ARRAYS. What cannot be had the device is told, and says at its
+ * next copy. */
+static void flat_sums_of(rgm_dtype real, double *y, const rgm_squares_args *o, bool finite)
+{
+    int64_t counts[FLAT_ARRAYS], stride = FLAT_GROUPS;
+    double *part = rgmi_gpu_take((size_t)o->arrays * (FLAT_GROUPS + 1) * sizeof *part);
+    double *of_counts = part + o->arrays * stride;
+    rgm_status status;
+
+    if (part == NULL)
+        return;
+    for (int64_t i = 0; i < o->arrays; i++)
+        counts[i] = rgmi_min(FLAT_GROUPS, rgmi_blocks(o->count[i], FLAT_BLOCK));
+    status = rgm_device_copy_to(rgmi_gpu_device(), of_counts, counts,
+                                (size_t)o->arrays * sizeof *counts);
+    if (status != RGM_OK)
+        rgm_device_fault(rgmi_gpu_device(), status);
+    for (int64_t i = 0; i < o->arrays; i++)
+        RGMI_LAUNCH(&flat_sums, real, counts[i], LANES, rgm_memory(part + i * stride),
+                    rgm_memory(o->x[i]), rgm_integer(o->count[i]), rgm_integer(finite));
+    RGMI_LAUNCH(&flat_total, real, o->arrays, LANES, rgm_memory(y), rgm_memory(part),
+                rgm_memory(of_counts), rgm_integer(stride));
+    rgmi_gpu_give(part);
+}
+
 static double flat_sum(rgm_dtype real, const rgm_flat_args *o, bool finite)
 {
-    int64_t groups = rgmi_min(FLAT_GROUPS, rgmi_blocks(o->count, FLAT_BLOCK));
-    struct {
-        int64_t size; /* of WIDE */
-        union {
-            double as_double;
-            float as_float;
-        } sum;
-    } answer = {0, {0}};
-    char *memory =
-        o->count > 0 ? rgmi_gpu_take(sizeof answer + (size_t)groups * sizeof(double)) : NULL;
+    const rgm_squares_args one = {.x = &o->x, .count = &o->count, .arrays = 1};
+    double *memory = rgmi_gpu_take(sizeof *memory), answer = 0;
     rgm_status status;
 
     if (memory == NULL)
         return 0;
-    RGMI_LAUNCH(&flat_sums, real, groups, LANES, rgm_memory(memory + sizeof answer),
-                rgm_memory(o->x), rgm_integer(o->count), rgm_integer(finite));
-    RGMI_LAUNCH(&flat_total, real, 1, LANES, rgm_memory(memory), rgm_memory(memory + sizeof answer),
-                rgm_integer(groups));
+    flat_sums_of(real, memory, &one, finite);
     status = rgm_device_copy_from(rgmi_gpu_device(), &answer, memory, sizeof answer);
     rgmi_gpu_give(memory);
-    if (status != RGM_OK) {
+    if (status != RGM_OK)
         rgm_device_fault(rgmi_gpu_device(), status);
-        return 0;
+    return status == RGM_OK ? answer : 0;
+}
+
+void rgmi_gpu_squares(rgm_dtype real, const rgm_squares_args *o)
+{
+    for (int64_t i = 0; i < o->arrays; i += FLAT_ARRAYS) {
+        rgm_squares_args some = {
+            .x = o->x + i, .count = o->count + i, .arrays = rgmi_min(FLAT_ARRAYS, o->arrays - i)};
+        flat_sums_of(real, o->y + i, &some, false);
     }
-    return answer.size == sizeof(float) ? (double)answer.sum.as_float : answer.sum.as_double;
 }
 
 double rgmi_gpu_sum_of_squares(rgm_dtype real, const rgm_flat_args *args)
