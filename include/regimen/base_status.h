@@ -59,11 +59,14 @@ const char *rgm_error_message(void);
 const char *rgm_error_text(void);
 void rgm_error_reset(void);
 
+/** Bytes of a message with the zero behind it. A longer one is cut in the middle, and says so. */
+#define RGM_MESSAGE_ROOM 1024
+
 /** An error that a worker thread passes to the thread that waits for it. */
 typedef struct rgm_error {
     rgm_status status;
     int system; /* errno, where the system refused; 0: it did not */
-    char message[1024];
+    char message[RGM_MESSAGE_ROOM];
     char trace[2048];
 } rgm_error;
 /** Copy this thread's error, or make a copied error this thread's own; restore returns its status.

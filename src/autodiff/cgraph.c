@@ -354,7 +354,7 @@ rgm_value *rgm_cgraph_update_next(const rgm_cgraph *graph, int64_t i)
 
 static rgm_value *op_fail(rgm_cgraph *graph, const rgm_op_type *type, rgm_status code)
 {
-    char message[768];
+    char message[RGM_MESSAGE_ROOM];
 
     snprintf(message, sizeof message, "%s", rgm_error_message());
     if (graph->scope != NULL)

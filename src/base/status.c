@@ -48,25 +48,65 @@ static void drop_half_character(char *text)
         text[lead - 1] = 0;
 }
 
-/* Copy one line of text; control characters become \xNN. */
-static void copy_escaped(char *to, size_t size, const char *from)
+#define CUT       " ... (cut) ... "
+#define CUT_END   " ... (cut)"
+#define CUT_SIZE  (sizeof CUT - 1)
+#define TAIL_SIZE 300  /* of what is cut: its end, where the reason is, is kept too */
+#define MOST      4096 /* that are formatted; a longer text loses its end */
+
+static size_t escaped_size(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f ? 4 : 1;
+}
+
+/* Copy one line of text; control characters become \xNN. It may be cut at its end. */
+static size_t copy_escaped(char *to, size_t size, const char *from)
 {
     size_t n = 0;
 
-    for (; *from != 0; from++) {
-        unsigned char c = (unsigned char)*from;
-        if (c < 0x20 || c == 0x7f) {
-            if (n + 5 > size)
-                break;
-            n += (size_t)snprintf(to + n, 5, "\\x%02x", c);
-        } else {
-            if (n + 2 > size)
-                break;
-            to[n++] = (char)c;
-        }
-    }
+    for (; *from != 0 && n + escaped_size(*from) < size; from++)
+        if (escaped_size(*from) > 1)
+            n += (size_t)snprintf(to + n, 5, "\\x%02x", (unsigned char)*from);
+        else
+            to[n++] = *from;
     to[n] = 0;
     drop_half_character(to);
+    return strlen(to);
+}
+
+/* The same; what is too long is cut in the middle, and says so. */
+static void fit(char *to, size_t size, const char *from)
+{
+    const char *tail = from + strlen(from);
+    size_t whole = 0, kept = 0;
+
+    for (const char *c = from; *c != 0; c++)
+        whole += escaped_size(*c);
+    if (whole < size) {
+        copy_escaped(to, size, from);
+        return;
+    }
+    for (; kept + escaped_size(tail[-1]) <= TAIL_SIZE; tail--)
+        kept += escaped_size(tail[-1]);
+    while (((unsigned char)*tail & 0xc0) == 0x80)
+        tail++;
+    kept = copy_escaped(to, size - CUT_SIZE - TAIL_SIZE, from);
+    memcpy(to + kept, CUT, CUT_SIZE);
+    copy_escaped(to + kept + CUT_SIZE, size - kept - CUT_SIZE, tail);
+}
+
+/* A text of any length, as far as there is room for it. */
+static void format_text(char text[MOST], const char *format, va_list args)
+{
+    int size = rgmi_vformat(text, MOST, format, args);
+
+    if (size < 0)
+        text[0] = 0;
+    if (size < MOST)
+        return;
+    text[MOST - CUT_SIZE - 1] = 0;
+    drop_half_character(text);
+    memcpy(text + strlen(text), CUT_END, sizeof CUT_END);
 }
 
 static void add_frame(const char *file, int line, const char *function)
@@ -84,14 +124,13 @@ rgm_status rgm_error_set(rgm_status code, const char *file, int line, const char
                          const char *format, ...)
 {
     /* The arguments may point into the record itself, so the message is made outside of it. */
-    char message[sizeof record.message];
+    char message[MOST];
     va_list args;
 
     va_start(args, format);
-    if (rgmi_vformat(message, sizeof message, format, args) < 0)
-        message[0] = 0;
+    format_text(message, format, args);
     va_end(args);
-    copy_escaped(record.message, sizeof record.message, message);
+    fit(record.message, sizeof record.message, message);
     record.trace[0] = 0;
     record.system = 0;
     add_frame(file, line, function);
@@ -131,23 +170,18 @@ rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const 
 
 rgm_status rgm_error_prefix(rgm_status status, const char *format, ...)
 {
-    char text[sizeof record.message], prefix[sizeof record.message];
-    size_t n;
+    char text[MOST + sizeof record.message + 2];
+    size_t size;
     va_list args;
 
     if (status >= 0)
         return status;
     va_start(args, format);
-    if (rgmi_vformat(text, sizeof text, format, args) < 0)
-        text[0] = 0;
+    format_text(text, format, args);
     va_end(args);
-    copy_escaped(prefix, sizeof prefix - 2, text);
-    n = strlen(prefix);
-    memcpy(prefix + n, ": ", 3);
-    n += 2;
-    snprintf(prefix + n, sizeof prefix - n, "%s", record.message);
-    drop_half_character(prefix);
-    memcpy(record.message, prefix, sizeof prefix);
+    size = strlen(text);
+    snprintf(text + size, sizeof text - size, ": %s", record.message);
+    fit(record.message, sizeof record.message, text);
     return status;
 }
 

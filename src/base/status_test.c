@@ -92,6 +92,12 @@ static void control_characters_are_shown_not_sent(void **state)
     CHECK_TEXT("name 'a\\x1b[2J\\x0ab\\x7f'", rgm_error_message());
 }
 
+static void check_ends_with(const char *text, const char *end)
+{
+    CHECK(strlen(text) >= strlen(end));
+    CHECK_TEXT(end, text + strlen(text) - strlen(end));
+}
+
 static void long_messages_are_cut_between_characters(void **state)
 {
     char name[3001];
@@ -105,8 +111,48 @@ static void long_messages_are_cut_between_characters(void **state)
         CHECK_STATUS(RGM_ERR_DATA, RGM_FAIL(RGM_ERR_DATA, "%s", name));
         CHECK_STATUS(RGM_ERR_DATA, rgm_error_prefix(RGM_ERR_DATA, "%s", name));
         CHECK(strlen(rgm_error_message()) < 1024);
+        CHECK(strlen(rgm_error_message()) > 1000);
         CHECK_INT(-1, rgm_utf8_check(rgm_error_message(), (int64_t)strlen(rgm_error_message())));
+        check_ends_with(rgm_error_message(), name + 2900);
+        CHECK(strstr(rgm_error_message(), " ... (cut) ... ") != NULL);
     }
+}
+
+/* What it is about stands at the beginning, the reason at the end. */
+static void a_message_that_is_cut_says_so_and_keeps_both_ends(void **state)
+{
+    char name[6000], whole[1100];
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+    for (int size = 900; size < 1100; size++) {
+        name[size] = 0;
+        CHECK_STATUS(RGM_ERR_DATA, RGM_FAIL(RGM_ERR_DATA, "the name '%s' is too long", name));
+        snprintf(whole, sizeof whole, "the name '%.*s' is too long", size < 1001 ? size : 0, name);
+        if (size < 1001) { /* 1,023 bytes are a message */
+            CHECK_TEXT(whole, rgm_error_message());
+        } else {
+            CHECK(strstr(rgm_error_message(), "the name 'n") == rgm_error_message());
+            CHECK(strstr(rgm_error_message(), "nnn ... (cut) ... nnn") != NULL);
+            check_ends_with(rgm_error_message(), "n' is too long");
+        }
+        CHECK_STATUS(RGM_ERR_DATA, rgm_error_prefix(RGM_ERR_DATA, "file.yaml:3"));
+        CHECK(strstr(rgm_error_message(), "file.yaml:3: the name 'n") == rgm_error_message());
+        check_ends_with(rgm_error_message(), "n' is too long");
+        name[size] = 'n';
+    }
+    memset(name, '\x01', sizeof name); /* each of which is shown as four */
+    name[1000] = 0;
+    CHECK_STATUS(RGM_ERR_DATA, RGM_FAIL(RGM_ERR_DATA, "'%s' is hidden", name));
+    CHECK(strlen(rgm_error_message()) < 1024 && strlen(rgm_error_message()) > 1000);
+    CHECK(strstr(rgm_error_message(), "\\x01 ... (cut) ... \\x01") != NULL);
+    check_ends_with(rgm_error_message(), "' is hidden");
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = 0;
+    CHECK_STATUS(RGM_ERR_DATA, RGM_FAIL(RGM_ERR_DATA, "'%s' has no end", name));
+    check_ends_with(rgm_error_message(), "nnn ... (cut)"); /* further on nothing was looked at */
+    CHECK_STATUS(RGM_ERR_DATA, rgm_error_prefix(RGM_ERR_DATA, "%s", name));
+    check_ends_with(rgm_error_message(), "nnn ... (cut)");
 }
 
 static rgm_status deep(int n)
@@ -222,6 +268,7 @@ TESTS(cmocka_unit_test(a_failure_passes_up_with_message_and_trace),
       cmocka_unit_test(a_prefix_says_what_was_being_done),
       cmocka_unit_test(control_characters_are_shown_not_sent),
       cmocka_unit_test(long_messages_are_cut_between_characters),
+      cmocka_unit_test(a_message_that_is_cut_says_so_and_keeps_both_ends),
       cmocka_unit_test(a_deep_trace_keeps_its_innermost_frames),
       cmocka_unit_test(system_errors_name_path_and_reason),
       cmocka_unit_test(a_full_disk_is_the_machines_fault),

@@ -61,7 +61,7 @@ const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph)
 
 rgm_value *rgmi_value_error(const rgm_graph_value *graph, rgm_status status)
 {
-    char message[512];
+    char message[RGM_MESSAGE_ROOM];
 
     snprintf(message, sizeof message, "%s", rgm_error_message());
     return rgm_cgraph_fail(graph->root->cgraph, status, "%s", message);

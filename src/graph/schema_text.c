@@ -20,7 +20,7 @@ typedef const rgm_pbtxt_field field;
 /* The last error was about the schema; say where in the text that was. */
 static rgm_status at_field(const rgm_pbtxt *doc, field *at, rgm_status status)
 {
-    char message[512];
+    char message[RGM_MESSAGE_ROOM];
 
     if (status != RGM_ERR_ARG && status != RGM_ERR_DATA && status != RGM_ERR_NOT_FOUND)
         return status;

@@ -103,7 +103,7 @@ static rgm_value *encoded_category(rgm_scope *scope, const rgm_graph_value *grap
 {
     rgm_lookup *lookup = NULL;
     rgm_status status = e->encoder->lookup(&lookup, e);
-    char message[512];
+    char message[RGM_MESSAGE_ROOM];
     rgm_value *x;
 
     if (status != RGM_OK) {
@@ -281,7 +281,7 @@ bool rgm_check_inputs(const rgm_graph_value *graph, const rgm_input_options *o,
                       const char *edge_feature)
 {
     rgm_status status = rgmi_input_options_check(o);
-    char message[512];
+    char message[RGM_MESSAGE_ROOM];
 
     if (status != RGM_OK) {
         snprintf(message, sizeof message, "%s", rgm_error_message());

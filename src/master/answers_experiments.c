@@ -181,7 +181,7 @@ rgm_status rgmi_answer_events(rgmi_call *call)
 static rgm_status end_unreadable(rgmi_call *call)
 {
     rgm_master *m = call->master;
-    char message[400];
+    char message[RGMI_REASON_ROOM];
 
     snprintf(message, sizeof message, "ended, since it cannot be read: %s", rgm_error_message());
     for (int64_t i = 0; i < m->process_count; i++)

@@ -284,7 +284,7 @@ rgm_status rgmi_answer_failed(rgmi_call *call)
     RGM_TRY(read_fault(&failure, call));
     RGM_TRY(find_process(&process, call, token));
     char *copy;
-    RGM_TRY(rgm_strndup(&copy, message, strnlen(message, 400)));
+    RGM_TRY(rgm_strndup(&copy, message, strnlen(message, RGM_MESSAGE_ROOM - 1)));
     rgm_free(process->message);
     process->message = copy;
     process->failed = true;

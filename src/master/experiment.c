@@ -227,7 +227,7 @@ done:
 /* It cannot go on: the experiment ends with the reason. */
 static rgm_status give_up(rgm_master *master, rgmi_experiment *e, rgm_status status)
 {
-    char message[512];
+    char message[RGMI_REASON_ROOM];
 
     if (status == RGM_ERR_NOMEM || status == RGM_ERR_IO)
         return status;

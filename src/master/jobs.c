@@ -373,7 +373,7 @@ static void take_silence(rgm_master *master)
         rgmi_process *p = &master->processes[i];
 
         if (p->is_job && !p->asked)
-            snprintf(p->job_reason, sizeof p->job_reason, "Slurm cannot be asked: %.120s",
+            snprintf(p->job_reason, sizeof p->job_reason, "Slurm cannot be asked: %s",
                      rgm_error_message());
     }
 }

@@ -96,6 +96,9 @@ typedef enum rgmi_run_end {
     RGMI_RUN_INVALID   /* its hyperparameters cannot be            */
 } rgmi_run_end;
 
+/** For a message of an error, and words before it. */
+enum { RGMI_REASON_ROOM = RGM_MESSAGE_ROOM + 80 };
+
 /** A trial's process: a child, or one that an earlier master left. */
 typedef struct rgmi_process {
     int64_t trial, experiment;
@@ -129,14 +132,14 @@ typedef struct rgmi_process {
     bool stop_sent, kill_sent;
     bool job_over; /* Slurm says so, or it was not submitted                                */
     rgmi_job_state job_state;
-    char job_reason[160]; /* Slurm's, or why it is not submitted; may be ""               */
+    char job_reason[RGMI_REASON_ROOM]; /* Slurm's, or why it is not submitted; may be "" */
 } rgmi_process;
 
 /** An experiment whose jobs Slurm refused: nothing is submitted before a time. */
 typedef struct rgmi_held_jobs {
     int64_t experiment;
     double until;
-    char reason[400];
+    char reason[RGMI_REASON_ROOM];
 } rgmi_held_jobs;
 
 /** What is not started before a time, since it could not be when it was tried last. */
@@ -145,7 +148,7 @@ typedef struct rgmi_delay {
     int64_t tries;             /* in succession                             */
     double seconds, until;     /* the pause, and when it ends               */
     bool waits;                /* false: it may be tried                    */
-    char why[400];
+    char why[RGMI_REASON_ROOM];
 } rgmi_delay;
 
 /** A trial that waits for slots. */

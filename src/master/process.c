@@ -276,7 +276,7 @@ static bool has_ended(rgmi_process *p)
 
 static rgm_status tell_end(rgm_master *master, rgmi_process *p)
 {
-    char text[320];
+    char text[RGMI_REASON_ROOM + 80];
     const char *message = p->message;
     bool orphaned = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == ORPHANED;
     rgmi_run_end how = p->failed                      ? p->failure

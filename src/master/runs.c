@@ -70,7 +70,7 @@ static rgm_status after_machine(rgm_master *master, rgmi_experiment *e, rgmi_tri
 static rgm_status after_failure(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
                                 const char *message)
 {
-    char text[512];
+    char text[RGMI_REASON_ROOM];
 
     trial->restarts++;
     trial->dirty = true;

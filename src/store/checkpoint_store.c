@@ -617,7 +617,7 @@ static bool is_damage(rgm_status status)
 static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *store,
                                  const int64_t *steps, int64_t count, bool warn)
 {
-    char newest[512] = "";
+    char newest[RGM_MESSAGE_ROOM] = "";
 
     for (int64_t i = count - 1; i >= 0; i--) {
         rgm_status status = rgm_checkpoint_load_step(out, store, steps[i]);

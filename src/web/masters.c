@@ -46,7 +46,7 @@ typedef struct master {
     kept_answer answers[ANSWERS];
     int64_t bytes;
     double failed; /* when it did not answer; 0: it did */
-    char reason[512];
+    char reason[RGM_MESSAGE_ROOM];
     atomic_bool served;
     double served_time;
 } master;
