@@ -114,6 +114,8 @@ for form in html svg csv; do
     [ -s "report.$form" ] || fail "no report.$form"
 done
 says "valid.accuracy" report.html
+says "items</th><td class=\"text\">40 train, 100 valid, 200 test of 400 nodes; 60 in no part" report.html # of its best trial
+says "warnings</th><td class=\"text\">none" report.html
 [ "$(wc -l <report.csv)" = 9 ] || fail "report.csv: $(wc -l <report.csv) lines"
 expect 2 "$regimen" experiment report 1 -o report.doc
 expect 0 "$regimen" queue

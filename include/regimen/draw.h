@@ -139,6 +139,11 @@ typedef struct rgm_report_objective {
     bool smaller_is_better;
 } rgm_report_objective;
 
+/** "items": "140 train, 500 valid, 1000 test of 2708 paper". */
+typedef struct rgm_report_fact {
+    char *name, *text;
+} rgm_report_fact;
+
 /** Zero-initialised it is a search of no trials; rgm_search_report_clear() frees everything. */
 typedef struct rgm_search_report {
     int64_t id;
@@ -156,6 +161,8 @@ typedef struct rgm_search_report {
     char *importance_over; /* "64 of 64 trials after 1 of 64 epochs": what it was computed over;
                               NULL: none */
     char *best_file;       /* experiment file of the best trial; NULL: none */
+    rgm_report_fact *best_facts; /* what its run found out */
+    int64_t best_fact_count, best_fact_capacity;
 } rgm_search_report;
 
 /**
@@ -174,6 +181,8 @@ rgm_status rgm_report_add_trial(rgm_report_trial **out, rgm_search_report *r, in
 /** Add a validation of a trial; add a time in which it held a slot. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_report_add_point(rgm_report_trial *trial, double length, double metric);
 rgm_status rgm_report_add_interval(rgm_report_trial *trial, int64_t slot, double start, double end);
+/** Append to best_facts. Both are copied. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_report_add_fact(rgm_search_report *r, const char *name, const char *text);
 void rgm_search_report_clear(rgm_search_report *r);
 
 /**

@@ -13,6 +13,10 @@
  */
 rgm_status report_load(rgm_search_report *out, const asked_master *whom, int64_t experiment);
 
+/** Add what result.json of the best trial's run folder says of it; where it cannot be read, why.
+ * Errors: RGM_ERR_NOMEM. */
+rgm_status report_load_result(rgm_search_report *r, const char *run_dir);
+
 /** 0 when the path ends in .html, .svg or .csv; else a usage error was told: its exit code. */
 int report_check_path(const char *path);
 /** The file that its ending says, complete or not at all. Errors: RGM_ERR_NOMEM, RGM_ERR_IO. */

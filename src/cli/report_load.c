@@ -361,25 +361,55 @@ done:
     return status;
 }
 
-static rgm_status load_best_file(loading *l)
+/* The place of the best trial; the number of trials: there is none. */
+static rgm_status find_best(int64_t *best, const rgm_search_report *r)
+{
+    rgm_status status = RGM_OK;
+    int64_t *rank = NULL;
+
+    *best = 0;
+    RGM_GO(RGM_NEW(rank, r->trial_count + 1));
+    RGM_GO(rgm_search_report_rank(rank, r));
+    while (*best < r->trial_count && rank[*best] != 0)
+        ++*best;
+done:
+    rgm_free(rank);
+    return status;
+}
+
+/* Its run folder: <folder of the master>/<experiment>/<number>. */
+static rgm_status load_best_result(loading *l, int64_t number)
+{
+    rgm_status status = RGM_OK;
+    json_t *master = NULL;
+    char *folder = NULL;
+
+    RGM_GO(ask(&master, l->whom, "GET", NULL, "/api/v1/master"));
+    RGM_GO(rgm_strprintf(&folder, "%s/%lld/%lld", text_of(master, "folder"),
+                         (long long)l->experiment, (long long)number));
+    RGM_GO(report_load_result(l->r, folder));
+done:
+    json_decref(master);
+    rgm_free(folder);
+    return status;
+}
+
+static rgm_status load_best(loading *l)
 {
     rgm_status status = RGM_OK;
     rgm_yaml *document = NULL;
     rgm_text text = {0};
-    int64_t *rank = NULL, best = 0;
+    int64_t best;
 
-    RGM_GO(RGM_NEW(rank, l->r->trial_count + 1));
-    RGM_GO(rgm_search_report_rank(rank, l->r));
-    while (best < l->r->trial_count && rank[best] != 0)
-        best++;
+    RGM_GO(find_best(&best, l->r));
     if (best == l->r->trial_count)
         goto done;
+    RGM_GO(load_best_result(l, l->r->trials[best].number));
     RGM_GO(rgm_search_file_point(&document, l->file, l->values + best * rgm_space_count(l->space),
                                  (uint32_t)l->seeds[best]));
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(document)));
     RGM_GO(rgm_strdup(&l->r->best_file, text.data));
 done:
-    rgm_free(rank);
     rgm_yaml_release(document);
     rgm_text_clear(&text);
     return status;
@@ -397,7 +427,7 @@ rgm_status report_load(rgm_search_report *out, const asked_master *whom, int64_t
     RGM_GO(load_validations(&l));
     RGM_GO(load_runs(&l));
     RGM_GO(load_importance(&l));
-    RGM_GO(load_best_file(&l));
+    RGM_GO(load_best(&l));
 done:
     rgm_search_file_release(l.file);
     rgm_free(l.columns);

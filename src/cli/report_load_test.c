@@ -88,7 +88,9 @@ static const told whole[] = {
                   " \"end_time\": null},"
                   "{\"number\": 9, \"slots\": \"1\", \"start_time\": null, "
                   "\"end_time\": null}]}"},
+    {"/api/v1/master", "{\"folder\": \"/nowhere\"}"},
     {0}};
+enum { ANSWERS = (int)(sizeof whole / sizeof *whole) };
 
 static const asked_master nobody = {.client = (rgm_client *)&asked};
 
@@ -100,7 +102,7 @@ static void a_search_is_as_its_master_tells_it(void **state)
     answers = whole;
     asked = 0;
     CHECK_OK(report_load(&r, &nobody, 7));
-    CHECK_INT(5, asked);
+    CHECK_INT(6, asked);
     CHECK_TEXT("<b>", r.name);
     CHECK_TEXT("ACTIVE", r.state);
     CHECK_TEXT("random", r.searcher);
@@ -134,14 +136,69 @@ static void a_search_is_as_its_master_tells_it(void **state)
     CHECK(strstr(r.importance_note, "5 trials") != NULL);
     CHECK(strstr(r.best_file, "dropout: 0.25") != NULL);
     CHECK(strstr(r.best_file, "searcher") == NULL);
+    CHECK_INT(1, r.best_fact_count); /* of a folder that is not here */
+    CHECK_TEXT("not known", r.best_facts[0].name);
+    CHECK(strstr(r.best_facts[0].text, "'/nowhere/7/1/result.json'") != NULL);
     rgm_search_report_clear(&r);
+}
+
+static void check_fact(const rgm_search_report *r, int64_t i, const char *name, const char *text)
+{
+    CHECK(i < r->best_fact_count);
+    CHECK_TEXT(name, r->best_facts[i].name);
+    CHECK_TEXT(text, r->best_facts[i].text);
+}
+
+static rgm_status load_result(rgm_search_report *r, const char *run_dir)
+{
+    rgm_status status = report_load_result(r, run_dir);
+
+    if (status != RGM_OK)
+        rgm_search_report_clear(r);
+    return status;
+}
+
+/* What stands in the best trial's result.json; a file of another form is told, or says nothing. */
+static void what_the_best_trial_found_out_is_told(void **state)
+{
+    static const char result[] =
+        "{\"state\": \"stopped\", \"reason\": null, \"step\": 200, \"seconds\": 1.5,"
+        " \"plan\": [\"items 40 train of 90; 50 in no part\", \"word\", 7],"
+        " \"final\": {\"train\": {}, \"test\": {\"loss\": 0.25, \"auc\": \"nan\"}},"
+        " \"exports\": [\"a/export\"],"
+        " \"warnings\": {\"count\": 3, \"first\": [\"one\", \"two\"]}}";
+    rgm_search_report r = {0};
+    char path[256];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/" RGM_RESULT_FILE, check_folder());
+    CHECK_OK(rgm_file_save(path, result, sizeof result - 1));
+    *strrchr(path, '/') = 0;
+    CHECK_EVERY_OOM(load_result(&r, path), rgm_search_report_clear(&r));
+    CHECK_OK(report_load_result(&r, path));
+    CHECK_INT(7, r.best_fact_count);
+    check_fact(&r, 0, "trained", "200 steps in 1.5 s");
+    check_fact(&r, 1, "items", "40 train of 90; 50 in no part");
+    check_fact(&r, 2, "test", "loss 0.25, auc nan");
+    check_fact(&r, 3, "export", "a/export");
+    check_fact(&r, 4, "warnings", "3 in its log");
+    check_fact(&r, 6, "warning", "two");
+    rgm_search_report_clear(&r);
+    path[strlen(path)] = '/';
+    CHECK_OK(rgm_file_save(path, "[1, 2", 5));
+    *strrchr(path, '/') = 0;
+    CHECK_OK(report_load_result(&r, path));
+    CHECK_INT(1, r.best_fact_count);
+    CHECK_TEXT("not known", r.best_facts[0].name);
+    rgm_search_report_clear(&r);
+    CHECK_OK(rgm_folder_remove(path));
 }
 
 /* Of 40 trials the metric follows one of three hyperparameters. */
 static void importance_is_that_of_trials_of_one_length(void **state)
 {
     rgm_text trials = {0}, validations = {0};
-    told some[6];
+    told some[ANSWERS];
     rgm_search_report r;
 
     (void)state;
@@ -182,7 +239,7 @@ static void importance_is_that_of_trials_of_one_length(void **state)
 static void what_a_master_lacks_is_an_error(void **state)
 {
     rgm_search_report r;
-    told some[6];
+    told some[ANSWERS];
 
     (void)state;
     for (int i = 0; i < 5; i++) {
@@ -203,7 +260,7 @@ static void what_a_master_lacks_is_an_error(void **state)
  * takes few allocations. */
 static void memory_that_runs_out_is_told_and_given_back(void **state)
 {
-    told some[6];
+    told some[ANSWERS];
     rgm_search_report r;
 
     (void)state;
@@ -228,6 +285,7 @@ static void memory_that_runs_out_is_told_and_given_back(void **state)
 }
 
 TESTS(cmocka_unit_test(a_search_is_as_its_master_tells_it),
+      cmocka_unit_test(what_the_best_trial_found_out_is_told),
       cmocka_unit_test(importance_is_that_of_trials_of_one_length),
       cmocka_unit_test(what_a_master_lacks_is_an_error),
       cmocka_unit_test(memory_that_runs_out_is_told_and_given_back))

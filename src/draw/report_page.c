@@ -208,6 +208,19 @@ static void put_head(rgmi_drawing *d, const rgmi_report_view *v)
 
 /* ---- sections ------------------------------------------------------------------------------ */
 
+static void put_facts(rgmi_drawing *d, const rgm_search_report *r)
+{
+    if (r->best_fact_count == 0)
+        return;
+    rgmi_mark(d, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+                 "aria-label=\"What its run found out\"><table><tbody>\n");
+    for (int64_t i = 0; i < r->best_fact_count && i < MOST_ROWS; i++)
+        rgmi_mark(d,
+                  "<tr><th scope=\"row\" class=\"text\">%s</th><td class=\"text\">%s</td></tr>\n",
+                  r->best_facts[i].name, r->best_facts[i].text);
+    rgmi_mark(d, "</tbody></table></div>\n");
+}
+
 static void put_best(rgmi_drawing *d, const rgmi_report_view *v)
 {
     const rgm_search_report *r = v->report;
@@ -247,7 +260,9 @@ static void put_best(rgmi_drawing *d, const rgmi_report_view *v)
         rgmi_mark_lines(d, r->best_file);
         rgmi_mark(d, "</pre></details>\n");
     }
-    rgmi_mark(d, "</div></section>\n");
+    rgmi_mark(d, "</div>\n");
+    put_facts(d, r);
+    rgmi_mark(d, "</section>\n");
 }
 
 static void put_curves(rgmi_drawing *d, const rgmi_report_view *v)

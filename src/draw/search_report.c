@@ -50,6 +50,17 @@ rgm_status rgm_report_add_interval(rgm_report_trial *trial, int64_t slot, double
     return RGM_OK;
 }
 
+rgm_status rgm_report_add_fact(rgm_search_report *r, const char *name, const char *text)
+{
+    rgm_report_fact *fact;
+
+    RGM_TRY(RGM_RESERVE(r->best_facts, r->best_fact_capacity, r->best_fact_count + 1));
+    fact = &r->best_facts[r->best_fact_count++];
+    *fact = (rgm_report_fact){0};
+    RGM_TRY(rgm_strdup(&fact->name, name));
+    return rgm_strdup(&fact->text, text);
+}
+
 void rgm_search_report_clear(rgm_search_report *r)
 {
     for (int64_t i = 0; i < r->trial_count; i++) {
@@ -75,6 +86,11 @@ void rgm_search_report_clear(rgm_search_report *r)
     rgm_free(r->importance_note);
     rgm_free(r->importance_over);
     rgm_free(r->best_file);
+    for (int64_t i = 0; i < r->best_fact_count; i++) {
+        rgm_free(r->best_facts[i].name);
+        rgm_free(r->best_facts[i].text);
+    }
+    rgm_free(r->best_facts);
     *r = (rgm_search_report){0};
 }
 

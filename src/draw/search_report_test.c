@@ -13,6 +13,7 @@ static void small_search(rgm_search_report *r)
     begin_search(r, true);
     CHECK_OK(rgm_strdup(&r->name, "small"));
     CHECK_OK(rgm_strdup(&r->best_file, "name: small\nrate: 0.1\n"));
+    CHECK_OK(rgm_report_add_fact(r, "items", "30 train of <40>; 10 in no part"));
     add_trial(r, 1, 0.001, 10, 0, 0.4);
     add_trial(r, 2, 0.01, 20, 1, 0.2);
     add_trial(r, 3, 0.1, 30, 0, 0.1);
@@ -394,7 +395,10 @@ static void a_page_has_every_part(void **state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(text.data, parts[i]) == NULL)
             fail_msg("the page has no %s", parts[i]);
-    CHECK_INT(8, count_of(text.data, "<tr>")); /* two heads, three values, three trials */
+    CHECK_INT(9, count_of(text.data, "<tr>")); /* two heads, three values, a fact, three trials */
+    CHECK(strstr(text.data,
+                 ">items</th><td class=\"text\">30 train of &lt;40&gt;; 10 in no part</td>") !=
+          NULL);
     CHECK_INT(1, count_of(text.data, "<tr class=\"first\">"));
     CHECK(strstr(text.data, "http://") == NULL && strstr(text.data, "https://") == NULL);
     CHECK(strstr(text.data, "<script") == NULL);
@@ -422,6 +426,7 @@ static void hostile_texts_stay_texts(void **state)
     CHECK_OK(rgm_strdup(&r.searcher, HOSTILE));
     CHECK_OK(rgm_strdup(&r.unit, HOSTILE));
     CHECK_OK(rgm_strdup(&r.best_file, HOSTILE));
+    CHECK_OK(rgm_report_add_fact(&r, HOSTILE, HOSTILE));
     CHECK_OK(rgm_strdup(&r.importance_note, HOSTILE));
     CHECK_OK(rgm_strdup(&r.importance_over, HOSTILE));
     CHECK_OK(rgm_strdup(&r.objectives[1].name, HOSTILE));
