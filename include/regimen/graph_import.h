@@ -52,6 +52,10 @@ typedef struct rgm_import_options {
                            rgm_dtype_missing() stands for; none: "label"                         */
     bool skip_dangling; /* leave out edges with an end that is no node, and tell how many; default:
                            they are an error                                                     */
+    bool new_data; /* read what is to be predicted for: no split and no labels of OGB files; of CSV
+                      tables a feature without a column is absent, an empty field is missing in any
+                      column of numbers, and ids become the text feature RGM_ITEM_NAME of node sets
+                      with a table                                                               */
 } rgm_import_options;
 #define RGM_IMPORT_OPTIONS_INIT                                                                    \
     {                                                                                              \
@@ -106,6 +110,22 @@ rgm_status rgm_import_csv_file(const char *file, const char *schema_path,
  * RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split);
+
+/**
+ * Load graphs to predict for, whatever form they have, without their split. `path` is
+ *
+ *   - a schema of CSV tables (rgm_import_csv()), a file *.pbtxt, or a folder with schema.pbtxt and
+ *     no records;
+ *   - a folder of Examples or a graph file (rgm_graph_data_load());
+ *   - an OGB folder, PATH/raw (rgm_import_ogb()).
+ *
+ * options are those of a CSV or OGB import, as if new_data were set; NULL: the defaults. Errors:
+ * RGM_ERR_NOT_FOUND (nothing there, or none of these), those of the three functions.
+ */
+rgm_status rgm_new_graphs_load(rgm_graph_data *out, const char *path,
+                               const rgm_import_options *options);
+/** Whether `path` is one of these; else it may be a file or pattern of records. */
+bool rgm_is_new_graphs(const char *path);
 
 /**
  * A citation-like graph: planted communities, power-law degrees, sparse words or dense features.

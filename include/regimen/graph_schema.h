@@ -13,6 +13,8 @@ extern "C" {
 
 #define RGM_HIDDEN_STATE "hidden_state"
 #define RGM_READOUT      "_readout"
+/** A text feature: what the data's own files call an item, for tables of predictions. */
+#define RGM_ITEM_NAME "#name"
 
 /** Which end of an edge. Context is the graph component. */
 typedef enum rgm_tag { RGM_SOURCE = 0, RGM_TARGET = 1, RGM_CONTEXT = 2 } rgm_tag;

@@ -96,9 +96,10 @@ static rgm_status check_feature(const rgm_set_schema *set, const rgm_feature_sch
 
     rgm_set_title(set, title, sizeof title);
     if (feature->name[0] == '#' && strcmp(feature->name, "#id") != 0 &&
-        strcmp(feature->name, "#weight") != 0)
+        strcmp(feature->name, "#weight") != 0 && strcmp(feature->name, RGM_ITEM_NAME) != 0)
         return RGM_FAIL(RGM_ERR_DATA,
-                        "%s: feature name '%s' is reserved ('#id' and '#weight' are allowed)",
+                        "%s: feature name '%s' is reserved ('#id', '" RGM_ITEM_NAME
+                        "' and '#weight' are allowed)",
                         title, feature->name);
     if (!rgmi_stored_find(&dtype, feature->stored_type))
         return RGM_FAIL(RGM_ERR_DATA, "%s: feature '%s' has no dtype that can be stored: %s", title,

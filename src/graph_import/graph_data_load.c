@@ -186,7 +186,7 @@ static rgm_status read_split_lists(rgm_graph_data *out, const char *folder, cons
                            rgm_graph_total(out->graphs[0], RGM_NODE_SET, set), NULL);
 }
 
-static rgm_status load(rgm_graph_data *out, const char *folder, const char *split)
+static rgm_status load(rgm_graph_data *out, const char *folder, const char *split, bool splits)
 {
     rgm_status status = RGM_OK;
     loading self = {.out = out};
@@ -197,7 +197,8 @@ static rgm_status load(rgm_graph_data *out, const char *folder, const char *spli
     RGM_GO(rgm_schema_load(&out->schema, schema));
     RGM_GO(read_files(&self, &added, folder, "graphs-"));
     if (added > 0) {
-        RGM_GO(read_split_lists(out, folder, split));
+        if (splits)
+            RGM_GO(read_split_lists(out, folder, split));
         goto done;
     }
     RGM_GO(read_parts(&self, folder));
@@ -230,8 +231,107 @@ rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const ch
     rgm_status status;
 
     memset(out, 0, sizeof *out);
-    status = rgm_is_graph_file(folder) ? open_file(out, folder, split) : load(out, folder, split);
+    status =
+        rgm_is_graph_file(folder) ? open_file(out, folder, split) : load(out, folder, split, true);
     if (status != RGM_OK)
         rgm_graph_data_clear(out);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+/* ---- new data -------------------------------------------------------------------------------- */
+
+typedef enum form { NO_FORM, TABLES, EXAMPLES, GRAPH_FILE, OGB_FOLDER } form;
+
+static rgm_status has_records(bool *out, const char *folder)
+{
+    char *pattern, **paths = NULL;
+    int64_t count = 0;
+    rgm_status status;
+
+    RGM_TRY(rgm_tfrecord_pattern(&pattern, folder, ""));
+    status = rgm_glob(&paths, &count, pattern);
+    rgm_names_release(paths, count);
+    rgm_free(pattern);
+    *out = status == RGM_OK;
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset();
+    return RGM_OK;
+}
+
+/* *schema: that of tables. */
+static rgm_status form_of_folder(form *out, char **schema, const char *path)
+{
+    rgm_status status = RGM_OK;
+    char *raw = NULL;
+    bool records = false;
+
+    RGM_GO(rgm_path_join(schema, path, "schema.pbtxt"));
+    RGM_GO(rgm_path_join(&raw, path, "raw"));
+    if (rgm_path_exists(*schema))
+        RGM_GO(has_records(&records, path));
+    *out = rgm_path_exists(*schema)  ? records ? EXAMPLES : TABLES
+           : rgm_path_is_folder(raw) ? OGB_FOLDER
+                                     : NO_FORM;
+done:
+    rgm_free(raw);
+    return status;
+}
+
+static bool is_schema_file(const char *path)
+{
+    size_t size = strlen(path);
+
+    return size > 6 && strcmp(path + size - 6, ".pbtxt") == 0;
+}
+
+static rgm_status form_of(form *out, char **schema, const char *path)
+{
+    *out = NO_FORM;
+    if (rgm_path_is_folder(path))
+        return form_of_folder(out, schema, path);
+    if (is_schema_file(path)) {
+        *out = TABLES;
+        return rgm_strdup(schema, path);
+    }
+    if (rgm_is_graph_file(path))
+        *out = GRAPH_FILE;
+    return RGM_OK;
+}
+
+bool rgm_is_new_graphs(const char *path)
+{
+    return rgm_path_is_folder(path) || is_schema_file(path) || rgm_is_graph_file(path);
+}
+
+rgm_status rgm_new_graphs_load(rgm_graph_data *out, const char *path,
+                               const rgm_import_options *options)
+{
+    rgm_import_options defaults = RGM_IMPORT_OPTIONS_INIT;
+    rgm_import_options asked = options != NULL ? *options : defaults;
+    rgm_status status = RGM_OK;
+    char *schema = NULL;
+    form is;
+
+    memset(out, 0, sizeof *out);
+    asked.new_data = true;
+    RGM_GO(form_of(&is, &schema, path));
+    if (is == TABLES)
+        RGM_GO(rgm_import_csv(out, schema, &asked));
+    else if (is == EXAMPLES)
+        RGM_GO(load(out, path, NULL, false));
+    else if (is == GRAPH_FILE)
+        RGM_GO(open_file(out, path, NULL));
+    else if (is == OGB_FOLDER)
+        RGM_GO(rgm_import_ogb(out, path, &asked));
+    else
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "%s: neither a schema.pbtxt, beside CSV tables or records of Examples, nor "
+                        "a folder raw in OGB's layout is there",
+                        path));
+done:
+    rgm_free(schema);
+    if (status != RGM_OK)
+        rgm_graph_data_clear(out);
+    return status;
 }

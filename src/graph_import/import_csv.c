@@ -11,6 +11,7 @@
 typedef struct table {
     const rgm_set_schema *set;
     rgm_csv_columns *features; /* in the schema's order; NULL: the set has no table */
+    int64_t *column;           /* of each feature its place there; -1: no column has it */
     rgm_map *ids;              /* node sets: id to row + 1 */
     int64_t *ends[2];
     int64_t end_rooms[2], rows;
@@ -38,6 +39,7 @@ static void clear(csv_import *self)
     for (int64_t i = 0; self->tables && i < self->table_count; i++) {
         table *t = &self->tables[i];
         rgm_csv_columns_release(t->features);
+        rgm_free(t->column);
         rgm_map_release(t->ids);
         rgm_free(t->ends[0]);
         rgm_free(t->ends[1]);
@@ -52,6 +54,8 @@ static bool is_label(const csv_import *self, const char *feature)
 {
     const rgm_texts *labels = &self->options->labels;
 
+    if (self->options->new_data)
+        return true;
     for (int64_t i = 0; i < labels->count; i++)
         if (strcmp(labels->items[i], feature) == 0)
             return true;
@@ -65,29 +69,98 @@ static bool is_narrow(const rgm_feature_schema *f)
            strcmp(f->stored_type, "DT_INT32") != 0 && strcmp(f->stored_type, "DT_INT64") != 0;
 }
 
+static rgm_csv_column column_of(const csv_import *self, const rgm_feature_schema *f)
+{
+    rgm_csv_column column = {.name = f->name, .dtype = f->dtype, .list = f->rank > 0, .width = 1};
+
+    if (self->options->new_data && strcmp(f->name, RGM_ITEM_NAME) == 0)
+        column.name = "id";
+    column.empty_is_missing = is_label(self, f->name) && !is_narrow(f);
+    for (int k = 0; k < f->rank; k++)
+        column.width *= f->shape[k];
+    return column;
+}
+
+/* Whether the table's first file has a column for a feature; without `reader` all have. */
+static rgm_status has_column(bool *out, const rgm_csv_reader *reader, const rgm_csv_column *column)
+{
+    rgm_status status;
+    char *name = NULL;
+    int64_t at;
+
+    *out = true;
+    if (reader == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_strprintf(&name, column->list ? "%s.0" : "%s", column->name));
+    status = rgm_csv_reader_find(&at, reader, name);
+    rgm_free(name);
+    *out = status == RGM_OK;
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset();
+    return RGM_OK;
+}
+
 /* The columns of a set's features. */
-static rgm_status open_features(const csv_import *self, table *t, const rgm_set_schema *set)
+static rgm_status open_columns(const csv_import *self, table *t, const rgm_csv_reader *reader)
 {
     rgm_status status = RGM_OK;
+    const rgm_set_schema *set = t->set;
     rgm_csv_column *columns = NULL;
+    int64_t count = 0;
+    bool there;
 
     RGM_GO(RGM_NEW(columns, set->feature_count));
+    RGM_GO(RGM_NEW(t->column, set->feature_count));
     for (int64_t i = 0; i < set->feature_count; i++) {
         const rgm_feature_schema *f = &set->features[i];
+
         if (rgm_feature_is_ragged(f))
             RGM_GO(
                 RGM_FAIL(RGM_ERR_UNSUPPORTED,
                          "set '%s': feature '%s' has a ragged shape, which CSV tables cannot hold",
                          set->name, f->name));
-        columns[i] =
-            (rgm_csv_column){.name = f->name, .dtype = f->dtype, .list = f->rank > 0, .width = 1};
-        columns[i].empty_is_missing = is_label(self, f->name) && !is_narrow(f);
-        for (int k = 0; k < f->rank; k++)
-            columns[i].width *= f->shape[k];
+        columns[count] = column_of(self, f);
+        RGM_GO(has_column(&there, reader, &columns[count]));
+        t->column[i] = there ? count++ : -1;
     }
-    RGM_GO(rgm_csv_columns_create(&t->features, columns, set->feature_count));
+    RGM_GO(rgm_csv_columns_create(&t->features, columns, count));
 done:
     rgm_free(columns);
+    return status;
+}
+
+/* NAME@N and patterns, of any kind of file; the caller frees all. */
+static rgm_status table_paths(char **pattern, char ***paths, int64_t *count, const csv_import *self,
+                              const table *t)
+{
+    if (t->set->filename[0] == '/')
+        RGM_TRY(rgm_strdup(pattern, t->set->filename));
+    else
+        RGM_TRY(rgm_path_join(pattern, self->folder, t->set->filename));
+    return rgm_tfrecord_paths(paths, count, *pattern);
+}
+
+/* The first file's header says which features new data have. */
+static rgm_status open_new_columns(const csv_import *self, table *t)
+{
+    rgm_status status = RGM_OK;
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_csv_reader *reader = NULL;
+    char *pattern = NULL, **paths = NULL;
+    int64_t count = 0;
+
+    options.header = true;
+    if (t->set->piece == RGM_NODE_SET && rgm_set_feature(t->set, RGM_ITEM_NAME) == NULL)
+        RGM_GO(rgm_schema_add_feature(self->schema, RGM_NODE_SET, t->set->name, RGM_ITEM_NAME,
+                                      RGM_STRING, 0, NULL));
+    RGM_GO(table_paths(&pattern, &paths, &count, self, t));
+    RGM_GO(rgm_csv_reader_open(&reader, paths[0], &options));
+    RGM_GO(open_columns(self, t, reader));
+done:
+    rgm_csv_reader_close(reader);
+    rgm_names_release(paths, count);
+    rgm_free(pattern);
     return status;
 }
 
@@ -96,7 +169,9 @@ static rgm_status open_table(const csv_import *self, table *t, const rgm_set_sch
     t->set = set;
     if (set->piece == RGM_NODE_SET)
         RGM_TRY(rgm_map_create(&t->ids));
-    return set->filename != NULL ? open_features(self, t, set) : RGM_OK;
+    if (set->filename == NULL)
+        return RGM_OK;
+    return self->options->new_data ? open_new_columns(self, t) : open_columns(self, t, NULL);
 }
 
 /* ---- rows ---- */
@@ -222,7 +297,7 @@ static rgm_status feature_tensor(rgm_tensor **out, const table *t, int64_t i)
 
     for (int k = 0; k < f->rank; k++)
         shape[k + 1] = f->shape[k];
-    RGM_GO(rgm_csv_columns_take(&cells, t->features, i));
+    RGM_GO(rgm_csv_columns_take(&cells, t->features, t->column[i]));
     RGM_GO(rgm_tensor_reshape(out, cells, f->rank + 1, shape));
 done:
     rgm_tensor_release(cells);
@@ -319,12 +394,7 @@ static rgm_status read_table(csv_import *self, table *t)
 
     if (t->set->filename == NULL)
         return RGM_OK;
-    if (t->set->filename[0] == '/')
-        RGM_GO(rgm_strdup(&pattern, t->set->filename));
-    else
-        RGM_GO(rgm_path_join(&pattern, self->folder, t->set->filename));
-    RGM_GO(
-        rgm_tfrecord_paths(&paths, &count, pattern)); /* NAME@N and patterns, of any kind of file */
+    RGM_GO(table_paths(&pattern, &paths, &count, self, t));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(read_file(self, t, paths[i]));
     if (self->places && t->set->piece == RGM_EDGE_SET)
@@ -367,6 +437,9 @@ static rgm_status give_table(rgm_graph_builder *builder, const table *t)
         RGM_TRY(give_edges(builder, t));
     for (int64_t i = 0; t->set->filename && i < t->set->feature_count; i++) {
         rgm_feature value = {0};
+
+        if (t->column[i] < 0)
+            continue;
         RGM_TRY(feature_tensor(&value.values, t, i));
         RGM_TRY(rgmi_builder_take(builder, t->set->piece, t->set->name, t->set->features[i].name,
                                   &value));
@@ -426,6 +499,8 @@ static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
     char *folder;
     bool there;
 
+    if (self->options->new_data)
+        return RGM_OK;
     RGM_TRY(rgm_path_join(&folder, self->folder, "split"));
     there = rgm_path_is_folder(folder) || self->options->split != NULL;
     rgm_free(folder);

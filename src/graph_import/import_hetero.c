@@ -107,6 +107,8 @@ static rgm_status read_node_files(node_type *type, const char *raw,
     RGM_GO(rgm_strprintf(&labels, "%s/node-label/%s", raw, type->name));
     RGM_GO(rgmi_raw_features(&type->features, features, "node-feat", options->sparse_below));
     RGM_GO(rgmi_raw_check_rows(&type->features, type->count, what));
+    if (options->new_data)
+        goto done;
     RGM_GO(rgmi_raw_labels(&type->labels, labels, "node-label", options->relabel, type->count));
     RGM_GO(rgmi_raw_check_rows(&type->labels, type->count, what));
 done:
@@ -394,7 +396,8 @@ rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, cons
     RGM_GO(RGM_NEW(out->graphs, 1));
     out->graph_count = 1;
     RGM_GO(make_graph(&out->graphs[0], out->schema, &raw, options));
-    RGM_GO(read_split(out, &raw, path, options->split));
+    if (!options->new_data)
+        RGM_GO(read_split(out, &raw, path, options->split));
 done:
     clear(&raw);
     return status;

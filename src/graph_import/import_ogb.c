@@ -57,6 +57,19 @@ static rgm_status check_nodes(const homogeneous *raw, int64_t nodes, int64_t edg
                                     raw->nodes_path);
 }
 
+static rgm_status read_labels(homogeneous *raw, const char *folder,
+                              const rgm_import_options *options, int64_t nodes, int64_t edges)
+{
+    int64_t graphs = rgm_tensor_count(raw->node_counts);
+
+    RGM_TRY(rgmi_raw_labels(&raw->node_labels, folder, "node-label", options->relabel, nodes));
+    RGM_TRY(rgmi_raw_check_rows(&raw->node_labels, nodes, "nodes (num-node-list)"));
+    RGM_TRY(rgmi_raw_labels(&raw->edge_labels, folder, "edge-label", options->relabel, edges));
+    RGM_TRY(rgmi_raw_check_rows(&raw->edge_labels, edges, "edges (num-edge-list)"));
+    RGM_TRY(rgmi_raw_labels(&raw->graph_labels, folder, "graph-label", options->relabel, graphs));
+    return rgmi_raw_check_rows(&raw->graph_labels, graphs, "graphs (num-node-list)");
+}
+
 static rgm_status read_files(homogeneous *raw, const char *folder,
                              const rgm_import_options *options)
 {
@@ -79,13 +92,9 @@ static rgm_status read_files(homogeneous *raw, const char *folder,
     RGM_TRY(rgmi_raw_check_rows(&raw->node_features, nodes, "nodes (num-node-list)"));
     RGM_TRY(rgmi_raw_features(&raw->edge_features, folder, "edge-feat", options->sparse_below));
     RGM_TRY(rgmi_raw_check_rows(&raw->edge_features, edges, "edges (num-edge-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->node_labels, folder, "node-label", options->relabel, nodes));
-    RGM_TRY(rgmi_raw_check_rows(&raw->node_labels, nodes, "nodes (num-node-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->edge_labels, folder, "edge-label", options->relabel, edges));
-    RGM_TRY(rgmi_raw_check_rows(&raw->edge_labels, edges, "edges (num-edge-list)"));
-    RGM_TRY(rgmi_raw_labels(&raw->graph_labels, folder, "graph-label", options->relabel, graphs));
-    RGM_TRY(check_nodes(raw, nodes, edges));
-    return rgmi_raw_check_rows(&raw->graph_labels, graphs, "graphs (num-node-list)");
+    if (!options->new_data)
+        RGM_TRY(read_labels(raw, folder, options, nodes, edges));
+    return check_nodes(raw, nodes, edges);
 }
 
 static rgm_status make_schema(rgm_schema **out, const homogeneous *raw)
@@ -192,9 +201,11 @@ rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const 
         node += rgm_tensor_i64(raw.node_counts)[i];
         edge += rgm_tensor_i64(raw.edge_counts)[i];
     }
+    rgmi_tell_dangling(raw.edge_path, raw.edge_set, raw.dangling);
+    if (options->new_data)
+        goto done;
     if (out->graph_count == 1)
         RGM_GO(rgm_strdup(&out->split_set, raw.node_set));
-    rgmi_tell_dangling(raw.edge_path, raw.edge_set, raw.dangling);
     RGM_GO(rgmi_read_split(out, path, options->split, NULL,
                            out->graph_count == 1 ? node : out->graph_count, NULL));
 done:

@@ -743,6 +743,76 @@ static void nodes_of_which_nothing_is_there_are_not_imported(void **state)
     CHECK(rgm_memory_peak() < 4 << 20);
 }
 
+/* ---- new data -------------------------------------------------------------------------------- */
+
+/* The tables without some columns, with an empty cell, and with a split that says nothing here. */
+static void new_tables_are_read_without_what_they_lack(void **state)
+{
+    made_file files[TABLE_FILES + 2];
+    rgm_graph_data s;
+    const rgm_graph *g;
+    const rgm_feature *names;
+
+    (void)state;
+    memcpy(files, tables, sizeof tables);
+    files[2].text = "vec.1,id,age,vec.0\n2,u7,31.5,1\n";
+    files[3].text = "id,vec.0,vec.1,age\nu9,,4,4\n42,5,-6,5e-1\n";
+    files[TABLE_FILES] = (made_file){"split/a/train.csv", "u7\n"};
+    files[TABLE_FILES + 1] = (made_file){"split/b/train.csv", "nobody\n"};
+    make_folder(files, TABLE_FILES + 2);
+    CHECK(rgm_is_new_graphs(root));
+    CHECK(rgm_is_new_graphs(in("schema.pbtxt")));
+    CHECK(!rgm_is_new_graphs(in("c.csv")));
+    CHECK_OK(rgm_new_graphs_load(&s, root, NULL));
+    g = s.graphs[0];
+    CHECK(s.train == NULL && s.split_set == NULL);
+    CHECK_INT(3, rgm_graph_total(g, RGM_NODE_SET, "user"));
+    CHECK(rgm_graph_feature(g, RGM_NODE_SET, "user", "old") == NULL);
+    CHECK(rgm_graph_feature(g, RGM_NODE_SET, "user", "name") == NULL);
+    CHECK(rgm_tensor_is_missing(rgm_graph_feature(g, RGM_NODE_SET, "user", "vec")->values, 2));
+    names = rgm_graph_feature(g, RGM_NODE_SET, "user", RGM_ITEM_NAME);
+    CHECK(names != NULL);
+    CHECK(memcmp("u9", rgm_tensor_str(names->values)[1].data, 2) == 0);
+    CHECK_INT(2, rgm_tensor_str(names->values)[2].size);
+    CHECK(rgm_graph_feature(g, RGM_NODE_SET, "tag", RGM_ITEM_NAME) == NULL);
+    rgm_graph_data_clear(&s);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_import_csv(&s, in("schema.pbtxt"), NULL));
+    remove_folder();
+}
+
+static void new_ogb_folders_have_neither_labels_nor_splits(void **state)
+{
+    static const made_file files[] = {{"raw/edge.csv", "0,1\n1,2\n3,3\n\n0,1\n"},
+                                      {"raw/num-node-list.csv", "4\n2\n"},
+                                      {"raw/num-edge-list.csv", "3\n1\n"},
+                                      {"raw/graph-label.csv", "what is this\n"},
+                                      {"split/only/train.csv", "17\n"}};
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(files, 5);
+    CHECK_OK(rgm_new_graphs_load(&s, root, NULL));
+    CHECK_INT(2, s.graph_count);
+    CHECK(rgm_schema_find(s.schema, RGM_CONTEXT_PIECE, NULL)->feature_count == 0);
+    CHECK(s.train == NULL);
+    rgm_graph_data_clear(&s);
+    remove_folder();
+    make_folder(files + 4, 1);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_new_graphs_load(&s, root, NULL));
+    CHECK_MESSAGE("neither a schema.pbtxt, beside CSV tables or records of Examples, nor a folder");
+    remove_folder();
+}
+
+static void new_tables_survive_every_failing_allocation(void **state)
+{
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(tables, TABLE_FILES);
+    CHECK_EVERY_OOM(rgm_new_graphs_load(&s, root, NULL), rgm_graph_data_clear(&s));
+    remove_folder();
+}
+
 static void tables_survive_every_failing_allocation(void **state)
 {
     rgm_graph_data s;
@@ -773,4 +843,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(a_split_of_unknown_ids_is_told),
       cmocka_unit_test(edges_to_nowhere_are_left_out_of_ogb_too),
       cmocka_unit_test(nodes_of_which_nothing_is_there_are_not_imported),
+      cmocka_unit_test(new_tables_are_read_without_what_they_lack),
+      cmocka_unit_test(new_ogb_folders_have_neither_labels_nor_splits),
+      cmocka_unit_test(new_tables_survive_every_failing_allocation),
       cmocka_unit_test(tables_survive_every_failing_allocation))
