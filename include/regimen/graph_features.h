@@ -63,6 +63,24 @@ const rgm_text *rgm_learned_features_text(const rgm_learned_features *learned);
 /** "paper.word: 1,203 texts" of all, for people. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_learned_features_describe(rgm_text *out, const rgm_learned_features *learned);
 
+/** Of how many nodes of a set what was learned has an embedding each; -1: it has none. */
+int64_t rgm_learned_features_nodes(const rgm_learned_features *learned, const char *node_set);
+
+/** Counts the values of new data that vocabularies do not have. */
+typedef struct rgm_unseen_values rgm_unseen_values;
+/** learned is retained; NULL: nothing was learned, and nothing is counted. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_unseen_values_create(rgm_unseen_values **out, rgm_learned_features *learned);
+void rgm_unseen_values_release(rgm_unseen_values *unseen);
+/** Count those of one more graph; a feature that the graph lacks has none. Errors: RGM_ERR_DTYPE,
+ * RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM. */
+rgm_status rgm_unseen_values_add(rgm_unseen_values *unseen, const rgm_graph *graph);
+/** How many there were in all features. */
+int64_t rgm_unseen_values_count(const rgm_unseen_values *unseen);
+/** "customer.region 3 of 900 values, the first 9; ..." of features that have some, for people.
+ * Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_unseen_values_describe(rgm_text *out, const rgm_unseen_values *unseen);
+
 /*
  * ---- learning what the options take from a training part ----------------------------------------
  */

@@ -68,6 +68,13 @@ const rgmi_learned *rgmi_learned_find(const rgm_learned_features *learned, rgm_p
     return NULL;
 }
 
+int64_t rgm_learned_features_nodes(const rgm_learned_features *learned, const char *node_set)
+{
+    const rgmi_learned *l = rgmi_learned_find(learned, RGM_NODE_SET, node_set, NULL);
+
+    return l != NULL ? l->nodes : -1;
+}
+
 rgm_status rgmi_learned_add(rgmi_learned **out, rgm_learned_features *learned, rgm_piece piece,
                             const char *set, const char *feature)
 {

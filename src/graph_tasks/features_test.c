@@ -231,6 +231,55 @@ static void the_training_part_alone_is_learned(void **state)
     bench_close(&b);
 }
 
+static rgm_status count_unseen(rgm_learned_features *learned, const rgm_graph *graph)
+{
+    rgm_unseen_values *unseen = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_unseen_values_create(&unseen, learned));
+    RGM_GO(rgm_unseen_values_add(unseen, graph));
+done:
+    rgm_unseen_values_release(unseen);
+    return status;
+}
+
+static void values_that_training_has_not_are_counted(void **state)
+{
+    rgm_unseen_values *unseen;
+    rgm_graph *bare;
+    rgm_text text = {0};
+    bench b;
+
+    (void)state;
+    bench_open(&b, "vanilla_mpnn", everything);
+    bench_learn(&b);
+    CHECK_INT(3, rgm_learned_features_nodes(b.learned, "author"));
+    CHECK_INT(-1, rgm_learned_features_nodes(b.learned, "paper"));
+    CHECK_INT(-1, rgm_learned_features_nodes(NULL, "author"));
+    CHECK_OK(rgm_unseen_values_create(&unseen, b.learned));
+    CHECK_OK(rgm_unseen_values_describe(&text, unseen));
+    CHECK_INT(0, text.size);
+    CHECK_OK(rgm_graph_without_feature(&bare, b.w.data, RGM_NODE_SET, "paper", "word"));
+    CHECK_OK(rgm_unseen_values_add(unseen, b.w.data));
+    CHECK_OK(rgm_unseen_values_add(unseen, bare)); /* it has no words */
+    CHECK_INT(2 + 2 * 2 + 2 * 1 + 2 * 1, rgm_unseen_values_count(unseen));
+    CHECK_OK(rgm_unseen_values_describe(&text, unseen));
+    CHECK_TEXT(
+        "paper.word 2 of 8 values, the first \"\\xff\"; paper.tags 4 of 18 values, the first "
+        "\"w\"; paper.codes 2 of 14 values, the first 77; cites.order 2 of 12 values, the "
+        "first 9",
+        text.data);
+    rgm_unseen_values_release(unseen);
+    CHECK_OK(rgm_unseen_values_create(&unseen, NULL));
+    CHECK_OK(rgm_unseen_values_add(unseen, b.w.data));
+    CHECK_INT(0, rgm_unseen_values_count(unseen));
+    rgm_unseen_values_release(unseen);
+    CHECK_EVERY_OOM(count_unseen(b.learned, b.w.data), (void)0);
+    rgm_text_clear(&text);
+    rgm_graph_release(bare);
+    bench_close(&b);
+}
+
 /* Bytes that are no text come back from the file as they were. */
 static void any_bytes_are_kept(void **state)
 {
@@ -801,7 +850,9 @@ static void nothing_leaks_where_memory_runs_out(void **state)
     bench_close(&b);
 }
 
-TESTS(cmocka_unit_test(the_training_part_alone_is_learned), cmocka_unit_test(any_bytes_are_kept),
+TESTS(cmocka_unit_test(the_training_part_alone_is_learned),
+      cmocka_unit_test(values_that_training_has_not_are_counted),
+      cmocka_unit_test(any_bytes_are_kept),
       cmocka_unit_test(amounts_and_kinds_are_what_the_formulas_say),
       cmocka_unit_test(lists_are_pooled),
       cmocka_unit_test(gradients_of_tables_agree_with_central_differences),
