@@ -185,8 +185,8 @@ typedef rgm_status rgm_prediction_sink(const rgm_prediction *prediction, void *p
  */
 rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
                            rgm_prediction_sink *sink, void *payload);
-/** The same for files that a user names; RGM_ERR_UNSUPPORTED if the task accepts none. */
-rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, int64_t head,
+/** The same for data that a user names; RGM_ERR_UNSUPPORTED if the task accepts none. */
+rgm_status rgm_run_predict_files(const rgm_open_run *run, const rgm_new_data *files, int64_t head,
                                  rgm_prediction_sink *sink, void *payload);
 /**
  * Predictions of a head for these feeds; *out [n, units] is owned.
@@ -282,12 +282,12 @@ rgm_status rgm_predictor_run_examples(rgm_tensor **outputs, rgm_predictor *predi
 rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *predictor,
                                   const rgm_tensor *rows);
 /**
- * Predictions of a head for batches from files that a user names (rgm_task.build_file_inputs).
+ * Predictions of a head for batches of data that a user names (rgm_task.build_file_inputs).
  * Errors: RGM_ERR_UNSUPPORTED (the task reads no files), RGM_ERR_ARG (no such head), those of data
  * and sink.
  */
-rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const char *pattern, int64_t head,
-                                   rgm_prediction_sink *sink, void *payload);
+rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const rgm_new_data *files,
+                                   int64_t head, rgm_prediction_sink *sink, void *payload);
 /** The predictor's task, borrowed. */
 const rgm_task *rgm_predictor_task(const rgm_predictor *predictor);
 

@@ -211,6 +211,13 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *expe
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
                                           const char *run_dir);
 /**
+ * The same, to predict for data that a user names (rgm_run_predict_files()) and for nothing else: a
+ * task whose folder keeps what that takes does not open its own data. Errors: those of
+ * rgm_experiment_prepare_trained().
+ */
+rgm_status rgm_experiment_prepare_asked(rgm_run_options *options, rgm_experiment *experiment,
+                                        const char *run_dir);
+/**
  * Call rgm_run_open() with the prepared task and with `options`: those that prepare filled in, as
  * changed by the caller (mode, hooks, read_only). The experiment must outlive the run. RGM_ERR_ARG:
  * nothing was prepared.

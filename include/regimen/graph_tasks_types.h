@@ -59,6 +59,16 @@ typedef struct rgm_label_counts {
  * A kind of task on graphs: functions that add to the compute graph; each gets the task's options.
  * A function may also leave a failure to the compute graph, which keeps the first.
  */
+/** What a graph without a readout is asked about where new data are predicted for. */
+typedef struct rgm_graph_question {
+    const char *readout_set;
+    const char *key;      /* nodes: those that "<readout_set>/<key>" comes from; NULL: pairs of the
+                             nodes that "<readout_set>/source" and "/target" come from */
+    bool of_roots;        /* of several graphs each one's first node alone */
+    const char *relation; /* pairs: the readout set's feature that numbers them; NULL: none */
+    int64_t relations;    /* how many numbers, if the feature does not say  */
+} rgm_graph_question;
+
 typedef struct rgm_graph_task_type {
     rgm_section_type section; /* task.type, its keys and their checks */
     const char *output;       /* name of the output of a task without one; NULL: section.name */
@@ -127,6 +137,13 @@ typedef struct rgm_graph_task_type {
      * pairs.
      */
     void (*pair)(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options);
+    /**
+     * What a graph is asked about that asks about nothing itself, `schema` being that of the
+     * training data. False, or NULL: what is predicted is there in every graph, such as its edges.
+     */
+    bool (*question)(rgm_graph_question *out, const rgm_schema *schema, const void *options);
+    /** rgm_task.item_name of prediction i of a graph. NULL: there are no names. */
+    const char *(*item_name)(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options);
 } rgm_graph_task_type;
 
 /**

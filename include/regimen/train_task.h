@@ -117,6 +117,7 @@ typedef struct rgm_task_file {
     const void *data;
     int64_t size;
     const char *origin; /* where it was read from, for messages */
+    bool may_differ; /* it describes data; a run that continues with others keeps what they say */
 } rgm_task_file;
 #define RGM_MAX_TASK_FILES 8
 
@@ -125,6 +126,13 @@ typedef struct rgm_item_pair {
     int64_t source, target, relation;
     rgm_str names[3]; /* of the same, borrowed; empty: they have none */
 } rgm_item_pair;
+
+/** New data that a user names to be predicted for. */
+typedef struct rgm_new_data {
+    const char *files; /* a file, folder or pattern */
+    const char *items; /* a CSV file of the items that are asked about, by their ids, or by those of
+                          both ends; NULL: all of the files' items, or those that the files name */
+} rgm_new_data;
 
 /** Further data to evaluate on, beside those of a mode: a validation set of another kind, say. */
 typedef struct rgm_eval_set {
@@ -262,15 +270,27 @@ typedef struct rgm_task {
      */
     rgm_status (*build_prediction_inputs)(rgm_dataset **out, void *state, rgm_mode mode);
     /**
-     * Batches, as `feeds` takes them, of files that a user names for prediction. NULL: the task
+     * Batches, as `feeds` takes them, of data that a user names for prediction. NULL: the task
      * reads no files.
      */
-    rgm_status (*build_file_inputs)(rgm_dataset **out, void *state, const char *pattern);
+    rgm_status (*build_file_inputs)(rgm_dataset **out, void *state, const rgm_new_data *data);
+    /**
+     * Append what a person should know about those data, once all batches of the last
+     * build_file_inputs are through, in lines of a word and a description: "unseen paper.kind 3 of
+     * 40 values\n". NULL: nothing.
+     */
+    rgm_status (*describe_files)(rgm_text *out, void *state);
     /**
      * The number that the data have for item i of a batch's predictions of a head, -1: none. NULL:
      * the data number no items.
      */
     int64_t (*item_number)(rgm_element *batch, int64_t head, int64_t i, void *state);
+    /**
+     * What new data call item i of a batch's predictions, borrowed from the batch, and what it is:
+     * "node", "graph". Returns NULL if they have no name for it. NULL: they never have.
+     */
+    const char *(*item_name)(rgm_str *out, rgm_element *batch, int64_t head, int64_t i,
+                             void *state);
     /** What item i of a head is about, if items are pairs; false, or NULL: they are not. */
     bool (*item_pair)(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state);
     /** Whether item `item` of all predictions of a head is one of that part's, where the data of a
@@ -435,7 +455,9 @@ typedef struct rgm_task_setup {
     const char *run_dir; /* NULL: nothing is kept                                             */
     bool begun;          /* the folder already has a run: files that the run made are read again */
     bool trained;        /* the run is only looked at: all of `files` are read from there     */
-    bool dry; /* only a check: nothing is written, and files to keep are made in memory       */
+    bool asked; /* trained, and asked about data that a user names alone: its own need not be there
+                 */
+    bool dry;   /* only a check: nothing is written, and files to keep are made in memory       */
     rgm_folds folds; /* the data are one fold of a cross-validation; count 0: no cross-validation */
 } rgm_task_setup;
 

@@ -180,6 +180,7 @@ typedef struct session {
 /** What of a run's data a verb will ask for; zero-initialised: nothing. */
 typedef struct data_choice {
     bool modes[3];
+    bool asked; /* none of it: data that the user names */
 } data_choice;
 /** Open a run folder without training; data that are not asked for need not be there. */
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,

@@ -177,8 +177,11 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
     RGM_TRY(check_weights(weights));
     RGM_TRY(series_refuse(run_dir));
     RGM_TRY(load_run(s, run_dir, sets));
-    RGM_TRY(s->own != NULL ? rgm_trial_task_prepare(&s->options, s->own, run_dir)
-                           : rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
+    if (s->own != NULL)
+        RGM_TRY(rgm_trial_task_prepare(&s->options, s->own, run_dir));
+    else
+        RGM_TRY(data->asked ? rgm_experiment_prepare_asked(&s->options, s->experiment, run_dir)
+                            : rgm_experiment_prepare_trained(&s->options, s->experiment, run_dir));
     s->options.read_only = true;
     for (int mode = 0; mode < 3; mode++)
         s->options.no_data[mode] = s->own == NULL && !data->modes[mode]; /* hooks give all */

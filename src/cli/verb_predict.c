@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "verb_predict.h"
+#include "verb_run.h"
 
 #include <regimen/translation.h>
 
@@ -14,7 +15,16 @@ typedef struct prediction_view {
     int64_t head, items;
     rgm_texts classes; /* their names; none: numbers */
     bool head_printed, is_number, of_pairs, of_relations;
+    const char *named; /* what new data have names for: "node", "graph"; NULL: nothing */
 } prediction_view;
+
+static const char *name_of(rgm_str *name, const prediction_view *view, rgm_element *batch,
+                           int64_t i)
+{
+    return view->task->item_name != NULL
+               ? view->task->item_name(name, batch, view->head, i, view->task->state)
+               : NULL;
+}
 
 static bool pair_of(rgm_item_pair *pair, const prediction_view *view, rgm_element *batch, int64_t i)
 {
@@ -28,12 +38,17 @@ static void print_head(prediction_view *view, const rgm_prediction *p, int64_t u
 {
     const char *probability = p->probabilities != NULL ? ",probability" : "";
     rgm_item_pair pair;
+    rgm_str name;
 
     if (view->head_printed)
         return;
     view->of_pairs = pair_of(&pair, view, p->batch, 0);
     view->of_relations = view->of_pairs && pair.relation >= 0;
-    printf("item,%s%s", !view->of_pairs ? "node" : "source,target",
+    view->named = name_of(&name, view, p->batch, 0);
+    printf("item,%s%s",
+           view->of_pairs        ? "source,target"
+           : view->named != NULL ? view->named
+                                 : "node",
            view->of_relations ? ",relation" : "");
     printf("%s%s", view->is_number ? "" : ",prediction", view->of_pairs ? probability : "");
     for (int64_t u = 0; u < units; u++)
@@ -78,7 +93,12 @@ static void print_pair(const prediction_view *view, rgm_element *batch, int64_t 
 static void print_node(const prediction_view *view, rgm_element *batch, int64_t i)
 {
     int64_t node = -1;
+    rgm_str name;
 
+    if (view->named != NULL && name_of(&name, view, batch, i) != NULL) {
+        print_name(name);
+        return;
+    }
     if (view->task->item_number != NULL)
         node = view->task->item_number(batch, view->head, i, view->task->state);
     printf(node >= 0 ? ",%lld" : ",", (long long)node);
@@ -162,16 +182,28 @@ static rgm_status print_batch(const rgm_prediction *p, void *payload)
 /* Files that ask about nothing are more likely the wrong ones than meant so. */
 static rgm_status check_asked(const prediction_view *view, const char *input)
 {
-    return view->items > 0
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_DATA,
-                          "%s asks about no item: an Example says which in a readout "
-                          "(rgm_graph_with_readout()), or by its roots (regimen data sample)",
-                          input);
+    return view->items > 0 ? RGM_OK
+                           : RGM_FAIL(RGM_ERR_DATA, "%s has no item to predict for", input);
 }
 
-static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, const char *input,
-                          int64_t head)
+/* What the data were found to have, in lines of a word and what it says. */
+static rgm_status close_files(const prediction_view *view, const char *input)
+{
+    rgm_text text = {0};
+    char *word, *said, *rest;
+    rgm_status status = check_asked(view, input);
+
+    if (status == RGM_OK && view->task->describe_files != NULL)
+        status = view->task->describe_files(&text, view->task->state);
+    rest = text.data;
+    while (status == RGM_OK && text.size > 0 && plan_line(&word, &said, &rest))
+        say(word, "%s", said);
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode,
+                          const rgm_new_data *input, int64_t head)
 {
     prediction_view view = {
         .task = rgm_run_task(s->run), .mode = mode, .of_part = input == NULL, .head = head};
@@ -193,7 +225,7 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode, 
                         "--set data.test=FILE",
                         view.task->name);
     RGM_TRY(rgm_run_predict_files(s->run, input, head, print_batch, &view));
-    return check_asked(&view, input);
+    return close_files(&view, input->files);
 }
 
 /* ---- of an export -----------------------------------------------------------------------------
@@ -214,7 +246,7 @@ done:
     return status;
 }
 
-static rgm_status predict_export(const char *folder, const char *input, int64_t head)
+static rgm_status predict_export(const char *folder, const rgm_new_data *input, int64_t head)
 {
     rgm_status status = RGM_OK;
     prediction_view view = {.head = head};
@@ -228,18 +260,18 @@ static rgm_status predict_export(const char *folder, const char *input, int64_t 
         view.classes = outputs[head].classes;
     }
     RGM_GO(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
-    RGM_GO(check_asked(&view, input));
+    RGM_GO(close_files(&view, input->files));
 done:
     rgm_predictor_release(predictor);
     return status;
 }
 
-static rgm_status predict_run(const char *run_dir, const char *part, const char *input,
+static rgm_status predict_run(const char *run_dir, const char *part, const rgm_new_data *input,
                               int64_t head, const text_list *sets, const weights_choice *weights,
                               const embeddings_choice *embeddings)
 {
     session s = {.run = NULL};
-    data_choice data = {.modes = {false}};
+    data_choice data = {.modes = {false}, .asked = input != NULL};
     rgm_mode mode = RGM_TEST;
     rgm_status status = part != NULL ? mode_by_name(&mode, part) : RGM_OK;
 
@@ -256,7 +288,8 @@ static rgm_status predict_run(const char *run_dir, const char *part, const char 
 
 int verb_predict(int argc, char **argv)
 {
-    const char *part = NULL, *input = NULL;
+    const char *part = NULL;
+    rgm_new_data named = {.files = NULL}, *input = NULL;
     text_list sets = {.count = 0}, rest;
     int64_t head = 0;
     weights_choice weights = {.last = false};
@@ -264,8 +297,12 @@ int verb_predict(int argc, char **argv)
     const argument arguments[] = {
         {"part", ARG_TEXT, &part, "NAME",
          "train, valid or test (default; of a program's own model valid)"},
-        {"input", ARG_TEXT, &input, "PATTERN",
-         "new data instead: TFRecord files of Examples; CSV files of records"},
+        {"input", ARG_TEXT, &named.files, "PATH",
+         "new data instead: CSV files of records; of graphs a schema of CSV tables, a folder (of "
+         "these, of Examples, in OGB's layout), a graph file, or TFRecord files of Examples"},
+        {"items", ARG_TEXT, &named.items, "FILE",
+         "with --input: the nodes that are asked about, a CSV file of ids, or pairs of them, of "
+         "sources and targets; default: all nodes"},
         {"head", ARG_INT, &head, "N", "which task, default 0"},
         {"embeddings", ARG_FLAG, &embeddings.wanted, NULL,
          "the states of all nodes behind a run's graph network, of all its data"},
@@ -278,11 +315,12 @@ int verb_predict(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATTERN | --embeddings] "
-                       "[--head N] [--last | --average N | --step N]",
+    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATH [--items FILE] |\n"
+                       "       --embeddings] [--head N] [--last | --average N | --step N]",
                        "Predictions as CSV: item, node, prediction and logits of each, then the "
-                       "name of its class, where classes have names, and its probability. Of an "
-                       "export's folder alone, without a run, for --input.",
+                       "name of its class, where classes have names, and its probability. New data "
+                       "need no labels and no split; nodes are told by their ids. Of an export's "
+                       "folder alone, without a run, for --input.",
                        arguments, 1, 1};
     bool exported = false;
     rgm_status status;
@@ -290,6 +328,9 @@ int verb_predict(int argc, char **argv)
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (embeddings_check(&embeddings) != EXIT_DONE)
         return EXIT_USAGE;
+    input = named.files != NULL ? &named : NULL;
+    if (named.items != NULL && input == NULL)
+        return usage_error("--items are of the data that --input names");
     if (embeddings.wanted && input != NULL)
         return usage_error("--embeddings are of the run's own data, not of --input");
     status = is_export(&exported, rest.items[0]);

@@ -113,7 +113,8 @@ static void an_open_run_predicts_and_exports(void **state)
     CHECK_INT(2, some.batches);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_predict(run, RGM_TEST, 0, count_batch, &all));
     CHECK_STATUS(RGM_ERR_ARG, rgm_run_predict(run, RGM_VALID, 1, count_batch, &all));
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_run_predict_files(run, "x*", 0, count_batch, &all));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                 rgm_run_predict_files(run, &(rgm_new_data){.files = "x*"}, 0, count_batch, &all));
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_export(run, NULL)); /* there is no run folder */
     CHECK_OK(rgm_run_export(run, to));
     CHECK_INT(1, rgm_run_export_count(run));

@@ -220,7 +220,7 @@ static rgm_status answer_batch(rgm_element *batch, void *payload)
                    a->payload);
 }
 
-rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_t head,
+rgm_status rgm_predictor_run_files(rgm_predictor *p, const rgm_new_data *files, int64_t head,
                                    rgm_prediction_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
@@ -234,7 +234,7 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const char *pattern, int64_
     if (p->task.build_file_inputs == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files", p->task.name);
     options.threads = rgm_threads();
-    RGM_GO(p->task.build_file_inputs(&data, p->task.state, pattern));
+    RGM_GO(p->task.build_file_inputs(&data, p->task.state, files));
     RGM_GO(rgmi_each_batch(data, &options, answer_batch, &all));
 done:
     rgm_dataset_release(data);

@@ -112,7 +112,7 @@ done:
     return status;
 }
 
-rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, int64_t head,
+rgm_status rgm_run_predict_files(const rgm_open_run *run, const rgm_new_data *files, int64_t head,
                                  rgm_prediction_sink *sink, void *payload)
 {
     rgm_status status = RGM_OK;
@@ -121,7 +121,7 @@ rgm_status rgm_run_predict_files(const rgm_open_run *run, const char *pattern, i
     if (run->task.build_file_inputs == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files but its own data",
                         run->task.name);
-    RGM_GO(run->task.build_file_inputs(&data, run->task.state, pattern));
+    RGM_GO(run->task.build_file_inputs(&data, run->task.state, files));
     RGM_GO(predict_dataset(run, data, head, sink, payload));
 done:
     rgm_dataset_release(data);

@@ -44,7 +44,10 @@ static rgm_status has_begun(bool *out, const char *run_dir)
     return RGM_OK;
 }
 
-static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained)
+/* What a run is made for. */
+typedef enum purpose { TO_TRAIN, TO_LOOK_AT, TO_ASK } purpose;
+
+static rgm_status make_task(rgm_experiment *e, const char *run_dir, purpose why)
 {
     rgm_task_setup *setup = &e->setup;
 
@@ -53,7 +56,8 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, bool trained
     setup->seed = (uint64_t)e->runtime.seed;
     setup->threads = rgm_runtime_threads(&e->runtime);
     setup->run_dir = run_dir;
-    setup->trained = trained;
+    setup->trained = why != TO_TRAIN;
+    setup->asked = why == TO_ASK;
     setup->folds = (rgm_folds){.count = e->trainer.folds,
                                .fold = e->trainer.fold,
                                .valid = e->trainer.fold_valid,
@@ -91,13 +95,12 @@ done:
     return status;
 }
 
-/* trained: the folder is that of a trained run, to be looked at. */
 static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
-                          bool trained)
+                          purpose why)
 {
     *options = rgm_run_options_default();
     RGM_TRY(rgm_run_check_single(&e->trainer, &e->runtime));
-    RGM_TRY(make_task(e, run_dir, trained));
+    RGM_TRY(make_task(e, run_dir, why));
     options->optimizer = e->optimizer;
     options->trainer = e->trainer;
     options->run_dir = run_dir;
@@ -123,14 +126,20 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
 rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
 {
     RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read in vain */
-    RGM_TRY(prepare(options, e, run_dir, false));
+    RGM_TRY(prepare(options, e, run_dir, TO_TRAIN));
     return e->setup.begun ? RGM_OK : rgmi_fine_tuning_tell(e);
 }
 
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *e,
                                           const char *run_dir)
 {
-    return prepare(options, e, run_dir, true);
+    return prepare(options, e, run_dir, TO_LOOK_AT);
+}
+
+rgm_status rgm_experiment_prepare_asked(rgm_run_options *options, rgm_experiment *e,
+                                        const char *run_dir)
+{
+    return prepare(options, e, run_dir, TO_ASK);
 }
 
 rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *e,

@@ -334,6 +334,8 @@ static void release(rgm_task *task)
     rgm_learned_features_release(learning->learned);
     rgm_free(learning->processors);
     rgm_free(learning->processed);
+    rgm_text_clear(&learning->schema_text);
+    rgmi_new_graphs_release(learning->new_graphs);
     rgmi_graph_inputs_clear(&learning->inputs);
     rgm_free(learning);
 }
@@ -381,11 +383,9 @@ static rgm_status build_prediction_inputs(rgm_dataset **out, void *state, rgm_mo
                                  learning->batch_size, false, false, learning->threads);
 }
 
-static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *pattern)
+static rgm_status build_file_inputs(rgm_dataset **out, void *state, const rgm_new_data *files)
 {
-    rgmi_learning *learning = state;
-
-    return rgmi_pipeline_files(out, &learning->asked, pattern, learning->batch_size);
+    return rgmi_new_graphs_dataset(out, state, files);
 }
 
 static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
@@ -427,6 +427,10 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
     if (rgm_learned_features_count(l->learned) > 0)
         add_file(out, count, RGM_FEATURES_FILE, rgm_learned_features_text(l->learned),
                  "learned from the training part");
+    if (l->schema_text.size > 0) {
+        add_file(out, count, RGMI_SCHEMA_FILE, &l->schema_text, "the data's sets and features");
+        out[*count - 1].may_differ = true;
+    }
     if (l->inputs.entities.size == 0)
         return;
     add_file(out, count, "entities.txt", &l->inputs.entities, "the triples' names, in order");
@@ -441,6 +445,17 @@ static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *st
     if (task->type->node == NULL)
         return -1;
     return task->type->node(rgm_element_pointer(batch, &rgm_graph_element), i, task->options);
+}
+
+static const char *item_name(rgm_str *out, rgm_element *batch, int64_t head, int64_t i, void *state)
+{
+    const rgmi_learning *learning = state;
+    const rgm_graph_task *task = learning->tasks[learning->task_of[head]];
+
+    if (task->type->item_name == NULL)
+        return NULL;
+    return task->type->item_name(out, rgm_element_pointer(batch, &rgm_graph_element), i,
+                                 task->options);
 }
 
 static bool item_pair(rgm_item_pair *out, rgm_element *batch, int64_t head, int64_t i, void *state)
@@ -515,7 +530,9 @@ static rgm_task task_of(rgmi_learning *learning)
         .feeds = feed_batch,
         .export_inputs = export_inputs,
         .export_tables = export_tables,
+        .describe_files = rgmi_new_graphs_describe,
         .item_number = item_number,
+        .item_name = item_name,
         .item_pair = item_pair,
         .item_asked = item_asked,
         .files = files,
@@ -644,7 +661,8 @@ static rgm_status check_kept(const rgm_task *task, const rgm_graph_learning_opti
                     setup->run_dir, RGM_FEATURES_FILE);
 }
 
-static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+/* With its own data. */
+static rgm_status create_with_data(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_status status = RGM_OK;
     rgmi_graph_inputs inputs = {0};
@@ -665,8 +683,11 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     RGM_GO(rgm_graph_learning_create(out, &options, &runtime));
     ((rgmi_learning *)out->state)->inputs = inputs; /* which providers borrow from */
     ((rgmi_learning *)out->state)->sections = data->processors;
+    ((rgmi_learning *)out->state)->data = data;
+    ((rgmi_learning *)out->state)->serves = setup->asked;
     inputs = (rgmi_graph_inputs){0};
     RGM_GO(check_kept(out, &options, setup));
+    RGM_GO(rgmi_learning_print_schema(out->state));
 done:
     if (status != RGM_OK)
         rgm_task_release(out);
@@ -697,6 +718,7 @@ static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *se
 
     RGM_TRY(serve_processors(learning, &data->processors));
     learning->sections = data->processors;
+    learning->data = data;
     for (int64_t k = 0; k < setup->part_count; k++) {
         const rgm_task_part *part = &setup->parts[k];
 
@@ -737,6 +759,20 @@ done:
     if (status != RGM_OK)
         rgm_task_release(out);
     return status;
+}
+
+/* A run of before keeps no schema, and learns it from its data. */
+static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
+{
+    bool kept = false;
+    char *path;
+
+    if (setup->asked && setup->run_dir != NULL) {
+        RGM_TRY(rgm_path_join(&path, setup->run_dir, RGMI_SCHEMA_FILE));
+        kept = rgm_path_exists(path);
+        rgm_free(path);
+    }
+    return kept ? serve(out, setup, setup->run_dir) : create_with_data(out, setup);
 }
 
 const rgm_task_type rgm_graph_learning = {

@@ -83,19 +83,22 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 /** The functions of a row of rgm_graph_task_type that say where. */
 #define RGMI_NODES                                                                                 \
     .check = rgmi_at_nodes_check, .preprocess = rgmi_at_nodes_preprocess,                          \
-    .real_items = rgmi_at_nodes_real, .node = rgmi_at_nodes_node, .label = rgmi_label_of
+    .real_items = rgmi_at_nodes_real, .node = rgmi_at_nodes_node, .label = rgmi_label_of,          \
+    .question = rgmi_at_nodes_question, .item_name = rgmi_at_nodes_name
 #define RGMI_ROOT                                                                                  \
     .check = rgmi_at_root_check, .check_items = rgmi_at_root_check_items,                          \
     .preprocess = rgmi_at_root_preprocess, .real_items = rgmi_at_root_real,                        \
-    .node = rgmi_at_root_node, .label = rgmi_label_of
+    .node = rgmi_at_root_node, .label = rgmi_label_of, .question = rgmi_at_root_question,          \
+    .item_name = rgmi_at_root_name
 #define RGMI_GRAPH                                                                                 \
     .check = rgmi_at_graph_check, .check_items = rgmi_at_graph_check_items,                        \
-    .preprocess = rgmi_at_graph_preprocess, .label = rgmi_label_of
+    .preprocess = rgmi_at_graph_preprocess, .label = rgmi_label_of,                                \
+    .item_name = rgmi_at_graph_name
 
 #define RGMI_EDGES                                                                                 \
     .check = rgmi_at_edges_check, .preprocess = rgmi_at_edges_preprocess,                          \
     .real_items = rgmi_at_edges_real, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set,       \
-    .pair = rgmi_at_edges_pair
+    .pair = rgmi_at_edges_pair, .question = rgmi_at_edges_question
 
 /** A kind's predict, check_labels and count_labels at a place, by its own predict() of states and
  * possible(), which says what labels there can be. */
@@ -134,6 +137,9 @@ rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_valu
                                     const void *options);
 rgm_value *rgmi_at_nodes_real(const rgm_graph_value *graph, const void *options);
 int64_t rgmi_at_nodes_node(const rgm_graph *graph, int64_t i, const void *options);
+bool rgmi_at_nodes_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
+const char *rgmi_at_nodes_name(rgm_str *out, const rgm_graph *graph, int64_t i,
+                               const void *options);
 rgmi_labels rgmi_at_nodes_labels(const rgm_graph *graph, const void *options);
 /** [items, width] behind the GNN. */
 rgm_value *rgmi_at_nodes_states(const rgm_graph_views *views, const void *options);
@@ -144,6 +150,8 @@ rgm_status rgmi_at_root_preprocess(rgm_graph_views *views, const rgm_graph_value
                                    const void *options);
 rgm_value *rgmi_at_root_real(const rgm_graph_value *graph, const void *options);
 int64_t rgmi_at_root_node(const rgm_graph *graph, int64_t i, const void *options);
+bool rgmi_at_root_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
+const char *rgmi_at_root_name(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options);
 rgmi_labels rgmi_at_root_labels(const rgm_graph *graph, const void *options);
 rgm_value *rgmi_at_root_states(const rgm_graph_views *views, const void *options);
 
@@ -151,6 +159,8 @@ rgm_status rgmi_at_graph_check(const void *options, const rgm_schema *schema);
 rgm_status rgmi_at_graph_check_items(const rgm_graph *graph, bool together, const void *options);
 rgm_status rgmi_at_graph_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                     const void *options);
+const char *rgmi_at_graph_name(rgm_str *out, const rgm_graph *graph, int64_t i,
+                               const void *options);
 rgmi_labels rgmi_at_graph_labels(const rgm_graph *graph, const void *options);
 rgm_value *rgmi_at_graph_states(const rgm_graph_views *views, const void *options);
 
@@ -160,15 +170,18 @@ rgm_status rgmi_at_edges_preprocess(rgm_graph_views *views, const rgm_graph_valu
 rgm_value *rgmi_at_edges_real(const rgm_graph_value *graph, const void *options);
 rgmi_labels rgmi_at_edges_labels(const rgm_graph *graph, const void *options);
 const char *rgmi_at_edges_set(const void *options);
+bool rgmi_at_edges_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
 rgm_value *rgmi_at_edges_states(const rgm_graph_views *views, const void *options);
 void rgmi_at_edges_pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const void *options);
 
-/** A node that an item is about: by its number, "#id" of sampled graphs (-1: there is none), and by
- * its feature "name", borrowed. */
+/** A node that an item is about: by its number in its component, "#id" of sampled graphs (-1: there
+ * is none), and by its feature RGM_ITEM_NAME or "name", borrowed. */
 typedef struct rgmi_item_end {
     int64_t number;
     rgm_str name;
 } rgmi_item_end;
+/** The number of a row of a node set in its component, or its "#id". */
+int64_t rgmi_node_number(const rgm_graph *graph, const char *node_set, int64_t row);
 /** That of place i of `nodes`, rows of the node set. */
 rgmi_item_end rgmi_item_end_of(const rgm_graph *graph, const char *node_set,
                                const rgm_tensor *nodes, int64_t i);
@@ -214,9 +227,10 @@ rgm_status rgmi_pipeline_process(rgm_graph **out, const rgmi_pipeline *pipeline,
 rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
                                  const rgm_provider *provider, bool training, int64_t batch_size,
                                  bool drop_remainder, bool endless, int threads);
-/** Batches of the serialized examples in files. */
-rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
-                               int64_t batch_size);
+/** Batches of the graphs that *data has, in its place, and what each of them becomes. */
+rgm_status rgmi_pipeline_batches(rgm_dataset **data, rgmi_pipeline *pipeline, int64_t batch_size);
+rgm_status rgmi_pipeline_batch(rgm_element **out, const rgm_element *batch,
+                               const rgmi_pipeline *pipeline);
 /** RGM_ERR_DATA: the graph alone is larger than batches may be. */
 rgm_status rgmi_pipeline_check_size(const rgmi_pipeline *pipeline, const rgm_graph *graph);
 /** schema: behind the processors; key: of the padding, for messages. */
@@ -406,6 +420,9 @@ typedef struct rgmi_graph_eval_data {
     rgmi_pipeline pipeline; /* with padding of its own */
 } rgmi_graph_eval_data;
 
+/** Of the last data that a user named; see new_graphs.h. */
+typedef struct rgmi_new_graphs rgmi_new_graphs;
+
 typedef struct rgmi_learning {
     rgm_provider *providers[3]; /* by rgm_mode */
     rgmi_pipeline pipelines[3], unpadded[3];
@@ -430,13 +447,16 @@ typedef struct rgmi_learning {
     int64_t batch_size;
     bool drop_remainder;
     bool told_zeros; /* that all outputs are 0 */
-    bool serves;     /* it has no data and is asked for predictions alone */
+    bool serves;     /* it is asked for predictions alone, and needs no data of its own */
     int threads;
 
     rgm_graph_value *root;
     const rgm_graph_value *base;    /* behind the GNN, of task 0 */
     int64_t task_of[RGM_MAX_HEADS]; /* by head */
     rgmi_graph_inputs inputs;       /* of an experiment file */
+    const rgmi_data_options *data;  /* of one, or of an export; NULL: a program's run       */
+    rgm_text schema_text;           /* schema.pbtxt of run folders and exports; empty: none */
+    rgmi_new_graphs *new_graphs;    /* NULL: none were named yet                            */
 } rgmi_learning;
 
 /** A head's loss times a weight that is a parameter, with what keeps it from being 0. */
@@ -460,6 +480,18 @@ bool rgmi_learning_is_label(const rgmi_learning *learning, const rgm_set_schema 
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
 /** rgm_task.build_model */
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
+/** rgm_task.build_file_inputs */
+rgm_status rgmi_new_graphs_dataset(rgm_dataset **out, rgmi_learning *learning,
+                                   const rgm_new_data *files);
+/** rgm_task.describe_files */
+rgm_status rgmi_new_graphs_describe(rgm_text *out, void *state);
+void rgmi_new_graphs_release(rgmi_new_graphs *graphs);
+/** rgm_graph_task_type.question of task k, of the run's schema. */
+bool rgmi_question_of(rgm_graph_question *out, const rgmi_learning *learning, int64_t k);
+
+#define RGMI_SCHEMA_FILE "schema.pbtxt"
+/** Fill in schema_text: what graphs are before they are processed, without files' names. */
+rgm_status rgmi_learning_print_schema(rgmi_learning *learning);
 /** rgm_task.save_serving: the schema. */
 rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state);
 /** rgm_task.example_batch */

@@ -6,8 +6,6 @@
 
 #include "learning.h"
 
-#define SCHEMA_FILE "schema.pbtxt"
-
 /* "  processors: [{type: undirected}]" as the file has them. */
 static rgm_status print_processors(rgm_text *data, const rgm_sections *sections)
 {
@@ -19,23 +17,44 @@ static rgm_status print_processors(rgm_text *data, const rgm_sections *sections)
     return rgm_text_printf(data, "]\n");
 }
 
+rgm_status rgmi_learning_print_schema(rgmi_learning *learning)
+{
+    /* A program's own processors are not there when it is served: it takes what they give. */
+    const rgm_schema *of =
+        learning->sections.count > 0 ? learning->schema : learning->processed_schema;
+    rgm_schema *bare = NULL;
+    rgm_status status = RGM_OK;
+
+    if (learning->schema_text.size > 0)
+        return RGM_OK;
+    RGM_GO(rgm_schema_copy(&bare, of));
+    for (int64_t i = 0; i < rgm_schema_set_count(bare); i++) {
+        const rgm_set_schema *set = rgm_schema_set(bare, i);
+
+        if (set->filename != NULL || set->cardinality >= 0)
+            RGM_GO(rgm_schema_set_metadata(bare, set->piece, set->name, NULL, -1));
+    }
+    RGM_GO(rgm_schema_print(&learning->schema_text, bare));
+done:
+    rgm_schema_release(bare);
+    return status;
+}
+
 rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state)
 {
     rgm_status status = RGM_OK;
-    const rgmi_learning *learning = state;
-    rgm_text text = {0};
+    rgmi_learning *learning = state;
     char *path = NULL;
 
-    /* A program's own processors are not there when it is served: it takes what they give. */
     if (learning->sections.count > 0)
         RGM_GO(print_processors(data, &learning->sections));
-    RGM_GO(rgm_schema_print(&text, learning->sections.count > 0 ? learning->schema
-                                                                : learning->processed_schema));
-    RGM_GO(rgm_path_join(&path, folder, SCHEMA_FILE));
-    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+    if (learning->data != NULL && !learning->data->undirected) /* how new OGB files are read */
+        RGM_GO(rgm_text_printf(data, "  undirected: false\n"));
+    RGM_GO(rgmi_learning_print_schema(learning));
+    RGM_GO(rgm_path_join(&path, folder, RGMI_SCHEMA_FILE));
+    RGM_GO(rgm_file_save_own(path, learning->schema_text.data, learning->schema_text.size));
 done:
     rgm_free(path);
-    rgm_text_clear(&text);
     return status;
 }
 
@@ -45,7 +64,7 @@ rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder)
     rgm_status status;
 
     *out = NULL;
-    RGM_TRY(rgm_path_join(&path, folder, SCHEMA_FILE));
+    RGM_TRY(rgm_path_join(&path, folder, RGMI_SCHEMA_FILE));
     status = rgm_schema_load(out, path);
     rgm_free(path);
     return status;

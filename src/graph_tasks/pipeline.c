@@ -239,21 +239,15 @@ done:
     return status;
 }
 
-rgm_status rgmi_pipeline_files(rgm_dataset **out, rgmi_pipeline *pipeline, const char *pattern,
-                               int64_t batch_size)
+rgm_status rgmi_pipeline_batches(rgm_dataset **data, rgmi_pipeline *pipeline, int64_t batch_size)
 {
-    rgm_status status = RGM_OK;
-    rgm_dataset *data = NULL;
+    return batch(data, pipeline, batch_size, false, 0);
+}
 
-    RGM_GO(rgm_dataset_list_files(&data, pattern));
-    RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
-    RGM_GO(batch(&data, pipeline, batch_size, false, 0));
-    RGM_GO(rgm_dataset_map(&data, process_batch, pipeline, NULL, 0));
-    *out = data;
-    data = NULL;
-done:
-    rgm_dataset_release(data);
-    return status;
+rgm_status rgmi_pipeline_batch(rgm_element **out, const rgm_element *batch,
+                               const rgmi_pipeline *pipeline)
+{
+    return process_elements(out, batch, NULL, pipeline);
 }
 
 static const char components[] = "components"; /* the total of no set */

@@ -165,9 +165,24 @@ static rgm_value *readout_mask(const rgm_graph_value *graph, const rgm_graph_pla
 
 static int64_t node_number(const rgm_graph *graph, int64_t i, const contrast *o)
 {
-    const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, o->place.node_set, "#id");
+    return rgmi_node_number(graph, o->place.node_set, i);
+}
 
-    return id != NULL ? rgm_tensor_at_int(id->values, i) : i;
+static const char *node_name(rgm_str *out, const rgm_graph *graph, int64_t i, const contrast *o)
+{
+    *out =
+        rgmi_text_of(rgm_graph_feature(graph, RGM_NODE_SET, o->place.node_set, RGM_ITEM_NAME), i);
+    return out->data != NULL ? "node" : NULL;
+}
+
+static const char *graph_name(rgm_str *out, const rgm_graph *graph, int64_t i, const contrast *o)
+{
+    return rgmi_at_graph_name(out, graph, i, o);
+}
+
+static const char *readout_name(rgm_str *out, const rgm_graph *graph, int64_t i, const contrast *o)
+{
+    return rgmi_at_nodes_name(out, graph, i, o);
 }
 
 static int64_t no_number(const rgm_graph *graph, int64_t i, const contrast *o)
@@ -186,10 +201,11 @@ static const struct {
     rgm_value *(*states)(const rgm_graph_value *graph, const rgm_graph_place *place);
     rgm_value *(*real)(const rgm_graph_value *graph, const rgm_graph_place *place);
     int64_t (*number)(const rgm_graph *graph, int64_t i, const contrast *options);
+    const char *(*name)(rgm_str *out, const rgm_graph *graph, int64_t i, const contrast *options);
 } kinds_of_items[] = {
-    [RGM_ITEMS_NODES] = {node_states, node_mask, node_number},
-    [RGM_ITEMS_FIRST] = {first_states, first_mask, no_number},
-    [RGM_ITEMS_READOUT] = {readout_states, readout_mask, readout_number},
+    [RGM_ITEMS_NODES] = {node_states, node_mask, node_number, node_name},
+    [RGM_ITEMS_FIRST] = {first_states, first_mask, no_number, graph_name},
+    [RGM_ITEMS_READOUT] = {readout_states, readout_mask, readout_number, readout_name},
 };
 
 static rgm_value *real_items(const rgm_graph_value *graph, const void *options)
@@ -204,6 +220,20 @@ static int64_t number_of(const rgm_graph *graph, int64_t i, const void *options)
     const contrast *o = options;
 
     return kinds_of_items[o->items].number(graph, i, o);
+}
+
+static const char *name_of(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options)
+{
+    const contrast *o = options;
+
+    return kinds_of_items[o->items].name(out, graph, i, o);
+}
+
+static bool question(rgm_graph_question *out, const rgm_schema *schema, const void *options)
+{
+    const contrast *o = options;
+
+    return o->items == RGM_ITEMS_READOUT && rgmi_at_nodes_question(out, schema, options);
 }
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -537,7 +567,9 @@ static rgm_status describe(rgm_text *out, const void *options)
                                      .losses = losses,                                             \
                                      .metrics = metrics,                                           \
                                      .describe = describe,                                         \
-                                     .node = number_of}
+                                     .node = number_of,                                            \
+                                     .item_name = name_of,                                         \
+                                     .question = question}
 
 KIND(deep_graph_infomax, rgm_deep_graph_infomax,
      "states without labels: nodes told from those of a graph with shuffled features",

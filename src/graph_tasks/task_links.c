@@ -512,6 +512,17 @@ static void pair(rgm_item_pair *out, const rgm_graph *graph, int64_t i, const vo
                            .names = {source.name, target.name, rgmi_text_of(relations, relation)}};
 }
 
+static bool question(rgm_graph_question *out, const rgm_schema *schema, const void *options)
+{
+    const links *o = options;
+
+    (void)schema;
+    *out = (rgm_graph_question){.readout_set = o->place.readout_set,
+                                .relation = has_relations(o) ? o->relation : NULL,
+                                .relations = o->relations};
+    return true;
+}
+
 const rgm_graph_task_type rgm_link_prediction = {
     .section = {.name = "link_prediction",
                 .help = "whether pairs of nodes are links, of one kind or of several relations",
@@ -529,4 +540,5 @@ const rgm_graph_task_type rgm_link_prediction = {
     .losses = losses,
     .metrics = metrics,
     .pair = pair,
+    .question = question,
 };

@@ -128,25 +128,49 @@ rgm_value *rgmi_at_nodes_states(const rgm_graph_views *views, const void *option
     return rgm_structured_readout(views->graphs[0], o->key, o->state, o->readout_set);
 }
 
-/* Through "#id" of sampled graphs. */
-int64_t rgmi_at_nodes_node(const rgm_graph *graph, int64_t i, const void *options)
+/* What readout item i points at: rows of *nodes; *row -1: nothing. */
+static const char *pointed_at(int64_t *row, const rgm_graph *graph, int64_t i, const place *o)
 {
-    const place *o = options;
     char edge_set[256];
     rgm_tensor *source;
     const rgm_set_schema *set;
-    const rgm_feature *id;
 
+    *row = -1;
     snprintf(edge_set, sizeof edge_set, "%s/%s", o->readout_set, o->key);
     set = rgm_schema_find(rgm_graph_schema(graph), RGM_EDGE_SET, edge_set);
     if (set == NULL)
-        return -1;
+        return NULL;
     source = rgm_graph_source(graph, edge_set);
-    id = rgm_graph_feature(graph, RGM_NODE_SET, set->source, "#id");
-    if (source == NULL || i >= rgm_tensor_count(source))
-        return -1;
-    i = rgm_tensor_at_int(source, i);
-    return id != NULL ? rgm_tensor_at_int(id->values, i) : i;
+    if (source != NULL && i < rgm_tensor_count(source))
+        *row = rgm_tensor_at_int(source, i);
+    return set->source;
+}
+
+int64_t rgmi_at_nodes_node(const rgm_graph *graph, int64_t i, const void *options)
+{
+    int64_t row;
+    const char *set = pointed_at(&row, graph, i, options);
+
+    return row >= 0 ? rgmi_node_number(graph, set, row) : -1;
+}
+
+const char *rgmi_at_nodes_name(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options)
+{
+    int64_t row;
+    const char *set = pointed_at(&row, graph, i, options);
+
+    *out = rgmi_text_of(
+        row >= 0 ? rgm_graph_feature(graph, RGM_NODE_SET, set, RGM_ITEM_NAME) : NULL, row);
+    return out->data != NULL ? "node" : NULL;
+}
+
+bool rgmi_at_nodes_question(rgm_graph_question *out, const rgm_schema *schema, const void *options)
+{
+    const place *o = options;
+
+    (void)schema;
+    *out = (rgm_graph_question){.readout_set = o->readout_set, .key = o->key};
+    return true;
 }
 
 /* ---- root nodes ---------------------------------------------------------------------------- */
@@ -233,6 +257,22 @@ int64_t rgmi_at_root_node(const rgm_graph *graph, int64_t i, const void *options
                : -1;
 }
 
+const char *rgmi_at_root_name(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options)
+{
+    return root_reads_through(options, rgm_graph_schema(graph))
+               ? rgmi_at_nodes_name(out, graph, i, options)
+               : NULL;
+}
+
+bool rgmi_at_root_question(rgm_graph_question *out, const rgm_schema *schema, const void *options)
+{
+    if (!root_reads_through(options, schema))
+        return false;
+    rgmi_at_nodes_question(out, schema, options);
+    out->of_roots = true;
+    return true;
+}
+
 /* ---- whole graphs -------------------------------------------------------------------------- */
 
 rgm_status rgmi_at_graph_check(const void *options, const rgm_schema *schema)
@@ -287,6 +327,13 @@ rgm_value *rgmi_at_graph_states(const rgm_graph_views *views, const void *option
                     o->reduce_type);
 }
 
+const char *rgmi_at_graph_name(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options)
+{
+    (void)options;
+    *out = rgmi_text_of(rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_ITEM_NAME), i);
+    return out->data != NULL ? "graph" : NULL;
+}
+
 /* ---- edges --------------------------------------------------------------------------------- */
 
 const char *rgmi_at_edges_set(const void *options)
@@ -317,6 +364,14 @@ static const rgm_set_schema *asked_edges(const place *o, const rgm_schema *schem
 static bool reads_pairs(const place *o, const rgm_schema *schema)
 {
     return has_label(rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), o);
+}
+
+bool rgmi_at_edges_question(rgm_graph_question *out, const rgm_schema *schema, const void *options)
+{
+    const place *o = options;
+
+    *out = (rgm_graph_question){.readout_set = o->readout_set};
+    return reads_pairs(o, schema);
 }
 
 static rgm_status check_pairs(const place *o, const rgm_schema *schema)
@@ -495,19 +550,32 @@ rgm_str rgmi_text_of(const rgm_feature *names, int64_t i)
     return ((const rgm_str *)rgm_tensor_data(names->values))[i];
 }
 
+int64_t rgmi_node_number(const rgm_graph *graph, const char *node_set, int64_t row)
+{
+    const rgm_feature *id = rgm_graph_feature(graph, RGM_NODE_SET, node_set, "#id");
+    const int64_t *sizes = rgm_graph_sizes(graph, RGM_NODE_SET, node_set);
+
+    if (id != NULL)
+        return rgm_tensor_at_int(id->values, row);
+    for (int64_t c = 0; c + 1 < rgm_graph_components(graph) && row >= sizes[c]; c++)
+        row -= sizes[c];
+    return row;
+}
+
 rgmi_item_end rgmi_item_end_of(const rgm_graph *graph, const char *node_set,
                                const rgm_tensor *nodes, int64_t i)
 {
-    const rgm_feature *id;
+    const rgm_feature *names;
     int64_t row;
 
     if (nodes == NULL || i >= rgm_tensor_count(nodes))
         return (rgmi_item_end){.number = -1};
     row = rgm_tensor_at_int(nodes, i);
-    id = rgm_graph_feature(graph, RGM_NODE_SET, node_set, "#id");
-    return (rgmi_item_end){
-        .number = id != NULL ? rgm_tensor_at_int(id->values, row) : row,
-        .name = rgmi_text_of(rgm_graph_feature(graph, RGM_NODE_SET, node_set, "name"), row)};
+    names = rgm_graph_feature(graph, RGM_NODE_SET, node_set, RGM_ITEM_NAME);
+    if (names == NULL)
+        names = rgm_graph_feature(graph, RGM_NODE_SET, node_set, "name");
+    return (rgmi_item_end){.number = rgmi_node_number(graph, node_set, row),
+                           .name = rgmi_text_of(names, row)};
 }
 
 /* The end of a readout's item. */

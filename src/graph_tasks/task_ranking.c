@@ -208,5 +208,7 @@ const rgm_graph_task_type rgm_node_ranking = {
     .preprocess = rgmi_at_nodes_preprocess,
     .real_items = rgmi_at_nodes_real,
     .node = rgmi_at_nodes_node,
+    .question = rgmi_at_nodes_question,
+    .item_name = rgmi_at_nodes_name,
     .label = rgmi_label_of,
 };

@@ -353,7 +353,7 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
 /* ---- records of files that a user names -------------------------------------------------------
  */
 
-static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *pattern)
+static rgm_status build_file_inputs(rgm_dataset **out, void *state, const rgm_new_data *files)
 {
     record_task *t = state;
     rgmi_records records = {0};
@@ -362,9 +362,13 @@ static rgm_status build_file_inputs(rgm_dataset **out, void *state, const char *
     rgm_status status = RGM_OK;
 
     *out = NULL;
+    if (files->items != NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s: items are those of a graph; of CSV files every record is asked about",
+                        files->items);
     for (int i = 1; i < t->rank; i++)
         width *= t->shape[i];
-    RGM_GO(rgmi_records_load_asked(&records, pattern, &t->options, &t->columns, width));
+    RGM_GO(rgmi_records_load_asked(&records, files->files, &t->options, &t->columns, width));
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){records.features, records.labels}, 2));
     RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
     RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));

@@ -101,7 +101,7 @@ static rgm_status check_file(const rgm_task_file *file, const char *path, const 
     int64_t kept;
 
     RGM_TRY(compare(&same, &kept, file, path));
-    if (same || kept < 0)
+    if (same || kept < 0 || file->may_differ)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
                     "%s was begun with another %s (%lld bytes) than now (%s, %lld bytes), with "
