@@ -35,6 +35,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/regimenConfigVersion.cmak
 install(TARGETS regimen_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS regimen regimen_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET regimen_mpi)
+  install(TARGETS regimen_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/regimen DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${PROJECT_BINARY_DIR}/regimen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/regimenConfig.cmake ${PROJECT_BINARY_DIR}/regimenConfigVersion.cmake

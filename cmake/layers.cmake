@@ -173,4 +173,8 @@ function(rgm_library)
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/regimen.map
     LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${RGM_ABI}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  if(TARGET regimen_mpi) # which they load, and are not linked with
+    add_dependencies(regimen regimen_mpi)
+    add_dependencies(regimen_static regimen_mpi)
+  endif()
 endfunction()

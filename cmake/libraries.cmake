@@ -43,6 +43,17 @@ if(NOT PROTOC_C)
   list(APPEND RGM_MISSING protobuf-c-compiler)
 endif()
 
+# MPI is not linked with: what is compiled against it is loaded where ranks are asked for.
+find_package(MPI QUIET COMPONENTS C)
+set(has_mpi OFF)
+if(MPI_C_FOUND)
+  set(has_mpi ON)
+endif()
+option(RGM_MPI "build libregimen-mpi.so, for several processes" ${has_mpi})
+if(RGM_MPI AND NOT MPI_C_FOUND)
+  list(APPEND RGM_MISSING libopenmpi-dev)
+endif()
+
 # Tests are built where their library is; -DRGM_TESTS=ON asks for it.
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)

@@ -30,11 +30,11 @@ for holder in 'Mike Bostock' 'Raymond Hill' 'Cynthia Brewer' 'Robert Penner' 'Ch
     strings -n 12 "$lib/libregimen.so" | grep -q "$holder" || fail "the library lacks the notice of $holder"
 done
 
-# SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
+# SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c, comm's watch_meet.c between ranks), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
 if grep -q '^RGM_SANITIZE:STRING=$' "$RGM_BUILD/CMakeCache.txt"; then
     nm -D --undefined-only "$work/usr/bin/regimen" >"$work/imports"
-    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|process|command)\.c\.o:' >>"$work/imports"
-    says " dlopen(@|$)" "$work/imports" # entrypoint of a search file, nothing else
+    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|watch_meet|process|command)\.c\.o:' >>"$work/imports"
+    says " dlopen(@|$)" "$work/imports" # entrypoint of a search file, libregimen-mpi.so, nothing else
     says " fork(@|$)" "$work/imports" # regimen run --restarts: what is looked at are the names of functions
     grep -E ' (socket|connect|bind|sendto|getaddrinfo|gethostbyname|exec[vl]p?e?|execvpe|fexecve|posix_spawnp?|system|popen)(@|$)' \
         "$work/imports" && fail "a function that SECURITY.md says is not used"
@@ -70,6 +70,12 @@ cc -o "$work/ten" "$work/ten.c" $flags $sanitize || fail "the program does not c
 expect 0 env LD_LIBRARY_PATH="$lib" "$work/ten"
 says "^3 elements$" "$work/out"
 expect 0 "$work/moved/bin/regimen" --version
+
+# What is loaded where there are ranks lies beside the library, if this build has an MPI.
+if grep -q '^RGM_MPI:BOOL=ON' "$RGM_BUILD/CMakeCache.txt"; then
+    [ -s "$lib/libregimen-mpi.so" ] || fail "libregimen-mpi.so is missing"
+    nm -D "$lib/libregimen.so" | grep -q ' MPI_' && fail "libregimen.so calls MPI"
+fi
 
 # A program asks for the interface that it was linked with (docs/versions.md).
 abi=$(readelf -d "$work/ten" | sed -n 's/.*\[libregimen\.so\.\(.*\)\]/\1/p')
@@ -152,7 +158,7 @@ says '^RGM_TESTS:BOOL=OFF' "$work/lib64/CMakeCache.txt"
 expect 1 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" cmake -S "$repo" -B "$work/tests" -G Ninja -DRGM_TESTS=ON
 says 'apt install libcmocka-dev$' "$work/err"
 grep -qF '$$ORIGIN/../lib64/deep' "$work/lib64/build.ninja" || fail "the command does not look into lib64/deep"
-cp -P "$RGM_BUILD/regimen" "$RGM_BUILD"/libregimen.* "$work/lib64"
+cp -P "$RGM_BUILD/regimen" "$RGM_BUILD"/libregimen* "$work/lib64"
 expect 0 cmake --install "$work/lib64" --prefix "$work/other"
 PKG_CONFIG_PATH=$work/other/lib64/deep/pkgconfig
 [ "$(cd "$(pkg-config --variable=libdir regimen)" && pwd)" = "$work/other/lib64/deep" ] || fail "regimen.pc of LIBDIR"

@@ -48,6 +48,20 @@ void rgm_comm_close(rgm_comm *comm);
 int rgm_comm_rank(const rgm_comm *comm); /* 0 .. size - 1; rank 0 writes files and prints */
 int rgm_comm_size(const rgm_comm *comm); /* a power of two */
 
+/** Where a rank runs: the name of its host. */
+const char *rgm_comm_host(const rgm_comm *comm, int rank);
+
+/** What this rank has done with the others since the beginning. */
+typedef struct rgm_comm_times {
+    int64_t transfers; /* calls that were collective, a sum counts once          */
+    int64_t bytes;     /* that it sent in sums, decisions and gatherings         */
+    double waited;     /* seconds in which it did nothing else                   */
+    double under_way;  /* seconds of the transfers; of two at once the sum       */
+    double engine;     /* seconds of a processor that its thread for MPI has had */
+} rgm_comm_times;
+/** A copy; zeros for one process. */
+void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm);
+
 /**
  * Tell the others that this rank cannot go on: what they wait for, now or later, ends with `status`
  * and this thread's error message, after "rank 3 on node7: ". For errors that one rank alone has;

@@ -1,42 +1,22 @@
 /*
- * A communicator: one process by itself. Its calls check what they would with several, and have
- * nothing to wait for.
+ * Communicators: that of one process by itself, and that of a job's ranks from its beginning to its
+ * end.
  */
 #include "comm_internal.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-struct rgm_comm {
-    int rank, size;
-};
-
-struct rgm_comm_sum_request {
-    rgm_comm *comm;
-};
+#define START_S 300.0 /* MPI waits for every rank; launchers start them within this */
+#define STOP_S  5.0   /* of ranks that are broken: each may have other things to do  */
 
 rgm_comm *rgm_comm_self(void)
 {
     static rgm_comm self = {.rank = 0, .size = 1};
 
     return &self;
-}
-
-rgm_status rgm_comm_open(rgm_comm **out)
-{
-    rgmi_launcher launch;
-
-    *out = NULL;
-    rgmi_launcher_read(&launch);
-    if (launch.size > 1)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s started %d ranks, and this build has no MPI",
-                        launch.launcher, launch.size);
-    *out = rgm_comm_self();
-    return RGM_OK;
-}
-
-void rgm_comm_close(rgm_comm *comm)
-{
-    (void)comm;
 }
 
 int rgm_comm_rank(const rgm_comm *comm)
@@ -49,111 +29,268 @@ int rgm_comm_size(const rgm_comm *comm)
     return comm->size;
 }
 
-rgm_status rgm_comm_fail(rgm_comm *comm, rgm_status status)
+const char *rgm_comm_host(const rgm_comm *comm, int rank)
 {
-    (void)comm;
+    return comm->members != NULL ? comm->members[rank].host : "this host";
+}
+
+void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm)
+{
+    *out = (rgm_comm_times){0};
+    if (comm->mpi == NULL)
+        return;
+    pthread_mutex_lock(&comm->lock);
+    *out = comm->times;
+    pthread_mutex_unlock(&comm->lock);
+}
+
+/* ---- the beginning ------------------------------------------------------------------------- */
+
+static void init_conditions(rgm_comm *comm)
+{
+    pthread_condattr_t attributes;
+
+    pthread_mutex_init(&comm->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&comm->work, &attributes);
+    pthread_cond_init(&comm->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    comm->queue_end = &comm->queue;
+}
+
+static rgm_status start_engine(rgm_comm *comm)
+{
+    rgm_status status;
+
+    comm->stopped = false;
+    status = rgm_thread_pool_submit(comm->threads, rgmi_engine_run, comm);
+    if (status != RGM_OK)
+        comm->stopped = true; /* there is none */
     return status;
 }
 
-/* ---- what ranks tell each other ------------------------------------------------------------ */
-
-rgm_status rgm_comm_barrier(rgm_comm *comm)
+static rgm_status wait_for_start(rgm_comm *comm)
 {
-    (void)comm;
+    double until = rgm_now() + START_S;
+    bool started, broken;
+
+    pthread_mutex_lock(&comm->lock);
+    while (!comm->started && !comm->broken && rgm_now() < until) {
+        struct timespec soon;
+
+        rgmi_deadline(&soon, 1);
+        (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &soon);
+    }
+    started = comm->started;
+    broken = comm->broken;
+    pthread_mutex_unlock(&comm->lock);
+    if (broken)
+        return rgmi_comm_broken(comm);
+    if (!started)
+        return rgmi_comm_break(
+            comm, RGM_FAIL(RGM_ERR_IO, "MPI has not started within %g s", START_S), true);
     return RGM_OK;
 }
 
-static rgm_status check_root(const rgm_comm *comm, int root)
+static rgm_status count_levels(rgm_comm *comm)
 {
-    return root >= 0 && root < comm->size
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_ARG, "there is no rank %d of %d", root, comm->size);
+    while (1 << comm->levels <= comm->size / 2)
+        comm->levels++;
+    if (comm->size != 1 << comm->levels)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%d ranks: sums over them need a power of two, so start %d or %d",
+                        comm->size, 1 << comm->levels, 2 << comm->levels);
+    return RGM_OK;
 }
 
-rgm_status rgm_comm_broadcast(rgm_comm *comm, void *memory, size_t bytes, int root)
+/* Everybody's name. */
+static rgm_status introduce(rgm_comm *comm)
 {
-    (void)memory, (void)bytes;
-    return check_root(comm, root);
+    rgmi_member me = {.pid = (int32_t)getpid(), .processors = rgm_processors()};
+    rgmi_member *members = NULL;
+    rgm_status status = RGM_OK;
+    rgmi_transfer *transfer;
+
+    if (gethostname(me.host, sizeof me.host) != 0 || me.host[0] == '\0')
+        memcpy(me.host, "an unnamed host", sizeof "an unnamed host");
+    me.host[sizeof me.host - 1] = '\0';
+    RGM_GO(RGM_NEW(members, comm->size));
+    RGM_GO(rgmi_transfer_create(&transfer, comm, 1, sizeof me));
+    memcpy(transfer->room, &me, sizeof me);
+    transfer->step = rgmi_step_gather_all;
+    transfer->source = transfer->room;
+    transfer->memory = members;
+    transfer->size = 1;
+    transfer->element = sizeof me;
+    RGM_GO(rgmi_transfer_run(transfer));
+    comm->members = members;
+    members = NULL;
+    if (comm->rank == 0)
+        RGM_GO(RGM_NEW(comm->slow, comm->size));
+done:
+    rgm_free(members);
+    return status;
 }
 
-void rgm_comm_blocks_clear(rgm_comm_blocks *blocks)
-{
-    rgm_free(blocks->memory);
-    rgm_free(blocks->begin);
-    *blocks = (rgm_comm_blocks){0};
-}
-
-rgm_status rgm_comm_gather(rgm_comm_blocks *out, rgm_comm *comm, const void *memory, size_t bytes,
-                           int root)
+rgm_status rgmi_comm_create(rgm_comm **out, const regimen_mpi *mpi, void *context,
+                            const rgmi_patience *patience)
 {
     rgm_status status = RGM_OK;
+    rgm_comm *comm = NULL;
 
-    *out = (rgm_comm_blocks){0};
-    if (root != RGM_COMM_ALL)
-        RGM_GO(check_root(comm, root));
-    RGM_GO(RGM_NEW(out->begin, comm->size + 1));
-    out->memory = rgm_malloc(bytes);
-    if (out->memory == NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes of %d ranks", bytes, comm->size));
-    if (bytes > 0)
-        memcpy(out->memory, memory, bytes);
-    out->begin[1] = bytes;
-    out->count = 1;
+    *out = NULL;
+    RGM_TRY(RGM_NEW(comm, 1));
+    comm->mpi = mpi;
+    comm->context = context;
+    comm->patience = *patience;
+    comm->size = 1;
+    comm->stopped = true;
+    init_conditions(comm);
+    comm->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (comm->wake < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("create", "an event"));
+    RGM_GO(rgm_thread_pool_create(&comm->threads, 2));
+    RGM_GO(start_engine(comm));
+    RGM_GO(wait_for_start(comm));
+    RGM_GO(count_levels(comm));
+    RGM_GO(introduce(comm));
+    RGM_GO(rgmi_watch_create(&comm->watch, comm));
+    RGM_GO(rgm_thread_pool_submit(comm->threads, rgmi_watch_run, comm->watch));
+    comm->slow_since = rgm_now();
+    comm->slow_window = patience->late;
+    *out = comm;
+    comm = NULL;
 done:
-    if (status != RGM_OK)
-        rgm_comm_blocks_clear(out);
+    if (comm != NULL) {
+        rgm_error error;
+
+        rgm_error_save(&error, status);
+        rgmi_comm_release(comm);
+        status = rgm_error_restore(&error);
+    }
     return status;
 }
 
-rgm_status rgm_comm_decide(rgm_comm *comm, uint64_t *any, uint64_t *first)
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* Returns false if the engine is stuck in MPI. */
+static bool stop_engine(rgm_comm *comm)
 {
-    (void)comm, (void)any, (void)first;
+    double since = 0; /* nobody else ends the wait */
+    bool stopped;
+
+    pthread_mutex_lock(&comm->lock);
+    comm->closing = true;
+    pthread_cond_broadcast(&comm->work);
+    while (!comm->stopped) {
+        struct timespec soon;
+
+        if ((comm->broken || comm->watch == NULL) && since == 0)
+            since = rgm_now();
+        if (since > 0 && rgm_now() - since > STOP_S)
+            break;
+        rgmi_deadline(&soon, 0.5);
+        (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &soon);
+    }
+    stopped = comm->stopped;
+    pthread_mutex_unlock(&comm->lock);
+    return stopped;
+}
+
+void rgmi_comm_release(rgm_comm *comm)
+{
+    bool stopped;
+
+    if (comm->watch != NULL)
+        rgmi_watch_leave(comm->watch);
+    stopped = stop_engine(comm);
+    if (comm->watch != NULL && comm->broken && !comm->lost)
+        rgmi_watch_linger(comm->watch);
+    if (comm->watch != NULL)
+        rgmi_watch_stop(comm->watch);
+    if (!stopped) /* its thread may come back to all of it */
+        return;
+    rgm_thread_pool_release(comm->threads);
+    rgmi_watch_release(comm->watch);
+    rgmi_transfers_release(comm);
+    rgm_free(comm->notice);
+    rgm_free(comm->members);
+    rgm_free(comm->slow);
+    pthread_cond_destroy(&comm->work);
+    pthread_cond_destroy(&comm->changed);
+    pthread_mutex_destroy(&comm->lock);
+    if (comm->wake >= 0)
+        close(comm->wake);
+    rgm_free(comm);
+}
+
+/* ---- the job's own ------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    rgm_comm *comm;
+    int opened;
+    bool over;
+} the_job = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static rgm_status open_job(rgm_comm **out, const rgmi_launcher *launcher)
+{
+    const regimen_mpi *mpi;
+    rgm_comm *comm;
+
+    if (the_job.over)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the ranks of this process were closed, and MPI does "
+                                             "not begin again: open once, for the whole program");
+    RGM_TRY(rgmi_mpi_load(&mpi));
+    the_job.over = true; /* until the ranks are there */
+    RGM_TRY(rgmi_comm_create(&comm, mpi, NULL, &RGMI_PATIENCE));
+    if (comm->size != launcher->size) {
+        rgm_status status = RGM_FAIL(
+            RGM_ERR_UNSUPPORTED,
+            "%s started %d processes, and MPI (%s) knows of %d: start them by that MPI's own "
+            "mpirun, or by srun --mpi=TYPE (srun --mpi=list shows which there are)",
+            launcher->launcher, launcher->size, comm->job.library, comm->size);
+
+        rgmi_comm_release(comm);
+        return status;
+    }
+    the_job.over = false;
+    *out = comm;
     return RGM_OK;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------- */
-
-rgm_status rgm_comm_shards(int64_t *first, int64_t *count, const rgm_comm *comm, int64_t shards)
+rgm_status rgm_comm_open(rgm_comm **out)
 {
-    int64_t below = 1;
+    rgm_status status = RGM_OK;
+    rgmi_launcher launcher;
 
-    *first = *count = 0;
-    while (below <= shards / 2)
-        below *= 2;
-    if (shards != below)
-        return RGM_FAIL(RGM_ERR_CONFIG, "%lld shards: use a power of two, such as %lld",
-                        (long long)shards, (long long)below);
-    if (shards < comm->size)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "%lld shards for %d ranks: each rank holds at least one, so use %d shards "
-                        "or more, or %lld ranks or fewer",
-                        (long long)shards, comm->size, comm->size, (long long)shards);
-    *count = shards / comm->size;
-    *first = *count * comm->rank;
-    return RGM_OK;
-}
-
-rgm_status rgm_comm_sum(rgm_comm *comm, void *values, int64_t size, rgm_dtype dtype)
-{
-    rgm_comm_sum_request *request;
-
-    RGM_TRY(rgm_comm_sum_begin(&request, comm, values, size, dtype));
-    return rgm_comm_sum_wait(&request);
-}
-
-rgm_status rgm_comm_sum_begin(rgm_comm_sum_request **out, rgm_comm *comm, void *values,
-                              int64_t size, rgm_dtype dtype)
-{
-    (void)comm, (void)values;
     *out = NULL;
-    if ((dtype != RGM_F32 && dtype != RGM_F64) || size < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "a sum over ranks is of f32 or f64: not of %lld %s",
-                        (long long)size, rgm_dtype_name(dtype));
-    return RGM_OK;
+    pthread_mutex_lock(&the_job.lock);
+    rgmi_launcher_read(&launcher);
+    if (the_job.comm == NULL && launcher.size > 1)
+        status = open_job(&the_job.comm, &launcher);
+    if (status == RGM_OK && the_job.comm != NULL)
+        the_job.opened++;
+    if (status == RGM_OK)
+        *out = the_job.comm != NULL ? the_job.comm : rgm_comm_self();
+    pthread_mutex_unlock(&the_job.lock);
+    return status;
 }
 
-rgm_status rgm_comm_sum_wait(rgm_comm_sum_request **request)
+void rgm_comm_close(rgm_comm *comm)
 {
-    *request = NULL;
-    return RGM_OK;
+    bool last;
+
+    if (comm == NULL || comm->mpi == NULL)
+        return;
+    pthread_mutex_lock(&the_job.lock);
+    last = comm == the_job.comm && --the_job.opened == 0;
+    if (last) {
+        the_job.comm = NULL;
+        the_job.over = true;
+    }
+    pthread_mutex_unlock(&the_job.lock);
+    if (last)
+        rgmi_comm_release(comm);
 }

@@ -1,0 +1,382 @@
+/* What ranks do together, with ranks that are threads: values, bits, faults. */
+#include <regimen/comm.h>
+
+#include "fake_ranks_check.h"
+
+/* cmocka's failures belong to the thread of the test: others record what was wrong. */
+static atomic_int wrong;
+#define EXPECT(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            print_error("%s:%d: rank %d: not true: %s (%s)\n", __FILE__, __LINE__,                 \
+                        rgm_comm_rank(comm), #condition, rgm_error_message());                     \
+            atomic_fetch_add(&wrong, 1);                                                           \
+        }                                                                                          \
+    } while (0)
+
+static void check_ranks(int size, void (*work)(rgm_comm *comm, void *payload))
+{
+    fake_world *world = fake_ranks(size, work, NULL);
+
+    atomic_store(&wrong, 0);
+    CHECK_INT(size, fake_run_all(world));
+    CHECK_INT(0, atomic_load(&wrong));
+}
+
+/* ---- what they tell each other ------------------------------------------------------------- */
+
+static void tell(rgm_comm *comm, void *payload)
+{
+    int rank = rgm_comm_rank(comm), size = rgm_comm_size(comm);
+    rgm_comm_times times;
+
+    (void)payload;
+    EXPECT(rgm_comm_barrier(comm) == RGM_OK);
+    EXPECT(strlen(rgm_comm_host(comm, size - 1)) > 0);
+    for (int root = 0; root < size; root++) {
+        char text[100] = "";
+
+        if (rank == root)
+            snprintf(text, sizeof text, "from %d", root);
+        EXPECT(rgm_comm_broadcast(comm, text, sizeof text, root) == RGM_OK);
+        EXPECT(text[5] - '0' == root % 10 || root >= 10);
+    }
+    uint64_t any = 1ull << rank, first = 1000 + (uint64_t)rank;
+    EXPECT(rgm_comm_decide(comm, &any, &first) == RGM_OK);
+    EXPECT(any == (1ull << size) - 1);
+    EXPECT(first == 1000);
+    EXPECT(rgm_comm_decide(comm, NULL, &first) == RGM_OK);
+    EXPECT(rgm_comm_broadcast(comm, &any, sizeof any, size) == RGM_ERR_ARG);
+    rgm_comm_get_times(&times, comm);
+    EXPECT(size == 1 ||
+           times.transfers == size + 5); /* the names of the hosts and where rank 0 listens, too */
+}
+
+/* Rank r has r bytes, of value r. */
+static void gather(rgm_comm *comm, void *payload)
+{
+    int rank = rgm_comm_rank(comm), size = rgm_comm_size(comm);
+    rgm_comm_blocks blocks;
+    char mine[FAKE_RANKS];
+
+    (void)payload;
+    memset(mine, rank, sizeof mine);
+    for (int root = RGM_COMM_ALL; root < size; root++) {
+        EXPECT(rgm_comm_gather(&blocks, comm, mine, (size_t)rank, root) == RGM_OK);
+        if (root != RGM_COMM_ALL && root != rank) {
+            EXPECT(blocks.count == 0 && blocks.memory == NULL && blocks.begin == NULL);
+            continue;
+        }
+        EXPECT(blocks.count == size && blocks.begin[0] == 0);
+        for (int i = 0; i < size; i++) {
+            EXPECT(blocks.begin[i + 1] - blocks.begin[i] == (size_t)i);
+            for (size_t k = blocks.begin[i]; k < blocks.begin[i + 1]; k++)
+                EXPECT(blocks.memory[k] == i);
+        }
+        rgm_comm_blocks_clear(&blocks);
+    }
+}
+
+static void every_rank_hears_every_other(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 16; size *= 2) {
+        check_ranks(size, tell);
+        check_ranks(size, gather);
+    }
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+static float number(int64_t shard, int64_t i)
+{
+    return (float)sin((double)(shard * 977 + i) * 0.37) * (i % 7 == 0 ? 1e6F : 1.0F);
+}
+
+#define SHARDS 16
+static const int64_t sizes[] = {1, 5, 4096, 4097, 20011};
+#define SIZES ((int)(sizeof sizes / sizeof *sizes))
+
+/* The bits that one rank gets; [SIZES][size]. */
+static float *expected[SIZES];
+
+static void sum_shards(rgm_comm *comm, float *values, int64_t size)
+{
+    int64_t first, count;
+    rgm_shard_sum *sum;
+
+    EXPECT(rgm_comm_shards(&first, &count, comm, SHARDS) == RGM_OK);
+    EXPECT(rgm_shard_sum_create(&sum, RGM_F32, size, count) == RGM_OK);
+    for (int64_t shard = first; shard < first + count; shard++) {
+        for (int64_t i = 0; i < size; i++)
+            values[i] = number(shard, i);
+        (void)rgm_shard_sum_add(sum, values);
+    }
+    rgm_shard_sum_release(sum);
+}
+
+/* All of them under way at once, waited for from the last. */
+static void sum(rgm_comm *comm, void *payload)
+{
+    rgm_comm_sum_request *requests[SIZES];
+    float *values[SIZES];
+
+    (void)payload;
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < SIZES; k++) {
+            values[k] = malloc((size_t)sizes[k] * sizeof(float));
+            sum_shards(comm, values[k], sizes[k]);
+            EXPECT(rgm_comm_sum_begin(&requests[k], comm, values[k], sizes[k], RGM_F32) == RGM_OK);
+        }
+        for (int k = SIZES - 1; k >= 0; k--) {
+            EXPECT(rgm_comm_sum_wait(&requests[k]) == RGM_OK);
+            EXPECT(requests[k] == NULL);
+            EXPECT(memcmp(values[k], expected[k], (size_t)sizes[k] * sizeof(float)) == 0);
+            free(values[k]);
+        }
+    }
+    EXPECT(rgm_comm_sum(comm, NULL, 0, RGM_F32) == RGM_OK);
+}
+
+static void any_number_of_ranks_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for (int k = 0; k < SIZES; k++) {
+        expected[k] = malloc((size_t)sizes[k] * sizeof(float));
+        sum_shards(rgm_comm_self(), expected[k], sizes[k]);
+    }
+    for (int size = 1; size <= 16; size *= 2)
+        check_ranks(size, sum);
+    for (int k = 0; k < SIZES; k++)
+        free(expected[k]);
+}
+
+static void sum_doubles(rgm_comm *comm, void *payload)
+{
+    double values[5000];
+    int rank = rgm_comm_rank(comm);
+
+    (void)payload;
+    for (int i = 0; i < 5000; i++)
+        values[i] = ldexp(1, -50) * (rank + 1) + i;
+    EXPECT(rgm_comm_sum(comm, values, 5000, RGM_F64) == RGM_OK);
+    for (int i = 0; i < 5000; i += 999)
+        EXPECT(values[i] == (ldexp(1, -50) * 1 + i + (ldexp(1, -50) * 2 + i)) +
+                                (ldexp(1, -50) * 3 + i + (ldexp(1, -50) * 4 + i)));
+}
+
+static void doubles_are_added_as_doubles(void **state)
+{
+    (void)state;
+    check_ranks(4, sum_doubles);
+}
+
+static void ask_for_shards(rgm_comm *comm, void *payload)
+{
+    int64_t first, count;
+
+    (void)payload;
+    EXPECT(rgm_comm_shards(&first, &count, comm, 8) == RGM_OK);
+    EXPECT(count == 2 && first == 2 * rgm_comm_rank(comm));
+    EXPECT(rgm_comm_shards(&first, &count, comm, 2) == RGM_ERR_CONFIG);
+    EXPECT(strstr(rgm_error_message(), "use 4 shards or more, or 2 ranks or fewer") != NULL);
+}
+
+static void each_rank_has_its_shards(void **state)
+{
+    (void)state;
+    check_ranks(4, ask_for_shards);
+}
+
+static void never(rgm_comm *comm, void *payload)
+{
+    (void)payload;
+    EXPECT(comm == NULL);
+}
+
+static void three_ranks_are_refused(void **state)
+{
+    fake_world *world = fake_ranks(3, never, NULL);
+
+    (void)state;
+    atomic_store(&wrong, 0);
+    CHECK_INT(3, fake_run_all(world)); /* and all end MPI */
+    CHECK_INT(0, atomic_load(&wrong));
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static rgm_status create(rgm_comm **out, fake_rank *self)
+{
+    *out = NULL;
+    self->collectives = 0;
+    memset(self->requests, 0, sizeof self->requests);
+    return rgmi_comm_create(out, &fake_mpi, self, &self->patience);
+}
+
+static void memory_that_is_not_there_is_an_error(void **state)
+{
+    fake_world *world = fake_ranks(1, never, NULL);
+    rgm_comm *comm;
+
+    (void)state;
+    CHECK_EVERY_OOM(create(&comm, &world->ranks[0]), rgmi_comm_release(comm));
+    world->size = 0; /* none runs */
+    (void)fake_run_all(world);
+}
+
+/* ---- faults -------------------------------------------------------------------------------- */
+
+/* Every rank sums for as long as it can. Returns the error that stopped it. */
+static void sum_on(rgm_comm *comm, char message[256], rgm_status *status)
+{
+    float *values = calloc(20000, sizeof(float));
+
+    do
+        *status = rgm_comm_sum(comm, values, 20000, RGM_F32);
+    while (*status == RGM_OK);
+    snprintf(message, 256, "%s", rgm_error_message());
+    EXPECT(rgm_comm_barrier(comm) == *status); /* and so does every later call */
+    free(values);
+}
+
+static void hear_of_a_cut_wire(rgm_comm *comm, void *payload)
+{
+    char message[256];
+    rgm_status status;
+
+    (void)payload;
+    sum_on(comm, message, &status);
+    EXPECT(status == RGM_ERR_IO);
+    EXPECT(strstr(message, "rank 2 on ") != NULL && strstr(message, "the wire is cut") != NULL);
+}
+
+static void an_error_of_mpi_reaches_every_rank(void **state)
+{
+    fake_world *world = fake_ranks(4, hear_of_a_cut_wire, NULL);
+
+    (void)state;
+    world->ranks[2].fail_at = 31;
+    atomic_store(&wrong, 0);
+    CHECK_INT(4, fake_run_all(world));
+    CHECK_INT(0, atomic_load(&wrong));
+}
+
+static void one_fails(rgm_comm *comm, void *payload)
+{
+    char message[256];
+    rgm_status status;
+
+    (void)payload;
+    if (rgm_comm_rank(comm) == 3) {
+        status = RGM_FAIL(RGM_ERR_DATA, "shard 9 is empty");
+        EXPECT(rgm_comm_fail(comm, status) == RGM_ERR_DATA);
+        EXPECT(rgm_comm_barrier(comm) == RGM_ERR_DATA);
+        return;
+    }
+    sum_on(comm, message, &status);
+    EXPECT(status == RGM_ERR_DATA);
+    EXPECT(strstr(message, "rank 3 on ") == message);
+    EXPECT(strstr(message, ": shard 9 is empty") != NULL);
+}
+
+static void a_rank_that_fails_tells_why(void **state)
+{
+    (void)state;
+    check_ranks(4, one_fails);
+}
+
+/* A rank that ends the run one transfer too early. */
+static void one_leaves(rgm_comm *comm, void *payload)
+{
+    (void)payload;
+    if (rgm_comm_rank(comm) == 1)
+        return;
+    EXPECT(rgm_comm_barrier(comm) == RGM_ERR_ARG);
+    EXPECT(strstr(rgm_error_message(), "rank 1 on ") != NULL);
+    EXPECT(strstr(rgm_error_message(), "has closed its communicator") != NULL);
+}
+
+static void a_rank_that_leaves_too_early_is_named(void **state)
+{
+    (void)state;
+    check_ranks(2, one_leaves);
+}
+
+/* ---- late ranks ---------------------------------------------------------------------------- */
+
+static atomic_int notices;
+
+static void keep_notice(int level, const char *message, void *payload)
+{
+    (void)payload;
+    if (level == RGM_LOG_WARNING && strstr(message, "for rank 1 on ") != NULL &&
+        strstr(message, "whose process lives") != NULL)
+        atomic_fetch_add(&notices, 1);
+}
+
+/* Rank 1 comes when somebody has been told that it is late. */
+static void one_is_late(rgm_comm *comm, void *payload)
+{
+    (void)payload;
+    if (rgm_comm_rank(comm) == 1)
+        while (atomic_load(&notices) == 0)
+            usleep(1000);
+    EXPECT(rgm_comm_barrier(comm) == RGM_OK);
+}
+
+static void a_late_rank_is_named_and_waited_for(void **state)
+{
+    fake_world *world = fake_ranks(4, one_is_late, NULL);
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 1000};
+    atomic_store(&wrong, 0);
+    atomic_store(&notices, 0);
+    CHECK_OK(rgm_logger_add_sink(NULL, keep_notice, NULL));
+    CHECK_INT(4, fake_run_all(world));
+    rgm_logger_remove_sink(NULL, keep_notice, NULL);
+    CHECK_INT(0, atomic_load(&wrong));
+    CHECK(atomic_load(&notices) >= 1);
+}
+
+static atomic_int waiting;
+
+static void one_never_comes(rgm_comm *comm, void *payload)
+{
+    (void)payload;
+    if (rgm_comm_rank(comm) == 1) {
+        while (atomic_load(&waiting) > 0) /* for those that wait for it */
+            usleep(1000);
+        EXPECT(rgm_comm_barrier(comm) == RGM_ERR_IO);
+        return;
+    }
+    EXPECT(rgm_comm_barrier(comm) == RGM_ERR_IO);
+    EXPECT(strstr(rgm_error_message(), "for rank 1 on ") != NULL);
+    atomic_fetch_sub(&waiting, 1);
+}
+
+static void a_rank_that_never_comes_ends_the_others(void **state)
+{
+    fake_world *world = fake_ranks(4, one_never_comes, NULL);
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 0.2};
+    atomic_store(&wrong, 0);
+    atomic_store(&waiting, 3);
+    CHECK_INT(0, fake_run_all(world)); /* MPI's end would wait for it as well */
+    CHECK_INT(0, atomic_load(&wrong));
+}
+
+TESTS(cmocka_unit_test(every_rank_hears_every_other),
+      cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
+      cmocka_unit_test(doubles_are_added_as_doubles), cmocka_unit_test(each_rank_has_its_shards),
+      cmocka_unit_test(three_ranks_are_refused),
+      cmocka_unit_test(memory_that_is_not_there_is_an_error),
+      cmocka_unit_test(an_error_of_mpi_reaches_every_rank),
+      cmocka_unit_test(a_rank_that_fails_tells_why),
+      cmocka_unit_test(a_rank_that_leaves_too_early_is_named),
+      cmocka_unit_test(a_late_rank_is_named_and_waited_for),
+      cmocka_unit_test(a_rank_that_never_comes_ends_the_others))

@@ -1,0 +1,52 @@
+#!/bin/sh
+# comm under a real MPI: what ranks tell each other, the bits of their sums, and what is said of a rank that fails,
+# dies, or is silent.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/mpi_lib.sh"
+program=$RGM_BUILD/tests/comm_ranks
+
+# ---- the same bits on 1, 2 and 4 ranks ----
+expect 0 ranks 1 "$program" values
+says '^ready 0 of 1$' "$work/out"
+grep '^sum' "$work/out" >"$work/one"
+for number in 2 4; do
+    expect 0 ranks $number "$program" values
+    [ "$(grep -c "^ready .* of $number$" "$work/out")" = $number ] || fail "not $number ranks: $(cat "$work/out")"
+    [ "$(grep -c '^sum' "$work/out")" = $number ] || fail "not every one of $number ranks has a sum"
+    grep '^sum' "$work/out" | sort -u | cmp - "$work/one" || fail "$number ranks have other bits than one"
+done
+expect 3 ranks 3 "$program" values
+says '^not opened: 3 ranks: sums over them need a power of two, so start 2 or 4$' "$work/out"
+
+# ---- a rank that comes to grief is named by others ----
+# named RANK PATTERN SECONDS COUNT: by as many others at least, and not later.
+named() {
+    [ "$(grep -Ec "^rank [0-3] after .* s: rank $1 on .*$2" "$work/out")" -ge "$4" ] ||
+        fail "not $4 others name rank $1 with '$2': $(cat "$work/out")"
+    awk -v most="$3" '/^rank .* after/ && $4 > most { late = 1 } END { exit late }' "$work/out" ||
+        fail "rank $1 is named after more than $3 s: $(cat "$work/out")"
+}
+expect 3 ranks 4 "$program" fail 1
+named 1 ': shard 9 is empty$' 5 3
+says '^rank 1 after .* s: shard 9 is empty$' "$work/out"
+# lost WAY RANK PATTERN SECONDS: mpirun kills the others when it has seen the end of one, so its exit code is that of
+# whichever came first, and not all others are in time to say what they saw.
+lost() {
+    ranks 4 "$program" "$1" "$2" >"$work/out" 2>"$work/err" && fail "a lost rank is not seen in the exit code: $*"
+    named "$2" "$3" "$4" 1
+}
+lost die 0 '\(process [0-9]+\) has ended without a word$' 5
+lost die 2 '\(process [0-9]+\) has ended without a word$' 5
+lost leave 3 '\(process [0-9]+\) has ended without a word$' 5
+lost stop 1 '\(process [0-9]+\) has been silent for [0-9]+ s$' 30
+
+# ---- started without MPI's own launcher, or without MPI ----
+expect 3 env REGIMEN_MPI="$work/none.so" mpirun -n 2 "$program" values
+says "^not opened: MPI cannot be loaded: $work/none.so: " "$work/out"
+expect 3 env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 "$program" values
+says '^not opened: srun started 2 processes, and MPI \(.*\) knows of 1: .*srun --mpi=' "$work/out"
+mkdir "$work/alone"
+cp "$program" "$work/alone"
+expect 3 env -u REGIMEN_MPI OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$work/alone/comm_ranks" values
+says '^not opened: this build has no MPI \(there is no libregimen-mpi.so\): install libopenmpi-dev and build again' "$work/out"
+finish

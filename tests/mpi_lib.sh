@@ -1,0 +1,22 @@
+# Ranks on this machine, after lib.sh: by Open MPI's mpirun, through memory and the loopback interface alone.
+command -v mpirun >/dev/null || {
+    echo "SKIPPED: there is no mpirun (Debian: openmpi-bin)"
+    exit 77
+}
+[ -f "$RGM_BUILD/libregimen-mpi.so" ] || {
+    echo "SKIPPED: this build has no MPI (Debian: libopenmpi-dev)"
+    exit 77
+}
+export REGIMEN_MPI="$RGM_BUILD/libregimen-mpi.so"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+export OMPI_MCA_btl_base_warn_component_unused=0
+export OMPI_MCA_orte_tmpdir_base="$work" # Open MPI's own files
+
+# ranks N COMMAND...: killed after two minutes, should it ever stand still.
+ranks() {
+    number=$1
+    shift
+    timeout -k 5 120 mpirun -n "$number" "$@"
+}
