@@ -124,7 +124,8 @@ void rgm_controller_release(rgm_controller *controller);
  * summaries, checkpoint if due. A checkpoint is due when the loop has passed a multiple of
  * `every_steps`, or by time.
  *
- * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues), RGM_ERR_NUMERIC (see
+ * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues. Or the trainer's device
+ * is lost: a new run of the folder continues from its last checkpoint), RGM_ERR_NUMERIC (see
  * recovery), any other; the last good checkpoint stays.
  * Collective: every rank calls it.
  */

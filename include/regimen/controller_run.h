@@ -151,6 +151,7 @@ const rgm_logs *rgm_run_set_metrics(const rgm_open_run *run, int64_t set);
 /** The last epochs' metrics of this call: see rgm_controller_history(). */
 int64_t rgm_run_history(const rgm_epoch_logs **records, const rgm_open_run *run);
 int64_t rgm_run_steps(const rgm_open_run *run);
+int64_t rgm_run_saved_step(const rgm_open_run *run); /* of the last checkpoint; -1: none */
 int64_t rgm_run_epochs(const rgm_open_run *run);
 int64_t rgm_run_best_step(const rgm_open_run *run); /* -1: no validation */
 /** Folders exported to, in order; NULL after the last. */

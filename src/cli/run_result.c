@@ -189,8 +189,12 @@ int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view,
         return code;
     }
     if (status == RGM_STOPPED && trains(view->mode)) {
-        say("stopped", "saved step %s in %s. Continue with the same command and --run-dir.",
-            grouped(rgm_run_steps(run)), view->run_dir);
+        if (rgm_run_saved_step(run) < 0) /* its device is lost */
+            say("stopped", "before anything was saved in %s. Begin again with the same command.",
+                view->run_dir);
+        else
+            say("stopped", "saved step %s in %s. Continue with the same command and --run-dir.",
+                grouped(rgm_run_saved_step(run)), view->run_dir);
         print_profile(stderr, run, view);
         return EXIT_CONTINUE;
     }

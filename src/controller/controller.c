@@ -128,7 +128,7 @@ static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **log
 rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
 {
     rgm_logger *before = rgmi_enter(c);
-    rgm_status status = run(c, mode, logs);
+    rgm_status status = rgmi_when_lost(c, run(c, mode, logs));
 
     rgmi_stop_clock(c);
     if (status == RGM_OK)

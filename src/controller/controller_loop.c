@@ -276,6 +276,26 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
     return RGM_OK;
 }
 
+/* ---- a lost device ----------------------------------------------------------------------------
+ */
+
+rgm_status rgmi_when_lost(rgm_controller *c, rgm_status status)
+{
+    const rgm_device *device = rgm_trainer_device(c->trainer);
+
+    if (status != RGM_ERR_IO || c->folder == NULL || !rgm_device_is_lost(device))
+        return status;
+    if (c->saved_step >= 0)
+        rgm_log_write(RGM_LOG_WARNING, "the device is lost, and with it the steps after %lld: %s",
+                      (long long)c->saved_step, rgm_error_message());
+    else
+        rgm_log_write(RGM_LOG_WARNING, "the device is lost before anything was saved: %s",
+                      rgm_error_message());
+    rgm_error_reset();
+    rgmi_tell(c, RGM_EVENT_STOP, RGM_TRAIN, NULL);
+    return RGM_STOPPED;
+}
+
 /* ---- to a step ----------------------------------------------------------------------------- */
 
 static int64_t loop_length(const rgm_controller *c, int64_t step)
@@ -343,7 +363,7 @@ static rgm_status train(rgm_controller *c, int64_t steps)
 rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
 {
     rgm_logger *before = rgmi_enter(c);
-    rgm_status status = train(c, steps);
+    rgm_status status = rgmi_when_lost(c, train(c, steps));
 
     rgmi_stop_clock(c);
     return rgmi_leave(before, status == RGM_OK ? RGM_OK : rgmi_profile_finish(c, status));
@@ -383,7 +403,8 @@ rgm_status rgm_controller_train_and_evaluate(rgm_controller *c, int64_t train_st
                                              const rgm_logs **logs)
 {
     rgm_logger *before = rgmi_enter(c);
-    rgm_status status = train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs);
+    rgm_status status =
+        rgmi_when_lost(c, train_and_evaluate(c, train_steps, eval_steps, eval_interval, logs));
 
     rgmi_stop_clock(c);
     return rgmi_leave(before, status == RGM_OK ? RGM_OK : rgmi_profile_finish(c, status));

@@ -310,6 +310,11 @@ int64_t rgm_run_steps(const rgm_open_run *run)
     return rgm_trainer_global_step(run->trainer);
 }
 
+int64_t rgm_run_saved_step(const rgm_open_run *run)
+{
+    return run->controller->saved_step;
+}
+
 int64_t rgm_run_epochs(const rgm_open_run *run)
 {
     return rgm_controller_epochs(run->controller);

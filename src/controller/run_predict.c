@@ -19,7 +19,7 @@ static rgm_status run_head(rgm_tensor **fetched, const rgm_open_run *asked, int6
     if (head < 0 || head >= head_count)
         return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head, (long long)head_count);
     if (run->predictors[head] == NULL) {
-        rgm_executor_options options = {0};
+        rgm_executor_options options = {.device = rgm_trainer_device(run->trainer)};
         rgm_value *values[FETCHED] = {heads[head].predictions, heads[head].probabilities};
 
         RGM_TRY(rgm_executor_create(&run->predictors[head], rgm_trainer_graph(run->trainer), values,

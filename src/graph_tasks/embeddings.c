@@ -86,7 +86,8 @@ static rgm_status begin(embedding *e, const rgm_open_run *run, const char *node_
 static rgm_status compute(rgm_tensor **states, embedding *e, rgm_graph *graph)
 {
     rgm_trainer *trainer = rgm_run_trainer(e->run);
-    rgm_executor_options options = {.bf16 = rgm_trainer_bf16(trainer)};
+    rgm_executor_options options = {.bf16 = rgm_trainer_bf16(trainer),
+                                    .device = rgm_trainer_device(trainer)};
     rgm_feed feeds[MOST_FEEDS];
     int64_t count = 0;
 
