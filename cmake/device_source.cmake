@@ -41,12 +41,14 @@ foreach(path IN LISTS FILES)
   else()
     string(APPEND texts "static const char text_${name}[] = {${bytes}0};
 const rgmi_gpu_source rgmi_gpu_source_${name} = {\"${name}\", text_${name}};\n\n")
+    string(APPEND all "&rgmi_gpu_source_${name}, ")
   endif()
 endforeach()
 if(PLAIN)
   set(header device_internal.h)
 else()
   set(header gpu.h)
+  string(APPEND texts "const rgmi_gpu_source *const rgmi_gpu_sources[] = {${all}NULL};\n")
 endif()
 file(WRITE ${OUT} "/* Made from the device source by cmake/device_source.cmake. */
 #include \"${header}\"

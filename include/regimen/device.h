@@ -21,6 +21,14 @@ typedef struct rgm_device rgm_device;
 /** A table of kernels: see kernels.h. */
 struct rgm_kernels;
 
+/** Bytes of a device's memory. */
+typedef struct rgm_device_memory {
+    size_t limit; /* what may be held: all that the device has, or rgm_device_limit() */
+    size_t held;  /* got from the driver; what is freed is kept for whoever asks next */
+    size_t used;  /* of those: in blocks that are allocated                           */
+    size_t peak;  /* the most that `used` has been                                    */
+} rgm_device_memory;
+
 /**
  * A kind of device. Kernels and copies of one device run in the order of the calls, and may still
  * be under way when a call returns; only copy_from returns when the bytes are there. The next
@@ -43,17 +51,39 @@ typedef struct rgm_device_type {
     const struct rgm_kernels *(*kernels)(rgm_device *device, rgm_dtype dtype);
     /** How it compiles and launches source, NULL: not at all; see device_program.h. */
     const struct rgm_device_compiler *compiler;
+    /** "opencl:0 (NVIDIA H100)"; NULL: `name` says all. */
+    const char *(*about)(const rgm_device *device);
+    /** What rgm_device_memory_of() gives, and the limit; NULL: unknown, and there is none. */
+    rgm_device_memory (*memory)(rgm_device *device);
+    void (*limit)(rgm_device *device, size_t bytes);
     /** What rgm_device_release() does first, NULL: nothing. */
     void (*release)(rgm_device *device);
 } rgm_device_type;
 
 /**
- * Open a device by its name: "cpu", or "opencl:0", of the devices that OpenCL lists (GPUs first)
- * the one of that number. Release it with rgm_device_release().
- * Errors: RGM_ERR_ARG: no such name; RGM_ERR_UNSUPPORTED: what it needs is not installed, with what
- * to install; RGM_ERR_NOT_FOUND: there are not so many; RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Open a device by its name:
+ *     "cpu"
+ *     "cuda:0"    of the GPUs that CUDA lists the one of that number
+ *     "opencl:0"  of the devices that OpenCL lists, GPUs first
+ *     "gpu:0"     of the GPUs that CUDA lists, and if there is none of those of OpenCL
+ * "cuda", "opencl" and "gpu" alone: number 0. Release it with rgm_device_release(). A process
+ * drives one device beside the CPU: the same one may be opened several times and is one device
+ * then. Errors: RGM_ERR_ARG: no such name; RGM_ERR_UNSUPPORTED: what it needs is not installed,
+ * with what was tried and what to install; RGM_ERR_NOT_FOUND: there are not so many; RGM_ERR_BUSY:
+ * another device is open; RGM_ERR_IO: the driver refuses; RGM_ERR_NOMEM.
  */
 rgm_status rgm_device_open(rgm_device **out, const char *name);
+
+/** A device that is there, or an interface that has none. */
+typedef struct rgm_device_entry {
+    char name[24];   /* what rgm_device_open() takes; of an interface without devices its name */
+    char about[512]; /* "NVIDIA H100, 79.6 GiB, CUDA 13.0"; or why there is none, and what to do */
+    bool is_there;
+} rgm_device_entry;
+/** What rgm_device_open() could open here, the CPU first, and why not more: `most` entries at most.
+ * Opens nothing. Returns how many there are. */
+int64_t rgm_device_list(rgm_device_entry *entries, int64_t most);
+
 /** The CPU. There is one, it is never released, and any thread may use it. */
 rgm_device *rgm_device_cpu(void);
 /**
@@ -73,6 +103,13 @@ bool rgm_device_is_host(const rgm_device *device);
 
 /** Whether one of its functions has failed with RGM_ERR_IO: what was in its memory is gone. */
 bool rgm_device_is_lost(const rgm_device *device);
+/** "cpu", "cuda:0 (NVIDIA H100)": for plans and logs. Lives as long as the device. */
+const char *rgm_device_about(const rgm_device *device);
+/** What is known of a device's memory; zeros: nothing, as of the CPU. */
+rgm_device_memory rgm_device_memory_of(rgm_device *device);
+/** Hold at most so many bytes, for a device that is shared; 0: as many as it has. What is in use
+ * stays. Devices without a limit ignore it. */
+void rgm_device_limit(rgm_device *device, size_t bytes);
 
 /**
  * The functions of the row. `bytes` may be 0. Errors: RGM_ERR_NOMEM; RGM_ERR_IO if the device is

@@ -47,20 +47,19 @@ typedef struct rgm_argument {
     } value;
 } rgm_argument;
 
-/** The arguments of a launch, one for each kind. */
-/** An address of the device, or NULL. */
+/** An argument for MEMORY: an address of the device, or NULL. */
 static inline rgm_argument rgm_memory(const void *memory)
 {
     return (rgm_argument){RGM_ARGUMENT_MEMORY, {.memory = memory}};
 }
 
-/** A whole number. */
+/** An argument for a long. */
 static inline rgm_argument rgm_integer(int64_t integer)
 {
     return (rgm_argument){RGM_ARGUMENT_INTEGER, {.integer = integer}};
 }
 
-/** A number of the program's dtype. */
+/** An argument for a REAL, rounded to what that is in the program. */
 static inline rgm_argument rgm_real(double real)
 {
     return (rgm_argument){RGM_ARGUMENT_REAL, {.real = real}};
@@ -91,6 +90,13 @@ typedef struct rgm_device_compiler {
  */
 rgm_status rgm_device_program(rgm_program **out, rgm_device *device, const char *name,
                               const char *source, rgm_dtype dtype);
+/**
+ * Compile for a GPU that need not be here, to see whether it does: `architecture` is CUDA's compute
+ * capability, 90 for 9.0 (H100). The other arguments and errors are those of rgm_device_program();
+ * RGM_ERR_UNSUPPORTED: NVRTC was not found, with what was tried.
+ */
+rgm_status rgm_program_check(const char *name, const char *source, rgm_dtype dtype,
+                             int architecture);
 /** *out [borrowed]: the KERNEL of that name, or NULL. Errors: RGM_ERR_NOT_FOUND. */
 rgm_status rgm_program_find(rgm_device_kernel **out, rgm_device *device, rgm_program *program,
                             const char *name);
@@ -105,7 +111,7 @@ void rgm_device_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t gr
 /** A number that no other device of this process has, not one before it either; above 0. */
 uint64_t rgm_device_opened(const rgm_device *device);
 /** Kernels that are launched from now on do nothing once the int64 at `flag`, in the device's
- * memory, is not 0. NULL: they always run. */
+ * memory, is not 0. NULL: they always run, and so they do when that memory is freed. */
 void rgm_device_watch(rgm_device *device, const void *flag);
 /** A kernel could not be launched (no memory, no program): the next copy_from or wait says so with
  * the message that `status` left. The first one stands. */

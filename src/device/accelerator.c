@@ -4,7 +4,10 @@
  */
 #include "device_internal.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct rgm_device_kernel {
@@ -23,133 +26,304 @@ struct rgm_program {
     char name[];
 };
 
+/* Copies go through memory that the device reads by itself, so that the caller need not wait. */
+enum { SLOTS = 4, SLOT_BYTES = 4 << 20, LAST = 4 };
+
+typedef struct slot {
+    void *host, *handle; /* NULL: not yet */
+    void *event;         /* behind its copies, NULL: none is under way */
+    size_t used;
+} slot;
+
 typedef struct accelerator {
+    rgm_device_type type; /* its own: named as the driver */
     const rgmi_driver *driver;
     void *state;
     rgmi_device_facts facts;
+    char about[192];
     pthread_mutex_t lock;
+    rgmi_pool *pool;
+    slot slots[SLOTS];
+    int slot; /* that is being filled */
     rgm_program *programs;
     const void *flag;
-    rgm_error fault; /* status RGM_OK: none */
+    rgm_error fault;                     /* status RGM_OK: none    */
+    rgm_error lost;                      /* likewise; it stays     */
+    const rgm_device_kernel *last[LAST]; /* that were launched, since the device was waited for */
+    int64_t launched;
+    bool waits; /* after each launch */
 } accelerator;
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------- */
 
-static rgm_status allocate(void **out, rgm_device *device, size_t bytes)
+/* A driver's RGM_ERR_IO is the end of a device: nothing that is on it can be trusted. */
+static rgm_status checked(accelerator *a, rgm_status status)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status;
+    char kernels[400] = "no kernel was running";
+    size_t at = 0;
 
-    pthread_mutex_lock(&a->lock);
-    status = a->driver->take(out, a->state, bytes > 0 ? bytes : 1);
-    pthread_mutex_unlock(&a->lock);
-    return status;
+    if (status != RGM_ERR_IO || a->lost.status != RGM_OK)
+        return status;
+    for (int64_t i = a->launched < LAST ? 0 : a->launched - LAST; i < a->launched; i++) {
+        const rgm_device_kernel *k = a->last[i % LAST];
+        int n = snprintf(kernels + at, sizeof kernels - at, "%s%s of %s.dev",
+                         at > 0 ? ", " : "the last kernels were ", k->name, k->program->name);
+        at = n < 0 || (size_t)n >= sizeof kernels - at ? sizeof kernels - 1 : at + (size_t)n;
+    }
+    rgm_error_prefix(status, "%s is lost; %s%s", a->about, kernels,
+                     a->launched > 1 && !a->waits
+                         ? " (REGIMEN_DEVICE_WAIT=1 waits for each, and names the one)"
+                         : "");
+    rgm_error_save(&a->lost, status);
+    a->lost.system = ENODEV;
+    return rgm_error_restore(&a->lost);
 }
 
-static void give_back(rgm_device *device, void *memory)
+static void keep_fault(accelerator *a, rgm_status status)
 {
-    accelerator *a = rgm_device_payload(device);
-
-    pthread_mutex_lock(&a->lock);
-    a->driver->give(a->state, memory, 0);
-    pthread_mutex_unlock(&a->lock);
+    if (a->fault.status == RGM_OK)
+        rgm_error_save(&a->fault, status);
 }
-
-/* ---- copies -------------------------------------------------------------------------------- */
 
 /* The first error that nobody has been told, told. */
 static rgm_status tell(accelerator *a)
 {
     rgm_status status = RGM_OK;
 
+    if (a->lost.status != RGM_OK)
+        return rgm_error_restore(&a->lost);
     if (a->fault.status != RGM_OK)
         status = rgm_error_restore(&a->fault);
     a->fault.status = RGM_OK;
     return status;
 }
 
-static rgm_status copy_to(rgm_device *device, void *to, const void *from, size_t bytes)
+/* Locks, and says whether the device is still there. */
+static rgm_status enter(accelerator **out, const rgm_device *device)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status;
+    *out = rgm_device_payload(device);
+    pthread_mutex_lock(&(*out)->lock);
+    return (*out)->lost.status != RGM_OK ? rgm_error_restore(&(*out)->lost) : RGM_OK;
+}
 
-    pthread_mutex_lock(&a->lock);
-    status = a->driver->write(a->state, to, from, bytes);
+static rgm_status leave(accelerator *a, rgm_status status)
+{
+    status = checked(a, status);
     pthread_mutex_unlock(&a->lock);
     return status;
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static rgm_status allocate(void **out, rgm_device *device, size_t bytes)
+{
+    accelerator *a;
+    rgm_status status = enter(&a, device);
+
+    if (status == RGM_OK)
+        status = rgmi_pool_take(out, a->pool, bytes);
+    return leave(a, status);
+}
+
+static void give_back(rgm_device *device, void *memory)
+{
+    accelerator *a;
+    size_t bytes;
+
+    (void)enter(&a, device);
+    bytes = rgmi_pool_give(a->pool, memory);
+    if ((uintptr_t)a->flag - (uintptr_t)memory < bytes)
+        a->flag = NULL; /* whatever comes to lie there is no flag */
+    if (bytes == 0)
+        keep_fault(a, RGM_FAIL(RGM_ERR_ARG, "%p was not allocated on %s", memory, a->about));
+    pthread_mutex_unlock(&a->lock);
+}
+
+static rgm_device_memory memory_of(rgm_device *device)
+{
+    accelerator *a;
+    rgm_device_memory memory;
+
+    (void)enter(&a, device);
+    memory = rgmi_pool_memory(a->pool);
+    pthread_mutex_unlock(&a->lock);
+    return memory;
+}
+
+static void limit_memory(rgm_device *device, size_t bytes)
+{
+    accelerator *a;
+
+    (void)enter(&a, device);
+    rgmi_pool_limit(a->pool, bytes);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- copies -------------------------------------------------------------------------------- */
+
+/* The slot that is filled next, once what it held before has arrived. */
+static rgm_status next_slot(accelerator *a)
+{
+    slot *s = &a->slots[a->slot];
+    void *event;
+
+    if (s->used > 0)
+        RGM_TRY(a->driver->mark(&s->event, a->state));
+    a->slot = (a->slot + 1) % SLOTS;
+    s = &a->slots[a->slot];
+    event = s->event;
+    s->event = NULL;
+    s->used = 0;
+    return event != NULL ? a->driver->reach(a->state, event) : RGM_OK;
+}
+
+static rgm_status send(accelerator *a, char *to, const char *from, size_t bytes)
+{
+    while (bytes > 0) {
+        slot *s = &a->slots[a->slot];
+        size_t n;
+        if (s->used >= SLOT_BYTES) {
+            RGM_TRY(next_slot(a));
+            s = &a->slots[a->slot];
+        }
+        if (s->host == NULL)
+            RGM_TRY(a->driver->pin(&s->host, &s->handle, a->state, SLOT_BYTES));
+        n = SLOT_BYTES - s->used < bytes ? SLOT_BYTES - s->used : bytes;
+        memcpy((char *)s->host + s->used, from, n);
+        RGM_TRY(a->driver->write(a->state, to, (char *)s->host + s->used, n));
+        s->used += (n + 63) / 64 * 64;
+        to += n;
+        from += n;
+        bytes -= n;
+    }
+    return RGM_OK;
+}
+
+static rgm_status copy_to(rgm_device *device, void *to, const void *from, size_t bytes)
+{
+    accelerator *a;
+    rgm_status status = enter(&a, device);
+
+    if (status == RGM_OK)
+        status = send(a, to, from, bytes);
+    return leave(a, status);
 }
 
 static rgm_status copy_from(rgm_device *device, void *to, const void *from, size_t bytes)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status;
+    accelerator *a;
+    rgm_status status = enter(&a, device);
 
-    pthread_mutex_lock(&a->lock);
-    status = tell(a);
+    if (status == RGM_OK)
+        status = tell(a);
     if (status == RGM_OK)
         status = a->driver->read(a->state, to, from, bytes);
-    pthread_mutex_unlock(&a->lock);
-    return status;
+    if (status == RGM_OK)
+        a->launched = 0;
+    return leave(a, status);
 }
 
 static rgm_status wait_for(rgm_device *device)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status, told;
+    accelerator *a;
+    rgm_status status = enter(&a, device);
 
-    pthread_mutex_lock(&a->lock);
-    status = a->driver->finish(a->state);
-    told = tell(a);
-    pthread_mutex_unlock(&a->lock);
-    return told != RGM_OK ? told : status;
+    if (status == RGM_OK)
+        status = a->driver->finish(a->state);
+    if (status == RGM_OK) {
+        a->launched = 0;
+        status = tell(a);
+    }
+    return leave(a, status);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-static rgm_status compile(rgm_program **out, accelerator *a, const char *name, const char *source,
-                          rgm_dtype real)
+rgm_status rgmi_whole_source(rgm_text *out, const char *name, const char *source)
 {
-    rgm_text whole = {0};
-    rgm_program *program = NULL;
+    return rgm_text_printf(out, "%s\n#line 1 \"%s.dev\"\n%s", rgmi_device_prelude, name, source);
+}
+
+const char *rgmi_compiler_words(char *text)
+{
+    char *from = strstr(text, "error");
+
+    if (from == NULL)
+        from = text;
+    while (from > text && from[-1] != '\n')
+        from--;
+    for (char *c = from; *c != 0; c++)
+        if (*c == '\n')
+            *c = c[1] == 0 ? 0 : '|';
+    return from;
+}
+
+/* From disk, or compiled and saved there. */
+static rgm_status make_module(void **module, accelerator *a, const char *name, const char *source,
+                              rgm_dtype real)
+{
+    rgm_text whole = {0}, key = {0}, binary = {0};
+    char options[256];
+    rgm_status status;
+
+    a->driver->options(options, sizeof options, a->state, real);
+    RGM_GO(
+        rgm_text_printf(&whole, "%s\n#line 1 \"%s.dev\"\n%s", rgmi_device_prelude, name, source));
+    RGM_GO(rgm_text_printf(&key, "%s\n%s\n%s\n%s\n%s", a->driver->name, a->facts.name,
+                           a->facts.version, options, whole.data));
+    if (rgmi_program_cache_load(&binary, key.data) &&
+        a->driver->load(module, a->state, binary.data, binary.size) == RGM_OK)
+        goto done;
+    rgm_text_clear(&binary);
+    RGM_GO(a->driver->compile(module, &binary, a->state, name, whole.data, real));
+    rgmi_program_cache_save(key.data, &binary);
+done:
+    rgm_text_clear(&binary);
+    rgm_text_clear(&key);
+    rgm_text_clear(&whole);
+    return status;
+}
+
+static rgm_status make_program(rgm_program **out, accelerator *a, const char *name,
+                               const char *source, rgm_dtype real)
+{
+    rgm_program *program;
     rgm_status status;
 
     if (real == RGM_F64 && !a->facts.has_doubles)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s has no doubles", a->facts.name);
-    RGM_GO(
-        rgm_text_printf(&whole, "%s\n#line 1 \"%s.dev\"\n%s", rgmi_device_prelude, name, source));
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s computes no doubles", a->about);
     program = rgm_calloc(1, sizeof *program + strlen(name) + 1);
-    RGM_GO(program != NULL ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: a program"));
+    if (program == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: program %s", name);
     memcpy(program->name, name, strlen(name) + 1);
     program->hash = rgm_hash64(source, strlen(source));
     program->real = real;
-    RGM_GO(a->driver->compile(&program->module, a->state, name, whole.data, real));
+    status = make_module(&program->module, a, name, source, real);
+    if (status != RGM_OK) {
+        rgm_free(program);
+        return rgm_error_prefix(status, "%s", a->about);
+    }
     program->next = a->programs;
     a->programs = *out = program;
-done:
-    if (status != RGM_OK)
-        rgm_free(program);
-    rgm_text_clear(&whole);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status program_for(rgm_program **out, rgm_device *device, const char *name,
                               const char *source, rgm_dtype real)
 {
-    accelerator *a = rgm_device_payload(device);
+    accelerator *a;
     uint64_t hash = rgm_hash64(source, strlen(source));
-    rgm_status status = RGM_OK;
+    rgm_status status = enter(&a, device);
     rgm_program *p;
 
-    pthread_mutex_lock(&a->lock);
     for (p = a->programs; p != NULL; p = p->next)
         if (p->hash == hash && p->real == real && strcmp(p->name, name) == 0)
             break;
     if (p != NULL)
         *out = p;
-    else
-        status = compile(out, a, name, source, real);
-    pthread_mutex_unlock(&a->lock);
-    return status;
+    else if (status == RGM_OK)
+        status = make_program(out, a, name, source, real);
+    return leave(a, status);
 }
 
 static rgm_status find_kernel(rgm_device_kernel **out, accelerator *a, rgm_program *program,
@@ -165,7 +339,7 @@ static rgm_status find_kernel(rgm_device_kernel **out, accelerator *a, rgm_progr
         }
     k = rgm_calloc(1, sizeof *k + strlen(name) + 1);
     if (k == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: a kernel");
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: kernel %s", name);
     memcpy(k->name, name, strlen(name) + 1);
     status = a->driver->find(&k->kernel, a->state, program->module, name);
     if (status != RGM_OK) {
@@ -181,44 +355,47 @@ static rgm_status find_kernel(rgm_device_kernel **out, accelerator *a, rgm_progr
 static rgm_status find(rgm_device_kernel **out, rgm_device *device, rgm_program *program,
                        const char *name)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status;
+    accelerator *a;
+    rgm_status status = enter(&a, device);
 
-    pthread_mutex_lock(&a->lock);
-    status = find_kernel(out, a, program, name);
-    pthread_mutex_unlock(&a->lock);
-    return status;
-}
-
-static void keep_fault(accelerator *a, rgm_status status)
-{
-    if (a->fault.status == RGM_OK)
-        rgm_error_save(&a->fault, status);
+    if (status == RGM_OK)
+        status = find_kernel(out, a, program, name);
+    return leave(a, status);
 }
 
 static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
                    const rgm_argument *arguments, int count)
 {
-    accelerator *a = rgm_device_payload(device);
-    rgm_status status;
+    accelerator *a;
+    rgm_status status = enter(&a, device);
 
-    pthread_mutex_lock(&a->lock);
-    if (a->fault.status == RGM_OK) { /* what comes after an error would work on what is not there */
-        status = a->driver->launch(a->state, kernel->kernel, groups, lanes, a->flag, arguments,
-                                   count, kernel->program->real);
+    /* What comes behind a kernel that could not run would work on what is not there. */
+    if (status == RGM_OK && a->fault.status == RGM_OK) {
+        a->last[a->launched++ % LAST] = kernel;
+        status = count > RGM_ARGUMENTS
+                     ? RGM_FAIL(RGM_ERR_ARG, "%d arguments are more than %d", count, RGM_ARGUMENTS)
+                     : a->driver->launch(a->state, kernel->kernel, groups, lanes, a->flag,
+                                         arguments, count, kernel->program->real);
+        if (status == RGM_OK && a->waits)
+            status = a->driver->finish(a->state);
         if (status != RGM_OK)
-            keep_fault(a, rgm_error_prefix(status, "kernel %s of %s.dev, %lld groups of %d lanes",
-                                           kernel->name, kernel->program->name, (long long)groups,
-                                           lanes));
+            status =
+                rgm_error_prefix(status, "kernel %s of %s.dev, %lld groups of %d lanes",
+                                 kernel->name, kernel->program->name, (long long)groups, lanes);
+        status = checked(a, status);
+        if (status != RGM_OK)
+            keep_fault(a, status);
+        else if (a->waits)
+            a->launched = 0;
     }
     pthread_mutex_unlock(&a->lock);
 }
 
 static void watch(rgm_device *device, const void *flag)
 {
-    accelerator *a = rgm_device_payload(device);
+    accelerator *a;
 
-    pthread_mutex_lock(&a->lock);
+    (void)enter(&a, device);
     a->flag = flag;
     pthread_mutex_unlock(&a->lock);
 }
@@ -248,7 +425,15 @@ static void close_accelerator(accelerator *a)
         a->driver->unload(a->state, p->module);
         rgm_free(p);
     }
-    a->driver->close(a->state);
+    for (int i = 0; i < SLOTS; i++) {
+        if (a->slots[i].event != NULL)
+            (void)a->driver->reach(a->state, a->slots[i].event);
+        if (a->slots[i].host != NULL)
+            a->driver->unpin(a->state, a->slots[i].host, a->slots[i].handle);
+    }
+    rgmi_pool_release(a->pool);
+    if (a->state != NULL)
+        a->driver->close(a->state);
     pthread_mutex_destroy(&a->lock);
     rgm_free(a);
 }
@@ -258,28 +443,41 @@ static void release(rgm_device *device)
     close_accelerator(rgm_device_payload(device));
 }
 
+static const char *about(const rgm_device *device)
+{
+    return ((accelerator *)rgm_device_payload(device))->about;
+}
+
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number)
 {
     static const rgm_device_compiler compiler = {
         .program = program_for, .find = find, .launch = launch, .watch = watch, .fault = fault};
-    static const rgm_device_type opencl = {.name = "opencl",
-                                           .allocate = allocate,
-                                           .free = give_back,
-                                           .copy_to = copy_to,
-                                           .copy_from = copy_from,
-                                           .wait = wait_for,
-                                           .compiler = &compiler,
-                                           .release = release};
+    const rgm_device_type type = {.name = driver->name,
+                                  .allocate = allocate,
+                                  .free = give_back,
+                                  .copy_to = copy_to,
+                                  .copy_from = copy_from,
+                                  .wait = wait_for,
+                                  .compiler = &compiler,
+                                  .about = about,
+                                  .memory = memory_of,
+                                  .limit = limit_memory,
+                                  .release = release};
+    const char *waits = getenv("REGIMEN_DEVICE_WAIT");
     accelerator *a;
     rgm_status status;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(a, 1));
+    a->type = type;
     a->driver = driver;
+    a->waits = waits != NULL && strcmp(waits, "1") == 0;
     pthread_mutex_init(&a->lock, NULL);
     RGM_GO(driver->facts(&a->facts, number));
+    snprintf(a->about, sizeof a->about, "%s:%d (%s)", driver->name, number, a->facts.name);
     RGM_GO(driver->open(&a->state, number));
-    RGM_GO(rgm_device_create(out, &opencl, a));
+    RGM_GO(rgmi_pool_create(&a->pool, driver, a->state, &a->facts));
+    RGM_GO(rgm_device_create(out, &a->type, a));
 done:
     if (status != RGM_OK)
         close_accelerator(a);

@@ -1,7 +1,7 @@
 /*
  * A device is its row of functions with what they work on; and the CPU, whose memory is the host's.
  */
-#include <regimen/device_program.h>
+#include "device_internal.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -73,7 +73,7 @@ rgm_status rgm_device_create(rgm_device **out, const rgm_device_type *type, void
 
 void rgm_device_release(rgm_device *device)
 {
-    if (device == NULL || device == rgm_device_cpu())
+    if (device == NULL || device == rgm_device_cpu() || rgmi_device_is_kept(device))
         return;
     if (device->type->release != NULL)
         device->type->release(device);
@@ -105,6 +105,22 @@ static rgm_status told(rgm_device *device, rgm_status status)
     if (status == RGM_ERR_IO)
         atomic_store(&device->lost, true);
     return status;
+}
+
+const char *rgm_device_about(const rgm_device *device)
+{
+    return device->type->about != NULL ? device->type->about(device) : device->type->name;
+}
+
+rgm_device_memory rgm_device_memory_of(rgm_device *device)
+{
+    return device->type->memory != NULL ? device->type->memory(device) : (rgm_device_memory){0};
+}
+
+void rgm_device_limit(rgm_device *device, size_t bytes)
+{
+    if (device->type->limit != NULL)
+        device->type->limit(device, bytes);
 }
 
 rgm_status rgm_device_allocate(void **out, rgm_device *device, size_t bytes)

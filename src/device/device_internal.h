@@ -1,7 +1,7 @@
 /*
- * What the files of the device layer share: a driver is the row by which one interface (OpenCL,
- * CUDA) is reached; an accelerator is an open device with what is the same for all of them: its
- * memory pool, its programs, the flag that it watches, the first error that nobody has been told.
+ * What the files of the device layer share. A driver is the row by which one interface (OpenCL,
+ * CUDA) is reached. An accelerator is an open device of a driver, with what is the same for all of
+ * them: its memory pool, its programs, copies on their way, the first error that nobody was told.
  */
 #ifndef RGM_DEVICE_INTERNAL_H
 #define RGM_DEVICE_INTERNAL_H
@@ -11,50 +11,101 @@
 /** The words of device source: src/device/prelude.dev. */
 extern const char rgmi_device_prelude[];
 
-/** What the interface says of a device. */
+/** What an interface says of a device. */
 typedef struct rgmi_device_facts {
     char name[128];    /* as its maker calls it */
-    char version[128]; /* of the interface, the driver and the compiler: what compiled code hangs on
-                        */
+    char version[192]; /* of interface, driver and compiler: what compiled code depends on */
     bool is_gpu, has_doubles;
     size_t memory;  /* bytes in all */
     size_t largest; /* bytes of the largest single allocation */
 } rgmi_device_facts;
 
 /**
- * An interface. `state` is its own, of one open device. Everything that is queued runs in the order
- * of the calls. Errors: RGM_ERR_NOMEM; RGM_ERR_IO: the device is lost, or the driver refuses;
- * further ones where a line says so.
+ * An interface. `state` is its own, of one open device. What is queued runs in the order of the
+ * calls. Errors: RGM_ERR_NOMEM; RGM_ERR_IO: the device is lost; RGM_ERR_ARG: it refuses what it was
+ * given; others where a line says so.
  */
 typedef struct rgmi_driver {
     const char *name;
-    /** How many devices there are; facts and names follow the same numbers. RGM_ERR_UNSUPPORTED:
-     * the libraries are not there, with what was tried. */
+    /** How many devices there are. RGM_ERR_UNSUPPORTED: the libraries are not there, with what was
+     * tried and what to install. */
     rgm_status (*count)(int *out);
     rgm_status (*facts)(rgmi_device_facts *out, int number);
     rgm_status (*open)(void **state, int number);
     void (*close)(void *state);
-    /** Memory at 256-byte aligned addresses that name it to the other functions; an address inside
-     * it, or just behind, does too. */
+
+    /** Memory at a 256-byte aligned address that no other has; an address inside it or just behind
+     * it means it to the other functions. give: what take gave, of that size. */
     rgm_status (*take)(void **out, void *state, size_t bytes);
     void (*give)(void *state, void *memory, size_t bytes);
+    /** Bytes that the device has left for anybody; 0: it does not say. */
+    size_t (*available)(void *state);
+
+    /** Memory of the host that the device reads by itself, for write(). */
+    rgm_status (*pin)(void **host, void **handle, void *state, size_t bytes);
+    void (*unpin)(void *state, void *host, void *handle);
+    /** Queue a copy from pinned memory. */
     rgm_status (*write)(void *state, void *to, const void *from, size_t bytes);
+    /** Copy to any memory of the host, and wait for it. */
     rgm_status (*read)(void *state, void *to, const void *from, size_t bytes);
+    /** An event behind what was queued; reach() waits for it and releases it. */
+    rgm_status (*mark)(void **event, void *state);
+    rgm_status (*reach)(void *state, void *event);
     rgm_status (*finish)(void *state);
-    /** `name` of messages; RGM_ERR_DATA: the compiler's words. */
-    rgm_status (*compile)(void **module, void *state, const char *name, const char *source,
-                          rgm_dtype real);
+
+    /** What else `compile` would be given, to tell its results apart. */
+    void (*options)(char *out, size_t size, void *state, rgm_dtype real);
+    /** The module, and in `binary` what load() would make it of. RGM_ERR_DATA: the compiler's
+     * words; RGM_ERR_UNSUPPORTED: there is no compiler. */
+    rgm_status (*compile)(void **module, rgm_text *binary, void *state, const char *name,
+                          const char *source, rgm_dtype real);
+    /** RGM_ERR_DATA: not such a binary. */
+    rgm_status (*load)(void **module, void *state, const void *binary, int64_t size);
     void (*unload)(void *state, void *module);
-    /** RGM_ERR_NOT_FOUND. */
-    rgm_status (*find)(void **kernel, void *state, void *module, const char *name);
+    rgm_status (*find)(void **kernel, void *state, void *module, const char *name); /* NOT_FOUND */
     void (*drop)(void *state, void *kernel);
     rgm_status (*launch)(void *state, void *kernel, int64_t groups, int lanes, const void *flag,
                          const rgm_argument *arguments, int count, rgm_dtype real);
 } rgmi_driver;
 
 extern const rgmi_driver rgmi_opencl;
+extern const rgmi_driver rgmi_cuda;
 
-/** Open a driver's device as a rgm_device, which its release closes. */
+/** Open a driver's device; rgm_device_release() closes it. */
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number);
+
+/** Takes one user from a device that rgm_device_open() opened; whether others are left. */
+bool rgmi_device_is_kept(const rgm_device *device);
+
+/** Add to `out` what is compiled: `source` behind the prelude, its lines numbered as `name`.dev. */
+rgm_status rgmi_whole_source(rgm_text *out, const char *name, const char *source);
+/** The compiler's words from its first error on, as one line. `text` is changed. */
+const char *rgmi_compiler_words(char *text);
+
+/* ---- pool ---------------------------------------------------------------------------------- */
+
+/** A caching allocator over a driver's memory; one thread at a time. */
+typedef struct rgmi_pool rgmi_pool;
+rgm_status rgmi_pool_create(rgmi_pool **out, const rgmi_driver *driver, void *state,
+                            const rgmi_device_facts *facts);
+/** Gives everything back, blocks in use as well. Takes NULL. */
+void rgmi_pool_release(rgmi_pool *pool);
+/** 256-byte aligned. RGM_ERR_NOMEM with what was wanted, is in use, held and free. */
+rgm_status rgmi_pool_take(void **out, rgmi_pool *pool, size_t bytes);
+/** How long the block was; 0: none that is in use begins there. */
+size_t rgmi_pool_give(rgmi_pool *pool, const void *memory);
+/** Give the driver what it gave and no block is in. */
+void rgmi_pool_trim(rgmi_pool *pool);
+/** At most so many bytes of the driver; 0: what the device has. */
+void rgmi_pool_limit(rgmi_pool *pool, size_t bytes);
+rgm_device_memory rgmi_pool_memory(const rgmi_pool *pool);
+
+/* ---- programs on disk ---------------------------------------------------------------------- */
+
+/** What was saved under `key`, in *binary (rgm_text_clear() releases it); false: nothing, or not
+ * whole. */
+bool rgmi_program_cache_load(rgm_text *binary, const char *key);
+/** Save it for the next process; what cannot be saved is left out. */
+void rgmi_program_cache_save(const char *key, const rgm_text *binary);
 
 #endif

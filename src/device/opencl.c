@@ -28,24 +28,30 @@ static rgm_status refused(int32_t code, const char *doing)
 {
     static const struct {
         int32_t code;
+        rgm_status status;
         const char *text;
     } texts[] = {
-        {-2, "the device is not available"},       {-3, "there is no compiler"},
-        {-4, "the memory of the device is spent"}, {-5, "the resources of the device are spent"},
-        {-6, "the memory of the host is spent"},   {-36, "the command queue is broken"},
-        {-54, "too many lanes in a group"},        {-55, "too many lanes in a group"},
-        {-61, "the buffer is too large"},
+        {-2, RGM_ERR_IO, "the device is not available"},
+        {-3, RGM_ERR_UNSUPPORTED, "it has no compiler"},
+        {-4, RGM_ERR_NOMEM, "its memory is spent"},
+        {-5, RGM_ERR_IO, "out of resources"},
+        {-6, RGM_ERR_NOMEM, "the memory of the host is spent"},
+        {-14, RGM_ERR_IO, "what was queued before has failed"},
+        {-36, RGM_ERR_IO, "the queue is broken"},
+        {-50, RGM_ERR_ARG, "there is no such argument"},
+        {-51, RGM_ERR_ARG, "the argument is of another kind"},
+        {-52, RGM_ERR_ARG, "arguments are missing"},
+        {-54, RGM_ERR_ARG, "too many lanes in a group"},
+        {-55, RGM_ERR_ARG, "too many lanes in a group"},
+        {-61, RGM_ERR_NOMEM, "that is more than it allocates at once"},
+        {-63, RGM_ERR_ARG, "too many groups"},
     };
-    rgm_status status =
-        code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == -61
-            ? RGM_ERR_NOMEM
-            : RGM_ERR_IO;
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].code == code)
-            return RGM_FAIL(status, "OpenCL: cannot %s: %s (error %d)", doing, texts[i].text,
-                            (int)code);
-    return RGM_FAIL(status, "OpenCL: cannot %s: error %d", doing, (int)code);
+            return RGM_FAIL(texts[i].status, "OpenCL cannot %s: %s (error %d)", doing,
+                            texts[i].text, (int)code);
+    return RGM_FAIL(RGM_ERR_IO, "OpenCL cannot %s: error %d", doing, (int)code);
 }
 
 #define CL_TRY(call, doing)                                                                        \
@@ -150,7 +156,7 @@ static void text_of(char *out, size_t size, void *device, uint32_t what)
 static rgm_status opencl_facts(rgmi_device_facts *out, int number)
 {
     void *device = cl.device[number];
-    char version[60], driver[60];
+    char version[120], driver[50];
 
     *out = (rgmi_device_facts){.is_gpu = (device_type(device) & CL_DEVICE_TYPE_GPU) != 0};
     text_of(out->name, sizeof out->name, device, CL_DEVICE_NAME);
@@ -318,6 +324,29 @@ static rgm_status place_of(const opencl *o, void **buffer, size_t *offset, const
     return RGM_OK;
 }
 
+static rgm_status opencl_pin(void **host, void **handle, void *state, size_t bytes)
+{
+    opencl *o = state;
+    int32_t code;
+
+    *handle = cl.api.clCreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                                    NULL, &code);
+    if (*handle == NULL)
+        return refused(code, "allocate memory for copies");
+    *host = cl.api.clEnqueueMapBuffer(o->queue, *handle, 1, CL_MAP_WRITE, 0, bytes, 0, NULL, NULL,
+                                      &code);
+    if (*host != NULL)
+        return RGM_OK;
+    cl.api.clReleaseMemObject(*handle);
+    return refused(code, "map memory for copies");
+}
+
+static void opencl_unpin(void *state, void *host, void *handle)
+{
+    cl.api.clEnqueueUnmapMemObject(((opencl *)state)->queue, handle, host, 0, NULL, NULL);
+    cl.api.clReleaseMemObject(handle);
+}
+
 static rgm_status opencl_write(void *state, void *to, const void *from, size_t bytes)
 {
     opencl *o = state;
@@ -325,9 +354,33 @@ static rgm_status opencl_write(void *state, void *to, const void *from, size_t b
     size_t offset;
 
     RGM_TRY(place_of(o, &buffer, &offset, to, bytes));
-    CL_TRY(clEnqueueWriteBuffer(o->queue, buffer, 1, offset, bytes, from, 0, NULL, NULL),
+    CL_TRY(clEnqueueWriteBuffer(o->queue, buffer, 0, offset, bytes, from, 0, NULL, NULL),
            "copy to the device");
     return RGM_OK;
+}
+
+static rgm_status opencl_mark(void **event, void *state)
+{
+    opencl *o = state;
+
+    CL_TRY(clEnqueueMarkerWithWaitList(o->queue, 0, NULL, event), "mark a place of the queue");
+    CL_TRY(clFlush(o->queue), "send the queue");
+    return RGM_OK;
+}
+
+static rgm_status opencl_reach(void *state, void *event)
+{
+    int32_t code = cl.api.clWaitForEvents(1, &event);
+
+    (void)state;
+    cl.api.clReleaseEvent(event);
+    return code == 0 ? RGM_OK : refused(code, "wait for a copy");
+}
+
+static size_t opencl_available(void *state)
+{
+    (void)state;
+    return 0;
 }
 
 static rgm_status opencl_read(void *state, void *to, const void *from, size_t bytes)
@@ -350,25 +403,42 @@ static rgm_status opencl_finish(void *state)
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-/* The compiler's words, from its first error on, in one line. */
 static rgm_status compiler_says(opencl *o, void *program, const char *name)
 {
-    char text[4096] = "", *from, *error;
+    char text[8192] = "";
 
-    if (cl.api.clGetProgramBuildInfo(program, o->device, CL_PROGRAM_BUILD_LOG, sizeof text, text,
-                                     NULL) != 0)
-        snprintf(text, sizeof text, "the compiler's log is longer than %zu bytes", sizeof text);
-    text[sizeof text - 1] = 0;
-    error = strstr(text, "error:");
-    for (from = error != NULL ? error : text; from > text && from[-1] != '\n';)
-        from--;
-    for (char *c = from; *c != 0; c++)
-        *c = *c == '\n' ? '|' : *c;
-    return RGM_FAIL(RGM_ERR_DATA, "%s.dev does not compile: %.700s", name, from);
+    if (cl.api.clGetProgramBuildInfo(program, o->device, CL_PROGRAM_BUILD_LOG, sizeof text - 1,
+                                     text, NULL) != 0)
+        snprintf(text, sizeof text, "the compiler's log has more than %zu bytes", sizeof text);
+    return RGM_FAIL(RGM_ERR_DATA, "%s.dev does not compile: %.700s", name,
+                    rgmi_compiler_words(text));
 }
 
-static rgm_status opencl_compile(void **module, void *state, const char *name, const char *source,
-                                 rgm_dtype real)
+static void opencl_options(char *out, size_t size, void *state, rgm_dtype real)
+{
+    snprintf(out, size, "%s -DREAL=%s", ((opencl *)state)->options,
+             real == RGM_F64 ? "double" : "float");
+}
+
+/* Not every device has one; then the program is compiled again in the next process. */
+static rgm_status binary_of(rgm_text *binary, void *program)
+{
+    size_t size = 0;
+    unsigned char *data;
+    rgm_status status = RGM_OK;
+
+    if (cl.api.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != 0 ||
+        size == 0)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(data, (int64_t)size));
+    if (cl.api.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL) == 0)
+        status = rgm_text_add(binary, data, (int64_t)size);
+    rgm_free(data);
+    return status;
+}
+
+static rgm_status opencl_compile(void **module, rgm_text *binary, void *state, const char *name,
+                                 const char *source, rgm_dtype real)
 {
     opencl *o = state;
     char options[200];
@@ -376,20 +446,39 @@ static rgm_status opencl_compile(void **module, void *state, const char *name, c
     void *program = cl.api.clCreateProgramWithSource(o->context, 1, &source, NULL, &code);
     rgm_status status;
 
-    *module = NULL;
     if (program == NULL)
         return refused(code, "make a program");
-    snprintf(options, sizeof options, "%s -DREAL=%s", o->options,
-             real == RGM_F64 ? "double" : "float");
+    opencl_options(options, sizeof options, o, real);
     code = cl.api.clBuildProgram(program, 1, &o->device, options, NULL, NULL);
-    if (code != 0) {
-        status = code == CL_BUILD_PROGRAM_FAILURE ? compiler_says(o, program, name)
-                                                  : refused(code, "compile");
+    if (code == CL_BUILD_PROGRAM_FAILURE)
+        status = compiler_says(o, program, name);
+    else
+        status = code == 0 ? binary_of(binary, program) : refused(code, "compile");
+    if (status != RGM_OK)
         cl.api.clReleaseProgram(program);
-        return status;
+    else
+        *module = program;
+    return status;
+}
+
+static rgm_status opencl_load(void **module, void *state, const void *binary, int64_t size)
+{
+    opencl *o = state;
+    const unsigned char *data = binary;
+    size_t bytes = (size_t)size;
+    int32_t code, taken = 0;
+    void *program =
+        cl.api.clCreateProgramWithBinary(o->context, 1, &o->device, &bytes, &data, &taken, &code);
+
+    if (program != NULL && taken == 0)
+        code = cl.api.clBuildProgram(program, 1, &o->device, "", NULL, NULL);
+    if (program != NULL && taken == 0 && code == 0) {
+        *module = program;
+        return RGM_OK;
     }
-    *module = program;
-    return RGM_OK;
+    if (program != NULL)
+        cl.api.clReleaseProgram(program);
+    return RGM_FAIL(RGM_ERR_DATA, "OpenCL does not take the binary (error %d)", (int)code);
 }
 
 static void opencl_unload(void *state, void *module)
@@ -454,7 +543,7 @@ static rgm_status opencl_launch(void *state, void *kernel, int64_t groups, int l
 {
     opencl *o = state;
     size_t local = (size_t)lanes, global = (size_t)groups * local;
-    uint32_t at = 0;
+    uint32_t at = 0, wanted = 0;
 
     RGM_TRY(set_memory(o, kernel, &at, flag));
     for (int i = 0; i < count; i++) {
@@ -462,6 +551,11 @@ static rgm_status opencl_launch(void *state, void *kernel, int64_t groups, int l
         if (status != RGM_OK)
             return rgm_error_prefix(status, "argument %d", i);
     }
+    /* One that was left out would still be that of the launch before. */
+    CL_TRY(clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof wanted, &wanted, NULL),
+           "count the arguments of a kernel");
+    if (at != wanted)
+        return RGM_FAIL(RGM_ERR_ARG, "%d arguments, which are not all that it takes", count);
     CL_TRY(clEnqueueNDRangeKernel(o->queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
            "launch");
     return RGM_OK;
@@ -475,10 +569,17 @@ const rgmi_driver rgmi_opencl = {
     .close = opencl_close,
     .take = opencl_take,
     .give = opencl_give,
+    .available = opencl_available,
+    .pin = opencl_pin,
+    .unpin = opencl_unpin,
     .write = opencl_write,
     .read = opencl_read,
+    .mark = opencl_mark,
+    .reach = opencl_reach,
     .finish = opencl_finish,
+    .options = opencl_options,
     .compile = opencl_compile,
+    .load = opencl_load,
     .unload = opencl_unload,
     .find = opencl_find,
     .drop = opencl_drop,

@@ -24,12 +24,26 @@
       (void *, void *, uint32_t, size_t, size_t, const void *, uint32_t, void *const *, void **))  \
     F(int32_t, clEnqueueReadBuffer,                                                                \
       (void *, void *, uint32_t, size_t, size_t, void *, uint32_t, void *const *, void **))        \
+    F(void *, clEnqueueMapBuffer,                                                                  \
+      (void *, void *, uint32_t, uint64_t, size_t, size_t, uint32_t, void *const *, void **,       \
+       int32_t *))                                                                                 \
+    F(int32_t, clEnqueueUnmapMemObject,                                                            \
+      (void *, void *, void *, uint32_t, void *const *, void **))                                  \
+    F(int32_t, clEnqueueMarkerWithWaitList, (void *, uint32_t, void *const *, void **))            \
+    F(int32_t, clWaitForEvents, (uint32_t, void *const *))                                         \
+    F(int32_t, clReleaseEvent, (void *))                                                           \
+    F(int32_t, clFlush, (void *))                                                                  \
+    F(void *, clCreateProgramWithBinary,                                                           \
+      (void *, uint32_t, void *const *, const size_t *, const unsigned char *const *, int32_t *,   \
+       int32_t *))                                                                                 \
+    F(int32_t, clGetProgramInfo, (void *, uint32_t, size_t, void *, size_t *))                     \
     F(void *, clCreateProgramWithSource,                                                           \
       (void *, uint32_t, const char *const *, const size_t *, int32_t *))                          \
     F(int32_t, clBuildProgram, (void *, uint32_t, void *const *, const char *, void *, void *))    \
     F(int32_t, clGetProgramBuildInfo, (void *, void *, uint32_t, size_t, void *, size_t *))        \
     F(int32_t, clReleaseProgram, (void *))                                                         \
     F(void *, clCreateKernel, (void *, const char *, int32_t *))                                   \
+    F(int32_t, clGetKernelInfo, (void *, uint32_t, size_t, void *, size_t *))                      \
     F(int32_t, clReleaseKernel, (void *))                                                          \
     F(int32_t, clSetKernelArg, (void *, uint32_t, size_t, const void *))                           \
     F(int32_t, clEnqueueNDRangeKernel,                                                             \
@@ -61,13 +75,18 @@ enum {
     CL_DRIVER_VERSION = 0x102D,
     CL_DEVICE_VERSION = 0x102F,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
-    CL_PROGRAM_BUILD_LOG = 0x1183
+    CL_PROGRAM_BINARY_SIZES = 0x1165,
+    CL_PROGRAM_BINARIES = 0x1166,
+    CL_PROGRAM_BUILD_LOG = 0x1183,
+    CL_KERNEL_NUM_ARGS = 0x1191
 };
 
 #define CL_DEVICE_TYPE_CPU                  ((uint64_t)1 << 1)
 #define CL_DEVICE_TYPE_GPU                  ((uint64_t)1 << 2)
 #define CL_DEVICE_TYPE_ALL                  ((uint64_t)0xFFFFFFFF)
 #define CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT ((uint64_t)1 << 7)
+#define CL_MAP_WRITE                        ((uint64_t)1 << 1)
+#define CL_MEM_ALLOC_HOST_PTR               ((uint64_t)1 << 4)
 #define CL_MEM_READ_WRITE                   ((uint64_t)1 << 0)
 
 #endif

@@ -13,6 +13,8 @@
 typedef struct rgmi_gpu_source {
     const char *name, *text;
 } rgmi_gpu_source;
+/** All of them; NULL is behind the last. */
+extern const rgmi_gpu_source *const rgmi_gpu_sources[];
 
 /** A KERNEL of a source file, and what it was compiled to: static data of its row. */
 typedef struct rgmi_gpu_kernel {

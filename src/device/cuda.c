@@ -1,0 +1,374 @@
+/*
+ * NVIDIA's GPUs by CUDA's driver interface, loaded when it is asked for. One stream a device, in
+ * the device's primary context, which other libraries of the process share.
+ */
+#include "cuda_api.h"
+#include "nvrtc.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the library --------------------------------------------------------------------------- */
+
+static struct {
+    rgmi_cuda_api api;
+    pthread_mutex_t lock;
+    bool ready;
+    int devices;
+} cu = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static rgm_status status_of(int code)
+{
+    switch (code) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return RGM_ERR_NOMEM;
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+        return RGM_ERR_ARG;
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+        return RGM_ERR_DATA;
+    case CUDA_ERROR_NOT_FOUND:
+        return RGM_ERR_NOT_FOUND;
+    default:
+        return RGM_ERR_IO;
+    }
+}
+
+static rgm_status refused(int code, const char *doing)
+{
+    const char *name = NULL, *text = NULL;
+
+    (void)cu.api.cuGetErrorName(code, &name);
+    (void)cu.api.cuGetErrorString(code, &text);
+    return RGM_FAIL(status_of(code), "CUDA cannot %s: %s (%s, %d)", doing,
+                    text != NULL ? text : "unknown error", name != NULL ? name : "?", code);
+}
+
+#define CU_TRY(call, doing)                                                                        \
+    do {                                                                                           \
+        int code_ = cu.api.call;                                                                   \
+        if (code_ != 0)                                                                            \
+            return refused(code_, doing);                                                          \
+    } while (0)
+
+static rgm_status load_library(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (library == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "CUDA's driver is not installed (%s): install NVIDIA's driver", dlerror());
+#define FIND(name, symbol, arguments)                                                              \
+    {                                                                                              \
+        void *found = dlsym(library, symbol);                                                      \
+        if (found == NULL) {                                                                       \
+            dlclose(library);                                                                      \
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED, "CUDA's driver is too old: it lacks %s", symbol); \
+        }                                                                                          \
+        memcpy(&cu.api.name, &found, sizeof found);                                                \
+    }
+    RGMI_CUDA_FUNCTIONS(FIND)
+#undef FIND
+    return RGM_OK;
+}
+
+static rgm_status begin(void)
+{
+    int code;
+
+    RGM_TRY(load_library());
+    code = cu.api.cuInit(0);
+    if (code == CUDA_ERROR_NO_DEVICE)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "CUDA's driver finds no GPU");
+    if (code != 0) {
+        rgm_status status = refused(code, "begin");
+        return status == RGM_ERR_NOMEM ? status
+                                       : RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s", rgm_error_message());
+    }
+    CU_TRY(cuDeviceGetCount(&cu.devices), "list the GPUs");
+    return RGM_OK;
+}
+
+static rgm_status cuda_count(int *out)
+{
+    rgm_status status = RGM_OK;
+
+    pthread_mutex_lock(&cu.lock);
+    if (!cu.ready) {
+        status = begin();
+        cu.ready = status == RGM_OK;
+    }
+    *out = cu.ready ? cu.devices : 0;
+    pthread_mutex_unlock(&cu.lock);
+    return status;
+}
+
+static rgm_status architecture_of(int *out, int device)
+{
+    int major, minor;
+
+    CU_TRY(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+           "ask for the compute capability");
+    CU_TRY(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
+           "ask for the compute capability");
+    *out = 10 * major + minor;
+    return RGM_OK;
+}
+
+static rgm_status cuda_facts(rgmi_device_facts *out, int number)
+{
+    char compiler[40] = "without NVRTC";
+    int device, architecture, driver = 0, version = 0;
+
+    *out = (rgmi_device_facts){.is_gpu = true, .has_doubles = true};
+    CU_TRY(cuDeviceGet(&device, number), "find the GPU");
+    CU_TRY(cuDeviceGetName(out->name, sizeof out->name, device), "ask for the GPU's name");
+    CU_TRY(cuDeviceTotalMem(&out->memory, device), "ask for the GPU's memory");
+    RGM_TRY(architecture_of(&architecture, device));
+    out->largest = out->memory;
+    CU_TRY(cuDriverGetVersion(&driver), "ask for its version");
+    if (rgmi_nvrtc_load(&version) == RGM_OK)
+        snprintf(compiler, sizeof compiler, "NVRTC %d.%d", version / 1000, version % 1000 / 10);
+    snprintf(out->version, sizeof out->version, "compute %d.%d, CUDA %d.%d, %s", architecture / 10,
+             architecture % 10, driver / 1000, driver % 1000 / 10, compiler);
+    return RGM_OK;
+}
+
+/* ---- an open device ------------------------------------------------------------------------ */
+
+typedef struct cuda {
+    void *context, *stream;
+    int device, architecture;
+} cuda;
+
+/* Every call begins so: the context is the thread's, and threads come and go. */
+static cuda *current(void *state)
+{
+    cuda *c = state;
+
+    (void)cu.api.cuCtxSetCurrent(c->context); /* what is wrong the next call says */
+    return c;
+}
+
+static void cuda_close(void *state)
+{
+    cuda *c = state;
+
+    if (c->context != NULL) {
+        current(c);
+        if (c->stream != NULL)
+            (void)cu.api.cuStreamDestroy(c->stream);
+        (void)cu.api.cuDevicePrimaryCtxRelease(c->device);
+    }
+    rgm_free(c);
+}
+
+static rgm_status open_device(cuda *c, int number)
+{
+    int version;
+
+    RGM_TRY(rgmi_nvrtc_load(&version));
+    CU_TRY(cuDeviceGet(&c->device, number), "find the GPU");
+    RGM_TRY(architecture_of(&c->architecture, c->device));
+    CU_TRY(cuDevicePrimaryCtxRetain(&c->context, c->device), "open the GPU");
+    current(c);
+    CU_TRY(cuStreamCreate(&c->stream, CU_STREAM_NON_BLOCKING), "make a stream");
+    return RGM_OK;
+}
+
+static rgm_status cuda_open(void **state, int number)
+{
+    cuda *c;
+    rgm_status status;
+
+    *state = NULL;
+    RGM_TRY(RGM_NEW(c, 1));
+    status = open_device(c, number);
+    if (status != RGM_OK)
+        cuda_close(c);
+    else
+        *state = c;
+    return status;
+}
+
+/* ---- memory and copies --------------------------------------------------------------------- */
+
+static rgm_status cuda_take(void **out, void *state, size_t bytes)
+{
+    uint64_t address;
+
+    current(state);
+    CU_TRY(cuMemAlloc(&address, bytes), "allocate memory");
+    *out = (void *)(uintptr_t)address;
+    return RGM_OK;
+}
+
+static void cuda_give(void *state, void *memory, size_t bytes)
+{
+    (void)bytes;
+    current(state);
+    (void)cu.api.cuMemFree((uintptr_t)memory); /* waits for what uses it */
+}
+
+static size_t cuda_available(void *state)
+{
+    size_t available = 0, all;
+
+    current(state);
+    return cu.api.cuMemGetInfo(&available, &all) == 0 ? available : 0;
+}
+
+static rgm_status cuda_pin(void **host, void **handle, void *state, size_t bytes)
+{
+    current(state);
+    *handle = NULL;
+    CU_TRY(cuMemHostAlloc(host, bytes, 0), "allocate memory for copies");
+    return RGM_OK;
+}
+
+static void cuda_unpin(void *state, void *host, void *handle)
+{
+    (void)handle;
+    current(state);
+    (void)cu.api.cuMemFreeHost(host);
+}
+
+static rgm_status cuda_write(void *state, void *to, const void *from, size_t bytes)
+{
+    cuda *c = current(state);
+
+    CU_TRY(cuMemcpyHtoDAsync((uintptr_t)to, from, bytes, c->stream), "copy to the device");
+    return RGM_OK;
+}
+
+static rgm_status cuda_read(void *state, void *to, const void *from, size_t bytes)
+{
+    cuda *c = current(state);
+
+    CU_TRY(cuMemcpyDtoHAsync(to, (uintptr_t)from, bytes, c->stream), "copy from the device");
+    CU_TRY(cuStreamSynchronize(c->stream), "wait for a copy from the device");
+    return RGM_OK;
+}
+
+static rgm_status cuda_mark(void **event, void *state)
+{
+    cuda *c = current(state);
+
+    CU_TRY(cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "make an event");
+    CU_TRY(cuEventRecord(*event, c->stream), "mark a place of the stream");
+    return RGM_OK;
+}
+
+static rgm_status cuda_reach(void *state, void *event)
+{
+    int code;
+
+    current(state);
+    code = cu.api.cuEventSynchronize(event);
+    (void)cu.api.cuEventDestroy(event);
+    return code == 0 ? RGM_OK : refused(code, "wait for a copy");
+}
+
+static rgm_status cuda_finish(void *state)
+{
+    CU_TRY(cuStreamSynchronize(current(state)->stream), "wait for the device");
+    return RGM_OK;
+}
+
+/* ---- programs ------------------------------------------------------------------------------ */
+
+static void cuda_options(char *out, size_t size, void *state, rgm_dtype real)
+{
+    snprintf(out, size, "sm_%d %s", ((cuda *)state)->architecture,
+             real == RGM_F64 ? "double" : "float");
+}
+
+static rgm_status cuda_load(void **module, void *state, const void *binary, int64_t size)
+{
+    (void)size; /* the driver finds the end of a CUBIN; PTX has its 0 with it */
+    current(state);
+    CU_TRY(cuModuleLoadData(module, binary), "load a compiled program");
+    return RGM_OK;
+}
+
+static rgm_status cuda_compile(void **module, rgm_text *binary, void *state, const char *name,
+                               const char *source, rgm_dtype real)
+{
+    RGM_TRY(rgmi_nvrtc_compile(binary, name, source, ((cuda *)state)->architecture, real));
+    return cuda_load(module, state, binary->data, binary->size);
+}
+
+static void cuda_unload(void *state, void *module)
+{
+    current(state);
+    (void)cu.api.cuModuleUnload(module);
+}
+
+static rgm_status cuda_find(void **kernel, void *state, void *module, const char *name)
+{
+    current(state);
+    CU_TRY(cuModuleGetFunction(kernel, module, name), "find a KERNEL of that name");
+    return RGM_OK;
+}
+
+static void cuda_drop(void *state, void *kernel)
+{
+    (void)state, (void)kernel; /* goes with its module */
+}
+
+static rgm_status cuda_launch(void *state, void *kernel, int64_t groups, int lanes,
+                              const void *flag, const rgm_argument *arguments, int count,
+                              rgm_dtype real)
+{
+    static const int64_t no_offset = 0;
+    cuda *c = current(state);
+    void *given[2 + 2 * RGM_ARGUMENTS] = {&flag, (void *)(uintptr_t)&no_offset};
+    float narrow[RGM_ARGUMENTS];
+    int at = 2;
+
+    if (groups > INT32_MAX)
+        return RGM_FAIL(RGM_ERR_ARG, "too many groups");
+    for (int i = 0; i < count; i++) { /* the union's address is that of each of its members */
+        given[at++] = (void *)(uintptr_t)&arguments[i].value;
+        if (arguments[i].kind == RGM_ARGUMENT_MEMORY)
+            given[at++] = (void *)(uintptr_t)&no_offset;
+        if (arguments[i].kind == RGM_ARGUMENT_REAL && real != RGM_F64) {
+            narrow[i] = (float)arguments[i].value.real;
+            given[at - 1] = &narrow[i];
+        }
+    }
+    CU_TRY(cuLaunchKernel(kernel, (unsigned)groups, 1, 1, (unsigned)lanes, 1, 1, 0, c->stream,
+                          given, NULL),
+           "launch");
+    return RGM_OK;
+}
+
+const rgmi_driver rgmi_cuda = {
+    .name = "cuda",
+    .count = cuda_count,
+    .facts = cuda_facts,
+    .open = cuda_open,
+    .close = cuda_close,
+    .take = cuda_take,
+    .give = cuda_give,
+    .available = cuda_available,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .write = cuda_write,
+    .read = cuda_read,
+    .mark = cuda_mark,
+    .reach = cuda_reach,
+    .finish = cuda_finish,
+    .options = cuda_options,
+    .compile = cuda_compile,
+    .load = cuda_load,
+    .unload = cuda_unload,
+    .find = cuda_find,
+    .drop = cuda_drop,
+    .launch = cuda_launch,
+};
