@@ -1,0 +1,120 @@
+/* Dense products. */
+#include "gpu.h"
+
+enum {
+    LANES = 256,
+    MANY_GROUPS = 528, /* four for each processor of a large GPU */
+    SLICE = 256,       /* the shortest slice of k */
+    MOST_SLICES = 128,
+    DEEP = 16 /* k of a tile, as in tiles.dev */
+};
+#define MOST_PARTS ((int64_t)64 << 20) /* bytes */
+
+RGMI_GPU_KERNEL(product, product_128x64);
+RGMI_GPU_KERNEL(product, product_64x64);
+RGMI_GPU_KERNEL(product, product_128x32);
+RGMI_GPU_KERNEL(product, product_256x16);
+RGMI_GPU_KERNEL(product, product_16x256);
+RGMI_GPU_KERNEL(product, product_slices);
+RGMI_GPU_KERNEL(product, product_pack);
+
+typedef struct tiling {
+    rgmi_gpu_kernel *kernel;
+    int64_t rows, columns;
+} tiling;
+
+static int64_t tiles_of(const tiling *t, const rgm_matmul_args *o)
+{
+    return rgmi_blocks(o->m, t->rows) * rgmi_blocks(o->n, t->columns) * o->batch;
+}
+
+/* Tiles that fit a narrow side; large ones, which read less, where there are enough of them. */
+static tiling tiling_of(const rgm_matmul_args *o)
+{
+    static const tiling large = {&product_128x64, 128, 64};
+
+    if (o->m <= 16 && o->n > 64)
+        return (tiling){&product_16x256, 16, 256};
+    if (o->n <= 16)
+        return (tiling){&product_256x16, 256, 16};
+    if (o->n <= 32)
+        return (tiling){&product_128x32, 128, 32};
+    return tiles_of(&large, o) * 2 >= MANY_GROUPS ? large : (tiling){&product_64x64, 64, 64};
+}
+
+/* Slices of k where the tiles alone would leave processors idle. Of a packed product they hang on n
+ * and k alone. */
+static int64_t slices_of(const rgm_matmul_args *o, int64_t tiles, size_t size)
+{
+    int64_t slices = rgmi_min(o->k / SLICE, MOST_SLICES);
+    int64_t bytes = o->batch * o->m * o->n * (int64_t)size;
+
+    if (o->packed)
+        slices = o->n > 2048 ? 1 : rgmi_min(slices, 8);
+    else
+        slices = rgmi_min(slices, rgmi_min(MANY_GROUPS / tiles, MOST_PARTS / bytes));
+    return rgmi_max(1, slices);
+}
+
+static void launch(rgm_dtype real, const rgm_matmul_args *o, const tiling *t, int64_t slices,
+                   void *part)
+{
+    rgm_dtype table = real == RGM_BF16 ? RGM_F32 : real;
+    bool across = o->trans_b && !o->packed;
+    int64_t ldb = o->packed ? o->n : o->ldb,
+            deep = rgmi_blocks(rgmi_blocks(o->k, slices), DEEP) * DEEP;
+
+    RGMI_LAUNCH(t->kernel, table, tiles_of(t, o) * slices, LANES, rgm_memory(o->c),
+                rgm_memory(part), rgm_memory(o->a), rgm_memory(o->b), rgm_memory(o->bias),
+                rgm_integer(o->m), rgm_integer(o->n), rgm_integer(o->k),
+                rgm_integer(o->trans_a ? 1 : o->lda), rgm_integer(o->trans_a ? o->lda : 1),
+                rgm_integer(across ? 1 : ldb), rgm_integer(across ? ldb : 1), rgm_integer(o->ldc),
+                rgm_integer(o->batch), rgm_integer(o->stride_a), rgm_integer(o->stride_b),
+                rgm_integer(o->stride_c), rgm_integer(slices), rgm_integer(deep),
+                rgm_integer(o->accumulate), rgm_integer(o->activation), rgm_real(o->slope),
+                rgm_integer(real == RGM_BF16));
+    if (slices > 1)
+        RGMI_LAUNCH(&product_slices, table, rgmi_gpu_groups(o->batch * o->m * o->n, LANES), LANES,
+                    rgm_memory(o->c), rgm_memory(part), rgm_memory(o->bias), rgm_integer(o->m),
+                    rgm_integer(o->n), rgm_integer(o->ldc), rgm_integer(o->batch),
+                    rgm_integer(o->stride_c), rgm_integer(slices), rgm_integer(o->accumulate),
+                    rgm_integer(o->activation), rgm_real(o->slope));
+}
+
+void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
+{
+    size_t size = real == RGM_F64 ? sizeof(double) : sizeof(float);
+    rgm_matmul_args o = *args;
+    tiling t = tiling_of(&o);
+    int64_t slices, rows;
+    void *part = NULL;
+
+    if (o.m == 0 || o.n == 0)
+        return;
+    slices = slices_of(&o, tiles_of(&t, &o), size);
+    /* Only packed products may be larger than the memory for their slices: so many rows at once. */
+    rows =
+        slices > 1 ? rgmi_max(t.rows, MOST_PARTS / (slices * o.batch * o.n * (int64_t)size)) : o.m;
+    rows = rgmi_min(rows, o.m);
+    if (slices > 1 &&
+        (part = rgmi_gpu_take((size_t)(slices * o.batch * rows * o.n) * size)) == NULL)
+        return;
+    for (int64_t row = 0; row < args->m; row += rows) {
+        o.m = rgmi_min(rows, args->m - row);
+        o.a = (const char *)args->a + (size_t)(row * (o.trans_a ? 1 : o.lda)) * size;
+        o.c = (char *)args->c + (size_t)(row * o.ldc) * size;
+        launch(real, &o, &t, slices, part);
+    }
+    rgmi_gpu_give(part);
+}
+
+size_t rgmi_gpu_matmul_pack(rgm_dtype real, const rgm_matmul_args *o)
+{
+    rgm_dtype table = real == RGM_BF16 ? RGM_F32 : real;
+
+    if (o->c != NULL)
+        RGMI_LAUNCH(&product_pack, table, rgmi_gpu_groups(o->k * o->n, LANES), LANES,
+                    rgm_memory(o->c), rgm_memory(o->b), rgm_integer(o->k), rgm_integer(o->n),
+                    rgm_integer(o->trans_b ? 1 : o->ldb), rgm_integer(o->trans_b ? o->ldb : 1));
+    return (size_t)(o->k * o->n) * rgm_dtype_size(table);
+}
