@@ -1,5 +1,5 @@
 /* Dense products. */
-#include "gpu.h"
+#include "gpu_matmul.h"
 
 enum {
     LANES = 256,
@@ -42,9 +42,7 @@ static tiling tiling_of(const rgm_matmul_args *o)
     return tiles_of(&large, o) * 2 >= MANY_GROUPS ? large : (tiling){&product_64x64, 64, 64};
 }
 
-/* Slices of k where the tiles alone would leave processors idle. Of a packed product they hang on n
- * and k alone. */
-static int64_t slices_of(const rgm_matmul_args *o, int64_t tiles, size_t size)
+int64_t rgmi_gpu_slices(const rgm_matmul_args *o, int64_t tiles, size_t size)
 {
     int64_t slices = rgmi_min(o->k / SLICE, MOST_SLICES);
     int64_t bytes = o->batch * o->m * o->n * (int64_t)size;
@@ -56,13 +54,26 @@ static int64_t slices_of(const rgm_matmul_args *o, int64_t tiles, size_t size)
     return rgmi_max(1, slices);
 }
 
+int64_t rgmi_gpu_slice_length(int64_t k, int64_t slices)
+{
+    return rgmi_blocks(rgmi_blocks(k, slices), DEEP) * DEEP;
+}
+
+void rgmi_gpu_add_slices(rgm_dtype dtype, const rgm_matmul_args *o, int64_t slices, void *part)
+{
+    RGMI_LAUNCH(&product_slices, dtype, rgmi_gpu_groups(o->batch * o->m * o->n, LANES), LANES,
+                rgm_memory(o->c), rgm_memory(part), rgm_memory(o->bias), rgm_integer(o->m),
+                rgm_integer(o->n), rgm_integer(o->ldc), rgm_integer(o->batch),
+                rgm_integer(o->stride_c), rgm_integer(slices), rgm_integer(o->accumulate),
+                rgm_integer(o->activation), rgm_real(o->slope));
+}
+
 static void launch(rgm_dtype real, const rgm_matmul_args *o, const tiling *t, int64_t slices,
                    void *part)
 {
     rgm_dtype table = real == RGM_BF16 ? RGM_F32 : real;
     bool across = o->trans_b && !o->packed;
-    int64_t ldb = o->packed ? o->n : o->ldb,
-            deep = rgmi_blocks(rgmi_blocks(o->k, slices), DEEP) * DEEP;
+    int64_t ldb = o->packed ? o->n : o->ldb;
 
     RGMI_LAUNCH(t->kernel, table, tiles_of(t, o) * slices, LANES, rgm_memory(o->c),
                 rgm_memory(part), rgm_memory(o->a), rgm_memory(o->b), rgm_memory(o->bias),
@@ -70,15 +81,11 @@ static void launch(rgm_dtype real, const rgm_matmul_args *o, const tiling *t, in
                 rgm_integer(o->trans_a ? 1 : o->lda), rgm_integer(o->trans_a ? o->lda : 1),
                 rgm_integer(across ? 1 : ldb), rgm_integer(across ? ldb : 1), rgm_integer(o->ldc),
                 rgm_integer(o->batch), rgm_integer(o->stride_a), rgm_integer(o->stride_b),
-                rgm_integer(o->stride_c), rgm_integer(slices), rgm_integer(deep),
-                rgm_integer(o->accumulate), rgm_integer(o->activation), rgm_real(o->slope),
-                rgm_integer(real == RGM_BF16));
+                rgm_integer(o->stride_c), rgm_integer(slices),
+                rgm_integer(rgmi_gpu_slice_length(o->k, slices)), rgm_integer(o->accumulate),
+                rgm_integer(o->activation), rgm_real(o->slope), rgm_integer(real == RGM_BF16));
     if (slices > 1)
-        RGMI_LAUNCH(&product_slices, table, rgmi_gpu_groups(o->batch * o->m * o->n, LANES), LANES,
-                    rgm_memory(o->c), rgm_memory(part), rgm_memory(o->bias), rgm_integer(o->m),
-                    rgm_integer(o->n), rgm_integer(o->ldc), rgm_integer(o->batch),
-                    rgm_integer(o->stride_c), rgm_integer(slices), rgm_integer(o->accumulate),
-                    rgm_integer(o->activation), rgm_real(o->slope));
+        rgmi_gpu_add_slices(table, o, slices, part);
 }
 
 void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
@@ -91,7 +98,7 @@ void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
 
     if (o.m == 0 || o.n == 0)
         return;
-    slices = slices_of(&o, tiles_of(&t, &o), size);
+    slices = rgmi_gpu_slices(&o, tiles_of(&t, &o), size);
     /* Only packed products may be larger than the memory for their slices: so many rows at once. */
     rows =
         slices > 1 ? rgmi_max(t.rows, MOST_PARTS / (slices * o.batch * o.n * (int64_t)size)) : o.m;
