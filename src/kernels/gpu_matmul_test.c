@@ -1,0 +1,231 @@
+/*
+ * Dense products on a device that compiles programs, where the table of cases says nothing: those
+ * of the table for bf16 against the plain row that rounds, convolutions that multiply by it, and
+ * packed operands, whose rows have their bits in any company.
+ *
+ *     REGIMEN_DEVICE=cuda:0 gpu_matmul_test      on which device; opencl:0 otherwise
+ */
+#include <check.h>
+#include "kernels_internal.h"
+
+static rgm_device *device;
+
+static int open_device(void **state)
+{
+    const char *name = getenv("REGIMEN_DEVICE");
+
+    (void)state;
+    CHECK_OK(rgm_device_open(&device, name != NULL ? name : "opencl:0"));
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    rgm_device_release(device);
+    return 0;
+}
+
+/* ---- operands, here and there --------------------------------------------------------------- */
+
+typedef struct numbers {
+    float *here;
+    void *there;
+    int64_t count;
+} numbers;
+
+static uint64_t seed;
+
+static numbers numbers_draw(int64_t count)
+{
+    numbers n = {.here = rgm_malloc((size_t)(count + 1) * sizeof(float)), .count = count};
+
+    CHECK(n.here != NULL);
+    for (int64_t i = 0; i < count; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        n.here[i] = (float)(seed >> 40) / (1 << 23) - 1;
+    }
+    CHECK_OK(rgm_device_allocate(&n.there, device, (size_t)count * sizeof(float)));
+    CHECK_OK(rgm_device_copy_to(device, n.there, n.here, (size_t)count * sizeof(float)));
+    return n;
+}
+
+static float *fetched(const numbers *n)
+{
+    float *copy = rgm_malloc((size_t)(n->count + 1) * sizeof(float));
+
+    CHECK(copy != NULL);
+    CHECK_OK(rgm_device_copy_from(device, copy, n->there, (size_t)n->count * sizeof(float)));
+    return copy;
+}
+
+static void numbers_clear(numbers *n)
+{
+    rgm_free(n->here);
+    rgm_device_free(device, n->there);
+}
+
+/* ---- bf16 ----------------------------------------------------------------------------------- */
+
+/* What is there is what is here, but for `terms` products of numbers up to 1 that are summed up in
+ * another order: far less than operands that are not rounded would give. */
+static void check_near(const numbers *n, int64_t terms, const char *what)
+{
+    float *got = fetched(n);
+    double bound = 4e-7 * (double)(terms + 16);
+
+    for (int64_t i = 0; i < n->count; i++)
+        if (!(fabs((double)got[i] - (double)n->here[i]) <= bound))
+            fail_msg("%s [%lld]: %g, expected %g within %g", what, (long long)i, (double)got[i],
+                     (double)n->here[i], bound);
+    rgm_free(got);
+}
+
+static void products_in_bf16_round_their_operands(void **state)
+{
+    static const int64_t shapes[][4] = {{200, 96, 64, 1},  {33, 7, 300, 1}, {65, 33, 5000, 1},
+                                        {5, 300, 40, 1},   {40, 31, 17, 3}, {300, 130, 128, 1},
+                                        {64, 64, 4099, 1}, {1, 1, 1, 1}};
+    const rgm_kernels *kernels = rgm_kernels_for(device, RGM_BF16);
+
+    (void)state;
+    for (int v = 0; v < 4 * (int)(sizeof shapes / sizeof *shapes); v++) {
+        const int64_t *shape = shapes[v / 4];
+        rgm_matmul_args o = {.m = shape[0],
+                             .n = shape[1],
+                             .k = shape[2],
+                             .batch = shape[3],
+                             .trans_a = v & 1,
+                             .trans_b = v >> 1 & 1,
+                             .accumulate = v % 3 == 0};
+        numbers a = numbers_draw(o.batch * o.m * o.k), b = numbers_draw(o.batch * o.k * o.n);
+        numbers bias = numbers_draw(o.n), c = numbers_draw(o.batch * o.m * o.n);
+        char what[100];
+        rgm_matmul_args here;
+
+        snprintf(what, sizeof what, "product %d", v);
+        o.lda = o.trans_a ? o.m : o.k;
+        o.ldb = o.trans_b ? o.k : o.n;
+        o.ldc = o.n;
+        o.stride_a = o.m * o.k;
+        o.stride_b = o.k * o.n;
+        o.stride_c = o.m * o.n;
+        here = o;
+        here.a = a.here, here.b = b.here, here.bias = bias.here, here.c = c.here;
+        o.a = a.there, o.b = b.there, o.bias = bias.there, o.c = c.there;
+        rgmi_reference_bf16_matmul(&here);
+        kernels->matmul(&o);
+        check_near(&c, o.k, what);
+        numbers_clear(&a);
+        numbers_clear(&b);
+        numbers_clear(&bias);
+        numbers_clear(&c);
+    }
+}
+
+/* A convolution of 1 x 1 is a product of the images as they are. */
+static void a_convolution_rounds_where_its_product_does(void **state)
+{
+    rgm_conv2d_args o = {.window = {.count = 3,
+                                    .channels = 40,
+                                    .in = {5, 7},
+                                    .out = {5, 7},
+                                    .size = {1, 1},
+                                    .stride = {1, 1},
+                                    .dilation = {1, 1}},
+                         .filters = 24,
+                         .matmul = rgm_kernels_for(device, RGM_BF16)->matmul};
+    numbers x = numbers_draw(105 * 40), w = numbers_draw(40 * 24), y = numbers_draw(105 * 24);
+    rgm_matmul_args here = {.a = x.here,
+                            .b = w.here,
+                            .c = y.here,
+                            .m = 105,
+                            .n = 24,
+                            .k = 40,
+                            .lda = 40,
+                            .ldb = 24,
+                            .ldc = 24,
+                            .batch = 1};
+    float *plain;
+
+    (void)state;
+    o.x = x.there, o.w = w.there, o.y = y.there;
+    rgmi_reference_bf16_matmul(&here);
+    rgm_kernels_for(device, RGM_F32)->conv2d(&o);
+    check_near(&y, 40, "convolution");
+    o.matmul = NULL;
+    rgm_kernels_for(device, RGM_F32)->conv2d(&o);
+    plain = fetched(&y);
+    CHECK(memcmp(plain, y.here, sizeof(float) * 105 * 24) != 0);
+    rgm_free(plain);
+    numbers_clear(&x);
+    numbers_clear(&w);
+    numbers_clear(&y);
+}
+
+/* ---- packed operands ------------------------------------------------------------------------ */
+
+/* The last `rows` of m by themselves. */
+static void check_alone(const rgm_kernels *kernels, const rgm_matmul_args *all, const float *want,
+                        int64_t rows)
+{
+    rgm_matmul_args o = *all;
+    numbers alone = numbers_draw(rows * o.n);
+    float *got;
+
+    o.m = rows;
+    o.a = (const char *)all->a + (size_t)((all->m - rows) * o.k) * sizeof(float);
+    o.c = alone.there;
+    kernels->matmul(&o);
+    got = fetched(&alone);
+    if (memcmp(got, want + (all->m - rows) * o.n, (size_t)alone.count * sizeof(float)) != 0)
+        fail_msg("%s: %lld of %lld rows have other bits", kernels->isa, (long long)rows,
+                 (long long)all->m);
+    rgm_free(got);
+    numbers_clear(&alone);
+}
+
+static void a_packed_operand_gives_a_row_the_same_bits_in_any_company(void **state)
+{
+    enum { M = 300, N = 130, K = 2100 };
+    static const int64_t few[] = {1, 2, 11, 16, 17, 64, 119, 257};
+    const rgm_dtype dtypes[] = {RGM_F32, RGM_BF16};
+    numbers a = numbers_draw(M * K), b = numbers_draw(K * N), c = numbers_draw(M * N);
+    numbers packed = numbers_draw(K * N);
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        const rgm_kernels *kernels = rgm_kernels_for(device, dtypes[t]);
+        rgm_matmul_args o = {.b = b.there, .m = M, .n = N, .k = K, .ldb = N, .batch = 1};
+        float *all;
+
+        CHECK_INT(K * N * sizeof(float), kernels->matmul_pack(&o));
+        o.c = packed.there;
+        kernels->matmul_pack(&o);
+        o.a = a.there;
+        o.b = packed.there;
+        o.c = c.there;
+        o.lda = K;
+        o.ldc = N;
+        o.packed = true;
+        kernels->matmul(&o);
+        all = fetched(&c);
+        for (size_t k = 0; k < sizeof few / sizeof *few; k++)
+            check_alone(kernels, &o, all, few[k]);
+        rgm_free(all);
+    }
+    numbers_clear(&a);
+    numbers_clear(&b);
+    numbers_clear(&c);
+    numbers_clear(&packed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_in_bf16_round_their_operands),
+        cmocka_unit_test(a_convolution_rounds_where_its_product_does),
+        cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company)};
+
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
