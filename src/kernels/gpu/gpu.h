@@ -35,7 +35,7 @@ typedef struct rgmi_gpu_kernel {
  * see it, RGM_BF16. */
 #define RGMI_GPU_INSIDE(...) __VA_ARGS__
 #define RGMI_GPU_ROW(result, name, arguments)                                                      \
-    __attribute__((weak)) result rgmi_gpu_##name(rgm_dtype real, RGMI_GPU_INSIDE arguments);
+    result rgmi_gpu_##name(rgm_dtype real, RGMI_GPU_INSIDE arguments);
 RGM_KERNEL_LIST(RGMI_GPU_ROW, RGMI_GPU_ROW, RGMI_GPU_ROW)
 
 /** The table of `device`, which compiles programs; from now on it is the process's GPU. */
