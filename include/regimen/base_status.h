@@ -84,6 +84,8 @@ rgm_status rgm_error_system(int error, const char *file, int line, const char *f
  * many open files. The same work may succeed there later, and elsewhere now.
  */
 bool rgm_error_is_of_the_machine(void);
+/** The first two of these: no space, or no quota, is left. */
+bool rgm_error_is_of_space(void);
 
 /** Record an error; its value is `code` itself, so that the compiler sees that it is not RGM_OK. */
 #define RGM_FAIL(code, ...)                                                                        \

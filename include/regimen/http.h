@@ -69,8 +69,10 @@ rgm_status rgm_response_add_header(rgm_response *response, const char *name, con
 /**
  * Replace the answer by the error `status` of this thread.
  *
- * @param code     [in] of HTTP; 0: 404 for RGM_ERR_NOT_FOUND, 409 for RGM_ERR_BUSY, 503 for
- *                 RGM_ERR_IO and RGM_ERR_NOMEM, else 400
+ * @param code     [in] of HTTP; 0: 404 for RGM_ERR_NOT_FOUND, 409 for RGM_ERR_BUSY, 507 for
+ *                 RGM_ERR_IO where no space is left, 503 for others and RGM_ERR_NOMEM, 500 for
+ *                 RGM_ERR_FORMAT, RGM_ERR_DATA and RGM_ERR_VERSION (a file of the service's, not
+ *                 the request, which the caller knows), else 400
  * @param details  [in] lines for people; NULL: none
  *
  * Never fails: without memory the body is empty.

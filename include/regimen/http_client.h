@@ -56,6 +56,8 @@ void rgm_http_client_limit(rgm_http_client *client, double seconds, bool (*stopp
  */
 rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client *client,
                                const char *method, const char *path, const char *body);
+/** Whether an answer says that nothing was done and may be later: 503, and 507 of a full disk. */
+bool rgm_response_is_for_later(const rgm_response *response);
 /** The error that an answer is, with its message; RGM_OK of one that is none. Errors: what the
  * answer says; RGM_ERR_IO (it does not say). */
 rgm_status rgm_response_status(const rgm_response *response);

@@ -161,6 +161,11 @@ bool rgm_error_is_of_the_machine(void)
     return false;
 }
 
+bool rgm_error_is_of_space(void)
+{
+    return record.system == ENOSPC || record.system == EDQUOT;
+}
+
 rgm_status rgm_error_trace(rgm_status status, const char *file, int line, const char *function)
 {
     if (status < 0)

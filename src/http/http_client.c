@@ -197,6 +197,11 @@ done:
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
+bool rgm_response_is_for_later(const rgm_response *r)
+{
+    return r->status == 503 || r->status == 507;
+}
+
 rgm_status rgm_response_status(const rgm_response *r)
 {
     rgm_json *json = NULL;

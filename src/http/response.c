@@ -54,8 +54,13 @@ static int code_of(rgm_status status)
     case RGM_ERR_BUSY:
         return 409;
     case RGM_ERR_IO:
+        return rgm_error_is_of_space() ? 507 : 503;
     case RGM_ERR_NOMEM:
         return 503;
+    case RGM_ERR_FORMAT:
+    case RGM_ERR_DATA:
+    case RGM_ERR_VERSION:
+        return 500; /* of what is kept here: a service looks at its requests by itself */
     default:
         return 400;
     }

@@ -1,5 +1,6 @@
 #include "database.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -101,7 +102,8 @@ static rgm_status fail(rgmi_database *database, int code, const char *doing)
     case SQLITE_NOMEM:
         return RGM_FAIL(RGM_ERR_NOMEM, "'%s': out of memory %s", path, doing);
     case SQLITE_FULL:
-        return RGM_FAIL(RGM_ERR_IO, "'%s': the disk is full; nothing was changed", path);
+        errno = ENOSPC; /* which SQLite does not keep */
+        return rgm_error_prefix(RGM_FAIL_SYSTEM("write", path), "nothing was changed");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:

@@ -3,6 +3,8 @@
  * the test puts there.
  */
 #include "master_check.h"
+
+#include <regimen/http_client.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -298,7 +300,7 @@ static void force(const char *sql)
             " ' NOT NULL') WHERE type = 'table'");
 }
 
-/* Of each request the answer is an error that names the column; NULL: opening is refused. */
+/* Of each request the answer is 500, which names the column; NULL: opening is refused. */
 static void rows_that_cannot_be_are_refused_where_they_enter(void **state)
 {
     static const struct {
@@ -345,7 +347,7 @@ static void rows_that_cannot_be_are_refused_where_they_enter(void **state)
             rgm_master *master = open_master(folder, 1);
 
             rgm_master_handle(&r, master, &(rgm_request){.method = "GET", .path = cases[i].path});
-            if (r.status < 400 || strstr(r.body.data, cases[i].message) == NULL)
+            if (r.status != 500 || strstr(r.body.data, cases[i].message) == NULL)
                 fail_msg("%s: %d %s", cases[i].sql, r.status, r.body.data);
             rgm_response_clear(&r);
             rgm_master_close(master);
@@ -379,7 +381,7 @@ static void nothing_outside_of_the_folder_is_removed(void **state)
                  folders[i]);
         execute(sql);
         rgm_master *master = open_master(folder, 1);
-        tell(master, 400, "POST", "/api/v1/experiments/1/collect", "{}");
+        tell(master, 500, "POST", "/api/v1/experiments/1/collect", "{}");
         serve_all(master, 60);
         rgm_master_close(master);
         CHECK(rgm_path_is_folder(target) && rgm_path_is_folder(folder));
@@ -414,7 +416,7 @@ static void another_schema_is_refused(void **state)
 
 /* ---- what a client would do ------------------------------------------------------------------ */
 
-/* What a client would do: ask again while the answer is 503. */
+/* What a client would do: ask again while the answer says so. */
 static void ask_until_done(const char *method, const char *path, const char *body, int64_t n,
                            int64_t *refused)
 {
@@ -432,10 +434,11 @@ static void ask_until_done(const char *method, const char *path, const char *bod
                                              .size = body != NULL ? (int64_t)strlen(body) : 0});
         rgm_master_close(master);
         int status = r.status;
+        bool later = rgm_response_is_for_later(&r);
         rgm_response_clear(&r);
         if (status == 200 || status == 201)
             return;
-        if (status != 503)
+        if (!later)
             fail_msg("write %lld failing gives %d", (long long)n, status);
         ++*refused;
     }
@@ -556,8 +559,8 @@ static void on_a_full_disk_nothing_is_killed_and_nothing_waited_for(void **state
     begin_work(&w, master);
     pid_t pid = wait_for_process(master);
     atomic_store(&all_fail, true);
-    rgm_json_release(ask(master, 503, "POST", "/api/v1/experiments/1/kill", NULL));
-    rgm_json_release(ask(master, 503, "POST", "/api/v1/trials/1/kill", NULL));
+    rgm_json_release(ask(master, 507, "POST", "/api/v1/experiments/1/kill", NULL));
+    rgm_json_release(ask(master, 507, "POST", "/api/v1/trials/1/kill", NULL));
     usleep(100000);                            /* time to die */
     CHECK_INT(0, waitpid(pid, NULL, WNOHANG)); /* a child of this process: nobody has killed it */
     CHECK_INT(0, kill(pid, SIGKILL));

@@ -124,7 +124,7 @@ static void a_copy_with_another_entrypoint_takes_that(void **state)
          "max_length: 1}\\n\"}");
     check_kept(2, "other.so", "other");
     build("../1/code/own.so", "tampered");
-    e = ask(master, 400, "POST", "/api/v1/experiments/1/fork", "{}");
+    e = ask(master, 500, "POST", "/api/v1/experiments/1/fork", "{}");
     CHECK(strstr(text_member(e, "message"),
                  "is not the code that experiment 1 was made with any more") != NULL);
     rgm_json_release(e);
@@ -147,7 +147,7 @@ static void an_entrypoint_that_is_not_there_is_refused(void **state)
     CHECK(strstr(text_member(e, "message"), "entrypoint: there is no ") != NULL);
     CHECK(strstr(text_member(e, "message"), "nothere.so") != NULL);
     rgm_json_release(e);
-    rgm_json_release(create(master, 400, "/")); /* a folder */
+    rgm_json_release(create(master, 422, "/")); /* a folder */
     rgm_master_close(master);
 }
 

@@ -189,7 +189,7 @@ static void experiments_that_cannot_be_read_keep_no_other_waiting(void **state)
     serve_until_over(master, 3);
     check_states(master, 3, "COMPLETED", 3);
     serve_until_told(master, 1, "searcher");
-    tell(master, 400, "POST", "/api/v1/experiments/1/pause", NULL);
+    tell(master, 500, "POST", "/api/v1/experiments/1/pause", NULL);
     tell(master, 200, "POST", "/api/v1/experiments/1/kill", NULL);
     tell(master, 200, "POST", "/api/v1/experiments/2/cancel", NULL);
     check_states(master, 1, "CANCELED", 0);

@@ -207,7 +207,7 @@ static void what_slurm_refuses_is_told(void **state)
     working_master w;
 
     (void)state;
-    rgm_json *answer = ask(master, 400, "POST", "/api/v1/experiments", body);
+    rgm_json *answer = ask(master, 422, "POST", "/api/v1/experiments", body);
     CHECK(strstr(text_member(answer, "message"), "'--array=1-9' is not for trials") != NULL);
     rgm_json_release(answer);
     rgm_free(body);
@@ -227,7 +227,7 @@ static void what_slurm_refuses_is_told(void **state)
     config = search_config(searcher, slurm);
     body = create_body(config, "");
     if (access("/usr/sbin/sbatch", X_OK) != 0) {
-        answer = ask(master, 400, "POST", "/api/v1/experiments", body);
+        answer = ask(master, 422, "POST", "/api/v1/experiments", body);
         CHECK(strstr(text_member(answer, "message"), "no program 'sbatch'") != NULL);
         rgm_json_release(answer);
     }

@@ -340,7 +340,7 @@ static void warm_start_fork_and_continue_begin_with_what_there_is(void **state)
                                  "source_trial_id: 77}",
                                  "");
     char *body = create_body(config, "");
-    e = ask(master, 400, "POST", "/api/v1/experiments", body);
+    e = ask(master, 422, "POST", "/api/v1/experiments", body);
     CHECK(strstr(text_member(e, "message"), "there is no trial 77") != NULL);
     rgm_json_release(e);
     rgm_free(body);

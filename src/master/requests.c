@@ -139,10 +139,33 @@ static rgm_status find_row(const request_row **out, rgmi_call *call, rgm_path_va
                     "there is no %s %s; GET /api/v1/requests lists what there is", method, path);
 }
 
+static rgm_status read_body(rgmi_call *call, const rgm_request *request)
+{
+    rgm_status status = rgm_json_parse(&call->body, request->body, request->size, "body");
+
+    if (status == RGM_OK && !rgm_json_is_object(call->body))
+        status = RGM_FAIL(RGM_ERR_ARG, "the body is no JSON object");
+    if (status != RGM_OK && status != RGM_ERR_NOMEM)
+        call->status = 400;
+    return status;
+}
+
+/* What cannot be is in the file or the report that the request brings, or in what is kept. */
+static int code_of_cause(const rgmi_call *call, rgm_status status)
+{
+    bool brings = rgm_json_find(call->body, "config") != NULL ||
+                  rgm_json_find(call->body, "completed") != NULL;
+
+    if (status != RGM_ERR_CONFIG && status != RGM_ERR_UNSUPPORTED)
+        return call->status;
+    return brings ? 422 : 500;
+}
+
 static rgm_status answer(rgmi_call *call, const rgm_request *request)
 {
     const request_row *row = NULL;
     rgm_path_values values;
+    rgm_status status;
     rgm_status query = rgm_target_read(&call->target, request->path);
 
     if (call->target.path != NULL)
@@ -158,11 +181,12 @@ static rgm_status answer(rgmi_call *call, const rgm_request *request)
                         (long long)request->size, (int)RGMI_BODY_LIMIT);
     }
     if (request->body != NULL && request->size > 0) {
-        RGM_TRY(rgm_json_parse(&call->body, request->body, request->size, "body"));
-        if (!rgm_json_is_object(call->body))
-            return RGM_FAIL(RGM_ERR_ARG, "the body is no JSON object");
+        RGM_TRY(read_body(call, request));
     }
-    return row->answer(call);
+    status = row->answer(call);
+    if (call->status < 400)
+        call->status = code_of_cause(call, status);
+    return status;
 }
 
 void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request *request)

@@ -126,20 +126,24 @@ static void a_log_is_a_file_of_the_trial(void **state)
 
 static void bodies_that_are_none_are_refused(void **state)
 {
-    static const char *const bodies[] = {"{",
-                                         "[]",
-                                         "1",
-                                         "{\"config\": 1}",
-                                         "{\"config\": \"\"}",
-                                         "{\"confg\": \"a\"}",
-                                         "{\"config\": \"a: [\"}",
-                                         "{\"config\": \"a: b\", \"config\": \"a: b\"}",
-                                         "{\"config\": \"a: b\", \"working_folder\": \"../x\"}"};
+    static const struct {
+        int status; /* 422: of an experiment file that cannot be */
+        const char *body;
+    } bodies[] = {{400, "{"},
+                  {400, "[]"},
+                  {400, "1"},
+                  {400, "{\"config\": 1}"},
+                  {422, "{\"config\": \"\"}"},
+                  {400, "{\"confg\": \"a\"}"},
+                  {422, "{\"config\": \"a: [\"}"},
+                  {400, "{\"config\": \"a: b\", \"config\": \"a: b\"}"},
+                  {422, "{\"config\": \"a: b\"}"},
+                  {400, "{\"config\": \"a: b\", \"working_folder\": \"../x\"}"}};
     rgm_master *master = open_master(folder, 1);
 
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
-        tell(master, 400, "POST", "/api/v1/experiments", bodies[i]);
+        tell(master, bodies[i].status, "POST", "/api/v1/experiments", bodies[i].body);
     tell(master, 400, "POST", "/api/v1/experiments", NULL);
     char *large = malloc((17 << 20) + 1);
     memset(large, ' ', 17 << 20);
@@ -396,7 +400,7 @@ static void ten_thousand_hyperparameters_are_taken_or_told(void **state)
         CHECK_OK(rgm_text_printf(&config, "  h%d: {type: double, minval: 0, maxval: 1}\n", i));
     char *body = create_body(config.data, "");
     begun = rgm_now();
-    rgm_json *answer = ask(master, 400, "POST", "/api/v1/experiments", body);
+    rgm_json *answer = ask(master, 422, "POST", "/api/v1/experiments", body);
     CHECK(strstr(text_member(answer, "message"), "h0") != NULL);
     print_message("refused in %.2f s: they are no keys of the experiment\n", rgm_now() - begun);
     CHECK(rgm_now() - begun < 10);

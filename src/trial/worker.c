@@ -54,7 +54,8 @@ static void pause_for(int64_t ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* 503 is a master that could not, as on a full disk. RGM_STOPPED: there was none for too long. */
+/* A master that could not, as on a full disk, may later. RGM_STOPPED: there was none for too long.
+ */
 static rgm_status ask(rgm_json **answer, process *p, const char *method, const char *path,
                       const char *body)
 {
@@ -71,7 +72,7 @@ static rgm_status ask(rgm_json **answer, process *p, const char *method, const c
         if (status == RGM_OK)
             status = rgm_http_client_ask(&r, &served, p->client, method, path, body);
 
-        if (status == RGM_OK && r.status != 503) {
+        if (status == RGM_OK && !rgm_response_is_for_later(&r)) {
             status = rgm_response_status(&r);
             if (status == RGM_OK)
                 status = rgm_json_parse(answer, r.body.data, r.body.size, "answer");

@@ -193,7 +193,11 @@ static rgm_status answer(rgmi_web_call *call)
     call->hex = call->values.hex[0] != 0 ? call->values.hex : NULL;
     call->id = call->values.ids[0];
     if (request->body != NULL && request->size > 0) {
-        RGM_TRY(rgm_json_parse(&call->body, request->body, request->size, "body"));
+        rgm_status body = rgm_json_parse(&call->body, request->body, request->size, "body");
+
+        if (body == RGM_ERR_FORMAT)
+            call->out->status = 400;
+        RGM_TRY(body);
         if (!rgm_json_is_object(call->body))
             return RGM_FAIL(RGM_ERR_ARG, "the body is no JSON object");
     }

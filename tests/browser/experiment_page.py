@@ -71,7 +71,7 @@ class Steered(served.Own):
         self.assertIn("max_trials: 2", text)
         page.paste(area, text.replace("max_trials: 2", "max_trials: 2\n  max_trails: 3"))
         page.click(page.role("button", "Start", within="dialog"))
-        page.allow(r"\b400\b")
+        page.allow(r"\b422\b")
         page.wait("document.querySelector('dialog .mistakes')?.innerText.includes('max_trails')", what=f"a mistake is not told: {page.text('dialog')}")
         page.paste(area, text.replace("max_trials: 2", "max_trials: 3"))
         page.click(page.role("button", "Start", within="dialog"))
