@@ -284,7 +284,7 @@ static inline void check_gradients(world *w, rgm_value *y, int directions)
 
 /* ---- plain C for comparison ---- */
 
-/* y [rows, units] += x [rows, width] kernel, then + bias (NULL: none). */
+/* y [rows, units] = x [rows, width] kernel + bias (NULL: none). */
 static inline void plain_dense(double *y, const double *x, int64_t rows, int64_t width,
                                const double *kernel, const double *bias, int64_t units)
 {
