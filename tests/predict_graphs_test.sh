@@ -375,4 +375,55 @@ for form in sparse dense; do
     rm -r fresh_$form
 done
 
+# ---- runs that were trained on samples ----
+# Subgraphs are drawn of a new graph as they were of the run's: with its numbers and seed the scores are the same ones.
+expect 0 "$regimen" data generate citation --to whole --nodes 400 --edges 900 --classes 4 --words 200 --words-per-node 8 \
+    --train-per-class 10 --valid 100 --test 200
+cat >sampled.yaml <<'YAML'
+data: {type: folder, path: whole, batch_size: 16}
+task: {type: node_classification, node_set: nodes, num_classes: 4}
+model: {type: vanilla_mpnn, units: 8, message_dim: 8}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 2}
+export: [{type: predictor}]
+YAML
+for sampling in '{sizes: [3, 2]}' '{sizes: [100, 100], store: memory, once: true}' '{type: shadow}' '{type: random_walk}' \
+    '{type: saint}' '{type: cluster, cluster: {parts: 20}}'; do
+    rm -rf sampled
+    expect 0 "$regimen" run sampled.yaml --run-dir sampled --set "data.sampling=$sampling"
+    expect 0 "$regimen" predict sampled
+    cp out expected
+    (echo id && sed 1d out | cut -d, -f2) >some.csv
+    mv whole elsewhere
+    both sampled elsewhere --items some.csv
+    cmp -s out expected || fail "$sampling: other scores than the run's own"
+    both sampled elsewhere
+    [ "$(wc -l <out)" = 401 ] || fail "$sampling: $(wc -l <out) lines for 400 nodes"
+    case $sampling in *saint*) ;; *) says '^sampled +subgraphs were drawn around what is asked about, as in training$' err ;; esac
+    printf 'id\n17\n3\n' >some.csv
+    both sampled elsewhere --items some.csv
+    [ "$(sed 1d out | cut -d, -f2 | sort -n | tr '\n' ' ')" = '3 17 ' ] || fail "$sampling: other items than those asked about"
+    mv elsewhere whole
+done
+cat >graphspec.txt <<'SPEC'
+seed_op { op_name: "seed" node_set_name: "nodes" }
+sampling_ops { op_name: "hop" input_op_names: "seed" edge_set_name: "edges" sample_size: 4 strategy: RANDOM_UNIFORM }
+SPEC
+rm -rf sampled
+expect 0 "$regimen" run sampled.yaml --run-dir sampled --set 'data.sampling={spec: graphspec.txt, store: memory}'
+rm graphspec.txt # an export has what the file said
+mv whole elsewhere
+expect 0 "$regimen" predict sampled/export --input elsewhere
+cp out by_export
+expect 1 "$regimen" predict sampled --input elsewhere
+says 'graphspec.txt' err
+mv elsewhere whole
+# Around links nothing is drawn, which is told.
+sed -i 's/^task: .*/task: {type: link_prediction, head: dot}/; s/batch_size: 16/links: {batch_size: 16, undirected: true}/' sampled.yaml
+expect 0 "$regimen" run sampled.yaml --run-dir sampled_links --set 'data.sampling={sizes: [3], store: memory}'
+printf 'source,target\n17,3\n' >pairs.csv
+mv whole elsewhere
+both sampled_links elsewhere --items pairs.csv
+says '^whole +all neighbours of a node were read; training drew some of them$' err
+
 finish

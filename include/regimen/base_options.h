@@ -154,6 +154,13 @@ rgm_status rgm_options_read(void *options, const rgm_field *fields, const rgm_ya
  * "optimizer.beta_1 is 1, but must be in [0, 1)".
  */
 rgm_status rgm_options_check(const void *options, const rgm_field *fields, const char *path);
+/**
+ * Append options as the map of one line that a file has them in, "{sizes: [10, 5], once: true}":
+ * those that differ from `defaults`, a struct of the same table. Errors: RGM_ERR_UNSUPPORTED (a
+ * table with NUMBERS, LISTS, SECTIONS or NODE), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_options_print(rgm_text *out, const void *options, const void *defaults,
+                             const rgm_field *fields);
 /** The name of a choice's value; NULL when the value has none. */
 const char *rgm_field_choice(const rgm_field *field, int value);
 /**

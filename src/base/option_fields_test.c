@@ -400,7 +400,72 @@ static void the_last_of_very_many_names_is_known(void **state)
     rgm_arena_release(own);
 }
 
+/* Kinds that are not printed. */
+static const rgm_field *const unprinted[] = {&sample_fields[9], &sample_fields[10],
+                                             &sample_fields[12], &sample_fields[13]};
+
+static rgm_status print_sample(rgm_text *out, const sample_options *o)
+{
+    const sample_options defaults = {.rate = 0.25, .name = "x", .best = {.patience = 9}};
+    rgm_field fields[11];
+    int count = 0;
+
+    for (const rgm_field *f = sample_fields; f->name != NULL; f++) {
+        bool printed = true;
+
+        for (int i = 0; i < 4; i++)
+            printed = printed && f != unprinted[i];
+        if (printed)
+            fields[count++] = *f;
+    }
+    fields[count] = (rgm_field){.name = NULL};
+    return rgm_options_print(out, o, &defaults, fields);
+}
+
+static void what_is_printed_reads_as_what_it_was(void **state)
+{
+    static const char *const tags[] = {"a, b", "line\n\"two\"", "~"};
+    const int64_t hidden[] = {3, -4};
+    const double levels[] = {0.1, 1e-300};
+    sample_options o = {.rate = 0.25, .name = "x", .best = {.patience = 9}}, again;
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(print_sample(&text, &o));
+    CHECK_TEXT("{}", text.data);
+    o = (sample_options){.epochs = 7,
+                         .rate = 1.0 / 3,
+                         .shuffle = true,
+                         .mode = 2,
+                         .level = 6,
+                         .hidden = {hidden, 2},
+                         .tags = {tags, 3},
+                         .levels = {levels, 2},
+                         .best = {.patience = 9, .metric = "valid.loss"}};
+    text.size = 0;
+    CHECK_OK(print_sample(&text, &o));
+    CHECK_TEXT(
+        "{epochs: 7, rate: 0.33333333333333331, shuffle: true, name: ~, mode: sum, level: "
+        "high, hidden: [3, -4], tags: [\"a, b\", \"line\\u000a\\\"two\\\"\", \"~\"], levels: "
+        "[0.10000000000000001, 1e-300], best: {metric: \"valid.loss\"}}",
+        text.data);
+    again = (sample_options){.rate = 0.25, .best = {.patience = 9}};
+    o.hidden.count = 1; /* below its bound is what a program wrote, and no file may */
+    o.hidden.items = hidden;
+    text.size = 0;
+    CHECK_OK(print_sample(&text, &o));
+    CHECK_OK(read_sample(&again, text.data));
+    CHECK(again.epochs == 7 && again.rate == 1.0 / 3 && again.shuffle && again.mode == 2);
+    CHECK(again.level == 6 && again.hidden.items[0] == 3 && again.levels.items[1] == 1e-300);
+    CHECK_TEXT(tags[1], again.tags.items[1]);
+    CHECK_TEXT("valid.loss", again.best.metric);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_options_print(&text, &o, &again, sample_fields));
+    CHECK_MESSAGE("option 'scales' is of a kind that is not printed");
+    rgm_text_clear(&text);
+}
+
 TESTS(cmocka_unit_test(every_kind_of_field_is_read),
+      cmocka_unit_test(what_is_printed_reads_as_what_it_was),
       cmocka_unit_test(lists_of_sections_keep_their_order),
       cmocka_unit_test(one_number_or_text_is_a_list_of_one),
       cmocka_unit_test(no_map_leaves_the_defaults),

@@ -222,6 +222,29 @@ bool rgmi_is_sampled(const rgmi_sampling *sampling)
            sampling->type != RGMI_SAMPLING_TREE;
 }
 
+rgm_status rgmi_sampling_print(rgm_text *out, const rgmi_data_options *d,
+                               const rgm_sampling_spec *spec)
+{
+    rgmi_sampling sampling = d->sampling;
+    rgmi_data_options unset;
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    if (!rgmi_is_sampled(&sampling))
+        return RGM_OK;
+    defaults(&unset);
+    if (sampling.spec != NULL && spec != NULL) { /* it may be the name of a file */
+        RGM_GO(rgm_sampling_spec_print(&text, spec));
+        sampling.spec = text.data;
+    }
+    RGM_GO(rgm_text_printf(out, "  batch_size: %lld\n  sampling: ", (long long)d->batch_size));
+    RGM_GO(rgm_options_print(out, &sampling, &unset.sampling, sampling_fields));
+    RGM_GO(rgm_text_printf(out, "\n"));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 /* Where the other sources go on for ever, data.train says how long an epoch is. */
 static rgm_status check_mix(const rgmi_data_options *d)
 {

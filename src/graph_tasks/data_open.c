@@ -269,7 +269,7 @@ static rgm_status hops_to_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, co
                                     s->sizes.count, s->strategy);
 }
 
-static rgm_status make_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, const char *node_set)
+rgm_status rgmi_sampling_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, const char *node_set)
 {
     const char *time = s->time_feature_name;
 
@@ -432,7 +432,7 @@ static rgm_status sample_links(rgmi_graph_inputs *in, rgm_link_split *split,
     rgm_link_sampling options = {
         .once = d->sampling.once, .resample = d->sampling.resample, .seed = setup->seed};
 
-    RGM_TRY(make_spec(in, &d->sampling, rgmi_link_source(split)));
+    RGM_TRY(rgmi_sampling_spec(in, &d->sampling, rgmi_link_source(split)));
     options.spec = in->spec;
     return rgm_link_split_sample(split, &options);
 }
@@ -513,7 +513,7 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
         return whole_providers(in, setup);
     if (d->sampling.type != RGMI_SAMPLING_TREE)
         return rgmi_samplers_open(in, setup, label_name(setup));
-    RGM_TRY(make_spec(in, &d->sampling, in->data.split_set));
+    RGM_TRY(rgmi_sampling_spec(in, &d->sampling, in->data.split_set));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
                                                                   : sample_in_memory(in, setup);
 }

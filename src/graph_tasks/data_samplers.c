@@ -85,23 +85,17 @@ rgm_status rgmi_samplers_check(const rgmi_sampling *sampling)
 /* ---- providers ----------------------------------------------------------------------------- */
 
 static rgm_status draws_provider(rgm_provider **out, rgm_subgraph_sampler **sampler,
-                                 rgm_tensor *seeds, const rgmi_graph_inputs *in,
-                                 const rgm_task_setup *setup, const char *label)
+                                 const rgm_subgraph_source *from, const rgmi_data_options *d,
+                                 int threads)
 {
-    const rgmi_data_options *d = setup->data;
     const rgmi_sampling *s = &d->sampling;
-    const rgm_subgraph_source from = {.graph = in->data.graphs[0],
-                                      .node_set = in->data.split_set,
-                                      .seeds = seeds,
-                                      .label = label,
-                                      .seed = setup->seed};
     const rgm_subgraph_provider_options batches = {.batch_size = d->batch_size,
                                                    .shuffle = true,
                                                    .drop_remainder = d->drop_remainder,
                                                    .resample = s->resample,
-                                                   .threads = setup->threads};
+                                                   .threads = threads};
 
-    RGM_TRY(rgm_subgraph_sampler_create(sampler, samplers[s->type].type, &from,
+    RGM_TRY(rgm_subgraph_sampler_create(sampler, samplers[s->type].type, from,
                                         (const char *)s + samplers[s->type].options));
     *out = rgm_subgraph_provider(*sampler, &batches);
     return *out != NULL ? RGM_OK : rgm_error_prefix(RGM_ERR_DATA, "data.sampling");
@@ -118,24 +112,47 @@ static rgm_status whole_provider(rgm_provider **out, const rgm_subgraph_sampler 
     return *out != NULL ? RGM_OK : rgm_error_prefix(RGM_ERR_NOMEM, "the whole graph");
 }
 
+rgm_status rgmi_sampler_judging_provider(rgm_provider **out, const rgm_subgraph_source *from,
+                                         const rgmi_data_options *d, int threads)
+{
+    rgm_subgraph_sampler *sampler = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(draws_provider(out, &sampler, from, d, threads));
+    if (!rgm_subgraph_sampler_judges_whole(sampler))
+        goto done;
+    rgm_provider_release(*out);
+    *out = NULL;
+    RGM_GO(whole_provider(out, sampler, from->seeds));
+done:
+    rgm_subgraph_sampler_release(sampler);
+    return status;
+}
+
 rgm_status rgmi_samplers_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, const char *label)
 {
     rgm_tensor *const parts[3] = {in->data.train, in->data.valid, in->data.test};
+    rgm_subgraph_source from = {.graph = in->data.graphs[0],
+                                .node_set = in->data.split_set,
+                                .seeds = in->data.train,
+                                .label = label,
+                                .seed = setup->seed};
     rgm_subgraph_sampler *trained_on = NULL, *sampler = NULL;
     rgm_status status = RGM_OK;
 
     if (in->data.split_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
     RGM_GO(
-        draws_provider(&in->providers[RGM_TRAIN], &trained_on, parts[RGM_TRAIN], in, setup, label));
-    for (int i = 0; i < 3; i++) {
-        if (i == RGM_TRAIN || parts[i] == NULL || rgm_tensor_count(parts[i]) == 0)
+        draws_provider(&in->providers[RGM_TRAIN], &trained_on, &from, setup->data, setup->threads));
+    for (int i = RGM_VALID; i <= RGM_TEST; i++) {
+        if (parts[i] == NULL || rgm_tensor_count(parts[i]) == 0)
             continue;
         if (rgm_subgraph_sampler_judges_whole(trained_on)) {
             RGM_GO(whole_provider(&in->providers[i], trained_on, parts[i]));
             continue;
         }
-        RGM_GO(draws_provider(&in->providers[i], &sampler, parts[i], in, setup, label));
+        from.seeds = parts[i];
+        RGM_GO(draws_provider(&in->providers[i], &sampler, &from, setup->data, setup->threads));
         rgm_subgraph_sampler_release(sampler);
         sampler = NULL;
     }

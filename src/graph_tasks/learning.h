@@ -406,6 +406,17 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setu
 /** Let the training provider draw by classes of the first task's label; told in in->balance. */
 rgm_status rgmi_graph_inputs_balance(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
+/** What data.sampling of type tree follows from nodes of the set, in->data.schema's: in->spec. */
+rgm_status rgmi_sampling_spec(rgmi_graph_inputs *inputs, const rgmi_sampling *sampling,
+                              const char *node_set);
+/** "  sampling: ..." and "  batch_size: ..." for rgm_task.save_serving; nothing where nothing is
+ * sampled. spec: that of the run, NULL: none. */
+rgm_status rgmi_sampling_print(rgm_text *out, const rgmi_data_options *data,
+                               const rgm_sampling_spec *spec);
+/** A provider of types other than tree for what is judged or predicted: draws, or the whole graph.
+ */
+rgm_status rgmi_sampler_judging_provider(rgm_provider **out, const rgm_subgraph_source *from,
+                                         const rgmi_data_options *data, int threads);
 /** Providers of types other than tree; `label` goes with the nodes that are asked about. */
 rgm_status rgmi_samplers_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup,
                               const char *label);

@@ -50,6 +50,8 @@ rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *
         RGM_GO(print_processors(data, &learning->sections));
     if (learning->data != NULL && !learning->data->undirected) /* how new OGB files are read */
         RGM_GO(rgm_text_printf(data, "  undirected: false\n"));
+    if (learning->data != NULL)
+        RGM_GO(rgmi_sampling_print(data, learning->data, learning->inputs.spec));
     RGM_GO(rgmi_learning_print_schema(learning));
     RGM_GO(rgm_path_join(&path, folder, RGMI_SCHEMA_FILE));
     RGM_GO(rgm_file_save_own(path, learning->schema_text.data, learning->schema_text.size));

@@ -13,6 +13,7 @@ void rgmi_new_graphs_release(rgmi_new_graphs *self)
     rgm_schema_release(self->schema);
     rgm_schema_release(self->from);
     rgm_schema_release(self->target);
+    rgm_provider_release(self->provider);
     rgm_unseen_values_release(self->unseen);
     rgm_free(self);
 }
@@ -96,6 +97,11 @@ static rgm_status read_graphs(rgm_dataset **out, rgmi_new_graphs *self)
 
     RGM_GO(rgm_new_graphs_load(&data, self->path, &options));
     self->alone = data.graph_count == 1 && rgm_graph_components(data.graphs[0]) == 1;
+    self->sampled = rgmi_new_graph_is_sampled(self);
+    if (self->sampled) {
+        RGM_GO(rgmi_new_graph_sample(out, self, data.graphs[0]));
+        goto done;
+    }
     provider = rgm_graphs_provider(data.graphs, data.graph_count, false);
     RGM_GO(provider != NULL ? rgm_provider_dataset(out, provider, false) : RGM_ERR_NOMEM);
 done:
@@ -188,7 +194,7 @@ static rgm_status take_batch(rgm_element **out, const rgm_element *batch, const 
     if (status == RGM_OK) {
         graph = rgm_element_pointer(*out, &rgm_graph_element);
         status = rgm_graph_check_values(self->learning->root, graph);
-        if (status == RGM_OK)
+        if (status == RGM_OK && !self->sampled) /* a node may be in several samples */
             status = rgm_unseen_values_add(self->unseen, graph);
     }
     if (status == RGM_OK)
@@ -233,15 +239,12 @@ rgm_status rgmi_new_graphs_dataset(rgm_dataset **out, rgmi_learning *l, const rg
     if (self->items != NULL && !self->alone)
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s names items of one graph, but %s is not one graph",
                         self->items, self->path));
-    if (self->alone && l->data != NULL && rgmi_is_sampled(&l->data->sampling))
-        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "%s: the run was trained on samples of a graph: name Examples that regimen "
-                        "data sample draws of this one",
-                        self->path));
     tell_embeddings(l, self->path);
     self->pipeline.together = self->alone;
-    RGM_GO(rgm_dataset_map(&data, take_graph, self, NULL, 0));
-    RGM_GO(rgmi_pipeline_batches(&data, &self->pipeline, l->batch_size));
+    if (!self->sampled) {
+        RGM_GO(rgm_dataset_map(&data, take_graph, self, NULL, 0));
+        RGM_GO(rgmi_pipeline_batches(&data, &self->pipeline, l->batch_size));
+    }
     RGM_GO(rgm_dataset_map(&data, take_batch, self, NULL, 0));
     *out = data;
     data = NULL;
@@ -250,11 +253,29 @@ done:
     return status;
 }
 
+/* Whose neighbours a state was computed from, where training drew some. */
+static rgm_status describe_sampling(rgm_text *out, const rgmi_new_graphs *self)
+{
+    const rgmi_learning *l = self->learning;
+
+    if (!self->alone || l->data == NULL || !rgmi_is_sampled(&l->data->sampling) ||
+        l->data->sampling.type == RGMI_SAMPLING_SAINT) /* which judges the whole graph, too */
+        return RGM_OK;
+    return rgm_text_printf(out, self->sampled
+                                    ? "sampled subgraphs were drawn around what is asked about, as "
+                                      "in training\n"
+                                    : "whole all neighbours of a node were read; training drew "
+                                      "some of them\n");
+}
+
 rgm_status rgmi_new_graphs_describe(rgm_text *out, void *state)
 {
     const rgmi_learning *l = state;
 
-    if (l->new_graphs == NULL || rgm_unseen_values_count(l->new_graphs->unseen) == 0)
+    if (l->new_graphs == NULL)
+        return RGM_OK;
+    RGM_TRY(describe_sampling(out, l->new_graphs));
+    if (rgm_unseen_values_count(l->new_graphs->unseen) == 0)
         return RGM_OK;
     RGM_TRY(rgm_text_printf(out, "unseen "));
     RGM_TRY(rgm_unseen_values_describe(out, l->new_graphs->unseen));

@@ -19,6 +19,8 @@ struct rgmi_new_graphs {
     rgm_schema *schema;        /* of records: as they are decoded; NULL: graphs are there already */
     rgm_schema *from, *target; /* of the last graph, and what it is made into */
     bool alone;                /* one graph, whose every node can be asked about */
+    bool sampled;              /* as the run's were                              */
+    rgm_provider *provider;    /* what samples come from; NULL: there are none   */
     rgmi_pipeline pipeline;
     rgm_unseen_values *unseen;
 };
@@ -35,6 +37,14 @@ rgmi_fit rgmi_feature_fit(const rgm_feature_schema *from, const rgm_feature_sche
  * another; RGM_ERR_NOMEM.
  */
 rgm_status rgmi_new_graph_fit(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph);
+
+/** The nodes of one graph that the first task about nodes asks about: i64 [n], and their set. */
+rgm_status rgmi_new_graph_nodes(rgm_tensor **nodes, const char **node_set,
+                                const rgmi_new_graphs *self, const rgm_graph *graph);
+
+/** Whether mini-batches around nodes are drawn of the one graph, and these. */
+bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self);
+rgm_status rgmi_new_graph_sample(rgm_dataset **out, rgmi_new_graphs *self, rgm_graph *graph);
 
 /**
  * What the tasks ask about, in the graph: the readout that it has, the items of the file, or all.

@@ -177,20 +177,40 @@ static rgm_status all_nodes(rgm_tensor **out, const rgmi_new_graphs *self, const
     return rgm_tensor_arange(out, of_roots && !self->alone && count > 1 ? 1 : count);
 }
 
+static rgm_status nodes_of(rgm_tensor **out, const rgmi_new_graphs *self, const rgm_graph *graph,
+                           const rgm_graph_question *q, const char *node_set)
+{
+    return self->items != NULL ? nodes_of_file(out, self, graph, node_set)
+                               : all_nodes(out, self, graph, node_set, q->of_roots);
+}
+
 static rgm_status ask_nodes(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph,
                             const rgm_graph_question *q, const char *node_set)
 {
     rgm_status status = RGM_OK;
     rgm_tensor *nodes = NULL;
 
-    if (self->items != NULL)
-        RGM_GO(nodes_of_file(&nodes, self, graph, node_set));
-    else
-        RGM_GO(all_nodes(&nodes, self, graph, node_set, q->of_roots));
+    RGM_GO(nodes_of(&nodes, self, graph, q, node_set));
     RGM_GO(rgm_graph_with_readout(out, graph, q->readout_set, q->key, node_set, nodes, NULL));
 done:
     rgm_tensor_release(nodes);
     return status;
+}
+
+rgm_status rgmi_new_graph_nodes(rgm_tensor **nodes, const char **node_set,
+                                const rgmi_new_graphs *self, const rgm_graph *graph)
+{
+    const rgmi_learning *l = self->learning;
+    rgm_graph_question q;
+
+    for (int64_t k = 0; k < l->task_count; k++) {
+        if (!rgmi_question_of(&q, l, k) || q.key == NULL)
+            continue;
+        *node_set = read_from(l, q.readout_set, q.key);
+        if (*node_set != NULL)
+            return nodes_of(nodes, self, graph, &q, *node_set);
+    }
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "no task asks about nodes by the run's readout");
 }
 
 /* ---- pairs --------------------------------------------------------------------------------- */

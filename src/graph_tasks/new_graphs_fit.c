@@ -138,6 +138,12 @@ static bool reads(const rgmi_new_graphs *self, const rgm_set_schema *set, const 
     return rgm_reads_feature(self->learning->root, set->piece, set->name, feature);
 }
 
+/* What a sampler puts there. */
+static bool is_sampled(const rgmi_new_graphs *self, const rgm_feature_schema *f)
+{
+    return f->name[0] == '#' || (self->sampled && strcmp(f->name, RGM_SAMPLING_WEIGHT) == 0);
+}
+
 static bool is_label(const rgmi_new_graphs *self, const rgm_set_schema *set, const char *feature)
 {
     return rgmi_learning_is_label(self->learning, set, feature);
@@ -174,6 +180,13 @@ static rgm_status check_ends(const rgmi_new_graphs *self, const rgm_set_schema *
                     found->target, wanted->source, wanted->target);
 }
 
+/* Random walks end in an edge set of their own. */
+static bool is_made(const rgmi_new_graphs *self, const rgm_set_schema *wanted)
+{
+    return wanted->piece == RGM_EDGE_SET &&
+           self->learning->data->sampling.type == RGMI_SAMPLING_RANDOM_WALK;
+}
+
 /* The set of new data that is to be one of the run's; NULL: an auxiliary one that they need not
  * have. */
 static rgm_status find_set(const rgm_set_schema **out, const rgmi_new_graphs *self,
@@ -184,7 +197,7 @@ static rgm_status find_set(const rgm_set_schema **out, const rgmi_new_graphs *se
     *out = rgm_schema_find(from, wanted->piece, wanted->name);
     if (*out != NULL)
         return check_ends(self, wanted, *out);
-    if (rgm_is_aux_set(wanted->name))
+    if (rgm_is_aux_set(wanted->name) || (self->sampled && is_made(self, wanted)))
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_DATA, "%s: no %s, which the model was trained with%s", self->path,
                     rgm_set_title(wanted, title, sizeof title),
@@ -211,8 +224,10 @@ static rgm_status add_target(rgm_schema *target, const rgmi_new_graphs *self,
     for (int64_t i = 0; i < wanted->feature_count; i++) {
         const rgm_feature_schema *f = &wanted->features[i], *have;
 
-        RGM_TRY(rgm_schema_add_feature_copy(target, index, f->name, f));
         have = found != NULL ? rgm_set_feature(found, f->name) : NULL;
+        if (have == NULL && is_sampled(self, f) && (self->sampled || !reads(self, wanted, f->name)))
+            continue;
+        RGM_TRY(rgm_schema_add_feature_copy(target, index, f->name, f));
         if (found == NULL || is_label(self, wanted, f->name) || !reads(self, wanted, f->name))
             continue;
         if (have == NULL || rgmi_feature_fit(have, f) == RGMI_DIFFERS)
@@ -223,6 +238,19 @@ static rgm_status add_target(rgm_schema *target, const rgmi_new_graphs *self,
         return RGM_OK;
     return rgm_schema_add_feature(target, wanted->piece, wanted->name, RGM_ITEM_NAME, RGM_STRING, 0,
                                   NULL);
+}
+
+/* What a sampler may walk along to what the run has. */
+static rgm_status add_others(rgm_schema *target, const rgmi_new_graphs *self,
+                             const rgm_schema *from)
+{
+    for (int64_t i = 0; i < rgm_schema_set_count(from); i++) {
+        const rgm_set_schema *set = rgm_schema_set(from, i);
+
+        if (rgm_schema_find(target, set->piece, set->name) == NULL && !rgm_is_aux_set(set->name))
+            RGM_TRY(add_target(target, self, set, set));
+    }
+    return RGM_OK;
 }
 
 /* Whether a task of the run asks by that set. */
@@ -253,9 +281,13 @@ static rgm_status make_target(rgm_schema **out, const rgmi_new_graphs *self, con
         const rgm_set_schema *set = rgm_schema_set(wanted, i), *found;
 
         RGM_GO(find_set(&found, self, from, set));
-        if (found != NULL || is_asked_by(self->learning, set))
+        if (rgm_is_aux_set(set->name)
+                ? !self->sampled && (found != NULL || is_asked_by(self->learning, set))
+                : found != NULL)
             RGM_GO(add_target(target, self, set, found));
     }
+    if (self->sampled)
+        RGM_GO(add_others(target, self, from));
     RGM_GO(rgm_schema_check(target));
     *out = target;
     target = NULL;
