@@ -12,12 +12,13 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { FAR_BYTES = 256 << 20 };
+enum { FAR_BYTES = 256 << 20, FAR_PAGES = 1 << 16 };
 
 static struct far_device {
     rgm_device *device;
     char *memory;
     size_t used; /* all of it is free again when the last block is */
+    size_t top;  /* pages behind it were never opened              */
     int64_t blocks;
     atomic_int inside;          /* calls that have the pages open */
     const rgm_index_flag *flag; /* of the last check              */
@@ -31,7 +32,7 @@ static struct far_device {
 static int far_enter(void)
 {
     if (atomic_fetch_add(&far.inside, 1) == 0)
-        CHECK(mprotect(far.memory, FAR_BYTES, PROT_READ | PROT_WRITE) == 0);
+        CHECK(mprotect(far.memory, far.top, PROT_READ | PROT_WRITE) == 0);
     return 0;
 }
 
@@ -39,7 +40,7 @@ static void far_leave(const int *entered)
 {
     (void)entered;
     if (atomic_fetch_sub(&far.inside, 1) == 1)
-        CHECK(mprotect(far.memory, FAR_BYTES, PROT_NONE) == 0);
+        CHECK(mprotect(far.memory, far.top, PROT_NONE) == 0);
 }
 
 #define FAR_INSIDE __attribute__((cleanup(far_leave), unused)) int entered_ = far_enter()
@@ -116,7 +117,7 @@ static rgm_status far_allocate(void **out, rgm_device *device, size_t bytes)
     void **block = rgm_malloc(1);
 
     (void)device;
-    if (block == NULL || far.used + size > FAR_BYTES || far.lost) {
+    if (block == NULL || far.used + size + 64 > FAR_BYTES || far.lost) {
         rgm_free(block);
         RGM_TRY(far_check());
         return RGM_FAIL(RGM_ERR_NOMEM,
@@ -124,6 +125,8 @@ static rgm_status far_allocate(void **out, rgm_device *device, size_t bytes)
                         "are free",
                         bytes, FAR_BYTES - far.used);
     }
+    if (far.top < far.used + size + 64)
+        far.top = (far.used + size + 64 + FAR_PAGES) / FAR_PAGES * FAR_PAGES;
     FAR_INSIDE;
     *out = far.memory + far.used + 64;
     ((void **)*out)[-1] = block;
