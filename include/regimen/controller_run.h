@@ -158,7 +158,8 @@ int64_t rgm_run_best_step(const rgm_open_run *run); /* -1: no validation */
 int64_t rgm_run_export_count(const rgm_open_run *run);
 const char *rgm_run_export_dir(const rgm_open_run *run, int64_t i);
 
-/** Append a description of what the run does with its data (rgm_task.plan). Errors:
+/** Append a description of what the run does with its data (rgm_task.plan), and before it of the
+ * device that computes unless that is the CPU. Errors:
  * RGM_ERR_NOMEM. */
 rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run);
 

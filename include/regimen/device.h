@@ -73,6 +73,8 @@ typedef struct rgm_device_type {
  * another device is open; RGM_ERR_IO: the driver refuses; RGM_ERR_NOMEM.
  */
 rgm_status rgm_device_open(rgm_device **out, const char *name);
+/** Whether it is such a name, of a device that may be here or not. */
+bool rgm_device_is_name(const char *name);
 
 /** A device that is there, or an interface that has none. */
 typedef struct rgm_device_entry {

@@ -192,11 +192,15 @@ typedef struct rgm_runtime_options {
     rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */
-    double peak_gflops;     /* the machine's; trainer.flops reports the share of it; 0: not known */
-    int64_t seeds; /* for experiment files: that many runs, from `seed` on; a run has 0 or 1 */
+    const char *device; /* what rgm_run_open() opens for rgm_trainer_options.device, where that is
+                           NULL; see rgm_device_open(). NULL: cpu */
+    double peak_gflops; /* the machine's; trainer.flops reports the share of it; 0: not known */
+    int64_t seeds;      /* for experiment files: that many runs, from `seed` on; a run has 0 or 1 */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];
+/** Whether `name` may stand at runtime.device; the device need not be here. */
+bool rgm_runtime_is_device(const char *name);
 /** RGM_ERR_CONFIG: folds without a fold, or several seeds, which are more than one run. */
 rgm_status rgm_run_check_single(const rgm_trainer_options *trainer,
                                 const rgm_runtime_options *runtime);

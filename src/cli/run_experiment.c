@@ -57,7 +57,7 @@ static rgm_status print_model_plan(const rgm_open_run *run, const run_view *view
     say("plan", "%s parameters, seed %llu, %d threads, kernels %s%s",
         grouped(rgm_parameters_total(rgm_trainer_parameters(rgm_run_trainer(run)))),
         (unsigned long long)runtime->seed, rgm_threads(),
-        rgm_kernels_for(rgm_device_cpu(),
+        rgm_kernels_for(rgm_trainer_device(rgm_run_trainer(run)),
                         runtime->mixed_precision == RGM_MIXED_BF16 ? RGM_BF16 : RGM_F32)
             ->isa,
         data.size > 0 ? data.data : "");

@@ -109,7 +109,7 @@ static rgm_status open_folder(rgm_controller *c, const rgm_controller_setup *set
     folder.resume_keys = setup->resume_keys;
     folder.seed = (uint64_t)rgm_trainer_runtime(c->trainer)->seed;
     folder.threads = rgm_threads();
-    folder.isa = rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa;
+    folder.isa = rgm_kernels_for(rgm_trainer_device(c->trainer), RGM_F32)->isa;
     if (writes)
         RGM_GO(rgm_run_folder_open(&c->folder, setup->run_dir, &folder));
     rgmi_enter(c); /* the creator of the controller leaves */

@@ -144,7 +144,7 @@ void rgmi_log_begin(const rgm_controller *c)
                   rgm_trainer_task(c->trainer)->name, target,
                   (long long)rgm_parameters_total(rgm_trainer_parameters(c->trainer)),
                   (long long)rgm_trainer_runtime(c->trainer)->seed, rgm_threads(),
-                  rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa);
+                  rgm_kernels_for(rgm_trainer_device(c->trainer), RGM_F32)->isa);
 }
 
 void rgmi_log_end(const rgm_controller *c, const char *how)

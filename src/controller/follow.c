@@ -60,7 +60,7 @@ static rgm_status open_follower(follower *f, const rgm_controller *c)
     options.resume = RGM_RESUME_ANY;
     options.seed = (uint64_t)rgm_trainer_runtime(c->trainer)->seed;
     options.threads = rgm_threads();
-    options.isa = rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa;
+    options.isa = rgm_kernels_for(rgm_trainer_device(c->trainer), RGM_F32)->isa;
     RGM_GO(rgm_path_join(&path, c->run_dir, "continuous_eval"));
     RGM_GO(rgm_path_join(&metrics, path, "metrics.jsonl"));
     RGM_GO(rgm_run_folder_open(&f->folder, path, &options));

@@ -79,6 +79,10 @@ static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, in
 
 rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
 {
+    const rgm_device *device = rgm_trainer_device(run->trainer);
+
+    if (!rgm_device_is_host(device))
+        RGM_TRY(rgm_text_printf(out, "device %s\n", rgm_device_about(device)));
     return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
 }
 

@@ -10,6 +10,7 @@ struct rgm_open_run {
     rgm_trainer *trainer;
     rgm_controller *controller;
     rgm_executor *predictors[RGM_MAX_HEADS];
+    rgm_device *device; /* that the run opened, NULL: none */
 
     rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
     rgm_log_notes notes; /* of before the run had a log          */

@@ -124,6 +124,18 @@ static rgm_status resolve(const rgmi_driver **driver, int *which, const char *na
         "there is no device '%s': it is cpu, gpu, gpu:N, cuda:N or opencl:N, N from 0 on", name);
 }
 
+bool rgm_device_is_name(const char *name)
+{
+    int number;
+
+    if (strcmp(name, "cpu") == 0 || split_name(name, "gpu", &number))
+        return true;
+    for (int d = 0; d < DRIVERS; d++)
+        if (split_name(name, drivers[d]->name, &number))
+            return true;
+    return false;
+}
+
 rgm_status rgm_device_open(rgm_device **out, const char *name)
 {
     const rgmi_driver *driver;

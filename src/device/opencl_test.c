@@ -206,7 +206,9 @@ static void names_that_are_none_are_refused(void **state)
         CHECK_STATUS(RGM_ERR_ARG, rgm_device_open(&other, names[i]));
         CHECK_MESSAGE("it is cpu, gpu, gpu:N, cuda:N or opencl:N");
         CHECK(other == NULL);
+        CHECK(!rgm_device_is_name(names[i]));
     }
+    CHECK(rgm_device_is_name("cpu") && rgm_device_is_name("gpu") && rgm_device_is_name("cuda:12"));
     CHECK_OK(rgm_device_open(&other, "cpu"));
     CHECK(other == rgm_device_cpu());
     rgm_device_release(other);

@@ -246,6 +246,16 @@ static rgm_status read_actions(rgm_experiment *e, const rgm_yaml_node *root)
                             rgm_yaml_find(section, "eval"), "actions.eval");
 }
 
+static rgm_status check_device(const rgm_yaml_node *runtime)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(runtime, "device");
+
+    if (node == NULL || rgm_runtime_is_device(node->text))
+        return RGM_OK;
+    return rgm_yaml_fail(node, "'device' is %.60s; it is cpu, gpu, gpu:N, cuda:N or opencl:N",
+                         node->text);
+}
+
 static rgm_status check_loss_scale(const rgm_yaml_node *runtime)
 {
     const rgm_yaml_node *node = rgm_yaml_find(runtime, "loss_scale");
@@ -373,6 +383,7 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
     RGM_TRY(rgm_options_read(&e->runtime, rgm_runtime_fields, rgm_yaml_find(root, "runtime"),
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));
+    RGM_TRY(check_device(rgm_yaml_find(root, "runtime")));
     RGM_TRY(read_description(e, root));
     RGM_TRY(read_actions(e, root));
     return read_exports(e, root);

@@ -156,6 +156,8 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
+    RGM_TEXT_FIELD(device,
+                   "where model and optimizer compute: cpu, gpu, gpu:N, cuda:N or opencl:N"),
     RGM_FLOAT_FIELD(peak_gflops, 0, RGMI_MOST,
                     "the machine's best rate, for trainer.flops to tell the share; 0: not told"),
     RGM_INT_FIELD(seeds, 0, 1e4,
@@ -188,6 +190,11 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
 void rgm_runtime_defaults(rgm_runtime_options *options)
 {
     *options = (rgm_runtime_options){.seed = 1, .shards = 1};
+}
+
+bool rgm_runtime_is_device(const char *name)
+{
+    return rgm_device_is_name(name);
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
