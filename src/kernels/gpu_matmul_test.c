@@ -1,12 +1,13 @@
 /*
  * Dense products on a device that compiles programs, where the table of cases says nothing: those
  * of the table for bf16 against the plain row that rounds, convolutions that multiply by it, and
- * packed operands, whose rows have their bits in any company.
+ * packed operands, whose rows have their bits in any company. Tensor cores are tested wherever the
+ * device is none that has them: there lanes do the work of their instruction.
  *
  *     REGIMEN_DEVICE=cuda:0 gpu_matmul_test      on which device; opencl:0 otherwise
  */
 #include <check.h>
-#include "kernels_internal.h"
+#include "gpu/gpu_matmul.h"
 
 static rgm_device *device;
 
@@ -81,46 +82,86 @@ static void check_near(const numbers *n, int64_t terms, const char *what)
     rgm_free(got);
 }
 
+enum { SHAPES = 9 };
+
+/* Every shape four times, with operands either way round. */
+static void check_product(int v, void (*multiply)(const rgm_matmul_args *args), const char *by)
+{
+    static const int64_t shapes[SHAPES][4] = {
+        {200, 96, 64, 1},   {33, 7, 300, 1},   {65, 33, 5000, 1}, {5, 300, 40, 1}, {40, 31, 17, 3},
+        {300, 130, 128, 1}, {64, 64, 4099, 1}, {1, 1, 1, 1},      {7, 9, 0, 1}};
+    const int64_t *shape = shapes[v / 4];
+    rgm_matmul_args o = {.m = shape[0],
+                         .n = shape[1],
+                         .k = shape[2],
+                         .batch = shape[3],
+                         .trans_a = v & 1,
+                         .trans_b = v >> 1 & 1,
+                         .accumulate = v % 3 == 0,
+                         .activation = v % 3 == 1 ? RGM_ACT_RELU : RGM_ACT_NONE};
+    numbers a = numbers_draw(o.batch * o.m * o.k), b = numbers_draw(o.batch * o.k * o.n);
+    numbers bias = numbers_draw(o.n), c = numbers_draw(o.batch * o.m * o.n);
+    char what[100];
+    rgm_matmul_args here;
+
+    snprintf(what, sizeof what, "product %d by %s", v, by);
+    o.lda = o.trans_a ? o.m : o.k;
+    o.ldb = o.trans_b ? o.k : o.n;
+    o.ldc = o.n;
+    o.stride_a = o.m * o.k;
+    o.stride_b = o.k * o.n;
+    o.stride_c = o.m * o.n;
+    here = o;
+    here.a = a.here, here.b = b.here, here.bias = bias.here, here.c = c.here;
+    o.a = a.there, o.b = b.there, o.bias = bias.there, o.c = c.there;
+    rgmi_reference_bf16_matmul(&here);
+    multiply(&o);
+    check_near(&c, o.k, what);
+    numbers_clear(&a);
+    numbers_clear(&b);
+    numbers_clear(&bias);
+    numbers_clear(&c);
+}
+
 static void products_in_bf16_round_their_operands(void **state)
 {
-    static const int64_t shapes[][4] = {{200, 96, 64, 1},  {33, 7, 300, 1}, {65, 33, 5000, 1},
-                                        {5, 300, 40, 1},   {40, 31, 17, 3}, {300, 130, 128, 1},
-                                        {64, 64, 4099, 1}, {1, 1, 1, 1}};
-    const rgm_kernels *kernels = rgm_kernels_for(device, RGM_BF16);
+    (void)state;
+    for (int v = 0; v < 4 * SHAPES; v++)
+        check_product(v, rgm_kernels_for(device, RGM_BF16)->matmul, "the table");
+}
+
+static rgmi_gpu_source emulated = {.name = "emulated"};
+static rgmi_gpu_kernel mma_64x64 = {.source = &emulated, .name = "mma_64x64"};
+static rgmi_gpu_kernel mma_128x128 = {.source = &emulated, .name = "mma_128x128"};
+
+static void multiply_64x64(const rgm_matmul_args *args)
+{
+    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_64x64, 64, 64}, RGM_BF16, args);
+}
+
+static void multiply_128x128(const rgm_matmul_args *args)
+{
+    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_128x128, 128, 128}, RGM_BF16, args);
+}
+
+/* A device with tensor cores compiles what has the instruction, and the test above was of them. */
+static void tiles_for_tensor_cores_are_right_where_lanes_do_their_work(void **state)
+{
+    extern const rgmi_gpu_source rgmi_gpu_source_mma;
+    static rgmi_gpu_kernel real = {.source = &rgmi_gpu_source_mma, .name = "mma_64x64"};
+    char *text;
 
     (void)state;
-    for (int v = 0; v < 4 * (int)(sizeof shapes / sizeof *shapes); v++) {
-        const int64_t *shape = shapes[v / 4];
-        rgm_matmul_args o = {.m = shape[0],
-                             .n = shape[1],
-                             .k = shape[2],
-                             .batch = shape[3],
-                             .trans_a = v & 1,
-                             .trans_b = v >> 1 & 1,
-                             .accumulate = v % 3 == 0};
-        numbers a = numbers_draw(o.batch * o.m * o.k), b = numbers_draw(o.batch * o.k * o.n);
-        numbers bias = numbers_draw(o.n), c = numbers_draw(o.batch * o.m * o.n);
-        char what[100];
-        rgm_matmul_args here;
-
-        snprintf(what, sizeof what, "product %d", v);
-        o.lda = o.trans_a ? o.m : o.k;
-        o.ldb = o.trans_b ? o.k : o.n;
-        o.ldc = o.n;
-        o.stride_a = o.m * o.k;
-        o.stride_b = o.k * o.n;
-        o.stride_c = o.m * o.n;
-        here = o;
-        here.a = a.here, here.b = b.here, here.bias = bias.here, here.c = c.here;
-        o.a = a.there, o.b = b.there, o.bias = bias.there, o.c = c.there;
-        rgmi_reference_bf16_matmul(&here);
-        kernels->matmul(&o);
-        check_near(&c, o.k, what);
-        numbers_clear(&a);
-        numbers_clear(&b);
-        numbers_clear(&bias);
-        numbers_clear(&c);
+    (void)rgm_kernels_for(device, RGM_BF16);
+    if (rgmi_gpu_has(&real, RGM_F32))
+        return;
+    CHECK_OK(rgm_strprintf(&text, "#define EMULATE_MMA\n%s", rgmi_gpu_source_mma.text));
+    emulated.text = text;
+    for (int v = 0; v < 4 * SHAPES; v++) {
+        check_product(v, multiply_64x64, "tiles of 64 x 64");
+        check_product(v, multiply_128x128, "tiles of 128 x 128");
     }
+    rgm_free(text);
 }
 
 /* A convolution of 1 x 1 is a product of the images as they are. */
@@ -224,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_in_bf16_round_their_operands),
+        cmocka_unit_test(tiles_for_tensor_cores_are_right_where_lanes_do_their_work),
         cmocka_unit_test(a_convolution_rounds_where_its_product_does),
         cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company)};
 

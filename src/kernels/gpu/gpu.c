@@ -14,29 +14,41 @@ rgm_device *rgmi_gpu_device(void)
     return gpu;
 }
 
-static bool ready_for(rgmi_gpu_kernel *kernel, rgm_dtype real)
+/* Compiled and found; RGM_ERR_NOT_FOUND: the source has no such KERNEL for this device. */
+static rgm_status find(rgmi_gpu_kernel *kernel, rgm_dtype real)
 {
     int slot = real == RGM_F64;
     rgm_program *program;
-    rgm_status status;
 
-    if (kernel->ready[slot].opened == rgm_device_opened(gpu))
-        return kernel->ready[slot].kernel != NULL;
     kernel->ready[slot].opened = rgm_device_opened(gpu);
     kernel->ready[slot].kernel = NULL;
-    status = rgm_device_program(&program, gpu, kernel->source->name, kernel->source->text,
-                                slot ? RGM_F64 : RGM_F32);
-    if (status == RGM_OK)
-        status = rgm_program_find(&kernel->ready[slot].kernel, gpu, program, kernel->name);
-    if (status != RGM_OK)
-        rgm_device_fault(gpu, status);
-    return status == RGM_OK;
+    RGM_TRY(rgm_device_program(&program, gpu, kernel->source->name, kernel->source->text,
+                               slot ? RGM_F64 : RGM_F32));
+    return rgm_program_find(&kernel->ready[slot].kernel, gpu, program, kernel->name);
+}
+
+/* What is looked for once is not looked for again on this device. */
+static bool ready_for(rgmi_gpu_kernel *kernel, rgm_dtype real, bool may_be_missing)
+{
+    int slot = real == RGM_F64;
+
+    if (kernel->ready[slot].opened != rgm_device_opened(gpu)) {
+        rgm_status status = find(kernel, real);
+        if (status != RGM_OK && !(may_be_missing && status == RGM_ERR_NOT_FOUND))
+            rgm_device_fault(gpu, status);
+    }
+    return kernel->ready[slot].kernel != NULL;
+}
+
+bool rgmi_gpu_has(rgmi_gpu_kernel *kernel, rgm_dtype real)
+{
+    return ready_for(kernel, real, true);
 }
 
 void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, int lanes,
                      const rgm_argument *arguments, int count)
 {
-    if (groups > 0 && ready_for(kernel, real))
+    if (groups > 0 && ready_for(kernel, real, false))
         rgm_device_launch(gpu, kernel->ready[real == RGM_F64].kernel, groups, lanes, arguments,
                           count);
 }

@@ -46,6 +46,8 @@ rgm_device *rgmi_gpu_device(void);
 /** Queue a KERNEL, compiled for `real`; what fails is told by the device's next copy or wait. */
 void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, int lanes,
                      const rgm_argument *arguments, int count);
+/** Whether the source has this KERNEL on this device, as it is one for some of them alone. */
+bool rgmi_gpu_has(rgmi_gpu_kernel *kernel, rgm_dtype real);
 /** RGMI_LAUNCH(&kernel, real, groups, lanes, argument, ...) */
 #define RGMI_LAUNCH(kernel, real, groups, lanes, ...)                                              \
     rgmi_gpu_launch(kernel, real, groups, lanes, (const rgm_argument[]){__VA_ARGS__},              \

@@ -1,18 +1,8 @@
 /* What writing one token after the other takes. */
 #include "gpu.h"
 
-#include <string.h>
-
 RGMI_GPU_KERNEL(decoding, attention_rows);
 RGMI_GPU_KERNEL(decoding, top_log_softmax);
-
-static rgm_argument number(double value)
-{
-    int64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return rgm_integer(bits);
-}
 
 void rgmi_gpu_attention_rows(rgm_dtype real, const rgm_attention_rows_args *o)
 {
@@ -20,7 +10,7 @@ void rgmi_gpu_attention_rows(rgm_dtype real, const rgm_attention_rows_args *o)
                 rgm_memory(o->y), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
                 rgm_memory(o->newest_k), rgm_memory(o->newest_v), rgm_memory(o->index),
                 rgm_integer(o->queries), rgm_integer(o->keys), rgm_integer(o->heads),
-                rgm_integer(o->depth), number(o->scale));
+                rgm_integer(o->depth), rgmi_gpu_number(o->scale));
 }
 
 void rgmi_gpu_top_log_softmax(rgm_dtype real, const rgm_top_args *o)

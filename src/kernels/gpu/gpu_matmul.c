@@ -6,7 +6,7 @@ enum {
     MANY_GROUPS = 528, /* four for each processor of a large GPU */
     SLICE = 256,       /* the shortest slice of k */
     MOST_SLICES = 128,
-    DEEP = 16 /* k of a tile, as in tiles.dev */
+    DEEP = 32 /* k of a tile in mma.dev, of two in tiles.dev */
 };
 #define MOST_PARTS ((int64_t)64 << 20) /* bytes */
 
@@ -17,29 +17,37 @@ RGMI_GPU_KERNEL(product, product_256x16);
 RGMI_GPU_KERNEL(product, product_16x256);
 RGMI_GPU_KERNEL(product, product_slices);
 RGMI_GPU_KERNEL(product, product_pack);
+RGMI_GPU_KERNEL(mma, mma_64x64);
+RGMI_GPU_KERNEL(mma, mma_128x128);
 
-typedef struct tiling {
-    rgmi_gpu_kernel *kernel;
-    int64_t rows, columns;
-} tiling;
-
-static int64_t tiles_of(const tiling *t, const rgm_matmul_args *o)
+static int64_t tiles_of(const rgmi_gpu_tiling *t, const rgm_matmul_args *o)
 {
     return rgmi_blocks(o->m, t->rows) * rgmi_blocks(o->n, t->columns) * o->batch;
 }
 
-/* Tiles that fit a narrow side; large ones, which read less, where there are enough of them. */
-static tiling tiling_of(const rgm_matmul_args *o)
+/* By tensor cores, where the device has them. */
+static rgmi_gpu_tiling mma_tiling(const rgm_matmul_args *o)
 {
-    static const tiling large = {&product_128x64, 128, 64};
+    static const rgmi_gpu_tiling large = {&mma_128x128, 128, 128};
 
+    return tiles_of(&large, o) * 2 >= MANY_GROUPS ? large : (rgmi_gpu_tiling){&mma_64x64, 64, 64};
+}
+
+/* Tiles that fit a narrow side; large ones, which read less, where there are enough of them. */
+static rgmi_gpu_tiling tiling_of(rgm_dtype real, const rgm_matmul_args *o)
+{
+    static const rgmi_gpu_tiling large = {&product_128x64, 128, 64};
+
+    if (real == RGM_BF16 && rgmi_gpu_has(&mma_64x64, RGM_F32))
+        return mma_tiling(o);
     if (o->m <= 16 && o->n > 64)
-        return (tiling){&product_16x256, 16, 256};
+        return (rgmi_gpu_tiling){&product_16x256, 16, 256};
     if (o->n <= 16)
-        return (tiling){&product_256x16, 256, 16};
+        return (rgmi_gpu_tiling){&product_256x16, 256, 16};
     if (o->n <= 32)
-        return (tiling){&product_128x32, 128, 32};
-    return tiles_of(&large, o) * 2 >= MANY_GROUPS ? large : (tiling){&product_64x64, 64, 64};
+        return (rgmi_gpu_tiling){&product_128x32, 128, 32};
+    return tiles_of(&large, o) * 2 >= MANY_GROUPS ? large
+                                                  : (rgmi_gpu_tiling){&product_64x64, 64, 64};
 }
 
 int64_t rgmi_gpu_slices(const rgm_matmul_args *o, int64_t tiles, size_t size)
@@ -68,8 +76,8 @@ void rgmi_gpu_add_slices(rgm_dtype dtype, const rgm_matmul_args *o, int64_t slic
                 rgm_integer(o->activation), rgm_real(o->slope));
 }
 
-static void launch(rgm_dtype real, const rgm_matmul_args *o, const tiling *t, int64_t slices,
-                   void *part)
+static void launch(rgm_dtype real, const rgm_matmul_args *o, const rgmi_gpu_tiling *t,
+                   int64_t slices, void *part)
 {
     rgm_dtype table = real == RGM_BF16 ? RGM_F32 : real;
     bool across = o->trans_b && !o->packed;
@@ -88,20 +96,19 @@ static void launch(rgm_dtype real, const rgm_matmul_args *o, const tiling *t, in
         rgmi_gpu_add_slices(table, o, slices, part);
 }
 
-void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
+void rgmi_gpu_matmul_by(const rgmi_gpu_tiling *t, rgm_dtype real, const rgm_matmul_args *args)
 {
     size_t size = real == RGM_F64 ? sizeof(double) : sizeof(float);
     rgm_matmul_args o = *args;
-    tiling t = tiling_of(&o);
     int64_t slices, rows;
     void *part = NULL;
 
-    if (o.m == 0 || o.n == 0)
+    if (o.m == 0 || o.n == 0 || o.batch == 0)
         return;
-    slices = rgmi_gpu_slices(&o, tiles_of(&t, &o), size);
+    slices = rgmi_gpu_slices(&o, tiles_of(t, &o), size);
     /* Only packed products may be larger than the memory for their slices: so many rows at once. */
     rows =
-        slices > 1 ? rgmi_max(t.rows, MOST_PARTS / (slices * o.batch * o.n * (int64_t)size)) : o.m;
+        slices > 1 ? rgmi_max(t->rows, MOST_PARTS / (slices * o.batch * o.n * (int64_t)size)) : o.m;
     rows = rgmi_min(rows, o.m);
     if (slices > 1 &&
         (part = rgmi_gpu_take((size_t)(slices * o.batch * rows * o.n) * size)) == NULL)
@@ -110,9 +117,16 @@ void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
         o.m = rgmi_min(rows, args->m - row);
         o.a = (const char *)args->a + (size_t)(row * (o.trans_a ? 1 : o.lda)) * size;
         o.c = (char *)args->c + (size_t)(row * o.ldc) * size;
-        launch(real, &o, &t, slices, part);
+        launch(real, &o, t, slices, part);
     }
     rgmi_gpu_give(part);
+}
+
+void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
+{
+    rgmi_gpu_tiling tiling = tiling_of(real, args);
+
+    rgmi_gpu_matmul_by(&tiling, real, args);
 }
 
 size_t rgmi_gpu_matmul_pack(rgm_dtype real, const rgm_matmul_args *o)

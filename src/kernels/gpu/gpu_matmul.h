@@ -6,6 +6,14 @@
 
 #include "gpu.h"
 
+/** A KERNEL that makes tiles of a product. */
+typedef struct rgmi_gpu_tiling {
+    rgmi_gpu_kernel *kernel;
+    int64_t rows, columns;
+} rgmi_gpu_tiling;
+
+/** The product by a tiling; real: RGM_F32, RGM_F64 or RGM_BF16. */
+void rgmi_gpu_matmul_by(const rgmi_gpu_tiling *tiling, rgm_dtype real, const rgm_matmul_args *args);
 /** How many slices of k a product of so many tiles is cut into: one, or as many as keep a large GPU
  * busy. Of a packed product by n and k alone. */
 int64_t rgmi_gpu_slices(const rgm_matmul_args *o, int64_t tiles, size_t size);
