@@ -279,6 +279,9 @@ const rgm_space *rgm_searcher_space(const rgm_searcher *searcher);
 int64_t rgm_searcher_objectives(const rgm_objective **objectives, const rgm_searcher *searcher);
 /** The longest that a trial is meant to train. */
 rgm_length rgm_searcher_max_length(const rgm_searcher *searcher);
+/** What stopping early saves so far: how much further trials that were closed would have trained
+ * to max_length, of how much they would have in all. 0 of a searcher that stops none early. */
+void rgm_searcher_saved(int64_t *saved, int64_t *of, const rgm_searcher *searcher);
 double rgm_searcher_progress(const rgm_searcher *searcher); /* in [0, 1], never falls */
 bool rgm_searcher_is_over(const rgm_searcher *searcher);    /* shutdown was asked for */
 int64_t rgm_searcher_trial_count(const rgm_searcher *searcher);

@@ -54,6 +54,9 @@ bool rgm_archive_reads(const rgm_archive *archive);
 typedef struct rgm_searcher_type {
     rgm_section_type section; /* `searcher.name` and the keys beside it */
     size_t state_size;
+    /** Trials are closed below max_length since others are better, and nothing takes their place:
+     * what they would have trained is saved. */
+    bool stops_early;
     /**
      * Called once, when the searcher is read: checks whether options contradict each other and what
      * they need of the space, and makes the plan. It may fill in options. `section` lives no longer

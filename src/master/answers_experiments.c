@@ -89,7 +89,7 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         EXPERIMENT_COLUMNS
         "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
         " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
-        " working_folder, code, (SELECT"
+        " working_folder, code, saved, saved_of, saved_unit, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
         " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
         " running FROM experiments e WHERE id = ?",
@@ -111,24 +111,11 @@ rgm_status rgmi_answer_config(rgmi_call *call)
     return rgmi_print_one(call, rows, "experiment");
 }
 
-/* What trials that are over would have trained further: what early stopping saves. */
-static int64_t saved_length(const rgm_searcher *searcher)
-{
-    int64_t most = rgm_searcher_max_length(searcher).units, saved = 0;
-
-    for (int64_t i = 1; i <= rgm_searcher_trial_count(searcher); i++) {
-        const rgm_search_trial *trial = rgm_searcher_trial(searcher, i);
-
-        if (trial->closed && !trial->exited && !trial->invalid && trial->length < most)
-            saved += most - trial->length;
-    }
-    return saved;
-}
-
 rgm_status rgmi_answer_search(rgmi_call *call)
 {
     rgm_status status = RGM_OK;
     rgm_text plan = {0};
+    int64_t saved, of;
     rgmi_experiment *e;
 
     RGM_GO(rgmi_experiment_get(&e, call->master, call->id));
@@ -136,17 +123,18 @@ rgm_status rgmi_answer_search(rgmi_call *call)
         RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s: its search is over",
                         (long long)call->id, rgm_work_state_names[e->state]));
     RGM_GO(rgm_searcher_describe(&plan, e->searcher));
+    rgm_searcher_saved(&saved, &of, e->searcher);
     RGM_GO(rgm_text_printf(call->out, "{\"name\": "));
     RGM_GO(rgm_json_print_text(call->out, rgm_searcher_name(e->searcher)));
     RGM_GO(rgm_text_printf(call->out, ", \"progress\": "));
     RGM_GO(rgm_json_print_number(call->out, rgm_searcher_progress(e->searcher)));
     RGM_GO(rgm_text_printf(call->out,
                            ", \"trials\": %lld, \"unit\": \"%s\", \"max_length\": %lld, "
-                           "\"saved\": %lld, \"plan\": ",
+                           "\"saved\": %lld, \"saved_of\": %lld, \"plan\": ",
                            (long long)rgm_searcher_trial_count(e->searcher),
                            rgm_length_unit_names[rgm_searcher_max_length(e->searcher).unit],
-                           (long long)rgm_searcher_max_length(e->searcher).units,
-                           (long long)saved_length(e->searcher)));
+                           (long long)rgm_searcher_max_length(e->searcher).units, (long long)saved,
+                           (long long)of));
     RGM_GO(rgm_json_print_text(call->out, plan.data != NULL ? plan.data : ""));
     RGM_GO(rgm_text_add(call->out, "}", 1));
 done:

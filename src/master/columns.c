@@ -84,6 +84,9 @@ static const rgmi_column_rule columns[] = {
     {"engine", TEXT, false, 1, 32},
     {"code", HEX, true, 0, 16},
     {"seconds", NUMBER, false, 0, 1e18},
+    COUNT("saved"),
+    COUNT("saved_of"),
+    {"saved_unit", TEXT, true, 1, 32},
     /* trials */
     ID("experiment_id"),
     {"number", WHOLE, false, 1, MOST_TRIALS},

@@ -87,6 +87,11 @@ static const char *const migrations[] = {
     " max(v.metric) END FROM experiments e JOIN validations v ON v.trial_id = trials.id AND"
     " abs(v.metric) < 9e999 WHERE e.id = trials.experiment_id) WHERE abs(best_metric) = 9e999;"
     "ALTER TABLE experiments ADD COLUMN seconds REAL NOT NULL DEFAULT 0;",
+    /* What stopping early had saved at the end, of so much, in the searcher's unit; NULL: not
+       known. */
+    "ALTER TABLE experiments ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE experiments ADD COLUMN saved_of INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE experiments ADD COLUMN saved_unit TEXT;",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

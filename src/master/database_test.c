@@ -223,7 +223,10 @@ static void a_database_of_version_3_is_upgraded(void **state)
             "UPDATE validations SET metric = -9e999 WHERE step_id = 2;"
             "UPDATE validations SET metric = 0.5 + step_id WHERE trial_id = 1 AND step_id <> 2;"
             "UPDATE validations SET metric = 9e999 WHERE trial_id = 2;"
-            "ALTER TABLE experiments DROP COLUMN seconds; PRAGMA user_version = 3");
+            "ALTER TABLE experiments DROP COLUMN seconds;"
+            "ALTER TABLE experiments DROP COLUMN saved;"
+            "ALTER TABLE experiments DROP COLUMN saved_of;"
+            "ALTER TABLE experiments DROP COLUMN saved_unit; PRAGMA user_version = 3");
     master = open_master(folder, 1);
     rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
     CHECK(rgm_json_number(&best, member(t, "best_metric")) && best == 1.5);

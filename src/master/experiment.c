@@ -348,6 +348,20 @@ static rgm_status explain_failure(rgm_master *master, const rgmi_experiment *e, 
         "ii", failed, e->id);
 }
 
+/* The searcher goes with the experiment: what it saved is put down. */
+static rgm_status note_saved(rgm_master *master, const rgmi_experiment *e)
+{
+    int64_t saved, of;
+
+    if (e->searcher == NULL)
+        return RGM_OK;
+    rgm_searcher_saved(&saved, &of, e->searcher);
+    return rgmi_database_run(
+        master->database,
+        "UPDATE experiments SET saved = ?, saved_of = ?, saved_unit = ? WHERE id = ?", "iiti",
+        saved, of, rgm_length_unit_names[rgm_searcher_max_length(e->searcher).unit], e->id);
+}
+
 /* When the last trial is over, so is the experiment. COMPLETED if one succeeded. */
 static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
 {
@@ -365,6 +379,7 @@ static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
         end = failed > 0 ? RGM_WORK_ERROR : RGM_WORK_CANCELED;
     if (end == RGM_WORK_ERROR && failed > 0)
         RGM_TRY(explain_failure(master, e, failed));
+    RGM_TRY(note_saved(master, e));
     e->state = end;
     RGM_TRY(rgmi_database_run(
         master->database,

@@ -207,6 +207,34 @@ static void what_runs_and_the_shares_are_told(void **state)
     rgm_master_close(master);
 }
 
+/* In its row when it is over, for the page; of a search that stops none there is none. */
+static void what_stopping_early_saved_stays_in_the_row(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    int64_t saved, of;
+
+    (void)state;
+    create_experiment(master,
+                      "{name: adaptive_asha, metric: valid.loss, max_trials: 9, max_steps: 9,"
+                      " max_rungs: 3, divisor: 3, mode: aggressive}",
+                      "");
+    create_experiment(master, RANDOM_4, "");
+    serve_all(master, 60);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    saved = int_member(e, "saved");
+    of = int_member(e, "saved_of");
+    CHECK_INT(81, of);
+    CHECK_INT(of - int_member(e, "batches") / 10, saved); /* ten a step */
+    CHECK(saved > 0);
+    CHECK_TEXT("steps", text_member(e, "saved_unit"));
+    rgm_json_release(e);
+    e = ask(master, 200, "GET", "/api/v1/experiments/2", NULL);
+    CHECK_INT(0, int_member(e, "saved"));
+    CHECK_INT(0, int_member(e, "saved_of"));
+    rgm_json_release(e);
+    rgm_master_close(master);
+}
+
 /* ---- failures ------------------------------------------------------------------------------- */
 
 /* Case 36: three runs in total, the second and third from the checkpoint at step 2. */
@@ -554,6 +582,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_result_that_is_told_twice_counts_once, s
       cmocka_unit_test_setup_teardown(what_runs_and_the_shares_are_told, setup, teardown),
       cmocka_unit_test_setup_teardown(a_master_that_stops_leaves_checkpoints_to_go_on_from, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(what_stopping_early_saved_stays_in_the_row, setup, teardown),
       cmocka_unit_test_setup_teardown(a_trial_that_always_fails_is_restarted_max_restarts_times,
                                       setup, teardown),
       cmocka_unit_test_setup_teardown(a_search_goes_on_without_a_trial_that_failed, setup,

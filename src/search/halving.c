@@ -294,11 +294,12 @@ done:
                     .options_size = sizeof(halving_options),                                       \
                     .defaults = (values),                                                          \
                     .fields = (table)},                                                            \
-        .state_size = sizeof(rgmi_tournament), .prepare = prepare, .max_length = rgmi_length_of,   \
-        .begin = rgmi_tournament_begin, .validated = rgmi_tournament_validated,                    \
-        .exited = rgmi_tournament_exited, .closed = rgmi_tournament_closed,                        \
-        .progress = rgmi_tournament_progress, .describe = rgmi_tournament_describe,                \
-        .archive = rgmi_tournament_archive, .clear = rgmi_tournament_clear                         \
+        .state_size = sizeof(rgmi_tournament), .stops_early = true, .prepare = prepare,            \
+        .max_length = rgmi_length_of, .begin = rgmi_tournament_begin,                              \
+        .validated = rgmi_tournament_validated, .exited = rgmi_tournament_exited,                  \
+        .closed = rgmi_tournament_closed, .progress = rgmi_tournament_progress,                    \
+        .describe = rgmi_tournament_describe, .archive = rgmi_tournament_archive,                  \
+        .clear = rgmi_tournament_clear                                                             \
     }
 
 /* PEDL's first form; its name says that trials of a rung need not report together. */

@@ -479,6 +479,21 @@ rgm_length rgm_searcher_max_length(const rgm_searcher *searcher)
     return searcher->type->max_length(searcher->options);
 }
 
+void rgm_searcher_saved(int64_t *saved, int64_t *of, const rgm_searcher *searcher)
+{
+    int64_t most = rgm_searcher_max_length(searcher).units;
+
+    *saved = *of = 0;
+    for (int64_t i = 1; i <= searcher->trial_count && searcher->type->stops_early; i++) {
+        const rgm_search_trial *trial = rgm_searcher_trial(searcher, i);
+
+        if (!trial->closed || trial->exited || trial->invalid)
+            continue;
+        *of += most;
+        *saved += trial->length < most ? most - trial->length : 0;
+    }
+}
+
 double rgm_searcher_progress(const rgm_searcher *searcher)
 {
     return searcher->progress;

@@ -237,6 +237,37 @@ static void every_searcher_ends_and_closes_its_trials(void **state)
         }
 }
 
+/* Where trials end early for good: pbt has others in their place, and the rest train to the end. */
+static void what_stopping_early_saves_is_counted(void **state)
+{
+    const world w = {.metrics = RANDOM, .order = RGM_RANDOM_ORDER, .seed = 2};
+    int64_t saved, of, saving = 0;
+    run r;
+
+    (void)state;
+    for (int which = 0; which < SEARCHERS; which++) {
+        int64_t most, trained = 0;
+
+        start(&r, &w, which, 3);
+        rgm_searcher_saved(&saved, &of, r.searcher);
+        CHECK(saved == 0 && of == 0);
+        finish(&r);
+        rgm_searcher_saved(&saved, &of, r.searcher);
+        most = rgm_searcher_max_length(r.searcher).units;
+        for (int64_t t = 1; t <= r.created; t++)
+            trained += rgm_searcher_trial(r.searcher, t)->length;
+        if (strstr("single random grid pbt", rgm_searcher_name(r.searcher)) != NULL) {
+            CHECK(saved == 0 && of == 0);
+        } else {
+            CHECK_INT(r.created * most, of);
+            CHECK_INT(of - trained, saved);
+            saving += saved > 0;
+        }
+        end(&r);
+    }
+    CHECK(saving >= 9);
+}
+
 static void equal_seeds_and_events_give_equal_operations(void **state)
 {
     run a, b, c;
@@ -799,6 +830,7 @@ static void a_large_search_is_quick(void **state)
 }
 
 TESTS(cmocka_unit_test(every_searcher_ends_and_closes_its_trials),
+      cmocka_unit_test(what_stopping_early_saves_is_counted),
       cmocka_unit_test(equal_seeds_and_events_give_equal_operations),
       cmocka_unit_test(a_state_saved_at_every_event_goes_on_alike),
       cmocka_unit_test(operations_that_wait_are_saved_too),

@@ -27,13 +27,10 @@ function left(row) {
   return row.state === "ACTIVE" && connection.state === "heard" && row.progress > 0.02 && row.progress < 1 && gone !== null ? gone * (1 - row.progress) / row.progress : null;
 }
 
-/** Batches that trials were not trained, compared with all of them as long as the longest. */
+/** What stopping early saves, as the master counts it: of a search that is over in its row. */
 function saved(e) {
-  const name = e.config?.read?.searcher?.name ?? "", trials = e.trials.filter(t => t.state !== "ERROR");
-  if (!e.over() || trials.length < 2 || !/halving|adaptive|median/.test(name))
-    return null;
-  const most = Math.max(...trials.map(t => t.batches)), all = most * trials.length;
-  return {batches: all - trials.reduce((sum, t) => sum + t.batches, 0), share: 1 - trials.reduce((sum, t) => sum + t.batches, 0) / all};
+  const [length, of, unit] = e.over() ? [e.row.saved, e.row.saved_of, e.row.saved_unit] : [e.search?.saved, e.search?.saved_of, e.search?.unit];
+  return length > 0 && of > 0 ? {length, unit, share: length / of} : null;
 }
 
 function head(e, refresh) {
@@ -86,8 +83,7 @@ function head(e, refresh) {
       OVER.includes(row.state) ? fact("began", h("time", {title: date(row.start_time)}, age(seconds(row.start_time)))) : null,
       fact(OVER.includes(row.state) ? "took" : "began before", h("span", {title: `${date(row.start_time)} to ${row.end_time ? date(row.end_time) : "now"}`}, duration(gone))),
       rest !== null ? fact("left, about", duration(rest)) : null,
-      !OVER.includes(row.state) && e.search?.saved > 0 ? fact("saved by stopping early", `${number(e.search.saved)} ${e.search.unit}`) : null,
-      spare && spare.batches > 0 ? fact("saved by stopping early", percent(spare.share), h("span", {class: "quiet"}, ` or ${short(spare.batches)} batches`)) : null,
+      spare !== null ? fact("saved by stopping early", percent(spare.share), h("span", {class: "quiet"}, ` or ${short(spare.length)} ${spare.unit}`)) : null,
       row.parent_id !== null ? fact("from", h("a", {href: `/experiments/${e.master}/${row.parent_id}`}, `experiment ${row.parent_id}`)) : null);
   }
   return {element, update};
