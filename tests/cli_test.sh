@@ -586,4 +586,10 @@ for signal in TERM HUP XCPU USR1; do stopped_by $signal; done
  wait_for [ -s nohup/metrics.jsonl ] || exit 1
  kill -HUP $pid
  wait $pid) || fail "nohup: SIGHUP ended the run"
+# What this machine offers.
+expect 0 "$regimen" doctor
+for line in '^host     .* processors, may run on [0-9]+, .* of memory$' '^kernels  ' '^started  ' '^mpi      ' '^network  '; do
+    says "$line" out
+done
+
 finish

@@ -40,6 +40,22 @@ lost die 2 '\(process [0-9]+\) has ended without a word$' 5
 lost leave 3 '\(process [0-9]+\) has ended without a word$' 5
 lost stop 1 '\(process [0-9]+\) has been silent for [0-9]+ s$' 30
 
+# ---- regimen doctor: one rank speaks ----
+expect 0 ranks 2 "$regimen" doctor --seconds 0.2
+for line in '^started  by mpirun \(Open MPI\), 2 processes$' '^mpi      .*; threads: [a-z]+$' '^network  .*127\.0\.0\.1' \
+    '^rank     1 on .* 2 ranks on that host$' \
+    '^sums     right on all 2 ranks; a decision takes [0-9]+ us, 16 MB are summed at [0-9.]+ GB/s$'; do
+    says "$line" "$work/out"
+    [ "$(grep -Ec "$line" "$work/out")" = 1 ] || fail "not one line '$line'"
+done
+OMPI_MCA_hwloc_base_binding_policy=none expect 0 ranks 4 "$regimen" doctor --seconds 0.2
+[ "$(nproc)" -lt 2 ] || says '^warning  4 ranks on .* have [0-9]+ threads for [0-9]+ processors: set runtime.threads to ' "$work/out"
+expect 2 "$regimen" doctor --seconds 6
+says 'at most 5' "$work/err"
+expect 0 env REGIMEN_MPI="$work/none.so" "$regimen" doctor
+says "^mpi      MPI cannot be loaded: $work/none.so" "$work/out"
+says '^started  alone; ' "$work/out"
+
 # ---- started without MPI's own launcher, or without MPI ----
 expect 3 env REGIMEN_MPI="$work/none.so" mpirun -n 2 "$program" values
 says "^not opened: MPI cannot be loaded: $work/none.so: " "$work/out"

@@ -48,8 +48,16 @@ void rgm_comm_close(rgm_comm *comm);
 int rgm_comm_rank(const rgm_comm *comm); /* 0 .. size - 1; rank 0 writes files and prints */
 int rgm_comm_size(const rgm_comm *comm); /* a power of two */
 
-/** Where a rank runs: the name of its host. */
-const char *rgm_comm_host(const rgm_comm *comm, int rank);
+/** Where a rank runs. */
+typedef struct rgm_comm_member {
+    char host[64];
+    int32_t pid;
+    int32_t processors; /* that it may run on: its launcher may have bound it to some */
+    int32_t threads;    /* of its parallel loops, rgm_threads(), when it came           */
+} rgm_comm_member;
+/** Of each rank: [size]. Borrowed from the comm; of rgm_comm_self() valid until this thread's next
+ * call. */
+const rgm_comm_member *rgm_comm_members(const rgm_comm *comm);
 
 /** What this rank has done with the others since the beginning. */
 typedef struct rgm_comm_times {
@@ -182,6 +190,31 @@ rgm_status rgm_comm_sum_begin(rgm_comm_sum_request **out, rgm_comm *comm, void *
  * Errors: those of rgm_comm_sum().
  */
 rgm_status rgm_comm_sum_wait(rgm_comm_sum_request **request);
+
+/* ---- what there is, for people ------------------------------------------------------------- */
+
+/** How this process was started, and what MPI there is, whether or not it has been used. */
+typedef struct rgm_comm_facts {
+    char launcher[64];   /* "mpirun (Open MPI)"; "": started alone                     */
+    int started;         /* processes that the launcher says there are; 1 without      */
+    char mpi[256];       /* "Open MPI v4.1.4, ..."; "": none                           */
+    char missing[512];   /* why there is none                                          */
+    char threads[32];    /* what MPI gave: "funneled"; "": it has not been started     */
+    char addresses[512]; /* of this host: "eth0 192.0.2.2, lo 127.0.0.1"               */
+} rgm_comm_facts;
+void rgm_comm_get_facts(rgm_comm_facts *out, const rgm_comm *comm);
+
+/** What the ranks' network does for sums. */
+typedef struct rgm_comm_speed {
+    double decision;  /* seconds of one rgm_comm_decide(), median              */
+    double bandwidth; /* bytes a second of an array of `bytes` that is summed */
+    size_t bytes;
+} rgm_comm_speed;
+/**
+ * Sum and decide for about `seconds`, and check that the sums are right.
+ * Errors: those of rgm_comm_sum(); RGM_ERR_DATA (a sum is wrong). Collective: every rank calls it.
+ */
+rgm_status rgm_comm_measure(rgm_comm_speed *out, rgm_comm *comm, double seconds);
 
 #ifdef __cplusplus
 }

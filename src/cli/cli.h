@@ -209,6 +209,7 @@ int verb_config(int argc, char **argv);
 int verb_data(int argc, char **argv);
 int verb_text(int argc, char **argv);
 int verb_trial(int argc, char **argv);
+int verb_doctor(int argc, char **argv);
 int verb_init(int argc, char **argv);
 int verb_completion(int argc, char **argv);
 int verb_experiment(int argc, char **argv);

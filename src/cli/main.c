@@ -25,6 +25,7 @@ static const verb verbs[] = {
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
     {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},
+    {"doctor", verb_doctor, "what this machine offers; under mpirun, whether ranks work together"},
     {"init", verb_init, "folders to begin with: a model of one's own"},
     {"completion", verb_completion, "a script that completes commands in bash, zsh or fish"},
 };

@@ -29,9 +29,27 @@ int rgm_comm_size(const rgm_comm *comm)
     return comm->size;
 }
 
-const char *rgm_comm_host(const rgm_comm *comm, int rank)
+/* What this process would tell the others. */
+static rgm_comm_member introduction(void)
 {
-    return comm->members != NULL ? comm->members[rank].host : "this host";
+    rgm_comm_member me = {.pid = (int32_t)getpid(),
+                          .processors = (int32_t)rgm_processors(),
+                          .threads = (int32_t)rgm_threads()};
+
+    if (gethostname(me.host, sizeof me.host) != 0 || me.host[0] == '\0')
+        memcpy(me.host, "an unnamed host", sizeof "an unnamed host");
+    me.host[sizeof me.host - 1] = '\0';
+    return me;
+}
+
+const rgm_comm_member *rgm_comm_members(const rgm_comm *comm)
+{
+    static _Thread_local rgm_comm_member self;
+
+    if (comm->members != NULL)
+        return comm->members;
+    self = introduction();
+    return &self;
 }
 
 void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm)
@@ -107,14 +125,11 @@ static rgm_status count_levels(rgm_comm *comm)
 /* Everybody's name. */
 static rgm_status introduce(rgm_comm *comm)
 {
-    rgmi_member me = {.pid = (int32_t)getpid(), .processors = rgm_processors()};
-    rgmi_member *members = NULL;
+    rgm_comm_member me = introduction();
+    rgm_comm_member *members = NULL;
     rgm_status status = RGM_OK;
     rgmi_transfer *transfer;
 
-    if (gethostname(me.host, sizeof me.host) != 0 || me.host[0] == '\0')
-        memcpy(me.host, "an unnamed host", sizeof "an unnamed host");
-    me.host[sizeof me.host - 1] = '\0';
     RGM_GO(RGM_NEW(members, comm->size));
     RGM_GO(rgmi_transfer_create(&transfer, comm, 1, sizeof me));
     memcpy(transfer->room, &me, sizeof me);
@@ -246,11 +261,15 @@ static rgm_status open_job(rgm_comm **out, const rgmi_launcher *launcher)
     the_job.over = true; /* until the ranks are there */
     RGM_TRY(rgmi_comm_create(&comm, mpi, NULL, &RGMI_PATIENCE));
     if (comm->size != launcher->size) {
-        rgm_status status = RGM_FAIL(
+        char library[128];
+        rgm_status status;
+
+        mpi->library(library, sizeof library);
+        status = RGM_FAIL(
             RGM_ERR_UNSUPPORTED,
             "%s started %d processes, and MPI (%s) knows of %d: start them by that MPI's own "
             "mpirun, or by srun --mpi=TYPE (srun --mpi=list shows which there are)",
-            launcher->launcher, launcher->size, comm->job.library, comm->size);
+            launcher->launcher, launcher->size, library, comm->size);
 
         rgmi_comm_release(comm);
         return status;

@@ -100,13 +100,6 @@ void rgmi_transfers_release(rgm_comm *comm);
 
 typedef struct rgmi_watch rgmi_watch;
 
-/** Who a rank is, as all know it. */
-typedef struct rgmi_member {
-    char host[64];
-    int32_t pid;
-    int32_t processors; /* that it may run on */
-} rgmi_member;
-
 /** How long ranks wait, in seconds. */
 typedef struct rgmi_patience {
     double beat;   /* between two signs of life                                      */
@@ -128,7 +121,7 @@ struct rgm_comm {
     const regimen_mpi *mpi; /* NULL: one process by itself      */
     void *context;          /* of the table                     */
     regimen_mpi_job job;
-    rgmi_member *members; /* [size] */
+    rgm_comm_member *members; /* [size] */
     rgmi_patience patience;
     rgmi_watch *watch;
     rgm_thread_pool *threads; /* engine and watch */
@@ -209,6 +202,8 @@ bool rgmi_message_send(int fd, const rgmi_message *message);
  * RGM_ERR_NOMEM. Collective: every rank calls it.
  */
 rgm_status rgmi_meet(int *fds, rgm_comm *comm);
+/** Interfaces that are up, with their addresses, loopback last: "eth0 192.0.2.2, lo 127.0.0.1". */
+void rgmi_addresses_print(char *text, size_t room);
 
 /** Errors: those of rgmi_meet(). Collective: every rank calls it. */
 rgm_status rgmi_watch_create(rgmi_watch **out, rgm_comm *comm);

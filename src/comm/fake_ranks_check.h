@@ -71,7 +71,6 @@ static int fake_start(void *context, regimen_mpi_job *job)
     job->size = self->world->size;
     job->threads = 1;
     job->tag_most = 32767;
-    snprintf(job->library, sizeof job->library, "threads");
     return 0;
 }
 
@@ -253,6 +252,11 @@ static void fake_error_text(int code, char *text, size_t room)
     snprintf(text, room, "the wire is cut (%d)", code);
 }
 
+static void fake_library(char *text, size_t room)
+{
+    snprintf(text, room, "threads");
+}
+
 static const regimen_mpi fake_mpi = {
     .abi = REGIMEN_MPI_ABI,
     .start = fake_start,
@@ -264,6 +268,7 @@ static const regimen_mpi fake_mpi = {
     .gather_all = fake_gather_all,
     .test = fake_test,
     .error_text = fake_error_text,
+    .library = fake_library,
 };
 
 static void *fake_run(void *payload)

@@ -4,7 +4,7 @@
  * launcher has started several ranks. So one libregimen works with any MPI, and without one.
  *
  * Nothing here is a type of MPI's: those differ from one MPI to another. Every function but
- * error_text returns 0 or MPI's error code. One thread calls all of them, the one that called
+ * the last two returns 0 or MPI's error code. One thread calls all of them, the one that called
  * start().
  */
 #ifndef RGM_MPI_TABLE_H
@@ -21,7 +21,6 @@ typedef struct regimen_mpi_job {
     int threads;       /* what MPI gives: 0 single, 1 funneled, 2 serialized, 3 multiple         */
     int foreign;       /* the program had initialized MPI itself, and will finalize it           */
     int tag_most;      /* the highest tag                                                        */
-    char library[256]; /* "Open MPI v4.1.4, ..."                                                 */
     char refusal[256]; /* why start() returned -1: not MPI's error                               */
 } regimen_mpi_job;
 
@@ -48,6 +47,8 @@ typedef struct regimen_mpi {
     /** Sets *over when each of the requests is over, and goes on with all that is under way. */
     int (*test)(void *context, int count, regimen_mpi_request *requests, int *over);
     void (*error_text)(int code, char *text, size_t room);
+    /** Its name and version, before start() as well. */
+    void (*library)(char *text, size_t room);
 } regimen_mpi;
 
 /** The one symbol of libregimen-mpi.so. */

@@ -32,7 +32,7 @@ static void tell(rgm_comm *comm, void *payload)
 
     (void)payload;
     EXPECT(rgm_comm_barrier(comm) == RGM_OK);
-    EXPECT(strlen(rgm_comm_host(comm, size - 1)) > 0);
+    EXPECT(strlen(rgm_comm_members(comm)[size - 1].host) > 0);
     for (int root = 0; root < size; root++) {
         char text[100] = "";
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -119,7 +120,23 @@ static rgm_status listen_anywhere(int *out, int32_t *port, int backlog)
     return RGM_OK;
 }
 
-/* Addresses of this host that others may reach; loopback is the last, for ranks beside this one. */
+/* Whether others may reach this host by it (loopback: ranks beside this one). */
+static bool is_usable(const struct ifaddrs *i, bool loopback)
+{
+    int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
+
+    return (family == AF_INET || family == AF_INET6) && (i->ifa_flags & IFF_UP) != 0 &&
+           ((i->ifa_flags & IFF_LOOPBACK) != 0) == loopback &&
+           !(family == AF_INET6 &&
+             IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr));
+}
+
+static socklen_t address_size(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+/* Loopback is the last. */
 static rgm_status find_addresses(meeting *m)
 {
     struct ifaddrs *all;
@@ -127,19 +144,30 @@ static rgm_status find_addresses(meeting *m)
     if (getifaddrs(&all) != 0)
         return RGM_FAIL_SYSTEM("list", "network interfaces");
     for (int loopback = 0; loopback < 2; loopback++)
-        for (struct ifaddrs *i = all; i != NULL && m->count < ADDRESSES; i = i->ifa_next) {
-            int family = i->ifa_addr != NULL ? i->ifa_addr->sa_family : AF_UNSPEC;
-
-            if ((family != AF_INET && family != AF_INET6) || !(i->ifa_flags & IFF_UP) ||
-                ((i->ifa_flags & IFF_LOOPBACK) != 0) != (loopback == 1) ||
-                (family == AF_INET6 &&
-                 IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr)))
-                continue;
-            memcpy(&m->addresses[m->count++], i->ifa_addr,
-                   family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-        }
+        for (struct ifaddrs *i = all; i != NULL && m->count < ADDRESSES; i = i->ifa_next)
+            if (is_usable(i, loopback == 1))
+                memcpy(&m->addresses[m->count++], i->ifa_addr, address_size(i->ifa_addr));
     freeifaddrs(all);
     return RGM_OK;
+}
+
+void rgmi_addresses_print(char *text, size_t room)
+{
+    char host[INET6_ADDRSTRLEN];
+    struct ifaddrs *all;
+    size_t size = 0;
+
+    text[0] = '\0';
+    if (getifaddrs(&all) != 0)
+        return;
+    for (int loopback = 0; loopback < 2; loopback++)
+        for (struct ifaddrs *i = all; i != NULL && size < room; i = i->ifa_next)
+            if (is_usable(i, loopback == 1) &&
+                getnameinfo(i->ifa_addr, address_size(i->ifa_addr), host, sizeof host, NULL, 0,
+                            NI_NUMERICHOST) == 0)
+                size += (size_t)snprintf(text + size, room - size, "%s%s %s", size > 0 ? ", " : "",
+                                         i->ifa_name, host);
+    freeifaddrs(all);
 }
 
 static rgm_status draw_token(char token[40])

@@ -38,8 +38,7 @@ static regimen_mpi_request kept(MPI_Request request)
 
 static int start(void *context, regimen_mpi_job *job)
 {
-    int length = 0, found = 0, ended = 0, *most = NULL;
-    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int found = 0, ended = 0, *most = NULL;
 
     (void)context;
     TRY(MPI_Finalized(&ended));
@@ -65,9 +64,7 @@ static int start(void *context, regimen_mpi_job *job)
     TRY(MPI_Comm_set_errhandler(ranks, MPI_ERRORS_RETURN));
     TRY(MPI_Comm_rank(ranks, &job->rank));
     TRY(MPI_Comm_size(ranks, &job->size));
-    TRY(MPI_Get_library_version(library, &length));
     TRY(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&most, &found));
-    snprintf(job->library, sizeof job->library, "%.255s", library);
     job->tag_most = found ? *most : 32767; /* the least that the standard allows */
     job->foreign = foreign;
     return 0;
@@ -202,6 +199,16 @@ static void error_text(int code, char *text, size_t room)
     snprintf(text, room, "%s", words);
 }
 
+static void library(char *text, size_t room)
+{
+    char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+
+    (void)MPI_Get_library_version(words, &length);
+    snprintf(text, room, "%s", words);
+    text[strcspn(text, "\n")] = '\0'; /* some go on for many lines */
+}
+
 regimen_mpi_table_function regimen_mpi_table;
 const regimen_mpi *regimen_mpi_table(void)
 {
@@ -216,6 +223,7 @@ const regimen_mpi *regimen_mpi_table(void)
         .gather_all = gather_all,
         .test = test,
         .error_text = error_text,
+        .library = library,
     };
 
     return &table;
