@@ -426,4 +426,41 @@ mv whole elsewhere
 both sampled_links elsewhere --items pairs.csv
 says '^whole +all neighbours of a node were read; training drew some of them$' err
 
+# Examples that were drawn before the run: of those nobody knows how, and a whole graph is told to be one.
+expect 0 "$regimen" data sample elsewhere --to asked --hops edges:5,edges:5 --label label
+cat >records.yaml <<'YAML'
+data: {type: records, schema: asked/schema.pbtxt, train: "asked/train-*.tfrecord", batch_size: 8}
+task: {type: root_node_classification, node_set: nodes, num_classes: 4}
+model: {type: vanilla_mpnn, units: 8, message_dim: 8}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 2}
+export: [{type: predictor}]
+YAML
+expect 0 "$regimen" run records.yaml --run-dir records
+both records 'asked/test-*.tfrecord'
+[ "$(wc -l <out)" = 201 ] || fail "records: $(wc -l <out) lines for 200 roots"
+[ ! -s err ] || fail "records: $(cat err)"
+cp out expected
+both records asked
+sed 1d expected | cut -d, -f2- | sort >wanted
+sed 1d out | cut -d, -f2- | sort | comm -23 wanted - | grep -q . && fail "a folder of records: other scores than of its files"
+both records elsewhere
+[ "$(wc -l <out)" = 401 ] || fail "records: $(wc -l <out) lines for 400 nodes"
+says '^whole +all neighbours' err
+sed -i 's/root_node_classification/node_classification/' records.yaml
+expect 0 "$regimen" run records.yaml --run-dir records_of_nodes
+both records_of_nodes 'asked/test-*.tfrecord'
+[ "$(wc -l <out)" = 201 ] || fail "records: $(wc -l <out) lines for 200 nodes"
+
+# Several graphs without a readout: every node of each, by its number there.
+cat >two.pbtxt <<'PBTXT'
+node_sets { key: "nodes" value { features { key: "words" value { dtype: DT_INT64 shape { dim { size: -1 } } source: "one_hot:200" } } } }
+edge_sets { key: "edges" value { source: "nodes" target: "nodes" } }
+PBTXT
+expect 0 "$regimen" data generate random --schema two.pbtxt --to several --count 5
+both records_of_nodes several
+cut -d, -f2 out | sed 1d >numbers
+awk 'NR > 1 && $1 > 0 && $1 != last + 1 { exit 1 } { last = $1; if ($1 == 0) graphs++ } END { exit graphs < 5 }' numbers ||
+    fail "nodes of several graphs are not numbered in their own: $(tr '\n' ' ' <numbers)"
+
 finish

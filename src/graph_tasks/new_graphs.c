@@ -253,19 +253,31 @@ done:
     return status;
 }
 
-/* Whose neighbours a state was computed from, where training drew some. */
+/* Samplers number the nodes of what they draw. */
+static bool has_samples(const rgm_schema *schema)
+{
+    for (int64_t i = 0; schema != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_NODE_SET && rgm_set_feature(set, "#id") != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Whose neighbours a state was computed from, where training drew some. SAINT judges the whole
+ * graph, too. */
 static rgm_status describe_sampling(rgm_text *out, const rgmi_new_graphs *self)
 {
     const rgmi_learning *l = self->learning;
 
-    if (!self->alone || l->data == NULL || !rgmi_is_sampled(&l->data->sampling) ||
-        l->data->sampling.type == RGMI_SAMPLING_SAINT) /* which judges the whole graph, too */
+    if (self->sampled && l->data->sampling.type != RGMI_SAMPLING_SAINT)
+        return rgm_text_printf(out, "sampled subgraphs were drawn around what is asked about, as "
+                                    "in training\n");
+    if (self->sampled || !self->alone || !has_samples(l->schema) || has_samples(self->from))
         return RGM_OK;
-    return rgm_text_printf(out, self->sampled
-                                    ? "sampled subgraphs were drawn around what is asked about, as "
-                                      "in training\n"
-                                    : "whole all neighbours of a node were read; training drew "
-                                      "some of them\n");
+    return rgm_text_printf(out, "whole all neighbours of a node were read; training drew some of "
+                                "them\n");
 }
 
 rgm_status rgmi_new_graphs_describe(rgm_text *out, void *state)

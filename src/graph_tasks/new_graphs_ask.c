@@ -303,7 +303,7 @@ static rgm_status ask(rgm_graph **graph, rgmi_new_graphs *self, const rgm_graph_
     return RGM_OK;
 }
 
-rgm_status rgmi_new_graph_ask(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph)
+static rgm_status ask_all(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph)
 {
     const rgmi_learning *l = self->learning;
     rgm_status status = RGM_OK;
@@ -327,5 +327,31 @@ rgm_status rgmi_new_graph_ask(rgm_graph **out, rgmi_new_graphs *self, rgm_graph 
     asked = NULL;
 done:
     rgm_graph_release(asked);
+    return status;
+}
+
+/* A readout of all nodes is made of one component. */
+rgm_status rgmi_new_graph_ask(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = rgm_graph_components(graph);
+    rgm_graph **parts = NULL, *part = NULL;
+
+    *out = NULL;
+    if (count == 1)
+        return ask_all(out, self, graph);
+    RGM_GO(RGM_NEW(parts, count));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_graph_component(&part, graph, i));
+        RGM_GO(ask_all(&parts[i], self, part));
+        rgm_graph_release(part);
+        part = NULL;
+    }
+    RGM_GO(rgm_graph_merge(out, parts, count));
+done:
+    rgm_graph_release(part);
+    for (int64_t i = 0; parts != NULL && i < count; i++)
+        rgm_graph_release(parts[i]);
+    rgm_free(parts);
     return status;
 }
