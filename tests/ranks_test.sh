@@ -6,7 +6,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mpi_lib.sh"
 fast_work
-export OMPI_MCA_odls_base_sigkill_timeout=0 # mpirun would wait a second for what has already ended
 cd "$work" || exit 1
 kills=${KILLS:-0}
 seed=${SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
