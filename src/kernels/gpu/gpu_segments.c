@@ -56,7 +56,7 @@ static void launch_both(rgmi_gpu_kernel *rows, rgmi_gpu_kernel *behind, rgm_dtyp
     launch(rows, real, rgmi_gpu_walk_groups(&p.w), o, &p);
     groups = behind == &segment_reduce_long
                  ? rgmi_blocks(2 * p.w.chunks, 32) * p.w.blocks
-                 : rgmi_blocks(2 * p.w.chunks * p.w.blocks, RGMI_GPU_LANES / p.w.team);
+                 : rgmi_blocks(2 * p.w.chunks, RGMI_GPU_LANES / p.w.team) * p.w.blocks;
     if (behind != NULL)
         launch(behind, real, groups, o, &p);
     rgmi_gpu_give(p.owner);

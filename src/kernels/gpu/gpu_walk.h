@@ -33,10 +33,10 @@ static inline rgmi_gpu_walk rgmi_gpu_walk_of(const rgm_csr *csr, int64_t channel
     return w;
 }
 
-/** Groups of RGMI_GPU_LANES for all units. */
+/** Groups of RGMI_GPU_LANES for all units: each has one of the blocks. */
 static inline int64_t rgmi_gpu_walk_groups(const rgmi_gpu_walk *w)
 {
-    return rgmi_blocks(w->units * w->blocks, RGMI_GPU_LANES / w->team);
+    return rgmi_blocks(w->units, RGMI_GPU_LANES / w->team) * w->blocks;
 }
 
 /** Whether four elements of these may be read at once (QUAD); NULL: nothing to read. */
