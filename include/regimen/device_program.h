@@ -68,6 +68,19 @@ static inline rgm_argument rgm_real(double real)
 /** The most arguments of a kernel, FLAG not counted. */
 #define RGM_ARGUMENTS 48
 
+/**
+ * c [m, n] = a [m, k] b [k, n] (+ c when `accumulate`), for each of `batch` products; row-major,
+ * ld* elements between rows as stored, stride_* between products. trans_a: a is stored [k, m];
+ * trans_b: b is stored [n, k].
+ */
+typedef struct rgm_product {
+    void *c;
+    const void *a, *b;
+    int64_t m, n, k, lda, ldb, ldc;
+    int64_t batch, stride_a, stride_b, stride_c;
+    bool trans_a, trans_b, accumulate;
+} rgm_product;
+
 /** The functions below, of a device that has them: the member `compiler` of its type. */
 typedef struct rgm_device_compiler {
     rgm_status (*program)(rgm_program **out, rgm_device *device, const char *name,
@@ -78,6 +91,7 @@ typedef struct rgm_device_compiler {
                    const rgm_argument *arguments, int count);
     void (*watch)(rgm_device *device, const void *flag);
     void (*fault)(rgm_device *device, rgm_status status);
+    bool (*multiply)(rgm_device *device, const rgm_product *product, rgm_dtype dtype); /* or NULL */
 } rgm_device_compiler;
 
 /**
@@ -108,6 +122,13 @@ rgm_status rgm_program_find(rgm_device_kernel **out, rgm_device *device, rgm_pro
  */
 void rgm_device_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
                        const rgm_argument *arguments, int count);
+/**
+ * Queue a dense product of floats or doubles by the library of the device's maker: cuBLAS on CUDA,
+ * where it is installed and REGIMEN_CUBLAS is not 0. It does not look at the flag: it reads and
+ * writes nothing but a, b and c. false: there is no such library, or it declines; nothing was
+ * queued.
+ */
+bool rgm_device_multiply(rgm_device *device, const rgm_product *product, rgm_dtype dtype);
 /** A number that no other device of this process has, not one before it either; above 0. */
 uint64_t rgm_device_opened(const rgm_device *device);
 /** Kernels that are launched from now on do nothing once the int64 at `flag`, in the device's

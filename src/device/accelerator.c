@@ -27,7 +27,7 @@ struct rgm_program {
 };
 
 /* Copies go through memory that the device reads by itself, so that the caller need not wait. */
-enum { SLOTS = 4, SLOT_BYTES = 4 << 20, LAST = 4 };
+enum { SLOTS = 4, SLOT_BYTES = 4 << 20, PIECE_BYTES = 128 << 10, LAST = 4 };
 
 typedef struct slot {
     void *host, *handle; /* NULL: not yet */
@@ -177,6 +177,29 @@ static rgm_status next_slot(accelerator *a)
     return event != NULL ? a->driver->reach(a->state, event) : RGM_OK;
 }
 
+typedef struct pieces {
+    char *to;
+    const char *from;
+    size_t bytes;
+} pieces;
+
+static void copy_pieces(void *payload, int64_t begin, int64_t end)
+{
+    const pieces *p = payload;
+    size_t from = (size_t)begin * PIECE_BYTES, to = (size_t)end * PIECE_BYTES;
+
+    memcpy(p->to + from, p->from + from, (to < p->bytes ? to : p->bytes) - from);
+}
+
+/* One thread fills a slot more slowly than the device reads one. */
+static void fill_slot(char *to, const char *from, size_t bytes)
+{
+    pieces p = {to, from, bytes};
+
+    rgm_parallel((int64_t)((bytes + PIECE_BYTES - 1) / PIECE_BYTES), PIECE_BYTES * 0.1, copy_pieces,
+                 &p);
+}
+
 static rgm_status send(accelerator *a, char *to, const char *from, size_t bytes)
 {
     while (bytes > 0) {
@@ -189,7 +212,7 @@ static rgm_status send(accelerator *a, char *to, const char *from, size_t bytes)
         if (s->host == NULL)
             RGM_TRY(a->driver->pin(&s->host, &s->handle, a->state, SLOT_BYTES));
         n = SLOT_BYTES - s->used < bytes ? SLOT_BYTES - s->used : bytes;
-        memcpy((char *)s->host + s->used, from, n);
+        fill_slot((char *)s->host + s->used, from, n);
         RGM_TRY(a->driver->write(a->state, to, (char *)s->host + s->used, n));
         s->used += (n + 63) / 64 * 64;
         to += n;
@@ -391,6 +414,25 @@ static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups
     pthread_mutex_unlock(&a->lock);
 }
 
+static bool multiply(rgm_device *device, const rgm_product *product, rgm_dtype dtype)
+{
+    accelerator *a = rgm_device_payload(device);
+    rgm_status status;
+
+    if (a->driver->multiply == NULL)
+        return false;
+    status = enter(&a, device);
+    if (status == RGM_OK && a->fault.status == RGM_OK) {
+        status = a->driver->multiply(a->state, product, dtype);
+        if (status == RGM_OK && a->waits)
+            status = a->driver->finish(a->state);
+        if (status != RGM_OK && status != RGM_ERR_UNSUPPORTED)
+            keep_fault(a, checked(a, status));
+    }
+    pthread_mutex_unlock(&a->lock);
+    return status != RGM_ERR_UNSUPPORTED;
+}
+
 static void watch(rgm_device *device, const void *flag)
 {
     accelerator *a;
@@ -450,8 +492,12 @@ static const char *about(const rgm_device *device)
 
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number)
 {
-    static const rgm_device_compiler compiler = {
-        .program = program_for, .find = find, .launch = launch, .watch = watch, .fault = fault};
+    static const rgm_device_compiler compiler = {.program = program_for,
+                                                 .find = find,
+                                                 .launch = launch,
+                                                 .watch = watch,
+                                                 .fault = fault,
+                                                 .multiply = multiply};
     const rgm_device_type type = {.name = driver->name,
                                   .allocate = allocate,
                                   .free = give_back,

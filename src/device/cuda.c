@@ -2,6 +2,7 @@
  * NVIDIA's GPUs by CUDA's driver interface, loaded when it is asked for. One stream a device, in
  * the device's primary context, which other libraries of the process share.
  */
+#include "cublas.h"
 #include "cuda_api.h"
 #include "nvrtc.h"
 
@@ -143,6 +144,7 @@ static rgm_status cuda_facts(rgmi_device_facts *out, int number)
 
 typedef struct cuda {
     void *context, *stream;
+    void *blas; /* NULL: no cuBLAS */
     int device, architecture;
 } cuda;
 
@@ -161,6 +163,7 @@ static void cuda_close(void *state)
 
     if (c->context != NULL) {
         current(c);
+        rgmi_cublas_close(c->blas);
         if (c->stream != NULL)
             (void)cu.api.cuStreamDestroy(c->stream);
         (void)cu.api.cuDevicePrimaryCtxRelease(c->device);
@@ -178,6 +181,7 @@ static rgm_status open_device(cuda *c, int number)
     CU_TRY(cuDevicePrimaryCtxRetain(&c->context, c->device), "open the GPU");
     current(c);
     CU_TRY(cuStreamCreate(&c->stream, CU_STREAM_NON_BLOCKING), "make a stream");
+    c->blas = rgmi_cublas_open(c->stream);
     return RGM_OK;
 }
 
@@ -348,6 +352,11 @@ static rgm_status cuda_launch(void *state, void *kernel, int64_t groups, int lan
     return RGM_OK;
 }
 
+static rgm_status cuda_multiply(void *state, const rgm_product *product, rgm_dtype dtype)
+{
+    return rgmi_cublas_multiply(current(state)->blas, product, dtype);
+}
+
 const rgmi_driver rgmi_cuda = {
     .name = "cuda",
     .count = cuda_count,
@@ -371,4 +380,5 @@ const rgmi_driver rgmi_cuda = {
     .find = cuda_find,
     .drop = cuda_drop,
     .launch = cuda_launch,
+    .multiply = cuda_multiply,
 };

@@ -190,3 +190,9 @@ void rgm_device_fault(rgm_device *device, rgm_status status)
 {
     device->type->compiler->fault(device, status);
 }
+
+bool rgm_device_multiply(rgm_device *device, const rgm_product *product, rgm_dtype dtype)
+{
+    return device->type->compiler->multiply != NULL &&
+           device->type->compiler->multiply(device, product, dtype);
+}

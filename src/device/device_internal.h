@@ -66,6 +66,8 @@ typedef struct rgmi_driver {
     void (*drop)(void *state, void *kernel);
     rgm_status (*launch)(void *state, void *kernel, int64_t groups, int lanes, const void *flag,
                          const rgm_argument *arguments, int count, rgm_dtype real);
+    /** NULL: never. RGM_ERR_UNSUPPORTED: not this one; nothing was done. */
+    rgm_status (*multiply)(void *state, const rgm_product *product, rgm_dtype dtype);
 } rgmi_driver;
 
 extern const rgmi_driver rgmi_opencl;

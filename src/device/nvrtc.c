@@ -1,8 +1,8 @@
 /*
- * NVRTC, loaded when it is asked for: from where the loader looks, from a CUDA toolkit, or from the
- * Python package that has nothing else in it.
+ * NVRTC, loaded when it is asked for.
  */
 #include "nvrtc.h"
+#include "cuda_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -65,42 +65,8 @@ static bool loads(const char *path)
     return false;
 }
 
-/* The newest that matches a pattern behind the folder that a variable names. */
-static bool loads_match(const char *variable, const char *pattern)
-{
-    const char *folder = variable != NULL ? getenv(variable) : "";
-    char *whole = NULL, **names = NULL;
-    int64_t count = 0;
-    bool found = false;
-
-    if (folder != NULL && rgm_strprintf(&whole, "%s%s", folder, pattern) == RGM_OK &&
-        rgm_glob(&names, &count, whole) == RGM_OK)
-        for (int64_t i = count - 1; i >= 0 && !found; i--)
-            found = loads(names[i]);
-    rgm_names_release(names, count);
-    rgm_free(whole);
-    return found;
-}
-
 static rgm_status find_library(void)
 {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                        "libnvrtc.so"};
-    static const struct {
-        const char *variable, *pattern;
-    } places[] = {
-        {"CUDA_HOME", "/lib64/libnvrtc.so*"},
-        {"CUDA_PATH", "/lib64/libnvrtc.so*"},
-        {NULL, "/usr/local/cuda/lib64/libnvrtc.so*"},
-        {NULL, "/usr/local/cuda*/lib*/libnvrtc.so*"},
-        {NULL, "/usr/local/cuda*/targets/*/lib/libnvrtc.so*"},
-        {NULL, "/opt/cuda/lib64/libnvrtc.so*"},
-        {"CONDA_PREFIX", "/lib/libnvrtc.so*"},
-        {"VIRTUAL_ENV", "/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so*"},
-        {"HOME", "/.local/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so*"},
-        {NULL, "/usr/local/lib/python*/*-packages/nvidia/*/lib/libnvrtc.so*"},
-        {NULL, "/usr/lib/python*/*-packages/nvidia/*/lib/libnvrtc.so*"},
-    };
     const char *own = getenv("REGIMEN_NVRTC");
 
     if (own != NULL)
@@ -108,12 +74,8 @@ static rgm_status find_library(void)
                    ? RGM_OK
                    : RGM_FAIL(RGM_ERR_UNSUPPORTED,
                               "REGIMEN_NVRTC names '%s', which is no NVRTC: %s", own, dlerror());
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (loads(names[i]))
-            return RGM_OK;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (loads_match(places[i].variable, places[i].pattern))
-            return RGM_OK;
+    if (rgmi_cuda_library("nvrtc", loads))
+        return RGM_OK;
     return RGM_FAIL(
         RGM_ERR_UNSUPPORTED,
         "NVRTC, CUDA's compiler, was not found: not where the loader looks, not in $CUDA_HOME, "

@@ -82,15 +82,11 @@ static void check_near(const numbers *n, int64_t terms, const char *what)
     rgm_free(got);
 }
 
-enum { SHAPES = 9 };
-
-/* Every shape four times, with operands either way round. */
-static void check_product(int v, void (*multiply)(const rgm_matmul_args *args), const char *by)
+/* A shape (m, n, k, batch), with operands either way round by v, in one way here and in another
+ * there. */
+static void check_shape(const int64_t *shape, int v, void (*reference)(const rgm_matmul_args *args),
+                        void (*multiply)(const rgm_matmul_args *args), const char *by)
 {
-    static const int64_t shapes[SHAPES][4] = {
-        {200, 96, 64, 1},   {33, 7, 300, 1},   {65, 33, 5000, 1}, {5, 300, 40, 1}, {40, 31, 17, 3},
-        {300, 130, 128, 1}, {64, 64, 4099, 1}, {1, 1, 1, 1},      {7, 9, 0, 1}};
-    const int64_t *shape = shapes[v / 4];
     rgm_matmul_args o = {.m = shape[0],
                          .n = shape[1],
                          .k = shape[2],
@@ -114,7 +110,7 @@ static void check_product(int v, void (*multiply)(const rgm_matmul_args *args), 
     here = o;
     here.a = a.here, here.b = b.here, here.bias = bias.here, here.c = c.here;
     o.a = a.there, o.b = b.there, o.bias = bias.there, o.c = c.there;
-    rgmi_reference_bf16_matmul(&here);
+    reference(&here);
     multiply(&o);
     check_near(&c, o.k, what);
     numbers_clear(&a);
@@ -123,11 +119,35 @@ static void check_product(int v, void (*multiply)(const rgm_matmul_args *args), 
     numbers_clear(&c);
 }
 
+enum { SHAPES = 9 };
+
+/* Every shape four times. */
+static void check_product(int v, void (*multiply)(const rgm_matmul_args *args), const char *by)
+{
+    static const int64_t shapes[SHAPES][4] = {
+        {200, 96, 64, 1},   {33, 7, 300, 1},   {65, 33, 5000, 1}, {5, 300, 40, 1}, {40, 31, 17, 3},
+        {300, 130, 128, 1}, {64, 64, 4099, 1}, {1, 1, 1, 1},      {7, 9, 0, 1}};
+
+    check_shape(shapes[v / 4], v, rgmi_reference_bf16_matmul, multiply, by);
+}
+
 static void products_in_bf16_round_their_operands(void **state)
 {
     (void)state;
     for (int v = 0; v < 4 * SHAPES; v++)
         check_product(v, rgm_kernels_for(device, RGM_BF16)->matmul, "the table");
+}
+
+/* So large that the library of the device's maker has them, where there is one. */
+static void large_products_are_those_of_the_cpu(void **state)
+{
+    static const int64_t shapes[][4] = {
+        {700, 600, 500, 1}, {160, 130, 70, 150}, {20, 3000, 4000, 1}, {64, 72, 44000, 1}};
+
+    (void)state;
+    for (int v = 0; v < 16; v++)
+        check_shape(shapes[v / 4], v, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->matmul,
+                    rgm_kernels_for(device, RGM_F32)->matmul, "the table of floats");
 }
 
 static rgmi_gpu_source emulated = {.name = "emulated"};
@@ -265,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_in_bf16_round_their_operands),
+        cmocka_unit_test(large_products_are_those_of_the_cpu),
         cmocka_unit_test(tiles_for_tensor_cores_are_right_where_lanes_do_their_work),
         cmocka_unit_test(a_convolution_rounds_where_its_product_does),
         cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company)};

@@ -8,7 +8,8 @@ enum {
     MOST_SLICES = 128,
     DEEP = 32 /* k of a tile in mma.dev, of two in tiles.dev */
 };
-#define MOST_PARTS ((int64_t)64 << 20) /* bytes */
+#define MOST_PARTS    ((int64_t)64 << 20) /* bytes */
+#define LIBRARY_LEAST 2e8                 /* multiply-adds */
 
 RGMI_GPU_KERNEL(product, product_128x64);
 RGMI_GPU_KERNEL(product, product_64x64);
@@ -122,11 +123,35 @@ void rgmi_gpu_matmul_by(const rgmi_gpu_tiling *t, rgm_dtype real, const rgm_matm
     rgmi_gpu_give(part);
 }
 
+/* By the library of the device's maker, where that gains more than its own launches cost. Not what
+ * is packed: a row of that has the same bits in any company. Bias and activation come behind. */
+static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
+{
+    bool finish = o->bias != NULL || o->activation != RGM_ACT_NONE;
+    bool whole = o->ldc == o->n && (o->batch == 1 || o->stride_c == o->m * o->n);
+    rgm_matmul_args made = *o;
+
+    if (real == RGM_BF16 || o->packed || (finish && !whole) ||
+        (double)o->m * (double)o->n * (double)o->k * (double)o->batch < LIBRARY_LEAST)
+        return false;
+    if (!rgm_device_multiply(rgmi_gpu_device(),
+                             &(rgm_product){o->c, o->a, o->b, o->m, o->n, o->k, o->lda, o->ldb,
+                                            o->ldc, o->batch, o->stride_a, o->stride_b, o->stride_c,
+                                            o->trans_a, o->trans_b, o->accumulate},
+                             real))
+        return false;
+    made.accumulate = false; /* c has it all but for its finish */
+    if (finish)
+        rgmi_gpu_add_slices(real, &made, 1, o->c);
+    return true;
+}
+
 void rgmi_gpu_matmul(rgm_dtype real, const rgm_matmul_args *args)
 {
     rgmi_gpu_tiling tiling = tiling_of(real, args);
 
-    rgmi_gpu_matmul_by(&tiling, real, args);
+    if (!matmul_by_library(real, args))
+        rgmi_gpu_matmul_by(&tiling, real, args);
 }
 
 size_t rgmi_gpu_matmul_pack(rgm_dtype real, const rgm_matmul_args *o)
