@@ -4,7 +4,6 @@
  * is there, an answer is JSON, and nothing outside of the folder is touched.
  */
 #include <regimen/master.h>
-#include <regimen/trial.h>
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -59,12 +58,12 @@ static void execute(const char *sql)
     sqlite3_close(connection);
 }
 
+/* Without a subject: what experiment files are over is search_file_fuzz's, and took three quarters
+ * of the time. */
 static rgm_status open_master(rgm_master **master)
 {
-    return rgm_master_open(master, &(rgm_master_options){.folder = folder,
-                                                         .slots = 2,
-                                                         .threads_per_slot = 1,
-                                                         .subject = &rgm_trial_subject});
+    return rgm_master_open(
+        master, &(rgm_master_options){.folder = folder, .slots = 2, .threads_per_slot = 1});
 }
 
 /* ---- the database that inputs change -------------------------------------------------------- */
@@ -76,9 +75,12 @@ __attribute__((constructor)) static void make_loose(void)
     rgm_master *master;
     char *body = NULL;
 
-    snprintf(place, sizeof place, "/tmp/database_fuzz-XXXXXX");
-    if (mkdtemp(place) == NULL)
-        __builtin_trap();
+    snprintf(place, sizeof place, "/dev/shm/database_fuzz-XXXXXX"); /* syncs cost nothing there */
+    if (mkdtemp(place) == NULL) {
+        snprintf(place, sizeof place, "/tmp/database_fuzz-XXXXXX");
+        if (mkdtemp(place) == NULL)
+            __builtin_trap();
+    }
     snprintf(folder, sizeof folder, "%s/m", place);
     snprintf(database, sizeof database, "%s/master.db", folder);
     snprintf(outside, sizeof outside, "%s/precious", place);
