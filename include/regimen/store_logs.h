@@ -1,0 +1,169 @@
+/*
+ * store: what a run measures, a line each: metrics, figures of the process, tables.
+ */
+#ifndef REGIMEN_STORE_LOGS_H
+#define REGIMEN_STORE_LOGS_H
+
+#include <regimen/autodiff.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * metrics.jsonl: one line an entry. Each line ends in its own checksum, e.g.
+ * {"split":"valid","step":100,"epoch":1,"accuracy":0.79,"crc":"1c291ca3"}. It holds no times or
+ * rates: a run that was killed and continued leaves the same bytes as an uninterrupted one.
+ */
+typedef struct rgm_metrics_log rgm_metrics_log;
+/**
+ * Open for appending. `offset`, from the checkpoint, is where to continue; lines after it are lost
+ * work and are cut off. 0 starts a new file; -1 keeps every line (a torn last one is cut).
+ *
+ * Errors: RGM_ERR_FORMAT (the file is shorter than offset, or a line before it fails its checksum),
+ * RGM_ERR_NOT_FOUND (offset > 0 and no file), RGM_ERR_IO: see rgm_metrics_log_repair().
+ */
+rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t offset);
+/**
+ * Repair a log that cannot be opened at `offset`: remove its damaged lines, keep the file as it was
+ * as path.damaged-<n>, and report the loss in the process log. A missing file becomes an empty one.
+ *
+ * @param end  [out] the offset at which to open it, to be saved in the checkpoint from now on
+ *
+ * Errors: RGM_ERR_FORMAT (more than 4 GiB), RGM_ERR_IO, RGM_ERR_NOMEM; the file is then unchanged.
+ */
+rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset);
+void rgm_metrics_log_close(rgm_metrics_log *log);
+rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
+                               const rgm_named_number *numbers, int64_t count);
+/** Sync, and return the offset for the checkpoint that is saved next. Errors: RGM_ERR_IO. */
+rgm_status rgm_metrics_log_commit(int64_t *offset, rgm_metrics_log *log);
+/** Whether a line is at an offset, of a split whose name begins with `split`. */
+bool rgm_metrics_log_goes_on_with(const char *path, int64_t offset, const char *split);
+/** Cut the file back to an offset that was committed earlier. Errors: RGM_ERR_IO. */
+rgm_status rgm_metrics_log_truncate(rgm_metrics_log *log, int64_t offset);
+
+/** One line, valid during the callback. The callback may return RGM_END to stop early. */
+typedef struct rgm_metrics_entry {
+    const char *split;
+    int64_t step, epoch;
+    const rgm_named_number *numbers;
+    int64_t count;
+} rgm_metrics_entry;
+typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
+/** Visit every intact line in order. A torn last line is skipped; any other bad line is
+ * RGM_ERR_FORMAT. */
+rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
+/** How far a log was read; `{0}` is the beginning. */
+typedef struct rgm_metrics_place {
+    int64_t offset;
+    int64_t lines; /* before it */
+    char last[19]; /* bytes before it: the checksum of the line that ends there */
+} rgm_metrics_place;
+/**
+ * Visit the lines from a place on, to follow a log that grows. *place ends after the last intact
+ * line. The file is not mapped, so it may be cut while it is read.
+ *
+ * Errors: RGM_ERR_DATA (the log was cut since, or is another one: start again from {0}),
+ * RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_metrics_log_read_on(rgm_metrics_place *place, const char *path,
+                                   rgm_metrics_visit *visit, void *payload);
+/**
+ * Compare the lines from a place on with their checksums, without looking at what they say: several
+ * times as fast as reading them. A log that was cut since, or is another one, is checked from its
+ * beginning.
+ *
+ * @param most  [in] about how many bytes to check in this call
+ *
+ * Errors: RGM_END (there are more lines: call again), RGM_ERR_FORMAT (a damaged line, named; *place
+ * ends before it), RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_metrics_log_check(rgm_metrics_place *place, const char *path, int64_t most);
+/**
+ * Visit only the lines that begin in the last `bytes` bytes of the file: the latest measurements of
+ * a long run, without the cost of reading the rest. Damage before them goes unnoticed.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics_visit *visit,
+                                    void *payload);
+
+/**
+ * system.jsonl: snapshots of the process, one line each, with times, for people who watch a run.
+ * Regimen itself reads back only how many seconds were trained before. Lines of a killed run stay,
+ * so a step may appear twice; the later line has the later time.
+ * {"time":1795394878.25,"step":10,"epoch":1,"seconds":3.5,"steps_per_second":40.0,
+ *  "examples_per_second":1280.0,"rss":61440000,"cpu_seconds":6.9,"threads":2}
+ */
+typedef struct rgm_system_log rgm_system_log;
+typedef struct rgm_system_figures {
+    int64_t step, epoch;
+    double
+        seconds; /* of training since the log was opened; the line adds those of earlier starts */
+    double steps_per_second,
+        examples_per_second; /* since the last line; NaN: none, written as null */
+    int threads;
+} rgm_system_figures;
+/**
+ * Open for appending; a torn last line is cut.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_system_log_open(rgm_system_log **out, const char *path);
+void rgm_system_log_close(rgm_system_log *log);
+/** Seconds of training before the log was opened. */
+double rgm_system_log_seconds(const rgm_system_log *log);
+/**
+ * Write a line: the figures, the time, and the resident bytes and CPU seconds of the process (each
+ * start counts CPU seconds from 0).
+ * Errors: RGM_ERR_IO (the line is lost, the next one may be written), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_system_log_add(rgm_system_log *log, const rgm_system_figures *figures);
+
+/** The predictions of one head, counted by label. */
+typedef struct rgm_confusion {
+    const char *label;          /* the head's name                              */
+    const char *const *classes; /* [count] their names; NULL: they are numbers  */
+    int64_t count;
+    const int64_t *counts; /* [count][count]: row = label, column = prediction */
+} rgm_confusion;
+/** One sample of a model's output, with its own scores. */
+typedef struct rgm_sample {
+    const char *source, *translation, *reference;
+    const rgm_named_number *scores; /* [score_count] */
+    int64_t score_count;
+} rgm_sample;
+
+/**
+ * tables.jsonl: results of a validation that are not plain numbers, one line a table:
+ * {"step":100,"split":"valid","kind":"confusion","label":"logits","classes":["a","b"],
+ *  "counts":[[9,1],[2,8]]}
+ * {"step":100,"split":"valid","kind":"samples","samples":[{"source":"..","translation":"..",
+ *  "reference":"..","scores":{"bleu":41.1,"chrf":60.2}}]}
+ * It holds no times: a run that was killed and continued leaves the same bytes as an uninterrupted
+ * one. Of lines with the same step, split, kind and label the last one counts.
+ */
+typedef struct rgm_tables_log rgm_tables_log;
+/**
+ * Open for appending. Lines after the last one whose step is below `first_void` are lost work, or
+ * torn, and are cut off.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_tables_log_open(rgm_tables_log **out, const char *path, int64_t first_void);
+void rgm_tables_log_close(rgm_tables_log *log);
+/** Add a table. While tables keep coming, lines are buffered for at most one second: flush before
+ * a checkpoint that counts on them. Errors, also of flush: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_tables_log_confusion(rgm_tables_log *log, const char *split, int64_t step,
+                                    const rgm_confusion *table);
+rgm_status rgm_tables_log_samples(rgm_tables_log *log, const char *split, int64_t step,
+                                  const rgm_sample *samples, int64_t count);
+rgm_status rgm_tables_log_flush(rgm_tables_log *log);
+/** Cut the file as rgm_tables_log_open() does. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
+/** Cut off the lines at the end that are of `step` and of a split whose name begins with `split`:
+ * the caller writes them again. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
