@@ -463,4 +463,33 @@ cut -d, -f2 out | sed 1d >numbers
 awk 'NR > 1 && $1 > 0 && $1 != last + 1 { exit 1 } { last = $1; if ($1 == 0) graphs++ } END { exit graphs < 5 }' numbers ||
     fail "nodes of several graphs are not numbered in their own: $(tr '\n' ' ' <numbers)"
 
+# ---- a knowledge graph ----
+awk -v OFS='\t' 'BEGIN { for (i = 0; i < 24; i++) for (r = 0; r < 3; r++)
+    print "e" i, "turn" r, "e" (i + r + 1) % 24 > ((i + r) % 6 ? "kg_train.tsv" : "kg_valid.tsv") }'
+cat >kg.yaml <<'YAML'
+data: {type: triples, train: [kg_train.tsv], valid: [kg_valid.tsv], links: {batch_size: 16, negatives: 4, eval_negatives: 0}}
+task: {type: link_prediction, head: rotate, relation: relation, gamma: 6, loss: self_adversarial}
+model: {type: vanilla_mpnn, layers: 0, units: 16, message_dim: 16, encode: false, input: {latent: 16}}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 5}
+export: [{type: predictor}]
+YAML
+expect 0 "$regimen" run kg.yaml --run-dir kg
+expect 0 "$regimen" predict kg --part valid
+sed 1d out | grep -E ',(turn[012]),' | cut -d, -f2- | sort -u >expected
+expect 0 "$regimen" data import triples kg_train.tsv --valid kg_valid.tsv --to facts
+(echo source,target,relation && cut -d, -f1-3 expected) >asked.csv
+rm kg_train.tsv kg_valid.tsv
+both kg facts --items asked.csv
+sed 1d out | cut -d, -f2- | sort -u >got
+cmp -s got expected || fail "a knowledge graph: other scores than the run's own"
+printf 'source,target,relation\ne1,e2,turns\n' >asked.csv
+expect 1 "$regimen" predict kg --input facts --items asked.csv
+says "^regimen: asked.csv:2: 'turns' is no relation of the model" err
+printf 'e1\tturn0\te2\ne0\tturn1\te2\n' >other.tsv
+expect 0 "$regimen" data import triples other.tsv --to others
+printf 'source,target,relation\ne1,e2,turn0\n' >asked.csv
+expect 1 "$regimen" predict kg/export --input others --items asked.csv
+says "number 0 of the entities is 'e1', but 'e0' in training \(entities.txt\)" err
+
 finish

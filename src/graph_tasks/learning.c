@@ -433,8 +433,8 @@ static void files(rgm_task_file *out, int64_t *count, void *state)
     }
     if (l->inputs.entities.size == 0)
         return;
-    add_file(out, count, "entities.txt", &l->inputs.entities, "the triples' names, in order");
-    add_file(out, count, "relations.txt", &l->inputs.relations, "the triples' names, in order");
+    add_file(out, count, RGMI_ENTITIES_FILE, &l->inputs.entities, "the triples' names, in order");
+    add_file(out, count, RGMI_RELATIONS_FILE, &l->inputs.relations, "the triples' names, in order");
 }
 
 static int64_t item_number(rgm_element *batch, int64_t head, int64_t i, void *state)
@@ -754,6 +754,7 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     learning->threads = setup->threads;
     RGM_GO(rgmi_learning_load_schema(&learning->schema, folder));
     RGM_GO(rgmi_learning_load_features(&learning->learned, folder));
+    RGM_GO(rgmi_learning_load_names(learning, folder));
     RGM_GO(fill_serving(learning, setup));
 done:
     if (status != RGM_OK)

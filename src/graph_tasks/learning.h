@@ -510,6 +510,12 @@ rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm
                                        int64_t count);
 /** What was learned of features, from where it was saved; *out is NULL where nothing was. */
 rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *folder);
+/** What triples call entities and relations, from there; nothing where they are none. */
+rgm_status rgmi_learning_load_names(rgmi_learning *learning, const char *folder);
+#define RGMI_ENTITIES_FILE  "entities.txt"
+#define RGMI_RELATIONS_FILE "relations.txt"
+/** Line i of names, a line each; of no bytes behind the last one. *rest: NULL at first. */
+bool rgmi_next_name(rgm_str *out, const char **rest, const rgm_text *names);
 /** A learning's schema from where it was saved. */
 rgm_status rgmi_learning_load_schema(rgm_schema **out, const char *folder);
 /** rgm_task.plan */

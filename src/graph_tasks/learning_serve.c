@@ -85,6 +85,30 @@ rgm_status rgmi_learning_load_features(rgm_learned_features **out, const char *f
     return status;
 }
 
+static rgm_status load_names(rgm_text *out, const char *folder, const char *name)
+{
+    enum { LARGEST = INT32_MAX };
+    rgm_status status = RGM_OK;
+    char *path = NULL, *text = NULL;
+    int64_t size;
+
+    RGM_GO(rgm_path_join(&path, folder, name));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, LARGEST));
+    RGM_GO(rgm_text_add(out, text, size));
+done:
+    rgm_free(path);
+    rgm_free(text);
+    return status;
+}
+
+rgm_status rgmi_learning_load_names(rgmi_learning *learning, const char *folder)
+{
+    RGM_TRY(load_names(&learning->inputs.entities, folder, RGMI_ENTITIES_FILE));
+    return load_names(&learning->inputs.relations, folder, RGMI_RELATIONS_FILE);
+}
+
 /* "example 3" in messages. */
 typedef char place[32];
 

@@ -39,8 +39,7 @@ done:
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The only set of a piece that is no readout's; NULL: there are several. */
-static const char *only_set(const rgm_schema *schema, rgm_piece piece)
+const char *rgmi_only_set(const rgm_schema *schema, rgm_piece piece)
 {
     const char *only = NULL;
 
@@ -77,8 +76,8 @@ static rgm_import_options import_options(const rgmi_learning *l)
     bool sparse, dense;
 
     forms_of(&sparse, &dense, l->schema);
-    options.node_set = only_set(l->schema, RGM_NODE_SET);
-    options.edge_set = only_set(l->schema, RGM_EDGE_SET);
+    options.node_set = rgmi_only_set(l->schema, RGM_NODE_SET);
+    options.edge_set = rgmi_only_set(l->schema, RGM_EDGE_SET);
     if (l->data != NULL) {
         options.undirected = l->data->undirected;
         options.sparse_below = l->data->sparse_below;
@@ -207,6 +206,8 @@ static rgm_status take_batch(rgm_element **out, const rgm_element *batch, const 
 /* Nodes are known by their place: an embedding of each has only those that were trained with. */
 static void tell_embeddings(const rgmi_learning *l, const char *path)
 {
+    if (l->inputs.entities.size > 0) /* their names are compared */
+        return;
     for (int64_t i = 0; i < rgm_schema_set_count(l->schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(l->schema, i);
         int64_t nodes = set->piece == RGM_NODE_SET && rgm_set_feature(set, "#id") == NULL

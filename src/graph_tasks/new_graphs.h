@@ -38,6 +38,9 @@ rgmi_fit rgmi_feature_fit(const rgm_feature_schema *from, const rgm_feature_sche
  */
 rgm_status rgmi_new_graph_fit(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph);
 
+/** The only set of a piece that is no readout's; NULL: there are several. */
+const char *rgmi_only_set(const rgm_schema *schema, rgm_piece piece);
+
 /** The nodes of one graph that the first task about nodes asks about: i64 [n], and their set. */
 rgm_status rgmi_new_graph_nodes(rgm_tensor **nodes, const char **node_set,
                                 const rgmi_new_graphs *self, const rgm_graph *graph);

@@ -62,26 +62,24 @@ done:
 typedef struct asked_column {
     const char *name, *node_set;
     rgm_map *ids;
-    const rgm_feature *relations; /* names of relations, which this column then is of */
-    int64_t most;                 /* of relations: how many there are                 */
+    const rgm_text *relations; /* names of relations, a line each, which this column then is of */
+    int64_t most;              /* of relations: how many there are */
     int64_t at, *values, room;
 } asked_column;
 
 static rgm_status look_up(int64_t *out, const asked_column *c, const char *id)
 {
+    const char *rest = NULL;
+    rgm_str name;
     char *end;
 
     if (c->ids != NULL) {
         *out = (int64_t)(intptr_t)rgm_map_get(c->ids, id) - 1;
         return RGM_OK;
     }
-    for (int64_t i = 0; c->relations != NULL && i < rgm_tensor_count(c->relations->values); i++) {
-        const rgm_str *name = &rgm_tensor_str(c->relations->values)[i];
-
-        *out = i;
-        if (name->size == (int64_t)strlen(id) && memcmp(name->data, id, (size_t)name->size) == 0)
+    for (*out = 0; c->relations != NULL && rgmi_next_name(&name, &rest, c->relations); ++*out)
+        if (name.size == (int64_t)strlen(id) && memcmp(name.data, id, (size_t)name.size) == 0)
             return RGM_OK;
-    }
     *out = strtoll(id, &end, 10);
     if (*id == '\0' || *end != '\0' || *out < 0 || *out >= c->most)
         *out = -1;
@@ -273,8 +271,7 @@ static rgm_status ask_pairs(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *g
                         self->path, relations > 0 ? " and relation" : "");
     if (relations > 0) {
         columns[2] = (asked_column){.name = "relation", .most = relations};
-        columns[2].relations =
-            rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES);
+        columns[2].relations = &l->inputs.relations; /* of training, whose numbers they have */
         count = 3;
     }
     RGM_GO(read_columns(&rows, columns, count, self, graph));

@@ -417,6 +417,65 @@ static rgm_status check_there(const rgmi_new_graphs *self, const rgm_graph *grap
     return RGM_OK;
 }
 
+/* ---- nodes that are known by name ---------------------------------------------------------- */
+
+bool rgmi_next_name(rgm_str *out, const char **rest, const rgm_text *names)
+{
+    const char *begin = *rest != NULL ? *rest : names->data;
+    const char *end = names->data + names->size, *stop;
+
+    *out = (rgm_str){NULL, 0};
+    if (names->size == 0 || begin == end)
+        return false;
+    stop = memchr(begin, '\n', (size_t)(end - begin));
+    *out = (rgm_str){begin, (stop != NULL ? stop : end) - begin};
+    *rest = stop != NULL ? stop + 1 : end;
+    return true;
+}
+
+/* What triples number is known by its place among the names of training, in FILE of the run. */
+static rgm_status check_names(const rgmi_new_graphs *self, const rgm_feature *here,
+                              const rgm_text *names, const char *what, const char *file)
+{
+    const char *rest = NULL;
+    rgm_str wanted;
+
+    if (names->size == 0)
+        return RGM_OK;
+    if (here == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "%s: there are no names of %s, by which the model knows them",
+                        self->path, what);
+    for (int64_t i = 0; rgmi_next_name(&wanted, &rest, names); i++) {
+        rgm_str found = rgmi_text_of(here, i);
+
+        if (found.size != wanted.size ||
+            (found.size > 0 && memcmp(found.data, wanted.data, (size_t)found.size) != 0))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: number %lld of %s is '%.*s', but '%.*s' in training (%s): the "
+                            "model knows them by their places, so new data have the same names in "
+                            "the same order",
+                            self->path, (long long)i, what,
+                            (int)(found.size < 64 ? found.size : 64),
+                            found.size > 0 ? found.data : "",
+                            (int)(wanted.size < 64 ? wanted.size : 64), wanted.data, file);
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_triples(const rgmi_new_graphs *self, const rgm_graph *graph)
+{
+    const rgmi_learning *l = self->learning;
+    const char *set = rgmi_only_set(l->schema, RGM_NODE_SET);
+
+    if (set == NULL)
+        return RGM_OK;
+    if (rgm_learned_features_nodes(l->learned, set) >= 0)
+        RGM_TRY(check_names(self, rgm_graph_feature(graph, RGM_NODE_SET, set, RGM_ITEM_NAME),
+                            &l->inputs.entities, "the entities", RGMI_ENTITIES_FILE));
+    return check_names(self, rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, RGM_RELATION_NAMES),
+                       &l->inputs.relations, "the relations", RGMI_RELATIONS_FILE);
+}
+
 rgm_status rgmi_new_graph_fit(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *graph)
 {
     rgm_status status = RGM_OK;
@@ -429,6 +488,7 @@ rgm_status rgmi_new_graph_fit(rgm_graph **out, rgmi_new_graphs *self, rgm_graph 
     RGM_GO(fill_all(made, self, graph));
     RGM_GO(rgm_graph_seal(made));
     RGM_GO(check_there(self, made));
+    RGM_GO(check_triples(self, made));
     *out = made;
     made = NULL;
 done:
