@@ -77,6 +77,10 @@ void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm);
  */
 rgm_status rgm_comm_fail(rgm_comm *comm, rgm_status status);
 
+/** Whether a rank is gone: it died, is silent, or does not come to where the others wait. Other
+ * failures would come again with the same ranks. */
+bool rgm_comm_is_lost(rgm_comm *comm);
+
 /* ---- what ranks tell each other ------------------------------------------------------------ */
 
 /** Return when every rank has called it. Errors: RGM_ERR_IO (a rank is lost, MPI fails); the status

@@ -125,9 +125,8 @@ void rgm_controller_release(rgm_controller *controller);
  * `every_steps`, or by time.
  *
  * Errors: RGM_STOPPED (asked to stop; state saved, the same call continues. Or the trainer's device
- * is lost: a new run of the folder continues from its last checkpoint), RGM_ERR_NUMERIC (see
- * recovery), any other; the last good checkpoint stays.
- * Collective: every rank calls it.
+ * or a rank is lost: a new run of the folder continues from its last checkpoint), RGM_ERR_NUMERIC
+ * (see recovery), any other; the last good checkpoint stays. Collective: every rank calls it.
  */
 rgm_status rgm_controller_train(rgm_controller *controller, int64_t steps);
 /**

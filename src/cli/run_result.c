@@ -189,7 +189,7 @@ int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view,
         return code;
     }
     if (status == RGM_STOPPED && trains(view->mode)) {
-        if (rgm_run_saved_step(run) < 0) /* its device is lost */
+        if (rgm_run_saved_step(run) < 0) /* its device is lost, or a rank */
             say("stopped", "before anything was saved in %s. Begin again with the same command.",
                 view->run_dir);
         else

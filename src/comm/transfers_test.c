@@ -277,6 +277,7 @@ static void one_fails(rgm_comm *comm, void *payload)
     sum_on(comm, message, &status);
     EXPECT(status == RGM_ERR_DATA);
     EXPECT(strstr(message, "rank 3 on ") == message);
+    EXPECT(!rgm_comm_is_lost(comm)); /* it would fail again */
     EXPECT(strstr(message, ": shard 9 is empty") != NULL);
 }
 
@@ -352,8 +353,10 @@ static void one_never_comes(rgm_comm *comm, void *payload)
         EXPECT(rgm_comm_barrier(comm) == RGM_ERR_IO);
         return;
     }
+    EXPECT(!rgm_comm_is_lost(comm));
     EXPECT(rgm_comm_barrier(comm) == RGM_ERR_IO);
     EXPECT(strstr(rgm_error_message(), "for rank 1 on ") != NULL);
+    EXPECT(rgm_comm_is_lost(comm));
     atomic_fetch_sub(&waiting, 1);
 }
 

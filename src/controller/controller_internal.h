@@ -177,8 +177,8 @@ rgm_status rgmi_export_step(const rgm_controller *c);
  * another one, or because the data had ended before the first step.
  */
 rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
-/** RGM_STOPPED in the place of an error that a lost device has made, when the run's folder has what
- * it goes on from: said in its log. Every other status as it is. */
+/** RGM_STOPPED in the place of an error that a lost device or a lost rank has made, when the run's
+ * folder has what it goes on from: said in its log. Every other status as it is. */
 rgm_status rgmi_when_lost(rgm_controller *c, rgm_status status);
 rgm_status rgmi_save_if_due(rgm_controller *c);
 /** Training begins (again) at the current step: rates and intervals count from here. */

@@ -276,20 +276,21 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
     return RGM_OK;
 }
 
-/* ---- a lost device ----------------------------------------------------------------------------
- */
+/* ---- a lost device, a lost rank ------------------------------------------------------------ */
 
 rgm_status rgmi_when_lost(rgm_controller *c, rgm_status status)
 {
-    const rgm_device *device = rgm_trainer_device(c->trainer);
+    bool device = rgm_device_is_lost(rgm_trainer_device(c->trainer));
+    bool rank = rgm_comm_is_lost(rgm_trainer_comm(c->trainer));
+    const char *what = device ? "the device" : "a rank";
 
-    if (status != RGM_ERR_IO || c->folder == NULL || !rgm_device_is_lost(device))
+    if (status != RGM_ERR_IO || c->folder == NULL || !(device || rank))
         return status;
     if (c->saved_step >= 0)
-        rgm_log_write(RGM_LOG_WARNING, "the device is lost, and with it the steps after %lld: %s",
+        rgm_log_write(RGM_LOG_WARNING, "%s is lost, and with it the steps after %lld: %s", what,
                       (long long)c->saved_step, rgm_error_message());
     else
-        rgm_log_write(RGM_LOG_WARNING, "the device is lost before anything was saved: %s",
+        rgm_log_write(RGM_LOG_WARNING, "%s is lost before anything was saved: %s", what,
                       rgm_error_message());
     rgm_error_reset();
     rgmi_tell(c, RGM_EVENT_STOP, RGM_TRAIN, NULL);
