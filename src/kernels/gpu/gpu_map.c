@@ -4,6 +4,7 @@
  * arguments, so that others of the same form compile nothing.
  */
 #include "gpu_axes.h"
+#include "gpu_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,11 +251,6 @@ static void write_source(writer *w, const map_form *form)
 
 /* ---- the form ------------------------------------------------------------------------------ */
 
-static bool is_aligned(const void *memory, rgm_dtype real)
-{
-    return (uintptr_t)memory % (4 * rgm_dtype_size(real)) == 0;
-}
-
 static enum input_kind kind_of(const rgmi_gpu_axes *axes, int k)
 {
     int64_t step = 1;
@@ -274,12 +270,13 @@ static bool takes_quads(const map_form *form, const rgmi_gpu_axes *axes, const r
 {
     int last = axes->rank - 1;
 
-    if (!is_aligned(o->y, real) || (form->rank > 0 && axes->shape[last] % 4 != 0))
+    if (!rgmi_gpu_is_aligned(real, o->y, NULL, NULL) ||
+        (form->rank > 0 && axes->shape[last] % 4 != 0))
         return false;
     for (int k = 0; k < o->inputs; k++) {
         if (form->kind[k] == ONE || (form->kind[k] == STRIDED && axes->stride[k][last] == 0))
             continue;
-        if (!is_aligned(o->input[k], real) || axes->stride[k][last] != 1)
+        if (!rgmi_gpu_is_aligned(real, o->input[k], NULL, NULL) || axes->stride[k][last] != 1)
             return false;
         for (int axis = 0; axis < last && form->kind[k] == STRIDED; axis++)
             if (axes->stride[k][axis] % 4 != 0)
