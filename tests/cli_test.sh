@@ -588,7 +588,7 @@ for signal in TERM HUP XCPU USR1; do stopped_by $signal; done
  wait $pid) || fail "nohup: SIGHUP ended the run"
 # What this machine offers.
 expect 0 "$regimen" doctor
-for line in '^host     .* processors, may run on [0-9]+, .* of memory$' '^kernels  ' '^started  ' '^mpi      ' '^network  '; do
+for line in '^host     .* processors, may run on [0-9]+, .* of memory$' '^kernels  ' '^device   .*cuda' '^device   .*opencl' '^started  ' '^mpi      ' '^network  '; do
     says "$line" out
 done
 

@@ -6,6 +6,7 @@
 #include "cli.h"
 
 #include <regimen/comm.h>
+#include <regimen/device.h>
 
 static void print_ranks(const rgm_comm *comm)
 {
@@ -82,6 +83,18 @@ static void print_machine(const rgm_comm *comm)
     printf("kernels  %s\n", rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa);
 }
 
+/* Each device that a run may name, or why there is none and what to install. */
+static void print_devices(void)
+{
+    enum { MOST = 32 };
+    rgm_device_entry entries[MOST];
+    int64_t count = rgm_device_list(entries, MOST);
+
+    for (int64_t i = 1; i < count && i < MOST; i++) /* the first is the CPU, told above */
+        printf("device   %s%s: %s\n", entries[i].is_there ? "" : "no ", entries[i].name,
+               entries[i].about);
+}
+
 static void print_facts(const rgm_comm_facts *facts, const rgm_comm *comm)
 {
     if (facts->launcher[0] != '\0')
@@ -108,6 +121,7 @@ static rgm_status examine(rgm_comm *comm, double seconds)
     rgm_comm_get_facts(&facts, comm);
     if (speaks) {
         print_machine(comm);
+        print_devices();
         print_facts(&facts, comm);
     }
     if (rgm_comm_size(comm) == 1)
@@ -128,10 +142,12 @@ int verb_doctor(int argc, char **argv)
     double seconds = 2;
     const argument arguments[] = {
         {"seconds", ARG_FLOAT, &seconds, "S", "for the sums of several ranks (2, at most 5)"}, {0}};
-    const usage how = {"doctor [--seconds S]",
-                       "What this machine offers: processors, kernels, MPI, network; under mpirun "
-                       "or srun also\nwhere each rank runs, and whether and how fast they sum.",
-                       arguments, 0, 0};
+    const usage how = {
+        "doctor [--seconds S]",
+        "What this machine offers: processors, kernels, devices for runtime.device, MPI, "
+        "network;\nunder mpirun or srun also where each rank runs, and whether and how "
+        "fast they sum.",
+        arguments, 0, 0};
     rgm_status status;
     rgm_comm *comm;
     text_list rest;

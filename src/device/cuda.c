@@ -59,8 +59,14 @@ static rgm_status refused(int code, const char *doing)
 
 static rgm_status load_library(void)
 {
+    /* Where containers and WSL have it without telling the loader. */
+    static const char *const places[] = {"/usr/local/nvidia/lib64/libcuda.so.1",
+                                         "/usr/lib/wsl/lib/libcuda.so.1"};
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
+    for (int i = 0; library == NULL && i < 2; i++)
+        if (rgm_path_exists(places[i]))
+            library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "CUDA's driver is not installed (%s): install NVIDIA's driver", dlerror());
