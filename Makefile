@@ -4,6 +4,7 @@
 # make test       install what tests need too, build them, and run those of every day: below 8 minutes on two cores
 # make slow       the long ones: kills, faults, Slurm, the page in a browser; 10 minutes
 # make oracle     the tests against other people's programs; TF=1: against TF-GNN and TensorFlow too (2 GB from PyPI)
+# make gpu        on a machine with a GPU: rows, gradients and trainings on it, DEVICE=cuda:0 (docs/device.md)
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
 # make check      what a merge needs: format, layers, docs, both compilers, sanitizers, tests
 # make coverage   lines and branches that the tests reach, layer by layer (a quarter of an hour on two cores)
@@ -19,7 +20,7 @@ JOBS   ?= $(shell nproc)
 
 # Each recipe has its own JOBS; two of apt or of a build beside each other would only wait.
 .NOTPARALLEL:
-.PHONY: all configured configured-tests deps deps-test deps-check demo test slow oracle bench check sanitize clang tsan \
+.PHONY: all configured configured-tests deps deps-test deps-check demo test slow oracle gpu bench check sanitize clang tsan \
         coverage lint reproduce install uninstall clean
 
 all: configured
@@ -62,6 +63,11 @@ ifdef TF
 	@cd build && ctest --output-on-failure -R '^tfgnn_test$$'
 	@RGM_BUILD=$(CURDIR)/build tests/oracle/saved_model.sh $(CURDIR)/build/regimen
 endif
+
+DEVICE ?= cuda:0
+gpu: deps-test configured-tests
+	@cmake --build build -j $(JOBS)
+	@REGIMEN_DEVICE=$(DEVICE) scripts/gpu_check.sh
 
 sanitize: deps-check
 	@cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
