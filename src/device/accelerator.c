@@ -262,25 +262,6 @@ static rgm_status wait_for(rgm_device *device)
 
 /* ---- programs ------------------------------------------------------------------------------ */
 
-rgm_status rgmi_whole_source(rgm_text *out, const char *name, const char *source)
-{
-    return rgm_text_printf(out, "%s\n#line 1 \"%s.dev\"\n%s", rgmi_device_prelude, name, source);
-}
-
-const char *rgmi_compiler_words(char *text)
-{
-    char *from = strstr(text, "error");
-
-    if (from == NULL)
-        from = text;
-    while (from > text && from[-1] != '\n')
-        from--;
-    for (char *c = from; *c != 0; c++)
-        if (*c == '\n')
-            *c = c[1] == 0 ? 0 : '|';
-    return from;
-}
-
 /* From disk, or compiled and saved there. */
 static rgm_status make_module(void **module, accelerator *a, const char *name, const char *source,
                               rgm_dtype real)

@@ -76,6 +76,12 @@ extern const rgmi_driver rgmi_cuda;
 /** Open a driver's device; rgm_device_release() closes it. */
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number);
 
+/** Makes a driver's device. */
+typedef rgm_status rgmi_device_make(rgm_device **out, const rgmi_driver *driver, int number);
+/** The device that the process drives: made, or shared with who made it. RGM_ERR_BUSY, without a
+ * message: it drives another, which is *out. */
+rgm_status rgmi_device_shared(rgm_device **out, const rgmi_driver *driver, int number,
+                              rgmi_device_make *make);
 /** Takes one user from a device that rgm_device_open() opened; whether others are left. */
 bool rgmi_device_is_kept(const rgm_device *device);
 

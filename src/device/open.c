@@ -3,34 +3,12 @@
  */
 #include "device_internal.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 /* CUDA first: what both reach is faster there. */
 static const rgmi_driver *const drivers[] = {&rgmi_cuda, &rgmi_opencl};
 enum { DRIVERS = sizeof drivers / sizeof *drivers };
-
-static struct {
-    pthread_mutex_t lock;
-    rgm_device *device; /* NULL: none is open */
-    const rgmi_driver *driver;
-    int number, users;
-} open_one = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-bool rgmi_device_is_kept(const rgm_device *device)
-{
-    bool kept = false;
-
-    pthread_mutex_lock(&open_one.lock);
-    if (device == open_one.device) {
-        kept = --open_one.users > 0;
-        if (!kept)
-            open_one.device = NULL;
-    }
-    pthread_mutex_unlock(&open_one.lock);
-    return kept;
-}
 
 /* ---- names --------------------------------------------------------------------------------- */
 
@@ -140,7 +118,7 @@ rgm_status rgm_device_open(rgm_device **out, const char *name)
 {
     const rgmi_driver *driver;
     int number;
-    rgm_status status = RGM_OK;
+    rgm_status status;
 
     *out = NULL;
     if (strcmp(name, "cpu") == 0) {
@@ -148,21 +126,12 @@ rgm_status rgm_device_open(rgm_device **out, const char *name)
         return RGM_OK;
     }
     RGM_TRY(resolve(&driver, &number, name));
-    pthread_mutex_lock(&open_one.lock);
-    if (open_one.device == NULL) {
-        status = rgmi_accelerator_open(&open_one.device, driver, number);
-        open_one.driver = driver;
-        open_one.number = number;
-        open_one.users = 0;
-    } else if (open_one.driver != driver || open_one.number != number) {
-        status = RGM_FAIL(RGM_ERR_BUSY, "device '%s': this process drives %s", name,
-                          rgm_device_about(open_one.device));
+    status = rgmi_device_shared(out, driver, number, rgmi_accelerator_open);
+    if (status == RGM_ERR_BUSY) {
+        status =
+            RGM_FAIL(status, "device '%s': this process drives %s", name, rgm_device_about(*out));
+        *out = NULL;
     }
-    if (status == RGM_OK) {
-        open_one.users++;
-        *out = open_one.device;
-    }
-    pthread_mutex_unlock(&open_one.lock);
     return status;
 }
 
