@@ -131,17 +131,21 @@ static void records_are_those_of_an_update(void **state)
     static const char *const twice[] = {
         "trainer: {accumulation_steps: 2}\n",
         "optimizations: {aggregation_frequency: 2}\n",
+        "runtime: {shards: 2}\n",
     };
     char text[600];
 
     (void)state;
     CHECK_INT(40, batches_of(once, records));
     CHECK_INT(40, batches_of(once, epochs));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         snprintf(text, sizeof text, "%s%s", once, twice[i]);
         CHECK_INT(20, batches_of(text, records));
         CHECK_INT(20, batches_of(text, epochs));
     }
+    snprintf(text, sizeof text, "%s%s", once,
+             "runtime: {shards: 2}\ntrainer: {privacy: {clipping_norm: 1.0}}\n");
+    CHECK_INT(40, batches_of(text, records)); /* shards of a private step share one batch */
     static const char key[] = SEARCHER "oven: {degrees: 200, batch_size: 16}\ndata: "
                                        "{batch_size: 16}\nrecords_per_epoch: 320\n"
                                        "trainer: {accumulation_steps: 8}\n"

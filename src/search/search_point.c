@@ -65,12 +65,39 @@ static rgm_status batches_of_update(int64_t *out, const rgm_search_file *file,
     return RGM_OK;
 }
 
+/* Whether a private step shares one batch out to its shards. */
+static bool is_private(const rgm_search_file *file)
+{
+    const rgm_yaml_node *trainer = rgm_yaml_find(rgm_yaml_root(file->left), "trainer");
+    const rgm_yaml_node *privacy = rgm_yaml_find(trainer, "privacy");
+    const rgm_yaml_node *norm = rgm_yaml_find(privacy, "clipping_norm");
+    double number;
+
+    return rgm_space_find(file->space, "trainer.privacy.clipping_norm") >= 0 ||
+           (norm != NULL && norm->kind == RGM_YAML_SCALAR &&
+            rgm_yaml_float(&number, norm) == RGM_OK && number > 0);
+}
+
+/* Parts of an update with batches of their own. */
+static rgm_status shards_of_update(int64_t *out, const rgm_search_file *file,
+                                   const rgm_hyper_value *values)
+{
+    *out = 0;
+    if (!is_private(file) && file->options.entrypoint == NULL)
+        RGM_TRY(value_count(out, file, values, "runtime.shards"));
+    if (!is_private(file) && *out == 0)
+        *out = file_count(file, "runtime", "shards");
+    if (*out == 0)
+        *out = 1;
+    return RGM_OK;
+}
+
 /* Records of an update. */
 static rgm_status batch_size(int64_t *out, const rgm_search_file *file,
                              const rgm_hyper_value *values)
 {
     static const char *const names[] = {"global_batch_size", "data.batch_size", "batch_size"};
-    int64_t batches;
+    int64_t batches, shards;
 
     *out = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names && *out == 0; i++)
@@ -83,7 +110,9 @@ static rgm_status batch_size(int64_t *out, const rgm_search_file *file,
                         "the hyperparameter global_batch_size",
                         file->path);
     RGM_TRY(batches_of_update(&batches, file, values));
-    if (__builtin_mul_overflow(*out, batches, out))
+    RGM_TRY(shards_of_update(&shards, file, values));
+    if (__builtin_mul_overflow(batches, shards, &batches) ||
+        __builtin_mul_overflow(*out, batches, out))
         return RGM_FAIL(RGM_ERR_CONFIG, "%s: %lld batches are too many for an update", file->path,
                         (long long)batches);
     return RGM_OK;
