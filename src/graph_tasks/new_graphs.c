@@ -39,22 +39,6 @@ done:
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-const char *rgmi_only_set(const rgm_schema *schema, rgm_piece piece)
-{
-    const char *only = NULL;
-
-    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        if (set->piece != piece || rgm_is_aux_set(set->name))
-            continue;
-        if (only != NULL)
-            return NULL;
-        only = set->name;
-    }
-    return only;
-}
-
 /* Whether the run has sparse rows, dense ones, or both. */
 static void forms_of(bool *sparse, bool *dense, const rgm_schema *schema)
 {

@@ -8,14 +8,6 @@
 
 #include "new_graphs.h"
 
-bool rgmi_question_of(rgm_graph_question *out, const rgmi_learning *l, int64_t k)
-{
-    const rgm_graph_task *task = l->tasks[k];
-
-    *out = (rgm_graph_question){.readout_set = NULL};
-    return task->type->question != NULL && task->type->question(out, l->schema, task->options);
-}
-
 /* The node set that "<readout_set>/<key>" of the run's schema comes from; NULL: it is made later,
  * by a processor. */
 static const char *read_from(const rgmi_learning *l, const char *readout_set, const char *key)

@@ -419,20 +419,6 @@ static rgm_status check_there(const rgmi_new_graphs *self, const rgm_graph *grap
 
 /* ---- nodes that are known by name ---------------------------------------------------------- */
 
-bool rgmi_next_name(rgm_str *out, const char **rest, const rgm_text *names)
-{
-    const char *begin = *rest != NULL ? *rest : names->data;
-    const char *end = names->data + names->size, *stop;
-
-    *out = (rgm_str){NULL, 0};
-    if (names->size == 0 || begin == end)
-        return false;
-    stop = memchr(begin, '\n', (size_t)(end - begin));
-    *out = (rgm_str){begin, (stop != NULL ? stop : end) - begin};
-    *rest = stop != NULL ? stop + 1 : end;
-    return true;
-}
-
 /* What triples number is known by its place among the names of training, in FILE of the run. */
 static rgm_status check_names(const rgmi_new_graphs *self, const rgm_feature *here,
                               const rgm_text *names, const char *what, const char *file)

@@ -11,6 +11,11 @@
 
 /* ---- running ------------------------------------------------------------------------------- */
 
+bool rgm_trainer_bf16(const rgm_trainer *trainer)
+{
+    return trainer->runtime.mixed_precision == RGM_MIXED_BF16;
+}
+
 /* Space for a loss scale, and for the shares of heads. */
 #define OWN_FEEDS (2 + RGM_MAX_HEADS + 1)
 

@@ -321,7 +321,9 @@ rgm_status rgmi_states_copy(rgm_trainer *trainer, bool back);
 /** A copy on the host of a tensor, wherever it lies. */
 rgm_status rgmi_host_copy(rgm_tensor **out, const rgm_tensor *tensor);
 
-/* trainer_step.c */
+/* trainer_part.c */
+/** Let states such as moving averages take their next values, for each batch. */
+rgm_status rgmi_update_states(rgm_trainer *trainer);
 /** Save metric sums and states before a step of several batches. Errors: of a device. */
 rgm_status rgmi_step_keep(rgm_trainer *trainer);
 /** Restore both unless `status`, which it returns, is RGM_OK. */
@@ -351,8 +353,6 @@ static inline bool rgmi_is_sharded(const rgm_trainer *trainer)
 }
 /** The number of batches of one step. */
 int64_t rgmi_step_batches(const rgm_trainer *trainer);
-/** One training step of all shards. */
-rgm_status rgmi_shards_step(rgm_step *step);
 /*
  * For a step that runs the batches of its shards itself: begin; for each shard of this process, in
  * order, begin it, add its batches to the accumulator's sums, end it; then sum.
@@ -367,6 +367,10 @@ void rgmi_shard_end(rgm_trainer *trainer, const rgmi_part *part, bool any);
  * nothing of the step is left.
  */
 rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status status);
+
+/* trainer_shards_step.c */
+/** One training step of all shards. */
+rgm_status rgmi_shards_step(rgm_step *step);
 
 /* trainer_shards_pass.c */
 rgm_status rgmi_shards_pass_begin(rgm_trainer *trainer);

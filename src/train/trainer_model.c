@@ -93,11 +93,6 @@ static void fetches_close(rgmi_fetches *fetches)
 
 /* ---- executors ----------------------------------------------------------------------------- */
 
-bool rgm_trainer_bf16(const rgm_trainer *trainer)
-{
-    return trainer->runtime.mixed_precision == RGM_MIXED_BF16;
-}
-
 static rgm_executor_options executor_options(const rgm_trainer *trainer, bool training)
 {
     return (rgm_executor_options){.training = training,
