@@ -18,6 +18,7 @@ RGMI_GPU_KERNEL(product, product_256x16);
 RGMI_GPU_KERNEL(product, product_16x256);
 RGMI_GPU_KERNEL(product, product_slices);
 RGMI_GPU_KERNEL(product, product_pack);
+RGMI_GPU_KERNEL(product, product_finish);
 RGMI_GPU_KERNEL(mma, mma_64x64);
 RGMI_GPU_KERNEL(mma, mma_128x128);
 
@@ -123,13 +124,24 @@ void rgmi_gpu_matmul_by(const rgmi_gpu_tiling *t, rgm_dtype real, const rgm_matm
     rgmi_gpu_give(part);
 }
 
+static void finish_rows(rgm_dtype real, const rgm_matmul_args *o)
+{
+    int64_t width = 1, rows = o->batch * o->m;
+
+    while (width < o->n && width < LANES)
+        width *= 2;
+    RGMI_LAUNCH(&product_finish, real, rgmi_min(rgmi_blocks(rows, LANES / width), 65536), LANES,
+                rgm_memory(o->c), rgm_memory(o->bias), rgm_integer(rows), rgm_integer(o->n),
+                rgm_integer(o->ldc), rgm_integer(width), rgm_integer(o->activation),
+                rgm_real(o->slope));
+}
+
 /* By the library of the device's maker, where that gains more than its own launches cost. Not what
  * is packed: a row of that has the same bits in any company. Bias and activation come behind. */
 static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
 {
     bool finish = o->bias != NULL || o->activation != RGM_ACT_NONE;
-    bool whole = o->ldc == o->n && (o->batch == 1 || o->stride_c == o->m * o->n);
-    rgm_matmul_args made = *o;
+    bool whole = o->batch == 1 || o->stride_c == o->m * o->ldc;
 
     if (real == RGM_BF16 || o->packed || (finish && !whole) ||
         (double)o->m * (double)o->n * (double)o->k * (double)o->batch < LIBRARY_LEAST)
@@ -140,9 +152,8 @@ static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
                                             o->trans_a, o->trans_b, o->accumulate},
                              real))
         return false;
-    made.accumulate = false; /* c has it all but for its finish */
     if (finish)
-        rgmi_gpu_add_slices(real, &made, 1, o->c);
+        finish_rows(real, o);
     return true;
 }
 
