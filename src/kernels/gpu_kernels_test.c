@@ -201,14 +201,18 @@ static rgm_status lent_open(void)
 
 /* ---- the cases ----------------------------------------------------------------------------- */
 
-/* A variant of map is a program, which has to be compiled; behind the 200th each is one code. */
-static int step_of(const kernel_case *c, int variant)
+/* Of every day every fifth variant, since cases take their options from a variant's remainders by 2,
+ * 3 and 4. A variant of map is a program, which has to be compiled; behind the 200th each is one
+ * code. */
+static bool is_due(const kernel_case *c, int variant)
 {
     const char *cases = getenv("RGM_CASES");
 
     if (cases != NULL && strcmp(cases, "all") == 0)
-        return 1;
-    return c->call == map_case && variant < 200 ? 20 : (c->call == map_case ? 1 : 3);
+        return true;
+    if (c->call == map_case)
+        return variant >= 200 || variant % 20 == 0;
+    return variant % 5 == 4 || c->variants < 5;
 }
 
 /* Once more: what was written has the same bits. */
@@ -232,8 +236,8 @@ static void agrees_with_the_double_reference(void **state)
     run want, got;
 
     lent.missing = NULL;
-    for (int v = 0; v < c->variants; v += step_of(c, v))
-        for (int table = 0; table < 2; table++) {
+    for (int v = 0; v < c->variants; v++)
+        for (int table = 0; table < 2 && is_due(c, v); table++) {
             run_case(&want, c, f64, v);
             lent.current = &got;
             run_case(&got, c, &tables[table], v);
