@@ -232,10 +232,10 @@ void rgmi_comm_release(rgm_comm *comm)
     if (comm->watch != NULL)
         rgmi_watch_leave(comm->watch);
     stopped = stop_engine(comm);
-    if (comm->watch != NULL && comm->broken && !comm->lost)
+    if (comm->watch != NULL) {
         rgmi_watch_linger(comm->watch);
-    if (comm->watch != NULL)
         rgmi_watch_stop(comm->watch);
+    }
     if (!stopped) /* its thread may come back to all of it */
         return;
     rgm_thread_pool_release(comm->threads);

@@ -160,6 +160,7 @@ static void hear(rgmi_watch *w, int rank)
     case RGMI_LEAVE:
         p->entered = m->entered;
         p->waiting_for = 0;
+        p->waiting = 0;
         p->left = true;
         if (w->comm->rank == 0 && !p->gone)
             count_gone(w, rank);
@@ -441,7 +442,7 @@ void rgmi_watch_linger(rgmi_watch *w)
     double end = rgm_now() + LINGER_S;
 
     pthread_mutex_lock(&w->comm->lock);
-    while (w->left < w->met && !w->over && rgm_now() < end) {
+    while (w->comm->broken && !w->comm->lost && w->left < w->met && !w->over && rgm_now() < end) {
         struct timespec soon;
 
         rgmi_deadline(&soon, 0.1);

@@ -285,6 +285,8 @@ rgm_status rgmi_meet(int *fds, rgm_comm *comm)
         if (fds[i] >= 0)
             (void)setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     tell_missing(fds, comm);
+    /* While rank 0 waits for one that cannot reach it, the others would hear nothing of it. */
+    RGM_GO(rgm_comm_barrier(comm));
 done:
     if (listening >= 0)
         close(listening);
