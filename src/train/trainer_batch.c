@@ -294,7 +294,7 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     double begin;
 
     trainer->applied = NULL;
-    if (!trainer->agreed)
+    if (!rgmi_is_sharded(trainer)) /* else they agreed before the sum; each update of a step asks */
         RGM_TRY(rgmi_agree(trainer, RGM_OK));
     RGM_TRY(hooked(&changed, trainer, gradients));
     begin = rgmi_profile_now(trainer);

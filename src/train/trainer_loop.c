@@ -255,7 +255,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
     const rgm_task *task = &trainer->task;
-    bool own = true;
+    bool own = false; /* until it is known whose the batch is */
     double begin;
     rgm_step step = {.mode = trainer->eval_mode,
                      .eval_set = 1 + trainer->eval_set,
