@@ -131,6 +131,41 @@ static void a_lost_device_stops_the_run_which_then_goes_on(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* The evaluation behind the four of the training. */
+static rgm_status lose_at_the_end(rgm_trainer *trainer, rgm_mode mode, void *payload)
+{
+    int *evaluations = payload;
+
+    (void)trainer, (void)mode;
+    far.lost = far.lost || ++*evaluations == 5;
+    return RGM_OK;
+}
+
+static void a_device_that_is_lost_behind_the_last_step_stops_the_run_too(void **state)
+{
+    char root[128], whole[160], lost[160];
+    int evaluations = 0;
+    rgm_trainer_hooks hooks = {.eval_begin = lose_at_the_end, .payload = &evaluations};
+    plane p = make_plane(false);
+    rgm_run_options options;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(whole, sizeof whole, "%s/whole", root);
+    snprintf(lost, sizeof lost, "%s/lost", root);
+    CHECK_OK(run_to_end(all_options(whole, NULL), &p));
+    options = all_options(lost, far.device);
+    options.trainer_hooks = &hooks;
+    CHECK_STATUS(RGM_STOPPED, run_to_end(options, &p));
+    CHECK(file_says(lost, "log.txt", "the device is lost, and with it the steps after 12: "));
+    far_close();
+    far_open();
+    CHECK_OK(run_to_end(all_options(lost, NULL), &p));
+    check_same_run(whole, lost);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* Without a folder there is nothing to go on from, and a run that evaluates has nothing to save. */
 static void elsewhere_a_lost_device_is_an_error(void **state)
 {
@@ -187,4 +222,5 @@ static void predictions_are_those_of_the_cpu(void **state)
 
 #define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(a_run_leaves_the_bytes_of_the_cpu), FAR(a_lost_device_stops_the_run_which_then_goes_on),
+      FAR(a_device_that_is_lost_behind_the_last_step_stops_the_run_too),
       FAR(elsewhere_a_lost_device_is_an_error), FAR(predictions_are_those_of_the_cpu))

@@ -276,8 +276,10 @@ static rgm_status complete(rgm_open_run *run)
 rgm_status rgm_run_complete(rgm_open_run *run)
 {
     rgm_logger *before = rgmi_enter(run->controller);
-    rgm_status status = rgmi_profile_finish(run->controller, tell_ranks(run, complete(run)));
+    /* the evaluations and exports behind the last step can lose a device or a rank, too */
+    rgm_status status = rgmi_when_lost(run->controller, complete(run));
 
+    status = rgmi_profile_finish(run->controller, tell_ranks(run, status));
     return rgmi_leave(before, rgmi_result_end(run->controller, status));
 }
 
