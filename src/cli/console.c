@@ -186,13 +186,17 @@ int report(rgm_status status)
 
 int usage_error(const char *format, ...)
 {
+    char text[RGM_MESSAGE_ROOM];
     va_list args;
 
-    if (muted)
-        return EXIT_USAGE;
     va_start(args, format);
-    fputs("regimen: ", stderr);
-    put_formatted(format, args);
+    if (muted) { /* kept for verb_run.c, which tells the other processes */
+        vsnprintf(text, sizeof text, format, args);
+        (void)RGM_FAIL(RGM_ERR_CONFIG, "%s", text);
+    } else {
+        fputs("regimen: ", stderr);
+        put_formatted(format, args);
+    }
     va_end(args);
     return EXIT_USAGE;
 }

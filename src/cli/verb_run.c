@@ -58,9 +58,9 @@ static rgm_status share_run_dir(char **made, rgm_comm *comm)
 
 static rgm_status choose_run_dir(char **made, rgm_comm *comm, const char *name)
 {
-    rgm_status status = rgm_comm_rank(comm) == 0 ? next_run_dir(made, name) : RGM_OK;
-
-    return status < 0 ? rgm_comm_fail(comm, status) : share_run_dir(made, comm);
+    if (rgm_comm_rank(comm) == 0)
+        RGM_TRY(rgm_comm_fail(comm, next_run_dir(made, name)));
+    return share_run_dir(made, comm);
 }
 
 /* What several processes cannot do together. */
@@ -140,6 +140,8 @@ static int run_on_ranks(const char *name, const text_list *over, const text_list
     if (rank > 0)
         console_mute();
     code = open_and_run(name, over, sets, request);
+    if (rank > 0 && code != EXIT_DONE) /* what only this one cannot read, say */
+        (void)rgm_comm_fail(request->comm, RGM_FAIL(RGM_ERR_CONFIG, "%s", rgm_error_message()));
     rgm_comm_close(request->comm);
     return rank > 0 ? EXIT_DONE : code;
 }
