@@ -275,7 +275,9 @@ done:
 
 /* ---- a graph ------------------------------------------------------------------------------- */
 
-static rgm_status ask(rgm_graph **graph, rgmi_new_graphs *self, const rgm_graph_question *q)
+/* Sets *by_list if a list of items can say what is asked. */
+static rgm_status ask(rgm_graph **graph, bool *by_list, rgmi_new_graphs *self,
+                      const rgm_graph_question *q)
 {
     const char *node_set =
         q->key != NULL ? read_from(self->learning, q->readout_set, q->key) : NULL;
@@ -283,6 +285,7 @@ static rgm_status ask(rgm_graph **graph, rgmi_new_graphs *self, const rgm_graph_
 
     if (q->key != NULL && node_set == NULL)
         return RGM_OK;
+    *by_list = true;
     if (rgm_schema_find(rgm_graph_schema(*graph), RGM_NODE_SET, q->readout_set) != NULL &&
         rgm_graph_total(*graph, RGM_NODE_SET, q->readout_set) > 0 && self->items == NULL)
         return RGM_OK;
@@ -298,19 +301,16 @@ static rgm_status ask_all(rgm_graph **out, rgmi_new_graphs *self, rgm_graph *gra
     rgm_status status = RGM_OK;
     rgm_graph *asked = rgm_graph_retain(graph);
     rgm_graph_question q;
-    bool any = false;
+    bool by_list = false;
 
     *out = NULL;
-    for (int64_t k = 0; k < l->task_count; k++) {
-        if (!rgmi_question_of(&q, l, k))
-            continue;
-        any = true;
-        RGM_GO(ask(&asked, self, &q));
-    }
-    if (self->items != NULL && !any)
+    for (int64_t k = 0; k < l->task_count; k++)
+        if (rgmi_question_of(&q, l, k))
+            RGM_GO(ask(&asked, &by_list, self, &q));
+    if (self->items != NULL && !by_list)
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "%s: the task '%s' is of every edge or graph of the data, and takes no "
-                        "list of items",
+                        "%s: the task '%s' is of every edge or graph of the data, or of what a "
+                        "processor of the run chooses, and takes no list of items",
                         self->items, l->tasks[0]->type->section.name));
     *out = asked;
     asked = NULL;

@@ -305,9 +305,10 @@ static rgm_status open_target(rgmi_new_graphs *self, const rgm_graph *graph)
         return RGM_OK;
     rgm_schema_release(self->target);
     rgm_schema_release(self->from);
-    self->target = NULL;
+    self->from = self->target = NULL;
+    RGM_TRY(make_target(&self->target, self, from));
     self->from = rgm_schema_retain((rgm_schema *)from);
-    return make_target(&self->target, self, from);
+    return RGM_OK;
 }
 
 /* ---- the graph ----------------------------------------------------------------------------- */
