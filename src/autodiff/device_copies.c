@@ -243,21 +243,45 @@ done:
 
 /* ---- when a run is done -------------------------------------------------------------------- */
 
-rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan)
+/* What a part of the run has made is nothing, and whoever computes next finds the flag down. */
+static void forget_run(rgm_executor *executor)
 {
     static const rgm_index_flag down;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        executor->kept[s].valid = false;
+    (void)rgm_device_copy_to(executor->device, executor->flag, &down, sizeof down);
+}
+
+rgm_status rgmi_copies_look(rgm_executor *executor)
+{
     rgm_index_flag found;
 
     RGM_TRY(rgm_device_copy_from(executor->device, &found, executor->flag, sizeof found));
-    if (found.raised == 0)
+    return found.raised == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_DATA, "an index is outside");
+}
+
+rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan,
+                                     rgm_status status)
+{
+    rgm_index_flag found;
+    rgm_error failure;
+    rgm_status read;
+
+    if (status != RGM_OK)
+        rgm_error_save(&failure, status);
+    read = rgm_device_copy_from(executor->device, &found, executor->flag, sizeof found);
+    if (status == RGM_OK && read != RGM_OK)
+        rgm_error_save(&failure, status = read);
+    if (status == RGM_OK && found.raised == 0)
         return RGM_OK;
-    RGM_TRY(rgm_device_copy_to(executor->device, executor->flag, &down, sizeof down));
-    for (int64_t s = 0; s < executor->count; s++) /* what a part of the run has made is nothing */
-        executor->kept[s].valid = false;
+    forget_run(executor);
+    if (read != RGM_OK || found.raised == 0)
+        return rgm_error_restore(&failure);
     const rgm_value *v = executor->order[found.op];
     rgm_index_watch watch = {.flag = executor->flag, .op = found.op, .found = &found};
     rgm_op_run run = rgmi_op_run(executor, plan, found.op, &watch);
-    rgm_status status = v->type->forward(&run);
+    status = v->type->forward(&run);
     if (status == RGM_OK)
         status = RGM_FAIL(RGM_ERR_DATA, "index[%lld] is %lld, which is outside",
                           (long long)found.at, (long long)found.index);

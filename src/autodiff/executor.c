@@ -432,6 +432,8 @@ static rgm_status step_run(rgm_executor *executor, rgmi_plan *plan, int64_t s, u
         status = rgm_device_wait(executor->device);
     if (timed)
         tell_time(executor, s, begin, rgm_now(), status);
+    if (status == RGM_OK && executor->options.eager && executor->copies != NULL)
+        status = rgmi_copies_look(executor); /* what was not computed need not be finite */
     if (status == RGM_OK && executor->options.eager)
         status = check_finite(executor, run.out, v);
     return status == RGM_OK ? RGM_OK : rgmi_in_context(status, v);
@@ -525,11 +527,22 @@ static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tens
     return RGM_OK;
 }
 
+static rgm_status steps_run(rgm_executor *executor, rgmi_plan *plan, uint64_t seed, uint64_t step)
+{
+    if (executor->options.eager)
+        RGM_TRY(leaves_check(executor, plan));
+    RGM_TRY(prologue_run(executor, plan));
+    for (int64_t i = plan->prologue; i < plan->step_count; i++)
+        RGM_TRY(step_run(executor, plan, plan->steps[i], seed, step));
+    return RGM_OK;
+}
+
 rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
                             const rgm_parameters *parameters, const rgm_feed *feeds,
                             int64_t feed_count, uint64_t seed, uint64_t step)
 {
     bool any_changed;
+    rgm_status status;
 
     for (int64_t i = 0; i < executor->fetch_count; i++)
         fetched[i] = NULL;
@@ -546,14 +559,10 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
         RGM_TRY(plan_rebase(executor, plan));
     RGM_TRY(leaves_set(executor, plan, parameters));
     parameters_accept(executor, parameters);
-    if (executor->options.eager)
-        RGM_TRY(leaves_check(executor, plan));
-    RGM_TRY(prologue_run(executor, plan));
-    for (int64_t i = plan->prologue; i < plan->step_count; i++)
-        RGM_TRY(step_run(executor, plan, plan->steps[i], seed, step));
-    if (executor->copies != NULL) {
-        RGM_TRY(rgmi_copies_check_indices(executor, plan));
-        RGM_TRY(rgmi_copies_fetch(executor, plan));
-    }
-    return results_give(executor, plan, fetched, parameters);
+    status = steps_run(executor, plan, seed, step);
+    if (executor->copies != NULL)
+        status = rgmi_copies_check_indices(executor, plan, status);
+    if (status == RGM_OK && executor->copies != NULL)
+        status = rgmi_copies_fetch(executor, plan);
+    return status != RGM_OK ? status : results_give(executor, plan, fetched, parameters);
 }

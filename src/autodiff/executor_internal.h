@@ -158,8 +158,12 @@ rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_va
 rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s);
 /** Run an op that works on the host. */
 rgm_status rgmi_copies_run_on_host(rgm_executor *executor, rgm_op_run *run, const rgm_value *v);
-/** When a run is done: what the flag says, as the error of the op that asked. */
-rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan);
+/** RGM_ERR_DATA if the flag is up; waits. */
+rgm_status rgmi_copies_look(rgm_executor *executor);
+/** When a run is done, with `status`: what the flag says, as the error of the op that asked, or the
+ * run's. After an error the flag is down and nothing is kept that the run may not have made. */
+rgm_status rgmi_copies_check_indices(rgm_executor *executor, const rgmi_plan *plan,
+                                     rgm_status status);
 /** The fetched values of the run, on the host unless they stay. */
 rgm_status rgmi_copies_fetch(rgm_executor *executor, rgmi_plan *plan);
 

@@ -225,6 +225,87 @@ static void an_index_outside_is_told_by_the_op_that_asked(void **state)
     lab_close(&l);
 }
 
+static bool refuses;
+
+static rgm_status refuses_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    *out = (rgm_op_shape){
+        .dtype = rgm_value_dtype(in[0]), .rank = 1, .shape = {rgm_value_dim(in[0], 0)}};
+    return RGM_OK;
+}
+
+static rgm_status refuses_forward(rgm_op_run *run)
+{
+    memcpy(run->out->data, run->in[0].data, (size_t)run->out->shape[0] * sizeof(float));
+    return refuses ? RGM_FAIL(RGM_ERR_ARG, "the op refuses") : RGM_OK;
+}
+
+/* Behind an index that is outside an op of the host sees what nobody has computed, and fails: the
+ * index is what is told, in each run, and others find the flag down. */
+static void a_run_that_fails_early_leaves_no_flag_and_keeps_nothing(void **state)
+{
+    static const rgm_op_type op = {.name = "refuses",
+                                   .arity = 1,
+                                   .infer = refuses_infer,
+                                   .forward = refuses_forward,
+                                   .no_gradient = "a test's",
+                                   .on_host = true};
+    rgm_executor_options options = {.device = far.device};
+    rgm_executor *executor, *other;
+    rgm_tensor *fetched;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 1, (int64_t[]){4}), *index = lab_index(&l, RGM_I64, 6, 4);
+    rgm_value *gathered = rgm_gather(x, index);
+    rgm_value *y = rgm_op(l.graph, &op, &gathered, 1, NULL), *z = rgm_sum(rgm_square(x));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &options));
+    rgm_tensor_i64(l.feeds[1].tensor)[4] = 9;
+    refuses = true;
+    for (int i = 0; i < 2; i++) {
+        CHECK_STATUS(RGM_ERR_DATA,
+                     rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+        CHECK_MESSAGE("index[4] is 9, there are 4 rows");
+        for (int k = 0; k < 4; k++)
+            rgm_tensor_f32(l.feeds[0].tensor)[k] = (float)(k + i);
+        CHECK_OK(rgm_executor_create(&other, l.graph, &z, 1, &options));
+        CHECK_OK(rgm_executor_run(other, &fetched, NULL, l.feeds, l.count, 1, 1));
+        CHECK(rgm_tensor_f32(fetched)[0] == (i == 0 ? 14 : 30));
+        rgm_executor_release(other);
+    }
+    rgm_tensor_i64(l.feeds[1].tensor)[4] = 3;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+    CHECK_MESSAGE("the op refuses");
+    refuses = false;
+    CHECK_OK(rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+    CHECK(rgm_tensor_f32(fetched)[4] == 4);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+/* With eager checks too: what was not computed is not searched for what is not finite. */
+static void an_index_outside_is_told_with_eager_checks(void **state)
+{
+    rgm_executor_options options = {.device = far.device, .eager = true};
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){4, 3});
+    rgm_value *y = rgm_square(rgm_gather(x, lab_index(&l, RGM_I64, 6, 4)));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &options));
+    rgm_tensor_i64(l.feeds[1].tensor)[4] = 9;
+    CHECK_STATUS(RGM_ERR_DATA, rgm_executor_run(executor, &fetched, NULL, l.feeds, l.count, 1, 1));
+    CHECK_MESSAGE("index[4] is 9, there are 4 rows");
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
 /* What is fed anew is copied anew, patterns and sizes too; what is not finite is named. */
 static void other_feeds_and_eager_checks_are_seen(void **state)
 {
@@ -420,5 +501,7 @@ TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
       FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
       FAR(an_op_that_works_on_the_host_gets_copies),
       FAR(an_index_outside_is_told_by_the_op_that_asked),
-      FAR(other_feeds_and_eager_checks_are_seen), FAR(parameters_gradients_and_states_stay),
-      FAR(values_of_a_device_are_those_that_others_see), FAR(every_allocation_may_fail))
+      FAR(a_run_that_fails_early_leaves_no_flag_and_keeps_nothing),
+      FAR(an_index_outside_is_told_with_eager_checks), FAR(other_feeds_and_eager_checks_are_seen),
+      FAR(parameters_gradients_and_states_stay), FAR(values_of_a_device_are_those_that_others_see),
+      FAR(every_allocation_may_fail))
