@@ -6,7 +6,8 @@
 #include <check.h>
 
 static struct {
-    int programs, launches, arguments;
+    int programs, launches, arguments, faults;
+    bool refuses; /* to compile */
     char source[32768];
     rgm_argument argument[RGM_ARGUMENTS];
     int64_t groups;
@@ -18,6 +19,8 @@ static rgm_status compile(rgm_program **out, rgm_device *device, const char *nam
     (void)device;
     (void)name;
     (void)dtype;
+    if (seen.refuses)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: a test's");
     seen.programs++;
     snprintf(seen.source, sizeof seen.source, "%s", source);
     *out = (rgm_program *)&seen;
@@ -46,7 +49,15 @@ static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups
     memcpy(seen.argument, arguments, (size_t)count * sizeof *arguments);
 }
 
-static const rgm_device_compiler compiler = {.program = compile, .find = find, .launch = launch};
+static void fault(rgm_device *of, rgm_status status)
+{
+    (void)of;
+    CHECK_INT(RGM_ERR_NOMEM, status);
+    seen.faults++;
+}
+
+static const rgm_device_compiler compiler = {
+    .program = compile, .find = find, .launch = launch, .fault = fault};
 static const rgm_device_type type = {.name = "counts", .compiler = &compiler};
 static rgm_device *device;
 
@@ -168,6 +179,26 @@ static void many_strides_stand_in_the_source(void **state)
     CHECK_INT(2, seen.programs);
 }
 
+/* The device is told of each launch that is left out, and not of the first alone. */
+static void what_cannot_be_compiled_is_asked_for_again(void **state)
+{
+    rgm_map_args args = scaled_sum(10, 8, 0.5);
+    rgm_fill_args fill = {(void *)4096, 10, 1};
+
+    (void)state;
+    seen.refuses = true;
+    for (int i = 1; i < 3; i++) {
+        table()->map(&args);
+        table()->fill(&fill);
+        CHECK_INT(2 * i, seen.faults);
+    }
+    CHECK_INT(0, seen.launches);
+    seen.refuses = false;
+    table()->map(&args);
+    CHECK_INT(1, seen.launches);
+    CHECK_INT(4, seen.faults);
+}
+
 static void nothing_is_launched_for_nothing(void **state)
 {
     rgm_map_args args = scaled_sum(0, 8, 0.5);
@@ -182,4 +213,5 @@ TESTS(cmocka_unit_test_setup_teardown(a_form_is_compiled_once, start, stop),
       cmocka_unit_test_setup_teardown(another_device_compiles_again, start, stop),
       cmocka_unit_test_setup_teardown(quads_are_taken_where_they_lie_so, start, stop),
       cmocka_unit_test_setup_teardown(many_strides_stand_in_the_source, start, stop),
+      cmocka_unit_test_setup_teardown(what_cannot_be_compiled_is_asked_for_again, start, stop),
       cmocka_unit_test_setup_teardown(nothing_is_launched_for_nothing, start, stop))

@@ -4,6 +4,7 @@
  */
 #include "gpu.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* Set by the first rgm_kernels_for() of a device. A process drives one at a time. */
@@ -14,43 +15,58 @@ rgm_device *rgmi_gpu_device(void)
     return gpu;
 }
 
+/* Threads share what kernels were compiled to. */
+static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER;
+
 /* Compiled and found; RGM_ERR_NOT_FOUND: the source has no such KERNEL for this device. */
-static rgm_status find(rgmi_gpu_kernel *kernel, rgm_dtype real)
+static rgm_status find(rgm_device_kernel **out, const rgmi_gpu_kernel *kernel, int slot)
 {
-    int slot = real == RGM_F64;
     rgm_program *program;
 
-    kernel->ready[slot].opened = rgm_device_opened(gpu);
-    kernel->ready[slot].kernel = NULL;
+    *out = NULL;
     RGM_TRY(rgm_device_program(&program, gpu, kernel->source->name, kernel->source->text,
                                slot ? RGM_F64 : RGM_F32));
-    return rgm_program_find(&kernel->ready[slot].kernel, gpu, program, kernel->name);
+    return rgm_program_find(out, gpu, program, kernel->name);
 }
 
-/* What is looked for once is not looked for again on this device. */
-static bool ready_for(rgmi_gpu_kernel *kernel, rgm_dtype real, bool may_be_missing)
+/* NULL: it cannot be had, which the device has been told unless it may be missing. Each launch asks
+ * again for what could not be had: none is left out without an error. */
+static rgm_device_kernel *ready_for(rgmi_gpu_kernel *kernel, rgm_dtype real, bool may_be_missing)
 {
     int slot = real == RGM_F64;
+    rgm_device_kernel *found = NULL;
+    rgm_status status = RGM_OK;
 
-    if (kernel->ready[slot].opened != rgm_device_opened(gpu)) {
-        rgm_status status = find(kernel, real);
-        if (status != RGM_OK && !(may_be_missing && status == RGM_ERR_NOT_FOUND))
-            rgm_device_fault(gpu, status);
+    pthread_mutex_lock(&compiling);
+    if (kernel->ready[slot].opened == rgm_device_opened(gpu))
+        found = kernel->ready[slot].kernel;
+    else
+        kernel->ready[slot].kernel = NULL;
+    if (found == NULL &&
+        !(may_be_missing && kernel->ready[slot].opened == rgm_device_opened(gpu))) {
+        status = find(&found, kernel, slot);
+        if (status == RGM_OK || (status == RGM_ERR_NOT_FOUND && may_be_missing))
+            kernel->ready[slot].opened = rgm_device_opened(gpu);
+        kernel->ready[slot].kernel = found;
     }
-    return kernel->ready[slot].kernel != NULL;
+    pthread_mutex_unlock(&compiling);
+    if (status != RGM_OK && !(may_be_missing && status == RGM_ERR_NOT_FOUND))
+        rgm_device_fault(gpu, status);
+    return found;
 }
 
 bool rgmi_gpu_has(rgmi_gpu_kernel *kernel, rgm_dtype real)
 {
-    return ready_for(kernel, real, true);
+    return ready_for(kernel, real, true) != NULL;
 }
 
 void rgmi_gpu_launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, int lanes,
                      const rgm_argument *arguments, int count)
 {
-    if (groups > 0 && ready_for(kernel, real, false))
-        rgm_device_launch(gpu, kernel->ready[real == RGM_F64].kernel, groups, lanes, arguments,
-                          count);
+    rgm_device_kernel *found = groups > 0 ? ready_for(kernel, real, false) : NULL;
+
+    if (found != NULL)
+        rgm_device_launch(gpu, found, groups, lanes, arguments, count);
 }
 
 rgm_argument rgmi_gpu_number(double number)
@@ -96,6 +112,10 @@ int64_t rgmi_gpu_groups(int64_t count, int lanes)
 RGM_KERNEL_LIST(F32, F32, F32)
 RGM_KERNEL_LIST(F64, F64, F64)
 
+/* Products in bf16: the float table with another matmul. */
+static rgm_kernels bf16;
+static pthread_once_t bf16_made = PTHREAD_ONCE_INIT;
+
 static void bf16_matmul(const rgm_matmul_args *args)
 {
     rgmi_gpu_matmul(RGM_BF16, args);
@@ -109,21 +129,25 @@ static size_t bf16_matmul_pack(const rgm_matmul_args *args)
 #define F32_ENTRY(result, name, arguments) .name = f32_##name,
 #define F64_ENTRY(result, name, arguments) .name = f64_##name,
 
+static const rgm_kernels f32 = {
+    .isa = "gpu", .dtype = RGM_F32, RGM_KERNEL_LIST(F32_ENTRY, F32_ENTRY, F32_ENTRY)};
+static const rgm_kernels f64 = {
+    .isa = "gpu", .dtype = RGM_F64, RGM_KERNEL_LIST(F64_ENTRY, F64_ENTRY, F64_ENTRY)};
+
+static void make_bf16(void)
+{
+    bf16 = f32;
+    bf16.matmul = bf16_matmul;
+    bf16.matmul_pack = bf16_matmul_pack;
+}
+
 const rgm_kernels *rgmi_gpu_kernels(rgm_device *device, rgm_dtype dtype)
 {
-    static const rgm_kernels f32 = {
-        .isa = "gpu", .dtype = RGM_F32, RGM_KERNEL_LIST(F32_ENTRY, F32_ENTRY, F32_ENTRY)};
-    static const rgm_kernels f64 = {
-        .isa = "gpu", .dtype = RGM_F64, RGM_KERNEL_LIST(F64_ENTRY, F64_ENTRY, F64_ENTRY)};
-    static rgm_kernels bf16;
-
     gpu = device;
     if (dtype == RGM_F64)
         return &f64;
     if (dtype != RGM_BF16)
         return dtype == RGM_F32 ? &f32 : NULL;
-    bf16 = f32;
-    bf16.matmul = bf16_matmul;
-    bf16.matmul_pack = bf16_matmul_pack;
+    pthread_once(&bf16_made, make_bf16);
     return &bf16;
 }

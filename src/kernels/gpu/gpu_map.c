@@ -6,6 +6,7 @@
 #include "gpu_axes.h"
 #include "gpu_walk.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,7 @@ typedef struct map_program {
 
 #define BUCKETS 256
 static map_program *programs[BUCKETS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of programs and of their sources */
 
 /* In the order of rgm_map_code: functions of map.dev. */
 static const char *const names[RGM_MAP_CODE_COUNT] = {
@@ -383,7 +385,10 @@ static map_program *program_of(const map_form *form)
 
 static bool is_compiled(const map_program *program, rgm_dtype real)
 {
-    return program->kernel.ready[real == RGM_F64].opened == rgm_device_opened(rgmi_gpu_device());
+    int slot = real == RGM_F64;
+
+    return program->kernel.ready[slot].kernel != NULL &&
+           program->kernel.ready[slot].opened == rgm_device_opened(rgmi_gpu_device());
 }
 
 void rgmi_gpu_map(rgm_dtype real, const rgm_map_args *args)
@@ -406,6 +411,7 @@ void rgmi_gpu_map(rgm_dtype real, const rgm_map_args *args)
         memcpy(request.form.stride, request.stride, sizeof request.stride);
         count = arguments_of(arguments, &request, args);
     }
+    pthread_mutex_lock(&lock);
     program = program_of(&request.form);
     if (program == NULL)
         w.status = RGM_FAIL(RGM_ERR_NOMEM, "out of memory: an element-wise program");
@@ -422,5 +428,6 @@ void rgmi_gpu_map(rgm_dtype real, const rgm_map_args *args)
             arguments, count);
         program->kernel.source = NULL;
     }
+    pthread_mutex_unlock(&lock);
     rgm_text_clear(&w.text);
 }
