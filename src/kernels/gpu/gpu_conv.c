@@ -29,9 +29,12 @@ static void launch(rgmi_gpu_kernel *narrow, rgmi_gpu_kernel *square, rgm_dtype r
     bool is_narrow = o->n <= 16;
     int64_t tiles = is_narrow ? rgmi_blocks(o->m, 256) * rgmi_blocks(o->n, 16)
                               : rgmi_blocks(o->m, 64) * rgmi_blocks(o->n, 64);
-    int64_t slices = rgmi_gpu_slices(o, tiles, size);
+    int64_t slices;
     void *part = NULL;
 
+    if (tiles == 0)
+        return;
+    slices = rgmi_gpu_slices(o, tiles, size);
     if (slices > 1 && (part = rgmi_gpu_take((size_t)(slices * o->m * o->n) * size)) == NULL)
         return;
     RGMI_LAUNCH(is_narrow ? narrow : square, table, tiles * slices, LANES, rgm_memory(o->c),

@@ -124,7 +124,7 @@ void rgmi_gpu_matmul_by(const rgmi_gpu_tiling *t, rgm_dtype real, const rgm_matm
     rgmi_gpu_give(part);
 }
 
-static void finish_rows(rgm_dtype real, const rgm_matmul_args *o)
+static void finish_rows(rgm_dtype real, const rgm_matmul_args *o, rgm_activation activation)
 {
     int64_t width = 1, rows = o->batch * o->m;
 
@@ -132,7 +132,7 @@ static void finish_rows(rgm_dtype real, const rgm_matmul_args *o)
         width *= 2;
     RGMI_LAUNCH(&product_finish, real, rgmi_min(rgmi_blocks(rows, LANES / width), 65536), LANES,
                 rgm_memory(o->c), rgm_memory(o->bias), rgm_integer(rows), rgm_integer(o->n),
-                rgm_integer(o->ldc), rgm_integer(width), rgm_integer(o->activation),
+                rgm_integer(o->ldc), rgm_integer(width), rgm_integer(activation),
                 rgm_real(o->slope));
 }
 
@@ -140,7 +140,9 @@ static void finish_rows(rgm_dtype real, const rgm_matmul_args *o)
  * is packed: a row of that has the same bits in any company. Bias and activation come behind. */
 static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
 {
-    bool finish = o->bias != NULL || o->activation != RGM_ACT_NONE;
+    /* what is accumulated has no activation */
+    rgm_activation activation = o->accumulate ? RGM_ACT_NONE : o->activation;
+    bool finish = o->bias != NULL || activation != RGM_ACT_NONE;
     bool whole = o->batch == 1 || o->stride_c == o->m * o->ldc;
 
     if (real == RGM_BF16 || o->packed || (finish && !whole) ||
@@ -153,7 +155,7 @@ static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
                              real))
         return false;
     if (finish)
-        finish_rows(real, o);
+        finish_rows(real, o, activation);
     return true;
 }
 
