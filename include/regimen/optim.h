@@ -292,13 +292,14 @@ void rgm_optimizer_release(rgm_optimizer *optimizer);
  *
  * Errors: RGM_ERR_NUMERIC "gradient of 'conv1/kernel' has a NaN or infinity at step 12",
  * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_ARG (step < 0, or weights and averages are swapped),
- * RGM_ERR_NOMEM (of a device); parameters and slots are then as they were. RGM_ERR_IO: the device
- * is lost. RGM_ERR_NUMERIC "the update of 'conv1/kernel'
- * overflows" alone leaves them spoiled: see rgm_optimizer_is_spoiled().
+ * RGM_ERR_NOMEM (of a device), RGM_ERR_IO (the device is lost). Parameters and slots are then as
+ * they were, unless rgm_optimizer_is_spoiled(): RGM_ERR_NUMERIC "the update of 'conv1/kernel'
+ * overflows", and a device that failed in the middle of an update.
  */
 rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *parameters,
                               rgm_tensor *const *gradients, int64_t step);
-/** Whether an update has overflowed: weights and slots mean nothing until both are restored. */
+/** Whether an update has overflowed, or broke off on a device: weights and slots mean nothing until
+ * both are restored. */
 bool rgm_optimizer_is_spoiled(const rgm_optimizer *optimizer);
 /** Global norm of the last step's gradients before any clipping; 0 before the first step. */
 double rgm_optimizer_gradient_norm(const rgm_optimizer *optimizer);

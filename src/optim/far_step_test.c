@@ -303,6 +303,22 @@ static void what_is_no_number_is_told_as_on_the_cpu(void **state)
     CHECK_TEXT(message[0], message[1]);
 }
 
+/* Before the update nothing has moved; behind it nobody knows how much has. */
+static void an_update_that_breaks_off_is_spoiled(void **state)
+{
+    (void)state;
+    for (int copy = 1; copy < 3; copy++) {
+        problem x;
+
+        open_problem(&x, far.device, RGM_F32, rows[0]);
+        draw_gradients(&x, 0);
+        far.breaks = copy; /* of the gradients' norms, and of what the weights have become */
+        CHECK_STATUS(RGM_ERR_NOMEM, rgm_optimizer_step(x.optimizer, x.parameters, x.there, 0));
+        CHECK_INT(copy == 2, rgm_optimizer_is_spoiled(x.optimizer));
+        shut_problem(&x);
+    }
+}
+
 static rgm_status make_and_step(problem *x, const rgm_optimizer_options *options)
 {
     rgm_status status = RGM_OK;
@@ -407,6 +423,7 @@ static void clipped_sums_and_noise_are_those_of_the_cpu(void **state)
 TESTS(FAR(every_optimizer_has_the_bits_of_the_cpu),
       FAR(a_step_waits_for_norms_and_copies_nothing_else), FAR(gradients_may_lie_elsewhere),
       FAR(a_row_that_touches_elements_works_on_the_host),
-      FAR(what_is_no_number_is_told_as_on_the_cpu), FAR(every_allocation_may_fail),
+      FAR(what_is_no_number_is_told_as_on_the_cpu), FAR(an_update_that_breaks_off_is_spoiled),
+      FAR(every_allocation_may_fail),
       FAR(a_device_that_is_full_or_lost_is_named_before_anything_moves),
       FAR(clipped_sums_and_noise_are_those_of_the_cpu))

@@ -98,7 +98,7 @@ struct rgm_optimizer {
     double gradient_norm;
     double rate_factor, least_rate; /* on the schedule's rate; 1: as it is */
     bool swapped;                   /* weights and averages                     */
-    bool spoiled;                   /* by an update that overflowed             */
+    bool spoiled;                   /* by an update that overflowed or broke off */
 };
 
 /** Whether a step needs room for one parameter more. */

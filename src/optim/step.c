@@ -306,7 +306,9 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
         RGM_TRY(rgmi_averages_copy(optimizer, parameters));
     status = rgmi_is_far(optimizer) ? update_there(optimizer, parameters, &update)
                                     : update_here(optimizer, parameters, &update);
-    if (status != RGM_OK)
-        return status;
-    return rgmi_averages_update(optimizer, parameters, step + 1);
+    if (status == RGM_OK)
+        status = rgmi_averages_update(optimizer, parameters, step + 1);
+    if (status != RGM_OK && rgmi_is_far(optimizer))
+        optimizer->spoiled = true; /* how far the device came nobody knows */
+    return status;
 }
