@@ -367,6 +367,18 @@ static rgm_status find(rgm_device_kernel **out, rgm_device *device, rgm_program 
     return leave(a, status);
 }
 
+static rgm_status launch_now(accelerator *a, rgm_device_kernel *kernel, int64_t groups, int lanes,
+                             const rgm_argument *arguments, int count)
+{
+    if (count > RGM_ARGUMENTS)
+        return RGM_FAIL(RGM_ERR_ARG, "%d arguments are more than %d", count, RGM_ARGUMENTS);
+    if (groups > INT32_MAX) /* kernels count them in 32 bits */
+        return RGM_FAIL(RGM_ERR_ARG, "too many groups");
+    RGM_TRY(a->driver->launch(a->state, kernel->kernel, groups, lanes, a->flag, arguments, count,
+                              kernel->program->real));
+    return a->waits ? a->driver->finish(a->state) : RGM_OK;
+}
+
 static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
                    const rgm_argument *arguments, int count)
 {
@@ -376,12 +388,7 @@ static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups
     /* What comes behind a kernel that could not run would work on what is not there. */
     if (status == RGM_OK && a->fault.status == RGM_OK) {
         a->last[a->launched++ % LAST] = kernel;
-        status = count > RGM_ARGUMENTS
-                     ? RGM_FAIL(RGM_ERR_ARG, "%d arguments are more than %d", count, RGM_ARGUMENTS)
-                     : a->driver->launch(a->state, kernel->kernel, groups, lanes, a->flag,
-                                         arguments, count, kernel->program->real);
-        if (status == RGM_OK && a->waits)
-            status = a->driver->finish(a->state);
+        status = launch_now(a, kernel, groups, lanes, arguments, count);
         if (status != RGM_OK)
             status =
                 rgm_error_prefix(status, "kernel %s of %s.dev, %lld groups of %d lanes",

@@ -387,6 +387,9 @@ static void an_error_of_a_launch_is_told_once_and_names_it(void **state)
     rgm_device_fault(device, RGM_FAIL(RGM_ERR_NOMEM, "a later one"));
     CHECK_STATUS(RGM_ERR_ARG, rgm_device_wait(device));
     CHECK_MESSAGE("49 arguments are more than 48");
+    rgm_device_launch(device, add, (int64_t)INT32_MAX + 1, 64, NULL, 0);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_device_wait(device));
+    CHECK_MESSAGE("2147483648 groups of 64 lanes: too many groups");
     rgm_device_fault(device, RGM_FAIL(RGM_ERR_NOMEM, "no scratch memory"));
     CHECK_STATUS(RGM_ERR_NOMEM, rgm_device_wait(device));
     CHECK_MESSAGE("no scratch memory");

@@ -24,7 +24,11 @@ enum {
     CUDA_R_64F = 1,
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_64F = 70,
-    CUBLAS_GEMM_DEFAULT = -1
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_STATUS_ALLOC_FAILED = 3,
+    CUBLAS_STATUS_INVALID_VALUE = 7,
+    CUBLAS_STATUS_ARCH_MISMATCH = 8,
+    CUBLAS_STATUS_NOT_SUPPORTED = 15
 };
 
 static struct {
@@ -89,6 +93,23 @@ static bool fits(const rgm_product *p)
            p->ldc <= most && p->batch <= most;
 }
 
+/* What it refuses for what it is asked, it has not begun. */
+static rgm_status status_of(int code)
+{
+    switch (code) {
+    case 0:
+        return RGM_OK;
+    case CUBLAS_STATUS_INVALID_VALUE:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return RGM_ERR_UNSUPPORTED;
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: cuBLAS needs more of the device");
+    default:
+        return RGM_FAIL(RGM_ERR_IO, "cuBLAS cannot multiply: error %d", code);
+    }
+}
+
 /* Its matrices are stored by columns: what it takes for c^T = b^T a^T is our c = a b. */
 rgm_status rgmi_cublas_multiply(void *handle, const rgm_product *p, rgm_dtype dtype)
 {
@@ -106,5 +127,5 @@ rgm_status rgmi_cublas_multiply(void *handle, const rgm_product *p, rgm_dtype dt
         (int)p->lda, p->stride_a, wide ? (const void *)&beta : &beta_narrow, p->c, type,
         (int)p->ldc, p->stride_c, (int)p->batch, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
-    return code == 0 ? RGM_OK : RGM_FAIL(RGM_ERR_IO, "cuBLAS cannot multiply: error %d", code);
+    return status_of(code);
 }

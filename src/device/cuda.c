@@ -341,8 +341,6 @@ static rgm_status cuda_launch(void *state, void *kernel, int64_t groups, int lan
     float narrow[RGM_ARGUMENTS];
     int at = 2;
 
-    if (groups > INT32_MAX)
-        return RGM_FAIL(RGM_ERR_ARG, "too many groups");
     for (int i = 0; i < count; i++) { /* the union's address is that of each of its members */
         given[at++] = (void *)(uintptr_t)&arguments[i].value;
         if (arguments[i].kind == RGM_ARGUMENT_MEMORY)

@@ -112,7 +112,7 @@ static rgm_status find_devices(void)
             if (cl.api.clGetDeviceIDs(platform[p], CL_DEVICE_TYPE_ALL, MOST_DEVICES, device,
                                       &found) != 0)
                 continue;
-            for (uint32_t d = 0; d < found && cl.devices < MOST_DEVICES; d++)
+            for (uint32_t d = 0; d < found && d < MOST_DEVICES && cl.devices < MOST_DEVICES; d++)
                 if (((device_type(device[d]) & CL_DEVICE_TYPE_GPU) != 0) == gpus)
                     cl.device[cl.devices++] = device[d];
         }
