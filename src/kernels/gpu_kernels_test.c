@@ -201,8 +201,8 @@ static rgm_status lent_open(void)
 
 /* ---- the cases ----------------------------------------------------------------------------- */
 
-/* Of every day every fifth variant, since cases take their options from a variant's remainders by 2,
- * 3 and 4. A variant of map is a program, which has to be compiled; behind the 200th each is one
+/* Of every day every fifth variant, since cases take their options from a variant's remainders by
+ * 2, 3 and 4. A variant of map is a program, which has to be compiled; behind the 200th each is one
  * code. */
 static bool is_due(const kernel_case *c, int variant)
 {
