@@ -1,6 +1,6 @@
 /*
- * Jobs from the caller's side: made, handed to the engine, waited for. Those that are over are used
- * again with their room, so that after the first step of a training nothing is allocated.
+ * Transfers from the caller's side: made, handed to the engine, waited for. Those that are over are
+ * used again with their room, so that after the first step of a training nothing is allocated.
  */
 #include "comm_internal.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define FLUSH_S  1.0 /* for what a rank has to say before it goes on            */
-#define LINGER_S 1.0 /* the ranks of a broken transfer wait so long for each other   */
+#define LINGER_S 1.0 /* ranks that are broken wait so long for each other */
 
 typedef struct peer {
     double heard;
@@ -291,8 +291,8 @@ static void look_for_silent(rgmi_watch *w, double now)
     const rgmi_patience *patience = &w->comm->patience;
     char how[64];
 
-    /* This process was stopped itself, as a scheduler does that takes the machine for another
-     * transfer: the others were too, or have something to say. */
+    /* This process was stopped itself, as a scheduler does that takes the machine for another job:
+     * the others were too, or have something to say. */
     if (now - w->ticked > patience->silent / 2)
         for (int i = 0; i < w->comm->size; i++)
             w->peers[i].heard = now;

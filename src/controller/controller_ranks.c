@@ -11,11 +11,6 @@ int rgmi_rank(const rgm_controller *c)
 
 /* ---- opening in turn ------------------------------------------------------------------------- */
 
-static rgm_status tell(rgm_comm *comm, rgm_status status)
-{
-    return status < 0 ? rgm_comm_fail(comm, status) : status;
-}
-
 rgm_status rgmi_ranks_open(rgm_controller *c, const rgm_controller_setup *setup,
                            rgmi_open_fn *open_folder)
 {
@@ -25,10 +20,10 @@ rgm_status rgmi_ranks_open(rgm_controller *c, const rgm_controller_setup *setup,
     /* Before it, others may still look whether there is a run. */
     RGM_TRY(rgm_comm_barrier(comm));
     if (first)
-        RGM_TRY(tell(comm, open_folder(c, setup)));
+        RGM_TRY(rgm_comm_fail(comm, open_folder(c, setup)));
     RGM_TRY(rgm_comm_barrier(comm));
     if (!first)
-        RGM_TRY(tell(comm, open_folder(c, setup)));
+        RGM_TRY(rgm_comm_fail(comm, open_folder(c, setup)));
     return rgmi_ranks_compare(c);
 }
 
