@@ -15,7 +15,8 @@
 #define NAP_S 3e-5 /* between two questions after that                                          */
 #define COMPUTE_S                                                                                  \
     1e-4             /* while the caller computes                                                 */
-#define MOVED_S 2e-5 /* a question that took longer has moved bytes: ask again */
+#define FINISH_S 0.5 /* for what was begun when the ranks broke; below STUCK_S */
+#define MOVED_S  2e-5 /* a question that took longer has moved bytes: ask again */
 
 static double processor_time(void)
 {
@@ -123,6 +124,29 @@ static bool take_transfers(rgm_comm *comm, rgmi_transfer **active)
     return more;
 }
 
+/* What all ranks had begun comes to its end before MPI does, whose end does not bear it. Nothing
+ * new is begun, and what waits for a rank that never came is left after a while. */
+static void finish(rgm_comm *comm, rgmi_transfer *active)
+{
+    double until = rgm_now() + FINISH_S;
+    bool more = active != NULL && !rgm_comm_is_lost(comm);
+
+    while (more && rgm_now() < until) {
+        more = false;
+        for (rgmi_transfer *t = active; t != NULL; t = t->next) {
+            int ready = 1;
+
+            if (t->request_count > 0 &&
+                comm->mpi->test(comm->context, t->request_count, t->requests, &ready) != 0)
+                return;
+            if (ready)
+                t->request_count = 0;
+            more = more || !ready;
+        }
+        sched_yield();
+    }
+}
+
 static void work(rgm_comm *comm)
 {
     rgmi_transfer *active = NULL;
@@ -139,6 +163,7 @@ static void work(rgm_comm *comm)
         else
             pause_engine(comm, rgm_now() - last);
     }
+    finish(comm, active);
     while (active != NULL)
         leave(&active, false);
 }

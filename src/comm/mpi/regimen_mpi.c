@@ -73,8 +73,7 @@ static int start(void *context, regimen_mpi_job *job)
 static int stop(void *context)
 {
     (void)context;
-    TRY(MPI_Comm_free(&ranks));
-    return foreign ? 0 : MPI_Finalize();
+    return foreign ? MPI_Comm_free(&ranks) : MPI_Finalize(); /* which frees it, also in use */
 }
 
 /* A count of a datatype: bytes, or one element of pieces and a rest. *type is to be freed if it is
