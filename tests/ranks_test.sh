@@ -90,15 +90,6 @@ says 'skipped \([0-9]+ of 99\)$' "$work/skipping/on4/run/log.txt"
 says '^ *"valid": .*exact_match' "$work/translation/one/run/result.json"
 
 # ---- another number of ranks ----
-# wait_for COMMAND...: until it holds, not longer than half a minute.
-wait_for() {
-    tries=0
-    until "$@" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -lt 1500 ] || { fail "in vain: $*"; return; }
-        sleep 0.02
-    done
-}
 is_stopped() { grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
 
 if [ -n "${RGM_SANITIZE:-}" ]; then

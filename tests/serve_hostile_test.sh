@@ -17,11 +17,13 @@ echo SECRET-OF-ANOTHER >"$work/elsewhere/link-to-etc/config.yaml"
 ln -s "$work/elsewhere/link-to-etc" "$work/runs/link-to-etc"
 ln -s /etc "$work/runs/etc"
 
-# serve NAME ARGUMENTS...: in the background; $address and $server once it listens.
+# serve NAME ARGUMENTS...: in the background; $address and $server once it listens. The address of the one before is gone
+# first, or it would be taken for this one's.
 serve() {
+    rm -f "$work/address"
     "$regimen" serve "$@" >"$work/address" 2>"$work/log" &
     server=$!
-    wait_for grep -q '^serve *http' "$work/address" || fail "the page is not served: $(cat "$work/log")"
+    wait_for grep -qs '^serve *http' "$work/address" || fail "the page is not served: $(cat "$work/log")"
     address=$(sed -n 's/^serve *\(http.*\)/\1/p' "$work/address")
 }
 
