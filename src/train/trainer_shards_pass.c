@@ -118,11 +118,13 @@ static rgm_status save_aggregates(rgm_text *out, const rgm_trainer *trainer)
 
     for (int64_t s = 0; s < trainer->shards.own; s++) {
         const void *aggregate = trainer->shards.passes[s].aggregate;
+        int64_t size;
 
         one.size = 0;
         if (aggregate != NULL)
             RGM_GO(task->save_aggregate(&one, aggregate, task->state));
-        RGM_GO(rgm_text_add(out, &(int64_t){aggregate != NULL ? one.size : -1}, sizeof(int64_t)));
+        size = aggregate != NULL ? one.size : -1;
+        RGM_GO(rgm_text_add(out, &size, sizeof size));
         RGM_GO(rgm_text_add(out, one.data, one.size));
     }
 done:
