@@ -271,8 +271,7 @@ static rgm_status make_module(void **module, accelerator *a, const char *name, c
     rgm_status status;
 
     a->driver->options(options, sizeof options, a->state, real);
-    RGM_GO(
-        rgm_text_printf(&whole, "%s\n#line 1 \"%s.dev\"\n%s", rgmi_device_prelude, name, source));
+    RGM_GO(rgmi_whole_source(&whole, name, source));
     RGM_GO(rgm_text_printf(&key, "%s\n%s\n%s\n%s\n%s", a->driver->name, a->facts.name,
                            a->facts.version, options, whole.data));
     if (rgmi_program_cache_load(&binary, key.data) &&
