@@ -62,18 +62,6 @@ void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm)
     pthread_mutex_unlock(&comm->lock);
 }
 
-bool rgm_comm_is_lost(rgm_comm *comm)
-{
-    bool lost;
-
-    if (comm->mpi == NULL)
-        return false;
-    pthread_mutex_lock(&comm->lock);
-    lost = comm->broken && comm->lost;
-    pthread_mutex_unlock(&comm->lock);
-    return lost;
-}
-
 /* ---- the beginning ------------------------------------------------------------------------- */
 
 static void init_conditions(rgm_comm *comm)

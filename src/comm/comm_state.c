@@ -33,6 +33,18 @@ void rgmi_deadline(struct timespec *out, double seconds)
     }
 }
 
+bool rgm_comm_is_lost(rgm_comm *comm)
+{
+    bool lost;
+
+    if (comm->mpi == NULL)
+        return false;
+    pthread_mutex_lock(&comm->lock);
+    lost = comm->broken && comm->lost;
+    pthread_mutex_unlock(&comm->lock);
+    return lost;
+}
+
 rgm_status rgmi_comm_break(rgm_comm *comm, rgm_status status, bool lost)
 {
     uint64_t one = 1;
