@@ -13,8 +13,9 @@ seed=${SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 # Each rank writes down its process; rank 0 gets the signal HOW when it has saved step WHEN.
 cat >start <<'SH'
 #!/bin/sh
-echo $$ >pid.$OMPI_COMM_WORLD_RANK
-[ -z "${WHEN:-}" ] || [ "$OMPI_COMM_WORLD_RANK" != 0 ] ||
+rank=${OMPI_COMM_WORLD_RANK:-0}
+echo $$ >pid.$rank
+[ -z "${WHEN:-}" ] || [ $rank != 0 ] ||
     export LD_PRELOAD="$RGM_PRELOAD" RGM_SIGNAL="$HOW" RGM_SIGNAL_AT="step-000000$WHEN"
 exec "$@"
 SH
@@ -25,7 +26,7 @@ on() {
     count=$1
     shift
     if [ "$count" = 1 ]; then
-        "$regimen" run ../data/run.yaml --run-dir run "$@"
+        ../../start "$regimen" run ../data/run.yaml --run-dir run "$@"
     else
         ranks "$count" ../../start "$regimen" run ../data/run.yaml --run-dir run "$@"
     fi
@@ -38,8 +39,14 @@ in_folder() {
     cd "$work/$form/$1" || exit 1
 }
 
+# same_as_one NAME TEXT: as undisturbed, but for what a signal had saved beside it.
 same_as_one() {
     cd "$work/$form" || exit 1
+    if grep -q "asked to stop; the state is saved" "$1/run/log.txt"; then
+        for saved in "$1"/run/ckpt/*; do
+            [ -e "one/run/ckpt/${saved##*/}" ] || rm -r "$saved"
+        done
+    fi
     same_run one/run "$1/run" "$form: $2"
 }
 
@@ -108,9 +115,6 @@ else
         [ $? = 75 ] || fail "$form: a signal to rank 2 of 4: $(cat err)"
         if HOW=9 WHEN=$second on 2 >out 2>err; then fail "$form: nothing was killed"; fi
         on 1 >out 2>err || fail "$form: the rest: $(tail -3 err)"
-        for saved in run/ckpt/*; do # of where it was stopped
-            [ -e "../one/$saved" ] || rm -r "$saved"
-        done
         same_as_one life "4, 2 and 1 ranks"
     done
 fi
@@ -153,7 +157,6 @@ while [ $made -lt "$kills" ] && [ $failures = 0 ]; do
             rm -f pid.*
             on $number >out 2>err &
             job=$!
-            [ $number = 1 ] && echo $job >pid.0
             draw $number
             draw 900
             moment=$drawn
