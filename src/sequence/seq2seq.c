@@ -133,7 +133,7 @@ rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_
 
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
         x = decoder_layer(rgmi_stack_layer(stack, i), model, x, shape, &layers[i], source);
-    return rgmi_stack_norm(stack, "norm", x, 1e-6);
+    return rgmi_stack_norm(stack, "norm", x, model->options.decoder.norm_epsilon);
 }
 
 void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,

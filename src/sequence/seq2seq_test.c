@@ -245,6 +245,44 @@ static void values_and_gradients_are_pytorchs(void **state)
 
 /* ---- options ---- */
 
+/* How far the logits of places lie apart, of a model with small weights and that epsilon in the
+   decoder's norms. */
+static double spread_of_logits(double epsilon)
+{
+    net n = {.model = small_model(1, 1, 13, 13)};
+    rgm_executor *executor;
+    rgm_tensor *results[2];
+    int64_t width = rgm_seq2seq_padded(13);
+    double spread = 0;
+
+    n.model.options.positions = RGM_POSITIONS_LEARNED;
+    n.model.options.decoder.norm_epsilon = epsilon;
+    net_open(&n, RGM_F64);
+    for (int64_t p = 0; p < n.count; p++) {
+        rgm_tensor *w = rgm_parameters_tensor(n.parameters, p);
+
+        if (strstr(rgm_parameters_name(n.parameters, p), "gamma") == NULL)
+            for (int64_t i = 0; i < rgm_tensor_count(w); i++)
+                rgm_tensor_f64(w)[i] *= 0.01;
+    }
+    rgm_parameters_touch(n.parameters);
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches, 2, NULL));
+    CHECK_OK(rgm_executor_run(executor, results, n.parameters, n.feeds, 5, 1, 1));
+    for (int64_t i = width; i < rgm_tensor_count(results[1]); i++)
+        spread =
+            fmax(spread, fabs(rgm_tensor_at(results[1], i) - rgm_tensor_at(results[1], i % width)));
+    rgm_executor_release(executor);
+    net_close(&n);
+    return spread;
+}
+
+/* States that are small beside the epsilon stay small, behind the last norm too. */
+static void every_norm_of_the_decoder_has_its_epsilon(void **state)
+{
+    (void)state;
+    CHECK(spread_of_logits(1e-6) > 20 * spread_of_logits(1));
+}
+
 static void options_that_contradict_are_refused(void **state)
 {
     rgm_seq2seq m = small_model(1, 1, 9, 13);
@@ -272,4 +310,5 @@ static void options_that_contradict_are_refused(void **state)
 
 TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
       cmocka_unit_test(values_and_gradients_are_pytorchs),
+      cmocka_unit_test(every_norm_of_the_decoder_has_its_epsilon),
       cmocka_unit_test(options_that_contradict_are_refused))
