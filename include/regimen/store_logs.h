@@ -94,14 +94,15 @@ rgm_status rgm_metrics_log_read_end(const char *path, int64_t bytes, rgm_metrics
  * so a step may appear twice; the later line has the later time.
  * {"time":1795394878.25,"step":10,"epoch":1,"seconds":3.5,"steps_per_second":40.0,
  *  "examples_per_second":1280.0,"rss":61440000,"cpu_seconds":6.9,"threads":2}
+ * Of a task that counts other items, "items":"target tokens","items_per_second":1280.0 instead.
  */
 typedef struct rgm_system_log rgm_system_log;
 typedef struct rgm_system_figures {
     int64_t step, epoch;
     double
         seconds; /* of training since the log was opened; the line adds those of earlier starts */
-    double steps_per_second,
-        examples_per_second; /* since the last line; NaN: none, written as null */
+    double steps_per_second, items_per_second; /* since the last line; NaN: none, written as null */
+    const char *items; /* what items_per_second counts, as rgm_task.items; NULL: examples */
     int threads;
 } rgm_system_figures;
 /**

@@ -20,7 +20,8 @@ static rgm_status write_figures(rgm_controller *c)
         .epoch = rgmi_epoch_now(c),
         .seconds = rgmi_seconds(c) - c->seconds_before,
         .steps_per_second = trained ? (work.steps - told->steps) / seconds : NAN,
-        .examples_per_second = trained ? (work.items - told->items) / seconds : NAN,
+        .items = rgm_trainer_task(c->trainer)->items,
+        .items_per_second = trained ? (work.items - told->items) / seconds : NAN,
         .threads = rgm_threads(),
     };
 

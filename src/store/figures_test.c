@@ -55,7 +55,7 @@ static rgm_status add_figures(const char *path, double seconds)
                                   .epoch = 2,
                                   .seconds = seconds,
                                   .steps_per_second = 40,
-                                  .examples_per_second = NAN,
+                                  .items_per_second = NAN,
                                   .threads = 3};
     rgm_system_log *log;
     rgm_status status = rgm_system_log_open(&log, path);
@@ -86,6 +86,27 @@ static void figures_are_of_this_process_and_of_earlier_ones(void **state)
     data = load(path);
     CHECK(strstr(data, ",\"examples_per_second\":null,") != NULL);
     CHECK_INT('\n', data[strlen(data) - 1]);
+    rgm_free(data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* A translation's rate is of target tokens, and not called one of examples. */
+static void rates_have_the_name_of_what_they_count(void **state)
+{
+    const rgm_system_figures figures = {
+        .step = 1, .items_per_second = 70.5, .items = "target tokens"};
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_system_log *log;
+    char *data;
+
+    (void)state;
+    CHECK_OK(rgm_system_log_open(&log, path));
+    CHECK_OK(rgm_system_log_add(log, &figures));
+    rgm_system_log_close(log);
+    CHECK(number_in(path, 0, "items_per_second") == 70.5);
+    data = load(path);
+    CHECK(strstr(data, ",\"items\":\"target tokens\",") != NULL);
+    CHECK(strstr(data, "examples") == NULL);
     rgm_free(data);
     CHECK_OK(rgm_folder_remove(folder));
 }
@@ -300,6 +321,7 @@ static void logging_survives_every_failing_allocation(void **state)
 }
 
 TESTS(cmocka_unit_test(figures_are_of_this_process_and_of_earlier_ones),
+      cmocka_unit_test(rates_have_the_name_of_what_they_count),
       cmocka_unit_test(figures_go_on_behind_what_a_kill_has_left),
       cmocka_unit_test(seconds_are_found_at_the_end_of_a_long_file),
       cmocka_unit_test(a_line_without_room_is_lost_and_the_next_one_is_not),

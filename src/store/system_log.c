@@ -104,6 +104,16 @@ static rgm_status add_number(rgm_text *line, const char *name, double value)
     return isfinite(value) ? rgm_json_print_number(line, value) : rgm_text_add(line, "null", 4);
 }
 
+/* A rate of what is not examples does not have their name. */
+static rgm_status add_items(rgm_text *line, const rgm_system_figures *f)
+{
+    if (f->items == NULL)
+        return add_number(line, "examples_per_second", f->items_per_second);
+    RGM_TRY(rgm_text_printf(line, ",\"items\":"));
+    RGM_TRY(rgm_json_print_text(line, f->items));
+    return add_number(line, "items_per_second", f->items_per_second);
+}
+
 static rgm_status print_line(rgm_text *line, const rgm_system_figures *f, double seconds)
 {
     struct rusage usage;
@@ -117,7 +127,7 @@ static rgm_status print_line(rgm_text *line, const rgm_system_figures *f, double
     RGM_TRY(rgm_text_printf(line, ",\"step\":%" PRId64 ",\"epoch\":%" PRId64, f->step, f->epoch));
     RGM_TRY(add_number(line, "seconds", round(seconds * 1e6) / 1e6));
     RGM_TRY(add_number(line, "steps_per_second", f->steps_per_second));
-    RGM_TRY(add_number(line, "examples_per_second", f->examples_per_second));
+    RGM_TRY(add_items(line, f));
     RGM_TRY(rgm_text_printf(line, ",\"rss\":%" PRId64, rgm_memory_resident()));
     RGM_TRY(add_number(line, "cpu_seconds", cpu));
     return rgm_text_printf(line, ",\"threads\":%d}\n", f->threads);

@@ -9,13 +9,28 @@
 
 enum { WHOLE = 1 << 20 };
 
-static const char *const keys[] = {
-    "time", "seconds", "rss", "cpu_seconds", "threads", "examples_per_second", "steps_per_second"};
+static const char *const keys[] = {"time",        "seconds", "rss",
+                                   "cpu_seconds", "threads", "steps_per_second"};
 
 typedef struct points {
-    rgm_text *out;
+    rgm_text *out, items; /* items: what items_per_second counts; empty: examples */
     int64_t count, bad;
 } points;
+
+/* Items a second, and what they are: examples have a key of their own. */
+static rgm_status tell_items(points *p, const rgm_json *root)
+{
+    const char *items = rgm_json_text(rgm_json_find(root, "items"));
+    double number = NAN;
+
+    (void)rgm_json_number(
+        &number, rgm_json_find(root, items != NULL ? "items_per_second" : "examples_per_second"));
+    p->items.size = 0;
+    if (items != NULL)
+        RGM_TRY(rgm_text_add(&p->items, items, (int64_t)strlen(items)));
+    RGM_TRY(rgm_text_printf(p->out, ",\"items_per_second\":"));
+    return rgmi_put_number(p->out, number);
+}
 
 /* A line; one that is none of ours is counted. */
 static rgm_status tell_point(points *p, const char *line, int64_t size)
@@ -41,6 +56,7 @@ static rgm_status tell_point(points *p, const char *line, int64_t size)
         RGM_GO(rgm_text_printf(p->out, ",\"%s\":", keys[k]));
         RGM_GO(rgmi_put_number(p->out, number));
     }
+    RGM_GO(tell_items(p, root));
     RGM_GO(rgm_text_add(p->out, "}", 1));
 done:
     rgm_json_release(root);
@@ -128,8 +144,12 @@ rgm_status rgmi_tell_system(rgm_text *out, const char *folder)
                              (long long)p.bad));
     RGM_GO(rgm_text_printf(out, "],\"total_bytes\":%lld,\"down_sampled\":%s", (long long)file.size,
                            thinned ? "true" : "false"));
+    RGM_GO(rgm_text_printf(out, ",\"items\":"));
+    RGM_GO(p.items.size > 0 ? rgmi_put_text(out, p.items.data, p.items.size)
+                            : rgm_text_printf(out, "\"examples\""));
     RGM_GO(rgmi_put_end(out, damage));
 done:
+    rgm_text_clear(&p.items);
     rgmi_kept_close(&file);
     rgm_free(damage);
     return status;

@@ -52,11 +52,30 @@ static void every_line_of_a_short_run_is_a_point(void **state)
     point = item_of(answer, "points", 3);
     CHECK_INT(2, int_of(point, "step"));
     CHECK_CLOSE(1000000002.5, number_of_key(point, "time"), 0, 0);
-    CHECK_CLOSE(40.5, number_of_key(point, "examples_per_second"), 0, 0);
+    CHECK_CLOSE(40.5, number_of_key(point, "items_per_second"), 0, 0);
+    CHECK_TEXT("examples", text_of(answer, "items"));
     CHECK(isnan(number_of_key(point, "steps_per_second"))); /* null */
     CHECK_CLOSE(1000, number_of_key(point, "rss"), 0, 0);
     rgm_json_release(answer);
     rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* A translation counts target tokens, and says so. */
+static void what_is_counted_has_its_name(void **state)
+{
+    const char *folder = check_folder();
+    rgm_json *answer;
+
+    (void)state;
+    keep(folder, "system.jsonl",
+         "{\"time\":1,\"step\":1,\"items\":\"target tokens\",\"items_per_second\":null}\n"
+         "{\"time\":2,\"step\":2,\"items\":\"target tokens\",\"items_per_second\":70.5}\n");
+    answer = ask(folder);
+    CHECK_TEXT("target tokens", text_of(answer, "items"));
+    CHECK(isnan(number_of_key(item_of(answer, "points", 0), "items_per_second")));
+    CHECK_CLOSE(70.5, number_of_key(item_of(answer, "points", 1), "items_per_second"), 0, 0);
+    rgm_json_release(answer);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -145,6 +164,7 @@ static void hostile_folders_and_failing_allocations_are_told(void **state)
 }
 
 TESTS(cmocka_unit_test(every_line_of_a_short_run_is_a_point),
+      cmocka_unit_test(what_is_counted_has_its_name),
       cmocka_unit_test(a_long_run_is_thinned_evenly),
       cmocka_unit_test(damaged_lines_are_told_and_others_shown),
       cmocka_unit_test(hostile_folders_and_failing_allocations_are_told))

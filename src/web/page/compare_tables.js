@@ -130,7 +130,7 @@ const busy = p => p.map((b, i) => {
 });
 const column = key => p => p.map(one => one[key] ?? null);
 const PICTURES = [
-  {title: "Memory", of: column("rss"), format: bytes}, {title: "Examples per second", of: column("examples_per_second"), format: short},
+  {title: "Memory", of: column("rss"), format: bytes}, {title: "Items per second", of: column("items_per_second"), format: short},
   {title: "Steps per second", of: column("steps_per_second"), format: short}, {title: "Cores busy", of: busy, format: number},
 ];
 

@@ -20,7 +20,7 @@ const column = key => points => points.map(p => p[key] ?? null);
 const PICTURES = [
   {title: "Memory", label: "resident", of: column("rss"), format: bytes},
   {title: "Cores busy", label: "cores", of: cores},
-  {title: "Examples per second", label: "examples/s", of: column("examples_per_second"), format: short},
+  {title: "Items per second", label: "items/s", of: column("items_per_second"), format: short},
   {title: "Steps per second", label: "steps/s", of: column("steps_per_second"), format: short},
 ];
 
@@ -36,7 +36,7 @@ export async function open(panel, run, query) {
   function options(p, i) {
     const all = p.of(points), there = points.map((q, k) => k).filter(k => all[k] !== null && Number.isFinite(points[k][over === "step" ? "step" : "seconds"]));
     const xs = there.map(k => points[k][over === "step" ? "step" : "seconds"]), ys = there.map(k => all[k]);
-    return {x: {label: over, format: over === "step" ? null : duration}, y: {label: p.label, format: p.format, floor: 0},
+    return {x: {label: over, format: over === "step" ? null : duration}, y: {label: p.label.replace("items", answer.items), format: p.format, floor: 0},
       series: [{name: p.title, colour: colour(i), dash: "", xs, ys, best: null}]};
   }
 
