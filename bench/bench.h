@@ -12,7 +12,7 @@
 typedef struct bench_options {
     const char *data;   /* file of bench_make(), or of records                            */
     const char *device; /* where it computes, as rgm_device_open() has it; NULL: the CPU      */
-    const char *form;   /* which variant of the workload; "" the first                    */
+    const char *form;   /* which variant of the workload, one of its forms                */
     int64_t size;       /* what the form leaves open: channels, seeds in a batch          */
     bool profile;       /* keep times of each op and print them to stderr at the end      */
 } bench_options;
@@ -26,6 +26,7 @@ typedef struct bench_workload {
     /** Comma-separated JSON members, each with a comma in front; may be NULL. */
     rgm_status (*facts)(rgm_text *out, void *state);
     void (*close)(void *state);
+    const char *const *forms; /* names up to NULL, the default first; NULL: it has no forms */
 } bench_workload;
 
 /** Where gcn, gat, sage, aggregate, minibatch and translate compute: --device, NULL: the CPU. */

@@ -52,5 +52,15 @@ done
 lines=$(printf 'threads 1\ngo 1\ngo 3\n' | "$bench" gcn --data "$folder/cora")
 [ "$(printf '%s\n' "$lines" | wc -l)" = 3 ]
 printf '%s\n' "$lines" | tail -1 | grep -q '"steps": 3,'
+# A form that is nearly one is none: it would time something else.
+for wrong in 'decode --form greedy-xyz' 'decode --form beamer' 'translate --form smallest' 'checkpoint --form sav' \
+    'records --form grap' 'minibatch --form wole' 'gat --form nodrop' 'gcn --form sparse'; do
+    # shellcheck disable=SC2086
+    ! said=$("$bench" $wrong --data "$folder/cora" --steps 1 2>&1)
+    case $said in
+    *"has no form '${wrong##* }'; there are "*) ;;
+    *) echo "bench $wrong: $said" >&2; exit 1 ;;
+    esac
+done
 # Reading what was not made by it is an error, told.
 ! "$bench" gcn --data "$0" --steps 1 2>/dev/null

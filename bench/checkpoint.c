@@ -95,8 +95,7 @@ static rgm_status checkpoint_fill(saving *s, const bench_options *options)
               : strcmp(options->form, "dd") == 0    ? DD
                                                     : SAVE;
     s->bytes = each * TENSORS * 4;
-    RGM_TRY(rgm_strprintf(&s->folder, "%s/%s", options->data,
-                          options->form[0] != '\0' ? options->form : "save"));
+    RGM_TRY(rgm_strprintf(&s->folder, "%s/%s", options->data, options->form));
     RGM_TRY(rgm_folder_make(s->folder));
     RGM_TRY(rgm_strprintf(&s->command,
                           "cd '%s' && dd if=/dev/zero of=new bs=1048576 count=%lldB conv=fsync "
@@ -143,7 +142,11 @@ static rgm_status checkpoint_facts(rgm_text *out, void *state)
     return rgm_text_printf(out, ", \"bytes\": %lld", (long long)((saving *)state)->bytes);
 }
 
-const bench_workload bench_checkpoint = {
-    "checkpoint",     "a checkpoint of 400 MB saved or restored; dd",
-    checkpoint_open,  checkpoint_step,
-    checkpoint_facts, checkpoint_close};
+static const char *const forms[] = {"save", "restore", "dd", NULL};
+const bench_workload bench_checkpoint = {"checkpoint",
+                                         "a checkpoint of 400 MB saved or restored; dd",
+                                         checkpoint_open,
+                                         checkpoint_step,
+                                         checkpoint_facts,
+                                         checkpoint_close,
+                                         forms};

@@ -121,9 +121,6 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
 {
     bool beam = strncmp(options->form, "beam", 4) == 0;
 
-    if (!beam && strncmp(options->form, "greedy", 6) != 0)
-        return RGM_FAIL(RGM_ERR_ARG, "form '%s'; there are greedy, beam, greedy-bf16 and beam-bf16",
-                        options->form);
     d->form = options->form;
     d->count = options->size > 0 ? options->size : 32;
     d->search = (rgm_beam_search_options)RGM_BEAM_SEARCH_OPTIONS_INIT;
@@ -185,10 +182,12 @@ static rgm_status decoding_facts(rgm_text *out, void *state)
         rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
 }
 
+static const char *const forms[] = {"greedy", "beam", "greedy-bf16", "beam-bf16", NULL};
 const bench_workload bench_decode = {"decode",
                                      "24 tokens of `size` sentences by a small Transformer; forms "
                                      "greedy, beam, greedy-bf16, beam-bf16",
                                      decoding_open,
                                      decoding_step,
                                      decoding_facts,
-                                     decoding_close};
+                                     decoding_close,
+                                     forms};

@@ -225,4 +225,5 @@ static rgm_status hetero_facts(rgm_text *out, void *state)
 const bench_workload bench_hgt = {
     "hgt",        "step of HGT on four node sets: 2 rounds of `size` channels",
     hetero_open,  hetero_step,
-    hetero_facts, hetero_close};
+    hetero_facts, hetero_close,
+    NULL};

@@ -468,4 +468,5 @@ static rgm_status limits_facts(rgm_text *out, void *state)
 const bench_workload bench_limits = {
     "limits",     "bandwidths (B/s), operations and lookups a second",
     limits_open,  limits_step,
-    limits_facts, limits_close};
+    limits_facts, limits_close,
+    NULL};

@@ -121,6 +121,6 @@ static rgm_status loop_facts(rgm_text *out, void *state)
     return rgm_text_printf(out, ", \"loop_steps\": %d", LOOP_STEPS);
 }
 
-const bench_workload bench_loop = {"loop",     "1,000 steps of a task that does nothing",
-                                   loop_open,  loop_step,
-                                   loop_facts, loop_close};
+const bench_workload bench_loop = {
+    "loop", "1,000 steps of a task that does nothing", loop_open, loop_step, loop_facts, loop_close,
+    NULL};

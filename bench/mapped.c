@@ -148,4 +148,5 @@ static rgm_status mapped_facts(rgm_text *out, void *state)
 const bench_workload bench_mapped = {
     "mapped",     "step of a run that samples `size` seeds from a graph file",
     mapped_open,  mapped_step,
-    mapped_facts, mapped_close};
+    mapped_facts, mapped_close,
+    NULL};

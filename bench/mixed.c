@@ -197,4 +197,5 @@ const bench_workload bench_bf16 = {"bf16",
                                    mixed_open,
                                    mixed_step,
                                    mixed_facts,
-                                   mixed_close};
+                                   mixed_close,
+                                   NULL};

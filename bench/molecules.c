@@ -161,7 +161,10 @@ static void molecules_close(void *state)
     rgm_run_close(state);
 }
 
-const bench_workload bench_molecules = {
-    "molecules",     "10 steps of GIN on small graphs, batched by nodes",
-    molecules_open,  molecules_step,
-    molecules_facts, molecules_close};
+const bench_workload bench_molecules = {"molecules",
+                                        "10 steps of GIN on small graphs, batched by nodes",
+                                        molecules_open,
+                                        molecules_step,
+                                        molecules_facts,
+                                        molecules_close,
+                                        NULL};

@@ -15,7 +15,7 @@
 #include <nmmintrin.h>
 #endif
 
-enum { READ, EXAMPLE, GRAPH, LOOP };
+enum { EXAMPLE, READ, GRAPH, LOOP };
 
 typedef struct records {
     char *path;
@@ -219,18 +219,17 @@ static void records_close(void *state)
     rgm_free(r);
 }
 
+static const char *const forms[] = {"example", "read", "graph", "loop", NULL};
+
 static rgm_status records_open(void **out, const bench_options *options)
 {
-    static const char *const forms[] = {"read", "example", "graph", "loop"};
     rgm_status status = RGM_OK;
     records *r = NULL;
     struct stat file;
 
     RGM_GO(RGM_NEW(r, 1));
-    r->form = EXAMPLE;
-    for (int i = 0; i < 4; i++)
-        if (options->form != NULL && strcmp(options->form, forms[i]) == 0)
-            r->form = i;
+    while (strcmp(options->form, forms[r->form]) != 0)
+        r->form++;
     RGM_GO(rgm_strdup(&r->path, options->data));
     RGM_GO(RGM_NEW(r->buffer, BUFFER));
     RGM_GO(rgm_example_create(&r->example));
@@ -266,4 +265,5 @@ static rgm_status records_facts(rgm_text *out, void *state)
 const bench_workload bench_records = {
     "records",     "all records of a file: read | example | graph (decoded) | loop (plain C)",
     records_open,  records_step,
-    records_facts, records_close};
+    records_facts, records_close,
+    forms};

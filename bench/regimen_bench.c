@@ -82,12 +82,34 @@ static rgm_status obey(const bench_workload *workload, void *state)
     return RGM_OK;
 }
 
-static rgm_status run(const bench_workload *workload, const bench_options *options, int64_t steps)
+/* A name that is nearly a form's would time something else under that name. */
+static rgm_status find_form(bench_options *options, const bench_workload *workload)
+{
+    rgm_status status = RGM_OK;
+    rgm_text known = {0};
+
+    for (int i = 0; workload->forms != NULL && workload->forms[i] != NULL; i++) {
+        if (options->form[0] == '\0' || strcmp(options->form, workload->forms[i]) == 0) {
+            options->form = workload->forms[i];
+            goto done;
+        }
+        RGM_GO(rgm_text_printf(&known, "%s%s", i > 0 ? ", " : "", workload->forms[i]));
+    }
+    if (options->form[0] != '\0')
+        status = RGM_FAIL(RGM_ERR_ARG, "%s has no form '%s'; there are %s", workload->name,
+                          options->form, known.size > 0 ? known.data : "none");
+done:
+    rgm_text_clear(&known);
+    return status;
+}
+
+static rgm_status run(const bench_workload *workload, bench_options *options, int64_t steps)
 {
     rgm_status status = RGM_OK;
     void *state = NULL;
     int64_t step = 0;
 
+    RGM_GO(find_form(options, workload));
     if (options->device != NULL)
         RGM_GO(rgm_device_open(&bench_device, options->device));
     RGM_GO(workload->open(&state, options));

@@ -177,8 +177,12 @@ static rgm_status sampled_facts(rgm_text *out, void *run)
 const bench_workload bench_sampled_run = {
     "sampled_run", "step of a run that samples for GraphSAGE, `size` seeds",
     sampled_open,  sampled_step,
-    sampled_facts, runner_close};
+    sampled_facts, runner_close,
+    NULL};
 
+/* busy: another program, which bench.py starts, takes a core. */
+static const char *const forms[] = {"alone", "busy", NULL};
 const bench_workload bench_runner = {"runner",     "10 steps of a run on records, VanillaMPNN",
                                      runner_open,  runner_step,
-                                     runner_facts, runner_close};
+                                     runner_facts, runner_close,
+                                     forms};

@@ -191,6 +191,7 @@ static rgm_status sampled_facts(rgm_text *out, void *state)
         (long long)(s->data.feat != NULL ? rgm_tensor_dim(s->data.feat, 1) : 0));
 }
 
+static const char *const forms[] = {"blocks", "sampling", "whole", NULL};
 const bench_workload bench_minibatch = {
     "minibatch",
     "step of a sampled GraphSAGE, `size` seeds; form whole: all rows in all rounds; sampling: no "
@@ -198,7 +199,8 @@ const bench_workload bench_minibatch = {
     minibatch_open,
     minibatch_step,
     sampled_facts,
-    sampled_close};
+    sampled_close,
+    forms};
 
 /* ---- one subgraph for each seed ------------------------------------------------------------- */
 
@@ -244,4 +246,5 @@ static rgm_status sample_step(void *state, int64_t step)
 const bench_workload bench_sample = {
     "sample",      "subgraphs of `size` seeds with their features, one for each seed",
     sample_open,   sample_step,
-    sampled_facts, sampled_close};
+    sampled_facts, sampled_close,
+    NULL};

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool form_is(const bench_options *options, const char *form)
-{
-    return options->form != NULL && strcmp(options->form, form) == 0;
-}
-
 /* ---- whole graphs: one step is one epoch ---------------------------------------------------- */
 
 typedef struct whole {
@@ -42,7 +37,7 @@ static rgm_status whole_open(void **out, const bench_options *options, rgm_model
     rgm_graph *bare = NULL;
 
     RGM_GO(RGM_NEW(w, 1));
-    w->input_dropout = !form_is(options, "nodropout");
+    w->input_dropout = strcmp(options->form, "nodropout") != 0;
     RGM_GO(bench_data_load(&w->data, options->data));
     RGM_GO(bench_data_graph(&bare, &w->data, true));
     RGM_GO(rgm_graph_with_readout(&w->graph, bare, "_readout", "seed", "nodes", w->data.train,
@@ -114,9 +109,9 @@ static rgm_status gcn_open(void **out, const bench_options *options)
     return whole_open(out, options, gcn_model, &adam);
 }
 
-const bench_workload bench_gcn = {"gcn",       "epoch of a GCN: 16 hidden, dropout 0.5",
-                                  gcn_open,    whole_step,
-                                  whole_facts, whole_close};
+const bench_workload bench_gcn = {
+    "gcn", "epoch of a GCN: 16 hidden, dropout 0.5", gcn_open, whole_step, whole_facts, whole_close,
+    NULL};
 
 /* 8 heads of 8, then one of `classes`; dropout 0.6 of inputs and coefficients. */
 static rgm_graph_value *gat_model(rgm_scope *scope, const rgm_graph_value *graph, void *payload)
@@ -148,13 +143,15 @@ static rgm_status gat_open(void **out, const bench_options *options)
     return whole_open(out, options, gat_model, &adam);
 }
 
+static const char *const gat_forms[] = {"dropout", "nodropout", NULL};
 const bench_workload bench_gat = {"gat",
                                   "epoch of a GAT v2: 8 heads of 8; form nodropout: "
                                   "inputs are not dropped",
                                   gat_open,
                                   whole_step,
                                   whole_facts,
-                                  whole_close};
+                                  whole_close,
+                                  gat_forms};
 
 /* One round: act(W h + U mean(h of neighbours) + b), then dropout. */
 static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm_graph_value *graph,
@@ -200,7 +197,8 @@ static rgm_status sage_open(void **out, const bench_options *options)
 
 const bench_workload bench_sage = {"sage",      "epoch of a three-layer GraphSAGE-mean, 256 hidden",
                                    sage_open,   whole_step,
-                                   whole_facts, whole_close};
+                                   whole_facts, whole_close,
+                                   NULL};
 
 /* ---- one aggregation ------------------------------------------------------------------------ */
 
@@ -293,7 +291,10 @@ static rgm_status aggregate_facts(rgm_text *out, void *state)
                            (long long)a->channels);
 }
 
-const bench_workload bench_aggregate = {
-    "aggregate",     "mean of the neighbours' rows of `size` channels",
-    aggregate_open,  aggregate_step,
-    aggregate_facts, aggregate_close};
+const bench_workload bench_aggregate = {"aggregate",
+                                        "mean of the neighbours' rows of `size` channels",
+                                        aggregate_open,
+                                        aggregate_step,
+                                        aggregate_facts,
+                                        aggregate_close,
+                                        NULL};
