@@ -151,6 +151,23 @@ static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_para
     return make_slots(optimizer, e, name, w);
 }
 
+/* Factors that stop every parameter are a mistake, as a rate of 0 is. */
+static rgm_status check_factors(const rgm_optimizer *optimizer, const rgm_parameters *parameters)
+{
+    int64_t trained = 0, moving = 0;
+
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        trained += rgm_parameters_trainable(parameters, i);
+        moving += optimizer->entries[i].moves;
+    }
+    if (moving == 0 && trained > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.rates has the factor 0 for each of %lld parameters: nothing "
+                        "would be learnt",
+                        (long long)trained);
+    return RGM_OK;
+}
+
 static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parameters *parameters)
 {
     const rgm_schedule *s = &o->learning_rate;
@@ -237,6 +254,7 @@ rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options
     RGM_GO(RGM_NEW(optimizer->slots, optimizer->count * (RGM_MAX_SLOTS + 1)));
     for (int64_t i = 0; i < optimizer->count; i++)
         RGM_GO(make_entry(optimizer, i, parameters));
+    RGM_GO(check_factors(optimizer, parameters));
     RGM_GO(make_scratch(optimizer));
     RGM_GO(keep_lists(optimizer));
     *out = optimizer;

@@ -438,8 +438,8 @@ static void adafactor_keeps_a_row_and_a_column_of_a_large_matrix(void **state)
 
 static void what_no_optimizer_can_work_with_is_refused(void **state)
 {
-    static const char *const names[] = {"kernal"};
-    static const double values[] = {0.5};
+    static const char *const names[] = {"kernal"}, *const all[] = {"*"};
+    static const double values[] = {0.5}, none[] = {0};
     rgm_optimizer *optimizer = NULL;
     rgm_optimizer_options o = rgm_adam(1);
     problem x;
@@ -449,6 +449,9 @@ static void what_no_optimizer_can_work_with_is_refused(void **state)
     o.rates = (rgm_numbers){names, values, 1};
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, x.parameters));
     CHECK_MESSAGE("optimizer.rates: 'kernal' matches none of 3 parameters; one is named kernel");
+    o.rates = (rgm_numbers){all, none, 1};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, x.parameters));
+    CHECK_MESSAGE("optimizer.rates has the factor 0 for each of 2 parameters: nothing would be");
     o = rgm_adam(1);
     o.beta_2 = 1;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, x.parameters));
