@@ -186,6 +186,14 @@ expect 2 "$regimen" run words.yaml --run-dir other --set task.search.n_best=3
 says 'task\.search\.n_best is 3, above beam_size \(2\)' err
 [ ! -d other/ckpt ] || fail "a step was taken with a search that cannot be"
 
+# What nobody sees in the lines is told: cut ones, and searches that found less than was asked for.
+expect 0 "$regimen" translate run --set task.search.decode_max_length=1 <source
+says '^cut +(19|20) of 20 translations at their maximum length' err
+expect 0 "$regimen" translate run --beam 3 --n-best 3 --set task.search.decode_max_length=2 <source
+[ "$(wc -l <out)" = 60 ] || says '^fewer +[0-9]+ of 20 lines have less than 3 translations' err
+expect 0 "$regimen" translate run --beam 1 <source
+grep -q '^fewer' err && fail "one translation of each line is told as fewer than one"
+
 # Standard input is read on from where it stands, whatever it is.
 (read -r first && "$regimen" translate run) <source >out || fail "translate behind a first line"
 [ "$(wc -l <out)" = 19 ] || fail "$(wc -l <out) of 19 lines behind a first one"

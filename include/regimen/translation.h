@@ -99,6 +99,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
 typedef struct rgm_line_translation {
     char *text; /* owned; NULL: the search found fewer than n_best translations */
     double score;
+    bool cut; /* it reached the maximum length without an end; score is then the log-probability */
 } rgm_line_translation;
 void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
 /** The search options of a task that rgm_translation made. */

@@ -1,5 +1,6 @@
 /* regimen translate: lines of stdin to lines of stdout, in their order, with a run folder's
  * weights. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,11 @@ typedef struct lines {
     rgm_str items[CHUNK];
     int64_t count, before; /* before: lines of earlier chunks */
 } lines;
+
+/* What a reader of the output cannot see in it. */
+typedef struct remarks {
+    int64_t translations, cut, lines, short_lists; /* short_lists: fewer than n_best */
+} remarks;
 
 /*
  * As many lines as are there, but one at least: who wrote it may wait for its translation. Those
@@ -73,9 +79,46 @@ static rgm_status print_lines(const lines *l, const rgm_line_translation *made, 
     return RGM_OK;
 }
 
+/* What has nothing to translate gives one empty line, and misses none. */
+static bool is_blank(rgm_str line)
+{
+    for (int64_t i = 0; i < line.size; i++)
+        if (!isspace((unsigned char)line.data[i]))
+            return false;
+    return true;
+}
+
+static void count_remarks(remarks *r, const lines *l, const rgm_line_translation *made,
+                          int64_t count, int64_t n_best)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_line_translation *of = &made[i * n_best];
+
+        r->lines++;
+        r->short_lists += of[n_best - 1].text == NULL && !is_blank(l->items[i]);
+        for (int64_t k = 0; k < n_best && of[k].text != NULL; k++) {
+            r->translations++;
+            r->cut += of[k].cut;
+        }
+    }
+}
+
+static void tell_remarks(const remarks *r, int64_t n_best)
+{
+    if (r->cut > 0)
+        say("cut",
+            "%s of %s translations at their maximum length (task.search.decode_max_length, "
+            "extra_decode_length)",
+            grouped(r->cut), grouped(r->translations));
+    if (r->short_lists > 0)
+        say("fewer", "%s of %s lines have less than %lld translations: the search found no more",
+            grouped(r->short_lists), grouped(r->lines), (long long)n_best);
+}
+
 /* Those before a line that cannot be translated are out with its error. */
-static rgm_status translate_chunk(lines *l, rgm_line_translation *made, const session *s,
-                                  const rgm_beam_search_options *search, bool scores)
+static rgm_status translate_chunk(remarks *r, lines *l, rgm_line_translation *made,
+                                  const session *s, const rgm_beam_search_options *search,
+                                  bool scores)
 {
     rgm_trainer *trainer = rgm_run_trainer(s->run);
     rgm_beam_search_options own = *search;
@@ -89,6 +132,7 @@ static rgm_status translate_chunk(lines *l, rgm_line_translation *made, const se
     if (status == RGM_ERR_DATA)
         status = rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->before + done + 1));
     printed = print_lines(l, made, done, search->n_best, scores);
+    count_remarks(r, l, made, done, search->n_best);
     rgm_line_translations_clear(made, done * search->n_best);
     return printed != RGM_OK ? printed : status;
 }
@@ -100,6 +144,7 @@ static rgm_status translate_all(const session *s, const rgm_beam_search_options 
     rgm_line_reader *reader = NULL;
     rgm_line_translation *made = NULL;
     lines *l = NULL;
+    remarks r = {0};
     rgm_error bad;
 
     RGM_GO(RGM_NEW(l, 1));
@@ -109,8 +154,9 @@ static rgm_status translate_all(const session *s, const rgm_beam_search_options 
         end = read_chunk(l, reader);
         if (end < 0)
             rgm_error_save(&bad, end);
-        RGM_GO(translate_chunk(l, made, s, search, scores));
+        RGM_GO(translate_chunk(&r, l, made, s, search, scores));
     }
+    tell_remarks(&r, search->n_best);
     if (end < 0) /* what came before is out */
         status = rgm_error_restore(&bad);
 done:

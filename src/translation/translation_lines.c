@@ -97,6 +97,7 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
         RGM_TRY(rgmi_write_text(text, t->data.target, from->items[k].ids, from->items[k].count));
         RGM_TRY(rgm_strndup(&out[k].text, text->size > 0 ? text->data : "", (size_t)text->size));
         out[k].score = from->items[k].score;
+        out[k].cut = !from->items[k].finished;
     }
     if (from->count == 0)
         RGM_TRY(rgm_strdup(&out[0].text, ""));
