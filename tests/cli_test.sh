@@ -48,6 +48,15 @@ assert a["metrics"]["test"] == b["metrics"], (a["metrics"]["test"], b["metrics"]
 PY
 expect 0 "$regimen" eval run --part valid --last
 says "^valid loss" out
+# A validation of a few batches is one in eval, too, and says what the run said.
+expect 0 "$regimen" run small.yaml --run-dir brief --set data.batch_size=8 --set trainer.validation_steps=2 \
+    --set trainer.epochs=2 --set 'data.sampling={sizes: [3, 3], store: memory}'
+grep '^valid ' out err | sed 's/^[a-z]*:valid *//' >said
+expect 0 "$regimen" eval brief --part valid
+sed 's/^valid *//' out | cmp -s - said || fail "eval says '$(cat out)' of a validation of two batches, the run '$(cat said)'"
+cp out of_two
+expect 0 "$regimen" eval brief --part valid --set trainer.validation_steps=-1
+cmp -s out of_two && fail "eval ignores trainer.validation_steps"
 expect 0 "$regimen" predict run
 [ "$(wc -l <out)" = 201 ] || fail "predict printed $(wc -l <out) lines, expected 201"
 says "^item,node,prediction,logit_0,logit_1,logit_2,logit_3,probability$" out
@@ -405,6 +414,20 @@ says "small.yaml: --set trian.epochs: .*did you mean 'trainer'" err
 expect 2 "$regimen" run small.yaml --set trainer.epohcs=3
 says "did you mean 'trainer.epochs'" err
 expect 2 "$regimen" run small.yaml --set model.hidden=wide
+expect 2 "$regimen" run small.yaml --run-dir stuck --set 'optimizer.rates={"*": 0}'
+says "optimizer.rates has the factor 0 for each of [0-9]+ parameters: nothing would be learnt" err
+for verb in 'config check small.yaml --data' 'run small.yaml --run-dir unexported'; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" $verb --set export=[] --set trainer.exports.every_steps=10
+    says "trainer.exports says when to export, but there is no exporter: add export:" err
+done
+[ ! -e stuck ] && [ ! -e unexported ] || fail "a run that cannot be has left a folder"
+expect 1 "$regimen" run small.yaml --run-dir unbegun --set trainer.initialize.checkpoint=nowhere
+says "trainer.initialize.checkpoint: there is no nowhere" err
+grep -q 'what was saved' err && fail "a run that was never begun is told to have saved something"
+REGIMEN_ISA=avx2 expect 0 "$regimen" run small.yaml --run-dir narrow --set runtime.mixed_precision=bf16 --set trainer.epochs=1
+says "runtime.mixed_precision is bf16, but nothing here multiplies in bf16" err
+says "warning.*nothing here multiplies in bf16" narrow/log.txt
 expect 1 "$regimen" run small.yaml --run-dir /proc/regimen
 says "/proc/regimen" err
 expect 1 "$regimen" eval nowhere

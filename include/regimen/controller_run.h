@@ -129,6 +129,12 @@ rgm_status rgm_run_train(rgm_open_run *run, int64_t steps);
  */
 rgm_status rgm_run_evaluate(rgm_open_run *run, rgm_mode mode, int64_t steps, const rgm_logs **logs);
 /**
+ * Batches of a part, which has data, that a finished run is judged by, for rgm_run_evaluate(): of
+ * validation trainer.validation_steps; of training data that never end an epoch's worth, 0 where
+ * none is known; else RGM_TO_END, all of it.
+ */
+int64_t rgm_run_judged_steps(const rgm_open_run *run, rgm_mode mode);
+/**
  * Save a checkpoint now.
  * Errors: those of rgm_controller_save(). Collective: every rank calls it.
  */

@@ -178,13 +178,23 @@ static int finish_part(const rgm_open_run *run, const run_view *view, double sec
     return json ? EXIT_DONE : print_text("");
 }
 
+/* Of a run that failed before its first step nothing was saved that anybody would look for. */
+static bool has_metrics(const char *run_dir)
+{
+    char *path = NULL;
+    bool there = rgm_path_join(&path, run_dir, "metrics.jsonl") == RGM_OK && rgm_path_exists(path);
+
+    rgm_free(path);
+    return there;
+}
+
 int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,
                bool json)
 {
     if (status < 0) {
         int code = report(status);
 
-        if (trains(view->mode) && rgm_path_exists(view->run_dir))
+        if (trains(view->mode) && has_metrics(view->run_dir))
             fprintf(stderr, "regimen: what was saved is in %s\n", view->run_dir);
         return code;
     }

@@ -10,12 +10,12 @@ static int print_part(const char *part, const rgm_logs *values)
 }
 
 /* A set of the part, in the same form. */
-static rgm_status evaluate_set(rgm_trainer *trainer, int64_t set, json_t *sets)
+static rgm_status evaluate_set(rgm_trainer *trainer, int64_t set, int64_t steps, json_t *sets)
 {
     const char *name = rgm_trainer_eval_set_name(trainer, set);
     const rgm_logs *values;
 
-    RGM_TRY(rgm_trainer_evaluate_set(trainer, set, RGM_TO_END, &values));
+    RGM_TRY(rgm_trainer_evaluate_set(trainer, set, steps, &values));
     if (sets != NULL)
         json_object_set_new(sets, name, metrics_json(values));
     else
@@ -30,15 +30,17 @@ static int evaluate(session *s, rgm_mode mode, bool json)
     const rgm_eval_set *sets;
     const rgm_logs *values;
     int64_t count = rgm_trainer_eval_sets(&sets, trainer);
+    int64_t judged = session_has(s, mode) ? rgm_run_judged_steps(s->run, mode) : 0;
+    int64_t steps = judged != 0 ? judged : RGM_TO_END;
     json_t *of_sets = json ? json_object() : NULL, *result;
-    rgm_status status = rgm_trainer_evaluate(trainer, mode, RGM_TO_END, &values);
+    rgm_status status = rgm_trainer_evaluate(trainer, mode, steps, &values);
     int code = EXIT_DONE;
 
     if (status == RGM_OK && !json)
         code = print_part(part, values);
     for (int64_t i = 0; i < count && status == RGM_OK && code == EXIT_DONE; i++)
         if (sets[i].mode == mode)
-            status = evaluate_set(trainer, i, of_sets);
+            status = evaluate_set(trainer, i, steps, of_sets);
     if (status != RGM_OK || !json) {
         json_decref(of_sets);
         return status != RGM_OK ? report(status) : code != EXIT_DONE ? code : print_text("");

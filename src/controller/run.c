@@ -229,19 +229,24 @@ static rgm_status keep_tests(rgm_open_run *run)
     return rgmi_logs_flush(c);
 }
 
-/* Evaluate a whole pass, or an epoch's worth of data that never end. */
-static rgm_status final_metrics(rgm_open_run *run)
+int64_t rgm_run_judged_steps(const rgm_open_run *run, rgm_mode mode)
 {
     const rgm_trainer_options *o = &run->options.trainer;
 
+    if (mode == RGM_TRAIN && rgm_trainer_pass_steps(run->trainer) == INT64_MAX)
+        return o->steps_per_epoch;
+    return mode == RGM_VALID ? o->validation_steps : RGM_TO_END;
+}
+
+static rgm_status final_metrics(rgm_open_run *run)
+{
     for (int mode = 0; mode < 3; mode++) {
-        int64_t steps = mode == RGM_VALID ? o->validation_steps : RGM_TO_END;
+        int64_t steps;
         const rgm_logs *logs;
 
         if (!rgm_trainer_has_data(run->trainer, (rgm_mode)mode))
             continue;
-        if (mode == RGM_TRAIN && rgm_trainer_pass_steps(run->trainer) == INT64_MAX)
-            steps = o->steps_per_epoch;
+        steps = rgm_run_judged_steps(run, (rgm_mode)mode);
         if (steps == 0) /* length in steps: a pass over endless data has no end */
             continue;
         RGM_TRY(rgm_trainer_evaluate(run->trainer, (rgm_mode)mode, steps, &logs));

@@ -46,6 +46,8 @@ static rgm_status check_exporters(const rgm_open_run *run)
 
 rgm_status rgmi_run_check(const rgm_open_run *run)
 {
+    if (!run->options.read_only)
+        RGM_TRY(rgmi_run_exports_check(&run->options));
     if (!will_train(run))
         return RGM_OK;
     RGM_TRY(check_data(run));
@@ -73,6 +75,19 @@ static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, in
                                     out->size > 0 ? "; " : "", intervals[i].key,
                                     (long long)intervals[i].first, (long long)steps));
     return RGM_OK;
+}
+
+/* Where there is no faster row for them, products in bf16 are those of f32, digit for digit. */
+static rgm_status remark_on_precision(rgm_text *out, const rgm_open_run *run)
+{
+    rgm_device *device = rgm_trainer_device(run->trainer);
+
+    if (!rgm_trainer_bf16(run->trainer) ||
+        rgm_kernels_for(device, RGM_BF16) != rgm_kernels_for(device, RGM_F32))
+        return RGM_OK;
+    return rgm_text_printf(out,
+                           "runtime.mixed_precision is bf16, but nothing here multiplies in bf16 "
+                           "(AVX-512 BF16, AMX): all products are computed in f32");
 }
 
 /* ---- the plan ------------------------------------------------------------------------------ */
@@ -120,6 +135,10 @@ rgm_status rgmi_run_remark(const rgm_open_run *run)
         rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
     rgm_text_clear(&text);
     RGM_GO(remark_on_intervals(&text, run, steps));
+    if (text.size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+    rgm_text_clear(&text);
+    RGM_GO(remark_on_precision(&text, run));
     if (text.size > 0)
         rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
 done:

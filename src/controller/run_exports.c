@@ -224,6 +224,22 @@ done:
     return status;
 }
 
+static bool exports_on_the_way(const rgm_run_options *o)
+{
+    const rgm_trainer_exports *when = &o->trainer.exports;
+
+    return when->every_steps > 0 || when->validations || when->checkpoints;
+}
+
+rgm_status rgmi_run_exports_check(const rgm_run_options *o)
+{
+    if (o->exporter_count > 0 || !exports_on_the_way(o) ||
+        (o->run_dir == NULL && o->export_dirs == NULL))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG, "trainer.exports says when to export, but there is no "
+                                    "exporter: add export: [{type: onnx}]");
+}
+
 rgm_status rgmi_run_exports_open(rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
@@ -231,13 +247,8 @@ rgm_status rgmi_run_exports_open(rgm_open_run *run)
     rgm_status status = RGM_OK;
 
     run->exported_step = -1;
-    if (run->controller->folder == NULL ||
-        !(o->trainer.exports.every_steps > 0 || o->trainer.exports.validations ||
-          o->trainer.exports.checkpoints))
+    if (run->controller->folder == NULL || !exports_on_the_way(o))
         return RGM_OK;
-    if (o->exporter_count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "trainer.exports says when to export, but there is no "
-                                        "exporter: add export: [{type: onnx}]");
     run->controller->export_step = export_step;
     run->controller->export_payload = run;
     RGM_GO(export_paths(&root, &aside, run));

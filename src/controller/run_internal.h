@@ -79,6 +79,8 @@ rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder);
 /* run_exports.c */
 /** Make the exports of the finished run. */
 rgm_status rgmi_run_export_all(rgm_open_run *run);
+/** Errors: RGM_ERR_CONFIG if exports are asked for during training and there is no exporter. */
+rgm_status rgmi_run_exports_check(const rgm_run_options *o);
 /** Remove leftovers of a killed export and, if requested, let the controller export during
  * training. */
 rgm_status rgmi_run_exports_open(rgm_open_run *run);
