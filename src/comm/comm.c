@@ -128,17 +128,9 @@ static rgm_status introduce(rgm_comm *comm)
     rgm_comm_member me = introduction();
     rgm_comm_member *members = NULL;
     rgm_status status = RGM_OK;
-    rgmi_transfer *transfer;
 
     RGM_GO(RGM_NEW(members, comm->size));
-    RGM_GO(rgmi_transfer_create(&transfer, comm, 1, sizeof me));
-    memcpy(transfer->room, &me, sizeof me);
-    transfer->step = rgmi_step_gather_all;
-    transfer->source = transfer->room;
-    transfer->memory = members;
-    transfer->size = 1;
-    transfer->element = sizeof me;
-    RGM_GO(rgmi_transfer_run(transfer));
+    RGM_GO(rgmi_gather_all(members, comm, &me, sizeof me));
     comm->members = members;
     members = NULL;
     if (comm->rank == 0)

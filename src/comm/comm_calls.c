@@ -52,11 +52,10 @@ rgm_status rgm_comm_broadcast(rgm_comm *comm, void *memory, size_t bytes, int ro
     RGM_TRY(check_root(comm, root));
     if (comm->size == 1 || bytes == 0)
         return RGM_OK;
-    RGM_TRY(rgm_comm_fail(comm, rgmi_transfer_create(&transfer, comm, 1, 0)));
+    RGM_TRY(rgm_comm_fail(comm, rgmi_transfer_create(&transfer, comm, 1, bytes)));
     transfer->step = rgmi_step_broadcast;
     transfer->memory = memory;
     transfer->size = (int64_t)bytes;
-    transfer->element = 1;
     transfer->root = root;
     return rgmi_transfer_run(transfer);
 }
@@ -70,23 +69,26 @@ void rgm_comm_blocks_clear(rgm_comm_blocks *blocks)
     *blocks = (rgm_comm_blocks){0};
 }
 
-/* begin[1 ..] of every rank's block. */
-static rgm_status gather_sizes(size_t *begin, rgm_comm *comm, size_t bytes)
+rgm_status rgmi_gather_all(void *all, rgm_comm *comm, const void *mine, size_t bytes)
 {
     rgmi_transfer *transfer;
 
+    RGM_TRY(rgmi_transfer_create(&transfer, comm, 1, bytes * (size_t)(comm->size + 1)));
+    transfer->step = rgmi_step_gather_all;
+    transfer->source = mine;
+    transfer->memory = all;
+    transfer->size = (int64_t)bytes;
+    return rgmi_transfer_run(transfer);
+}
+
+/* begin[1 ..] of every rank's block. */
+static rgm_status gather_sizes(size_t *begin, rgm_comm *comm, size_t bytes)
+{
     if (comm->size == 1) {
         begin[1] = bytes;
         return RGM_OK;
     }
-    RGM_TRY(rgmi_transfer_create(&transfer, comm, 1, sizeof bytes));
-    memcpy(transfer->room, &bytes, sizeof bytes);
-    transfer->step = rgmi_step_gather_all;
-    transfer->source = transfer->room;
-    transfer->memory = begin + 1;
-    transfer->size = 1;
-    transfer->element = sizeof bytes;
-    RGM_TRY(rgmi_transfer_run(transfer));
+    RGM_TRY(rgmi_gather_all(begin + 1, comm, &bytes, sizeof bytes));
     for (int i = 0; i < comm->size; i++)
         begin[i + 1] += begin[i];
     return RGM_OK;

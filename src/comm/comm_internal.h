@@ -76,6 +76,7 @@ struct rgm_comm_sum_request {
     regimen_mpi_request *requests; /* [request_room]; outstanding: request_count */
     int64_t request_room;
     int request_count;
+    int receives; /* the first so many requests are such */
 };
 
 rgmi_transfer_step rgmi_step_barrier, rgmi_step_broadcast, rgmi_step_gather_all, rgmi_step_gather;
@@ -86,6 +87,9 @@ rgmi_transfer_step rgmi_step_whole, rgmi_step_halves;
  */
 rgm_status rgmi_transfer_create(rgmi_transfer **out, rgm_comm *comm, int64_t requests,
                                 size_t room_bytes);
+/** Collect `bytes` of each rank at `all` [ranks * bytes]. Errors: RGM_ERR_NOMEM, that which broke
+ * the ranks. */
+rgm_status rgmi_gather_all(void *all, rgm_comm *comm, const void *mine, size_t bytes);
 /** Hand it to the engine. After this the transfer is the comm's, but for rgmi_transfer_wait(). */
 void rgmi_transfer_begin(rgmi_transfer *transfer);
 /** Wait for its end, and release it. Errors: that which broke the ranks. */
@@ -145,6 +149,7 @@ struct rgm_comm {
     bool started, closing, stopped; /* the engine                            */
     bool broken, lost;              /* nothing goes on; since a rank is gone */
     bool told;                      /* and the watch has said so             */
+    bool receives;                  /* MPI may still write where nobody keeps memory */
     int wake;                       /* an event that wakes the watch         */
     rgm_error error;                /* why                                   */
     char *notice;                   /* that the caller shall log             */

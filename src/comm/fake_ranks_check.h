@@ -32,7 +32,7 @@ typedef struct fake_collective {
 } fake_collective;
 
 typedef struct fake_request {
-    bool used, is_receive, is_broadcast, is_gather;
+    bool used, is_receive, is_broadcast, is_gather, is_given_up;
     void *memory;
     size_t bytes;
     int from, tag, delay, root;
@@ -60,6 +60,8 @@ struct fake_world {
     fake_collective *collectives;
     fake_message *messages, **end;
     atomic_int stopped;
+    bool never_gives_up; /* every message that is waited for is coming in already */
+    atomic_int dangling; /* receives under way when MPI was stopped: it may still write */
     fake_rank ranks[FAKE_RANKS];
 };
 
@@ -78,6 +80,9 @@ static int fake_stop(void *context)
 {
     fake_rank *self = context;
 
+    for (int i = 0; i < FAKE_REQUESTS; i++)
+        atomic_fetch_add(&self->world->dangling,
+                         self->requests[i].used && self->requests[i].is_receive);
     atomic_fetch_add(&self->world->stopped, 1);
     return 0;
 }
@@ -207,7 +212,7 @@ static bool fake_is_over(fake_rank *self, fake_request *request)
             memcpy(request->memory, all->data, (size_t)world->size * request->bytes);
         return true;
     }
-    if (!request->is_receive)
+    if (!request->is_receive || request->is_given_up)
         return true;
     for (fake_message **at = &world->messages; *at != NULL; at = &(*at)->next) {
         fake_message *message = *at;
@@ -247,6 +252,22 @@ static int fake_test(void *context, int count, regimen_mpi_request *requests, in
     return 0;
 }
 
+static int fake_cancel(void *context, int count, regimen_mpi_request *requests)
+{
+    fake_rank *self = context;
+
+    pthread_mutex_lock(&self->world->lock);
+    for (int i = 0; i < count; i++)
+        if (requests[i] != 0) {
+            fake_request *request = &self->requests[requests[i] - 1];
+
+            assert_true(request->used && request->is_receive);
+            request->is_given_up = !self->world->never_gives_up;
+        }
+    pthread_mutex_unlock(&self->world->lock);
+    return 0;
+}
+
 static void fake_error_text(int code, char *text, size_t room)
 {
     snprintf(text, room, "the wire is cut (%d)", code);
@@ -267,6 +288,7 @@ static const regimen_mpi fake_mpi = {
     .broadcast = fake_broadcast,
     .gather_all = fake_gather_all,
     .test = fake_test,
+    .cancel = fake_cancel,
     .error_text = fake_error_text,
     .library = fake_library,
 };
@@ -317,6 +339,7 @@ static int fake_run_all(fake_world *world)
     for (int i = 0; i < world->size; i++)
         pthread_join(threads[i], NULL);
     stopped = atomic_load(&world->stopped);
+    assert_int_equal(0, atomic_load(&world->dangling));
     while (world->messages != NULL) {
         fake_message *message = world->messages;
 

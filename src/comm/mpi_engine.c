@@ -26,6 +26,16 @@ static double processor_time(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
+static bool is_broken(rgm_comm *comm)
+{
+    bool broken;
+
+    pthread_mutex_lock(&comm->lock);
+    broken = comm->broken;
+    pthread_mutex_unlock(&comm->lock);
+    return broken;
+}
+
 /* Take a transfer further. Sets *moved if there was anything to do. */
 static rgm_status advance(rgmi_transfer *transfer, bool *over, bool *moved)
 {
@@ -44,8 +54,10 @@ static rgm_status advance(rgmi_transfer *transfer, bool *over, bool *moved)
             *moved = *moved || rgm_now() - before > MOVED_S;
             return RGM_OK;
         }
-        transfer->request_count = 0;
+        transfer->request_count = transfer->receives = 0;
     }
+    if (is_broken(comm)) /* its memory may have been the caller's again since the question */
+        return RGM_OK;
     *moved = true;
     return transfer->step(transfer, over);
 }
@@ -124,27 +136,57 @@ static bool take_transfers(rgm_comm *comm, rgmi_transfer **active)
     return more;
 }
 
-/* What all ranks had begun comes to its end before MPI does, whose end does not bear it. Nothing
- * new is begun, and what waits for a rank that never came is left after a while. */
-static void finish(rgm_comm *comm, rgmi_transfer *active)
+/* Whether some of it is under way after the time for it, or an error of MPI. */
+static bool goes_on(rgm_comm *comm, rgmi_transfer *active)
 {
     double until = rgm_now() + FINISH_S;
-    bool more = active != NULL && !rgm_comm_is_lost(comm);
+    bool more;
 
-    while (more && rgm_now() < until) {
+    do {
         more = false;
         for (rgmi_transfer *t = active; t != NULL; t = t->next) {
             int ready = 1;
 
             if (t->request_count > 0 &&
                 comm->mpi->test(comm->context, t->request_count, t->requests, &ready) != 0)
-                return;
+                return true;
             if (ready)
-                t->request_count = 0;
+                t->request_count = t->receives = 0;
             more = more || !ready;
         }
         sched_yield();
-    }
+    } while (more && rgm_now() < until);
+    return more;
+}
+
+/* Whether a message can still come in for a transfer. */
+static bool can_receive(const rgmi_transfer *active)
+{
+    for (; active != NULL; active = active->next)
+        for (int i = 0; i < active->receives; i++)
+            if (active->requests[i] != 0)
+                return true;
+    return false;
+}
+
+/* What all ranks had begun comes to its end before MPI does, whose end does not bear it. Nothing
+ * new is begun, and what waits for a rank that never came is given up: the callers have their
+ * memory back from here on, and MPI would write to it when it is asked next. A message that is
+ * neither there by now nor can be refused leaves MPI without an end, since only being asked moves
+ * it. */
+static void finish(rgm_comm *comm, rgmi_transfer *active)
+{
+    bool receives;
+
+    if (active == NULL || rgm_comm_is_lost(comm) || !goes_on(comm, active))
+        return;
+    for (rgmi_transfer *t = active; t != NULL; t = t->next)
+        (void)comm->mpi->cancel(comm->context, t->receives, t->requests);
+    (void)goes_on(comm, active);
+    receives = can_receive(active);
+    pthread_mutex_lock(&comm->lock);
+    comm->receives = receives;
+    pthread_mutex_unlock(&comm->lock);
 }
 
 static void work(rgm_comm *comm)
@@ -197,7 +239,7 @@ void rgmi_engine_run(void *payload)
     pthread_mutex_lock(&comm->lock);
     while (comm->broken && !comm->closing) /* the caller still has to say what the ranks do next */
         pthread_cond_wait(&comm->work, &comm->lock);
-    finish = comm->started && !comm->lost;
+    finish = comm->started && !comm->lost && !comm->receives;
     pthread_mutex_unlock(&comm->lock);
     if (finish)
         (void)comm->mpi->stop(comm->context);

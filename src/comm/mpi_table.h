@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REGIMEN_MPI_ABI 1
+#define REGIMEN_MPI_ABI 2
 
 /** What start() finds. */
 typedef struct regimen_mpi_job {
@@ -46,6 +46,9 @@ typedef struct regimen_mpi {
                       size_t bytes);
     /** Sets *over when each of the requests is over, and goes on with all that is under way. */
     int (*test)(void *context, int count, regimen_mpi_request *requests, int *over);
+    /** Give up receives: `test` says then that they are over, but for one whose message is coming
+     * in already, which goes on. */
+    int (*cancel)(void *context, int count, regimen_mpi_request *requests);
     void (*error_text)(int code, char *text, size_t room);
     /** Its name and version, before start() as well. */
     void (*library)(char *text, size_t room);

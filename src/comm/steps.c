@@ -38,10 +38,12 @@ static rgm_status receive_from(rgmi_transfer *transfer, void *memory, size_t byt
 {
     rgm_comm *comm = transfer->comm;
 
-    return begun(transfer,
-                 comm->mpi->receive(comm->context, &transfer->requests[transfer->request_count],
-                                    memory, bytes, from, tag_of(transfer)),
-                 "receive");
+    RGM_TRY(begun(transfer,
+                  comm->mpi->receive(comm->context, &transfer->requests[transfer->request_count],
+                                     memory, bytes, from, tag_of(transfer)),
+                  "receive"));
+    transfer->receives = transfer->request_count; /* they are begun before what is sent */
+    return RGM_OK;
 }
 
 rgm_status rgmi_step_barrier(rgmi_transfer *transfer, bool *over)
@@ -54,32 +56,44 @@ rgm_status rgmi_step_barrier(rgmi_transfer *transfer, bool *over)
                          "wait for all");
 }
 
+/* MPI's own collectives cannot be given up, so they have the transfer's room and not the caller's
+ * memory. */
+
+/* `size` bytes. */
 rgm_status rgmi_step_broadcast(rgmi_transfer *transfer, bool *over)
 {
     rgm_comm *comm = transfer->comm;
+    size_t bytes = (size_t)transfer->size;
 
     *over = transfer->stage++ > 0;
-    return *over
-               ? RGM_OK
-               : begun(transfer,
-                       comm->mpi->broadcast(comm->context, &transfer->requests[0], transfer->memory,
-                                            (size_t)transfer->size * transfer->element,
-                                            transfer->root),
-                       "broadcast");
+    if (*over) {
+        memcpy(transfer->memory, transfer->room, bytes);
+        return RGM_OK;
+    }
+    if (comm->rank == transfer->root)
+        memcpy(transfer->room, transfer->memory, bytes);
+    return begun(transfer,
+                 comm->mpi->broadcast(comm->context, &transfer->requests[0], transfer->room, bytes,
+                                      transfer->root),
+                 "broadcast");
 }
 
-/* Of `size` elements each. */
+/* `size` bytes of each, behind this rank's in the room. */
 rgm_status rgmi_step_gather_all(rgmi_transfer *transfer, bool *over)
 {
     rgm_comm *comm = transfer->comm;
+    size_t bytes = (size_t)transfer->size;
 
     *over = transfer->stage++ > 0;
-    return *over ? RGM_OK
-                 : begun(transfer,
-                         comm->mpi->gather_all(comm->context, &transfer->requests[0],
-                                               transfer->source, transfer->memory,
-                                               (size_t)transfer->size * transfer->element),
-                         "gather");
+    if (*over) {
+        memcpy(transfer->memory, transfer->room + bytes, bytes * (size_t)comm->size);
+        return RGM_OK;
+    }
+    memcpy(transfer->room, transfer->source, bytes);
+    return begun(transfer,
+                 comm->mpi->gather_all(comm->context, &transfer->requests[0], transfer->room,
+                                       transfer->room + bytes, bytes),
+                 "gather");
 }
 
 /* Of different sizes, to the root. */

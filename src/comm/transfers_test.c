@@ -287,6 +287,48 @@ static void a_rank_that_fails_tells_why(void **state)
     check_ranks(4, one_fails);
 }
 
+static bool receives(fake_world *world, int rank)
+{
+    bool any = false;
+
+    pthread_mutex_lock(&world->lock);
+    for (int i = 0; i < FAKE_REQUESTS; i++)
+        any = any ||
+              (world->ranks[rank].requests[i].used && world->ranks[rank].requests[i].is_receive);
+    pthread_mutex_unlock(&world->lock);
+    return any;
+}
+
+/* Rank 1 waits for what rank 0 never sends, and has its memory back when it hears so. */
+static void one_waits(rgm_comm *comm, void *payload)
+{
+    fake_world **world = payload;
+    float *values = calloc(20000, sizeof(float));
+    rgm_status status = RGM_OK;
+
+    while (rgm_comm_rank(comm) == 0 && !receives(*world, 1))
+        usleep(1000);
+    if (rgm_comm_rank(comm) == 0)
+        EXPECT(rgm_comm_fail(comm, RGM_FAIL(RGM_ERR_DATA, "shard 9 is empty")) == RGM_ERR_DATA);
+    else
+        status = rgm_comm_sum(comm, values, 20000, RGM_F32);
+    EXPECT(status == (rgm_comm_rank(comm) == 0 ? RGM_OK : RGM_ERR_DATA));
+    free(values);
+}
+
+static void mpi_does_not_end_while_it_may_write(void **state)
+{
+    fake_world *world = fake_ranks(2, one_waits, &world);
+
+    (void)state;
+    atomic_store(&wrong, 0);
+    CHECK_INT(2, fake_run_all(world)); /* what never comes is given up */
+    world = fake_ranks(2, one_waits, &world);
+    world->never_gives_up = true;
+    CHECK_INT(1, fake_run_all(world));
+    CHECK_INT(0, atomic_load(&wrong));
+}
+
 /* A rank that ends the run one transfer too early. */
 static void one_leaves(rgm_comm *comm, void *payload)
 {
@@ -380,6 +422,7 @@ TESTS(cmocka_unit_test(every_rank_hears_every_other),
       cmocka_unit_test(memory_that_is_not_there_is_an_error),
       cmocka_unit_test(an_error_of_mpi_reaches_every_rank),
       cmocka_unit_test(a_rank_that_fails_tells_why),
+      cmocka_unit_test(mpi_does_not_end_while_it_may_write),
       cmocka_unit_test(a_rank_that_leaves_too_early_is_named),
       cmocka_unit_test(a_late_rank_is_named_and_waited_for),
       cmocka_unit_test(a_rank_that_never_comes_ends_the_others))

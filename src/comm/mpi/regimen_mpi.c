@@ -188,6 +188,20 @@ static int test(void *context, int count, regimen_mpi_request *requests, int *ov
     return 0;
 }
 
+static int cancel(void *context, int count, regimen_mpi_request *requests)
+{
+    (void)context;
+    for (int i = 0; i < count; i++) {
+        MPI_Request request;
+
+        if (requests[i] == 0)
+            continue;
+        memcpy(&request, &requests[i], sizeof request);
+        TRY(MPI_Cancel(&request));
+    }
+    return 0;
+}
+
 static void error_text(int code, char *text, size_t room)
 {
     char words[MPI_MAX_ERROR_STRING] = "";
@@ -221,6 +235,7 @@ const regimen_mpi *regimen_mpi_table(void)
         .broadcast = broadcast,
         .gather_all = gather_all,
         .test = test,
+        .cancel = cancel,
         .error_text = error_text,
         .library = library,
     };
