@@ -144,8 +144,8 @@ int64_t rgm_parameters_number(const rgm_parameters *parameters, const char *name
  * Parameter i, and the one of a name, each of the shape that it was made with: tensors of the host,
  * borrowed. Values that a device has newer are brought back first; those that the device then has
  * count as old, since somebody may write here (then rgm_parameters_touch()). So ask again behind an
- * update that a device has made. What cannot be brought back is NaN: rgm_parameters_to_host()
- * tells.
+ * update that a device has made. What cannot be brought back is NaN, and the next
+ * rgm_parameters_to_host() or rgm_parameters_on() (of an executor, say) fails with the reason.
  */
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i);
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters);         /* [count] */
@@ -156,7 +156,7 @@ const rgm_tensor *rgm_parameters_read(const rgm_parameters *parameters, int64_t 
 /** Dtype and shape of parameter i; the elements mean nothing while a device has newer ones. */
 const rgm_tensor *rgm_parameters_form(const rgm_parameters *parameters, int64_t i);
 /** Bring back all values that a device has newer; the functions above then copy nothing. Errors:
- * RGM_ERR_IO (the device is lost), RGM_ERR_NOMEM. */
+ * RGM_ERR_IO (the device is lost), RGM_ERR_NOMEM, what was wrong in a function above. */
 rgm_status rgm_parameters_to_host(const rgm_parameters *parameters);
 /**
  * The address of parameter i on a device, where it stays: copied there unless the newest value is

@@ -419,6 +419,32 @@ static void parameters_gradients_and_states_stay(void **state)
     shut_stayer(&t);
 }
 
+/* A device tells of a kernel that failed once. Who reads by a function without a status gets NaN,
+ * and whoever has one hears of it. */
+static void a_fault_that_could_not_be_told_is_told_later(void **state)
+{
+    rgm_tensor *fetched[3];
+    stayer t;
+
+    (void)state;
+    open_stayer(&t);
+    for (int i = 0; i < 3; i++) {
+        run_stayer(&t, fetched);
+        far.breaks = 1;
+        CHECK(isnan(rgm_tensor_f32(i == 0 ? rgm_parameters_tensor(t.parameters, 1)
+                                   : i == 1
+                                       ? rgm_parameters_tensors(t.parameters)[1]
+                                       : (rgm_tensor *)rgm_parameters_read(t.parameters, 1))[0]));
+        CHECK_STATUS(RGM_ERR_NOMEM, i == 1 ? rgm_executor_run(t.executor, fetched, t.parameters,
+                                                              t.l.feeds, t.l.count, 1, 1)
+                                           : rgm_parameters_to_host(t.parameters));
+        CHECK_MESSAGE("parameter 'runs': a kernel of the device far had no memory");
+        CHECK_OK(rgm_parameters_to_host(t.parameters)); /* once */
+        CHECK(rgm_tensor_f32(rgm_parameters_read(t.parameters, 1))[0] == (float)(i + 1));
+    }
+    shut_stayer(&t);
+}
+
 /* Nothing of a lost device is taken for a value. */
 static void lose_device(stayer *t, rgm_parameters *copy)
 {
@@ -504,4 +530,4 @@ TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
       FAR(a_run_that_fails_early_leaves_no_flag_and_keeps_nothing),
       FAR(an_index_outside_is_told_with_eager_checks), FAR(other_feeds_and_eager_checks_are_seen),
       FAR(parameters_gradients_and_states_stay), FAR(values_of_a_device_are_those_that_others_see),
-      FAR(every_allocation_may_fail))
+      FAR(a_fault_that_could_not_be_told_is_told_later), FAR(every_allocation_may_fail))

@@ -16,6 +16,7 @@ struct rgm_parameters {
     bool *trainable;
     int64_t count;
     uint64_t version;
+    rgm_error fault; /* of a device, that no function with a status has told; status RGM_OK: none */
 };
 
 /* No two states of any parameters of the process have the same number. */
@@ -179,16 +180,41 @@ int64_t rgm_parameters_number(const rgm_parameters *parameters, const char *name
     return found != NULL ? found - parameters->values : -1;
 }
 
+static rgm_status about(rgm_status status, const rgm_parameters *parameters, int64_t i)
+{
+    return status == RGM_OK ? RGM_OK
+                            : rgm_error_prefix(status, "parameter '%s'", parameters->names[i]);
+}
+
+/* What fails leaves NaN, and its error to the next function that can tell of it: a device tells of
+ * a kernel that failed once. */
+static void keep_fault(const rgm_parameters *parameters, int64_t i, rgm_status status)
+{
+    rgm_parameters *p = (rgm_parameters *)parameters; /* where values are is not what they are */
+
+    if (status != RGM_OK && p->fault.status == RGM_OK)
+        rgm_error_save(&p->fault, about(status, parameters, i));
+}
+
+static rgm_status tell_fault(const rgm_parameters *parameters)
+{
+    rgm_parameters *p = (rgm_parameters *)parameters;
+    rgm_status status = rgm_error_restore(&p->fault);
+
+    p->fault.status = RGM_OK;
+    return status;
+}
+
 rgm_tensor *rgm_parameters_tensor(const rgm_parameters *parameters, int64_t i)
 {
-    (void)rgm_resident_write(&parameters->values[i]); /* what fails leaves NaN */
+    keep_fault(parameters, i, rgm_resident_write(&parameters->values[i]));
     return parameters->tensors[i];
 }
 
 rgm_tensor *const *rgm_parameters_tensors(const rgm_parameters *parameters)
 {
     for (int64_t i = 0; i < parameters->count; i++)
-        (void)rgm_resident_write(&parameters->values[i]);
+        (void)rgm_parameters_tensor(parameters, i);
     return parameters->tensors;
 }
 
@@ -201,7 +227,7 @@ rgm_tensor *rgm_parameters_find(const rgm_parameters *parameters, const char *na
 
 const rgm_tensor *rgm_parameters_read(const rgm_parameters *parameters, int64_t i)
 {
-    (void)rgm_resident_read(&parameters->values[i]);
+    keep_fault(parameters, i, rgm_resident_read(&parameters->values[i]));
     return parameters->tensors[i];
 }
 
@@ -210,14 +236,9 @@ const rgm_tensor *rgm_parameters_form(const rgm_parameters *parameters, int64_t 
     return parameters->tensors[i];
 }
 
-static rgm_status about(rgm_status status, const rgm_parameters *parameters, int64_t i)
-{
-    return status == RGM_OK ? RGM_OK
-                            : rgm_error_prefix(status, "parameter '%s'", parameters->names[i]);
-}
-
 rgm_status rgm_parameters_to_host(const rgm_parameters *parameters)
 {
+    RGM_TRY(tell_fault(parameters));
     for (int64_t i = 0; i < parameters->count; i++)
         RGM_TRY(about(rgm_resident_read(&parameters->values[i]), parameters, i));
     return RGM_OK;
@@ -228,6 +249,7 @@ rgm_status rgm_parameters_on(void **address, const rgm_parameters *parameters, i
 {
     rgm_parameters *p = (rgm_parameters *)parameters; /* where values are is not what they are */
 
+    RGM_TRY(tell_fault(p));
     if (!rgm_device_is_host(device))
         p->device = device;
     RGM_TRY(about(rgm_resident_on(address, &p->values[i], device, writes), p, i));
