@@ -40,6 +40,25 @@ lost die 2 '\(process [0-9]+\) has ended without a word$' 5
 lost leave 3 '\(process [0-9]+\) has ended without a word$' 5
 lost stop 1 '\(process [0-9]+\) has been silent for [0-9]+ s$' 30
 
+# ---- what goes wrong on one rank of a run is told to the others at once ----
+# told WHAT RANK PATTERN: by each of both; the rank that fails waits for it before it closes.
+told() {
+    expect 0 ranks 2 "$RGM_BUILD/tests/run_ranks" "$1" "$2" "$work/run-$1-$2"
+    says "^rank $((1 - $2)): $3" "$work/out"
+}
+told train 1 'RGM_ERR_ARG: (step [0-9]+: )?rank 1 on .*: to train to step -1$'
+told evaluate 0 'RGM_ERR_[A-Z_]+: (step [0-9]+: )?rank 0 on .*: .*test'
+told save 0 'RGM_ERR_IO: (step [0-9]+: )?rank 0 on .*: .*ckpt'
+for rank in 0 1; do # like one process: it stops, and goes on by the same command
+    told device $rank 'RGM_STOPPED: $'
+    says "^rank $rank: RGM_STOPPED: $" "$work/out"
+    name="a rank's device"
+    [ $rank = 1 ] || name="the device"
+    says "warning $name is lost before anything was saved: .*the device far is lost" "$work/run-device-$rank/log.txt"
+done
+told set 1 'RGM_ERR_CONFIG: rank 1 has 6 batches of valid_news data and rank 0 has 3: '
+told recipe 1 'RGM_ERR_CONFIG: rank 1 has files of other names than rank 0, or makes other batches of them: '
+
 # ---- regimen doctor: one rank speaks ----
 expect 0 ranks 2 "$regimen" doctor --seconds 0.2
 for line in '^started  by mpirun \(Open MPI\), 2 processes$' '^mpi      .*; threads: [a-z]+$' '^network  .*127\.0\.0\.1' \

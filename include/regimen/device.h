@@ -103,7 +103,8 @@ void *rgm_device_payload(const rgm_device *device);
 /** Whether the program may read and write its memory. */
 bool rgm_device_is_host(const rgm_device *device);
 
-/** Whether one of its functions has failed with RGM_ERR_IO: what was in its memory is gone. */
+/** Whether one of its functions has failed with RGM_ERR_IO: what was in its memory is gone. The
+ * error's errno is ENODEV. */
 bool rgm_device_is_lost(const rgm_device *device);
 /** "cpu", "cuda:0 (NVIDIA H100)": for plans and logs. Lives as long as the device. */
 const char *rgm_device_about(const rgm_device *device);

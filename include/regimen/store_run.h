@@ -91,6 +91,13 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path);
  */
 rgm_status rgm_run_folder_config(char **text, int64_t *size, const char *path);
 /**
+ * A hash of the files that the values of a section of a config.yaml text name, by themselves or
+ * below the section's `path`, patterns like *.csv too: of each its name without folders, its size,
+ * its first and last 16 KiB. What is no file counts as nothing. Two processes with another hash do
+ * not read the same data. Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_config_hash_files(uint64_t *out, const char *config, const char *section);
+/**
  * Whether the run has ever continued with another value of a key that a shell pattern matches, by
  * changes.jsonl; false without that file.
  * Errors: RGM_ERR_IO, RGM_ERR_FORMAT (more than 16 MiB), RGM_ERR_NOMEM.

@@ -21,6 +21,13 @@ int64_t rgm_trainer_run_length(const rgm_trainer *trainer, const rgm_trainer_opt
 /** Batches of a mode's own data; -1: known only by reading, INT64_MAX: endless, 0: there are no
  * data. */
 int64_t rgm_trainer_batches(const rgm_trainer *trainer, rgm_mode mode);
+/** The same of one of the task's eval_sets. */
+int64_t rgm_trainer_set_batches(const rgm_trainer *trainer, int64_t set);
+/**
+ * A hash of how all data are put together: the steps of every dataset with their options and the
+ * names of files, not what is in them. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_trainer_hash_recipes(uint64_t *out, const rgm_trainer *trainer);
 /** Updates of the whole run, for schedules of that length; 0: not known. */
 int64_t rgm_trainer_total_updates(const rgm_trainer *trainer);
 

@@ -133,7 +133,7 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
 {
     if (setup->run_dir == NULL) {
         RGM_TRY(rgmi_state_initialize(c));
-        return rgmi_ranks_compare(c);
+        return rgmi_ranks_compare(c, setup);
     }
     c->keeps = !setup->read_only;
     RGM_TRY(rgm_strdup(&c->run_dir, setup->run_dir));

@@ -151,7 +151,7 @@ typedef rgm_status rgmi_open_fn(rgm_controller *c, const rgm_controller_setup *s
 rgm_status rgmi_ranks_open(rgm_controller *c, const rgm_controller_setup *setup,
                            rgmi_open_fn *open_folder);
 /** RGM_ERR_CONFIG, on all ranks: one begins with another step, other data or other weights. */
-rgm_status rgmi_ranks_compare(const rgm_controller *c);
+rgm_status rgmi_ranks_compare(const rgm_controller *c, const rgm_controller_setup *setup);
 
 /* controller_check.c */
 rgm_status rgmi_controller_check(const rgm_controller *c);

@@ -2,6 +2,7 @@
  * Training in loops: what is done between steps (signals, clock, summaries), at a loop's end
  * (actions, log, summaries, checkpoint, in this order), and after a failed step.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -278,18 +279,33 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
 
 /* ---- a lost device, a lost rank ------------------------------------------------------------ */
 
+/* What is lost; NULL: nothing. Another rank's device is known by the errno that its error came
+ * with. */
+static const char *what_is_lost(const rgm_controller *c)
+{
+    rgm_comm *comm = rgm_trainer_comm(c->trainer);
+    rgm_error error;
+
+    rgm_error_save(&error, RGM_ERR_IO);
+    if (rgm_device_is_lost(rgm_trainer_device(c->trainer)))
+        return "the device";
+    if (rgm_comm_is_lost(comm))
+        return "a rank";
+    return rgm_comm_size(comm) > 1 && error.system == ENODEV ? "a rank's device" : NULL;
+}
+
 rgm_status rgmi_when_lost(rgm_controller *c, rgm_status status)
 {
-    bool device = rgm_device_is_lost(rgm_trainer_device(c->trainer));
-    bool rank = rgm_comm_is_lost(rgm_trainer_comm(c->trainer));
-    const char *what = device ? "the device" : "a rank";
+    const char *what = status == RGM_ERR_IO ? what_is_lost(c) : NULL;
 
-    if (status != RGM_ERR_IO || c->folder == NULL || !(device || rank))
+    if (status < 0) /* the others wait, and are not told of a run that stopped */
+        status = rgm_comm_fail(rgm_trainer_comm(c->trainer), status);
+    if (what == NULL || !c->keeps)
         return status;
-    if (c->saved_step >= 0)
+    if (c->folder != NULL && c->saved_step >= 0)
         rgm_log_write(RGM_LOG_WARNING, "%s is lost, and with it the steps after %lld: %s", what,
                       (long long)c->saved_step, rgm_error_message());
-    else
+    else if (c->folder != NULL)
         rgm_log_write(RGM_LOG_WARNING, "%s is lost before anything was saved: %s", what,
                       rgm_error_message());
     rgm_error_reset();

@@ -290,18 +290,18 @@ rgm_status rgm_run_complete(rgm_open_run *run)
 
 rgm_status rgm_run_train(rgm_open_run *run, int64_t steps)
 {
-    RGM_TRY(rgm_controller_train(run->controller, steps));
+    RGM_TRY(tell_ranks(run, rgm_controller_train(run->controller, steps)));
     return rgm_run_steps(run) >= steps ? RGM_OK : RGM_END;
 }
 
 rgm_status rgm_run_evaluate(rgm_open_run *run, rgm_mode mode, int64_t steps, const rgm_logs **logs)
 {
-    return rgm_controller_evaluate(run->controller, mode, steps, logs);
+    return tell_ranks(run, rgm_controller_evaluate(run->controller, mode, steps, logs));
 }
 
 rgm_status rgm_run_save(rgm_open_run *run)
 {
-    return rgm_controller_save(run->controller);
+    return tell_ranks(run, rgm_controller_save(run->controller));
 }
 
 /* ---- what can be asked --------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  */
 #include "device_internal.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -100,11 +101,17 @@ bool rgm_device_is_lost(const rgm_device *device)
     return atomic_load(&device->lost);
 }
 
+/* A lost device is a fault of the machine: so processes elsewhere know it, too. */
 static rgm_status told(rgm_device *device, rgm_status status)
 {
-    if (status == RGM_ERR_IO)
-        atomic_store(&device->lost, true);
-    return status;
+    rgm_error error;
+
+    if (status != RGM_ERR_IO)
+        return status;
+    atomic_store(&device->lost, true);
+    rgm_error_save(&error, status);
+    error.system = ENODEV;
+    return rgm_error_restore(&error);
 }
 
 const char *rgm_device_about(const rgm_device *device)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -495,5 +496,70 @@ rgm_status rgmi_content_keep(const char *run, const char *config, const rgm_resu
 done:
     rgm_text_clear(&text);
     rgm_free(path);
+    return status;
+}
+
+/* ---- the files that a section names -----------------------------------------------------------
+ */
+
+/* Those that match a pattern, below a folder or (NULL) by itself. Folders are passed over: others
+ * may write there. */
+static rgm_status add_matches(content *c, const char *folder, const char *pattern)
+{
+    rgm_status status = RGM_OK;
+    char *whole = NULL;
+    glob_t found = {0};
+
+    RGM_GO(folder != NULL ? rgm_path_join(&whole, folder, pattern) : rgm_strdup(&whole, pattern));
+    if (glob(whole, 0, NULL, &found) == GLOB_NOSPACE)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: the files of '%s'", whole));
+    for (size_t i = 0; i < found.gl_pathc && status == RGM_OK; i++) {
+        const char *name = strrchr(found.gl_pathv[i], '/');
+
+        if (rgm_path_is_folder(found.gl_pathv[i]))
+            continue;
+        status = add_path(c, found.gl_pathv[i], name != NULL ? name + 1 : found.gl_pathv[i], 0);
+        if (status < 0 && status != RGM_ERR_NOMEM) { /* who reads the data tells it */
+            rgm_error_reset();
+            status = RGM_OK;
+        }
+    }
+done:
+    globfree(&found);
+    rgm_free(whole);
+    return status;
+}
+
+static rgm_status add_named(content *c, const char *folder, const rgm_yaml_node *node)
+{
+    for (int64_t i = 0; i < node->count; i++)
+        RGM_TRY(add_named(c, folder, node->items[i]));
+    if (node->kind != RGM_YAML_SCALAR)
+        return RGM_OK;
+    if (folder != NULL)
+        RGM_TRY(add_matches(c, folder, node->text));
+    return add_matches(c, NULL, node->text);
+}
+
+rgm_status rgm_config_hash_files(uint64_t *out, const char *config, const char *section)
+{
+    rgm_status status = RGM_OK;
+    const rgm_yaml_node *node, *path;
+    rgm_yaml *yaml = NULL;
+    content c = {0};
+
+    *out = 0;
+    if (config == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_yaml_parse(&yaml, config, (int64_t)strlen(config), section));
+    node = rgm_yaml_find(rgm_yaml_root(yaml), section);
+    if (node == NULL)
+        goto done;
+    path = node->kind == RGM_YAML_MAP ? rgm_yaml_find(node, "path") : NULL;
+    RGM_GO(add_named(&c, path != NULL && path->kind == RGM_YAML_SCALAR ? path->text : NULL, node));
+    *out = rgm_hash64(c.text.size > 0 ? c.text.data : "", (size_t)c.text.size);
+done:
+    rgm_text_clear(&c.text);
+    rgm_yaml_release(yaml);
     return status;
 }

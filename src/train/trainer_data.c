@@ -103,6 +103,36 @@ int64_t rgm_trainer_batches(const rgm_trainer *trainer, rgm_mode mode)
     return trainer->data[mode] != NULL ? rgm_dataset_pass(trainer->data[mode]) : 0;
 }
 
+int64_t rgm_trainer_set_batches(const rgm_trainer *trainer, int64_t set)
+{
+    const rgm_dataset *data = trainer->sets[set].data;
+
+    return data != NULL ? rgm_dataset_pass(data) : 0;
+}
+
+/* A line, which is empty where there are no data. */
+static rgm_status add_recipe(rgm_text *out, const rgm_dataset *data)
+{
+    if (data != NULL)
+        RGM_TRY(rgm_dataset_print(out, data));
+    return rgm_text_add(out, "\n", 1);
+}
+
+rgm_status rgm_trainer_hash_recipes(uint64_t *out, const rgm_trainer *trainer)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    for (int mode = 0; mode < 3; mode++)
+        RGM_GO(add_recipe(&text, trainer->data[mode]));
+    for (int64_t i = 0; i < trainer->set_count; i++)
+        RGM_GO(add_recipe(&text, trainer->sets[i].data));
+    *out = rgm_hash64(text.data, (size_t)text.size);
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
 {
     int64_t batches =
