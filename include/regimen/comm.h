@@ -65,8 +65,13 @@ typedef struct rgm_comm_times {
     int64_t bytes;     /* that it sent in sums, decisions and gatherings         */
     double waited;     /* seconds in which it did nothing else                   */
     double under_way;  /* seconds of the transfers; of two at once the sum       */
+    double sums;       /* seconds in which a sum, or several, was under way      */
+    double sums_shown; /* of these seconds those that are in `waited`            */
     double engine;     /* seconds of a processor that its thread for MPI has had */
 } rgm_comm_times;
+/** The share of the sums between two copies of the times that was hidden: the seconds in which this
+ * rank did something else meanwhile. NAN: nothing was summed. */
+double rgm_comm_hidden(const rgm_comm_times *before, const rgm_comm_times *after);
 /** A copy; zeros for one process. */
 void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm);
 
@@ -130,7 +135,9 @@ rgm_status rgm_comm_decide(rgm_comm *comm, uint64_t *any, uint64_t *first);
  * A batch has a power of two of shards, 0 .. S-1. The sum over them is a binary tree: neighbours 2i
  * and 2i + 1 are added, lower + higher, then neighbours of those, to the root. Rank r of R holds
  * the shards r S/R .. (r+1) S/R - 1, which are one subtree: rgm_shard_sum makes its sum, and
- * rgm_comm_sum() goes on from there. All numbers are added as their dtype says, none wider.
+ * rgm_comm_sum() goes on from there. All numbers are added as their dtype says, none wider: of bf16
+ * each sum of two is rounded, so that every place of the tree has a number of 16 bits, and it does
+ * not matter which of them travel.
  */
 
 /**
@@ -146,7 +153,8 @@ rgm_status rgm_comm_shards(int64_t *first, int64_t *count, const rgm_comm *comm,
 typedef struct rgm_shard_sum rgm_shard_sum;
 /**
  * For arrays of `size` numbers of `dtype` from `shards` shards; one shard needs no memory.
- * Errors: RGM_ERR_ARG (shards is no power of two, the dtype neither f32 nor f64), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_ARG (shards is no power of two; the dtype is none of f32, f64 and bf16),
+ * RGM_ERR_NOMEM.
  */
 rgm_status rgm_shard_sum_create(rgm_shard_sum **out, rgm_dtype dtype, int64_t size, int64_t shards);
 void rgm_shard_sum_release(rgm_shard_sum *sum);
@@ -160,7 +168,15 @@ void rgm_shard_sum_release(rgm_shard_sum *sum);
  * number.
  */
 bool rgm_shard_sum_add(rgm_shard_sum *sum, void *values);
-/** Forget the shards since the first, where a step is given up. */
+/**
+ * Add numbers [from, to) of the last shard's values, where some are there before others: they
+ * become their sum over all shards. In any order, each number once; rgm_shard_sum_reset() then ends
+ * the round, as rgm_shard_sum_add() does by itself.
+ *
+ * @param values  [in, out] [size], of which [from, to) is read and written
+ */
+void rgm_shard_sum_add_part(rgm_shard_sum *sum, void *values, int64_t from, int64_t to);
+/** Forget the shards since the first: the next one given is the first again. */
 void rgm_shard_sum_reset(rgm_shard_sum *sum);
 
 /**
@@ -168,7 +184,7 @@ void rgm_shard_sum_reset(rgm_shard_sum *sum);
  * bits.
  *
  * @param values  [in, out] [size], as many on every rank
- * @param dtype   RGM_F32 or RGM_F64
+ * @param dtype   RGM_F32, RGM_F64 or RGM_BF16
  *
  * Errors: those of rgm_comm_barrier(), RGM_ERR_ARG (dtype), RGM_ERR_NOMEM; values are then of any
  * content. Collective: every rank calls it.

@@ -5,6 +5,7 @@
 #include "comm_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -59,7 +60,15 @@ void rgm_comm_get_times(rgm_comm_times *out, rgm_comm *comm)
         return;
     pthread_mutex_lock(&comm->lock);
     *out = comm->times;
+    out->sums = rgmi_sums_time(comm, rgm_now());
     pthread_mutex_unlock(&comm->lock);
+}
+
+double rgm_comm_hidden(const rgm_comm_times *before, const rgm_comm_times *after)
+{
+    double sums = after->sums - before->sums, shown = after->sums_shown - before->sums_shown;
+
+    return sums > 0 ? (sums - shown) / sums : NAN;
 }
 
 /* ---- the beginning ------------------------------------------------------------------------- */

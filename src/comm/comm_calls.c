@@ -248,8 +248,8 @@ rgm_status rgm_comm_sum_begin(rgm_comm_sum_request **out, rgm_comm *comm, void *
     rgmi_transfer *transfer;
 
     *out = NULL;
-    if ((dtype != RGM_F32 && dtype != RGM_F64) || size < 0)
-        return RGM_FAIL(RGM_ERR_ARG, "a sum over ranks is of f32 or f64: not of %lld %s",
+    if (!rgmi_is_summed(dtype) || size < 0)
+        return RGM_FAIL(RGM_ERR_ARG, "a sum over ranks is of f32, f64 or bf16: not of %lld %s",
                         (long long)size, rgm_dtype_name(dtype));
     if (comm->size == 1 || size == 0)
         return RGM_OK;
@@ -263,6 +263,7 @@ rgm_status rgm_comm_sum_begin(rgm_comm_sum_request **out, rgm_comm *comm, void *
     transfer->element = element;
     transfer->dtype = dtype;
     transfer->combine = rgmi_add_arrays;
+    transfer->sums = true;
     rgmi_transfer_begin(transfer);
     *out = transfer;
     return RGM_OK;

@@ -34,6 +34,10 @@ rgm_status rgmi_mpi_load(const regimen_mpi **out);
 
 /* ---- transfers ----------------------------------------------------------------------------- */
 
+static inline bool rgmi_is_summed(rgm_dtype dtype)
+{
+    return dtype == RGM_F32 || dtype == RGM_F64 || dtype == RGM_BF16;
+}
 /** out [size] = low + high, each of `dtype`; out may be either of them. */
 void rgmi_add_arrays(void *out, const void *low, const void *high, int64_t size, rgm_dtype dtype);
 /** As rgmi_add_arrays(), of elements of any kind. */
@@ -55,6 +59,7 @@ struct rgm_comm_sum_request {
     rgmi_transfer_step *step;
     int64_t number; /* of all transfers, alike on every rank */
     double began;   /* rgm_now()                        */
+    bool sums;      /* of a sum: its time counts apart  */
     bool over;      /* the engine has left it           */
     bool done;      /* and it came to its end           */
 
@@ -96,6 +101,11 @@ void rgmi_transfer_begin(rgmi_transfer *transfer);
 rgm_status rgmi_transfer_wait(rgmi_transfer *transfer);
 /** Begin and wait. */
 rgm_status rgmi_transfer_run(rgmi_transfer *transfer);
+
+/** Seconds until `now` in which a sum was under way. Under the lock. */
+double rgmi_sums_time(const rgm_comm *comm, double now);
+/** A sum begins, or ends. Under the lock. */
+void rgmi_sums_count(rgm_comm *comm, int more, double now);
 
 /** Free those that wait to be used again. */
 void rgmi_transfers_release(rgm_comm *comm);
@@ -154,6 +164,8 @@ struct rgm_comm {
     rgm_error error;                /* why                                   */
     char *notice;                   /* that the caller shall log             */
     rgm_comm_times times;
+    int sums;           /* that are under way                        */
+    double sums_since;  /* when the first of them began              */
     atomic_bool urgent; /* the caller waits, so the engine does not sleep */
 };
 

@@ -67,12 +67,15 @@ static void leave(rgmi_transfer **at, bool done)
 {
     rgmi_transfer *transfer = *at;
     rgm_comm *comm = transfer->comm;
+    double now = rgm_now();
 
     *at = transfer->next;
     pthread_mutex_lock(&comm->lock);
     transfer->over = true;
     transfer->done = done;
-    comm->times.under_way += rgm_now() - transfer->began;
+    if (transfer->sums)
+        rgmi_sums_count(comm, -1, now);
+    comm->times.under_way += now - transfer->began;
     comm->times.engine = processor_time();
     comm->times.bytes = comm->sent;
     comm->times.transfers++;

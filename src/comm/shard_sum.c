@@ -37,6 +37,12 @@ static void add_blocks(void *payload, int64_t begin, int64_t end)
 
         for (int64_t i = from; i < to; i++)
             out[i] = low[i] + high[i];
+    } else if (a->dtype == RGM_BF16) {
+        uint16_t *out = a->out;
+        const uint16_t *low = a->low, *high = a->high;
+
+        for (int64_t i = from; i < to; i++)
+            out[i] = rgm_bf16_from(rgm_bf16_to(low[i]) + rgm_bf16_to(high[i]));
     } else {
         float *out = a->out;
         const float *low = a->low, *high = a->high;
@@ -68,8 +74,8 @@ rgm_status rgm_shard_sum_create(rgm_shard_sum **out, rgm_dtype dtype, int64_t si
     rgm_shard_sum *sum = NULL;
 
     *out = NULL;
-    if (dtype != RGM_F32 && dtype != RGM_F64)
-        return RGM_FAIL(RGM_ERR_ARG, "sums over shards are of f32 or f64, not of %s",
+    if (!rgmi_is_summed(dtype))
+        return RGM_FAIL(RGM_ERR_ARG, "sums over shards are of f32, f64 or bf16, not of %s",
                         rgm_dtype_name(dtype));
     if (size < 0 || shards < 1 || (shards & (shards - 1)) != 0)
         return RGM_FAIL(RGM_ERR_ARG, "%lld numbers of %lld shards: shards are a power of two",
@@ -106,23 +112,41 @@ void rgm_shard_sum_reset(rgm_shard_sum *sum)
     sum->given = 0;
 }
 
-bool rgm_shard_sum_add(rgm_shard_sum *sum, void *values)
+static char *held_at(const rgm_shard_sum *sum, int level, int64_t from)
 {
-    int64_t shard = sum->given++, blocks = (sum->size + BLOCK - 1) / BLOCK;
+    return sum->held + (size_t)level * array_bytes(sum) + (size_t)from * rgm_dtype_size(sum->dtype);
+}
+
+/* Add what is held of the subtrees that this shard completes; returns how many these are. */
+static int complete(rgm_shard_sum *sum, int64_t shard, void *values, int64_t from, int64_t to)
+{
+    char *mine = (char *)values + (size_t)from * rgm_dtype_size(sum->dtype);
     int level = 0;
 
     for (; shard >> level & 1; level++) {
-        addition a = {values, sum->held + (size_t)level * array_bytes(sum), values, sum->size,
-                      sum->dtype};
+        addition a = {mine, held_at(sum, level, from), mine, to - from, sum->dtype};
 
-        rgm_parallel(blocks, BLOCK * 0.3, add_blocks, &a);
+        rgm_parallel((to - from + BLOCK - 1) / BLOCK, BLOCK * 0.3, add_blocks, &a);
     }
+    return level;
+}
+
+void rgm_shard_sum_add_part(rgm_shard_sum *sum, void *values, int64_t from, int64_t to)
+{
+    if (to > from)
+        (void)complete(sum, sum->shards - 1, values, from, to);
+}
+
+bool rgm_shard_sum_add(rgm_shard_sum *sum, void *values)
+{
+    int64_t shard = sum->given++;
+    int level = complete(sum, shard, values, 0, sum->size);
+
     if (sum->given == sum->shards) {
         sum->given = 0;
         return true;
     }
     if (sum->size > 0)
-        memcpy(sum->held + (size_t)level * array_bytes(sum), values,
-               (size_t)sum->size * rgm_dtype_size(sum->dtype));
+        memcpy(held_at(sum, level, 0), values, (size_t)sum->size * rgm_dtype_size(sum->dtype));
     return false;
 }

@@ -68,6 +68,63 @@ static void f64_is_added_in_double(void **state)
     rgm_shard_sum_release(sum);
 }
 
+/* The tree of bf16: each sum of two is rounded. */
+static float tree_bf16(int64_t begin, int64_t count, int64_t i)
+{
+    float sum = count == 1
+                    ? number(begin, i)
+                    : tree_bf16(begin, count / 2, i) + tree_bf16(begin + count / 2, count / 2, i);
+
+    return rgm_bf16_to(rgm_bf16_from(sum));
+}
+
+static void bf16_is_rounded_at_each_sum(void **state)
+{
+    static uint16_t values[SIZE];
+
+    (void)state;
+    for (int64_t shards = 1; shards <= 8; shards *= 2) {
+        rgm_shard_sum *sum;
+
+        CHECK_OK(rgm_shard_sum_create(&sum, RGM_BF16, SIZE, shards));
+        for (int64_t shard = 0; shard < shards; shard++) {
+            for (int64_t i = 0; i < SIZE; i++)
+                values[i] = rgm_bf16_from(number(shard, i));
+            rgm_shard_sum_add(sum, values);
+        }
+        for (int64_t i = 0; i < SIZE; i++)
+            if (rgm_bf16_to(values[i]) != tree_bf16(0, shards, i))
+                fail_msg("%lld shards: number %lld differs", (long long)shards, (long long)i);
+        rgm_shard_sum_release(sum);
+    }
+}
+
+/* The last shard by parts, from the end of the array to its beginning. */
+static void parts_of_the_last_shard_have_the_bits_of_the_whole(void **state)
+{
+    static float values[SIZE];
+    rgm_shard_sum *sum;
+
+    (void)state;
+    CHECK_OK(rgm_shard_sum_create(&sum, RGM_F32, SIZE, 4));
+    for (int round = 0; round < 2; round++) {
+        for (int64_t shard = 0; shard < 4; shard++) {
+            for (int64_t i = 0; i < SIZE; i++)
+                values[i] = number(shard, i);
+            if (shard < 3)
+                CHECK(!rgm_shard_sum_add(sum, values));
+        }
+        for (int64_t to = SIZE; to > 0; to -= to < 1000 ? to : 1000)
+            rgm_shard_sum_add_part(sum, values, to < 1000 ? 0 : to - 1000, to);
+        rgm_shard_sum_add_part(sum, values, SIZE, SIZE);
+        for (int64_t i = 0; i < SIZE; i++)
+            if (values[i] != tree(0, 4, i))
+                fail_msg("round %d: number %lld differs", round, (long long)i);
+        rgm_shard_sum_reset(sum);
+    }
+    rgm_shard_sum_release(sum);
+}
+
 static void two_ranks_have_the_bits_of_one(void **state)
 {
     float low[5], high[5], whole[5];
@@ -127,5 +184,7 @@ static void mistakes_are_told(void **state)
 }
 
 TESTS(cmocka_unit_test(f32_has_the_bits_of_the_tree), cmocka_unit_test(f64_is_added_in_double),
+      cmocka_unit_test(bf16_is_rounded_at_each_sum),
+      cmocka_unit_test(parts_of_the_last_shard_have_the_bits_of_the_whole),
       cmocka_unit_test(two_ranks_have_the_bits_of_one),
       cmocka_unit_test(a_step_that_is_given_up_leaves_nothing), cmocka_unit_test(mistakes_are_told))

@@ -74,6 +74,22 @@ done:
     return status;
 }
 
+/* ---- how long sums are under way ------------------------------------------------------------ */
+
+double rgmi_sums_time(const rgm_comm *comm, double now)
+{
+    return comm->times.sums + (comm->sums > 0 ? now - comm->sums_since : 0);
+}
+
+void rgmi_sums_count(rgm_comm *comm, int more, double now)
+{
+    comm->times.sums = rgmi_sums_time(comm, now);
+    comm->sums_since = now;
+    comm->sums += more;
+}
+
+/* ---- at work -------------------------------------------------------------------------------- */
+
 void rgmi_transfer_begin(rgmi_transfer *transfer)
 {
     rgm_comm *comm = transfer->comm;
@@ -84,6 +100,8 @@ void rgmi_transfer_begin(rgmi_transfer *transfer)
     transfer->next = NULL;
     transfer->over = comm->broken;
     if (!comm->broken) {
+        if (transfer->sums)
+            rgmi_sums_count(comm, 1, transfer->began);
         *comm->queue_end = transfer;
         comm->queue_end = &transfer->next;
         pthread_cond_signal(&comm->work);
@@ -139,11 +157,13 @@ static bool wait_until_over(rgm_comm *comm, rgmi_transfer *transfer)
 rgm_status rgmi_transfer_wait(rgmi_transfer *transfer)
 {
     rgm_comm *comm = transfer->comm;
+    double now, sums;
     bool done;
 
     pthread_mutex_lock(&comm->lock);
     comm->waiting_for = transfer->number;
     comm->waiting_since = rgm_now();
+    sums = rgmi_sums_time(comm, comm->waiting_since);
     atomic_store(&comm->urgent, true);
     pthread_cond_signal(&comm->work);
     if (wait_until_over(comm, transfer)) {
@@ -155,7 +175,9 @@ rgm_status rgmi_transfer_wait(rgmi_transfer *transfer)
     }
     tell_notice(comm);
     comm->waiting_for = 0;
-    comm->times.waited += rgm_now() - comm->waiting_since;
+    now = rgm_now();
+    comm->times.waited += now - comm->waiting_since;
+    comm->times.sums_shown += rgmi_sums_time(comm, now) - sums;
     atomic_store(&comm->urgent, false);
     pthread_mutex_unlock(&comm->lock);
     return done ? RGM_OK : rgmi_comm_broken(comm);

@@ -97,58 +97,108 @@ static float number(int64_t shard, int64_t i)
 static const int64_t sizes[] = {1, 5, 4096, 4097, 20011};
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))
 
-/* The bits that one rank gets; [SIZES][size]. */
-static float *expected[SIZES];
+/* The bits that one rank gets; [SIZES][size] of the dtype. */
+static void *expected[SIZES];
+static rgm_dtype dtype;
 
-static void sum_shards(rgm_comm *comm, float *values, int64_t size)
+static void *sum_shards(rgm_comm *comm, int64_t size)
 {
+    void *values = malloc((size_t)size * rgm_dtype_size(dtype));
     int64_t first, count;
     rgm_shard_sum *sum;
 
     EXPECT(rgm_comm_shards(&first, &count, comm, SHARDS) == RGM_OK);
-    EXPECT(rgm_shard_sum_create(&sum, RGM_F32, size, count) == RGM_OK);
+    EXPECT(rgm_shard_sum_create(&sum, dtype, size, count) == RGM_OK);
     for (int64_t shard = first; shard < first + count; shard++) {
         for (int64_t i = 0; i < size; i++)
-            values[i] = number(shard, i);
+            if (dtype == RGM_BF16)
+                ((uint16_t *)values)[i] = rgm_bf16_from(number(shard, i));
+            else
+                ((float *)values)[i] = number(shard, i);
         (void)rgm_shard_sum_add(sum, values);
     }
     rgm_shard_sum_release(sum);
+    return values;
 }
 
 /* All of them under way at once, waited for from the last. */
 static void sum(rgm_comm *comm, void *payload)
 {
     rgm_comm_sum_request *requests[SIZES];
-    float *values[SIZES];
+    void *values[SIZES];
 
     (void)payload;
     for (int round = 0; round < 3; round++) {
         for (int k = 0; k < SIZES; k++) {
-            values[k] = malloc((size_t)sizes[k] * sizeof(float));
-            sum_shards(comm, values[k], sizes[k]);
-            EXPECT(rgm_comm_sum_begin(&requests[k], comm, values[k], sizes[k], RGM_F32) == RGM_OK);
+            values[k] = sum_shards(comm, sizes[k]);
+            EXPECT(rgm_comm_sum_begin(&requests[k], comm, values[k], sizes[k], dtype) == RGM_OK);
         }
         for (int k = SIZES - 1; k >= 0; k--) {
             EXPECT(rgm_comm_sum_wait(&requests[k]) == RGM_OK);
             EXPECT(requests[k] == NULL);
-            EXPECT(memcmp(values[k], expected[k], (size_t)sizes[k] * sizeof(float)) == 0);
+            EXPECT(memcmp(values[k], expected[k], (size_t)sizes[k] * rgm_dtype_size(dtype)) == 0);
             free(values[k]);
         }
     }
-    EXPECT(rgm_comm_sum(comm, NULL, 0, RGM_F32) == RGM_OK);
+    EXPECT(rgm_comm_sum(comm, NULL, 0, dtype) == RGM_OK);
 }
 
 static void any_number_of_ranks_gives_the_same_bits(void **state)
 {
+    const rgm_dtype dtypes[] = {RGM_F32, RGM_BF16};
+
     (void)state;
-    for (int k = 0; k < SIZES; k++) {
-        expected[k] = malloc((size_t)sizes[k] * sizeof(float));
-        sum_shards(rgm_comm_self(), expected[k], sizes[k]);
+    for (int d = 0; d < 2; d++) {
+        dtype = dtypes[d];
+        for (int k = 0; k < SIZES; k++)
+            expected[k] = sum_shards(rgm_comm_self(), sizes[k]);
+        for (int size = 1; size <= 16; size *= 2)
+            check_ranks(size, sum);
+        for (int k = 0; k < SIZES; k++)
+            free(expected[k]);
     }
-    for (int size = 1; size <= 16; size *= 2)
-        check_ranks(size, sum);
-    for (int k = 0; k < SIZES; k++)
-        free(expected[k]);
+}
+
+/* A sum that is over before anybody waits for it is hidden, one that is waited for is not; so is
+ * one that is under way while something else is waited for. */
+static void time_sums(rgm_comm *comm, void *payload)
+{
+    enum { SIZE = 100000 };
+    float *values = calloc(SIZE, sizeof *values);
+    rgm_comm_sum_request *request;
+    rgm_comm_times before, after;
+    double until = rgm_now() + 30;
+
+    (void)payload;
+    rgm_comm_get_times(&before, comm);
+    EXPECT(before.sums == 0 && isnan(rgm_comm_hidden(&before, &before)));
+    EXPECT(rgm_comm_sum_begin(&request, comm, values, SIZE, RGM_F32) == RGM_OK);
+    do {
+        rgm_comm_get_times(&after, comm);
+    } while (after.transfers == before.transfers && rgm_now() < until);
+    EXPECT(after.sums > 0 && rgm_comm_hidden(&before, &after) == 1);
+    EXPECT(rgm_comm_sum_wait(&request) == RGM_OK);
+    rgm_comm_get_times(&before, comm);
+    EXPECT(before.sums == after.sums && before.sums_shown == 0);
+
+    EXPECT(rgm_comm_sum_begin(&request, comm, values, SIZE, RGM_F32) == RGM_OK);
+    EXPECT(rgm_comm_barrier(comm) == RGM_OK);
+    EXPECT(rgm_comm_sum_wait(&request) == RGM_OK);
+    rgm_comm_get_times(&after, comm);
+    EXPECT(after.sums_shown > 0 && after.sums_shown <= after.sums - before.sums);
+    EXPECT(rgm_comm_hidden(&before, &after) < 1 && rgm_comm_hidden(&before, &after) >= 0);
+    free(values);
+}
+
+static void the_hidden_share_of_sums_is_measured(void **state)
+{
+    rgm_comm_times times;
+
+    (void)state;
+    for (int size = 2; size <= 4; size *= 2)
+        check_ranks(size, time_sums);
+    rgm_comm_get_times(&times, rgm_comm_self());
+    CHECK(isnan(rgm_comm_hidden(&times, &times)));
 }
 
 static void sum_doubles(rgm_comm *comm, void *payload)
@@ -417,6 +467,7 @@ static void a_rank_that_never_comes_ends_the_others(void **state)
 
 TESTS(cmocka_unit_test(every_rank_hears_every_other),
       cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
+      cmocka_unit_test(the_hidden_share_of_sums_is_measured),
       cmocka_unit_test(doubles_are_added_as_doubles), cmocka_unit_test(each_rank_has_its_shards),
       cmocka_unit_test(three_ranks_are_refused),
       cmocka_unit_test(memory_that_is_not_there_is_an_error),
