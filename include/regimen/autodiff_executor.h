@@ -62,6 +62,21 @@ rgm_device *rgm_executor_device(const rgm_executor *executor);
 rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
                             const rgm_parameters *parameters, const rgm_feed *feeds,
                             int64_t feed_count, uint64_t seed, uint64_t step);
+/**
+ * What is told in a run when a fetched value is final: no op that comes later changes it. In the
+ * running thread; the run goes on when it returns.
+ *
+ * @param fetched  [fetches] as rgm_executor_run() gives them, of those that are final so far; NULL
+ *                 for the others
+ */
+typedef void rgm_fetch_watcher(int64_t fetch, rgm_tensor *const *fetched, void *payload);
+/**
+ * Call `watcher` in every run from now on, once for each fetched value; NULL: no more. First come
+ * those that are no op of the run (leaves, what is kept from earlier runs), then each when its op
+ * has run; of a device whose memory is not the host's all of them at the end. In a run that fails
+ * some are never told of.
+ */
+void rgm_executor_watch_fetches(rgm_executor *executor, rgm_fetch_watcher *watcher, void *payload);
 /** Bytes of the arena at its largest, and of values kept between runs (constants hoisted out). */
 int64_t rgm_executor_arena_bytes(const rgm_executor *executor);
 int64_t rgm_executor_hoisted_bytes(const rgm_executor *executor);

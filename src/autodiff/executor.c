@@ -25,6 +25,21 @@ static rgm_status inputs_find(rgm_executor *executor)
     return RGM_OK;
 }
 
+static rgm_status fetches_list(rgm_executor *executor)
+{
+    RGM_TRY(RGM_NEW(executor->first_fetch, executor->count));
+    RGM_TRY(RGM_NEW(executor->next_fetch, executor->fetch_count));
+    for (int64_t s = 0; s < executor->count; s++)
+        executor->first_fetch[s] = -1;
+    for (int64_t i = executor->fetch_count - 1; i >= 0; i--) {
+        int64_t *first = &executor->first_fetch[executor->fetch[i]->slot];
+
+        executor->next_fetch[i] = *first;
+        *first = i;
+    }
+    return RGM_OK;
+}
+
 static rgm_status depends_find(rgm_executor *executor)
 {
     int64_t words = executor->words = (executor->input_count + 63) / 64;
@@ -93,6 +108,7 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     RGM_GO(rgmi_program_create(executor, fetches, count));
     RGM_GO(rgmi_program_optimize(executor));
     RGM_GO(inputs_find(executor));
+    RGM_GO(fetches_list(executor));
     RGM_GO(depends_find(executor));
     RGM_GO(buffers_create(executor));
     RGM_GO(rgmi_copies_create(executor));
@@ -102,6 +118,12 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
 done:
     rgm_executor_release(executor);
     return status;
+}
+
+void rgm_executor_watch_fetches(rgm_executor *executor, rgm_fetch_watcher *watcher, void *payload)
+{
+    executor->watcher = watcher;
+    executor->watcher_payload = payload;
 }
 
 rgm_device *rgm_executor_device(const rgm_executor *executor)
@@ -129,6 +151,8 @@ void rgm_executor_release(rgm_executor *executor)
     rgm_free(executor->order);
     rgm_free(executor->sequence);
     rgm_free(executor->fetch);
+    rgm_free(executor->first_fetch);
+    rgm_free(executor->next_fetch);
     rgm_free(executor->inputs);
     rgm_free(executor->input_of);
     rgm_free(executor->fed);
@@ -507,40 +531,86 @@ static rgm_status fetched_parameter(rgm_tensor **out, const rgm_parameters *para
     return RGM_OK;
 }
 
-static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, rgm_tensor **fetched,
-                               const rgm_parameters *parameters)
+static rgm_status result_give(rgm_executor *executor, rgmi_plan *plan, int64_t i,
+                              rgm_tensor **fetched, const rgm_parameters *parameters)
 {
-    for (int64_t i = 0; i < executor->fetch_count; i++) {
-        const rgm_value *v = executor->fetch[i];
-        if (executor->copies == NULL && plan->place[v->slot].where == RGMI_NOWHERE)
-            RGM_TRY(fetched_view(plan, i, &plan->views[v->slot]));
-        fetched[i] = plan->fetched[i];
-        if (executor->stays != NULL && executor->stays[i])
-            continue;
-        if (v->leaf == RGMI_INPUT)
-            fetched[i] = executor->now[executor->input_of[v->index]].tensor;
-        else if (rgmi_is_stored(v->leaf))
-            RGM_TRY(fetched_parameter(&fetched[i], parameters, v));
-        else if (v->leaf == RGMI_CONSTANT)
-            fetched[i] = v->constant;
+    const rgm_value *v = executor->fetch[i];
+
+    if (executor->copies == NULL && plan->place[v->slot].where == RGMI_NOWHERE)
+        RGM_TRY(fetched_view(plan, i, &plan->views[v->slot]));
+    fetched[i] = plan->fetched[i];
+    if (executor->stays != NULL && executor->stays[i])
+        return RGM_OK;
+    if (v->leaf == RGMI_INPUT)
+        fetched[i] = executor->now[executor->input_of[v->index]].tensor;
+    else if (rgmi_is_stored(v->leaf))
+        RGM_TRY(fetched_parameter(&fetched[i], parameters, v));
+    else if (v->leaf == RGMI_CONSTANT)
+        fetched[i] = v->constant;
+    return RGM_OK;
+}
+
+/* What one run is given and gives. */
+typedef struct run_call {
+    rgm_tensor **fetched;
+    const rgm_parameters *parameters;
+    uint64_t seed, step;
+} run_call;
+
+/* Tell of the fetches that are slot s, which is final. */
+static rgm_status tell_fetches(rgm_executor *executor, rgmi_plan *plan, int64_t s,
+                               const run_call *call)
+{
+    for (int64_t i = executor->first_fetch[s]; i >= 0; i = executor->next_fetch[i]) {
+        RGM_TRY(result_give(executor, plan, i, call->fetched, call->parameters));
+        executor->watcher(i, call->fetched, executor->watcher_payload);
     }
     return RGM_OK;
 }
 
-static rgm_status steps_run(rgm_executor *executor, rgmi_plan *plan, uint64_t seed, uint64_t step)
+/* All that are not to come, or to come, in the main part. */
+static rgm_status tell_all(rgm_executor *executor, rgmi_plan *plan, const run_call *call,
+                           bool of_main)
 {
+    for (int64_t s = 0; s < executor->count; s++)
+        if (plan->place[s].main == of_main)
+            RGM_TRY(tell_fetches(executor, plan, s, call));
+    return RGM_OK;
+}
+
+static rgm_status steps_run(rgm_executor *executor, rgmi_plan *plan, const run_call *call)
+{
+    bool tells = executor->watcher != NULL && executor->copies == NULL;
+
     if (executor->options.eager)
         RGM_TRY(leaves_check(executor, plan));
     RGM_TRY(prologue_run(executor, plan));
-    for (int64_t i = plan->prologue; i < plan->step_count; i++)
-        RGM_TRY(step_run(executor, plan, plan->steps[i], seed, step));
+    if (tells)
+        RGM_TRY(tell_all(executor, plan, call, false));
+    for (int64_t i = plan->prologue; i < plan->step_count; i++) {
+        RGM_TRY(step_run(executor, plan, plan->steps[i], call->seed, call->step));
+        if (tells)
+            RGM_TRY(tell_fetches(executor, plan, plan->steps[i], call));
+    }
     return RGM_OK;
+}
+
+/* What was not told of on the way. */
+static rgm_status results_give(rgm_executor *executor, rgmi_plan *plan, const run_call *call)
+{
+    for (int64_t i = 0; i < executor->fetch_count; i++)
+        RGM_TRY(result_give(executor, plan, i, call->fetched, call->parameters));
+    if (executor->watcher == NULL || executor->copies == NULL)
+        return RGM_OK;
+    RGM_TRY(tell_all(executor, plan, call, false));
+    return tell_all(executor, plan, call, true);
 }
 
 rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
                             const rgm_parameters *parameters, const rgm_feed *feeds,
                             int64_t feed_count, uint64_t seed, uint64_t step)
 {
+    const run_call call = {fetched, parameters, seed, step};
     bool any_changed;
     rgm_status status;
 
@@ -559,10 +629,10 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
         RGM_TRY(plan_rebase(executor, plan));
     RGM_TRY(leaves_set(executor, plan, parameters));
     parameters_accept(executor, parameters);
-    status = steps_run(executor, plan, seed, step);
+    status = steps_run(executor, plan, &call);
     if (executor->copies != NULL)
         status = rgmi_copies_check_indices(executor, plan, status);
     if (status == RGM_OK && executor->copies != NULL)
         status = rgmi_copies_fetch(executor, plan);
-    return status != RGM_OK ? status : results_give(executor, plan, fetched, parameters);
+    return status != RGM_OK ? status : results_give(executor, plan, &call);
 }

@@ -84,6 +84,10 @@ struct rgm_executor {
     int64_t *sequence; /* slots in the order in which they best run; made with the first plan */
     rgm_value **fetch;
     int64_t fetch_count;
+    int64_t *first_fetch;       /* by slot: the first that it is; -1: none          */
+    int64_t *next_fetch;        /* [fetch_count] the next of the same slot; -1: none */
+    rgm_fetch_watcher *watcher; /* NULL: none */
+    void *watcher_payload;
     bool *stays; /* [fetch_count] fetches that stay on the device; NULL: none */
     rgm_value **inputs;
     int64_t input_count;

@@ -597,6 +597,55 @@ static void leaves_and_views_can_be_fetched(void **state)
     lab_close(&l);
 }
 
+typedef struct watched {
+    int64_t order[16], count;
+} watched;
+
+static void watch(int64_t fetch, rgm_tensor *const *fetched, void *payload)
+{
+    watched *w = payload;
+
+    CHECK(fetched[fetch] != NULL);
+    w->order[w->count++] = fetch;
+}
+
+/* Three layers: of the last one first, and while the others are still to come. */
+static void gradients_are_told_of_from_the_last_layer_on(void **state)
+{
+    rgm_value *wrt[3], *fetches[4];
+    rgm_tensor *fetched[4];
+    rgm_executor *executor;
+    rgm_parameters *parameters;
+    watched w = {.count = 0};
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *h = lab_input(&l, 2, (int64_t[]){4, 8});
+    for (int i = 0; i < 3; i++) {
+        wrt[i] = parameter(l.graph, (const char *[]){"w0", "w1", "w2"}[i], 8, 8);
+        h = rgm_relu(rgm_matmul(h, wrt[i]));
+    }
+    fetches[3] = rgm_mean(rgm_square(h));
+    CHECK_OK(rgm_cgraph_gradients(fetches, fetches[3], wrt, 3));
+    CHECK_OK(rgm_parameters_create(&parameters, l.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 4,
+                                 &(rgm_executor_options){.training = true}));
+    rgm_executor_watch_fetches(executor, watch, &w);
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, l.feeds, 1, 1, 1));
+    CHECK_INT(4, w.count);
+    CHECK_INT(3, w.order[0]); /* the loss */
+    CHECK_INT(2, w.order[1]);
+    CHECK_INT(1, w.order[2]);
+    CHECK_INT(0, w.order[3]);
+    rgm_executor_watch_fetches(executor, NULL, NULL);
+    CHECK_OK(rgm_executor_run(executor, fetched, parameters, l.feeds, 1, 1, 1));
+    CHECK_INT(4, w.count);
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    lab_close(&l);
+}
+
 /* n of the 4 rows or columns of a table; n comes from a batch. */
 static void check_slice_to(int axis, int64_t n)
 {
@@ -821,5 +870,6 @@ TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(the_number_of_threads_changes_no_bit),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
       cmocka_unit_test(leaves_and_views_can_be_fetched),
+      cmocka_unit_test(gradients_are_told_of_from_the_last_layer_on),
       cmocka_unit_test(a_slice_takes_as_many_as_a_run_has),
       cmocka_unit_test(the_plan_prints_with_times), cmocka_unit_test(flops_are_those_of_the_sizes))

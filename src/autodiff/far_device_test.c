@@ -20,20 +20,34 @@ static int shut_far(void **state)
     return 0;
 }
 
+/* What a fetched value was when it was said to be final, once. */
+static void keep_told(int64_t fetch, rgm_tensor *const *fetched, void *payload)
+{
+    rgm_tensor **told = payload;
+
+    CHECK(told[fetch] == NULL && fetched[fetch] != NULL);
+    CHECK_OK(rgm_tensor_copy(&told[fetch], fetched[fetch]));
+}
+
 /* Two runs of an executor; the results of the second, to be released. */
 static void run_twice(rgm_tensor **results, lab *l, rgm_value *const *fetches, int64_t count,
                       const rgm_executor_options *options, const rgm_parameters *parameters)
 {
     rgm_executor *executor;
-    rgm_tensor *borrowed[LAB_MAX];
+    rgm_tensor *borrowed[LAB_MAX], *told[LAB_MAX] = {NULL};
 
     CHECK_OK(rgm_executor_create(&executor, l->graph, fetches, count, options));
     CHECK(rgm_executor_device(executor) ==
           (options->device != NULL ? options->device : rgm_device_cpu()));
-    for (int i = 0; i < 2; i++)
-        CHECK_OK(rgm_executor_run(executor, borrowed, parameters, l->feeds, l->count, 3, 5));
-    for (int64_t i = 0; i < count; i++)
+    CHECK_OK(rgm_executor_run(executor, borrowed, parameters, l->feeds, l->count, 3, 5));
+    rgm_executor_watch_fetches(executor, keep_told, told);
+    CHECK_OK(rgm_executor_run(executor, borrowed, parameters, l->feeds, l->count, 3, 5));
+    for (int64_t i = 0; i < count; i++) {
         CHECK_OK(rgm_tensor_copy(&results[i], borrowed[i]));
+        if (told[i] == NULL || !rgm_tensor_equal(told[i], results[i]))
+            fail_msg("fetch %d was %s", (int)i, told[i] == NULL ? "not told of" : "not final");
+        rgm_tensor_release(told[i]);
+    }
     rgm_executor_release(executor);
 }
 
