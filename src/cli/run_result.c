@@ -46,6 +46,35 @@ static json_t *privacy_json(const rgm_privacy_report *r)
                      r->clipping_norm, "sample_rate", r->sample_rate, "basis", r->basis);
 }
 
+static rgm_comm *comm_of(const run_view *view)
+{
+    return view->options->comm != NULL ? view->options->comm : rgm_comm_self();
+}
+
+/* What the ranks that trained together exchanged, as the first saw it. */
+static json_t *ranks_json(rgm_comm *comm)
+{
+    rgm_comm_times begin = {0}, times;
+
+    rgm_comm_get_times(&times, comm);
+    return json_pack("{s:i, s:I, s:f, s:f, s:o}", "count", rgm_comm_size(comm), "bytes",
+                     (json_int_t)times.bytes, "waited_seconds", times.waited, "sums_seconds",
+                     times.sums, "hidden", json_number(rgm_comm_hidden(&begin, &times)));
+}
+
+static void print_ranks(rgm_comm *comm)
+{
+    rgm_comm_times begin = {0}, times;
+
+    if (rgm_comm_size(comm) == 1)
+        return;
+    rgm_comm_get_times(&times, comm);
+    printf("%-8s %d; this one sent %.1f MB and waited %.2f s; sums were under way for %.2f s, of "
+           "which %.0f %% are hidden\n",
+           "ranks", rgm_comm_size(comm), (double)times.bytes * 1e-6, times.waited, times.sums,
+           100 * rgm_comm_hidden(&begin, &times));
+}
+
 static json_t *rows_json(const rgm_profile_row *rows, int64_t count)
 {
     json_t *json = json_array();
@@ -90,6 +119,7 @@ static int64_t set_count(const rgm_open_run *run)
 static json_t *result_json(const rgm_open_run *run, const run_view *view, double seconds)
 {
     json_t *json = json_object(), *metrics = json_object(), *exports = json_array();
+    rgm_comm *comm = comm_of(view);
     rgm_privacy_report privacy;
     rgm_profile_report profile;
 
@@ -113,6 +143,8 @@ static json_t *result_json(const rgm_open_run *run, const run_view *view, double
         json_object_set_new(json, "privacy", privacy_json(&privacy));
     if (rgm_trainer_profile(&profile, rgm_run_trainer(run)))
         json_object_set_new(json, "profile", profile_json(&profile));
+    if (rgm_comm_size(comm) > 1)
+        json_object_set_new(json, "ranks", ranks_json(comm));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
         json_array_append_new(exports, json_string(rgm_run_export_dir(run, i)));
     json_object_set_new(json, "exports", exports);
@@ -159,6 +191,7 @@ static int print_result(const rgm_open_run *run, const run_view *view)
         printf("%-8s step %s\n", "best", grouped(rgm_run_best_step(run)));
     for (int64_t i = 0; i < rgm_run_export_count(run); i++)
         printf("%-8s %s\n", "export", rgm_run_export_dir(run, i));
+    print_ranks(comm_of(view));
     if (trains(view->mode))
         printf("%-8s %s\n", "run", view->run_dir);
     return print_text("");

@@ -42,6 +42,26 @@ double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_
                                        : count_items(step->weights[h], step->predictions[h]);
 }
 
+bool rgmi_items_so_far(double *items, const rgmi_fetches *fetches)
+{
+    const int64_t needed[] = {fetches->weights[0], fetches->predictions[0]};
+    rgm_tensor *found[2] = {NULL};
+
+    if (fetches->loss_items[0] >= 0) {
+        const rgm_tensor *count = fetches->tensors[fetches->loss_items[0]];
+
+        *items = count != NULL ? rgm_tensor_at(count, 0) : 0;
+        return count != NULL;
+    }
+    for (int k = 0; k < 2; k++) {
+        found[k] = needed[k] >= 0 ? fetches->tensors[needed[k]] : NULL;
+        if (needed[k] >= 0 && found[k] == NULL)
+            return false;
+    }
+    *items = count_items(found[0], found[1]);
+    return true;
+}
+
 void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step)
 {
     rgmi_heads *heads = &trainer->heads;

@@ -84,6 +84,31 @@ typedef struct rgmi_shared {
     rgm_shard_sum *sum; /* of this process's shards; NULL: nothing is summed */
 } rgmi_shared;
 
+/** Gradients that travel together. */
+typedef struct rgmi_bucket {
+    int64_t from, to; /* in the array of gradients                           */
+    int64_t count;    /* parameters                                          */
+    int64_t left;     /* of these, whose sum over the last shard is not there */
+    rgm_comm_sum_request *request;
+} rgmi_bucket;
+
+/** The exchange of a step's gradients of f32: bucket by bucket, from the first that backward makes.
+ */
+typedef struct rgmi_buckets {
+    rgmi_shared gradients; /* the accumulator's sums are views of it */
+    rgmi_bucket *buckets;  /* [count], in the order in which they travel */
+    int64_t count, begun;
+    int64_t *bucket_of;  /* [parameters]; -1: in none                              */
+    int64_t *fetched_of; /* [trained parameters] the parameter of each fetch       */
+    bool *added;         /* [parameters] the batch that runs has been added        */
+    bool live;           /* it is the last of the step here, and is added as it runs */
+    bool first;          /* and the first of its shard                             */
+    bool known;          /* its items are                                          */
+    double items;
+    rgm_status status; /* of the first bucket that could not begin */
+    rgm_error error;
+} rgmi_buckets;
+
 /** What a shard's batches of a pass have added up. */
 typedef struct rgmi_shard_pass {
     double *sums; /* [size] of the pass' rgmi_sums */
@@ -95,8 +120,9 @@ typedef struct rgmi_shards {
     int64_t count;           /* 1: a step has no parts, and the rest is not used */
     int64_t first, own;      /* the shards of this process: `own` of them */
     int64_t now;             /* the shard whose batches run, for what they draw */
-    rgmi_shared f32;         /* gradients and states of that dtype */
-    rgmi_shared f64;         /* the numbers of the step, then the same of f64 */
+    rgmi_buckets exchange;   /* gradients of f32 */
+    rgmi_shared f32;         /* states of f32    */
+    rgmi_shared f64;         /* the numbers of the step, then gradients and states of f64 */
     rgmi_shared heads;       /* [heads] items of each, where heads are shared */
     int64_t *states;         /* [parameters] where a state begins in its array; -1: it is none */
     rgmi_shard_pass *passes; /* [own] of the current pass; NULL: there is none */
@@ -243,6 +269,8 @@ bool rgmi_heads_are_apart(const rgm_trainer *trainer);
 /** The number that a head's loss is the mean of: its loss_items, or else the sum of weights, or
  * without weights the number of rows (1 without rows). */
 double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_t h);
+/** The same of head 0 while the run goes on. False: what tells it is not there yet. */
+bool rgmi_items_so_far(double *items, const rgmi_fetches *fetches);
 /** Take losses and items from a run whose outputs `step` has. */
 void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rgm_step *step);
 /** Add them to the sums; returns the part of the step's loss that belongs to no head. */
@@ -367,6 +395,35 @@ void rgmi_shard_end(rgm_trainer *trainer, const rgmi_part *part, bool any);
  * nothing of the step is left.
  */
 rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status status);
+
+static inline bool rgmi_is_last_shard(const rgm_trainer *trainer)
+{
+    return trainer->shards.now == trainer->shards.first + trainer->shards.own - 1;
+}
+/** Make an array of zeros, and the sum over `shards` of it. */
+rgm_status rgmi_shared_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards);
+void rgmi_shared_close(rgmi_shared *array);
+
+/* trainer_exchange.c */
+/** Lay out the gradients of f32; begins[i] becomes the place of parameter i. */
+rgm_status rgmi_buckets_open(rgm_trainer *trainer, int64_t *begins);
+void rgmi_buckets_close(rgmi_buckets *exchange);
+/** A step begins. */
+void rgmi_buckets_reset(rgmi_buckets *exchange);
+/** Before and after the run of batch k of those that this process has in a shard: of the last of
+ * the step here, each gradient is added to the sums as soon as it is final, and its bucket sent. */
+void rgmi_buckets_watch(rgm_trainer *trainer, int64_t k);
+void rgmi_buckets_unwatch(rgm_trainer *trainer);
+/** Whether that has been done with parameter i. */
+bool rgmi_buckets_has(const rgm_trainer *trainer, int64_t i);
+/** A shard without a batch adds nothing. */
+void rgmi_buckets_clear(rgmi_buckets *exchange);
+/** A shard that is not this process's last: keep its sum. */
+void rgmi_buckets_add(rgmi_buckets *exchange);
+/** Begin what is not under way yet. Every process does, also after a failure. */
+void rgmi_buckets_begin(rgm_trainer *trainer);
+/** Wait for all that was begun: the gradients are those of all shards. */
+rgm_status rgmi_buckets_wait(rgm_trainer *trainer);
 
 /* trainer_shards_step.c */
 /** One training step of all shards. */

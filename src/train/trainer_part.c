@@ -38,6 +38,7 @@ rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
     rgm_trainer *trainer = step->trainer;
     bool shared = trainer->heads.count_run != NULL;
     double items[RGM_MAX_HEADS];
+    rgm_status status;
 
     *count = 0;
     if (shared) {
@@ -46,10 +47,13 @@ rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
         RGM_TRY(rgmi_heads_share(trainer, items, all));
         *count = 0;
     }
-    RGM_TRY(rgmi_run_batch(step, feeds, count, inputs,
-                           trainer->step * trainer->options.accumulation_steps + k));
+    rgmi_buckets_watch(trainer, k);
+    status = rgmi_run_batch(step, feeds, count, inputs,
+                            trainer->step * trainer->options.accumulation_steps + k);
+    rgmi_buckets_unwatch(trainer);
+    RGM_TRY(status);
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++)
-        if (trainer->gradients[i] != NULL)
+        if (trainer->gradients[i] != NULL && !rgmi_buckets_has(trainer, i))
             rgmi_add_scaled(trainer->accumulator.sums[i], trainer->gradients[i],
                             shared ? 1 : step->items, k == 0);
     trainer->counted = false; /* each batch counts */

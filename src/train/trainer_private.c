@@ -224,6 +224,7 @@ static rgm_status add_shards(rgm_step *step, int64_t count, int64_t private_step
         rgmi_part part = {0};
 
         rgmi_shard_begin(trainer, s);
+        clear_sums(trainer);
         RGM_TRY(add_examples(&part, step, begin, end, private_step));
         rgmi_shard_end(trainer, &part, end > begin);
     }
@@ -233,9 +234,10 @@ static rgm_status add_shards(rgm_step *step, int64_t count, int64_t private_step
 /* The sum of the clipped gradients of all examples. */
 static rgm_status add_all(rgmi_part *all, rgm_step *step, int64_t count, int64_t private_step)
 {
-    clear_sums(step->trainer);
-    if (!rgmi_is_sharded(step->trainer))
+    if (!rgmi_is_sharded(step->trainer)) {
+        clear_sums(step->trainer);
         return add_examples(all, step, 0, count, private_step);
+    }
     rgmi_shards_begin(step->trainer);
     return rgmi_shards_sum(all, step->trainer, add_shards(step, count, private_step));
 }

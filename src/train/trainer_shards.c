@@ -91,7 +91,7 @@ static rgmi_shared *array_for(rgmi_shards *shards, rgm_dtype dtype)
     return dtype == RGM_F32 ? &shards->f32 : dtype == RGM_F64 ? &shards->f64 : NULL;
 }
 
-static rgm_status array_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards)
+rgm_status rgmi_shared_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards)
 {
     if (array->size == 0)
         return RGM_OK;
@@ -129,14 +129,15 @@ static rgm_status lay_out(int64_t *begins, rgm_trainer *trainer)
 {
     rgmi_shards *shards = &trainer->shards;
 
+    RGM_TRY(rgmi_buckets_open(trainer, begins));
     shards->f64.size = NUMBERS + trainer->train_sums.size;
     for (int64_t i = 0; i < rgm_parameters_count(trainer->parameters); i++) {
         const rgm_tensor *w = rgm_parameters_form(trainer->parameters, i);
         rgmi_shared *array = array_for(shards, rgm_tensor_dtype(w));
         bool trained = rgm_parameters_trainable(trainer->parameters, i);
 
-        begins[i] = shards->states[i] = -1;
-        if (!trained && !is_state(trainer, i))
+        shards->states[i] = -1;
+        if (begins[i] >= 0 || (!trained && !is_state(trainer, i)))
             continue;
         if (array == NULL)
             return RGM_FAIL(RGM_ERR_UNSUPPORTED,
@@ -162,7 +163,9 @@ static rgm_status view_gradients(rgm_trainer *trainer, const int64_t *begins)
             continue;
         RGM_TRY(rgm_tensor_wrap(
             &trainer->accumulator.sums[i], dtype, rgm_tensor_rank(w), rgm_tensor_shape(w),
-            place_in(array_for(&trainer->shards, dtype), dtype, begins[i]), NULL, NULL));
+            place_in(dtype == RGM_F32 ? &trainer->shards.exchange.gradients : &trainer->shards.f64,
+                     dtype, begins[i]),
+            NULL, NULL));
     }
     return RGM_OK;
 }
@@ -176,18 +179,18 @@ rgm_status rgmi_shards_accumulator_open(rgm_trainer *trainer)
     RGM_GO(RGM_NEW(begins, count));
     RGM_GO(RGM_NEW(shards->states, count));
     RGM_GO(lay_out(begins, trainer));
-    RGM_GO(array_open(&shards->f32, RGM_F32, shards->own));
-    RGM_GO(array_open(&shards->f64, RGM_F64, shards->own));
+    RGM_GO(rgmi_shared_open(&shards->f32, RGM_F32, shards->own));
+    RGM_GO(rgmi_shared_open(&shards->f64, RGM_F64, shards->own));
     if (trainer->heads.count_run != NULL)
         shards->heads.size = trainer->model.head_count;
-    RGM_GO(array_open(&shards->heads, RGM_F64, shards->own));
+    RGM_GO(rgmi_shared_open(&shards->heads, RGM_F64, shards->own));
     RGM_GO(view_gradients(trainer, begins));
 done:
     rgm_free(begins);
     return status;
 }
 
-static void array_close(rgmi_shared *array)
+void rgmi_shared_close(rgmi_shared *array)
 {
     rgm_shard_sum_release(array->sum);
     rgm_free(array->values);
@@ -196,9 +199,10 @@ static void array_close(rgmi_shared *array)
 void rgmi_shards_close(rgm_trainer *trainer)
 {
     rgmi_shards_pass_end(trainer);
-    array_close(&trainer->shards.f32);
-    array_close(&trainer->shards.f64);
-    array_close(&trainer->shards.heads);
+    rgmi_buckets_close(&trainer->shards.exchange);
+    rgmi_shared_close(&trainer->shards.f32);
+    rgmi_shared_close(&trainer->shards.f64);
+    rgmi_shared_close(&trainer->shards.heads);
     rgm_free(trainer->shards.states);
 }
 
@@ -220,6 +224,7 @@ void rgmi_shards_begin(rgm_trainer *trainer)
     rgmi_shards *shards = &trainer->shards;
 
     (void)rgmi_step_keep(trainer); /* of a device that is lost the runs tell */
+    rgmi_buckets_reset(&shards->exchange);
     array_reset(&shards->f32);
     array_reset(&shards->f64);
     array_reset(&shards->heads);
@@ -266,6 +271,12 @@ void rgmi_shard_end(rgm_trainer *trainer, const rgmi_part *part, bool any)
                    rgm_tensor_data(rgm_parameters_read(trainer->parameters, i)),
                    rgm_tensor_bytes(w));
     }
+    if (!any)
+        rgmi_buckets_clear(&shards->exchange);
+    if (rgmi_is_last_shard(trainer))
+        rgmi_buckets_begin(trainer);
+    else
+        rgmi_buckets_add(&shards->exchange);
     if (shards->f32.sum != NULL)
         rgm_shard_sum_add(shards->f32.sum, shards->f32.values);
     rgm_shard_sum_add(shards->f64.sum, shards->f64.values);
@@ -308,9 +319,23 @@ static rgm_status sum(rgmi_part *all, rgm_trainer *trainer)
     return RGM_OK;
 }
 
+/* All come to the end of the exchange, since each step has one, and then know whether it counts. */
+static rgm_status agree_on_exchange(rgm_trainer *trainer, rgm_status status)
+{
+    rgm_error error;
+
+    rgmi_buckets_begin(trainer);
+    status = rgmi_agree(trainer, status);
+    if (status == RGM_OK)
+        return rgmi_buckets_wait(trainer);
+    rgm_error_save(&error, status);
+    (void)rgmi_buckets_wait(trainer);
+    return rgm_error_restore(&error);
+}
+
 rgm_status rgmi_shards_sum(rgmi_part *all, rgm_trainer *trainer, rgm_status status)
 {
-    status = rgmi_agree(trainer, status);
+    status = agree_on_exchange(trainer, status);
     if (status == RGM_OK)
         status = sum(all, trainer);
     return rgmi_step_undo(trainer, status);
