@@ -120,6 +120,33 @@ void rgm_comm_blocks_clear(rgm_comm_blocks *blocks);
 rgm_status rgm_comm_gather(rgm_comm_blocks *out, rgm_comm *comm, const void *memory, size_t bytes,
                            int root);
 
+/** What a rank has for each other, and what it gets of each: a block for every rank in one array,
+ * that of rank i from begin[i] to begin[i + 1], in bytes. */
+typedef struct rgm_comm_mail {
+    const void *out;
+    const size_t *out_begin; /* [ranks + 1] */
+    void *in;
+    const size_t *in_begin; /* [ranks + 1], of which each sender knows its own */
+} rgm_comm_mail;
+/** Mail that is under way. */
+typedef struct rgm_comm_sum_request rgm_comm_mail_request;
+/**
+ * Begin to give every rank its block and return: it goes on while the caller computes. Blocks of no
+ * bytes are not sent. The arrays, of which `out` stays unchanged, may not be touched until
+ * rgm_comm_mail_wait().
+ *
+ * @param out   [out, owned] for rgm_comm_mail_wait(); NULL where there is nothing to wait for
+ * @param mail  [in] arrays of the caller's; copied itself
+ *
+ * Errors: RGM_ERR_ARG (a rank's block for itself has two sizes), RGM_ERR_NOMEM, those of
+ * rgm_comm_barrier(); *out is then NULL. Collective: every rank calls it.
+ */
+rgm_status rgm_comm_mail_begin(rgm_comm_mail_request **out, rgm_comm *comm,
+                               const rgm_comm_mail *mail);
+/** Return when all that this rank gets is there, and what it gave may be written again. Takes NULL
+ * in *request, and leaves NULL there. Errors: those of rgm_comm_barrier(). */
+rgm_status rgm_comm_mail_wait(rgm_comm_mail_request **request);
+
 /**
  * Agree on what to do next, in one exchange: *any becomes the bits of all ranks or-ed ("somebody
  * was told to stop"), *first becomes what rank 0 had there (its choice, its clock). Each may be

@@ -144,6 +144,47 @@ done:
     return rgm_comm_fail(comm, status);
 }
 
+/* ---- mail ----------------------------------------------------------------------------------- */
+
+/* What a rank has for itself needs no transfer. */
+static rgm_status keep_own(const rgm_comm_mail *mail, int rank)
+{
+    size_t out = mail->out_begin[rank], in = mail->in_begin[rank];
+    size_t bytes = mail->out_begin[rank + 1] - out;
+
+    if (mail->in_begin[rank + 1] - in != bytes)
+        return RGM_FAIL(RGM_ERR_ARG, "a rank sends %zu bytes to itself and takes %zu", bytes,
+                        mail->in_begin[rank + 1] - in);
+    if (bytes > 0)
+        memcpy((char *)mail->in + in, (const char *)mail->out + out, bytes);
+    return RGM_OK;
+}
+
+rgm_status rgm_comm_mail_begin(rgm_comm_mail_request **out, rgm_comm *comm,
+                               const rgm_comm_mail *mail)
+{
+    rgmi_transfer *transfer;
+
+    *out = NULL;
+    RGM_TRY(rgm_comm_fail(comm, keep_own(mail, comm->rank)));
+    if (comm->size == 1)
+        return RGM_OK;
+    RGM_TRY(rgm_comm_fail(comm, rgmi_transfer_create(&transfer, comm, 2 * comm->size, 0)));
+    transfer->step = rgmi_step_mail;
+    transfer->mail = *mail;
+    rgmi_transfer_begin(transfer);
+    *out = transfer;
+    return RGM_OK;
+}
+
+rgm_status rgm_comm_mail_wait(rgm_comm_mail_request **request)
+{
+    rgm_comm_mail_request *transfer = *request;
+
+    *request = NULL;
+    return transfer != NULL ? rgmi_transfer_wait(transfer) : RGM_OK;
+}
+
 /* ---- decide -------------------------------------------------------------------------------- */
 
 static void combine_decisions(void *out, const void *low, const void *high, int64_t size,

@@ -71,6 +71,7 @@ struct rgm_comm_sum_request {
     rgm_dtype dtype;
     rgmi_combine *combine;
     const size_t *begin; /* of a gathering, [ranks + 1] */
+    rgm_comm_mail mail;
     int root;
 
     /* how far it is */
@@ -85,6 +86,7 @@ struct rgm_comm_sum_request {
 };
 
 rgmi_transfer_step rgmi_step_barrier, rgmi_step_broadcast, rgmi_step_gather_all, rgmi_step_gather;
+rgmi_transfer_step rgmi_step_mail;
 /** The tree over ranks by whole arrays, or by halves: the same bits. */
 rgmi_transfer_step rgmi_step_whole, rgmi_step_halves;
 

@@ -117,6 +117,30 @@ rgm_status rgmi_step_gather(rgmi_transfer *transfer, bool *over)
     return RGM_OK;
 }
 
+/* From each rank to each other: what is received is asked for first, so that nothing waits. */
+rgm_status rgmi_step_mail(rgmi_transfer *transfer, bool *over)
+{
+    const rgm_comm_mail *mail = &transfer->mail;
+    int size = transfer->comm->size, rank = transfer->comm->rank;
+
+    *over = transfer->stage++ > 0;
+    for (int k = 1; k < size && !*over; k++) {
+        int from = (rank + size - k) % size;
+        size_t begin = mail->in_begin[from], end = mail->in_begin[from + 1];
+
+        if (end > begin)
+            RGM_TRY(receive_from(transfer, (char *)mail->in + begin, end - begin, from));
+    }
+    for (int k = 1; k < size && !*over; k++) {
+        int to = (rank + k) % size;
+        size_t begin = mail->out_begin[to], end = mail->out_begin[to + 1];
+
+        if (end > begin)
+            RGM_TRY(send_to(transfer, (const char *)mail->out + begin, end - begin, to));
+    }
+    return RGM_OK;
+}
+
 /* ---- the tree over ranks ------------------------------------------------------------------- */
 
 static char *at(const rgmi_transfer *transfer, int64_t element)

@@ -77,12 +77,59 @@ static void gather(rgm_comm *comm, void *payload)
     }
 }
 
+/* How many bytes rank `from` has for rank `to`: to some it has nothing. */
+static size_t letter(int from, int to)
+{
+    return (from + to) % 3 == 2 ? 0 : (size_t)(from * 5 + to + 1);
+}
+
+/* Two at once, waited for from the last; each byte says who it is from, to whom and in which. */
+static void mail(rgm_comm *comm, void *payload)
+{
+    int rank = rgm_comm_rank(comm), size = rgm_comm_size(comm);
+    char out[2][FAKE_RANKS * 100], in[2][FAKE_RANKS * 100];
+    size_t out_begin[FAKE_RANKS + 1] = {0}, in_begin[FAKE_RANKS + 1] = {0};
+    rgm_comm_mail_request *requests[2];
+
+    (void)payload;
+    for (int k = 0; k < size; k++) {
+        out_begin[k + 1] = out_begin[k] + letter(rank, k);
+        in_begin[k + 1] = in_begin[k] + letter(k, rank);
+        for (int i = 0; i < 2; i++)
+            memset(out[i] + out_begin[k], rank * 16 + k + i, letter(rank, k));
+    }
+    for (int i = 0; i < 2; i++) {
+        const rgm_comm_mail post = {out[i], out_begin, in[i], in_begin};
+
+        EXPECT(rgm_comm_mail_begin(&requests[i], comm, &post) == RGM_OK);
+    }
+    for (int i = 1; i >= 0; i--) {
+        EXPECT(rgm_comm_mail_wait(&requests[i]) == RGM_OK);
+        EXPECT(requests[i] == NULL);
+        for (int k = 0; k < size; k++)
+            for (size_t at = in_begin[k]; at < in_begin[k + 1]; at++)
+                EXPECT(in[i][at] == (char)(k * 16 + rank + i));
+    }
+}
+
+static void a_rank_takes_of_itself_what_it_gives(void **state)
+{
+    const size_t two[2] = {0, 2}, three[2] = {0, 3};
+    const rgm_comm_mail mail = {"ab", two, (char[3]){0}, three};
+    rgm_comm_mail_request *request;
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_comm_mail_begin(&request, rgm_comm_self(), &mail));
+    CHECK(request == NULL);
+}
+
 static void every_rank_hears_every_other(void **state)
 {
     (void)state;
     for (int size = 1; size <= 16; size *= 2) {
         check_ranks(size, tell);
         check_ranks(size, gather);
+        check_ranks(size, mail);
     }
 }
 
@@ -466,6 +513,7 @@ static void a_rank_that_never_comes_ends_the_others(void **state)
 }
 
 TESTS(cmocka_unit_test(every_rank_hears_every_other),
+      cmocka_unit_test(a_rank_takes_of_itself_what_it_gives),
       cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
       cmocka_unit_test(the_hidden_share_of_sums_is_measured),
       cmocka_unit_test(doubles_are_added_as_doubles), cmocka_unit_test(each_rank_has_its_shards),
