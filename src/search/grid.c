@@ -174,10 +174,8 @@ static rgm_status begin(rgm_searcher *searcher, void *state, const void *options
 {
     const rgmi_full_options *o = options;
     grid_state *g = state;
-    int64_t count = o->max_concurrent_trials;
+    int64_t count = rgmi_trials_at_once(o->max_concurrent_trials, g->points);
 
-    if (count == 0 || count > g->points)
-        count = g->points;
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(add_trial(searcher, g, options));
     return RGM_OK;

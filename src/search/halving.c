@@ -171,7 +171,8 @@ static void share_trials(rgmi_tournament *t, const halving_options *o)
 
 static void share_concurrency(rgmi_tournament *t, const halving_options *o)
 {
-    int64_t last = t->brackets[t->count - 1].max_trials, least = (int64_t)o->divisor;
+    int64_t last = rgmi_trials_at_once(0, t->brackets[t->count - 1].max_trials),
+            least = (int64_t)o->divisor;
     int64_t all = o->max_concurrent_trials > t->count ? o->max_concurrent_trials : t->count;
 
     for (int64_t i = 0; i < t->count; i++)

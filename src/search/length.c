@@ -56,6 +56,13 @@ rgm_length rgmi_length_of(const void *options)
     return ((const rgmi_length_options *)options)->length;
 }
 
+int64_t rgmi_trials_at_once(int64_t asked, int64_t trials)
+{
+    int64_t most = asked > 0 ? asked : RGMI_MOST_AT_ONCE;
+
+    return most < trials ? most : trials;
+}
+
 rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
                             const rgm_yaml_node *section)
 {

@@ -57,10 +57,8 @@ static rgm_status add_trial(rgm_searcher *searcher, random_state *state, const v
 static rgm_status begin(rgm_searcher *searcher, void *state, const void *options)
 {
     const rgmi_full_options *o = options;
-    int64_t count = o->max_concurrent_trials;
+    int64_t count = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
 
-    if (count == 0 || count > o->max_trials)
-        count = o->max_trials;
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(add_trial(searcher, state, options));
     return RGM_OK;

@@ -81,6 +81,9 @@ void rgmi_item_range(double *low, double *high, const rgm_hyperparameter *h);
 
 #define RGMI_MOST_INVALID 10000
 #define RGMI_MOST_TRIALS  1000000
+/* Trials that wait at a time unless the file says more: they are created all at once, each with
+   rows of the master's database, while nobody else is answered. */
+#define RGMI_MOST_AT_ONCE 10000
 
 typedef struct rgmi_asked {
     rgm_operation_kind kind; /* validate, checkpoint, close */
@@ -178,6 +181,10 @@ rgm_length rgmi_length_of(const void *options);
 /** RGM_ERR_CONFIG unless `value` is above 0: "'searcher.max_trials' must be given". */
 rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
                             const rgm_yaml_node *section);
+
+/** How many of so many trials begin at once: max_concurrent_trials if the file gives it, above 0.
+ */
+int64_t rgmi_trials_at_once(int64_t asked, int64_t trials);
 
 /** Options of what trains every trial to one length: single, random, grid. */
 typedef struct rgmi_full_options {

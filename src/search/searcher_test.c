@@ -810,6 +810,36 @@ static void every_failing_allocation_is_told_and_leaks_nothing(void **state)
         CHECK_EVERY_OOM(whole_search(chosen[i]), (void)0);
 }
 
+/* Many trials are not all made before anybody is answered; which ones come does not change. */
+static void many_trials_are_created_as_they_are_needed(void **state)
+{
+    static const char text[] =
+        "hyperparameters: {x: {type: double, minval: 0, maxval: 1}}\n"
+        "searcher: {name: random, metric: m, max_trials: 12000, max_steps: 1%s}";
+    static const char *const at_once[] = {"", "", ", max_concurrent_trials: 12000"};
+    rgm_searcher *s[3];
+    rgm_simulated simulated;
+    char line[300];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, text, at_once[i]);
+        CHECK_OK(read_searcher(&s[i], line, 1));
+    }
+    CHECK_OK(rgm_searcher_begin(s[0]));
+    CHECK_INT(10000, rgm_searcher_trial_count(s[0]));
+    CHECK_OK(rgm_search_simulate(&simulated, s[1], &(rgm_simulation){.metrics = by_trial}));
+    CHECK_OK(rgm_searcher_begin(s[2]));
+    CHECK_INT(12000, rgm_searcher_trial_count(s[1]));
+    CHECK_INT(12000, rgm_searcher_trial_count(s[2]));
+    for (int64_t t = 9990; t <= 12000; t++)
+        CHECK(rgm_searcher_trial(s[1], t)->values[0].number ==
+              rgm_searcher_trial(s[2], t)->values[0].number);
+    rgm_simulated_clear(&simulated);
+    for (int i = 0; i < 3; i++)
+        rgm_searcher_release(s[i]);
+}
+
 static void a_large_search_is_quick(void **state)
 {
     rgm_searcher *s;
@@ -847,4 +877,5 @@ TESTS(cmocka_unit_test(every_searcher_ends_and_closes_its_trials),
       cmocka_unit_test(infinities_are_the_worst_in_either_direction),
       cmocka_unit_test(median_stops_what_is_worse_than_the_others_were),
       cmocka_unit_test(every_failing_allocation_is_told_and_leaks_nothing),
+      cmocka_unit_test(many_trials_are_created_as_they_are_needed),
       cmocka_unit_test(a_large_search_is_quick))
