@@ -225,6 +225,14 @@ typedef rgm_status rgm_map_function(rgm_element **out, const rgm_element *elemen
  */
 rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, void *payload,
                            void (*release)(void *payload), int parallel);
+/**
+ * rgm_dataset_map() of a function that gives an element for each and has no state: what it gives
+ * depends on the element, the call and the payload alone, and no other call depends on it. An
+ * iterator with a share (rgm_iterator_share()) does not call it for the elements of others. A
+ * function that drops an element (RGM_END) is RGM_ERR_ARG in the place of the element.
+ */
+rgm_status rgm_dataset_map_each(rgm_dataset **dataset, rgm_map_function *function, void *payload,
+                                void (*release)(void *payload), int parallel);
 /** Keep the elements for which `function` sets *keep. */
 typedef rgm_status rgm_filter_function(bool *keep, const rgm_element *element, void *payload);
 /** Errors: RGM_ERR_NOMEM. */
@@ -371,6 +379,18 @@ void rgm_iterator_release(rgm_iterator *iterator);
  * error of an op or a function, see rgm_dataset.
  */
 rgm_status rgm_iterator_next(rgm_element **out, rgm_iterator *iterator);
+/**
+ * From where the iterator stands give of every `period` elements only those from number `first` on,
+ * `count` of them: the others are somebody else's, and rgm_iterator_next() gives NULL, with RGM_OK,
+ * in their places. Positions, order, random draws and the elements that are given stay as they are;
+ * the maps that rgm_dataset_map_each() has made are not called for the others where nothing but
+ * such maps, rgm_dataset_repeat() and rgm_dataset_prefetch() stands behind them. (So an error of
+ * such a map is told to whom the element belongs.) Before the first rgm_iterator_next(), also after
+ * a restore.
+ *
+ * Errors: RGM_ERR_ARG (the iterator has begun; not 0 <= first, 0 < count, first + count <= period).
+ */
+rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t first, int64_t count);
 /** The number of elements and errors given so far, including those before a restore. */
 int64_t rgm_iterator_position(const rgm_iterator *iterator);
 /** Make rgm_iterator_next() return RGM_STOPPED soon, and forever. Any thread may call this. */

@@ -80,13 +80,28 @@ struct rgm_dataset {
     int64_t depth; /* ops below and including this one on the longest way to a source */
 };
 
+/** Of every `period` elements of an iterator, from place `offset` on, those that are wanted. */
+typedef struct rgmi_own_elements {
+    int64_t period, first, count, offset; /* period 0: all are */
+} rgmi_own_elements;
+static inline bool rgmi_is_wanted(const rgmi_own_elements *share, int64_t place)
+{
+    int64_t i;
+
+    if (share->period == 0)
+        return true;
+    i = (place - share->offset) % share->period;
+    return i >= share->first && i < share->first + share->count;
+}
+
 /** What all stages of one iterator share. */
 typedef struct rgmi_tree {
     atomic_bool stop;             /* the tree is being released              */
     const atomic_bool *user_stop; /* the user asked to stop                  */
     uint64_t seed;
-    int threads;          /* to make a pool of, once one is needed   */
-    pthread_mutex_t lock; /* of what follows                         */
+    rgmi_own_elements share; /* set before the first element is read    */
+    int threads;             /* to make a pool of, once one is needed   */
+    pthread_mutex_t lock;    /* of what follows                         */
     rgm_thread_pool *pool;
     bool own_pool;
     struct rgmi_cache *caches;
@@ -101,6 +116,11 @@ struct rgm_stage {
     uint64_t branch; /* tells apart equal ops on different ways through the recipe */
     uint64_t epoch;
     bool dynamic; /* below a dataset made while running */
+    /* Its element i is the iterator's element base + i: nothing but ops that keep places above. */
+    bool aligned;
+    int64_t base;
+    int64_t opens;       /* the base of stages that it opens                              */
+    int64_t restored_at; /* for restore(): the iterator's element that it is to give next */
     rgm_rng rng;
     void *state;
 };
@@ -108,6 +128,11 @@ struct rgm_stage {
 /** The stage of `dataset` below `parent`, or the topmost one of `tree` when parent is NULL. */
 rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,
                              const rgm_dataset *dataset, int64_t place, uint64_t epoch);
+/** Whether element i of the stage is given by an iterator with a share. */
+static inline bool rgmi_stage_wants(const rgm_stage *stage, int64_t i)
+{
+    return !stage->aligned || rgmi_is_wanted(&stage->tree->share, stage->base + i);
+}
 /** Restore from a part of a saved state, all of which must be the stage's. */
 rgm_status rgmi_stage_restore_part(rgm_stage *stage, rgm_state_reader part);
 /** A number as a saved state holds it: zigzag, then seven bits a byte. Returns how many bytes. */
@@ -117,6 +142,10 @@ rgm_status rgmi_dataset_extend(rgm_dataset **dataset, const rgm_dataset_type *ty
                                const void *options);
 /** Rough size of a saved state of this recipe. */
 int64_t rgmi_dataset_state_bytes(const rgm_dataset *dataset);
+/** Ops of which element i, or the i-th of an epoch, is element i of the input. */
+extern const rgm_dataset_type rgmi_map_type, rgmi_prefetch_type, rgmi_repeat_type;
+/** Whether a map is one that rgm_dataset_map_each() made. */
+bool rgmi_map_keeps_all(const rgm_dataset *dataset);
 /** True if stages of this recipe answer rgm_stage_at(). */
 bool rgmi_dataset_indexed(const rgm_dataset *dataset);
 void rgmi_caches_release(struct rgmi_cache *caches);

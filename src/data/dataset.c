@@ -167,6 +167,13 @@ static bool is_input(const rgm_dataset *parent, const rgm_dataset *dataset)
     return false;
 }
 
+/* Whether its elements have the places that those of its input have. */
+static bool keeps_places(const rgm_dataset *dataset)
+{
+    return dataset->type == &rgmi_prefetch_type || dataset->type == &rgmi_repeat_type ||
+           (dataset->type == &rgmi_map_type && rgmi_map_keeps_all(dataset));
+}
+
 rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,
                              const rgm_dataset *dataset, int64_t place, uint64_t epoch)
 {
@@ -188,6 +195,8 @@ rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent
         stage->branch = mix(stage->branch, (uint64_t)place,
                             parent != NULL ? (uint64_t)parent->dataset->depth : 0);
     stage->dynamic = parent != NULL && (parent->dynamic || !is_input(parent->dataset, dataset));
+    stage->aligned = parent == NULL || (parent->aligned && keeps_places(parent->dataset));
+    stage->base = stage->opens = parent != NULL ? parent->opens : 0;
     stage->epoch = epoch;
     stage->rng =
         rgm_rng_stream(mix(tree->seed, epoch, mix(stage->branch, (uint64_t)dataset->depth, 0)),
@@ -426,6 +435,7 @@ rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_s
     rgm_text_clear(&ahead->snapshot);
     if (inner.size > 0) {
         RGM_TRY(rgm_text_add(&ahead->snapshot, inner.data, inner.size));
+        input->restored_at = input->base + place;
         RGM_TRY(rgmi_stage_restore_part(input, inner));
     }
     RGM_TRY(rgmi_stage_replay(input, consumed - place));

@@ -11,6 +11,7 @@ typedef struct map_options {
     rgmi_payload payload;
     rgm_map_function *function;
     int parallel;
+    bool each; /* it drops none, and may be left out for those of others */
 } map_options;
 
 struct map_state;
@@ -76,6 +77,9 @@ static void call_function(job *j)
     } else if (j->output == NULL) {
         j->status = RGM_FAIL(RGM_ERR_ARG, "a map function returned RGM_OK without an element");
     }
+    if (j->status == RGM_END && o->each)
+        j->status = RGM_FAIL(RGM_ERR_ARG, "a map function that is to give an element for each has "
+                                          "dropped one");
     if (j->status > 0 && j->status != RGM_END)
         j->status = RGM_FAIL(RGM_ERR_ARG, "a map function returned the signal %d", j->status);
     if (j->status < 0) {
@@ -117,6 +121,9 @@ static rgm_status start_job(rgm_stage *stage)
     s->read++;
     if (status < 0) {
         rgm_error_save(&j->error, status);
+    } else if (s->options->each && !rgmi_stage_wants(stage, j->call.index)) {
+        rgm_element_release(input);
+        j->input = NULL;
     } else if (s->pool != NULL) {
         j->done = false;
         if (rgm_thread_pool_submit(s->pool, run_job, j) != RGM_OK)
@@ -189,6 +196,7 @@ static rgm_status map_restore(rgm_stage *stage, rgm_state_reader *state)
         RGM_TRY(rgmi_lookahead_restore(&s->ahead, s->input, state));
     } else {
         RGM_TRY(rgm_state_get_count(&s->ahead.consumed, state, RGM_STATE_MOST, "map"));
+        s->input->restored_at = stage->restored_at;
         RGM_TRY(rgm_stage_restore(s->input, state));
     }
     s->read = s->ahead.consumed;
@@ -230,7 +238,7 @@ static rgm_status map_print(rgm_text *out, const void *options)
     return o->parallel > 0 ? rgm_text_printf(out, "parallel") : RGM_OK;
 }
 
-static const rgm_dataset_type map_type = {
+const rgm_dataset_type rgmi_map_type = {
     .name = "map",
     .options_size = sizeof(map_options),
     .state_size = sizeof(map_state),
@@ -244,12 +252,26 @@ static const rgm_dataset_type map_type = {
     .print = map_print,
 };
 
+bool rgmi_map_keeps_all(const rgm_dataset *dataset)
+{
+    return ((const map_options *)dataset->options)->each;
+}
+
+static rgm_status extend(rgm_dataset **dataset, const map_options *o)
+{
+    if (o->parallel < 0 || o->parallel > 4096)
+        return RGM_FAIL(RGM_ERR_ARG, "map: %d calls at once", o->parallel);
+    return rgmi_dataset_extend(dataset, &rgmi_map_type, o);
+}
+
 rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, void *payload,
                            void (*release)(void *payload), int parallel)
 {
-    map_options o = {{payload, release}, function, parallel};
+    return extend(dataset, &(map_options){{payload, release}, function, parallel, false});
+}
 
-    if (parallel < 0 || parallel > 4096)
-        return RGM_FAIL(RGM_ERR_ARG, "map: %d calls at once", parallel);
-    return rgmi_dataset_extend(dataset, &map_type, &o);
+rgm_status rgm_dataset_map_each(rgm_dataset **dataset, rgm_map_function *function, void *payload,
+                                void (*release)(void *payload), int parallel)
+{
+    return extend(dataset, &(map_options){{payload, release}, function, parallel, true});
 }

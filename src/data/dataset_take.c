@@ -345,6 +345,7 @@ rgm_status rgm_dataset_batch(rgm_dataset **dataset, int64_t size, bool drop_rema
 typedef struct repeat_state {
     rgm_stage *input; /* of the epoch `count`; NULL between two epochs */
     int64_t count;    /* epochs completed                              */
+    int64_t total;    /* elements given, in all epochs                 */
     bool given;       /* this epoch has given something                */
 } repeat_state;
 
@@ -361,6 +362,26 @@ static uint64_t inner_epoch(const rgm_stage *stage, int64_t count)
     return stage->epoch == 0 ? (uint64_t)count : rgm_hash64(both, sizeof both);
 }
 
+/* The epoch's first element is number `first` of all. */
+static rgm_status open_epoch(rgm_stage *stage, int64_t first)
+{
+    repeat_state *s = stage->state;
+
+    stage->opens = stage->base + first;
+    return rgm_stage_open(&s->input, stage, stage->dataset->inputs[0], 0,
+                          inner_epoch(stage, s->count));
+}
+
+/* How many of its elements the state of such an op is behind; -1: it does not say. */
+static int64_t elements_behind(const rgm_dataset *dataset, rgm_state_reader state)
+{
+    int64_t count;
+
+    if (dataset->type != &rgmi_map_type && dataset->type != &rgmi_prefetch_type)
+        return -1;
+    return rgm_state_get_int(&count, &state) == RGM_OK ? count : -1;
+}
+
 static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
 {
     repeat_state *s = stage->state;
@@ -372,11 +393,11 @@ static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
         if (number >= 0 && s->count >= number)
             return RGM_END;
         if (s->input == NULL)
-            RGM_TRY(rgm_stage_open(&s->input, stage, stage->dataset->inputs[0], 0,
-                                   inner_epoch(stage, s->count)));
+            RGM_TRY(open_epoch(stage, s->total));
         status = rgm_stage_next(out, s->input);
         if (status != RGM_END) {
             s->given = s->given || status <= 0;
+            s->total += status <= 0;
             return status;
         }
         if (!s->given && number < 0)
@@ -403,15 +424,20 @@ static rgm_status repeat_save(rgm_text *out, const rgm_stage *stage)
 static rgm_status repeat_restore(rgm_stage *stage, rgm_state_reader *state)
 {
     repeat_state *s = stage->state;
-    int64_t number = number_of(stage->dataset), given;
+    int64_t number = number_of(stage->dataset), given, behind;
+    bool aligned = stage->aligned;
 
     RGM_TRY(rgm_state_get_count(&s->count, state, rgmi_last_place(number), "repeat"));
     RGM_TRY(rgm_state_get_count(&given, state, 1, "an epoch of repeat"));
+    s->total = stage->restored_at - stage->base;
     if (given == 0)
         return RGM_OK;
     s->given = true;
-    RGM_TRY(rgm_stage_open(&s->input, stage, stage->dataset->inputs[0], 0,
-                           inner_epoch(stage, s->count)));
+    behind = elements_behind(stage->dataset->inputs[0], *state);
+    stage->aligned = aligned && behind >= 0; /* what does not say it gives all of this epoch */
+    RGM_TRY(open_epoch(stage, s->total - behind));
+    stage->aligned = aligned;
+    s->input->restored_at = stage->restored_at;
     return rgm_stage_restore(s->input, state);
 }
 
@@ -432,18 +458,18 @@ static rgm_status repeat_print(rgm_text *out, const void *options)
     return o->number < 0 ? RGM_OK : number_print(out, options);
 }
 
-static const rgm_dataset_type repeat_type = {.name = "repeat",
-                                             .options_size = sizeof(number_options),
-                                             .state_size = sizeof(repeat_state),
-                                             .open = repeat_open,
-                                             .next = repeat_next,
-                                             .save = repeat_save,
-                                             .restore = repeat_restore,
-                                             .close = repeat_close,
-                                             .count = repeat_count,
-                                             .print = repeat_print};
+const rgm_dataset_type rgmi_repeat_type = {.name = "repeat",
+                                           .options_size = sizeof(number_options),
+                                           .state_size = sizeof(repeat_state),
+                                           .open = repeat_open,
+                                           .next = repeat_next,
+                                           .save = repeat_save,
+                                           .restore = repeat_restore,
+                                           .close = repeat_close,
+                                           .count = repeat_count,
+                                           .print = repeat_print};
 
 rgm_status rgm_dataset_repeat(rgm_dataset **dataset, int64_t count)
 {
-    return extend_by_number(dataset, &repeat_type, count < 0 ? -1 : count, -1);
+    return extend_by_number(dataset, &rgmi_repeat_type, count < 0 ? -1 : count, -1);
 }

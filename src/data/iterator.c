@@ -8,7 +8,9 @@ struct rgm_iterator {
     rgm_iterator_options options;
     rgmi_tree *tree;
     rgm_stage *top; /* NULL until the first next  */
+    rgmi_own_elements share;
     int64_t position;
+    bool begun; /* an element was asked for, since the last restore */
     bool ended;
     atomic_bool stop; /* asked for by the user; the tree's own flag ends its threads */
 };
@@ -109,12 +111,30 @@ rgm_status rgm_iterator_next(rgm_element **out, rgm_iterator *iterator)
     if (iterator->tree == NULL)
         RGM_TRY(tree_create(&iterator->tree, &iterator->top, iterator->dataset, &iterator->options,
                             &iterator->stop));
+    if (!iterator->begun)
+        iterator->tree->share = iterator->share;
+    iterator->begun = true;
     status = rgm_stage_next(out, iterator->top);
+    if (status == RGM_OK && !rgmi_is_wanted(&iterator->share, iterator->position)) {
+        rgm_element_release(*out);
+        *out = NULL;
+    }
     if (status == RGM_END)
         iterator->ended = true;
     else if (status != RGM_STOPPED)
         iterator->position++;
     return status == RGM_OK ? RGM_OK : rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t first, int64_t count)
+{
+    if (iterator->begun)
+        return RGM_FAIL(RGM_ERR_ARG, "an iterator that has begun gets no share");
+    if (first < 0 || count < 1 || period < 1 || count > period || first > period - count)
+        return RGM_FAIL(RGM_ERR_ARG, "a share of elements [%lld, %lld + %lld) of every %lld",
+                        (long long)first, (long long)first, (long long)count, (long long)period);
+    iterator->share = (rgmi_own_elements){period, first, count, iterator->position};
+    return RGM_OK;
 }
 
 int64_t rgm_iterator_position(const rgm_iterator *iterator)
@@ -227,7 +247,8 @@ rgm_status rgm_iterator_begin_after(rgm_iterator *iterator, const void *data, in
         iterator->options.seed = (uint64_t)seed;
     iterator->options.epoch = (uint64_t)epoch + (uint64_t)position + 1;
     iterator->position = 0;
-    iterator->ended = false;
+    iterator->begun = iterator->ended = false;
+    iterator->share = (rgmi_own_elements){0};
     return RGM_OK;
 }
 
@@ -251,6 +272,7 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
     options.epoch = (uint64_t)epoch;
     if (phase == PHASE_RUNNING) {
         RGM_GO(tree_create(&tree, &top, iterator->dataset, &options, &iterator->stop));
+        top->restored_at = position;
         RGM_GO(rgm_stage_restore(top, &body));
     }
     if ((phase == PHASE_START) != (position == 0 && phase != PHASE_ENDED) || body.at != body.size)
@@ -260,6 +282,8 @@ rgm_status rgm_iterator_restore(rgm_iterator *iterator, const void *data, int64_
     iterator->top = top;
     iterator->options = options;
     iterator->position = position;
+    iterator->begun = false;
+    iterator->share = (rgmi_own_elements){0};
     iterator->ended = phase == PHASE_ENDED;
     tree = NULL;
     top = NULL;

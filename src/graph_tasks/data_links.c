@@ -411,7 +411,7 @@ static rgm_status training_dataset(rgm_dataset **out, const rgm_link_split *spli
         RGM_GO(rgm_dataset_shuffle_all(&data));
         RGM_GO(rgm_dataset_batch(&data, split->batch_size, false));
     }
-    RGM_GO(rgm_dataset_map(&data, draw_step, (void *)split, NULL, (int)split->threads));
+    RGM_GO(rgm_dataset_map_each(&data, draw_step, (void *)split, NULL, (int)split->threads));
     *out = data;
     data = NULL;
 done:
@@ -444,7 +444,7 @@ static rgm_status judged_dataset(rgm_dataset **out, links_state *links)
 
     RGM_GO(rgm_dataset_from_tensors(&data, &links->split->members[links->part], 1));
     RGM_GO(rgm_dataset_batch(&data, links->split->batch_size, false));
-    RGM_GO(rgm_dataset_map(&data, draw_judged, links, NULL, (int)links->split->threads));
+    RGM_GO(rgm_dataset_map_each(&data, draw_judged, links, NULL, (int)links->split->threads));
     *out = data;
     data = NULL;
 done:

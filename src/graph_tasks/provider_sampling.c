@@ -57,7 +57,7 @@ static rgm_status sampling_dataset(rgm_dataset **out, void *state, bool training
         RGM_GO(rgmi_draws_order(&data, &sampling->draws, sampling->options.shuffle));
     RGM_GO(rgm_dataset_batch(&data, sampling->options.batch_size,
                              training && sampling->options.drop_remainder));
-    RGM_GO(rgm_dataset_map(&data, sample_batch, call, rgm_free, sampling->options.threads));
+    RGM_GO(rgm_dataset_map_each(&data, sample_batch, call, rgm_free, sampling->options.threads));
     call = NULL;
     *out = data;
     data = NULL;

@@ -120,7 +120,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
         RGM_GO(rgm_dataset_poisson(&data, sample_rate(t)));
     else
         RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
-    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    RGM_GO(rgm_dataset_map_each(&data, rgm_element_stack, NULL, NULL, t->threads));
     if (endless)
         RGM_GO(rgm_dataset_repeat(&data, -1));
     RGM_GO(rgm_dataset_prefetch(&data, 2));
@@ -142,7 +142,7 @@ static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
     RGM_GO(rgm_dataset_from_tensors(
         &data, (rgm_tensor *[]){t->sets[set].features, t->sets[set].labels}, 2));
     RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
-    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    RGM_GO(rgm_dataset_map_each(&data, rgm_element_stack, NULL, NULL, t->threads));
     RGM_GO(rgm_dataset_prefetch(&data, 2));
     *out = data;
     data = NULL;
@@ -371,7 +371,7 @@ static rgm_status build_file_inputs(rgm_dataset **out, void *state, const rgm_ne
     RGM_GO(rgmi_records_load_asked(&records, files->files, &t->options, &t->columns, width));
     RGM_GO(rgm_dataset_from_tensors(&data, (rgm_tensor *[]){records.features, records.labels}, 2));
     RGM_GO(rgm_dataset_batch(&data, t->options.batch_size, false));
-    RGM_GO(rgm_dataset_map(&data, rgm_element_stack, NULL, NULL, t->threads));
+    RGM_GO(rgm_dataset_map_each(&data, rgm_element_stack, NULL, NULL, t->threads));
     *out = data;
     data = NULL;
 done:

@@ -195,6 +195,14 @@ rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset 
 
 /* ---- the next batch ------------------------------------------------------------------------ */
 
+rgm_status rgmi_train_share(rgm_trainer *trainer)
+{
+    /* The parts of a private step are of one batch; a hook reads for itself. */
+    if (trainer->options.privacy.clipping_norm > 0 || trainer->hooks.next_train_inputs != NULL)
+        return RGM_OK;
+    return rgmi_shards_share(trainer->iterator, trainer, trainer->options.accumulation_steps);
+}
+
 rgm_status rgmi_iterator_open(rgm_trainer *trainer)
 {
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
@@ -225,8 +233,10 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
     *out = NULL;
     if (trainer->at_end) /* until the next loop begins */
         return RGM_END;
-    if (trainer->iterator == NULL)
+    if (trainer->iterator == NULL) {
         RGM_TRY(rgmi_iterator_open(trainer));
+        RGM_TRY(rgmi_train_share(trainer));
+    }
     status = trainer->hooks.next_train_inputs != NULL
                  ? trainer->hooks.next_train_inputs(out, trainer->iterator, trainer->hooks.payload)
                  : rgm_iterator_next(out, trainer->iterator);

@@ -381,6 +381,9 @@ static inline bool rgmi_is_sharded(const rgm_trainer *trainer)
 }
 /** The number of batches of one step. */
 int64_t rgmi_step_batches(const rgm_trainer *trainer);
+/** Let an iterator make only what this process runs, where `each` batches of every shard in turn
+ * begin where it stands. */
+rgm_status rgmi_shards_share(rgm_iterator *iterator, const rgm_trainer *trainer, int64_t each);
 /*
  * For a step that runs the batches of its shards itself: begin; for each shard of this process, in
  * order, begin it, add its batches to the accumulator's sums, end it; then sum.
@@ -451,6 +454,9 @@ uint64_t rgmi_mask_seed(const rgm_trainer *trainer);
 /* trainer_data.c */
 rgm_status rgmi_data_open(rgm_trainer *trainer, const rgm_trainer_setup *setup);
 rgm_status rgmi_iterator_open(rgm_trainer *trainer);
+/** Let it make this process's batches alone; at its opening, or behind a restore. */
+rgm_status rgmi_train_share(rgm_trainer *trainer);
+/** NULL with RGM_OK: the batch is another process's. */
 rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
 /** An iterator for passes, at the first batch. */
 rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,

@@ -202,6 +202,8 @@ static rgm_status begin_pass(rgm_trainer *trainer, rgm_mode mode, int64_t set, b
     }
     if (trainer->eval_iterator == NULL)
         RGM_TRY(rgmi_eval_iterator_open(&trainer->eval_iterator, trainer, pass_data(trainer)));
+    if (!continues && trainer->hooks.next_eval_inputs == NULL)
+        RGM_TRY(rgmi_shards_share(trainer->eval_iterator, trainer, 1));
     trainer->evaluating = true;
     trainer->eval_steps = 0;
     rgmi_sums_reset(rgmi_pass_sums(trainer));

@@ -1,8 +1,8 @@
 /*
  * Steps of several shards (runtime.shards). Each shard sums the gradients of its own batches; these
  * sums, with loss, items, states and the loop's metrics, are added up in one fixed tree over the
- * shards of all processes. So a step has the same bits for any number of processes. A process reads
- * the batches of all shards in their order, and runs those of its own.
+ * shards of all processes. So a step has the same bits for any number of processes. A process goes
+ * through the batches of all shards in their order, and makes and runs those of its own.
  */
 #include <string.h>
 
@@ -82,6 +82,16 @@ int64_t rgmi_step_batches(const rgm_trainer *trainer)
     if (trainer->options.privacy.clipping_norm > 0) /* each shard has a part of one */
         return 1;
     return trainer->options.accumulation_steps * trainer->shards.count;
+}
+
+rgm_status rgmi_shards_share(rgm_iterator *iterator, const rgm_trainer *trainer, int64_t each)
+{
+    const rgmi_shards *shards = &trainer->shards;
+
+    if (shards->own == shards->count)
+        return RGM_OK;
+    return rgm_iterator_share(iterator, shards->count * each, shards->first * each,
+                              shards->own * each);
 }
 
 /* ---- the arrays ---------------------------------------------------------------------------- */

@@ -17,14 +17,14 @@ typedef struct work {
     double all[RGM_MAX_HEADS]; /* items of each head in the whole step */
 } work;
 
-/* The next batch of the step, owned; NULL: the data have ended. */
+/* The next batch of the step, owned; NULL: the data have ended, or it is another process's. */
 static rgm_status draw(rgm_element **out, work *w)
 {
     rgm_status status;
 
     *out = NULL;
     if (w->drawn++ == 0) {
-        *out = rgm_element_retain(w->step->inputs);
+        *out = w->step->inputs != NULL ? rgm_element_retain(w->step->inputs) : NULL;
         return RGM_OK;
     }
     status = rgmi_next_train_inputs(out, w->step->trainer);

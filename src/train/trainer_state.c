@@ -350,7 +350,8 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     if (size == 0 || trainer->data[RGM_TRAIN] == NULL) /* between passes, or only evaluating */
         return RGM_OK;
     RGM_TRY(rgmi_iterator_open(trainer));
-    return restore_position(trainer->iterator, trainer, position, size);
+    RGM_TRY(restore_position(trainer->iterator, trainer, position, size));
+    return rgmi_train_share(trainer);
 }
 
 rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *what)

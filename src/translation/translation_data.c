@@ -322,7 +322,7 @@ rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *da
     status = rgm_token_batches(&made, pairs, &batch);
     RGM_GO(status == RGM_OK ? RGM_OK : rgmi_part_error(status, o, part));
     RGM_GO(rgm_token_batches_figures(&data->figures[part], made));
-    RGM_GO(rgm_dataset_map(&made, complete, NULL, NULL, 0));
+    RGM_GO(rgm_dataset_map_each(&made, complete, NULL, NULL, 0));
     *out = made;
     made = NULL;
 done:

@@ -118,7 +118,7 @@ static rgm_status stack(rgm_dataset **data, const char *what)
         status = RGM_FAIL(RGM_ERR_DATA, "the %s data set is empty", what);
     RGM_GO(status);
     if (rgm_element_get_kind(first) == RGM_ELEMENT_LIST)
-        RGM_GO(rgm_dataset_map(data, rgm_element_stack, NULL, NULL, 0));
+        RGM_GO(rgm_dataset_map_each(data, rgm_element_stack, NULL, NULL, 0));
 done:
     rgm_element_release(first);
     rgm_iterator_release(iterator);
