@@ -183,12 +183,20 @@ typedef enum rgm_mixed_precision {
     RGM_MIXED_BF16  /* products in bf16, weights and sums in f32 */
 } rgm_mixed_precision;
 
+/** What the gradients of f32 of a step's shards are added up as. */
+typedef enum rgm_gradient_exchange {
+    RGM_EXCHANGE_F32,
+    RGM_EXCHANGE_BF16 /* each shard's is rounded to bf16, and so is each sum of two: half the bytes
+                       */
+} rgm_gradient_exchange;
+
 /** Field names are the keys of `runtime:`. */
 typedef struct rgm_runtime_options {
     int64_t seed;    /* default 1                                                            */
     int64_t threads; /* 0: as many as the machine has                                        */
     int64_t shards;  /* parts of a step, each with accumulation_steps batches of its own, whose
                         sums are added in a tree; a power of two, default 1 (also by 0) */
+    rgm_gradient_exchange gradient_exchange;
     rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */

@@ -67,6 +67,17 @@ done:
     return status;
 }
 
+/* Of a step that has parts: how many, who has them, and what of them travels. */
+static void print_shards_plan(const rgm_runtime_options *runtime, const rgm_comm *comm)
+{
+    int ranks = comm != NULL ? rgm_comm_size(comm) : 1;
+
+    if (runtime->shards > 1)
+        say("shards", "%lld in a step, on %d rank%s; gradients are added up%s as %s",
+            (long long)runtime->shards, ranks, ranks > 1 ? "s" : "", ranks > 1 ? " and travel" : "",
+            runtime->gradient_exchange == RGM_EXCHANGE_BF16 ? "bf16" : "f32");
+}
+
 /* Of the later runs of a series, what is other than of the first. */
 static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
 {
@@ -78,6 +89,8 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     if (!later)
         RGM_GO(print_model_plan(run, view));
     RGM_GO(print_data_plan(run, later));
+    if (!later && trains(view->mode))
+        print_shards_plan(&view->options->runtime, view->options->comm);
     if (!later && trains(view->mode) && view->experiment != NULL)
         say_without_effect(view->experiment);
     RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));

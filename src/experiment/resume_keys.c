@@ -47,6 +47,7 @@ static const rgm_resume_key keys[] = {
     {"trainer.restore_best_weights", RGM_KEY_TOLD},
     {"runtime.mixed_precision", RGM_KEY_TOLD},
     {"runtime.shards", RGM_KEY_TOLD},
+    {"runtime.gradient_exchange", RGM_KEY_TOLD},
     {"runtime.device", RGM_KEY_TOLD},
     {"model.dropout", RGM_KEY_TOLD},
     {"model.*.dropout", RGM_KEY_TOLD},

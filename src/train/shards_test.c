@@ -176,6 +176,39 @@ static void a_bad_shard_changes_nothing_and_the_data_go_on_behind_the_step(void 
     clear_plane(&s.data);
 }
 
+/* Gradients of bf16: near those of f32, and other numbers; the states are the same. */
+static void gradients_of_bf16_are_near_those_of_f32(void **state)
+{
+    plane_setup s = sharded(4, 1), t = sharded(4, 1);
+    rgm_trainer *wide, *narrow, *again;
+    double most = 0;
+
+    (void)state;
+    t.runtime.gradient_exchange = RGM_EXCHANGE_BF16;
+    s.optimizer = t.optimizer = rgm_sgd(0.1, 0);
+    CHECK_OK(open_plane(&wide, &s));
+    CHECK_OK(open_plane(&narrow, &t));
+    CHECK_OK(open_plane(&again, &t));
+    train_steps(wide, 1);
+    train_steps(narrow, 1);
+    train_steps(again, 1);
+    check_same_trainer("the same shards", narrow, again);
+    for (int64_t i = 0; i < rgm_parameters_count(rgm_trainer_parameters(wide)); i++) {
+        const rgm_tensor *a = rgm_parameters_tensor(rgm_trainer_parameters(wide), i);
+        const rgm_tensor *b = rgm_parameters_tensor(rgm_trainer_parameters(narrow), i);
+
+        for (int64_t k = 0; k < rgm_tensor_count(a); k++)
+            most = fmax(most, fabs(rgm_tensor_at(a, k) - rgm_tensor_at(b, k)));
+    }
+    CHECK(most > 0 && most < 1e-3);
+    CHECK_CLOSE(steps_of(wide), steps_of(narrow), 0, 0);
+    rgm_trainer_release(wide);
+    rgm_trainer_release(narrow);
+    rgm_trainer_release(again);
+    clear_plane(&s.data);
+    clear_plane(&t.data);
+}
+
 static void a_pass_over_shards_is_the_whole_pass(void **state)
 {
     (void)state;
@@ -240,6 +273,12 @@ static void what_has_no_shards_is_refused_before_the_first_step(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_trainer_create(&trainer, &setup));
     CHECK_MESSAGE("cannot be merged: set runtime.shards: 1");
     task.aggregate_logs = NULL;
+    s.runtime.gradient_exchange = RGM_EXCHANGE_BF16;
+    s.options.privacy.clipping_norm = 1;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_trainer_create(&trainer, &setup));
+    CHECK_MESSAGE("set runtime.gradient_exchange: f32");
+    s.runtime.gradient_exchange = RGM_EXCHANGE_F32;
+    s.options.privacy.clipping_norm = 0;
     s.data.batch = ITEMS;
     for (int endless = 0; endless < 2; endless++) {
         setup.endless = endless;
@@ -259,5 +298,6 @@ TESTS(cmocka_unit_test(shards_are_worth_as_many_batches_of_one_process),
       cmocka_unit_test(each_shard_draws_dropout_of_its_own),
       cmocka_unit_test(a_continued_run_has_the_same_bits),
       cmocka_unit_test(a_bad_shard_changes_nothing_and_the_data_go_on_behind_the_step),
+      cmocka_unit_test(gradients_of_bf16_are_near_those_of_f32),
       cmocka_unit_test(a_pass_over_shards_is_the_whole_pass),
       cmocka_unit_test(what_has_no_shards_is_refused_before_the_first_step))

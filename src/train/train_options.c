@@ -153,6 +153,9 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_INT_FIELD(shards, 1, RGMI_MOST_SHARDS,
                   "parts of a step, each with batches of its own; a power of two, and the most "
                   "processes that can share the run"),
+    RGM_CHOICE_FIELD(gradient_exchange, precisions,
+                     "what shards add gradients up as: f32, or bf16, which is half the bytes "
+                     "between processes"),
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
@@ -229,6 +232,7 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.privacy.delta", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.sampling", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.noise_seed", "trainer.privacy.clipping_norm > 0"},
+    {"runtime.gradient_exchange", "runtime.shards > 1"},
     {"runtime.peak_gflops", "trainer.flops == true"},
     {"trainer.profile.skip_steps", "trainer.profile.steps > 0"},
     {"trainer.profile.max_events", "trainer.profile.steps > 0"},
@@ -288,6 +292,9 @@ const rgm_rule rgm_trainer_rules[] = {
     {"runtime.shards == 1",
      {"trainer.gradient_surgery == pcgrad", "runtime.shards > 1"},
      "gradients are held against each other batch by batch"},
+    {"runtime.gradient_exchange == f32",
+     {"trainer.privacy.clipping_norm > 0"},
+     "a sum that is rounded can move by more than one example's clipping norm"},
     {"trainer.recovery.max_tries >= 1",
      {"trainer.recovery.policy != stop"},
      "a bad step could not be recovered from even once"},

@@ -6,6 +6,10 @@
  * backward has not made by then travels behind it.
  *
  * All processes begin the same buckets in the same order, whatever became of their batches.
+ *
+ * With runtime.gradient_exchange bf16 each shard's gradient is rounded, and so is each sum of two
+ * in the tree over shards. So whichever of these numbers travel, they have 16 bits, and the result
+ * does not depend on how many processes there are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +93,11 @@ rgm_status rgmi_buckets_open(rgm_trainer *trainer, int64_t *begins)
     count = list_places(places, e->fetched_of, trainer);
     RGM_GO(RGM_NEW(e->buckets, count));
     fill_buckets(e, places, count, begins, trainer);
-    RGM_GO(rgmi_shared_open(&e->gradients, RGM_F32, trainer->shards.own));
+    if (trainer->runtime.gradient_exchange == RGM_EXCHANGE_BF16)
+        e->narrow.size = e->gradients.size;
+    /* what is not added up itself is the sum of one */
+    RGM_GO(rgmi_shared_open(&e->gradients, RGM_F32, e->narrow.size > 0 ? 1 : trainer->shards.own));
+    RGM_GO(rgmi_shared_open(&e->narrow, RGM_BF16, trainer->shards.own));
 done:
     rgm_free(places);
     return status;
@@ -98,18 +106,67 @@ done:
 void rgmi_buckets_close(rgmi_buckets *e)
 {
     rgmi_shared_close(&e->gradients);
+    rgmi_shared_close(&e->narrow);
     rgm_free(e->buckets);
     rgm_free(e->bucket_of);
     rgm_free(e->fetched_of);
     rgm_free(e->added);
 }
 
+/* ---- bf16 ---------------------------------------------------------------------------------- */
+
+#define BLOCK 4096 /* numbers that one thread rounds at a time */
+
+/* Numbers [from, to) of an exchange. */
+typedef struct part {
+    rgmi_buckets *exchange;
+    int64_t from, to;
+} part;
+
+static void round_blocks(void *payload, int64_t begin, int64_t end)
+{
+    const part *p = payload;
+    const float *wide = p->exchange->gradients.values;
+    uint16_t *narrow = p->exchange->narrow.values;
+    int64_t from = p->from + begin * BLOCK, to = p->from + end * BLOCK;
+
+    for (int64_t i = from; i < to && i < p->to; i++)
+        narrow[i] = rgm_bf16_from(wide[i]);
+}
+
+static void widen_blocks(void *payload, int64_t begin, int64_t end)
+{
+    const part *p = payload;
+    float *wide = p->exchange->gradients.values;
+    const uint16_t *narrow = p->exchange->narrow.values;
+    int64_t from = p->from + begin * BLOCK, to = p->from + end * BLOCK;
+
+    for (int64_t i = from; i < to && i < p->to; i++)
+        wide[i] = rgm_bf16_to(narrow[i]);
+}
+
+/* With `work` on the numbers of a part, where they are rounded at all. */
+static void convert(rgmi_buckets *e, int64_t from, int64_t to,
+                    void (*work)(void *payload, int64_t begin, int64_t end))
+{
+    part p = {e, from, to};
+
+    if (e->narrow.size > 0)
+        rgm_parallel((to - from + BLOCK - 1) / BLOCK, BLOCK * 0.5, work, &p);
+}
+
+/* What is added up over shards, and travels. */
+static rgmi_shared *added_up(rgmi_buckets *e)
+{
+    return e->narrow.size > 0 ? &e->narrow : &e->gradients;
+}
+
 /* ---- a step -------------------------------------------------------------------------------- */
 
 void rgmi_buckets_reset(rgmi_buckets *e)
 {
-    if (e->gradients.sum != NULL)
-        rgm_shard_sum_reset(e->gradients.sum);
+    if (added_up(e)->sum != NULL)
+        rgm_shard_sum_reset(added_up(e)->sum);
     for (int64_t b = 0; b < e->count; b++)
         e->buckets[b].left = e->buckets[b].count;
     e->begun = 0;
@@ -124,8 +181,9 @@ void rgmi_buckets_clear(rgmi_buckets *e)
 
 void rgmi_buckets_add(rgmi_buckets *e)
 {
-    if (e->gradients.sum != NULL)
-        (void)rgm_shard_sum_add(e->gradients.sum, e->gradients.values);
+    convert(e, 0, e->gradients.size, round_blocks);
+    if (added_up(e)->sum != NULL)
+        (void)rgm_shard_sum_add(added_up(e)->sum, added_up(e)->values);
 }
 
 /* The next bucket: the sum over this process's shards, and on its way. */
@@ -133,12 +191,16 @@ static void begin_bucket(rgm_trainer *trainer)
 {
     rgmi_buckets *e = &trainer->shards.exchange;
     rgmi_bucket *bucket = &e->buckets[e->begun++];
-    float *values = e->gradients.values;
+    rgmi_shared *array = added_up(e);
+    rgm_dtype dtype = array == &e->narrow ? RGM_BF16 : RGM_F32;
     rgm_status status;
 
-    rgm_shard_sum_add_part(e->gradients.sum, values, bucket->from, bucket->to);
-    status = rgm_comm_sum_begin(&bucket->request, trainer->comm, values + bucket->from,
-                                bucket->to - bucket->from, RGM_F32);
+    convert(e, bucket->from, bucket->to, round_blocks);
+    rgm_shard_sum_add_part(array->sum, array->values, bucket->from, bucket->to);
+    status =
+        rgm_comm_sum_begin(&bucket->request, trainer->comm,
+                           (char *)array->values + (size_t)bucket->from * rgm_dtype_size(dtype),
+                           bucket->to - bucket->from, dtype);
     if (status != RGM_OK && e->status == RGM_OK) {
         e->status = status;
         rgm_error_save(&e->error, status);
@@ -162,6 +224,7 @@ rgm_status rgmi_buckets_wait(rgm_trainer *trainer)
         rgm_status of_bucket = rgm_comm_sum_wait(&e->buckets[b].request);
 
         status = status == RGM_OK ? of_bucket : status;
+        convert(e, e->buckets[b].from, e->buckets[b].to, widen_blocks);
     }
     return status;
 }

@@ -96,6 +96,7 @@ typedef struct rgmi_bucket {
  */
 typedef struct rgmi_buckets {
     rgmi_shared gradients; /* the accumulator's sums are views of it */
+    rgmi_shared narrow;    /* what is added up and travels where that is bf16; else empty */
     rgmi_bucket *buckets;  /* [count], in the order in which they travel */
     int64_t count, begun;
     int64_t *bucket_of;  /* [parameters]; -1: in none                              */

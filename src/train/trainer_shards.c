@@ -29,6 +29,12 @@ static rgm_status check_task(const rgm_trainer *trainer)
                         "runtime.shards is %lld, but trainer.gradient_surgery compares gradients "
                         "batch by batch: set runtime.shards: 1",
                         shards);
+    if (trains && trainer->options.privacy.clipping_norm > 0 &&
+        trainer->runtime.gradient_exchange == RGM_EXCHANGE_BF16)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.gradient_exchange is bf16, but a sum that is rounded can move by "
+                        "more than trainer.privacy.clipping_norm: set "
+                        "runtime.gradient_exchange: f32");
     if (trainer->hooks.eval_reduce != NULL ||
         (task->aggregate_logs != NULL && task->merge_aggregates == NULL))
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -107,6 +113,11 @@ rgm_status rgmi_shared_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards)
         return RGM_OK;
     if (dtype == RGM_F32) {
         float *values;
+
+        RGM_TRY(RGM_NEW(values, array->size));
+        array->values = values;
+    } else if (dtype == RGM_BF16) {
+        uint16_t *values;
 
         RGM_TRY(RGM_NEW(values, array->size));
         array->values = values;
