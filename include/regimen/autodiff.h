@@ -7,11 +7,13 @@
  *   autodiff_ops       the ops, from rgm_add() to rgm_gather()
  *   autodiff_executor  running them
  *   autodiff_rewrite   values built again, of fewer items or with weighed messages
+ *   autodiff_exchange  values of a graph that lies with several processes
  *   autodiff_op_type   an op as a row: for exporters, and for ops of one's own
  */
 #ifndef REGIMEN_AUTODIFF_H
 #define REGIMEN_AUTODIFF_H
 
+#include <regimen/autodiff_exchange.h>
 #include <regimen/autodiff_executor.h>
 #include <regimen/autodiff_graph.h>
 #include <regimen/autodiff_op_type.h>

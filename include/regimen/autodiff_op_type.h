@@ -93,6 +93,8 @@ typedef struct rgm_op_type {
     bool random;      /* draws from seed and step                                              */
     bool on_host;     /* forward reads or writes elements itself, or makes a pattern: where the
                          device's memory is not the host's, it gets copies                     */
+    bool in_turn;     /* forward waits for other processes: such ops run in the order in which they
+                         were written, in every run, whatever other order would take less memory */
     bool elementwise; /* element i of out depends on element i of the broadcast inputs alone:
                          attribute integer[0] is the rgm_map_code, number[0] its constant      */
     /** Whether y is a view of its input's memory: forward then sets out->data alone (of a

@@ -102,6 +102,13 @@ rgm_value *rgmi_op4(const rgm_op_type *type, rgm_value *a, rgm_value *b, rgm_val
  * others; *known false: it may be made of any rows. */
 rgm_status rgmi_row_needs(bool *known, bool *rows, const rgm_value *v);
 
+/** x with the rows of copies as their owners have them. */
+rgm_value *rgmi_exchange_rows(rgm_value *x, const rgm_exchange *exchange);
+/** The dropout that `like`, attributes of one, says, with a row's number [rows] in place of its
+ * place. */
+rgm_value *rgmi_numbered_dropout(rgm_value *x, const rgm_attributes *like, bool by_row,
+                                 rgm_tensor *numbers);
+
 /* ---- dims ---- */
 
 rgm_dim rgmi_dim_sum(rgm_cgraph *graph, rgm_dim a, rgm_dim b);
@@ -248,10 +255,11 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_conv2d_op, rgmi_conv2d_grad_input_op, rgmi_conv2d_grad_kernel_op, rgmi_max_pool2d_op,
     rgmi_max_pool2d_grad_op, rgmi_avg_pool2d_op, rgmi_avg_pool2d_grad_op, rgmi_cast_op,
     rgmi_stop_gradient_op, rgmi_when_training_op, rgmi_dropout_op, rgmi_item_dropout_op,
-    rgmi_reshape_op, rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op,
-    rgmi_broadcast_to_op, rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op,
-    rgmi_matmul_pack_op, rgmi_matmul_packed_op, rgmi_reduce_op, rgmi_reduce_prod_grad_op,
-    rgmi_sum_squares_op, rgmi_product_sum_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
+    rgmi_exchange_op, rgmi_exchange_grad_op, rgmi_numbered_dropout_op, rgmi_reshape_op,
+    rgmi_permute_op, rgmi_concat_op, rgmi_slice_op, rgmi_slice_grad_op, rgmi_broadcast_to_op,
+    rgmi_inverse_dim_op, rgmi_copy_op, rgmi_matmul_op, rgmi_matmul_add_op, rgmi_matmul_pack_op,
+    rgmi_matmul_packed_op, rgmi_reduce_op, rgmi_reduce_prod_grad_op, rgmi_sum_squares_op,
+    rgmi_product_sum_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
     rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op, rgmi_cross_entropy_op,
     rgmi_cross_entropy_grad_op, rgmi_attention_op, rgmi_attention_grad_op, rgmi_attention_rows_op,
     rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_batch_moments_op, rgmi_batch_norm_op,

@@ -18,7 +18,7 @@ static void made_finish(rgm_cgraph *program, int64_t first, const rgm_value *v, 
 {
     for (int64_t i = first; i < program->count; i++) {
         rgm_value *made = program->values[i];
-        made->fed_only = made->type != NULL ? !made->type->random : true;
+        made->fed_only = made->type != NULL ? !made->type->random && !made->type->in_turn : true;
         for (int k = 0; k < made->inputs; k++)
             made->fed_only = made->fed_only && made->in[k]->fed_only;
         made->uses = 2; /* unknown until the next round: not single */

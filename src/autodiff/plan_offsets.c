@@ -300,28 +300,47 @@ static void memory_run(memory *m, const rgm_executor *executor, const rgmi_plan 
         m->left[m->root[v->in[k]->slot]]--;
 }
 
+/* The first op from s on that runs in turn; [count]: there is none. */
+static int64_t next_in_turn(const rgm_executor *executor, int64_t s)
+{
+    while (s < executor->count &&
+           (executor->order[s]->type == NULL || !executor->order[s]->type->in_turn))
+        s++;
+    return s;
+}
+
+/* Whether the op would run before another whose turn it is. */
+static bool is_early(const rgm_executor *executor, int64_t s, int64_t turn)
+{
+    return executor->order[s]->type != NULL && executor->order[s]->type->in_turn && s != turn;
+}
+
 /* Greedy list: of the ops that could run, the one after which least memory is in use. */
 static void greedy(int64_t *sequence, memory *m, const rgm_executor *executor,
                    const rgmi_plan *plan, int64_t *ready)
 {
-    int64_t ready_count = 0, done = 0;
+    int64_t ready_count = 0, done = 0, turn = next_in_turn(executor, 0);
 
     for (int64_t s = 0; s < executor->count; s++)
         if (m->waits[s] == 0)
             ready[ready_count++] = s;
     while (ready_count > 0) {
-        int64_t best = 0;
+        int64_t best = -1;
         double lowest = 0;
         for (int64_t i = 0; i < ready_count; i++) {
             int64_t s = ready[i];
+            if (is_early(executor, s, turn))
+                continue;
             double growth =
                 (double)taken(m, executor, plan, s) - (double)freed(m, executor, plan, s);
-            if (i == 0 || growth < lowest || (growth == lowest && s < ready[best])) {
+            if (best < 0 || growth < lowest || (growth == lowest && s < ready[best])) {
                 best = i;
                 lowest = growth;
             }
         }
-        int64_t s = ready[best];
+        int64_t s = ready[best]; /* the op whose turn it is waits for none that is early */
+        if (s == turn)
+            turn = next_in_turn(executor, s + 1);
         ready[best] = ready[--ready_count];
         memory_run(m, executor, plan, s);
         sequence[done++] = s;

@@ -176,7 +176,7 @@ static void count_uses(rgm_executor *executor)
         v->uses = 0;
         v->fetched = false;
         v->fed_only = v->leaf == RGMI_INPUT || v->leaf == RGMI_CONSTANT ||
-                      (v->type != NULL && !v->type->random);
+                      (v->type != NULL && !v->type->random && !v->type->in_turn);
         for (int k = 0; k < v->inputs; k++) {
             v->in[k]->uses++;
             v->fed_only = v->fed_only && v->in[k]->fed_only;

@@ -1,0 +1,79 @@
+/*
+ * autodiff, values of a graph that lies with several processes: each has some of the items, its
+ * own, and behind these copies of the others' that its items hear of. What was computed of a copy
+ * is wrong as soon as it depends on what the copy hears itself, so values that are read along links
+ * are brought from their owners first, and gradients go back there.
+ */
+#ifndef REGIMEN_AUTODIFF_EXCHANGE_H
+#define REGIMEN_AUTODIFF_EXCHANGE_H
+
+#include <regimen/autodiff_graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * What brings rows from process to process. Every process calls both in the same order: an op that
+ * does so runs in turn (rgm_op_type.in_turn).
+ */
+typedef struct rgm_exchange {
+    /** Put into the rows of copies, in rows [items, width] of f32 or f64, what the owners of these
+     * have in theirs. */
+    rgm_status (*fetch)(void *rows, rgm_dtype dtype, int64_t width, void *payload);
+    /** The gradient of it: add to each own row what the others have in their copies, in the order
+     * of processes, and set the rows of copies to 0. */
+    rgm_status (*give_back)(void *rows, rgm_dtype dtype, int64_t width, void *payload);
+    void *payload;
+} rgm_exchange;
+
+/** Items of one kind, of which this process has some: first its own, then copies. */
+typedef struct rgm_parted_items {
+    rgm_dim size;                 /* how many there are here: a symbol          */
+    const rgm_exchange *exchange; /* outlives the graph and its executors       */
+} rgm_parted_items;
+/** A pattern along which items hear of each other: of each own item all entries are here. */
+typedef struct rgm_parted_link {
+    rgm_value *pattern; /* an input [items, items]                              */
+    int64_t total;      /* entries in all processes, each counted once          */
+} rgm_parted_link;
+
+typedef struct rgm_parted_options {
+    const rgm_parted_items *items; /* [item_count] */
+    int64_t item_count;
+    const rgm_parted_link *links; /* [link_count] */
+    int64_t link_count;
+    rgm_value *const *seeds; /* [seed_count] one entry a row, whose column is an own item */
+    int64_t seed_count;
+    /**
+     * The number that each row has where one process has all: i64, owned by the caller. Asked for
+     * what dropout is drawn for, so that the draw is the same there and here.
+     *
+     * @param of  [in] a link or another input pattern, for its entries; NULL: for items[k]
+     */
+    rgm_status (*numbers)(rgm_tensor **out, const rgm_value *of, int64_t k, void *payload);
+    void *payload; /* of numbers */
+} rgm_parted_options;
+/**
+ * The same values for a graph that lies with several processes, built again: where one is read
+ * along a link and its copies are not right here, it is fetched first; dropout draws by the numbers
+ * of the whole graph. The graph gets new ops; the old ones stay. To be called before gradients.
+ *
+ * What rows of seeds pick may be used in any way. A value that makes an item, or a number, of all
+ * items would be of this process's items alone, and is refused.
+ *
+ * @param parted     [out] [count]; a value that depends on no link is itself
+ * @param exchanges  [out] how many values are fetched in a run of all; NULL: not asked. A hash of
+ *                   them in *order, NULL as well, is the same in processes that exchange the same.
+ *
+ * Errors: RGM_ERR_UNSUPPORTED (the layer and op that cannot be split are named), RGM_ERR_ARG (a
+ * value of no or another graph), those of the graph and of `numbers`, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_cgraph_part(rgm_value **parted, int64_t *exchanges, uint64_t *order,
+                           rgm_value *const *values, int64_t count,
+                           const rgm_parted_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
