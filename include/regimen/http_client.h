@@ -56,6 +56,10 @@ void rgm_http_client_limit(rgm_http_client *client, double seconds, bool (*stopp
  */
 rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client *client,
                                const char *method, const char *path, const char *body);
+/** The same with a body of any bytes; body NULL: none. Errors: those of rgm_http_client_ask(). */
+rgm_status rgm_http_client_send(rgm_response *out, bool *served, rgm_http_client *client,
+                                const char *method, const char *path, const void *body,
+                                int64_t size);
 /** Whether an answer says that nothing was done and may be later: 503, and 507 of a full disk. */
 bool rgm_response_is_for_later(const rgm_response *response);
 /** The error that an answer is, with its message; RGM_OK of one that is none. Errors: what the

@@ -137,7 +137,7 @@ static rgm_status find_socket(char *path, size_t room, rgm_http_client *client)
 }
 
 static void set_request(rgm_http_client *client, const char *url, const char *socket_path,
-                        const char *method, const char *body)
+                        const char *method, const void *body, int64_t size)
 {
     CURL *curl = client->curl;
 
@@ -158,13 +158,20 @@ static void set_request(rgm_http_client *client, const char *url, const char *so
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path);
     if (body != NULL || strcmp(method, "GET") != 0) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body != NULL ? body : "");
-        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                         (curl_off_t)(body != NULL ? strlen(body) : 0));
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
     }
 }
 
 rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client *client,
                                const char *method, const char *path, const char *body)
+{
+    return rgm_http_client_send(out, served, client, method, path, body,
+                                body != NULL ? (int64_t)strlen(body) : 0);
+}
+
+rgm_status rgm_http_client_send(rgm_response *out, bool *served, rgm_http_client *client,
+                                const char *method, const char *path, const void *body,
+                                int64_t size)
 {
     rgm_status status = RGM_OK;
     char socket_path[64], *url = NULL;
@@ -176,7 +183,7 @@ rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client 
     if (client->url == NULL)
         RGM_TRY(find_socket(socket_path, sizeof socket_path, client));
     RGM_GO(rgm_strprintf(&url, "%s%s", client->url != NULL ? client->url : "http://master", path));
-    set_request(client, url, client->url == NULL ? socket_path : NULL, method, body);
+    set_request(client, url, client->url == NULL ? socket_path : NULL, method, body, size);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &out->body);
     result = curl_easy_perform(client->curl);
