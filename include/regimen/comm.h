@@ -251,6 +251,11 @@ typedef struct rgm_comm_facts {
 } rgm_comm_facts;
 void rgm_comm_get_facts(rgm_comm_facts *out, const rgm_comm *comm);
 
+/** The number of processes that mpirun or srun has started together, by what these leave in the
+ * environment, and which of them this is, from 0. MPI is neither loaded nor asked: for processes
+ * that need no ranks. */
+int rgm_comm_launched(int *place);
+
 /** What the ranks' network does for sums. */
 typedef struct rgm_comm_speed {
     double decision;  /* seconds of one rgm_comm_decide(), median              */

@@ -33,6 +33,15 @@ void rgm_comm_get_facts(rgm_comm_facts *out, const rgm_comm *comm)
     rgmi_addresses_print(out->addresses, sizeof out->addresses);
 }
 
+int rgm_comm_launched(int *place)
+{
+    rgmi_launcher launcher;
+
+    rgmi_launcher_read(&launcher);
+    *place = launcher.rank;
+    return launcher.size;
+}
+
 /* ---- how fast ------------------------------------------------------------------------------ */
 
 static int by_size(const void *a, const void *b)

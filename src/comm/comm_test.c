@@ -29,6 +29,22 @@ static void a_program_that_was_started_alone_is_rank_0_of_1(void **state)
     CHECK_INT(1, rgm_comm_size(rgm_comm_self()));
 }
 
+/* What a launcher says of its processes is read without MPI. */
+static void the_launchers_word_is_enough_to_know_ones_place(void **state)
+{
+    int place = -1;
+
+    (void)state;
+    alone();
+    CHECK_INT(1, rgm_comm_launched(&place));
+    CHECK_INT(0, place);
+    setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "2", 1);
+    CHECK_INT(3, rgm_comm_launched(&place));
+    CHECK_INT(2, place);
+    alone();
+}
+
 static void one_rank_tells_itself(void **state)
 {
     rgm_comm *comm = rgm_comm_self();
@@ -98,5 +114,6 @@ static void one_rank_holds_all_shards(void **state)
 }
 
 TESTS(cmocka_unit_test(a_program_that_was_started_alone_is_rank_0_of_1),
+      cmocka_unit_test(the_launchers_word_is_enough_to_know_ones_place),
       cmocka_unit_test(one_rank_tells_itself), cmocka_unit_test(the_sum_over_one_rank_is_its_own),
       cmocka_unit_test(one_rank_holds_all_shards))
