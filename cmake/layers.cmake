@@ -22,7 +22,7 @@ set(RGM_ALLOWED_graph_sampling base tensor data graph)
 set(RGM_ALLOWED_graph_import base tensor data graph)
 set(RGM_ALLOWED_graph_features base tensor autodiff nn graph)
 set(RGM_ALLOWED_gnn base autodiff nn graph graph_features)
-set(RGM_ALLOWED_graph_tasks base tensor autodiff nn data metrics train controller graph graph_sampling
+set(RGM_ALLOWED_graph_tasks base tensor device autodiff nn data metrics train controller graph graph_sampling
     graph_import graph_features gnn)
 set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_sequence base tensor device kernels autodiff nn)

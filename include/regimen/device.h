@@ -44,6 +44,9 @@ typedef struct rgm_device_type {
      * device a kernel copies. */
     rgm_status (*copy_to)(rgm_device *device, void *to, const void *from, size_t bytes);
     rgm_status (*copy_from)(rgm_device *device, void *to, const void *from, size_t bytes);
+    /** copy_to of the elements of a tensor that was picked (rgm_tensor_pick()), for a device that
+     * can do without their place in the memory of the host; NULL: they are gathered there. */
+    rgm_status (*copy_rows)(rgm_device *device, void *to, const rgm_tensor *from);
     /** Return when all that was called before has run. */
     rgm_status (*wait)(rgm_device *device);
     /** The kernels that run here on elements of `dtype`, NULL: none; see rgm_kernels_for(). The

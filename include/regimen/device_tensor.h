@@ -33,6 +33,20 @@ rgm_status rgm_device_tensor_create(rgm_tensor **out, rgm_device *device, rgm_dt
 rgm_status rgm_device_tensor_set(rgm_tensor *to, const rgm_tensor *from);
 
 /**
+ * Copy the elements of a tensor of the host to an address of the device: rgm_device_copy_to(), but
+ * of a tensor that was picked (rgm_tensor_pick()) the rows go by the way of the device's own memory
+ * for copies and not by the tensor's. Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_device_send(rgm_device *device, void *to, const rgm_tensor *tensor);
+/**
+ * Lend a table (rgm_tensor_lend()) to whoever computes on `device`, which gets a copy that stays
+ * until rgm_tensor_take_back() if the table has at most `most` bytes and there is memory.
+ * @param stays  [out] whether it has
+ * Errors: RGM_ERR_IO. What is not lent then is as before.
+ */
+rgm_status rgm_device_lend(bool *stays, rgm_device *device, rgm_tensor *table, size_t most);
+
+/**
  * A tensor of the host that may have a copy on a device, and which of the two is older. Made as
  * {.host = tensor}, which it then owns.
  */

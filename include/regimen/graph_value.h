@@ -67,6 +67,10 @@ rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, 
  */
 bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                        const char *feature);
+/** Whether a model takes the values of this feature as they are: rgm_node_feature() and its
+ * neighbours, of numbers that are not categories. */
+bool rgm_feeds_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature);
 /** rows: nodes at the `receiver` end; columns: at the other; entries: edges in edge order. */
 rgm_value *rgm_adjacency(const rgm_graph_value *graph, const char *edge_set, rgm_tag receiver);
 /** rows: components; columns: items. */

@@ -165,6 +165,42 @@ bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b);
 /** Write "f32[3,4]" into `buffer`; returns buffer. */
 const char *rgm_tensor_describe(const rgm_tensor *tensor, char *buffer, size_t size);
 
+/* ---- rows of a table ----------------------------------------------------------------------- */
+
+/**
+ * A table that stays, and tensors of some of its rows, again and again: what a sampler takes of the
+ * features of a graph. While a table is lent, whoever takes rows of it may leave them where they
+ * are: such a tensor says which rows it has, so that a device that has the table (`there`) picks
+ * them by their numbers; anybody else gets the elements by rgm_tensor_data(), which gathers them
+ * the first time.
+ *
+ *     rgm_tensor_lend(table, there);
+ *     RGM_TRY(rgm_tensor_wrap(&some, RGM_F32, 2, (int64_t[]){n, 128}, memory, NULL, NULL));
+ *     rgm_tensor_pick(some, table, rows);
+ *     rgm_tensor_f32(some)[0];
+ */
+
+/** @param there  [retained] the same elements on a device, until rgm_tensor_take_back(); NULL: no
+ *                device has them */
+void rgm_tensor_lend(rgm_tensor *table, rgm_tensor *there);
+/** No tensor may be picked from now on, and nobody may be using `there`. */
+void rgm_tensor_take_back(rgm_tensor *table);
+bool rgm_tensor_is_lent(const rgm_tensor *table);
+/** The copy on a device, of the shape of the table, borrowed; NULL: none. */
+rgm_tensor *rgm_tensor_there(const rgm_tensor *table);
+/**
+ * The elements of `tensor`, which nobody has seen yet, are rows `rows` of `table`: retained both.
+ * @param tensor  [n, ...], of its own memory, which is written when somebody asks for elements
+ * @param table   [rows of the table, ...], never changed; no strings
+ * @param rows    i32 [n], each a row of the table
+ */
+void rgm_tensor_pick(rgm_tensor *tensor, rgm_tensor *table, rgm_tensor *rows);
+/** Its table and rows, borrowed; false, and NULL: it was not picked. A view was not. */
+bool rgm_tensor_picked(rgm_tensor **table, rgm_tensor **rows, const rgm_tensor *tensor);
+/** Write rows begin .. end - 1 of a tensor that was picked to `to`; its own memory stays as it is.
+ */
+void rgm_tensor_gather(void *to, const rgm_tensor *tensor, int64_t begin, int64_t end);
+
 /* ---- sparse pattern ------------------------------------------------------------------------ */
 
 /**

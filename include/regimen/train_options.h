@@ -202,6 +202,9 @@ typedef struct rgm_runtime_options {
                                steps, halved and the step skipped otherwise); or a number */
     const char *device; /* what rgm_run_open() opens for rgm_trainer_options.device, where that is
                            NULL; see rgm_device_open(). NULL: cpu */
+    double features_on_device; /* of the device's memory that is left when the model is built, the
+                                  share that features of the data may take and stay in, so that
+                                  batches send the numbers of rows; default 0.5, 0: none       */
     double peak_gflops; /* the machine's; trainer.flops reports the share of it; 0: not known */
     int64_t seeds;      /* for experiment files: that many runs, from `seed` on; a run has 0 or 1 */
 } rgm_runtime_options;

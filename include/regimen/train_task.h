@@ -264,6 +264,14 @@ typedef struct rgm_task {
      */
     rgm_status (*plan)(rgm_text *out, void *state);
     /**
+     * The model computes on `device`, whose memory is not the host's: what the task's batches are
+     * cut out of may stay there (rgm_device_lend()), at most `most` bytes of it. Called when the
+     * model is built and no batch was made, and with device NULL when none will be made any more,
+     * while the device is there. NULL: batches are sent as they are. Errors: RGM_ERR_IO,
+     * RGM_ERR_NOMEM, those of the data.
+     */
+    rgm_status (*place)(void *state, rgm_device *device, size_t most);
+    /**
      * Batches of a mode for prediction: every example once, in the data's order, without padding;
      * labels need not be valid. *out is NULL when there are no such data. NULL: those of
      * build_inputs.

@@ -2,9 +2,12 @@
  * What an executor copies for a device whose memory is not the host's: inputs, constants and
  * patterns there, fetched values back, both for ops that work on the host. Of the
  * CPU nothing here is called. Feeds are copied in each run, or when they are others
- * (options.fixed_feeds), as patterns are; parameters stay there, see parameters.c.
+ * (options.fixed_feeds), as patterns are; of rows of a table that is lent to the device only the
+ * numbers are copied. Parameters stay there, see parameters.c.
  */
 #include "executor_internal.h"
+
+#include <regimen/device_tensor.h>
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
@@ -57,6 +60,7 @@ void rgmi_copies_release(rgm_executor *executor)
     for (int64_t s = 0; s < executor->count; s++) {
         rgmi_device_copy *copy = &executor->copies[s];
         rgm_device_free(executor->device, copy->data);
+        rgm_device_free(executor->device, copy->rows);
         rgm_device_free(executor->device, copy->arrays);
         rgm_pattern_release(copy->pattern);
         rgm_tensor_release(copy->of);
@@ -67,25 +71,64 @@ void rgmi_copies_release(rgm_executor *executor)
     rgm_free(executor->copies);
 }
 
+/* Memory for at least `bytes`; what was in it is gone when there were fewer. */
+static rgm_status reserve(void **data, size_t *capacity, rgm_executor *executor, size_t bytes,
+                          const rgm_value *leaf)
+{
+    if (*data != NULL && *capacity >= bytes)
+        return RGM_OK;
+    rgm_device_free(executor->device, *data);
+    *data = NULL;
+    RGM_TRY(allocate(data, executor, bytes, "input", leaf->name));
+    *capacity = bytes;
+    return RGM_OK;
+}
+
+/* The device's copy of a tensor that is lent, or NULL. */
+static rgm_tensor *there_of(const rgm_executor *executor, const rgm_tensor *tensor)
+{
+    rgm_tensor *there = rgm_tensor_there(tensor);
+
+    return there != NULL && rgm_tensor_device(there) == executor->device ? there : NULL;
+}
+
+/* Rows of a table that the device has go there as numbers; all else as elements. */
+static rgm_status elements_copy(rgm_executor *executor, rgmi_device_copy *copy,
+                                const rgm_value *leaf, const rgm_tensor *tensor)
+{
+    rgm_tensor *table, *rows, *there = NULL;
+    size_t bytes = rgm_tensor_bytes(tensor);
+
+    if (rgm_tensor_picked(&table, &rows, tensor))
+        there = there_of(executor, table);
+    if (there == NULL || bytes == 0)
+        return rgm_device_send(executor->device, copy->data, tensor);
+    RGM_TRY(reserve(&copy->rows, &copy->row_capacity, executor, rgm_tensor_bytes(rows), leaf));
+    RGM_TRY(rgm_device_send(executor->device, copy->rows, rows));
+    rgm_gather_args args = {.y = copy->data,
+                            .x = rgm_tensor_data(there),
+                            .index = copy->rows,
+                            .index_dtype = RGM_I32,
+                            .count = rgm_tensor_count(rows),
+                            .channels = (int64_t)bytes / rgm_tensor_count(rows)};
+    rgm_kernels_for(executor->device, RGM_F32)->gather_bytes(&args);
+    return RGM_OK;
+}
+
 rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_value *leaf,
                             rgm_tensor *tensor)
 {
     rgmi_device_copy *copy = &executor->copies[leaf->slot];
-    size_t bytes = rgm_tensor_bytes(tensor);
+    rgm_tensor *there = there_of(executor, tensor);
 
-    view->data = copy->data;
-    if (copy->of == tensor && executor->options.fixed_feeds)
+    view->data = there != NULL ? rgm_tensor_data(there) : copy->data;
+    if (there != NULL || (copy->of == tensor && executor->options.fixed_feeds))
         return RGM_OK;
     rgm_tensor_release(copy->of);
     copy->of = NULL;
-    if (copy->data == NULL || copy->capacity < bytes) {
-        rgm_device_free(executor->device, copy->data);
-        copy->data = NULL;
-        RGM_TRY(allocate(&copy->data, executor, bytes, "input", leaf->name));
-        copy->capacity = bytes;
-    }
+    RGM_TRY(reserve(&copy->data, &copy->capacity, executor, rgm_tensor_bytes(tensor), leaf));
     view->data = copy->data;
-    RGM_TRY(rgm_device_copy_to(executor->device, copy->data, rgm_tensor_data(tensor), bytes));
+    RGM_TRY(elements_copy(executor, copy, leaf, tensor));
     copy->of = rgm_tensor_retain(tensor);
     return RGM_OK;
 }

@@ -52,6 +52,8 @@ typedef struct rgmi_kept {
 typedef struct rgmi_device_copy {
     void *data; /* of a fed or constant leaf: the tensor's elements */
     size_t capacity;
+    void *rows; /* numbers of the rows of a table that the elements are; or NULL */
+    size_t row_capacity;
     rgm_tensor *of;       /* whose elements they are, retained; NULL: none's */
     rgm_pattern *pattern; /* whose arrays these are, retained */
     void *arrays;

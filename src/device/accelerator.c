@@ -200,21 +200,36 @@ static void fill_slot(char *to, const char *from, size_t bytes)
                  &p);
 }
 
+/* A slot with room for `least` bytes at its end. */
+static rgm_status slot_with(slot **out, accelerator *a, size_t least)
+{
+    *out = &a->slots[a->slot];
+    if ((*out)->used + least > SLOT_BYTES) {
+        RGM_TRY(next_slot(a));
+        *out = &a->slots[a->slot];
+    }
+    return (*out)->host != NULL
+               ? RGM_OK
+               : a->driver->pin(&(*out)->host, &(*out)->handle, a->state, SLOT_BYTES);
+}
+
+/* What was filled in behind the used bytes. */
+static rgm_status send_filled(accelerator *a, slot *s, char *to, size_t bytes)
+{
+    RGM_TRY(a->driver->write(a->state, to, (char *)s->host + s->used, bytes));
+    s->used += (bytes + 63) / 64 * 64;
+    return RGM_OK;
+}
+
 static rgm_status send(accelerator *a, char *to, const char *from, size_t bytes)
 {
     while (bytes > 0) {
-        slot *s = &a->slots[a->slot];
+        slot *s;
         size_t n;
-        if (s->used >= SLOT_BYTES) {
-            RGM_TRY(next_slot(a));
-            s = &a->slots[a->slot];
-        }
-        if (s->host == NULL)
-            RGM_TRY(a->driver->pin(&s->host, &s->handle, a->state, SLOT_BYTES));
+        RGM_TRY(slot_with(&s, a, 1));
         n = SLOT_BYTES - s->used < bytes ? SLOT_BYTES - s->used : bytes;
         fill_slot((char *)s->host + s->used, from, n);
-        RGM_TRY(a->driver->write(a->state, to, (char *)s->host + s->used, n));
-        s->used += (n + 63) / 64 * 64;
+        RGM_TRY(send_filled(a, s, to, n));
         to += n;
         from += n;
         bytes -= n;
@@ -229,6 +244,52 @@ static rgm_status copy_to(rgm_device *device, void *to, const void *from, size_t
 
     if (status == RGM_OK)
         status = send(a, to, from, bytes);
+    return leave(a, status);
+}
+
+/* Rows of a table on their way into a slot. */
+typedef struct picking {
+    char *to;
+    const rgm_tensor *from;
+    int64_t first; /* row of `from` */
+    size_t each;
+} picking;
+
+static void pick_rows(void *payload, int64_t begin, int64_t end)
+{
+    const picking *p = payload;
+
+    rgm_tensor_gather(p->to + (size_t)begin * p->each, p->from, p->first + begin, p->first + end);
+}
+
+static rgm_status send_rows(accelerator *a, char *to, const rgm_tensor *from, size_t each)
+{
+    int64_t rows = rgm_tensor_dim(from, 0), n;
+
+    for (int64_t i = 0; i < rows; i += n) {
+        slot *s;
+        RGM_TRY(slot_with(&s, a, each));
+        n = (int64_t)((SLOT_BYTES - s->used) / each);
+        n = n < rows - i ? n : rows - i;
+        picking p = {(char *)s->host + s->used, from, i, each};
+        rgm_parallel(n, (double)each * 0.2, pick_rows, &p);
+        RGM_TRY(send_filled(a, s, to + (size_t)i * each, (size_t)n * each));
+    }
+    return RGM_OK;
+}
+
+static rgm_status copy_rows(rgm_device *device, void *to, const rgm_tensor *from)
+{
+    size_t bytes = rgm_tensor_bytes(from);
+    size_t each = bytes > 0 ? bytes / (size_t)rgm_tensor_dim(from, 0) : 0;
+    accelerator *a;
+    rgm_status status;
+
+    if (each > SLOT_BYTES)
+        return copy_to(device, to, rgm_tensor_data(from), bytes);
+    status = enter(&a, device);
+    if (status == RGM_OK && each > 0)
+        status = send_rows(a, to, from, each);
     return leave(a, status);
 }
 
@@ -490,6 +551,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                   .free = give_back,
                                   .copy_to = copy_to,
                                   .copy_from = copy_from,
+                                  .copy_rows = copy_rows,
                                   .wait = wait_for,
                                   .compiler = &compiler,
                                   .about = about,

@@ -4,6 +4,7 @@
  */
 #include "device_internal.h"
 #include <check.h>
+#include <regimen/device_tensor.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -351,6 +352,59 @@ static void copies_of_any_length_arrive(void **state)
     rgm_device_release(device);
 }
 
+/* Tensor [rows, width] of rows of a table [10, width], in memory that stays unwritten. */
+static rgm_tensor *pick_rows(rgm_tensor **table, int64_t count, int64_t width, void *memory)
+{
+    rgm_tensor *rows, *some;
+
+    CHECK_OK(rgm_tensor_create(table, RGM_F32, 2, (int64_t[]){10, width}));
+    for (int64_t i = 0; i < 10 * width; i++)
+        rgm_tensor_f32(*table)[i] = (float)i;
+    CHECK_OK(rgm_tensor_create(&rows, RGM_I32, 1, &count));
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i32(rows)[i] = (int32_t)(i * 7 % 10);
+    CHECK_OK(rgm_tensor_wrap(&some, RGM_F32, 2, (int64_t[]){count, width}, memory, NULL, NULL));
+    rgm_tensor_pick(some, *table, rows);
+    rgm_tensor_release(rows);
+    return some;
+}
+
+/* None, fewer and more than all that is on its way at once, and rows of which none fits there. */
+static void rows_of_a_table_arrive_without_a_copy_of_their_own(void **state)
+{
+    static const struct {
+        int64_t count, width;
+        bool is_gathered;
+    } cases[] = {{0, 3, false}, {5, 3, false}, {30000, 300, false}, {7, MEBI + 1, true}};
+    rgm_device *device = open_fake(100);
+    rgm_tensor *table, *some;
+    void *memory;
+
+    (void)state;
+    CHECK_OK(rgm_device_allocate(&memory, device, 40 * MEBI));
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        size_t bytes = (size_t)(cases[k].count * cases[k].width) * sizeof(float);
+        char *own = calloc(bytes + 1, 1), *back = malloc(bytes + 1);
+
+        some = pick_rows(&table, cases[k].count, cases[k].width, own);
+        CHECK_OK(rgm_device_send(device, memory, some));
+        CHECK_OK(rgm_device_copy_from(device, back, memory, bytes));
+        CHECK(bytes == 0 || (own[bytes - 1] != 0) == cases[k].is_gathered);
+        CHECK(memcmp(back, rgm_tensor_data(some), bytes) == 0);
+        rgm_tensor_release(some);
+        rgm_tensor_release(table);
+        free(own);
+        free(back);
+    }
+    some = pick_rows(&table, 5, 3, (float[15]){0});
+    fake.fails = RGM_ERR_IO;
+    CHECK_STATUS(RGM_ERR_IO, rgm_device_send(device, memory, some));
+    CHECK(rgm_device_is_lost(device));
+    rgm_tensor_release(some);
+    rgm_tensor_release(table);
+    rgm_device_release(device);
+}
+
 /* ---- programs and errors ------------------------------------------------------------------- */
 
 static rgm_device_kernel *kernel_named(rgm_device *device, const char *name)
@@ -582,6 +636,7 @@ int main(void)
         cmocka_unit_test(failing_allocations_leave_nothing),
         cmocka_unit_test(what_was_not_allocated_is_not_freed),
         cmocka_unit_test(copies_of_any_length_arrive),
+        cmocka_unit_test(rows_of_a_table_arrive_without_a_copy_of_their_own),
         cmocka_unit_test(an_error_of_a_launch_is_told_once_and_names_it),
         cmocka_unit_test(a_lost_device_stays_lost_and_says_what_ran),
         cmocka_unit_test(every_kernel_is_waited_for_when_that_is_asked),

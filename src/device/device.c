@@ -152,6 +152,11 @@ rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, 
     return bytes > 0 ? told(device, device->type->copy_from(device, to, from, bytes)) : RGM_OK;
 }
 
+rgm_status rgmi_device_copy_rows(rgm_device *device, void *to, const rgm_tensor *from)
+{
+    return told(device, device->type->copy_rows(device, to, from));
+}
+
 rgm_status rgm_device_wait(rgm_device *device)
 {
     return told(device, device->type->wait(device));

@@ -76,6 +76,9 @@ extern const rgmi_driver rgmi_cuda;
 /** Open a driver's device; rgm_device_release() closes it. */
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number);
 
+/** The function of the device's row, which is not NULL. */
+rgm_status rgmi_device_copy_rows(rgm_device *device, void *to, const rgm_tensor *from);
+
 /** Makes a driver's device. */
 typedef rgm_status rgmi_device_make(rgm_device **out, const rgmi_driver *driver, int number);
 /** The device that the process drives: made, or shared with who made it. RGM_ERR_BUSY, without a

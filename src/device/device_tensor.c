@@ -4,6 +4,8 @@
  */
 #include <regimen/device_tensor.h>
 
+#include "device_internal.h"
+
 #include <string.h>
 
 /* ---- a tensor of a device ------------------------------------------------------------------- */
@@ -67,6 +69,37 @@ rgm_status rgm_device_tensor_set(rgm_tensor *to, const rgm_tensor *from)
         return rgm_device_copy_from(here, rgm_tensor_data(to), rgm_tensor_data(from), bytes);
     rgm_tensor_set(to, from);
     return RGM_OK;
+}
+
+rgm_status rgm_device_send(rgm_device *device, void *to, const rgm_tensor *tensor)
+{
+    rgm_tensor *table, *rows;
+
+    if (rgm_device_kind(device)->copy_rows != NULL && rgm_tensor_picked(&table, &rows, tensor))
+        return rgmi_device_copy_rows(device, to, tensor);
+    return rgm_device_copy_to(device, to, rgm_tensor_data(tensor), rgm_tensor_bytes(tensor));
+}
+
+rgm_status rgm_device_lend(bool *stays, rgm_device *device, rgm_tensor *table, size_t most)
+{
+    rgm_status status = RGM_ERR_NOMEM;
+    rgm_tensor *there = NULL;
+
+    *stays = false;
+    if (rgm_tensor_bytes(table) <= most)
+        status = rgm_device_tensor_create(&there, device, rgm_tensor_dtype(table),
+                                          rgm_tensor_rank(table), rgm_tensor_shape(table));
+    if (status == RGM_ERR_NOMEM) {
+        rgm_error_reset();
+        status = RGM_OK;
+    } else if (status == RGM_OK) {
+        status = rgm_device_tensor_set(there, table);
+    }
+    if (status == RGM_OK)
+        rgm_tensor_lend(table, there);
+    *stays = status == RGM_OK && there != NULL;
+    rgm_tensor_release(there);
+    return status;
 }
 
 /* ---- one of the host with a copy ------------------------------------------------------------- */

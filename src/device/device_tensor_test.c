@@ -122,6 +122,50 @@ static void copies_are_between_the_host_and_a_device(void **state)
     rgm_resident_release(&r);
 }
 
+/* Two rows of a table of 12 numbers. */
+static rgm_tensor *pick_two(rgm_tensor *table)
+{
+    rgm_tensor *rows, *some;
+
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_I32, 1, (int64_t[]){2}, (int32_t[]){2, 0}));
+    CHECK_OK(rgm_tensor_create(&some, RGM_F32, 2, (int64_t[]){2, 4}));
+    rgm_tensor_pick(some, table, rows);
+    rgm_tensor_release(rows);
+    return some;
+}
+
+static void a_table_is_lent_as_far_as_it_fits(void **state)
+{
+    rgm_resident r = make_resident();
+    rgm_tensor *table = r.host, *some, *back;
+    int64_t blocks = far.blocks;
+    bool stays;
+
+    (void)state;
+    CHECK_OK(rgm_device_lend(&stays, far.device, table, 47));
+    CHECK(!stays && rgm_tensor_is_lent(table) && rgm_tensor_there(table) == NULL);
+    CHECK_INT(blocks, far.blocks);
+    CHECK_OK(rgm_device_lend(&stays, far.device, table, 48));
+    CHECK(stays && rgm_tensor_device(rgm_tensor_there(table)) == far.device);
+    CHECK_OK(rgm_tensor_create(&back, RGM_F32, 2, (int64_t[]){3, 4}));
+    CHECK_OK(rgm_device_tensor_set(back, rgm_tensor_there(table)));
+    CHECK(rgm_tensor_equal(back, table));
+    some = pick_two(table); /* what has no way for rows gets elements */
+    CHECK_OK(rgm_device_send(far.device, rgm_tensor_data(rgm_tensor_there(table)), some));
+    CHECK_OK(rgm_device_tensor_set(back, rgm_tensor_there(table)));
+    CHECK(memcmp(rgm_tensor_f32(back), rgm_tensor_f32(table) + 8, 16) == 0);
+    CHECK(memcmp(rgm_tensor_f32(back) + 4, rgm_tensor_f32(table), 16) == 0);
+    rgm_tensor_take_back(table);
+    CHECK_INT(blocks, far.blocks);
+    far.lost = true;
+    CHECK_STATUS(RGM_ERR_IO, rgm_device_lend(&stays, far.device, table, 48));
+    CHECK(!stays && !rgm_tensor_is_lent(table));
+    far.lost = false;
+    rgm_tensor_release(some);
+    rgm_tensor_release(back);
+    rgm_resident_release(&r);
+}
+
 static rgm_status make_and_move(void)
 {
     rgm_status status = RGM_OK;
@@ -144,4 +188,5 @@ static void every_allocation_may_fail(void **state)
 
 #define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(nothing_is_copied_that_is_there), FAR(what_cannot_be_brought_back_is_no_number),
-      FAR(copies_are_between_the_host_and_a_device), FAR(every_allocation_may_fail))
+      FAR(a_table_is_lent_as_far_as_it_fits), FAR(copies_are_between_the_host_and_a_device),
+      FAR(every_allocation_may_fail))

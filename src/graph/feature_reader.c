@@ -13,7 +13,7 @@
 
 struct rgm_feature_reader {
     const rgm_feature_schema *schema;
-    const rgm_tensor *values;         /* NULL: texts of a file */
+    rgm_tensor *values;               /* NULL: texts of a file */
     const rgmi_stored_column *stored; /* of a file; NULL: of memory */
     rgm_buffers *buffers;
     const int64_t *offsets[RGM_MAX_RANK]; /* [k]: of ragged dim k, [rows + 1] */
@@ -218,6 +218,25 @@ static rgm_status copy_tensor(rgm_tensor **out, copy_job *job, rgm_dtype dtype, 
     return job->broken ? broken(job) : RGM_OK;
 }
 
+/* Rows of a table that is lent: which ones they are, and memory for whoever asks for elements. */
+static rgm_status pick_rows(rgm_tensor **out, const rgm_feature_reader *reader,
+                            const int32_t *items, int64_t count)
+{
+    rgm_tensor *rows;
+    int64_t shape[RGM_MAX_RANK];
+    int rank = rgm_feature_values_shape(shape, reader->schema, count);
+    rgm_status status;
+
+    RGM_TRY(rgm_buffers_tensor(&rows, reader->buffers, RGM_I32, 1, &count));
+    if (count > 0)
+        memcpy(rgm_tensor_data(rows), items, (size_t)count * sizeof *items);
+    status = rgm_buffers_tensor(out, reader->buffers, reader->schema->dtype, rank, shape);
+    if (status == RGM_OK)
+        rgm_tensor_pick(*out, reader->values, rows);
+    rgm_tensor_release(rows);
+    return status;
+}
+
 rgm_status rgm_feature_reader_take(rgm_feature *out, const rgm_feature_reader *reader,
                                    const int32_t *items, int64_t count, int threads)
 {
@@ -226,6 +245,9 @@ rgm_status rgm_feature_reader_take(rgm_feature *out, const rgm_feature_reader *r
     int64_t shape[RGM_MAX_RANK];
 
     memset(out, 0, sizeof *out);
+    if (reader->values != NULL && rgm_tensor_is_lent(reader->values) &&
+        rgm_feature_last_ragged(reader->schema) == 0)
+        return pick_rows(&out->values, reader, items, count);
     /* Below some thousand items a team costs more than it saves. */
     job.parts = count < 4096 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
     for (int k = 1; k <= reader->schema->rank; k++) {

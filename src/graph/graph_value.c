@@ -456,18 +456,36 @@ rgm_value *rgm_node_numbers(const rgm_graph_value *graph, const char *node_set, 
     return read_input(graph, index, "#number", value);
 }
 
+/* How a model reads the feature, from input *at on: its number in the root's inputs, or -1. */
+static int64_t find_reader(const rgm_graph_value *root, rgm_piece piece, const char *set,
+                           const char *feature, int64_t at)
+{
+    int64_t index = rgm_schema_index(root->schema, piece, set), column;
+
+    if (index < 0)
+        return -1;
+    column = rgm_set_feature_index(root->schema->sets[index], feature);
+    for (int64_t i = at; i < root->input_count && column >= 0; i++)
+        if (root->inputs[i].set == index && root->inputs[i].feature == column)
+            return i;
+    return -1;
+}
+
 bool rgm_reads_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
                        const char *feature)
 {
-    int64_t index = rgm_schema_index(graph->root->schema, piece, set), column;
+    return find_reader(graph->root, piece, set, feature, 0) >= 0;
+}
 
-    if (index < 0)
-        return false;
-    column = rgm_set_feature_index(graph->root->schema->sets[index], feature);
-    for (int64_t i = 0; i < graph->root->input_count; i++)
-        if (graph->root->inputs[i].set == index && graph->root->inputs[i].feature == column)
-            return column >= 0;
-    return false;
+bool rgm_feeds_feature(const rgm_graph_value *graph, rgm_piece piece, const char *set,
+                       const char *feature)
+{
+    const rgm_graph_value *root = graph->root;
+    int64_t at = find_reader(root, piece, set, feature, 0);
+
+    while (at >= 0 && root->inputs[at].kind != INPUT_FEATURE)
+        at = find_reader(root, piece, set, feature, at + 1);
+    return at >= 0;
 }
 
 /* ---- patterns and masks ---- */

@@ -70,9 +70,13 @@ rgm_status rgm_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
 {
     const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
     int64_t items = rgm_graph_total(graph, set->piece, set->name);
+    rgm_tensor *table, *rows;
     char number[32];
 
     if (feature == NULL || f->dtype == RGM_STRING || f->dtype == RGM_BOOL)
+        return RGM_OK;
+    if (rgm_tensor_picked(&table, &rows,
+                          feature->values)) /* the table was asked when it was lent */
         return RGM_OK;
     for (int64_t i = 0; i < rgm_tensor_count(feature->values); i++) {
         double value = rgmi_number_of(feature->values, i);

@@ -483,6 +483,12 @@ static rgm_status describe_memory(rgm_text *out, const rgmi_learning *l)
                            (double)(56 * edges) * 1e-6);
 }
 
+/* "features paper.feat, 87.0 MB, stay on cuda:0 ..." */
+static rgm_status describe_placed(rgm_text *out, const rgmi_learning *l)
+{
+    return l->placed.size > 0 ? rgm_text_printf(out, "%s", l->placed.data) : RGM_OK;
+}
+
 static rgm_status describe_tasks(rgm_text *out, const rgmi_learning *l)
 {
     for (int64_t t = 0; t < l->task_count; t++)
@@ -500,6 +506,7 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
     else
         RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_memory(out, learning));
+    RGM_TRY(describe_placed(out, learning));
     RGM_TRY(describe_mix(out, learning));
     RGM_TRY(describe_folds(out, learning));
     RGM_TRY(describe_balance(out, learning));

@@ -334,6 +334,7 @@ static void release(rgm_task *task)
     rgm_learned_features_release(learning->learned);
     rgm_free(learning->processors);
     rgm_free(learning->processed);
+    rgmi_learning_take_back(learning);
     rgm_text_clear(&learning->schema_text);
     rgmi_new_graphs_release(learning->new_graphs);
     rgmi_graph_inputs_clear(&learning->inputs);
@@ -524,6 +525,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .process_metrics = rgmi_loss_weight_process,
         .inference_step = inference_step,
         .plan = rgmi_learning_plan,
+        .place = rgmi_learning_place,
         .check_data = rgmi_learning_check_data,
         .build_prediction_inputs = build_prediction_inputs,
         .build_file_inputs = build_file_inputs,

@@ -468,7 +468,16 @@ typedef struct rgmi_learning {
     const rgmi_data_options *data;  /* of one, or of an export; NULL: a program's run       */
     rgm_text schema_text;           /* schema.pbtxt of run folders and exports; empty: none */
     rgmi_new_graphs *new_graphs;    /* NULL: none were named yet                            */
+    rgm_tensor **lent;              /* [lent_count] features that a device takes rows of: see
+                                       data_device.c */
+    int64_t lent_count, lent_capacity;
+    rgm_text placed; /* what the plan says of them */
 } rgmi_learning;
+
+/** rgm_task.place */
+rgm_status rgmi_learning_place(void *state, rgm_device *device, size_t most);
+/** No device has anything of the data any more. */
+void rgmi_learning_take_back(rgmi_learning *learning);
 
 /** A head's loss times a weight that is a parameter, with what keeps it from being 0. */
 void rgmi_learn_loss_weight(rgm_head *head, rgm_scope *scope);

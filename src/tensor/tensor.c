@@ -3,7 +3,10 @@
  */
 #include <regimen/tensor.h>
 
+#include <regimen/base_threads.h>
+
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +24,10 @@ struct rgm_tensor {
     void (*release)(void *payload); /* for wrapped memory: how to give it back; else NULL */
     void *payload;
     bool owns_data;
+    rgm_tensor *table, *rows;    /* whose rows these are, and which; NULL: of no table */
+    atomic_bool gathered;        /* the rows of the table are there                    */
+    _Atomic(rgm_tensor *) there; /* a copy on a device, for as long as it is lent; or NULL */
+    atomic_bool lent;
 };
 
 static const struct {
@@ -172,7 +179,8 @@ rgm_status rgm_tensor_arange(rgm_tensor **out, int64_t count)
 
 rgm_status rgm_tensor_copy(rgm_tensor **out, const rgm_tensor *tensor)
 {
-    RGM_TRY(rgm_tensor_create_from(out, tensor->dtype, tensor->rank, tensor->shape, tensor->data));
+    RGM_TRY(rgm_tensor_create_from(out, tensor->dtype, tensor->rank, tensor->shape,
+                                   rgm_tensor_data(tensor)));
     return RGM_OK;
 }
 
@@ -220,9 +228,11 @@ rgm_status rgm_tensor_wrap_on(rgm_tensor **out, struct rgm_device *device, rgm_d
 /* A view keeps the tensor that has the memory, never another view, so chains do not grow. */
 static void look_into(rgm_tensor *view, rgm_tensor *tensor, size_t offset)
 {
+    char *data = rgm_tensor_data(tensor);
+
     view->owner = rgm_tensor_retain(tensor->owner != NULL ? tensor->owner : tensor);
     view->device = tensor->device;
-    view->data = tensor->data != NULL ? (char *)tensor->data + offset : NULL;
+    view->data = data != NULL ? data + offset : NULL;
 }
 
 rgm_status rgm_tensor_reshape(rgm_tensor **out, rgm_tensor *tensor, int rank, const int64_t *shape)
@@ -283,9 +293,97 @@ void rgm_tensor_release(rgm_tensor *tensor)
         if (tensor->owns_data)
             rgm_free(tensor->data);
         rgm_free(tensor->text);
+        rgm_tensor_release(tensor->rows);
+        rgm_tensor_release(tensor->table);
+        rgm_tensor_release(tensor->there);
         rgm_free(tensor);
         tensor = owner;
     }
+}
+
+/* ---- rows of a table ------------------------------------------------------------------------ */
+
+void rgm_tensor_lend(rgm_tensor *table, rgm_tensor *there)
+{
+    rgm_tensor_release(atomic_exchange(&table->there, rgm_tensor_retain(there)));
+    atomic_store(&table->lent, true);
+}
+
+void rgm_tensor_take_back(rgm_tensor *table)
+{
+    atomic_store(&table->lent, false);
+    rgm_tensor_release(atomic_exchange(&table->there, NULL));
+}
+
+bool rgm_tensor_is_lent(const rgm_tensor *table)
+{
+    return atomic_load_explicit(&table->lent, memory_order_acquire);
+}
+
+rgm_tensor *rgm_tensor_there(const rgm_tensor *table)
+{
+    return atomic_load_explicit(&table->there, memory_order_acquire);
+}
+
+void rgm_tensor_pick(rgm_tensor *tensor, rgm_tensor *table, rgm_tensor *rows)
+{
+    tensor->table = rgm_tensor_retain(table);
+    tensor->rows = rgm_tensor_retain(rows);
+    atomic_store(&tensor->gathered, false);
+}
+
+bool rgm_tensor_picked(rgm_tensor **table, rgm_tensor **rows, const rgm_tensor *tensor)
+{
+    *table = tensor->table;
+    *rows = tensor->rows;
+    return tensor->table != NULL;
+}
+
+static void gather_range(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_tensor *tensor = payload;
+    size_t each = rgm_tensor_bytes(tensor) / (size_t)tensor->shape[0];
+
+    rgm_tensor_gather((char *)tensor->data + (size_t)begin * each, tensor, begin, end);
+}
+
+/* Whoever comes first gathers, whoever comes meanwhile waits. */
+static void gather(const rgm_tensor *tensor)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    rgm_tensor *picked = (rgm_tensor *)(uintptr_t)tensor; /* its elements are what they were */
+
+    (void)rgm_tensor_data(tensor->table); /* a table may be picked, too: not inside of the lock */
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&picked->gathered)) {
+        double bytes = (double)rgm_tensor_bytes(tensor);
+        rgm_parallel(tensor->shape[0], bytes / (double)tensor->shape[0] * 0.2, gather_range,
+                     picked);
+        atomic_store_explicit(&picked->gathered, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void rgm_tensor_gather(void *to, const rgm_tensor *tensor, int64_t begin, int64_t end)
+{
+    const int32_t *rows = rgm_tensor_data(tensor->rows);
+    const char *from = rgm_tensor_data(tensor->table);
+    size_t each = rgm_tensor_bytes(tensor) / (size_t)tensor->shape[0];
+    char *at = to;
+
+    for (int64_t i = begin; i < end; i++, at += each) {
+        if (i + 4 < end)
+            __builtin_prefetch(from + (size_t)rows[i + 4] * each);
+        memcpy(at, from + (size_t)rows[i] * each, each);
+    }
+}
+
+void *rgm_tensor_data(const rgm_tensor *tensor)
+{
+    if (tensor->table != NULL && tensor->count > 0 &&
+        !atomic_load_explicit(&tensor->gathered, memory_order_acquire))
+        gather(tensor);
+    return tensor->data;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -325,20 +423,15 @@ struct rgm_device *rgm_tensor_device(const rgm_tensor *tensor)
     return tensor->device;
 }
 
-void *rgm_tensor_data(const rgm_tensor *tensor)
-{
-    return tensor->data;
-}
-
 double rgm_tensor_at(const rgm_tensor *tensor, int64_t i)
 {
     switch (tensor->dtype) {
     case RGM_F32:
-        return (double)((const float *)tensor->data)[i];
+        return (double)((const float *)rgm_tensor_data(tensor))[i];
     case RGM_F64:
-        return ((const double *)tensor->data)[i];
+        return ((const double *)rgm_tensor_data(tensor))[i];
     case RGM_BF16:
-        return (double)rgm_bf16_to(((const uint16_t *)tensor->data)[i]);
+        return (double)rgm_bf16_to(((const uint16_t *)rgm_tensor_data(tensor))[i]);
     case RGM_STRING:
         return NAN;
     default:
@@ -350,17 +443,17 @@ int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
 {
     switch (tensor->dtype) {
     case RGM_F32:
-        return (int64_t)((const float *)tensor->data)[i];
+        return (int64_t)((const float *)rgm_tensor_data(tensor))[i];
     case RGM_F64:
-        return (int64_t)((const double *)tensor->data)[i];
+        return (int64_t)((const double *)rgm_tensor_data(tensor))[i];
     case RGM_BF16:
-        return (int64_t)rgm_bf16_to(((const uint16_t *)tensor->data)[i]);
+        return (int64_t)rgm_bf16_to(((const uint16_t *)rgm_tensor_data(tensor))[i]);
     case RGM_I32:
-        return ((const int32_t *)tensor->data)[i];
+        return ((const int32_t *)rgm_tensor_data(tensor))[i];
     case RGM_I64:
-        return ((const int64_t *)tensor->data)[i];
+        return ((const int64_t *)rgm_tensor_data(tensor))[i];
     case RGM_BOOL:
-        return ((const uint8_t *)tensor->data)[i];
+        return ((const uint8_t *)rgm_tensor_data(tensor))[i];
     default:
         return 0;
     }
@@ -445,7 +538,7 @@ bool rgm_tensor_is_like(const rgm_tensor *a, const rgm_tensor *b)
 void rgm_tensor_set(rgm_tensor *tensor, const rgm_tensor *from)
 {
     if (tensor->count > 0)
-        memcpy(tensor->data, from->data, rgm_tensor_bytes(tensor));
+        memcpy(rgm_tensor_data(tensor), rgm_tensor_data(from), rgm_tensor_bytes(tensor));
 }
 
 bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b)
@@ -455,7 +548,7 @@ bool rgm_tensor_equal(const rgm_tensor *a, const rgm_tensor *b)
     if (a->count == 0)
         return true;
     if (a->dtype != RGM_STRING)
-        return memcmp(a->data, b->data, rgm_tensor_bytes(a)) == 0;
+        return memcmp(rgm_tensor_data(a), rgm_tensor_data(b), rgm_tensor_bytes(a)) == 0;
     for (int64_t i = 0; i < a->count; i++) {
         const rgm_str *s = &rgm_tensor_str(a)[i], *t = &rgm_tensor_str(b)[i];
         if (s->size != t->size || (s->size > 0 && memcmp(s->data, t->data, (size_t)s->size) != 0))

@@ -339,7 +339,80 @@ static void a_tensor_converts_to_bf16_and_back(void **state)
     rgm_tensor_release(f);
 }
 
-TESTS(cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
+/* Rows `rows` of a table [4, 3] of 0, 1, .. 11, in memory that nobody has written. */
+static rgm_tensor *make_picked(rgm_tensor **table, float memory[9])
+{
+    rgm_tensor *some, *rows;
+
+    CHECK_OK(rgm_tensor_create(table, RGM_F32, 2, (int64_t[]){4, 3}));
+    for (int i = 0; i < 12; i++)
+        rgm_tensor_f32(*table)[i] = (float)i;
+    for (int i = 0; i < 9; i++)
+        memory[i] = -1;
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_I32, 1, (int64_t[]){3}, (int32_t[]){3, 0, 3}));
+    CHECK_OK(rgm_tensor_wrap(&some, RGM_F32, 2, (int64_t[]){3, 3}, memory, NULL, NULL));
+    rgm_tensor_pick(some, *table, rows);
+    rgm_tensor_release(rows);
+    return some;
+}
+
+static void rows_of_a_table_are_gathered_when_somebody_asks(void **state)
+{
+    static const float want[9] = {9, 10, 11, 0, 1, 2, 9, 10, 11};
+    float memory[9], again[9], two[6];
+    rgm_tensor *table, *rows, *of, *some, *other, *view;
+
+    (void)state;
+    some = make_picked(&table, memory);
+    CHECK(rgm_tensor_picked(&of, &rows, some) && of == table);
+    CHECK_INT(3, rgm_tensor_i32(rows)[2]);
+    rgm_tensor_gather(two, some, 1, 3);
+    CHECK(memcmp(two, want + 3, sizeof two) == 0);
+    CHECK_INT(36, rgm_tensor_bytes(some));
+    CHECK(memory[0] == -1 && memory[8] == -1); /* nobody has asked for an element */
+    CHECK(rgm_tensor_at(some, 1) == 10);
+    CHECK(memcmp(memory, want, sizeof want) == 0);
+    rgm_tensor_release(some);
+
+    rgm_tensor_release(table);
+    some = make_picked(&table, memory); /* so do views, copies and comparisons */
+    CHECK_OK(rgm_tensor_slice(&view, some, 1, 2));
+    CHECK(!rgm_tensor_picked(&of, &rows, view) && of == NULL && rows == NULL);
+    CHECK(rgm_tensor_f32(view)[2] == 2);
+    other = make_picked(&of, again);
+    CHECK(rgm_tensor_equal(some, other));
+    rgm_tensor_release(other);
+    rgm_tensor_release(of);
+    rgm_tensor_release(table); /* the rows keep it */
+    CHECK_OK(rgm_tensor_copy(&other, some));
+    rgm_tensor_release(some);
+    rgm_tensor_release(view);
+    CHECK(memcmp(rgm_tensor_data(other), want, sizeof want) == 0);
+    rgm_tensor_release(other);
+}
+
+static void a_table_is_lent_until_it_is_taken_back(void **state)
+{
+    rgm_tensor *table, *there;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_arange(&table, 5));
+    CHECK_OK(rgm_tensor_arange(&there, 5));
+    CHECK(!rgm_tensor_is_lent(table) && rgm_tensor_there(table) == NULL);
+    rgm_tensor_lend(table, NULL);
+    CHECK(rgm_tensor_is_lent(table) && rgm_tensor_there(table) == NULL);
+    rgm_tensor_lend(table, there);
+    rgm_tensor_release(there);
+    CHECK(rgm_tensor_there(table) == there);
+    CHECK_INT(4, rgm_tensor_i64(rgm_tensor_there(table))[4]);
+    rgm_tensor_take_back(table);
+    CHECK(!rgm_tensor_is_lent(table) && rgm_tensor_there(table) == NULL);
+    rgm_tensor_release(table);
+}
+
+TESTS(cmocka_unit_test(rows_of_a_table_are_gathered_when_somebody_asks),
+      cmocka_unit_test(a_table_is_lent_until_it_is_taken_back),
+      cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
       cmocka_unit_test(a_tensor_converts_to_bf16_and_back),
       cmocka_unit_test(element_types_have_sizes_and_names),
       cmocka_unit_test(a_new_tensor_is_zero_and_knows_its_shape),

@@ -161,6 +161,9 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
     RGM_TEXT_FIELD(device,
                    "where model and optimizer compute: cpu, gpu, gpu:N, cuda:N or opencl:N"),
+    RGM_FLOAT_FIELD(features_on_device, 0, 1,
+                    "share of the device's free memory for features of the graph that is sampled, "
+                    "which then stay there; 0: they are sent with each batch"),
     RGM_FLOAT_FIELD(peak_gflops, 0, RGMI_MOST,
                     "the machine's best rate, for trainer.flops to tell the share; 0: not told"),
     RGM_INT_FIELD(seeds, 0, 1e4,
@@ -192,7 +195,7 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
 
 void rgm_runtime_defaults(rgm_runtime_options *options)
 {
-    *options = (rgm_runtime_options){.seed = 1, .shards = 1};
+    *options = (rgm_runtime_options){.seed = 1, .shards = 1, .features_on_device = 0.5};
 }
 
 bool rgm_runtime_is_device(const char *name)

@@ -70,6 +70,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     RGM_GO(rgmi_private_open(trainer, setup));
     RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
+    RGM_GO(rgmi_data_place(trainer));
     RGM_GO(rgmi_profile_open(trainer));
     *out = trainer;
     trainer = NULL;
@@ -95,6 +96,7 @@ void rgm_trainer_release(rgm_trainer *trainer)
         rgm_iterator_release(trainer->sets[i].iterator);
         rgm_dataset_release(trainer->sets[i].data);
     }
+    rgmi_data_take_back(trainer);
     rgm_free(trainer);
 }
 

@@ -93,3 +93,26 @@ rgm_status rgm_trainer_last_gradient(rgm_tensor **out, const rgm_trainer *traine
         return RGM_OK;
     return rgmi_host_copy(out, trainer->applied[i]);
 }
+
+rgm_status rgmi_data_place(rgm_trainer *trainer)
+{
+    rgm_device *device = rgm_trainer_device(trainer);
+    rgm_device_memory memory = rgm_device_memory_of(device);
+    double share = trainer->runtime.features_on_device;
+    size_t most = memory.limit > memory.used ? memory.limit - memory.used : 0;
+
+    if (trainer->task.place == NULL || rgm_device_is_host(device))
+        return RGM_OK;
+    if (memory.limit == 0) /* it does not say: then it says when there is no more */
+        most = share > 0 ? SIZE_MAX : 0;
+    else
+        most = (size_t)((double)most * share);
+    trainer->is_placed = true;
+    return trainer->task.place(trainer->task.state, device, most);
+}
+
+void rgmi_data_take_back(rgm_trainer *trainer)
+{
+    if (trainer->is_placed)
+        (void)trainer->task.place(trainer->task.state, NULL, 0);
+}

@@ -204,6 +204,7 @@ struct rgm_trainer {
     int64_t eval_set; /* -1: the mode's own data */
     rgm_iterator *eval_iterator;
     bool accepts_other_data;      /* rgm_trainer_accept_other_data() */
+    bool is_placed;               /* the task was told of the device */
     rgm_iterator *valid_iterator; /* trainer.validation_continues: between validations */
     bool eval_continues;          /* the current pass is such a validation */
     void *aggregate;
@@ -347,6 +348,9 @@ void rgmi_clear(rgm_tensor *tensor);
 /** The accumulator's states take those of the parameters; with `back` the other way. Errors:
  * RGM_ERR_IO, RGM_ERR_NOMEM: of a device. */
 rgm_status rgmi_states_copy(rgm_trainer *trainer, bool back);
+/** Let the task keep on the device what batches are cut out of, and no longer. */
+rgm_status rgmi_data_place(rgm_trainer *trainer);
+void rgmi_data_take_back(rgm_trainer *trainer);
 /** A copy on the host of a tensor, wherever it lies. */
 rgm_status rgmi_host_copy(rgm_tensor **out, const rgm_tensor *tensor);
 
