@@ -200,9 +200,10 @@ rgm_status rgm_search_file_batches(rgm_batches *out, const rgm_search_file *file
 
 /**
  * How far `batches` batches of a trial are, in the unit of the searcher's longest length, which is
- * returned: trials of other batch sizes stand at the same number when they have seen as much (but
- * for the part of a batch that rounding left out). Where the file does not say how many batches a
- * unit is, *out is `batches`, and {0, RGM_BATCHES} is returned.
+ * returned: trials of other batch sizes stand at the same number when they have seen as much. The
+ * batches of a whole number of units, without the part of a batch that rounding leaves out, are
+ * that number. Where the file does not say how many batches a unit is, *out is `batches`, and {0,
+ * RGM_BATCHES} is returned.
  */
 rgm_length rgm_search_file_units(double *out, const rgm_search_file *file,
                                  const rgm_hyper_value *values, double batches);

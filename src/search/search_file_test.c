@@ -154,6 +154,30 @@ static void records_are_those_of_an_update(void **state)
     CHECK_INT(20, batches_of(key, epochs));
 }
 
+/* An epoch of 53.77 batches is one of 53: a trial that did 53 is told to have done one epoch. */
+static void batches_of_whole_epochs_are_told_in_epochs(void **state)
+{
+    static const struct {
+        double batches, epochs;
+    } rows[] = {{53, 1}, {215, 4}, {860, 16}, {3441, 64}, {27, 27 / 53.765625}, {0, 0}};
+    static const rgm_length longest = {.unit = RGM_EPOCHS, .units = 64};
+    rgm_hyper_value values[4];
+    rgm_mt19937 random;
+    double epochs;
+
+    (void)state;
+    CHECK_INT(3441, batches_of("searcher: {name: random, metric: taste, max_trials: 2, max_length: "
+                               "{epochs: 64}}\noven: {degrees: 200}\nentrypoint: ./bread.so\n"
+                               "hyperparameters: {batch_size: 64}\nrecords_per_epoch: 3441\n",
+                               longest));
+    rgm_mt19937_seed(&random, 1);
+    CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(RGM_EPOCHS, rgm_search_file_units(&epochs, file, values, rows[i].batches).unit);
+        CHECK_CLOSE(rows[i].epochs, epochs, 1e-4, 0);
+    }
+}
+
 /* config.yaml of a trial of hooks: read again it is the same point. */
 static void a_point_of_hooks_is_a_search_file_of_that_point(void **state)
 {
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
         cmocka_unit_test_teardown(of_many_mistakes_the_first_are_told, release),
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
+        cmocka_unit_test_teardown(batches_of_whole_epochs_are_told_in_epochs, release),
         cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),

@@ -2,6 +2,7 @@
  * From a point of the space to the document of a trial, and from a searcher's lengths to
  * batches.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +166,8 @@ rgm_length rgm_search_file_units(double *out, const rgm_search_file *file,
                                  const rgm_hyper_value *values, double batches)
 {
     const rgm_length unknown = {.unit = RGM_BATCHES};
-    rgm_batches longest = {0};
+    rgm_length whole = file->max_length;
+    rgm_batches longest = {0}, at;
 
     *out = batches;
     if (rgm_search_file_batches(&longest, file, values, file->max_length) != RGM_OK) {
@@ -175,6 +177,11 @@ rgm_length rgm_search_file_units(double *out, const rgm_search_file *file,
     if (longest.batches == 0)
         return unknown;
     *out = batches / (double)longest.batches * (double)file->max_length.units;
+    whole.units = (int64_t)ceil(*out - 1e-9);
+    if (rgm_search_file_batches(&at, file, values, whole) != RGM_OK)
+        rgm_error_reset();
+    else if ((double)at.batches == batches)
+        *out = (double)whole.units;
     return file->max_length;
 }
 
