@@ -1,12 +1,12 @@
 """What searches find beside others, on functions and curves that no test uses.
 
-usage: peer_search.py halving|tpe|gp [--ask build/bench/search_ask] [--seeds N]
+usage: peer_search.py halving|tpe|gp [--ask build/bench/search_ask] [--seeds N] [--only WORD...]
 
 halving: adaptive_asha beside two rules of asynchronous halving, restated here from their documents, on the same made-up
   learning curves with WORKERS workers: loss found and epochs trained with 64 trials, then with as many trials as cost no
   more epochs than Ray's rule with 64. Fails where ours then finds more than theirs does by two standard errors.
 tpe, gp: the sampler beside Optuna's of that kind (gp needs torch: scripts/peer.sh search): the lowest value after 60
-  trials, one after the other. Fails where ours is worse by two standard errors.
+  trials, one after the other. Fails where ours is worse by two standard errors. --only: functions that begin so.
 """
 import argparse
 import heapq
@@ -316,10 +316,12 @@ def worse(a, b, paired=False):
     return mean(a) > mean(b) + 2 * math.sqrt((statistics.variance(a) + statistics.variance(b)) / len(a))
 
 
-def samplers(sampler, ask, seeds):
+def samplers(sampler, ask, seeds, only):
     failed = False
     print(f"| function | {sampler} | Optuna's |\n|---|---|---|")
     for name, (function, space) in FUNCTIONS.items():
+        if only and not name.startswith(tuple(only)):
+            continue
         a = [ours(ask, seed, sampler, 60, function, space) for seed in range(seeds)]
         b = [theirs(seed, sampler, 60, function, space) for seed in range(seeds)]
         print(f"| {name} | {mean(a):.4f} ± {statistics.stdev(a):.4f} | {mean(b):.4f} ± {statistics.stdev(b):.4f} |", flush=True)
@@ -332,10 +334,11 @@ def main():
     parser.add_argument("what", choices=["halving", "tpe", "gp"])
     parser.add_argument("--ask", default="build/bench/search_ask")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--only", nargs="+")
     options = parser.parse_args()
     if options.what == "halving":
         return halving(options.ask, options.seeds or 60)
-    return samplers(options.what, options.ask, options.seeds or 40)
+    return samplers(options.what, options.ask, options.seeds or 40, options.only)
 
 
 if __name__ == "__main__":
