@@ -26,14 +26,39 @@ says '^wrote    shop/schema.pbtxt$' err
 says 'data import csv shop/schema.pbtxt --to shop/data --label age --label label && regimen run shop/experiment.yaml$' err
 cp err told
 expect 1 regimen init experiment shop
-says 'shop/schema.pbtxt is there already, and stays as it is' err
+says 'shop/experiment.yaml is there already, and stays as it is; another experiment: -o FILE' err
 says '^#   rated: [0-9,]+ edges, customer -> product$' shop/experiment.yaml
 says 'label: label   # 300 of 900 have none' shop/experiment.yaml
 says 'num_classes: 3 ' shop/experiment.yaml
 says 'vocabulary: {customer.region: 1, product.kind: 1}' shop/experiment.yaml
 says 'boundaries: {customer.age: \[20, 2[0-9], .*\]}' shop/experiment.yaml
 cp told err
+expect 1 regimen run shop/experiment.yaml
+says "data.path: there is no folder 'shop/data'.*, or make one by 'regimen data import'" err
+expect 1 regimen data import csv shop --to shop/data
+says "'shop' is a folder; name the schema in it, such as shop/schema.pbtxt" err
+cp told err
 typed shop 30
+cp err ran
+expect 1 regimen predict 'run shop' --input shop/customer.csv
+says "shop/customer.csv: one table is no graph: name the folder of the tables and their schema.pbtxt" err
+expect 2 regimen config check shop/experiment.yaml --data --set task.node_set=customers
+says "no node set 'customers'; did you mean 'customer'" err
+expect 2 regimen config check shop/experiment.yaml --data --set task.label=labl
+says "no label feature 'labl' on 'customer'; did you mean 'label'" err
+cp shop/schema.pbtxt before
+expect 2 regimen init experiment shop --label price -o second.yaml
+says 'split/known has lists of customer, but the label price is of product: put lists of it into .*split/known/product' err
+expect 2 regimen config check shop/experiment.yaml --data --set task.node_set=product --set task.label=price
+says "'product' has 'price', but '_readout', which says which nodes are asked about, has not" err
+expect 0 regimen init experiment shop --label customer.age -o second.yaml # of the same data, with the same schema
+says '^kept     shop/schema.pbtxt, which was there already$' err
+says '^next     regimen run second.yaml$' err
+cmp -s before shop/schema.pbtxt || fail "a schema that was there was written again"
+expect 0 regimen config check second.yaml --data
+expect 2 regimen predict 'run shop' -o predictions.csv
+says 'go with --embeddings; predictions go to standard output: > FILE' err
+cp ran err
 awk '/^test / { for (i = 1; i < NF; i++) if ($i == "accuracy") good = $(i + 1) > 0.7 }
      END { exit !good }' err || fail "the test accuracy of the shop: $(grep '^test ' err)"
 expect 0 regimen config check shop/experiment.yaml --data

@@ -50,7 +50,7 @@ cut -d, -f4-6 first | tail -n +2 | sort -u >all
 # A run of an earlier version has no record.json and learns the shape from its data.
 mv run/record.json .
 expect 1 "$regimen" predict run --input unlabelled.csv
-says 'train.csv: No such file' err
+says 'data.train is not in data.path \(elsewhere: --set data.path=DIR\): .*train.csv: No such file' err
 cp gone.csv train.csv
 expect 0 "$regimen" predict run --input unlabelled.csv
 cmp -s out first || fail "without record.json: other predictions"

@@ -188,6 +188,41 @@ done:
     return status;
 }
 
+rgm_status seen_check_split(const seen_folder *seen)
+{
+    const seen_set *set = seen->labelled;
+    char *lists = NULL, *first = NULL, *path = NULL, **names = NULL;
+    const char *other = NULL;
+    int64_t count = 0;
+    rgm_status status = RGM_OK;
+
+    if (seen->split.first == NULL || set->piece != RGM_NODE_SET)
+        return RGM_OK;
+    RGM_GO(rgm_path_join(&lists, seen->folder, "split"));
+    RGM_GO(rgm_path_join(&first, lists, seen->split.first));
+    RGM_GO(rgm_folder_list(&names, &count, first));
+    for (int64_t i = 0; i < count; i++) {
+        if (strcmp(names[i], set->name) == 0)
+            goto done;
+        rgm_free(path);
+        path = NULL;
+        RGM_GO(rgm_path_join(&path, first, names[i]));
+        if (rgm_path_is_folder(path))
+            other = names[i];
+    }
+    if (other != NULL)
+        status = RGM_FAIL(RGM_ERR_CONFIG,
+                          "%s has lists of %s, but the label %s is of %s: put lists of it into "
+                          "%s/%s, or take split/ away, then folds are made",
+                          first, other, seen->label->name, set->name, first, set->name);
+done:
+    rgm_free(lists);
+    rgm_free(first);
+    rgm_free(path);
+    rgm_names_release(names, count);
+    return status;
+}
+
 /* ---- the label ----------------------------------------------------------------------------- */
 
 static const char *const usual[] = {"label", "class", "target", "y"};

@@ -84,6 +84,8 @@ rgm_status seen_look_at_tables(seen_folder *seen);
 /** Whether tables are of nodes and edges, not of records. */
 bool seen_is_graph(const seen_folder *seen);
 rgm_status seen_look_at_split(seen_folder *seen);
+/** Errors: RGM_ERR_CONFIG where the lists are of other nodes than those that have the label. */
+rgm_status seen_check_split(const seen_folder *seen);
 /** The column that is learned: --label, or one of a usual name. Errors: RGM_ERR_CONFIG, which names
  * the columns that there are. */
 rgm_status seen_choose_label(seen_folder *seen);

@@ -26,7 +26,7 @@ static const verb verbs[] = {
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},
     {"text", verb_text, "tokenizers: train, encode, decode; stats of a parallel corpus"},
     {"doctor", verb_doctor, "what this machine offers; under mpirun, whether ranks work together"},
-    {"init", verb_init, "folders to begin with: a model of one's own"},
+    {"init", verb_init, "begin: an experiment about a folder's data, a model of one's own"},
     {"completion", verb_completion, "a script that completes commands in bash, zsh or fish"},
 };
 #define VERBS (int)(sizeof verbs / sizeof *verbs)

@@ -44,12 +44,15 @@ static int init_trial(int argc, char **argv)
     return code;
 }
 
-/* Nothing is written where one of the files is there already. */
-static rgm_status refuse_existing(const char *path)
+/* The data that an earlier experiment of the folder has imported. */
+static rgm_status is_imported(bool *out, const seen_folder *seen)
 {
-    if (path == NULL || !rgm_path_exists(path))
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_IO, "%s is there already, and stays as it is", path);
+    char *data = NULL;
+    rgm_status status = rgm_path_join(&data, seen->folder, "data");
+
+    *out = status == RGM_OK && rgm_path_exists(data);
+    rgm_free(data);
+    return status;
 }
 
 static rgm_status save_text(const char *path, const rgm_text *text)
@@ -82,7 +85,12 @@ static rgm_status write_experiment(seen_folder *seen, const char *file)
     rgm_status status = RGM_OK;
     rgm_text schema = {0}, experiment = {0};
     char *schema_path = NULL;
-    bool ogb = seen_is_ogb(seen->folder), graph = ogb;
+    bool ogb = seen_is_ogb(seen->folder), graph = ogb, imported = false;
+
+    if (rgm_path_exists(file))
+        return RGM_FAIL(RGM_ERR_IO,
+                        "%s is there already, and stays as it is; another experiment: -o FILE",
+                        file);
 
     if (ogb) {
         RGM_GO(seen_look_at_ogb(seen));
@@ -92,18 +100,21 @@ static rgm_status write_experiment(seen_folder *seen, const char *file)
         RGM_GO(graph ? seen_look_at_split(seen) : seen_join_records(seen));
     }
     RGM_GO(seen_choose_label(seen));
+    if (graph)
+        RGM_GO(seen_check_split(seen));
     if (graph && !ogb) {
         RGM_GO(rgm_path_join(&schema_path, seen->folder, "schema.pbtxt"));
         RGM_GO(seen_print_schema(&schema, seen));
+        RGM_GO(is_imported(&imported, seen));
     }
     RGM_GO(graph ? seen_print_graph(&experiment, seen, file)
                  : seen_print_records(&experiment, seen, file));
-    RGM_GO(refuse_existing(schema_path));
-    RGM_GO(refuse_existing(file));
-    if (schema_path != NULL)
+    if (schema_path != NULL && rgm_path_exists(schema_path)) /* of an earlier one, or a user's */
+        say("kept", "%s, which was there already", schema_path);
+    else if (schema_path != NULL)
         RGM_GO(save_text(schema_path, &schema));
     RGM_GO(save_text(file, &experiment));
-    RGM_GO(say_next(seen, file, graph && !ogb));
+    RGM_GO(say_next(seen, file, graph && !ogb && !imported));
 done:
     rgm_free(schema_path);
     rgm_text_clear(&schema);

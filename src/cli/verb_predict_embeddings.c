@@ -121,7 +121,8 @@ int embeddings_check(const embeddings_choice *choice)
 
     if (!choice->wanted && (choice->file != NULL || choice->node_set != NULL ||
                             choice->format != NULL || choice->chunk != 0))
-        return usage_error("-o, --node-set, --format and --chunk go with --embeddings");
+        return usage_error("-o, --node-set, --format and --chunk go with --embeddings; predictions "
+                           "go to standard output: > FILE");
     if (format < 0 && choice->format == NULL)
         return usage_error("-o %s: its ending is none of csv, npy, safetensors; say which of them "
                            "it is with --format",

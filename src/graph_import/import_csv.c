@@ -522,9 +522,15 @@ static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
 /* The tables that their schema names, opened. */
 static rgm_status open_tables(csv_import *self, const char *schema_path)
 {
-    rgm_status status = rgm_schema_load(&self->schema, schema_path);
+    rgm_status status;
     char *slash;
 
+    if (rgm_path_is_folder(schema_path))
+        return RGM_FAIL(RGM_ERR_IO,
+                        "the tables' schema: '%s' is a folder; name the schema in it, such as "
+                        "%s/schema.pbtxt (regimen init experiment writes one)",
+                        schema_path, schema_path);
+    status = rgm_schema_load(&self->schema, schema_path);
     if (status != RGM_OK)
         return rgm_error_prefix(status, "the tables' schema");
     RGM_TRY(rgm_strdup(&self->folder, schema_path));

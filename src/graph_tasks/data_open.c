@@ -12,11 +12,6 @@ static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d, c
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
 
-    if (!rgm_path_is_folder(d->path))
-        return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "data.path: there is no folder '%s'; name the data set's folder with --set "
-                        "data.path=DIR",
-                        d->path);
     options.split = split;
     options.undirected = d->undirected;
     options.relabel = d->relabel;
@@ -29,8 +24,14 @@ static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d, c
 static rgm_status load_split(rgm_graph_data *data, const rgmi_data_options *d, const char *split)
 {
     rgm_citation_options citation = d->citation;
+    bool folder = d->type == RGMI_DATA_FOLDER;
 
-    if (d->type == RGMI_DATA_FOLDER)
+    if ((folder || d->type == RGMI_DATA_OGB) && !rgm_path_exists(d->path))
+        return RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "data.path: there is no folder '%s'; name the data set's folder with --set "
+                        "data.path=DIR%s",
+                        d->path, folder ? ", or make one by 'regimen data import'" : "");
+    if (folder)
         return rgm_graph_data_load(data, d->path, split);
     if (d->type == RGMI_DATA_OGB)
         return import_ogb(data, d, split);

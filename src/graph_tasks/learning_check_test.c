@@ -132,7 +132,8 @@ static void whole_graphs_take_a_label_of_any_name(void **state)
     s.what.train_data = rgm_graph_data_provider_of(&s.data, "train", NULL);
     CHECK(s.what.train_data != NULL);
     CHECK_STATUS(RGM_ERR_CONFIG, open_run(&s));
-    CHECK_MESSAGE("task.label: no label feature 'label'");
+    CHECK_MESSAGE("task.label: 'nodes' has 'label', but '_readout', which says which nodes are");
+    CHECK_MESSAGE("has not: it was made without it, or by lists of another node set");
     rgm_provider_release(s.what.train_data);
     s.what.train_data = rgm_graph_data_provider_of(&s.data, "train", "topic");
     CHECK_STATUS(RGM_ERR_CONFIG, open_run(&s));

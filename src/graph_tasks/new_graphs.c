@@ -2,6 +2,8 @@
  * Predicting for graphs that a user names: read in whatever form they have, made what the model was
  * trained on, asked about, and batched without a training part.
  */
+#include <fnmatch.h>
+
 #include "new_graphs.h"
 
 void rgmi_new_graphs_release(rgmi_new_graphs *self)
@@ -116,6 +118,11 @@ static rgm_status read_records(rgm_dataset **out, rgmi_new_graphs *self)
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
 
+    if (fnmatch("*.csv", self->path, 0) == 0 || fnmatch("*.csv.gz", self->path, 0) == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s: one table is no graph: name the folder of the tables and their "
+                        "schema.pbtxt",
+                        self->path));
     RGM_GO(find_schema(self));
     RGM_GO(rgm_dataset_list_files(&data, self->path));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));

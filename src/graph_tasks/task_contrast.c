@@ -263,8 +263,9 @@ static rgm_status check_data(const void *options, const rgm_schema *schema)
     const contrast *o = options;
 
     if (rgm_schema_find(schema, RGM_NODE_SET, o->place.node_set) == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: the schema has no node set '%s'",
-                        o->place.node_set);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: the schema has no node set '%s'%s",
+                        o->place.node_set,
+                        rgm_schema_hint(schema, RGM_NODE_SET, o->place.node_set).text);
     if (o->items == RGM_ITEMS_READOUT &&
         rgm_schema_find(schema, RGM_NODE_SET, o->place.readout_set) == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,

@@ -48,8 +48,8 @@ static const rgm_set_schema *label_set(const place *o, const rgm_schema *schema,
 static rgm_status check_node_set(const place *o, const rgm_schema *schema)
 {
     if (o->node_set != NULL && rgm_schema_find(schema, RGM_NODE_SET, o->node_set) == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: the schema has no node set '%s'",
-                        o->node_set);
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.node_set: the schema has no node set '%s'%s",
+                        o->node_set, rgm_schema_hint(schema, RGM_NODE_SET, o->node_set).text);
     return RGM_OK;
 }
 
@@ -57,20 +57,29 @@ rgm_status rgmi_no_label(const rgm_graph_place *o, const rgm_schema *schema,
                          const rgm_set_schema *own)
 {
     enum { MOST = 256 };
-    const rgm_set_schema *sets[2] = {rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), own};
+    const rgm_set_schema *asked = own == NULL && o->node_set != NULL
+                                      ? rgm_schema_find(schema, RGM_NODE_SET, o->node_set)
+                                      : NULL;
+    const rgm_set_schema *sets[3] = {rgm_schema_find(schema, RGM_NODE_SET, o->readout_set), own,
+                                     asked};
     const char *names[MOST], *near, *nor = own != NULL ? own->name : NULL;
     int64_t count = 0;
 
+    if (has_label(asked, o))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.label: '%s' has '%s', but '%s', which says which nodes are asked "
+                        "about, has not: it was made without it, or by lists of another node set",
+                        o->node_set, o->label, o->readout_set);
     if (own != NULL && own->piece == RGM_CONTEXT_PIECE)
         nor = "the context";
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < 3; s++)
         for (int64_t i = 0; sets[s] != NULL && i < sets[s]->feature_count && count < MOST; i++)
             names[count++] = sets[s]->features[i].name;
     near = rgm_nearest_name(o->label, names, count);
     return RGM_FAIL(RGM_ERR_CONFIG, "task.label: no label feature '%s' on '%s'%s%s%s%s%s", o->label,
-                    o->readout_set, nor != NULL ? " nor on " : "", nor != NULL ? nor : "",
-                    near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?" : "");
+                    asked != NULL ? o->node_set : o->readout_set, nor != NULL ? " nor on " : "",
+                    nor != NULL ? nor : "", near != NULL ? "; did you mean '" : "",
+                    near != NULL ? near : "", near != NULL ? "'?" : "");
 }
 
 /* One view of the graph, and labels. */

@@ -504,14 +504,21 @@ static rgm_status check(const void *options)
     return RGM_OK;
 }
 
-static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts *names)
+/* key: what names the files. */
+static rgm_status load_part(record_task *t, rgmi_records *part, const rgm_texts *names,
+                            const char *key)
 {
     const rgm_tensor *train = t->parts[RGM_TRAIN].features;
+    rgm_status status;
 
     if (names->count == 0)
         return RGM_OK;
-    RGM_TRY(
-        rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes), &t->columns));
+    status =
+        rgmi_records_load(part, names, &t->options, rgm_classes_count(&t->classes), &t->columns);
+    if (status == RGM_ERR_NOT_FOUND)
+        return rgm_error_prefix(status, "%s is not in data.path (elsewhere: --set data.path=DIR)",
+                                key);
+    RGM_TRY(status);
     if (train == NULL || rgm_tensor_dim(part->features, 1) == rgm_tensor_dim(train, 1))
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_DATA, "%s/%s: %lld numbers a record, %s has %lld", t->options.path,
@@ -527,8 +534,8 @@ static rgm_status load_sets(record_task *t)
 
     for (int64_t i = 0; status == RGM_OK && i < rgm_file_sets_count(&sets); i++) {
         RGM_TRY(rgm_file_sets_key(&key, &sets, i));
-        status = load_part(t, &t->sets[i], rgm_file_sets_files(&sets, i));
-        if (status != RGM_OK)
+        status = load_part(t, &t->sets[i], rgm_file_sets_files(&sets, i), key);
+        if (status != RGM_OK && status != RGM_ERR_NOT_FOUND)
             status = rgm_error_prefix(status, "%s", key);
         rgm_free(key);
     }
@@ -539,9 +546,9 @@ static rgm_status load(record_task *t)
 {
     if (t->loaded)
         return RGM_OK;
-    RGM_TRY(load_part(t, &t->parts[RGM_TRAIN], &t->options.train));
-    RGM_TRY(load_part(t, &t->parts[RGM_VALID], &t->options.valid));
-    RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test));
+    RGM_TRY(load_part(t, &t->parts[RGM_TRAIN], &t->options.train, "data.train"));
+    RGM_TRY(load_part(t, &t->parts[RGM_VALID], &t->options.valid, "data.valid"));
+    RGM_TRY(load_part(t, &t->parts[RGM_TEST], &t->options.test, "data.test"));
     RGM_TRY(load_sets(t));
     if (t->options.valid_fraction > 0)
         RGM_TRY(rgmi_records_hold_out(t->parts, t->options.valid_fraction, t->seed));
