@@ -15,6 +15,7 @@ typedef struct bench_options {
     const char *form;   /* which variant of the workload, one of its forms                */
     int64_t size;       /* what the form leaves open: channels, seeds in a batch          */
     bool profile;       /* keep times of each op and print them to stderr at the end      */
+    const char *count;  /* "gpu" or "cpu": count instead of time, see count.c; NULL: time */
 } bench_options;
 
 /** A workload: one row. */
@@ -29,13 +30,21 @@ typedef struct bench_workload {
     const char *const *forms; /* names up to NULL, the default first; NULL: it has no forms */
 } bench_workload;
 
-/** Where gcn, gat, sage, aggregate, minibatch and translate compute: --device, NULL: the CPU. */
+/** Where the workloads compute that train or sum: --device, NULL: the CPU. */
 extern rgm_device *bench_device;
 
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
     bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules,
     bench_mapped;
+
+/** A device that counts what the kernels of a GPU, which need not be here, or of the CPU do; see
+ * count.c. */
+rgm_status bench_count_open(rgm_device **out, bool gpu);
+/** Count from here on. */
+void bench_count_begin(void);
+/** Comma-separated JSON members, a step of `steps`, each with a comma in front. */
+rgm_status bench_count_print(rgm_text *out, int64_t steps);
 
 /** A graph as both sides read it from the data file. Tensors are borrowed from the file's owner. */
 typedef struct bench_data {

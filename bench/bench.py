@@ -1,13 +1,16 @@
 """Times the workloads beside their floors and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 
 usage: bench.py --bench build/bench/regimen_bench [--peer PYTHON] [--dgl PYTHON] [--ctranslate2 PYTHON]
-                [--tfgnn PYTHON] [--device cuda] [--out build/bench.json] [--rounds N] [WORKLOAD ...]
+                [--tfgnn PYTHON] [--device cuda] [--count] [--out build/bench.json] [--rounds N] [WORKLOAD ...]
 
 Each workload is a set of processes that live through the run: the limits of the machine, ours, the
 peers. A round gives each of them its turn; ratios are taken within a round and their median is told,
 so that a slow minute slows all of them. In a turn every side runs with 1 and with 2 threads, and the
 faster counts. A peer may have several forms (eager, torch.compile, PyTorch Geometric's layers): in each
 round the fastest is the peer. Where several peers run, the fastest of all their forms is told as well.
+With --count nothing is timed: for each workload that trains or sums, what a GPU's kernels launch, compute and
+move in a step beside the CPU's (bench/count.c), the time that an H100 needs for that, and what bounds it. No
+GPU is needed.
 With --device ours and torch compute there, workloads and goals are those of DEVICE_WORKLOADS, and there
 are no floors: the limits are the CPU's.
 Python's standard library only.
@@ -367,6 +370,28 @@ DEVICE_WORKLOADS = [
     ("translate_small", "the same, bf16", "translate", None, "small-bf16", 0, None,
      [("torch bf16", eager_and_compiled("small-bf16"), 1.0)], [], None),
 ]
+# Counted: name in BENCH, title, workload, data, form, size. What is left out of WORKLOADS computes nothing on a device.
+COUNTED = [
+    ("gcn", "GCN epoch, Cora size", "gcn", CORA, "", 0),
+    ("gat", "GAT v2 epoch, inputs not dropped", "gat", CORA, "nodropout", 0),
+    ("gat", "GAT v2 epoch, inputs dropped", "gat", CORA, "", 0),
+    ("aggregate", "mean aggregation, F=256", "aggregate", LARGE, "", 256),
+    ("aggregate", "mean aggregation, F=128", "aggregate", LARGE, "", 128),
+    ("sage", "GraphSAGE epoch, full batch", "sage", LARGE, "", 0),
+    ("minibatch", "GraphSAGE step, 1,024 seeds", "minibatch", LARGE, "", 1024),
+    ("minibatch", "the same, on the whole sampled subgraph", "minibatch", LARGE, "whole", 1024),
+    ("sampled_run", "the same as a run", "sampled_run", LARGE, "", 1024),
+    ("hgt", "HGT step, 1 M edges", "hgt", HETERO, "", 64),
+    ("mapped", "a run on a graph file, 256 seeds", "mapped", MAPPED, "", 256),
+    ("bf16", "MLP 3 x 1,024, a step in f32 and one in bf16", "bf16", None, "", 1024),
+    ("translate_small", "Transformer 3+3 layers of 256: f32", "translate", None, "small", 0),
+    ("translate_small", "the same, bf16", "translate", None, "small-bf16", 0),
+    ("translate_base", "Transformer 6+6 layers of 512: f32", "translate", None, "base", 0),
+    ("translate_base", "the same, bf16", "translate", None, "base-bf16", 0),
+    ("molecules", "10 steps of GIN, 640 nodes a batch", "molecules", SMALL, "", 0),
+    ("runner", "10 steps of a run on records", "runner", LARGE, "", 0),
+]
+LAUNCHES_MOST = 1.3  # a fused op
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
 SCRIPTS = {"DGL": "peer_dgl.py", "CTranslate2": "peer_ctranslate2.py", "TF-GNN": "peer_tfgnn.py"}
 PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # torch's; else peer_torch.py
@@ -518,6 +543,62 @@ def add_best(result, peers):
         result["best_of_all"] = statistics.median(min(ratios) for ratios in zip(*(peer.ratios for peer in peers)))
 
 
+# ---- counting ------------------------------------------------------------------------------------
+
+
+def counts(bench, data, spec):
+    """What a step counts on the GPU that is not there, and on the CPU."""
+    _, _, workload, what, form, size_of = spec
+    path = data(what, workload) if what is not None else ""
+    both = {}
+    for side in ("gpu", "cpu"):
+        out = subprocess.run([bench, workload, "--data", path, "--form", form, "--size", str(size_of), "--count", side],
+                             check=True, stdout=subprocess.PIPE, text=True).stdout
+        both[side] = json.loads(out)
+    return both
+
+
+def count_line(title, gpu, cpu):
+    """One row of the table: seconds are those of an H100 at its limits. An op is a call of a kernel by the CPU."""
+    ratio = gpu["launches"] / cpu["ops"]
+    bounds = {each: gpu[each] for each in ("memory", "multiply-adds", "launching", "copies")}
+    bound = max(bounds, key=bounds.get)
+    floor = max(gpu["roofline"], gpu["launching"]) + gpu["copies"]
+    return ratio, "| %s | %.0f | %.0f | %.2f | %.4g, %.4g | %.4g, %.4g | %s | %s | %s | %s: %s |" % (
+        title, cpu["ops"], gpu["launches"], ratio, gpu["bytes"] * 1e-6, cpu["bytes"] * 1e-6, gpu["flops"] * 1e-9,
+        cpu["flops"] * 1e-9, duration(gpu["roofline"]), duration(gpu["launching"]), duration(gpu["copies"]), bound,
+        duration(floor))
+
+
+def count_all(options, folder):
+    """The table of docs/bench.md, and with --rows what each kind of row has in it; whether the launches are few enough."""
+    data = Bench.data
+    bench = argparse.Namespace(bench=options.bench, folder=folder)
+    many, results = [], []
+    print("| a step | ops | kernels | an op | MB: GPU, CPU | GFLOP: GPU, CPU | at the limits | launching | copies | bound, and at least |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for spec in COUNTED:
+        if options.workloads and spec[0] not in options.workloads:
+            continue
+        both = counts(options.bench, lambda what, workload: data(bench, what, workload), spec)
+        ratio, line = count_line(spec[1], both["gpu"], both["cpu"])
+        many += [spec[1]] if ratio > LAUNCHES_MOST else []
+        results.append({"title": spec[1], "of_an_op": ratio, **both})
+        print(line)
+        if options.rows:
+            for row in sorted(both["gpu"]["rows"], key=lambda row: -row["roofline"]):
+                print("    %-22s %6.4g calls %6.4g kernels  %9.4g MB %9.4g GFLOP  %s" % (
+                    row["row"], row["calls"], row["launches"], row["bytes"] * 1e-6, row["flops"] * 1e-9,
+                    duration(row["roofline"])))
+        sys.stdout.flush()
+    print("goal     at most %.1f kernels a fused op: %s" % (LAUNCHES_MOST, "NOT MET by " + "; ".join(many) if many else "met"))
+    if options.out:
+        with open(options.out, "w") as file:
+            json.dump(results, file, indent=1)
+        print("report   %s" % options.out)
+    return not many
+
+
 # ---- what is printed -----------------------------------------------------------------------------
 
 
@@ -609,6 +690,8 @@ def main():
     parser.add_argument("--ctranslate2", default="", help="a Python that has ctranslate2")
     parser.add_argument("--tfgnn", default="", help="a Python that has tensorflow_gnn")
     parser.add_argument("--device", default="", help="where ours and torch compute: cuda")
+    parser.add_argument("--count", action="store_true", help="count what a GPU would launch and move; time nothing")
+    parser.add_argument("--rows", action="store_true", help="of what is counted, each row of the kernel table")
     parser.add_argument("--base", default="",
                         help="another build's regimen_bench: nothing may be 3 %% slower than with it")
     parser.add_argument("workloads", nargs="*", help=" ".join(NAMES))
@@ -617,6 +700,8 @@ def main():
     if unknown:
         parser.error("unknown workload %s; there are %s" % (", ".join(unknown), " ".join(NAMES)))
     with tempfile.TemporaryDirectory(prefix="regimen-bench-") as folder:
+        if options.count:
+            sys.exit(0 if count_all(options, folder) else 1)
         bench = Bench(options, folder)
         if not (options.peer or options.base):
             print("peer     none: PEER=venv makes one, PEER=/path/to/python takes one with torch")

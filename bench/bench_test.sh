@@ -48,6 +48,39 @@ for form in save restore dd; do
     expect checkpoint --data "$folder" --size 4000000 --form $form
 done
 
+# On a GPU at most 1.3 kernels for each of the CPU's, 1.35 of a Transformer: counted, no GPU is needed.
+few() {
+    most=$1
+    shift
+    line=$("$bench" "$@" --count gpu)
+    cpu=$("$bench" "$@" --count cpu)
+    printf '%s\n%s\n' "$line" "$cpu" | /usr/bin/python3 -c '
+import json, sys
+gpu, cpu = (json.loads(line) for line in sys.stdin)
+most = float(sys.argv[1])
+assert cpu["launches"] == 0 and 0 < cpu["ops"] == gpu["ops"], (cpu["ops"], gpu["ops"])
+assert gpu["roofline"] > 0 and gpu["bytes"] >= cpu["bytes"] > 0 and gpu["flops"] >= cpu["flops"] > 0
+launches = sum(row["launches"] for row in gpu["rows"])
+assert abs(launches - gpu["launches"]) < 1e-6 * launches
+assert launches <= most * cpu["ops"], "%g kernels of %g ops" % (launches, cpu["ops"])
+' "$most" || { echo "bench $* --count: more than $most kernels an op, or no count" >&2; exit 1; }
+}
+"$bench" make "$folder/whole" nodes=2708 pairs=5429 words=1433 classes=7 train=140
+few 1.3 gcn --data "$folder/whole"
+few 1.3 gat --data "$folder/whole"
+few 1.3 gat --data "$folder/whole" --form nodropout
+few 1.3 sage --data "$folder/large"
+few 1.3 minibatch --data "$folder/large" --size 16
+few 1.3 hgt --data "$folder/large" --size 16
+few 1.3 sampled_run --data "$folder/large" --size 16
+few 1.3 runner --data "$folder/records"
+few 1.3 molecules --data "$folder/large"
+few 1.3 bf16 --size 96
+few 1.35 translate --size 64 --form small
+few 1.35 translate --size 64 --form small-bf16
+few 1 aggregate --data "$folder/cora" --size 128 # no row of it is long
+! "$bench" gcn --data "$folder/cora" --count abacus 2>/dev/null || exit 1
+
 # The protocol that the driver speaks.
 lines=$(printf 'threads 1\ngo 1\ngo 3\n' | "$bench" gcn --data "$folder/cora")
 [ "$(printf '%s\n' "$lines" | wc -l)" = 3 ]

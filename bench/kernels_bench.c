@@ -289,7 +289,8 @@ static rgm_csr make_graph(bench *b, int32_t nodes, int64_t edges)
     rgm_free(u);
     rgm_free(v);
     rgm_free(shuffled);
-    return (rgm_csr){nodes, nodes, 2 * edges, start, column, NULL, NULL};
+    return (rgm_csr){
+        .rows = nodes, .columns = nodes, .count = 2 * edges, .row_start = start, .column = column};
 }
 
 static void free_graph(rgm_csr *csr)

@@ -102,7 +102,12 @@ static rgm_status feed(mixed *m)
 static rgm_status side_open(side *s, const mixed *m, bool bf16)
 {
     const rgm_optimizer_options adam = rgm_adam(1e-3);
-    const rgm_executor_options options = {.training = true, .bf16 = bf16};
+    static const bool stays[1 + TENSORS] = {false, true, true, true, true, true, true};
+    const rgm_executor_options options = {.training = true,
+                                          .bf16 = bf16,
+                                          .device = bench_device,
+                                          .stays = stays,
+                                          .fixed_feeds = true};
 
     RGM_TRY(rgm_parameters_create(&s->parameters, m->graph, 1));
     RGM_TRY(rgm_optimizer_create(&s->optimizer, &adam, s->parameters));

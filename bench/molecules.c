@@ -121,6 +121,7 @@ static rgm_status open_run(rgm_open_run **run, const bench_data *data)
     how.trainer.train_steps = 1000000000;
     how.trainer.steps_per_loop = STEPS;
     how.runtime.threads = rgm_threads(); /* the pipeline's too */
+    how.trainer.device = bench_device;
     how.releases_task = true;
     RGM_GO(rgm_graph_learning_create(&task, &what, &how.runtime));
     RGM_GO(rgm_run_open(run, &task, &how));

@@ -6,6 +6,7 @@
  *
  *     regimen_bench make FILE nodes=2708 pairs=5429 words=1433 classes=7 train=140
  *     regimen_bench gcn --data FILE --threads 2 --steps 100 --profile
+ *     regimen_bench gcn --data FILE --count gpu          what a step launches, computes and moves
  */
 #include "bench.h"
 
@@ -28,6 +29,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: regimen_bench WORKLOAD --data FILE [--form NAME] [--size N] [--threads N]\n"
             "                     [--steps N] [--profile] [--device NAME]\n"
+            "                     [--count gpu|cpu]\n"
             "       regimen_bench make FILE key=number ...\n"
             "       regimen_bench make-graph FILE key=number ...\n"
             "       regimen_bench make-records FILE DATA key=number ...\n");
@@ -103,6 +105,26 @@ done:
     return status;
 }
 
+/* What `steps` steps count, behind two in which what stays is made and copied. */
+static rgm_status count(const bench_workload *workload, void *state, int64_t steps)
+{
+    rgm_status status = RGM_OK;
+    rgm_text counts = {0};
+    int64_t step = 0;
+
+    while (step < 2)
+        RGM_GO(workload->step(state, step++));
+    bench_count_begin();
+    for (int64_t i = 0; i < steps; i++)
+        RGM_GO(workload->step(state, step++));
+    RGM_GO(bench_count_print(&counts, steps));
+    printf("{\"workload\": \"%s\", \"steps\": %lld%s}\n", workload->name, (long long)steps,
+           counts.data);
+done:
+    rgm_text_clear(&counts);
+    return status;
+}
+
 static rgm_status run(const bench_workload *workload, bench_options *options, int64_t steps)
 {
     rgm_status status = RGM_OK;
@@ -110,10 +132,14 @@ static rgm_status run(const bench_workload *workload, bench_options *options, in
     int64_t step = 0;
 
     RGM_GO(find_form(options, workload));
-    if (options->device != NULL)
+    if (options->count != NULL)
+        RGM_GO(bench_count_open(&bench_device, strcmp(options->count, "gpu") == 0));
+    else if (options->device != NULL)
         RGM_GO(rgm_device_open(&bench_device, options->device));
     RGM_GO(workload->open(&state, options));
-    if (steps > 0) {
+    if (options->count != NULL) {
+        RGM_GO(count(workload, state, steps > 0 ? steps : 1));
+    } else if (steps > 0) {
         RGM_GO(workload->step(state, step++)); /* memory is taken, primitives are made */
         RGM_GO(go(workload, state, &step, steps));
     } else {
@@ -151,6 +177,8 @@ static bool read_options(bench_options *options, int64_t *steps, int argc, char 
             options->form = value;
         else if (strcmp(argv[i], "--device") == 0)
             options->device = value;
+        else if (strcmp(argv[i], "--count") == 0)
+            options->count = value;
         else if (strcmp(argv[i], "--size") == 0)
             options->size = strtoll(value, NULL, 10);
         else if (strcmp(argv[i], "--steps") == 0)
@@ -161,7 +189,8 @@ static bool read_options(bench_options *options, int64_t *steps, int argc, char 
             return false;
         i++;
     }
-    return true;
+    return options->count == NULL || strcmp(options->count, "gpu") == 0 ||
+           strcmp(options->count, "cpu") == 0;
 }
 
 int main(int argc, char **argv)

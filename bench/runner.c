@@ -50,6 +50,7 @@ static rgm_status open_run(rgm_open_run **run, const char *records, rgm_schema *
     how.trainer.train_steps = 1000000000;
     how.trainer.steps_per_loop = STEPS;
     how.runtime.threads = rgm_threads(); /* the pipeline's too */
+    how.trainer.device = bench_device;
     how.releases_task = true;
     RGM_GO(rgm_graph_learning_create(&task, &what, &how.runtime));
     RGM_GO(rgm_run_open(run, &task, &how));
@@ -136,6 +137,7 @@ rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *
     how.trainer.train_steps = 1000000000;
     how.trainer.steps_per_loop = SAMPLED_STEPS;
     how.runtime.threads = rgm_threads();
+    how.trainer.device = bench_device;
     how.releases_task = true;
     RGM_GO(rgm_graph_learning_create(&learning, &what, &how.runtime));
     RGM_GO(rgm_run_open(run, &learning, &how));

@@ -1,11 +1,13 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
-#                                         translate_small translate_base decode runner loop checkpoint records master page
+#                                         translate_small translate_base decode runner loop checkpoint records master page count
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
 #                                         translate_small
+#   scripts/bench.sh --count [--rows]     nothing is timed: what a GPU would launch, compute and move in a step; needs none
+#                                         (BENCH="count" of make bench does the same, and it comes first when all run)
 #   BENCH_BASE=DIR                        beside the programs of another build folder instead
 #   BENCH_ROUNDS=5                        rounds, each giving every side its turn (default 7)
 set -eu
@@ -23,6 +25,19 @@ if [ -n "${DEVICE:-}" ]; then
     exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_device.json" \
         --device "$DEVICE" --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"} ${BENCH:-}
 fi
+if [ "${1:-}" = --count ]; then
+    shift
+    exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_count.json" --count \
+        "$@" ${BENCH:-}
+fi
+case " ${BENCH:-count} " in
+*" count "*) # what a GPU would launch and move; a goal that is missed is told, and the times go on
+    /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_count.json" --count || true
+    if [ -n "${BENCH:-}" ]; then
+        BENCH=$(printf ' %s ' "$BENCH" | sed 's/ count / /; s/^ *//; s/ *$//')
+        [ -n "$BENCH" ] || exit 0
+    fi ;;
+esac
 case " ${BENCH:-master} " in
 *" master "*) # what a master does in a second, in figures of its own
     "$build/bench/master_bench"

@@ -212,6 +212,8 @@ void rgm_tensor_gather(void *to, const rgm_tensor *tensor, int64_t begin, int64_
  * `visit` is the order in which a loop over short rows takes them: within each block (see
  * rgm_csr_block_begin()) sorted by number of entries, so that the processor can predict where a row
  * ends. NULL: ascending.
+ *
+ * `longest` is at least the number of entries of every row; 0: it is not known.
  */
 typedef struct rgm_csr {
     int64_t rows, columns, count;
@@ -219,6 +221,7 @@ typedef struct rgm_csr {
     const int32_t *column;    /* [count]    */
     const int32_t *entry;     /* [count] or NULL */
     const int32_t *visit;     /* [rows] or NULL  */
+    int64_t longest;
 } rgm_csr;
 
 /* Rows are cut into blocks with about equal numbers of entries + rows, so that one hub does not

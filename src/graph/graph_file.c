@@ -227,7 +227,8 @@ static rgm_status read_end(const reading *r, rgmi_stored_edges *edges, int64_t s
                                 .count = (int64_t)count,
                                 .row_start = data_of(r, rows),
                                 .column = data_of(r, columns),
-                                .entry = entries != NULL ? data_of(r, entries) : NULL};
+                                .entry = entries != NULL ? data_of(r, entries) : NULL,
+                                .longest = (int64_t)rows->extra};
     return RGM_OK;
 }
 

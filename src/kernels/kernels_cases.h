@@ -171,6 +171,9 @@ static rgm_csr *draw_csr(run *t, int64_t rows, int64_t columns, int64_t degree)
                      .entry = draw_bool(t) ? entry : NULL};
     if (draw_bool(t))
         csr->visit = draw_visit(t, csr);
+    for (int64_t r = 0; t->variant % 2 == 1 && r < rows; r++) /* else it is not known */
+        if (csr->longest < start[r + 1] - start[r])
+            csr->longest = start[r + 1] - start[r];
     return csr;
 }
 
@@ -549,13 +552,16 @@ static void sum_of_squares_case(run *t)
 
 static void squares_case(run *t)
 {
-    int64_t n[4] = {PICK(t, 0, 1, 7, 100), 16384, PICK(t, 16385, 70001), PICK(t, 3, 1100000)};
-    rgm_squares_args o = {.count = n, .arrays = PICK(t, 0, 1, 4, 4)};
-    const void *x[4];
-    double *sums = keep(t, 4 * sizeof *sums);
-    void *y = out(t, 4, NULL);
+    enum { MOST = 43 }; /* more than two launches of a GPU hold */
+    int64_t n[MOST] = {PICK(t, 0, 1, 7, 100), 16384, PICK(t, 16385, 70001), PICK(t, 3, 1100000)};
+    rgm_squares_args o = {.count = n, .arrays = PICK(t, 0, 1, 4, 4, 20, MOST)};
+    const void *x[MOST];
+    double *sums = keep(t, MOST * sizeof *sums);
+    void *y = out(t, MOST, NULL);
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 4; i < MOST; i++)
+        n[i] = draw_below(t, 300);
+    for (int i = 0; i < MOST; i++)
         x[i] = in(t, n[i]);
     o.x = x;
     o.y = sums;

@@ -86,6 +86,9 @@ static void visit_block(int32_t *visit, const rgm_csr *csr, int64_t from, int64_
 
 static rgm_status make_visit(int32_t **visit, rgm_csr *csr)
 {
+    for (int64_t r = 0; r < csr->rows; r++)
+        if (csr->longest < csr->row_start[r + 1] - csr->row_start[r])
+            csr->longest = csr->row_start[r + 1] - csr->row_start[r];
     if (csr->columns > VISIT_COLUMNS || csr->count > VISIT_MEAN * csr->rows)
         return RGM_OK;
     RGM_TRY(RGM_NEW(*visit, csr->rows));
@@ -111,7 +114,8 @@ static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_
         sorted = major[i - 1] <= major[i];
     for (int64_t r = 0; r < rows; r++)
         start[r + 1] += start[r];
-    *csr = (rgm_csr){rows, columns, count, start, minor, NULL, NULL};
+    *csr = (rgm_csr){
+        .rows = rows, .columns = columns, .count = count, .row_start = start, .column = minor};
     if (sorted)
         return make_visit(&p->visit[which], csr);
     RGM_TRY(RGM_NEW(p->other[which], count));

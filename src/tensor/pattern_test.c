@@ -170,10 +170,12 @@ static void wrong_indices_are_named(void **state)
 /* By definition: the entries of row r are those e with row[e] == r, in the order of e. */
 static void expect_direction(const rgm_csr *csr, const int64_t *major, const int64_t *minor)
 {
-    int64_t p = 0;
+    int64_t p = 0, longest = 0;
 
     for (int64_t r = 0; r < csr->rows; r++) {
         CHECK_INT(p, csr->row_start[r]);
+        if (r > 0 && p - csr->row_start[r - 1] > longest)
+            longest = p - csr->row_start[r - 1];
         for (int64_t e = 0; e < csr->count; e++)
             if (major[e] == r) {
                 CHECK_INT(minor[e], csr->column[p]);
@@ -183,6 +185,9 @@ static void expect_direction(const rgm_csr *csr, const int64_t *major, const int
     }
     CHECK_INT(p, csr->row_start[csr->rows]);
     CHECK_INT(p, csr->count);
+    if (p - csr->row_start[csr->rows - 1] > longest)
+        longest = p - csr->row_start[csr->rows - 1];
+    CHECK_INT(longest, csr->longest);
 }
 
 static void random_patterns_match_the_definition(void **state)

@@ -4,7 +4,6 @@
 #include "gpu_walk.h"
 
 RGMI_GPU_KERNEL(attention, attention);
-RGMI_GPU_KERNEL(attention, attention_along);
 RGMI_GPU_KERNEL(attention, attention_grad_q);
 RGMI_GPU_KERNEL(attention, attention_grad_kv);
 
@@ -34,7 +33,8 @@ static void forward(rgm_dtype real, const rgm_attention_args *o, void *y, void *
 
     RGMI_LAUNCH(&attention, real, o->batch * o->heads * tiles * chunks, LANES, rgm_memory(y),
                 rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
-                rgm_memory(o->key), rgm_integer(tiles), rgm_integer(chunks), SHAPE(real, o));
+                rgm_memory(o->key), rgm_memory(o->y_forward), rgm_memory(o->dy), rgm_integer(tiles),
+                rgm_integer(chunks), SHAPE(real, o));
 }
 
 void rgmi_gpu_attention(rgm_dtype real, const rgm_attention_args *args)
@@ -53,9 +53,6 @@ void rgmi_gpu_attention_grad(rgm_dtype real, const rgm_attention_args *args)
     if (facts == NULL)
         return;
     forward(real, o, NULL, facts);
-    RGMI_LAUNCH(&attention_along, real, rgmi_blocks(rows, LANES / 16), LANES, rgm_memory(facts),
-                rgm_memory(o->y_forward), rgm_memory(o->dy), rgm_integer(rows),
-                rgm_integer(o->queries), rgm_integer(o->heads), rgm_integer(o->depth));
     RGMI_LAUNCH(&attention_grad_q, real, items * query_tiles * chunks, LANES, rgm_memory(o->dq),
                 rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
                 rgm_memory(o->key), rgm_memory(o->dy), rgm_integer(query_tiles),

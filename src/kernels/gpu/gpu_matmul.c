@@ -4,6 +4,7 @@
 enum {
     LANES = 256,
     MANY_GROUPS = 528, /* four for each processor of a large GPU */
+    BUSY = 106,        /* tiles that keep most of its processors at work */
     SLICE = 256,       /* the shortest slice of k */
     MOST_SLICES = 128,
     DEEP = 32 /* k of a tile in mma.dev, of two in tiles.dev */
@@ -59,6 +60,8 @@ int64_t rgmi_gpu_slices(const rgm_matmul_args *o, int64_t tiles, size_t size)
 
     if (o->packed)
         slices = o->n > 2048 ? 1 : rgmi_min(slices, 8);
+    else if (tiles >= BUSY) /* less is gained than the slices' way through memory takes */
+        slices = 1;
     else
         slices = rgmi_min(slices, rgmi_min(MANY_GROUPS / tiles, MOST_PARTS / bytes));
     return rgmi_max(1, slices);

@@ -4,8 +4,9 @@
 enum {
     LANES = 256,
     MANY_GROUPS = 528,  /* four for each processor of a large GPU */
-    FLAT_BLOCK = 4096,  /* elements of a group of a flat sum, */
-    FLAT_GROUPS = 1024, /* of which there are at most so many */
+    FLAT_BLOCK = 4096,  /* elements of a group of a flat sum,               */
+    FLAT_GROUPS = 1024, /* of which there are at most so many: in reduce.dev too */
+    FLAT_LAUNCH = 20,   /* arrays of a launch                               */
     FLAT_ARRAYS = 256   /* arrays whose sums are under way at a time */
 };
 
@@ -92,6 +93,23 @@ void rgmi_gpu_argmax(rgm_dtype real, const rgm_argmax_args *o)
 
 /* ---- what answers the host ----------------------------------------------------------------- */
 
+/* The sums of groups, of as many arrays as a launch has arguments for. */
+static void launch_flat(rgm_dtype real, double *part, const rgm_squares_args *o,
+                        const int64_t *groups, bool finite)
+{
+    rgm_argument arguments[3 + 2 * FLAT_LAUNCH] = {rgm_memory(part), rgm_integer(FLAT_GROUPS),
+                                                   rgm_integer(finite)};
+    int64_t all = 0;
+
+    for (int64_t i = 0; i < FLAT_LAUNCH; i++) {
+        bool is_there = i < o->arrays;
+        arguments[3 + 2 * i] = rgm_memory(is_there ? o->x[i] : NULL);
+        arguments[4 + 2 * i] = rgm_integer(is_there ? o->count[i] : 0);
+        all += is_there ? groups[i] : 0;
+    }
+    rgmi_gpu_launch(&flat_sums, real, all, LANES, arguments, 3 + 2 * FLAT_LAUNCH);
+}
+
 /* y [arrays], of the device: of each array the sum of its squares, or how many of it are not
  * finite. `arrays` is at most FLAT_ARRAYS. What cannot be had the device is told, and says at its
  * next copy. */
@@ -110,9 +128,11 @@ static void flat_sums_of(rgm_dtype real, double *y, const rgm_squares_args *o, b
                                 (size_t)o->arrays * sizeof *counts);
     if (status != RGM_OK)
         rgm_device_fault(rgmi_gpu_device(), status);
-    for (int64_t i = 0; i < o->arrays; i++)
-        RGMI_LAUNCH(&flat_sums, real, counts[i], LANES, rgm_memory(part + i * stride),
-                    rgm_memory(o->x[i]), rgm_integer(o->count[i]), rgm_integer(finite));
+    for (int64_t i = 0; i < o->arrays; i += FLAT_LAUNCH) {
+        const rgm_squares_args some = {
+            .x = o->x + i, .count = o->count + i, .arrays = rgmi_min(FLAT_LAUNCH, o->arrays - i)};
+        launch_flat(real, part + i * stride, &some, counts + i, finite);
+    }
     RGMI_LAUNCH(&flat_total, real, o->arrays, LANES, rgm_memory(y), rgm_memory(part),
                 rgm_memory(of_counts), rgm_integer(stride));
     rgmi_gpu_give(part);

@@ -12,7 +12,9 @@ enum { RGMI_GPU_LANES = 256, RGMI_GPU_CHUNK = 128 /* as in walk.dev */ };
 /** Entries in chunks, when a row may be longer than one; else 0. */
 static inline int64_t rgmi_gpu_chunks(const rgm_csr *csr)
 {
-    return csr->count > RGMI_GPU_CHUNK ? rgmi_blocks(csr->count, RGMI_GPU_CHUNK) : 0;
+    int64_t longest = csr->longest > 0 ? csr->longest : csr->count;
+
+    return longest > RGMI_GPU_CHUNK ? rgmi_blocks(csr->count, RGMI_GPU_CHUNK) : 0;
 }
 
 /** What is walked, and by whom: a unit's channels are `blocks` teams of `team` lanes. */
