@@ -117,7 +117,7 @@ static void degree_case(run *t)
 static void copy_case(run *t)
 {
     rgm_copy_args o = {.outer = PICK(t, 0, 1, 1, 7, 300),
-                       .size = (size_t)PICK(t, 0, 1, 4, 60, 999)};
+                       .size = (size_t)PICK(t, 0, 1, 4, 60, 64, 512, 999)};
     const unsigned char *x;
     unsigned char *y;
 
@@ -125,8 +125,8 @@ static void copy_case(run *t)
         o.zeros_before = (size_t)PICK(t, 0, 3, 64);
         o.zeros_behind = (size_t)PICK(t, 0, 5, 64);
     }
-    o.x_step = o.size + (size_t)PICK(t, 0, 0, 8);
-    o.y_step = o.zeros_before + o.size + o.zeros_behind + (size_t)PICK(t, 0, 0, 4);
+    o.x_step = o.size + (size_t)PICK(t, 0, 0, 8, 16);
+    o.y_step = o.zeros_before + o.size + o.zeros_behind + (size_t)PICK(t, 0, 0, 4, 16);
     o.x = x = draw_bytes(t, o.outer * (int64_t)o.x_step);
     o.y = y = bytes_out(t, o.outer * (int64_t)o.y_step);
     t->kernels->copy(&o);

@@ -188,12 +188,16 @@ static void average_case(run *t)
 
 static void swap_case(run *t)
 {
-    int64_t count = draw_count(t);
-    rgm_swap_args o = {.bytes = (size_t)count * element(t)};
+    int64_t n = PICK(t, 0, 1, 7, 16, 60, 1000, 2047, 4096, 50001);
+    unsigned char *a = bytes_out(t, n), *b = bytes_out(t, n);
 
-    o.a = out(t, count, NULL);
-    o.b = out(t, count, NULL);
-    t->kernels->swap(&o);
+    for (int64_t i = 0; i < n; i++) {
+        a[i] = (unsigned char)draw(t);
+        b[i] = (unsigned char)draw(t);
+    }
+    t->kernels->swap(&(rgm_swap_args){a, b, (size_t)n});
+    show_bytes(t, a, n);
+    show_bytes(t, b, n);
 }
 
 #endif

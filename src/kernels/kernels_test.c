@@ -317,7 +317,7 @@ static void a_row_of_masked_logits_gives_zeros(void **state)
     float x[9], y[9];
     int64_t start[] = {0, 9};
     int32_t column[9] = {0};
-    rgm_csr csr = {1, 1, 9, start, column, NULL, NULL};
+    rgm_csr csr = {.rows = 1, .columns = 1, .count = 9, .row_start = start, .column = column};
     rgm_softmax_args dense = {.y = y, .x = x, .rows = 1, .channels = 9};
     rgm_segment_softmax_args segment = {.y = y, .x = x, .csr = &csr, .channels = 1};
     const rgm_kernels *rows[4];
@@ -342,7 +342,7 @@ static void empty_segments_give_what_their_reduction_says(void **state)
 {
     static const float want[] = {0, 0, -FLT_MAX, FLT_MAX, 0, 0, 1};
     int64_t start[] = {0, 0};
-    rgm_csr csr = {1, 1, 0, start, NULL, NULL, NULL};
+    rgm_csr csr = {.rows = 1, .columns = 1, .row_start = start};
     const rgm_kernels *rows[4];
     int count = rows_here(rows);
 
