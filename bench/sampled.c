@@ -5,6 +5,8 @@
  */
 #include "bench.h"
 
+#include <regimen/device_tensor.h>
+
 #include <string.h>
 
 typedef enum sampled_form { BLOCKS, SAMPLING, WHOLE } sampled_form;
@@ -33,6 +35,8 @@ static void sampled_close(void *state)
     bench_blocks_close(s->blocks);
     for (int k = 0; k < BENCH_ROUNDS; k++)
         rgm_sampler_release(s->samplers[k]);
+    if (s->data.feat != NULL)
+        rgm_tensor_take_back(s->data.feat);
     bench_data_clear(&s->data);
     rgm_free(s->seeds);
     rgm_free(s->order);
@@ -71,6 +75,16 @@ done:
     return status;
 }
 
+/* On a device the features stay, as those of a run do. */
+static rgm_status lend_features(sampled *s)
+{
+    bool stays;
+
+    if (bench_device == NULL || s->data.feat == NULL || s->form == SAMPLING)
+        return RGM_OK;
+    return rgm_device_lend(&stays, bench_device, s->data.feat, SIZE_MAX);
+}
+
 static rgm_status sampled_build(sampled *s, const bench_options *options)
 {
     s->batch = options->size > 0 ? options->size : 1024;
@@ -79,6 +93,7 @@ static rgm_status sampled_build(sampled *s, const bench_options *options)
         return RGM_FAIL(RGM_ERR_ARG, "%lld seeds of %lld nodes", (long long)s->batch,
                         (long long)s->data.nodes);
     RGM_TRY(make_samplers(s));
+    RGM_TRY(lend_features(s));
     RGM_TRY(RGM_NEW(s->seeds, s->batch));
     return RGM_NEW(s->order, s->data.nodes);
 }

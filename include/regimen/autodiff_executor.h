@@ -31,6 +31,10 @@ typedef struct rgm_executor_options {
                           tensor is one of the device (rgm_tensor_device())                       */
     bool fixed_feeds; /* nobody writes to a tensor once it was fed, so that one that is fed again is
                          not copied again                                                         */
+    /* Called in each run when all that it computes is queued, before the host waits for any of it:
+       the place for rgm_executor_feed_ahead(). NULL: nobody has anything to do meanwhile. */
+    void (*meanwhile)(rgm_executor *executor, void *payload);
+    void *meanwhile_payload;
 } rgm_executor_options;
 
 /** A fed input: tensor of the host, or pattern. A tensor must not change after it was fed (feed
@@ -77,6 +81,14 @@ typedef void rgm_fetch_watcher(int64_t fetch, rgm_tensor *const *fetched, void *
  * some are never told of.
  */
 void rgm_executor_watch_fetches(rgm_executor *executor, rgm_fetch_watcher *watcher, void *payload);
+/**
+ * Copy what the next run will be fed to the device, beside the kernels of the run under way: of
+ * tensors and patterns that are others than in this one. If the next run is fed something else,
+ * what was copied is not used. Only inside of options.meanwhile, and with options.fixed_feeds.
+ * Where there is no memory for two feeds nothing is copied.
+ * Errors: RGM_ERR_ARG (elsewhere; a feed is for no input), RGM_ERR_NOMEM, RGM_ERR_IO.
+ */
+rgm_status rgm_executor_feed_ahead(rgm_executor *executor, const rgm_feed *feeds, int64_t count);
 /** Bytes of the arena at its largest, and of values kept between runs (constants hoisted out). */
 int64_t rgm_executor_arena_bytes(const rgm_executor *executor);
 int64_t rgm_executor_hoisted_bytes(const rgm_executor *executor);

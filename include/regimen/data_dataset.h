@@ -391,6 +391,12 @@ rgm_status rgm_iterator_next(rgm_element **out, rgm_iterator *iterator);
  * Errors: RGM_ERR_ARG (the iterator has begun; not 0 <= first, 0 < count, first + count <= period).
  */
 rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t first, int64_t count);
+/**
+ * The element that rgm_iterator_next() will give, if it has been made already, as behind a prefetch
+ * that is ahead: for somebody who can begin with it. The position, and what is saved of it, stay.
+ * @param out  [out, owned] NULL: nobody knows yet, or there is none
+ */
+void rgm_iterator_peek(rgm_element **out, rgm_iterator *iterator);
 /** The number of elements and errors given so far, including those before a restore. */
 int64_t rgm_iterator_position(const rgm_iterator *iterator);
 /** Make rgm_iterator_next() return RGM_STOPPED soon, and forever. Any thread may call this. */

@@ -50,6 +50,9 @@ typedef struct rgm_dataset_type {
     /** Opens the inputs with rgm_stage_open(). `close` is called also when this fails. */
     rgm_status (*open)(rgm_stage *stage);
     rgm_status (*next)(rgm_element **out, rgm_stage *stage);
+    /** The element that next will give, retained, if it is there already: it neither waits nor
+     * changes the position. *out is NULL before, and stays it otherwise. May be NULL. */
+    void (*peek)(rgm_element **out, rgm_stage *stage);
     /** Appends the position after the elements that next has given. The position determines the
      * state. */
     rgm_status (*save)(rgm_text *out, const rgm_stage *stage);

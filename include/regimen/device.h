@@ -29,6 +29,18 @@ typedef struct rgm_device_memory {
     size_t peak;  /* the most that `used` has been                                    */
 } rgm_device_memory;
 
+/** What is queued runs in its order; COPIES runs beside KERNELS, which has all but what is said to
+ * go there, or is the same one. */
+typedef enum rgm_device_queue { RGM_DEVICE_KERNELS, RGM_DEVICE_COPIES } rgm_device_queue;
+
+/** The functions of a second queue: those of rgm_device_copy_on() and its neighbours. */
+typedef struct rgm_device_ahead {
+    rgm_status (*copy)(rgm_device *device, void *to, const void *from, size_t bytes);
+    rgm_status (*mark)(void **mark, rgm_device *device, rgm_device_queue queue);
+    rgm_status (*follow)(rgm_device *device, rgm_device_queue queue, void *mark);
+    void (*forget)(rgm_device *device, void *mark);
+} rgm_device_ahead;
+
 /**
  * A kind of device. Kernels and copies of one device run in the order of the calls, and may still
  * be under way when a call returns; only copy_from returns when the bytes are there. The next
@@ -46,7 +58,8 @@ typedef struct rgm_device_type {
     rgm_status (*copy_from)(rgm_device *device, void *to, const void *from, size_t bytes);
     /** copy_to of the elements of a tensor that was picked (rgm_tensor_pick()), for a device that
      * can do without their place in the memory of the host; NULL: they are gathered there. */
-    rgm_status (*copy_rows)(rgm_device *device, void *to, const rgm_tensor *from);
+    rgm_status (*copy_rows)(rgm_device *device, rgm_device_queue queue, void *to,
+                            const rgm_tensor *from);
     /** Return when all that was called before has run. */
     rgm_status (*wait)(rgm_device *device);
     /** The kernels that run here on elements of `dtype`, NULL: none; see rgm_kernels_for(). The
@@ -54,6 +67,8 @@ typedef struct rgm_device_type {
     const struct rgm_kernels *(*kernels)(rgm_device *device, rgm_dtype dtype);
     /** How it compiles and launches source, NULL: not at all; see device_program.h. */
     const struct rgm_device_compiler *compiler;
+    /** Its second queue; NULL: it has one. */
+    const rgm_device_ahead *ahead;
     /** "opencl:0 (NVIDIA H100)"; NULL: `name` says all. */
     const char *(*about)(const rgm_device *device);
     /** What rgm_device_memory_of() gives, and the limit; NULL: unknown, and there is none. */
@@ -126,6 +141,29 @@ void rgm_device_free(rgm_device *device, void *memory);
 rgm_status rgm_device_copy_to(rgm_device *device, void *to, const void *from, size_t bytes);
 rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, size_t bytes);
 rgm_status rgm_device_wait(rgm_device *device);
+
+/**
+ * Copies beside kernels. A device with one queue does them in their turn, and then marks are NULL.
+ *
+ *     RGM_TRY(rgm_device_copy_on(device, RGM_DEVICE_COPIES, to, from, bytes));
+ *     RGM_TRY(rgm_device_mark(&ready, device, RGM_DEVICE_COPIES));
+ *     ...
+ *     RGM_TRY(rgm_device_follow(device, RGM_DEVICE_KERNELS, &ready)); // then kernels may read `to`
+ *
+ * Nobody waits here but queues. Memory at `to` must not be what a kernel that was queued before
+ * uses, unless COPIES follows a mark behind that kernel: memory that was just allocated may be.
+ * Errors: RGM_ERR_NOMEM; RGM_ERR_IO if the device is lost.
+ */
+rgm_status rgm_device_copy_on(rgm_device *device, rgm_device_queue queue, void *to,
+                              const void *from, size_t bytes);
+/** A mark behind what was queued; *mark, which takes NULL, is forgotten before. Errors: RGM_ERR_IO,
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_device_mark(void **mark, rgm_device *device, rgm_device_queue queue);
+/** What is queued from now on runs after what is before the mark, which is then forgotten: NULL.
+ * Errors: RGM_ERR_IO. */
+rgm_status rgm_device_follow(rgm_device *device, rgm_device_queue queue, void **mark);
+/** Takes NULL, and leaves it. */
+void rgm_device_forget(rgm_device *device, void **mark);
 
 #ifdef __cplusplus
 }

@@ -33,11 +33,12 @@ rgm_status rgm_device_tensor_create(rgm_tensor **out, rgm_device *device, rgm_dt
 rgm_status rgm_device_tensor_set(rgm_tensor *to, const rgm_tensor *from);
 
 /**
- * Copy the elements of a tensor of the host to an address of the device: rgm_device_copy_to(), but
+ * Copy the elements of a tensor of the host to an address of the device: rgm_device_copy_on(), but
  * of a tensor that was picked (rgm_tensor_pick()) the rows go by the way of the device's own memory
  * for copies and not by the tensor's. Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
  */
-rgm_status rgm_device_send(rgm_device *device, void *to, const rgm_tensor *tensor);
+rgm_status rgm_device_send(rgm_device *device, rgm_device_queue queue, void *to,
+                           const rgm_tensor *tensor);
 /**
  * Lend a table (rgm_tensor_lend()) to whoever computes on `device`, which gets a copy that stays
  * until rgm_tensor_take_back() if the table has at most `most` bytes and there is memory.

@@ -11,17 +11,6 @@
 
 /* ---- leaves -------------------------------------------------------------------------------- */
 
-/* Of the executor's own, for what the message calls `what`. */
-static rgm_status allocate(void **out, rgm_executor *executor, size_t bytes, const char *what,
-                           const char *name)
-{
-    rgm_status status = rgm_device_allocate(out, executor->device, bytes);
-
-    return status == RGM_OK ? RGM_OK
-                            : rgm_error_prefix(status, "%s%s%s%s", what, name != NULL ? " '" : "",
-                                               name != NULL ? name : "", name != NULL ? "'" : "");
-}
-
 static rgm_status constants_copy(rgm_executor *executor)
 {
     for (int64_t s = 0; s < executor->count; s++) {
@@ -53,64 +42,86 @@ rgm_status rgmi_copies_create(rgm_executor *executor)
     return constants_copy(executor);
 }
 
+void rgmi_copy_clear(rgmi_device_copy *copy, rgm_device *device)
+{
+    rgm_device_free(device, copy->data);
+    rgm_device_free(device, copy->rows);
+    rgm_device_free(device, copy->arrays);
+    rgm_pattern_release(copy->pattern);
+    rgm_tensor_release(copy->of);
+    *copy = (rgmi_device_copy){0};
+}
+
 void rgmi_copies_release(rgm_executor *executor)
 {
     if (executor->copies == NULL)
         return;
-    for (int64_t s = 0; s < executor->count; s++) {
-        rgmi_device_copy *copy = &executor->copies[s];
-        rgm_device_free(executor->device, copy->data);
-        rgm_device_free(executor->device, copy->rows);
-        rgm_device_free(executor->device, copy->arrays);
-        rgm_pattern_release(copy->pattern);
-        rgm_tensor_release(copy->of);
-    }
+    rgmi_ahead_release(executor);
+    for (int64_t s = 0; s < executor->count; s++)
+        rgmi_copy_clear(&executor->copies[s], executor->device);
     rgm_free(executor->stays);
     if (executor->flag != &executor->host_flag)
         rgm_device_free(executor->device, executor->flag);
     rgm_free(executor->copies);
 }
 
-/* Memory for at least `bytes`; what was in it is gone when there were fewer. */
-static rgm_status reserve(void **data, size_t *capacity, rgm_executor *executor, size_t bytes,
-                          const rgm_value *leaf)
-{
-    if (*data != NULL && *capacity >= bytes)
-        return RGM_OK;
-    rgm_device_free(executor->device, *data);
-    *data = NULL;
-    RGM_TRY(allocate(data, executor, bytes, "input", leaf->name));
-    *capacity = bytes;
-    return RGM_OK;
-}
-
-/* The device's copy of a tensor that is lent, or NULL. */
-static rgm_tensor *there_of(const rgm_executor *executor, const rgm_tensor *tensor)
+rgm_tensor *rgmi_copies_there(const rgm_executor *executor, const rgm_tensor *tensor)
 {
     rgm_tensor *there = rgm_tensor_there(tensor);
 
     return there != NULL && rgm_tensor_device(there) == executor->device ? there : NULL;
 }
 
-/* Rows of a table that the device has go there as numbers; all else as elements. */
-static rgm_status elements_copy(rgm_executor *executor, rgmi_device_copy *copy,
-                                const rgm_value *leaf, const rgm_tensor *tensor)
+rgm_tensor *rgmi_copies_table(const rgm_executor *executor, const rgm_tensor *tensor)
 {
-    rgm_tensor *table, *rows, *there = NULL;
-    size_t bytes = rgm_tensor_bytes(tensor);
+    rgm_tensor *table, *rows;
 
-    if (rgm_tensor_picked(&table, &rows, tensor))
-        there = there_of(executor, table);
-    if (there == NULL || bytes == 0)
-        return rgm_device_send(executor->device, copy->data, tensor);
-    RGM_TRY(reserve(&copy->rows, &copy->row_capacity, executor, rgm_tensor_bytes(rows), leaf));
-    RGM_TRY(rgm_device_send(executor->device, copy->rows, rows));
+    return rgm_tensor_bytes(tensor) > 0 && rgm_tensor_picked(&table, &rows, tensor)
+               ? rgmi_copies_there(executor, table)
+               : NULL;
+}
+
+/* Memory for at least `bytes`; what was in it is gone when there were fewer. */
+static rgm_status reserve(void **data, size_t *capacity, rgm_executor *executor, size_t bytes,
+                          const char *what, const char *name)
+{
+    rgm_status status;
+
+    if (*data != NULL && *capacity >= bytes)
+        return RGM_OK;
+    rgm_device_free(executor->device, *data);
+    *data = NULL;
+    status = rgm_device_allocate(data, executor->device, bytes);
+    if (status != RGM_OK)
+        return rgm_error_prefix(status, "%s%s%s%s", what, name != NULL ? " '" : "",
+                                name != NULL ? name : "", name != NULL ? "'" : "");
+    *capacity = bytes;
+    return RGM_OK;
+}
+
+static rgm_status reserve_elements(rgm_executor *executor, rgmi_device_copy *copy,
+                                   const rgm_value *leaf, const rgm_tensor *tensor)
+{
+    return reserve(&copy->data, &copy->capacity, executor, rgm_tensor_bytes(tensor), "input",
+                   leaf->name);
+}
+
+rgm_status rgmi_copies_gather(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
+                              const rgm_tensor *tensor)
+{
+    rgm_tensor *table, *rows;
+
+    if (!copy->numbered)
+        return RGM_OK;
+    copy->numbered = false;
+    RGM_TRY(reserve_elements(executor, copy, leaf, tensor));
+    (void)rgm_tensor_picked(&table, &rows, tensor);
     rgm_gather_args args = {.y = copy->data,
-                            .x = rgm_tensor_data(there),
+                            .x = rgm_tensor_data(rgmi_copies_table(executor, tensor)),
                             .index = copy->rows,
                             .index_dtype = RGM_I32,
-                            .count = rgm_tensor_count(rows),
-                            .channels = (int64_t)bytes / rgm_tensor_count(rows)};
+                            .count = rgm_tensor_count(rows)};
+    args.channels = (int64_t)rgm_tensor_bytes(tensor) / args.count;
     rgm_kernels_for(executor->device, RGM_F32)->gather_bytes(&args);
     return RGM_OK;
 }
@@ -119,82 +130,114 @@ rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_va
                             rgm_tensor *tensor)
 {
     rgmi_device_copy *copy = &executor->copies[leaf->slot];
-    rgm_tensor *there = there_of(executor, tensor);
+    rgm_tensor *there = rgmi_copies_there(executor, tensor);
+    const rgmi_fed fed = {.tensor = tensor};
 
     view->data = there != NULL ? rgm_tensor_data(there) : copy->data;
     if (there != NULL || (copy->of == tensor && executor->options.fixed_feeds))
         return RGM_OK;
     rgm_tensor_release(copy->of);
     copy->of = NULL;
-    RGM_TRY(reserve(&copy->data, &copy->capacity, executor, rgm_tensor_bytes(tensor), leaf));
+    RGM_TRY(rgmi_copies_reserve(executor, copy, leaf, &fed));
+    RGM_TRY(rgmi_copies_fill(executor, copy, RGM_DEVICE_KERNELS, &fed));
+    RGM_TRY(rgmi_copies_gather(executor, copy, leaf, tensor));
     view->data = copy->data;
-    RGM_TRY(elements_copy(executor, copy, leaf, tensor));
     copy->of = rgm_tensor_retain(tensor);
     return RGM_OK;
 }
 
 /* ---- patterns ------------------------------------------------------------------------------ */
 
-/* `bytes` from `host` at the end of the block that begins at `base`; without a base they are only
- * counted. */
-static rgm_status append(const void *member, rgm_device *device, char *base, size_t *at,
-                         const void *host, size_t bytes)
+/* Where the arrays of a pattern go; without a base they are only counted. */
+typedef struct block {
+    rgm_device *device;
+    rgm_device_queue queue;
+    char *base;
+    size_t at;
+} block;
+
+/* `bytes` from `host` at the end of the block. */
+static rgm_status append(const void *member, block *b, const void *host, size_t bytes)
 {
     const void **out = (const void **)(uintptr_t)member;
 
     *out = NULL;
     if (host == NULL)
         return RGM_OK;
-    if (base != NULL) {
-        *out = base + *at;
-        RGM_TRY(rgm_device_copy_to(device, base + *at, host, bytes));
+    if (b->base != NULL) {
+        *out = b->base + b->at;
+        RGM_TRY(rgm_device_copy_on(b->device, b->queue, b->base + b->at, host, bytes));
     }
-    *at += (bytes + 63) / 64 * 64;
+    b->at += (bytes + 63) / 64 * 64;
     return RGM_OK;
 }
 
-static rgm_status csr_append(rgm_csr *to, rgm_device *device, char *base, size_t *at,
-                             const rgm_csr *from)
+static rgm_status csr_append(rgm_csr *to, block *b, const rgm_csr *from)
 {
     size_t entries = (size_t)from->count * sizeof(int32_t);
 
     *to = *from;
-    RGM_TRY(append(&to->row_start, device, base, at, from->row_start,
-                   (size_t)(from->rows + 1) * sizeof(int64_t)));
-    RGM_TRY(append(&to->column, device, base, at, from->column, entries));
-    RGM_TRY(append(&to->entry, device, base, at, from->entry, entries));
-    return append(&to->visit, device, base, at, from->visit, (size_t)from->rows * sizeof(int32_t));
+    RGM_TRY(append(&to->row_start, b, from->row_start, (size_t)(from->rows + 1) * sizeof(int64_t)));
+    RGM_TRY(append(&to->column, b, from->column, entries));
+    RGM_TRY(append(&to->entry, b, from->entry, entries));
+    return append(&to->visit, b, from->visit, (size_t)from->rows * sizeof(int32_t));
 }
 
-static rgm_status arrays_copy(rgmi_device_copy *copy, rgm_device *device, size_t *bytes,
-                              const rgm_pattern *pattern)
+static rgm_status arrays_copy(rgmi_device_copy *copy, block *b, const rgm_pattern *pattern)
 {
     const rgm_csr *by_row = rgm_pattern_by_row(pattern);
     size_t entries = (size_t)by_row->count * sizeof(int32_t);
 
-    *bytes = 0;
-    RGM_TRY(csr_append(&copy->by_row, device, copy->arrays, bytes, by_row));
-    RGM_TRY(
-        csr_append(&copy->by_column, device, copy->arrays, bytes, rgm_pattern_by_column(pattern)));
-    RGM_TRY(
-        append(&copy->row_of, device, copy->arrays, bytes, rgm_pattern_row_of(pattern), entries));
-    return append(&copy->column_of, device, copy->arrays, bytes, rgm_pattern_column_of(pattern),
-                  entries);
+    RGM_TRY(csr_append(&copy->by_row, b, by_row));
+    RGM_TRY(csr_append(&copy->by_column, b, rgm_pattern_by_column(pattern)));
+    RGM_TRY(append(&copy->row_of, b, rgm_pattern_row_of(pattern), entries));
+    return append(&copy->column_of, b, rgm_pattern_column_of(pattern), entries);
+}
+
+rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
+                               const rgm_value *leaf, const rgmi_fed *fed)
+{
+    block counted = {0};
+    rgm_tensor *table, *rows;
+
+    if (fed->pattern != NULL) {
+        RGM_TRY(arrays_copy(copy, &counted, fed->pattern));
+        return reserve(&copy->arrays, &copy->array_capacity, executor, counted.at, "pattern",
+                       leaf->name);
+    }
+    if (rgmi_copies_table(executor, fed->tensor) == NULL)
+        return reserve_elements(executor, copy, leaf, fed->tensor);
+    (void)rgm_tensor_picked(&table, &rows, fed->tensor);
+    return reserve(&copy->rows, &copy->row_capacity, executor, rgm_tensor_bytes(rows), "input",
+                   leaf->name);
+}
+
+rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, rgm_device_queue queue,
+                            const rgmi_fed *fed)
+{
+    rgm_device *device = executor->device;
+    block arrays = {.device = device, .queue = queue, .base = copy->arrays};
+    rgm_tensor *table, *rows;
+
+    if (fed->pattern != NULL)
+        return arrays_copy(copy, &arrays, fed->pattern);
+    copy->numbered = rgmi_copies_table(executor, fed->tensor) != NULL;
+    if (!copy->numbered)
+        return rgm_device_send(device, queue, copy->data, fed->tensor);
+    (void)rgm_tensor_picked(&table, &rows, fed->tensor);
+    return rgm_device_send(device, queue, copy->rows, rows);
 }
 
 rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s)
 {
     rgmi_device_copy *copy = &executor->copies[s];
-    size_t bytes;
+    const rgmi_fed fed = {.pattern = view->pattern};
 
     if (copy->pattern != view->pattern) {
         rgm_pattern_release(copy->pattern);
-        rgm_device_free(executor->device, copy->arrays);
         copy->pattern = NULL;
-        copy->arrays = NULL;
-        RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
-        RGM_TRY(allocate(&copy->arrays, executor, bytes, "pattern", executor->order[s]->name));
-        RGM_TRY(arrays_copy(copy, executor->device, &bytes, view->pattern));
+        RGM_TRY(rgmi_copies_reserve(executor, copy, executor->order[s], &fed));
+        RGM_TRY(rgmi_copies_fill(executor, copy, RGM_DEVICE_KERNELS, &fed));
         copy->pattern = rgm_pattern_retain(view->pattern);
     }
     view->csr = &copy->by_row;

@@ -627,9 +627,13 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
     RGM_TRY(memory_reserve(executor, plan));
     if (plan->generation != executor->generation)
         RGM_TRY(plan_rebase(executor, plan));
+    if (executor->copies != NULL)
+        RGM_TRY(rgmi_ahead_take(executor));
     RGM_TRY(leaves_set(executor, plan, parameters));
     parameters_accept(executor, parameters);
     status = steps_run(executor, plan, &call);
+    if (status == RGM_OK && executor->copies != NULL)
+        rgmi_ahead_meanwhile(executor);
     if (executor->copies != NULL)
         status = rgmi_copies_check_indices(executor, plan, status);
     if (status == RGM_OK && executor->copies != NULL)

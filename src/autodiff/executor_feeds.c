@@ -83,13 +83,11 @@ rgm_status rgmi_feeds_bind(rgm_executor *executor)
     return RGM_OK;
 }
 
-rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64_t count,
-                            bool *any_changed)
+rgm_status rgmi_feeds_take(const rgm_executor *executor, rgmi_fed *fed, const rgm_feed *feeds,
+                           int64_t count)
 {
-    char text[RGMI_TEXT];
-
     for (int64_t k = 0; k < executor->input_count; k++)
-        executor->now[k] = (rgmi_fed){0};
+        fed[k] = (rgmi_fed){0};
     for (int64_t i = 0; i < count; i++) {
         const rgm_value *input = feeds[i].input;
         if (input == NULL || input->graph != executor->source || input->leaf != RGMI_INPUT)
@@ -97,8 +95,17 @@ rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64
                             (long long)i);
         int64_t k = input->index < executor->source_inputs ? executor->input_of[input->index] : -1;
         if (k >= 0)
-            executor->now[k] = (rgmi_fed){.tensor = feeds[i].tensor, .pattern = feeds[i].pattern};
+            fed[k] = (rgmi_fed){.tensor = feeds[i].tensor, .pattern = feeds[i].pattern};
     }
+    return RGM_OK;
+}
+
+rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64_t count,
+                            bool *any_changed)
+{
+    char text[RGMI_TEXT];
+
+    RGM_TRY(rgmi_feeds_take(executor, executor->now, feeds, count));
     *any_changed = false;
     for (int64_t k = 0; k < executor->input_count; k++) {
         const rgmi_fed *now = &executor->now[k], *before = &executor->fed[k];

@@ -54,9 +54,11 @@ typedef struct rgmi_device_copy {
     size_t capacity;
     void *rows; /* numbers of the rows of a table that the elements are; or NULL */
     size_t row_capacity;
+    bool numbered;        /* `rows` are there, the elements are still to be gathered */
     rgm_tensor *of;       /* whose elements they are, retained; NULL: none's */
     rgm_pattern *pattern; /* whose arrays these are, retained */
     void *arrays;
+    size_t array_capacity;
     rgm_csr by_row, by_column;
     const int32_t *row_of, *column_of;
 } rgmi_device_copy;
@@ -73,11 +75,22 @@ typedef struct rgmi_fed {
     rgm_pattern *pattern;
 } rgmi_fed;
 
+/* Feeds of the next run: see copies_ahead.c. */
+typedef struct rgmi_ahead {
+    rgmi_device_copy *next; /* by place in inputs; NULL: nothing was copied ahead yet      */
+    rgmi_fed *fed;          /* likewise, borrowed: what the next run is said to be fed     */
+    void *ready;            /* mark behind these copies, until somebody follows it         */
+    void *run, *before;     /* marks behind the kernels of the run under way, and before it */
+    bool running, missed;   /* a run has begun and set no mark; so had the one before it   */
+    bool inside;            /* options.meanwhile is called                                 */
+} rgmi_ahead;
+
 struct rgm_executor {
     rgm_executor_options options;
     rgm_device *device;
     rgmi_device_copy *copies; /* by slot; NULL: the device's memory is the host's */
-    rgm_index_flag *flag;     /* the device's, where copies are made; else &host_flag */
+    rgmi_ahead ahead;
+    rgm_index_flag *flag; /* the device's, where copies are made; else &host_flag */
     rgm_index_flag host_flag;
     const rgm_cgraph *source;
     rgm_cgraph *program;
@@ -144,6 +157,9 @@ int64_t rgmi_bytes(const rgm_value *v, const rgm_view *in, const rgm_view *out);
 
 /* ---- feeds ---- */
 
+/** What each input is fed, by place in inputs, borrowed. RGM_ERR_ARG: a feed is for no input. */
+rgm_status rgmi_feeds_take(const rgm_executor *executor, rgmi_fed *fed, const rgm_feed *feeds,
+                           int64_t count);
 /** Take what is fed into executor->now; *any_changed: something else than in the run before. */
 rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64_t count,
                             bool *any_changed);
@@ -162,6 +178,26 @@ rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_va
                             rgm_tensor *tensor);
 /** The device's copy of view->pattern, of slot s, made unless it is there. */
 rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s);
+/** Memory for what is fed to a leaf. */
+rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
+                               const rgm_value *leaf, const rgmi_fed *fed);
+/** Copy it there: elements, a pattern's arrays, or the numbers of rows, which are to be gathered.
+ */
+rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, rgm_device_queue queue,
+                            const rgmi_fed *fed);
+/** Gather the elements of `tensor` by the numbers that have come, if they have. */
+rgm_status rgmi_copies_gather(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
+                              const rgm_tensor *tensor);
+/** The device's copy of a tensor that is lent; of the table that a tensor has rows of. Or NULL. */
+rgm_tensor *rgmi_copies_there(const rgm_executor *executor, const rgm_tensor *tensor);
+rgm_tensor *rgmi_copies_table(const rgm_executor *executor, const rgm_tensor *tensor);
+/** Free what it has. */
+void rgmi_copy_clear(rgmi_device_copy *copy, rgm_device *device);
+/** Let a run have what was copied ahead of what it is fed. */
+rgm_status rgmi_ahead_take(rgm_executor *executor);
+/** options.meanwhile of a run whose kernels are all queued. */
+void rgmi_ahead_meanwhile(rgm_executor *executor);
+void rgmi_ahead_release(rgm_executor *executor);
 /** Run an op that works on the host. */
 rgm_status rgmi_copies_run_on_host(rgm_executor *executor, rgm_op_run *run, const rgm_value *v);
 /** RGM_ERR_DATA if the flag is up; waits. */

@@ -25,6 +25,7 @@ typedef struct prefetch_state {
     rgm_logger *log; /* of whoever started it */
     bool running;
     atomic_bool closing;
+    void *held;      /* a place that was taken out to be looked at, or NULL */
     rgm_status last; /* the signal that ended the input, 0 before */
     int64_t read;    /* places, the thread's                      */
     rgmi_lookahead ahead;
@@ -129,6 +130,8 @@ static void stop(prefetch_state *s)
     atomic_store(&s->closing, true);
     rgm_queue_close(s->queue);
     pthread_join(s->thread, NULL);
+    place_release(s->held);
+    s->held = NULL;
     while (rgm_queue_try_pop(s->queue, &item) == RGM_OK)
         place_release(item);
     end_queue(s);
@@ -164,7 +167,9 @@ static rgm_status prefetch_next(rgm_element **out, rgm_stage *stage)
         return s->last;
     if (!s->running)
         RGM_TRY(start(stage));
-    if (rgm_queue_pop(s->queue, &item) == RGM_OK)
+    item = s->held;
+    s->held = NULL;
+    if (item != NULL || rgm_queue_pop(s->queue, &item) == RGM_OK)
         return deliver(out, s, item);
     /* The thread ended without a word: it had no memory left. The next call starts another one. */
     stop(s);
@@ -172,6 +177,18 @@ static rgm_status prefetch_next(rgm_element **out, rgm_stage *stage)
         return RGM_STOPPED;
     atomic_store(&s->closing, false);
     return RGM_FAIL(RGM_ERR_NOMEM, "out of memory in the prefetch thread");
+}
+
+static void prefetch_peek(rgm_element **out, rgm_stage *stage)
+{
+    prefetch_state *s = stage->state;
+    const place *p;
+
+    if (s->held == NULL && (!s->running || rgm_queue_try_pop(s->queue, &s->held) != RGM_OK))
+        return;
+    p = s->held;
+    if (p->status == RGM_OK && p->element != NULL)
+        *out = rgm_element_retain(p->element);
 }
 
 static rgm_status prefetch_save(rgm_text *out, const rgm_stage *stage)
@@ -212,6 +229,7 @@ const rgm_dataset_type rgmi_prefetch_type = {
     .state_size = sizeof(prefetch_state),
     .open = prefetch_open,
     .next = prefetch_next,
+    .peek = prefetch_peek,
     .save = prefetch_save,
     .restore = prefetch_restore,
     .close = prefetch_close,

@@ -137,6 +137,16 @@ rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t fi
     return RGM_OK;
 }
 
+void rgm_iterator_peek(rgm_element **out, rgm_iterator *iterator)
+{
+    *out = NULL;
+    if (iterator->top == NULL || iterator->ended || atomic_load(&iterator->stop) ||
+        iterator->top->dataset->type->peek == NULL ||
+        !rgmi_is_wanted(&iterator->share, iterator->position))
+        return;
+    iterator->top->dataset->type->peek(out, iterator->top);
+}
+
 int64_t rgm_iterator_position(const rgm_iterator *iterator)
 {
     return iterator->position;

@@ -400,6 +400,70 @@ static void restoring_far_into_the_data_is_a_seek(void **state)
     CHECK_INT(0, restore_cost(ds, 5000));
 }
 
+/* ---- a look at what comes ----------------------------------------------------------------------
+ */
+
+/* What a look shows is what comes, as often as one looks, and a position in between is that of
+ * before. */
+static void a_look_ahead_changes_nothing(void **state)
+{
+    rgm_text again = {0};
+    rgm_dataset *ds;
+    rgm_iterator *it;
+    rgm_element *seen, *e, *same;
+    int64_t looks = 0;
+
+    (void)state;
+    CHECK_OK(rgm_dataset_range(&ds, 0, 40));
+    CHECK_OK(rgm_dataset_shuffle(&ds, 8));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 3));
+    it = iterate(ds, 2);
+    rgm_iterator_peek(&seen, it);
+    CHECK(seen == NULL); /* nothing was asked for */
+    for (int64_t i = 0; i < 40; i++) {
+        for (int tries = 0; i > 0 && tries < 5000 && seen == NULL; tries++) {
+            rgm_iterator_peek(&seen, it);
+            if (seen == NULL)
+                usleep(1000);
+        }
+        CHECK(i == 0 || seen != NULL);
+        if (seen != NULL) {
+            looks++;
+            rgm_iterator_peek(&same, it);
+            CHECK(same == seen);
+            rgm_element_release(same);
+            CHECK_INT(i, rgm_iterator_position(it));
+            again.size = 0;
+            CHECK_OK(rgm_iterator_save(&again, it));
+            rgm_iterator *other = iterate(ds, 2);
+            CHECK_OK(rgm_iterator_restore(other, again.data, again.size));
+            CHECK_OK(rgm_iterator_next(&same, other));
+            CHECK(rgm_tensor_equal(rgm_element_tensor(same, 0), rgm_element_tensor(seen, 0)));
+            rgm_element_release(same);
+            rgm_iterator_release(other);
+        }
+        CHECK_OK(rgm_iterator_next(&e, it));
+        CHECK(i == 0 || e == seen);
+        rgm_element_release(e);
+        rgm_element_release(seen);
+        seen = NULL;
+    }
+    CHECK_INT(39, looks);
+    CHECK_STATUS(RGM_END, rgm_iterator_next(&e, it));
+    rgm_iterator_peek(&seen, it);
+    CHECK(seen == NULL);
+    rgm_iterator_release(it);
+    it = iterate(ds, 2); /* released with one that was looked at */
+    CHECK_OK(rgm_iterator_next(&e, it));
+    rgm_element_release(e);
+    for (int tries = 0; tries < 5000 && seen == NULL; tries++, usleep(1000))
+        rgm_iterator_peek(&seen, it);
+    rgm_element_release(seen);
+    rgm_iterator_release(it);
+    rgm_text_clear(&again);
+    rgm_dataset_release(ds);
+}
+
 /* ---- endings --------------------------------------------------------------------------------- */
 
 static void releasing_with_full_queues_and_busy_maps_ends(void **state)
@@ -699,6 +763,7 @@ static void a_file_that_changed_since_is_named(void **state)
 TESTS(cmocka_unit_test(every_random_recipe_restores_at_every_position),
       cmocka_unit_test(a_training_pipeline_restores_at_every_position),
       cmocka_unit_test(restoring_far_into_the_data_is_a_seek),
+      cmocka_unit_test(a_look_ahead_changes_nothing),
       cmocka_unit_test(releasing_with_full_queues_and_busy_maps_ends),
       cmocka_unit_test(stop_ends_a_search_that_finds_nothing),
       cmocka_unit_test(allocations_that_fail_in_threads_are_errors_and_leak_nothing),

@@ -35,6 +35,13 @@ typedef struct slot {
     size_t used;
 } slot;
 
+/** The slots of one queue. */
+typedef struct lane {
+    rgm_device_queue queue;
+    slot slots[SLOTS];
+    int slot; /* that is being filled */
+} lane;
+
 typedef struct accelerator {
     rgm_device_type type; /* its own: named as the driver */
     const rgmi_driver *driver;
@@ -43,8 +50,7 @@ typedef struct accelerator {
     char about[192];
     pthread_mutex_t lock;
     rgmi_pool *pool;
-    slot slots[SLOTS];
-    int slot; /* that is being filled */
+    lane lanes[2]; /* by queue */
     rgm_program *programs;
     const void *flag;
     rgm_error fault;                     /* status RGM_OK: none    */
@@ -162,19 +168,22 @@ static void limit_memory(rgm_device *device, size_t bytes)
 /* ---- copies -------------------------------------------------------------------------------- */
 
 /* The slot that is filled next, once what it held before has arrived. */
-static rgm_status next_slot(accelerator *a)
+static rgm_status next_slot(accelerator *a, lane *l)
 {
-    slot *s = &a->slots[a->slot];
-    void *event;
+    slot *s = &l->slots[l->slot];
+    rgm_status status = RGM_OK;
 
     if (s->used > 0)
-        RGM_TRY(a->driver->mark(&s->event, a->state));
-    a->slot = (a->slot + 1) % SLOTS;
-    s = &a->slots[a->slot];
-    event = s->event;
+        RGM_TRY(a->driver->mark(&s->event, a->state, l->queue));
+    l->slot = (l->slot + 1) % SLOTS;
+    s = &l->slots[l->slot];
+    if (s->event != NULL) {
+        status = a->driver->reach(a->state, s->event);
+        a->driver->forget(a->state, s->event);
+    }
     s->event = NULL;
     s->used = 0;
-    return event != NULL ? a->driver->reach(a->state, event) : RGM_OK;
+    return status;
 }
 
 typedef struct pieces {
@@ -201,12 +210,12 @@ static void fill_slot(char *to, const char *from, size_t bytes)
 }
 
 /* A slot with room for `least` bytes at its end. */
-static rgm_status slot_with(slot **out, accelerator *a, size_t least)
+static rgm_status slot_with(slot **out, accelerator *a, lane *l, size_t least)
 {
-    *out = &a->slots[a->slot];
+    *out = &l->slots[l->slot];
     if ((*out)->used + least > SLOT_BYTES) {
-        RGM_TRY(next_slot(a));
-        *out = &a->slots[a->slot];
+        RGM_TRY(next_slot(a, l));
+        *out = &l->slots[l->slot];
     }
     return (*out)->host != NULL
                ? RGM_OK
@@ -214,22 +223,25 @@ static rgm_status slot_with(slot **out, accelerator *a, size_t least)
 }
 
 /* What was filled in behind the used bytes. */
-static rgm_status send_filled(accelerator *a, slot *s, char *to, size_t bytes)
+static rgm_status send_filled(accelerator *a, lane *l, slot *s, char *to, size_t bytes)
 {
-    RGM_TRY(a->driver->write(a->state, to, (char *)s->host + s->used, bytes));
+    RGM_TRY(a->driver->write(a->state, l->queue, to, (char *)s->host + s->used, bytes));
     s->used += (bytes + 63) / 64 * 64;
     return RGM_OK;
 }
 
-static rgm_status send(accelerator *a, char *to, const char *from, size_t bytes)
+static rgm_status send(accelerator *a, rgm_device_queue queue, char *to, const char *from,
+                       size_t bytes)
 {
+    lane *l = &a->lanes[queue];
+
     while (bytes > 0) {
         slot *s;
         size_t n;
-        RGM_TRY(slot_with(&s, a, 1));
+        RGM_TRY(slot_with(&s, a, l, 1));
         n = SLOT_BYTES - s->used < bytes ? SLOT_BYTES - s->used : bytes;
         fill_slot((char *)s->host + s->used, from, n);
-        RGM_TRY(send_filled(a, s, to, n));
+        RGM_TRY(send_filled(a, l, s, to, n));
         to += n;
         from += n;
         bytes -= n;
@@ -243,7 +255,7 @@ static rgm_status copy_to(rgm_device *device, void *to, const void *from, size_t
     rgm_status status = enter(&a, device);
 
     if (status == RGM_OK)
-        status = send(a, to, from, bytes);
+        status = send(a, RGM_DEVICE_KERNELS, to, from, bytes);
     return leave(a, status);
 }
 
@@ -262,23 +274,26 @@ static void pick_rows(void *payload, int64_t begin, int64_t end)
     rgm_tensor_gather(p->to + (size_t)begin * p->each, p->from, p->first + begin, p->first + end);
 }
 
-static rgm_status send_rows(accelerator *a, char *to, const rgm_tensor *from, size_t each)
+static rgm_status send_rows(accelerator *a, rgm_device_queue queue, char *to,
+                            const rgm_tensor *from, size_t each)
 {
+    lane *l = &a->lanes[queue];
     int64_t rows = rgm_tensor_dim(from, 0), n;
 
     for (int64_t i = 0; i < rows; i += n) {
         slot *s;
-        RGM_TRY(slot_with(&s, a, each));
+        RGM_TRY(slot_with(&s, a, l, each));
         n = (int64_t)((SLOT_BYTES - s->used) / each);
         n = n < rows - i ? n : rows - i;
         picking p = {(char *)s->host + s->used, from, i, each};
         rgm_parallel(n, (double)each * 0.2, pick_rows, &p);
-        RGM_TRY(send_filled(a, s, to + (size_t)i * each, (size_t)n * each));
+        RGM_TRY(send_filled(a, l, s, to + (size_t)i * each, (size_t)n * each));
     }
     return RGM_OK;
 }
 
-static rgm_status copy_rows(rgm_device *device, void *to, const rgm_tensor *from)
+static rgm_status copy_rows(rgm_device *device, rgm_device_queue queue, void *to,
+                            const rgm_tensor *from)
 {
     size_t bytes = rgm_tensor_bytes(from);
     size_t each = bytes > 0 ? bytes / (size_t)rgm_tensor_dim(from, 0) : 0;
@@ -286,10 +301,10 @@ static rgm_status copy_rows(rgm_device *device, void *to, const rgm_tensor *from
     rgm_status status;
 
     if (each > SLOT_BYTES)
-        return copy_to(device, to, rgm_tensor_data(from), bytes);
+        return rgm_device_copy_on(device, queue, to, rgm_tensor_data(from), bytes);
     status = enter(&a, device);
     if (status == RGM_OK && each > 0)
-        status = send_rows(a, to, from, each);
+        status = send_rows(a, queue, to, from, each);
     return leave(a, status);
 }
 
@@ -319,6 +334,47 @@ static rgm_status wait_for(rgm_device *device)
         status = tell(a);
     }
     return leave(a, status);
+}
+
+/* ---- the second queue ------------------------------------------------------------------------ */
+
+static rgm_status copy_ahead(rgm_device *device, void *to, const void *from, size_t bytes)
+{
+    accelerator *a;
+    rgm_status status = enter(&a, device);
+
+    if (status == RGM_OK)
+        status = send(a, RGM_DEVICE_COPIES, to, from, bytes);
+    return leave(a, status);
+}
+
+static rgm_status mark(void **out, rgm_device *device, rgm_device_queue queue)
+{
+    accelerator *a;
+    rgm_status status = enter(&a, device);
+
+    if (status == RGM_OK)
+        status = a->driver->mark(out, a->state, queue);
+    return leave(a, status);
+}
+
+static rgm_status follow(rgm_device *device, rgm_device_queue queue, void *event)
+{
+    accelerator *a;
+    rgm_status status = enter(&a, device);
+
+    if (status == RGM_OK)
+        status = a->driver->follow(a->state, queue, event);
+    return leave(a, status);
+}
+
+static void forget(rgm_device *device, void *event)
+{
+    accelerator *a;
+
+    (void)enter(&a, device);
+    a->driver->forget(a->state, event);
+    pthread_mutex_unlock(&a->lock);
 }
 
 /* ---- programs ------------------------------------------------------------------------------ */
@@ -501,6 +557,18 @@ static void fault(rgm_device *device, rgm_status status)
 
 /* ---- a device ------------------------------------------------------------------------------ */
 
+static void close_slots(accelerator *a)
+{
+    for (int i = 0; i < 2 * SLOTS; i++) {
+        slot *s = &a->lanes[i / SLOTS].slots[i % SLOTS];
+
+        if (s->event != NULL)
+            a->driver->forget(a->state, s->event);
+        if (s->host != NULL)
+            a->driver->unpin(a->state, s->host, s->handle);
+    }
+}
+
 static void close_accelerator(accelerator *a)
 {
     if (a->state != NULL)
@@ -515,12 +583,7 @@ static void close_accelerator(accelerator *a)
         a->driver->unload(a->state, p->module);
         rgm_free(p);
     }
-    for (int i = 0; i < SLOTS; i++) {
-        if (a->slots[i].event != NULL)
-            (void)a->driver->reach(a->state, a->slots[i].event);
-        if (a->slots[i].host != NULL)
-            a->driver->unpin(a->state, a->slots[i].host, a->slots[i].handle);
-    }
+    close_slots(a);
     rgmi_pool_release(a->pool);
     if (a->state != NULL)
         a->driver->close(a->state);
@@ -546,6 +609,8 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                                  .watch = watch,
                                                  .fault = fault,
                                                  .multiply = multiply};
+    static const rgm_device_ahead ahead = {
+        .copy = copy_ahead, .mark = mark, .follow = follow, .forget = forget};
     const rgm_device_type type = {.name = driver->name,
                                   .allocate = allocate,
                                   .free = give_back,
@@ -554,6 +619,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                   .copy_rows = copy_rows,
                                   .wait = wait_for,
                                   .compiler = &compiler,
+                                  .ahead = &ahead,
                                   .about = about,
                                   .memory = memory_of,
                                   .limit = limit_memory,
@@ -566,6 +632,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
     RGM_TRY(RGM_NEW(a, 1));
     a->type = type;
     a->driver = driver;
+    a->lanes[RGM_DEVICE_COPIES].queue = RGM_DEVICE_COPIES;
     a->waits = waits != NULL && strcmp(waits, "1") == 0;
     pthread_mutex_init(&a->lock, NULL);
     RGM_GO(driver->facts(&a->facts, number));

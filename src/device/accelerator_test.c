@@ -15,7 +15,11 @@ static struct fake {
     size_t memory;    /* bytes in all                */
     size_t taken;
     int takes, compiled, launched, finished;
-    bool damaged; /* load() takes no binary */
+    bool damaged;            /* load() takes no binary */
+    size_t written[2];       /* bytes, by queue            */
+    int marks;               /* that nobody has forgotten  */
+    const void *followed[2]; /* the last mark, by queue   */
+    char queues[2];          /* marks are places of these  */
 } fake;
 
 static rgm_status may_fail(const char *doing)
@@ -94,7 +98,7 @@ static void fake_unpin(void *state, void *host, void *handle)
     free(host);
 }
 
-static rgm_status fake_write(void *state, void *to, const void *from, size_t bytes)
+static rgm_status fake_read(void *state, void *to, const void *from, size_t bytes)
 {
     (void)state;
     RGM_TRY(may_fail("copy"));
@@ -102,11 +106,33 @@ static rgm_status fake_write(void *state, void *to, const void *from, size_t byt
     return RGM_OK;
 }
 
-static rgm_status fake_mark(void **event, void *state)
+static rgm_status fake_write(void *state, rgm_device_queue queue, void *to, const void *from,
+                             size_t bytes)
+{
+    fake.written[queue] += bytes;
+    return fake_read(state, to, from, bytes);
+}
+
+static rgm_status fake_mark(void **event, void *state, rgm_device_queue queue)
 {
     (void)state;
-    *event = &fake;
+    RGM_TRY(may_fail("mark"));
+    *event = &fake.queues[queue];
+    fake.marks++;
     return RGM_OK;
+}
+
+static rgm_status fake_follow(void *state, rgm_device_queue queue, void *event)
+{
+    (void)state;
+    fake.followed[queue] = event;
+    return may_fail("follow");
+}
+
+static void fake_forget(void *state, void *event)
+{
+    (void)state, (void)event;
+    fake.marks--;
 }
 
 static rgm_status fake_reach(void *state, void *event)
@@ -180,9 +206,11 @@ static const rgmi_driver driver = {.name = "fake",
                                    .pin = fake_pin,
                                    .unpin = fake_unpin,
                                    .write = fake_write,
-                                   .read = fake_write,
+                                   .read = fake_read,
                                    .mark = fake_mark,
                                    .reach = fake_reach,
+                                   .follow = fake_follow,
+                                   .forget = fake_forget,
                                    .finish = fake_finish,
                                    .options = fake_options,
                                    .compile = fake_compile,
@@ -387,7 +415,7 @@ static void rows_of_a_table_arrive_without_a_copy_of_their_own(void **state)
         char *own = calloc(bytes + 1, 1), *back = malloc(bytes + 1);
 
         some = pick_rows(&table, cases[k].count, cases[k].width, own);
-        CHECK_OK(rgm_device_send(device, memory, some));
+        CHECK_OK(rgm_device_send(device, RGM_DEVICE_KERNELS, memory, some));
         CHECK_OK(rgm_device_copy_from(device, back, memory, bytes));
         CHECK(bytes == 0 || (own[bytes - 1] != 0) == cases[k].is_gathered);
         CHECK(memcmp(back, rgm_tensor_data(some), bytes) == 0);
@@ -398,11 +426,47 @@ static void rows_of_a_table_arrive_without_a_copy_of_their_own(void **state)
     }
     some = pick_rows(&table, 5, 3, (float[15]){0});
     fake.fails = RGM_ERR_IO;
-    CHECK_STATUS(RGM_ERR_IO, rgm_device_send(device, memory, some));
+    CHECK_STATUS(RGM_ERR_IO, rgm_device_send(device, RGM_DEVICE_KERNELS, memory, some));
     CHECK(rgm_device_is_lost(device));
     rgm_tensor_release(some);
     rgm_tensor_release(table);
     rgm_device_release(device);
+}
+
+static void copies_ahead_go_to_a_queue_of_their_own(void **state)
+{
+    enum { BYTES = 9 * MEBI };
+    rgm_device *device = open_fake(100);
+    char *from = malloc(BYTES), *back = malloc(BYTES);
+    void *memory, *ready = NULL;
+
+    (void)state;
+    for (unsigned i = 0; i < BYTES; i++)
+        from[i] = (char)(i * 7919 >> 3);
+    CHECK_OK(rgm_device_allocate(&memory, device, BYTES));
+    CHECK_OK(rgm_device_copy_on(device, RGM_DEVICE_COPIES, memory, from, BYTES));
+    CHECK_OK(rgm_device_copy_to(device, memory, from, 5));
+    CHECK_INT(BYTES, fake.written[RGM_DEVICE_COPIES]);
+    CHECK_INT(5, fake.written[RGM_DEVICE_KERNELS]);
+    CHECK_OK(rgm_device_copy_from(device, back, memory, BYTES));
+    CHECK(memcmp(from, back, BYTES) == 0);
+    CHECK_OK(rgm_device_mark(&ready, device, RGM_DEVICE_COPIES));
+    CHECK_OK(rgm_device_mark(&ready, device, RGM_DEVICE_COPIES)); /* the first is forgotten */
+    CHECK(ready == &fake.queues[RGM_DEVICE_COPIES]);
+    CHECK_INT(3, fake.marks); /* and two of slots that were filled */
+    CHECK_OK(rgm_device_follow(device, RGM_DEVICE_KERNELS, &ready));
+    CHECK(ready == NULL && fake.followed[RGM_DEVICE_KERNELS] == &fake.queues[RGM_DEVICE_COPIES]);
+    CHECK_OK(rgm_device_follow(device, RGM_DEVICE_KERNELS, &ready)); /* no mark: nothing to do */
+    CHECK_OK(rgm_device_mark(&ready, device, RGM_DEVICE_KERNELS));
+    fake.fails = RGM_ERR_IO;
+    CHECK_STATUS(RGM_ERR_IO, rgm_device_follow(device, RGM_DEVICE_COPIES, &ready));
+    CHECK(ready == NULL && rgm_device_is_lost(device));
+    CHECK_STATUS(RGM_ERR_IO, rgm_device_mark(&ready, device, RGM_DEVICE_COPIES));
+    CHECK(ready == NULL);
+    rgm_device_release(device);
+    CHECK_INT(0, fake.marks);
+    free(from);
+    free(back);
 }
 
 /* ---- programs and errors ------------------------------------------------------------------- */
@@ -637,6 +701,7 @@ int main(void)
         cmocka_unit_test(what_was_not_allocated_is_not_freed),
         cmocka_unit_test(copies_of_any_length_arrive),
         cmocka_unit_test(rows_of_a_table_arrive_without_a_copy_of_their_own),
+        cmocka_unit_test(copies_ahead_go_to_a_queue_of_their_own),
         cmocka_unit_test(an_error_of_a_launch_is_told_once_and_names_it),
         cmocka_unit_test(a_lost_device_stays_lost_and_says_what_ran),
         cmocka_unit_test(every_kernel_is_waited_for_when_that_is_asked),

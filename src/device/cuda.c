@@ -149,8 +149,8 @@ static rgm_status cuda_facts(rgmi_device_facts *out, int number)
 /* ---- an open device ------------------------------------------------------------------------ */
 
 typedef struct cuda {
-    void *context, *stream;
-    void *blas; /* NULL: no cuBLAS */
+    void *context, *streams[2]; /* by queue */
+    void *blas;                 /* NULL: no cuBLAS */
     int device, architecture;
 } cuda;
 
@@ -170,8 +170,9 @@ static void cuda_close(void *state)
     if (c->context != NULL) {
         current(c);
         rgmi_cublas_close(c->blas);
-        if (c->stream != NULL)
-            (void)cu.api.cuStreamDestroy(c->stream);
+        for (int i = 0; i < 2; i++)
+            if (c->streams[i] != NULL)
+                (void)cu.api.cuStreamDestroy(c->streams[i]);
         (void)cu.api.cuDevicePrimaryCtxRelease(c->device);
     }
     rgm_free(c);
@@ -186,8 +187,9 @@ static rgm_status open_device(cuda *c, int number)
     RGM_TRY(architecture_of(&c->architecture, c->device));
     CU_TRY(cuDevicePrimaryCtxRetain(&c->context, c->device), "open the GPU");
     current(c);
-    CU_TRY(cuStreamCreate(&c->stream, CU_STREAM_NON_BLOCKING), "make a stream");
-    c->blas = rgmi_cublas_open(c->stream);
+    for (int i = 0; i < 2; i++)
+        CU_TRY(cuStreamCreate(&c->streams[i], CU_STREAM_NON_BLOCKING), "make a stream");
+    c->blas = rgmi_cublas_open(c->streams[RGM_DEVICE_KERNELS]);
     return RGM_OK;
 }
 
@@ -248,45 +250,64 @@ static void cuda_unpin(void *state, void *host, void *handle)
     (void)cu.api.cuMemFreeHost(host);
 }
 
-static rgm_status cuda_write(void *state, void *to, const void *from, size_t bytes)
+static rgm_status cuda_write(void *state, rgm_device_queue queue, void *to, const void *from,
+                             size_t bytes)
 {
     cuda *c = current(state);
 
-    CU_TRY(cuMemcpyHtoDAsync((uintptr_t)to, from, bytes, c->stream), "copy to the device");
+    CU_TRY(cuMemcpyHtoDAsync((uintptr_t)to, from, bytes, c->streams[queue]), "copy to the device");
     return RGM_OK;
 }
 
 static rgm_status cuda_read(void *state, void *to, const void *from, size_t bytes)
 {
-    cuda *c = current(state);
+    void *stream = current(state)->streams[RGM_DEVICE_KERNELS];
 
-    CU_TRY(cuMemcpyDtoHAsync(to, (uintptr_t)from, bytes, c->stream), "copy from the device");
-    CU_TRY(cuStreamSynchronize(c->stream), "wait for a copy from the device");
+    CU_TRY(cuMemcpyDtoHAsync(to, (uintptr_t)from, bytes, stream), "copy from the device");
+    CU_TRY(cuStreamSynchronize(stream), "wait for a copy from the device");
     return RGM_OK;
 }
 
-static rgm_status cuda_mark(void **event, void *state)
+static void cuda_forget(void *state, void *event)
+{
+    current(state);
+    (void)cu.api.cuEventDestroy(event);
+}
+
+static rgm_status cuda_mark(void **event, void *state, rgm_device_queue queue)
 {
     cuda *c = current(state);
+    int code;
 
     CU_TRY(cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "make an event");
-    CU_TRY(cuEventRecord(*event, c->stream), "mark a place of the stream");
-    return RGM_OK;
+    code = cu.api.cuEventRecord(*event, c->streams[queue]);
+    if (code == 0)
+        return RGM_OK;
+    cuda_forget(state, *event);
+    *event = NULL;
+    return refused(code, "mark a place of the stream");
 }
 
 static rgm_status cuda_reach(void *state, void *event)
 {
-    int code;
-
     current(state);
-    code = cu.api.cuEventSynchronize(event);
-    (void)cu.api.cuEventDestroy(event);
-    return code == 0 ? RGM_OK : refused(code, "wait for a copy");
+    CU_TRY(cuEventSynchronize(event), "wait for a copy");
+    return RGM_OK;
+}
+
+static rgm_status cuda_follow(void *state, rgm_device_queue queue, void *event)
+{
+    CU_TRY(cuStreamWaitEvent(current(state)->streams[queue], event, 0),
+           "let a stream wait for another");
+    return RGM_OK;
 }
 
 static rgm_status cuda_finish(void *state)
 {
-    CU_TRY(cuStreamSynchronize(current(state)->stream), "wait for the device");
+    cuda *c = current(state);
+
+    for (int i = 0; i < 2; i++)
+        CU_TRY(cuStreamSynchronize(c->streams[i]), "wait for the device");
     return RGM_OK;
 }
 
@@ -350,8 +371,8 @@ static rgm_status cuda_launch(void *state, void *kernel, int64_t groups, int lan
             given[at - 1] = &narrow[i];
         }
     }
-    CU_TRY(cuLaunchKernel(kernel, (unsigned)groups, 1, 1, (unsigned)lanes, 1, 1, 0, c->stream,
-                          given, NULL),
+    CU_TRY(cuLaunchKernel(kernel, (unsigned)groups, 1, 1, (unsigned)lanes, 1, 1, 0,
+                          c->streams[RGM_DEVICE_KERNELS], given, NULL),
            "launch");
     return RGM_OK;
 }
@@ -376,6 +397,8 @@ const rgmi_driver rgmi_cuda = {
     .read = cuda_read,
     .mark = cuda_mark,
     .reach = cuda_reach,
+    .follow = cuda_follow,
+    .forget = cuda_forget,
     .finish = cuda_finish,
     .options = cuda_options,
     .compile = cuda_compile,

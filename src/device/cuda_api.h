@@ -30,6 +30,7 @@
     F(cuStreamCreate, "cuStreamCreate", (void **, unsigned))                                       \
     F(cuStreamDestroy, "cuStreamDestroy_v2", (void *))                                             \
     F(cuStreamSynchronize, "cuStreamSynchronize", (void *))                                        \
+    F(cuStreamWaitEvent, "cuStreamWaitEvent", (void *, void *, unsigned))                          \
     F(cuEventCreate, "cuEventCreate", (void **, unsigned))                                         \
     F(cuEventRecord, "cuEventRecord", (void *, void *))                                            \
     F(cuEventSynchronize, "cuEventSynchronize", (void *))                                          \

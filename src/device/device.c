@@ -152,14 +152,50 @@ rgm_status rgm_device_copy_from(rgm_device *device, void *to, const void *from, 
     return bytes > 0 ? told(device, device->type->copy_from(device, to, from, bytes)) : RGM_OK;
 }
 
-rgm_status rgmi_device_copy_rows(rgm_device *device, void *to, const rgm_tensor *from)
+rgm_status rgmi_device_copy_rows(rgm_device *device, rgm_device_queue queue, void *to,
+                                 const rgm_tensor *from)
 {
-    return told(device, device->type->copy_rows(device, to, from));
+    return told(device, device->type->copy_rows(device, queue, to, from));
 }
 
 rgm_status rgm_device_wait(rgm_device *device)
 {
     return told(device, device->type->wait(device));
+}
+
+/* ---- a second queue -------------------------------------------------------------------------- */
+
+rgm_status rgm_device_copy_on(rgm_device *device, rgm_device_queue queue, void *to,
+                              const void *from, size_t bytes)
+{
+    if (device->type->ahead == NULL || queue == RGM_DEVICE_KERNELS || bytes == 0)
+        return rgm_device_copy_to(device, to, from, bytes);
+    return told(device, device->type->ahead->copy(device, to, from, bytes));
+}
+
+void rgm_device_forget(rgm_device *device, void **mark)
+{
+    if (*mark != NULL)
+        device->type->ahead->forget(device, *mark);
+    *mark = NULL;
+}
+
+rgm_status rgm_device_mark(void **mark, rgm_device *device, rgm_device_queue queue)
+{
+    rgm_device_forget(device, mark);
+    if (device->type->ahead == NULL)
+        return RGM_OK;
+    return told(device, device->type->ahead->mark(mark, device, queue));
+}
+
+rgm_status rgm_device_follow(rgm_device *device, rgm_device_queue queue, void **mark)
+{
+    rgm_status status = RGM_OK;
+
+    if (*mark != NULL)
+        status = told(device, device->type->ahead->follow(device, queue, *mark));
+    rgm_device_forget(device, mark);
+    return status;
 }
 
 /* ---- programs ------------------------------------------------------------------------------- */

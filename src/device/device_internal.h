@@ -22,8 +22,8 @@ typedef struct rgmi_device_facts {
 
 /**
  * An interface. `state` is its own, of one open device. What is queued runs in the order of the
- * calls. Errors: RGM_ERR_NOMEM; RGM_ERR_IO: the device is lost; RGM_ERR_ARG: it refuses what it was
- * given; others where a line says so.
+ * calls; what says `queue` may go to the second one. Errors: RGM_ERR_NOMEM; RGM_ERR_IO: the device
+ * is lost; RGM_ERR_ARG: it refuses what it was given; others where a line says so.
  */
 typedef struct rgmi_driver {
     const char *name;
@@ -45,13 +45,17 @@ typedef struct rgmi_driver {
     rgm_status (*pin)(void **host, void **handle, void *state, size_t bytes);
     void (*unpin)(void *state, void *host, void *handle);
     /** Queue a copy from pinned memory. */
-    rgm_status (*write)(void *state, void *to, const void *from, size_t bytes);
+    rgm_status (*write)(void *state, rgm_device_queue queue, void *to, const void *from,
+                        size_t bytes);
     /** Copy to any memory of the host, and wait for it. */
     rgm_status (*read)(void *state, void *to, const void *from, size_t bytes);
-    /** An event behind what was queued; reach() waits for it and releases it. */
-    rgm_status (*mark)(void **event, void *state);
+    /** An event behind what was queued, to be forgotten. reach() waits for it; follow() lets the
+     * queue wait. */
+    rgm_status (*mark)(void **event, void *state, rgm_device_queue queue);
     rgm_status (*reach)(void *state, void *event);
-    rgm_status (*finish)(void *state);
+    rgm_status (*follow)(void *state, rgm_device_queue queue, void *event);
+    void (*forget)(void *state, void *event);
+    rgm_status (*finish)(void *state); /* both queues */
 
     /** What else `compile` would be given, to tell its results apart. */
     void (*options)(char *out, size_t size, void *state, rgm_dtype real);
@@ -77,7 +81,8 @@ extern const rgmi_driver rgmi_cuda;
 rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, int number);
 
 /** The function of the device's row, which is not NULL. */
-rgm_status rgmi_device_copy_rows(rgm_device *device, void *to, const rgm_tensor *from);
+rgm_status rgmi_device_copy_rows(rgm_device *device, rgm_device_queue queue, void *to,
+                                 const rgm_tensor *from);
 
 /** Makes a driver's device. */
 typedef rgm_status rgmi_device_make(rgm_device **out, const rgmi_driver *driver, int number);

@@ -71,13 +71,14 @@ rgm_status rgm_device_tensor_set(rgm_tensor *to, const rgm_tensor *from)
     return RGM_OK;
 }
 
-rgm_status rgm_device_send(rgm_device *device, void *to, const rgm_tensor *tensor)
+rgm_status rgm_device_send(rgm_device *device, rgm_device_queue queue, void *to,
+                           const rgm_tensor *tensor)
 {
     rgm_tensor *table, *rows;
 
     if (rgm_device_kind(device)->copy_rows != NULL && rgm_tensor_picked(&table, &rows, tensor))
-        return rgmi_device_copy_rows(device, to, tensor);
-    return rgm_device_copy_to(device, to, rgm_tensor_data(tensor), rgm_tensor_bytes(tensor));
+        return rgmi_device_copy_rows(device, queue, to, tensor);
+    return rgm_device_copy_on(device, queue, to, rgm_tensor_data(tensor), rgm_tensor_bytes(tensor));
 }
 
 rgm_status rgm_device_lend(bool *stays, rgm_device *device, rgm_tensor *table, size_t most)

@@ -151,7 +151,8 @@ static void a_table_is_lent_as_far_as_it_fits(void **state)
     CHECK_OK(rgm_device_tensor_set(back, rgm_tensor_there(table)));
     CHECK(rgm_tensor_equal(back, table));
     some = pick_two(table); /* what has no way for rows gets elements */
-    CHECK_OK(rgm_device_send(far.device, rgm_tensor_data(rgm_tensor_there(table)), some));
+    CHECK_OK(rgm_device_send(far.device, RGM_DEVICE_COPIES,
+                             rgm_tensor_data(rgm_tensor_there(table)), some));
     CHECK_OK(rgm_device_tensor_set(back, rgm_tensor_there(table)));
     CHECK(memcmp(rgm_tensor_f32(back), rgm_tensor_f32(table) + 8, 16) == 0);
     CHECK(memcmp(rgm_tensor_f32(back) + 4, rgm_tensor_f32(table), 16) == 0);

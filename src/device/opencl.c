@@ -178,7 +178,7 @@ typedef struct segment {
 } segment;
 
 typedef struct opencl {
-    void *device, *context, *queue;
+    void *device, *context, *queue; /* one: see opencl_follow() */
     char options[128];
     char *range; /* of addresses, `range_size` bytes */
     size_t range_size;
@@ -347,34 +347,55 @@ static void opencl_unpin(void *state, void *host, void *handle)
     cl.api.clReleaseMemObject(handle);
 }
 
-static rgm_status opencl_write(void *state, void *to, const void *from, size_t bytes)
+static rgm_status opencl_write(void *state, rgm_device_queue queue, void *to, const void *from,
+                               size_t bytes)
 {
     opencl *o = state;
     void *buffer;
     size_t offset;
 
+    (void)queue;
     RGM_TRY(place_of(o, &buffer, &offset, to, bytes));
     CL_TRY(clEnqueueWriteBuffer(o->queue, buffer, 0, offset, bytes, from, 0, NULL, NULL),
            "copy to the device");
     return RGM_OK;
 }
 
-static rgm_status opencl_mark(void **event, void *state)
+static void opencl_forget(void *state, void *event)
+{
+    (void)state;
+    cl.api.clReleaseEvent(event);
+}
+
+static rgm_status opencl_mark(void **event, void *state, rgm_device_queue queue)
 {
     opencl *o = state;
+    int32_t code;
 
+    (void)queue;
     CL_TRY(clEnqueueMarkerWithWaitList(o->queue, 0, NULL, event), "mark a place of the queue");
-    CL_TRY(clFlush(o->queue), "send the queue");
-    return RGM_OK;
+    code = cl.api.clFlush(o->queue);
+    if (code == 0)
+        return RGM_OK;
+    opencl_forget(state, *event);
+    *event = NULL;
+    return refused(code, "send the queue");
 }
 
 static rgm_status opencl_reach(void *state, void *event)
 {
-    int32_t code = cl.api.clWaitForEvents(1, &event);
-
     (void)state;
-    cl.api.clReleaseEvent(event);
-    return code == 0 ? RGM_OK : refused(code, "wait for a copy");
+    CL_TRY(clWaitForEvents(1, &event), "wait for a copy");
+    return RGM_OK;
+}
+
+/* Blocks share buffers, and what two queues do to one buffer at a time is undefined in OpenCL 1.2
+ * (PoCL 3.1 lets commands overtake the event that they wait for, or waits for ever). So copies have
+ * their turn in the one queue, which is behind whatever was marked. */
+static rgm_status opencl_follow(void *state, rgm_device_queue queue, void *event)
+{
+    (void)state, (void)queue, (void)event;
+    return RGM_OK;
 }
 
 static size_t opencl_available(void *state)
@@ -576,6 +597,8 @@ const rgmi_driver rgmi_opencl = {
     .read = opencl_read,
     .mark = opencl_mark,
     .reach = opencl_reach,
+    .follow = opencl_follow,
+    .forget = opencl_forget,
     .finish = opencl_finish,
     .options = opencl_options,
     .compile = opencl_compile,

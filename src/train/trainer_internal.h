@@ -348,6 +348,8 @@ void rgmi_clear(rgm_tensor *tensor);
 /** The accumulator's states take those of the parameters; with `back` the other way. Errors:
  * RGM_ERR_IO, RGM_ERR_NOMEM: of a device. */
 rgm_status rgmi_states_copy(rgm_trainer *trainer, bool back);
+/** rgm_executor_options.meanwhile of the training executor: the next batch's feeds go there. */
+void rgmi_feed_ahead(rgm_executor *executor, void *trainer);
 /** Let the task keep on the device what batches are cut out of, and no longer. */
 rgm_status rgmi_data_place(rgm_trainer *trainer);
 void rgmi_data_take_back(rgm_trainer *trainer);

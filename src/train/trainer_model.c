@@ -227,6 +227,8 @@ static rgm_status train_open(rgm_trainer *trainer)
         RGM_GO(rgmi_heads_open(trainer));
     RGM_GO(choose_stays(&stays, trainer));
     options.stays = stays;
+    options.meanwhile = rgmi_feed_ahead;
+    options.meanwhile_payload = trainer;
     RGM_GO(rgm_executor_create(&trainer->train_run, trainer->graph, trainer->train_fetches.values,
                                trainer->train_fetches.count, &options));
 done:
