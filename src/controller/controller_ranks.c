@@ -2,6 +2,9 @@
  * Processes that train one run together. The first one keeps the run folder: its checkpoints, logs
  * and exports. The others take up what it has, go the same way, and write nothing.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "controller_internal.h"
 
 int rgmi_rank(const rgm_controller *c)
@@ -34,7 +37,17 @@ typedef struct beginning {
     int64_t data[3];                    /* batches of a pass, by mode           */
     int64_t sets[RGM_MAX_EVAL_SETS];    /* the same of the additional ones      */
     uint64_t weights, recipes, content; /* hashes of all; of files that `data` names */
+    char device[200];                   /* kind and name of what computes, without its number */
 } beginning;
+
+/* "cuda (NVIDIA H100)": updates are made on each rank, and must have the same bits. */
+static void name_device(char *out, size_t size, const rgm_device *device)
+{
+    const char *about = rgm_device_about(device), *name = strchr(about, '(');
+
+    snprintf(out, size, "%s%s%s", rgm_device_kind(device)->name, name != NULL ? " " : "",
+             name != NULL ? name : "");
+}
 
 static uint64_t hash_of_weights(const rgm_parameters *parameters)
 {
@@ -62,6 +75,7 @@ static rgm_status beginning_of(beginning *b, const rgm_trainer *trainer,
         b->data[mode] = rgm_trainer_batches(trainer, (rgm_mode)mode);
     for (int64_t i = 0; i < sets; i++)
         b->sets[i] = rgm_trainer_set_batches(trainer, i);
+    name_device(b->device, sizeof b->device, rgm_trainer_device(trainer));
     RGM_TRY(rgm_parameters_to_host(parameters));
     b->weights = hash_of_weights(parameters);
     RGM_TRY(rgm_trainer_hash_recipes(&b->recipes, trainer));
@@ -108,6 +122,11 @@ static rgm_status compare(const rgm_controller *c, const beginning *a, const beg
                         rank, (long long)b->step, (long long)a->step,
                         c->run_dir != NULL ? ", " : "", c->run_dir != NULL ? c->run_dir : "");
     RGM_TRY(compare_data(c, a, b, rank));
+    if (strcmp(a->device, b->device) != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "rank %d computes on %s and rank 0 on %s: their updates would differ, so "
+                        "all ranks must have one kind of device",
+                        rank, b->device, a->device);
     if (a->weights != b->weights)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "rank %d begins with other weights than rank 0: all ranks must read the "

@@ -24,24 +24,6 @@ int rgm_runtime_threads(const rgm_runtime_options *runtime)
 
 /* ---- opening and closing ------------------------------------------------------------------- */
 
-/* What runtime.device names, unless the program has one for the trainer. */
-static rgm_status open_device(rgm_open_run *run)
-{
-    const char *name = run->options.runtime.device;
-    rgm_status status;
-
-    if (name == NULL || run->options.trainer.device != NULL)
-        return RGM_OK;
-    status = rgm_device_open(&run->device, name);
-    if (status == RGM_ERR_ARG)
-        return RGM_FAIL(RGM_ERR_CONFIG, "runtime.device: %s", rgm_error_message());
-    if (status != RGM_OK)
-        return rgm_error_prefix(status,
-                                "runtime.device (--set runtime.device=cpu computes without)");
-    run->options.trainer.device = run->device;
-    return RGM_OK;
-}
-
 static rgm_status open_trainer(rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
@@ -87,7 +69,7 @@ static rgm_status open_controller(rgm_open_run *run)
 /* Build the trainer and check the data; nothing is written yet, so there is no log of the run. */
 static rgm_status open_and_check(rgm_open_run *run)
 {
-    RGM_TRY(open_device(run));
+    RGM_TRY(rgmi_run_open_device(run));
     RGM_TRY(open_trainer(run));
     return rgmi_run_check(run);
 }

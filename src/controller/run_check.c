@@ -95,8 +95,11 @@ static rgm_status remark_on_precision(rgm_text *out, const rgm_open_run *run)
 rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
 {
     const rgm_device *device = rgm_trainer_device(run->trainer);
+    int ranks = rgm_comm_size(rgm_trainer_comm(run->trainer));
 
-    if (!rgm_device_is_host(device))
+    if (!rgm_device_is_host(device) && ranks > 1)
+        RGM_TRY(rgm_text_printf(out, "device %s, rank 0 of %d\n", rgm_device_about(device), ranks));
+    else if (!rgm_device_is_host(device))
         RGM_TRY(rgm_text_printf(out, "device %s\n", rgm_device_about(device)));
     return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
 }

@@ -21,6 +21,10 @@ struct rgm_open_run {
     int64_t exported_step; /* of the last export during training; -1: none by this process */
 };
 
+/* run_device.c */
+/** What runtime.device names, unless the program has one for the trainer. */
+rgm_status rgmi_run_open_device(rgm_open_run *run);
+
 /* run_check.c */
 /** Make all checks that are possible before the first step, before anything is written. */
 rgm_status rgmi_run_check(const rgm_open_run *run);
