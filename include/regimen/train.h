@@ -62,6 +62,21 @@ typedef struct rgm_trainer_hooks {
      * numbers by rgm_trainer_updates(), so that a continued run draws the same ones.
      */
     rgm_status (*gradients)(rgm_tensor *const *gradients, rgm_trainer *trainer, void *payload);
+    /**
+     * In the place of a whole step, its batch included: see train_apart.h. RGM_END: the pass is
+     * over, nothing was done; RGM_STOPPED: nothing was done yet, look at clock and signals and call
+     * again.
+     */
+    rgm_status (*train_step)(rgm_step *step, void *payload);
+    /** Called before each run of a batch's forward and backward in training; may set weights (and
+     * then calls rgm_parameters_touch()). */
+    rgm_status (*before_run)(rgm_trainer *trainer, const rgm_feed *feeds, int64_t count,
+                             void *payload);
+    /** In the place of the update of weights, by what the hook `gradients` would get. */
+    rgm_status (*update)(rgm_tensor *const *gradients, rgm_trainer *trainer, void *payload);
+    /** Called last when a trainer's state is saved, and when it is restored. */
+    rgm_status (*save_state)(rgm_checkpoint *checkpoint, void *payload);
+    rgm_status (*restore_state)(const rgm_checkpoint *checkpoint, void *payload);
     /** Called last in a loop; may add to its logs. */
     rgm_status (*train_loop_end)(rgm_logs *logs, rgm_trainer *trainer, void *payload);
     rgm_status (*eval_begin)(rgm_trainer *trainer, rgm_mode mode, void *payload);

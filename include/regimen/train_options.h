@@ -190,6 +190,9 @@ typedef enum rgm_gradient_exchange {
                        */
 } rgm_gradient_exchange;
 
+/** How several processes train one model. */
+typedef enum rgm_distribution { RGM_SYNCHRONOUS, RGM_ASYNCHRONOUS } rgm_distribution;
+
 /** Field names are the keys of `runtime:`. */
 typedef struct rgm_runtime_options {
     int64_t seed;    /* default 1                                                            */
@@ -207,6 +210,15 @@ typedef struct rgm_runtime_options {
                                   batches send the numbers of rows; default 0.5, 0: none       */
     double peak_gflops; /* the machine's; trainer.flops reports the share of it; 0: not known */
     int64_t seeds;      /* for experiment files: that many runs, from `seed` on; a run has 0 or 1 */
+    /* How several processes share a run: all of them make each step together (shards), or one keeps
+     * the weights and workers hand it gradients, each when it has some (async.h). A trainer itself
+     * knows neither; whoever opens it sets its communicator or its hooks. */
+    rgm_distribution distribution;
+    int64_t staleness; /* asynchronous: most updates between the weights of a gradient and its own
+                          update; default 8                                                  */
+    int64_t workers; /* asynchronous: so many are started on this host by the command; default 0 */
+    const char *listen;    /* asynchronous: where workers reach it; NULL: from this host        */
+    double worker_timeout; /* asynchronous: seconds of silence after which a worker is gone; 30 */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];

@@ -141,6 +141,20 @@ static rgm_status validate_inside_epoch(rgm_controller *c)
     return rgmi_evaluate(c, RGM_VALID, c->options.validation_steps, &logs);
 }
 
+/* Whether a step was not made because those who make it are waited for (hooks.train_step). */
+static bool is_waiting(const rgm_controller *c, rgm_status status)
+{
+    return status == RGM_STOPPED && rgm_trainer_hooks_of(c->trainer)->train_step != NULL;
+}
+
+/* What may be due meanwhile. */
+static rgm_status while_waiting(rgm_controller *c)
+{
+    if (rgmi_decide(c, RGM_DECIDE_STOP))
+        return stop(c);
+    return c->keeps && rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep(c) : RGM_OK;
+}
+
 static rgm_status run_steps(rgm_controller *c, int64_t steps)
 {
     rgm_trainer *trainer = c->trainer;
@@ -157,6 +171,12 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         status = rgm_trainer_train_step(trainer);
         if (status == RGM_END)
             return RGM_OK;
+        if (is_waiting(c, status)) {
+            RGM_TRY(while_waiting(c));
+            if (rgmi_is_out_of_time(c))
+                return RGM_OK;
+            continue;
+        }
         c->changes++;
         if (status != RGM_OK) {
             RGM_TRY(recover(c, status));

@@ -44,12 +44,27 @@ static rgm_status check_exporters(const rgm_open_run *run)
     return RGM_OK;
 }
 
+/* Without a server's or a worker's hooks its steps would be those of one process, without a word.
+ */
+static rgm_status check_distribution(const rgm_open_run *run)
+{
+    const rgm_trainer_hooks *hooks = rgm_trainer_hooks_of(run->trainer);
+
+    if (run->options.runtime.distribution != RGM_ASYNCHRONOUS || hooks->train_step != NULL ||
+        hooks->update != NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "runtime.distribution is asynchronous, but nobody serves workers here: that is "
+                    "for `regimen run` of an experiment file, or for a program with async.h");
+}
+
 rgm_status rgmi_run_check(const rgm_open_run *run)
 {
     if (!run->options.read_only)
         RGM_TRY(rgmi_run_exports_check(&run->options));
     if (!will_train(run))
         return RGM_OK;
+    RGM_TRY(check_distribution(run));
     RGM_TRY(check_data(run));
     return check_exporters(run);
 }
@@ -96,11 +111,18 @@ rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
 {
     const rgm_device *device = rgm_trainer_device(run->trainer);
     int ranks = rgm_comm_size(rgm_trainer_comm(run->trainer));
+    const rgm_runtime_options *runtime = rgm_trainer_runtime(run->trainer);
 
     if (!rgm_device_is_host(device) && ranks > 1)
         RGM_TRY(rgm_text_printf(out, "device %s, rank 0 of %d\n", rgm_device_about(device), ranks));
     else if (!rgm_device_is_host(device))
         RGM_TRY(rgm_text_printf(out, "device %s\n", rgm_device_about(device)));
+    if (runtime->distribution == RGM_ASYNCHRONOUS && will_train(run))
+        RGM_TRY(rgm_text_printf(out,
+                                "workers make the steps, asynchronously: gradients at most %lld "
+                                "updates old%s\n",
+                                (long long)runtime->staleness,
+                                runtime->staleness == 0 ? ", so one works at a time" : ""));
     return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
 }
 

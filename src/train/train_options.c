@@ -11,6 +11,7 @@ static const char *const surgeries[] = {"none", "pcgrad", NULL};
 static const char *const restores[] = {"auto", "true", "false", NULL};
 static const char *const policies[] = {"stop", "skip", "rollback", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
+static const char *const distributions[] = {"synchronous", "asynchronous", NULL};
 
 #define RGM_OPTIONS rgm_trainer_best
 static const rgm_field best_fields[] = {
@@ -168,6 +169,16 @@ const rgm_field rgm_runtime_fields[] = {
                     "the machine's best rate, for trainer.flops to tell the share; 0: not told"),
     RGM_INT_FIELD(seeds, 0, 1e4,
                   "so many runs with the seeds from seed on, in <run>/seed-1, ...; 0: one run"),
+    RGM_CHOICE_FIELD(distribution, distributions,
+                     "synchronous: processes make each step together; asynchronous: one keeps the "
+                     "weights, workers hand in gradients when they have some"),
+    RGM_INT_FIELD(staleness, 0, 1000,
+                  "most updates between the weights of a gradient and its own update"),
+    RGM_INT_FIELD(workers, 0, 64,
+                  "workers that the command starts on its host, and again when they die"),
+    RGM_TEXT_FIELD(listen, "ADDRESS:PORT where workers of other hosts reach the server"),
+    RGM_FLOAT_FIELD(worker_timeout, RGM_ABOVE_0, RGMI_MOST,
+                    "seconds of silence after which a worker's batch is another's"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -195,7 +206,8 @@ void rgm_trainer_defaults(rgm_trainer_options *options)
 
 void rgm_runtime_defaults(rgm_runtime_options *options)
 {
-    *options = (rgm_runtime_options){.seed = 1, .shards = 1, .features_on_device = 0.5};
+    *options = (rgm_runtime_options){
+        .seed = 1, .shards = 1, .features_on_device = 0.5, .staleness = 8, .worker_timeout = 30};
 }
 
 bool rgm_runtime_is_device(const char *name)
@@ -237,6 +249,10 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.privacy.noise_seed", "trainer.privacy.clipping_norm > 0"},
     {"runtime.gradient_exchange", "runtime.shards > 1"},
     {"runtime.peak_gflops", "trainer.flops == true"},
+    {"runtime.staleness", "runtime.distribution == asynchronous"},
+    {"runtime.workers", "runtime.distribution == asynchronous"},
+    {"runtime.listen", "runtime.distribution == asynchronous"},
+    {"runtime.worker_timeout", "runtime.distribution == asynchronous"},
     {"trainer.profile.skip_steps", "trainer.profile.steps > 0"},
     {"trainer.profile.max_events", "trainer.profile.steps > 0"},
     {"trainer.fold", "trainer.folds > 0"},
@@ -298,6 +314,27 @@ const rgm_rule rgm_trainer_rules[] = {
     {"runtime.gradient_exchange == f32",
      {"trainer.privacy.clipping_norm > 0"},
      "a sum that is rounded can move by more than one example's clipping norm"},
+    {"runtime.shards == 1",
+     {"runtime.distribution == asynchronous", "runtime.shards > 1"},
+     "a batch is one worker's"},
+    {"runtime.seeds <= 1",
+     {"runtime.distribution == asynchronous", "runtime.seeds > 1"},
+     "workers join one run"},
+    {"trainer.fold >= 1",
+     {"runtime.distribution == asynchronous", "trainer.folds > 0"},
+     "workers join one run, so say which fold"},
+    {"trainer.privacy.clipping_norm == 0",
+     {"runtime.distribution == asynchronous", "trainer.privacy.clipping_norm > 0"},
+     "a private account holds for batches that one process draws and adds noise to in turn"},
+    {"runtime.loss_scale != dynamic",
+     {"runtime.distribution == asynchronous", "runtime.loss_scale != null"},
+     "workers are not at one step"},
+    {"trainer.flops == false",
+     {"runtime.distribution == asynchronous"},
+     "operations are the workers'"},
+    {"trainer.profile.steps == 0",
+     {"runtime.distribution == asynchronous"},
+     "where time goes is the workers' affair"},
     {"trainer.recovery.max_tries >= 1",
      {"trainer.recovery.policy != stop"},
      "a bad step could not be recovered from even once"},

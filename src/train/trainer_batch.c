@@ -167,6 +167,8 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
 
     trainer->applied = NULL; /* the run overwrites them */
     RGM_TRY(rgmi_feed(feeds, count, trainer, inputs));
+    if (trainer->hooks.before_run != NULL)
+        RGM_TRY(trainer->hooks.before_run(trainer, feeds, *count, trainer->hooks.payload));
     if (trainer->batch != NULL)
         RGM_TRY(rgmi_describe_batch(trainer->batch, feeds, *count));
     RGM_TRY(feed_scale(feeds, count, trainer));
@@ -294,6 +296,8 @@ rgm_status rgmi_update(rgm_trainer *trainer, rgm_tensor *const *gradients, const
     double begin;
 
     trainer->applied = NULL;
+    if (trainer->hooks.update != NULL)
+        return trainer->hooks.update(gradients, trainer, trainer->hooks.payload);
     if (!rgmi_is_sharded(trainer)) /* else they agreed before the sum; each update of a step asks */
         RGM_TRY(rgmi_agree(trainer, RGM_OK));
     RGM_TRY(hooked(&changed, trainer, gradients));

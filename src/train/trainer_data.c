@@ -246,6 +246,7 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer)
         return status;
     if (rgm_iterator_position(trainer->iterator) == 0)
         return RGM_FAIL(RGM_ERR_DATA, "the training data are empty");
+    trainer->pass_batches = rgm_iterator_position(trainer->iterator);
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;
     trainer->passes++;

@@ -5,6 +5,7 @@
 #include <regimen/comm.h>
 #include <regimen/device_tensor.h>
 #include <regimen/kernels.h>
+#include <regimen/train_apart.h>
 #include <regimen/train_driver.h>
 
 #define RGMI_MOST_SHARDS 1024
@@ -181,6 +182,7 @@ struct rgm_trainer {
     int64_t step_flops;                 /* of the current step */
     rgmi_profile *profile;              /* NULL: nothing is recorded */
     rgmi_sums train_sums, eval_sums[3]; /* of the loop; of passes, by rgm_mode */
+    rgmi_sums half_sums; /* of a step that another process has made half of; opened by the first */
 
     rgm_dataset *data[3]; /* by rgm_mode; NULL: none */
     rgm_eval_set set_list[RGM_MAX_EVAL_SETS];
@@ -189,6 +191,7 @@ struct rgm_trainer {
     rgm_iterator *iterator;
 
     int64_t step, updates, passes, loop_step; /* loop_step -1: no current loop */
+    int64_t pass_batches;                     /* of the last pass that ended   */
     bool at_end;
     double last_loss, loop_items; /* of the last step; of the last loop */
     bool counted;                 /* the current step is in the sums */
@@ -434,6 +437,10 @@ void rgmi_buckets_add(rgmi_buckets *exchange);
 void rgmi_buckets_begin(rgm_trainer *trainer);
 /** Wait for all that was begun: the gradients are those of all shards. */
 rgm_status rgmi_buckets_wait(rgm_trainer *trainer);
+
+/* trainer_apart.c */
+/** A step that hooks.train_step makes. */
+rgm_status rgmi_apart_step(rgm_step *step);
 
 /* trainer_shards_step.c */
 /** One training step of all shards. */

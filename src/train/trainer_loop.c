@@ -38,10 +38,22 @@ static rgm_status agreed_step(rgm_step *step, const rgm_task *task)
     return !trainer->agreed || (own && !trainer->is_bad) ? rgmi_agree(trainer, status) : status;
 }
 
+static rgm_status own_step(rgm_step *step)
+{
+    rgm_trainer *trainer = step->trainer;
+    rgm_status status = rgmi_next_train_inputs(&step->inputs, trainer);
+
+    RGM_TRY(status < 0 ? rgmi_agree(trainer, status) : status);
+    trainer->runs = 0;
+    trainer->counted = trainer->heads.seen = trainer->agreed = trainer->is_bad = false;
+    RGM_TRY(agreed_step(step, &trainer->task));
+    rgmi_count_step(step);
+    return RGM_OK;
+}
+
 rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
-    const rgm_task *task = &trainer->task;
     int64_t updates = trainer->updates;
     double begin;
     rgm_step step = {.mode = RGM_TRAIN,
@@ -55,19 +67,17 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
     begin = rgmi_profile_step(trainer);
-    status = rgmi_next_train_inputs(&step.inputs, trainer);
-    RGM_GO(status < 0 ? rgmi_agree(trainer, status) : status);
-    trainer->runs = 0;
-    trainer->counted = trainer->heads.seen = trainer->agreed = trainer->is_bad = false;
     trainer->step_flops = 0;
-    RGM_GO(agreed_step(&step, task));
-    rgmi_count_step(&step);
+    if (trainer->hooks.train_step != NULL)
+        RGM_GO(rgmi_apart_step(&step));
+    else
+        RGM_GO(own_step(&step));
     rgmi_report_add(trainer, updates);
     trainer->last_loss = step.loss;
     trainer->step++;
     trainer->loop_step++;
 done:
-    rgmi_profile_step_end(trainer, begin, status != RGM_END);
+    rgmi_profile_step_end(trainer, begin, status <= 0);
     rgm_element_release(step.inputs);
     if (status < 0)
         rgm_error_prefix(status, "step %lld", (long long)trainer->step + 1);

@@ -347,6 +347,7 @@ void rgmi_model_close(rgm_trainer *trainer)
     rgm_tensor_release(trainer->loss_scale.inverse);
     rgmi_layers_close(&trainer->layers);
     rgmi_sums_close(&trainer->train_sums);
+    rgmi_sums_close(&trainer->half_sums);
     for (int mode = 0; mode < 3; mode++)
         rgmi_sums_close(&trainer->eval_sums[mode]);
     for (int64_t i = 0; i < trainer->set_count; i++)

@@ -141,6 +141,8 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
     if (status == RGM_OK)
         status = set_blob(checkpoint, RGM_KEY_SUMS, sums.data, sums.size);
     rgm_text_clear(&sums);
+    if (status == RGM_OK && trainer->hooks.save_state != NULL)
+        status = trainer->hooks.save_state(checkpoint, trainer->hooks.payload);
     return status;
 }
 
@@ -331,7 +333,7 @@ static rgm_status read_valid_positions(rgm_trainer *trainer, const rgm_checkpoin
     return RGM_OK;
 }
 
-rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+static rgm_status restore(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
     char name[POSITION_NAME];
@@ -352,6 +354,14 @@ rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint 
     RGM_TRY(rgmi_iterator_open(trainer));
     RGM_TRY(restore_position(trainer->iterator, trainer, position, size));
     return rgmi_train_share(trainer);
+}
+
+rgm_status rgm_trainer_restore_state(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    RGM_TRY(restore(trainer, checkpoint));
+    return trainer->hooks.restore_state != NULL
+               ? trainer->hooks.restore_state(checkpoint, trainer->hooks.payload)
+               : RGM_OK;
 }
 
 rgm_status rgm_trainer_check_weights(const rgm_trainer *trainer, const char *what)
