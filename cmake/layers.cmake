@@ -30,6 +30,7 @@ set(RGM_ALLOWED_translation base tensor autodiff nn data export metrics train co
 set(RGM_ALLOWED_record base tensor autodiff nn data train)
 # a crown, and what it tries next:
 set(RGM_ALLOWED_http base)
+set(RGM_ALLOWED_async base tensor autodiff data store train http)
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train controller graph_tasks translation record)
 set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store metrics train controller http search
@@ -38,10 +39,10 @@ set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data store metrics train controller graph graph_sampling
-    graph_import graph_tasks text translation http search experiment trial master draw web)
+    graph_import graph_tasks text translation http async search experiment trial master draw web)
 
 set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data export store metrics train controller graph
-               graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http search experiment trial master
+               graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http async search experiment trial master
                draw web)
 
 # A layer that is not in the list would be left out without a word.

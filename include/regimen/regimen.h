@@ -14,7 +14,7 @@
  *   read data as a stream of batches             data.h                       03
  *   search hyperparameters                       trial.h, master.h            11, 12
  *   write a searcher or a sampler                search_rows.h
- *   train with several processes                 comm.h
+ *   train with several processes                 comm.h; with workers that come and go: async.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
@@ -23,11 +23,12 @@
  *   branches  graph graph_sampling graph_import graph_features gnn graph_tasks
  *             text sequence translation
  *             record
- *   crown     http search experiment trial master draw web
+ *   crown     http async search experiment trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
+#include <regimen/async.h>
 #include <regimen/comm.h>
 #include <regimen/device_tensor.h>
 #include <regimen/draw.h>

@@ -22,8 +22,8 @@ extern "C" {
 
 /**
  * Whether the steps of this trainer can be made in two halves.
- * Errors: RGM_ERR_CONFIG (private training, shards, a task's own train_step, a dynamic loss scale, a
- * device, a profile; the message says which and what to set).
+ * Errors: RGM_ERR_CONFIG (private training, shards, a task's own train_step, a dynamic loss scale,
+ * a device, a profile; the message says which and what to set).
  */
 rgm_status rgm_trainer_check_apart(const rgm_trainer *trainer);
 

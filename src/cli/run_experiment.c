@@ -192,8 +192,8 @@ static rgm_status prepare_in_turn(rgm_run_options *options, const run_view *view
     return first ? RGM_OK : prepare(options, view);
 }
 
-static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_view *view,
-                           const run_request *request)
+static rgm_status open_run(rgm_open_run **run, async_run **async, rgm_run_options *options,
+                           run_view *view, const run_request *request)
 {
     RGM_TRY(check_folder(request));
     RGM_TRY(request->comm != NULL ? prepare_in_turn(options, view, request->comm)
@@ -210,9 +210,12 @@ static rgm_status open_run(rgm_open_run **run, rgm_run_options *options, run_vie
         options->mode = (rgm_run_mode)request->mode;
     if (options->read_only && request->last)
         options->trainer.restore_best_weights = RGM_RESTORE_FALSE;
+    if (view->own == NULL)
+        RGM_TRY(async_open(async, options, request));
     RGM_TRY(view->own != NULL ? rgm_trial_task_open(run, view->own, options)
                               : rgm_experiment_open(run, view->experiment, options));
-    return print_plan(*run, view);
+    RGM_TRY(print_plan(*run, view));
+    return async_begin(*async, *run, options, view->experiment, request);
 }
 
 static rgm_status work(rgm_open_run *run, const run_view *view)
@@ -238,6 +241,7 @@ static int run_view_of(run_view view, const run_request *request)
 {
     rgm_run_options options;
     rgm_open_run *run = NULL;
+    async_run *async = NULL;
     double started = rgm_now();
     rgm_status status;
     int code;
@@ -247,7 +251,7 @@ static int run_view_of(run_view view, const run_request *request)
     view.mode = request->mode;
     view.of = request->of;
     console_catch_signals();
-    status = open_run(&run, &options, &view, request);
+    status = open_run(&run, &async, &options, &view, request);
     if (status < 0 && request->comm != NULL) /* others would wait for this process */
         (void)rgm_comm_fail(request->comm, status);
     if (status == RGM_OK && request->mode == RUN_EXPORT) {
@@ -257,6 +261,7 @@ static int run_view_of(run_view view, const run_request *request)
             view.evaluations = json_array();
         if (status == RGM_OK)
             status = work(run, &view);
+        async_close(async, status);
         code = says_nothing(request)
                    ? EXIT_DONE
                    : run_finish(status, run, &view, rgm_now() - started, request->json);

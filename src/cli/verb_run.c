@@ -1,7 +1,10 @@
 /* regimen run, train: what an experiment says, in one of the modes. */
 #include <string.h>
+#include <unistd.h>
 
 #include "verb_run.h"
+
+#define RANK_PATIENCE 300.0 /* for the first process, which may be started last and reads data */
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
@@ -127,13 +130,74 @@ static int open_and_run(const char *name, const text_list *over, const text_list
     return code;
 }
 
+/* Whether the experiment says so; one that cannot be read is told of by whoever runs it. */
+static bool is_asynchronous(const run_request *request)
+{
+    const rgm_experiment_layers layers = {.name = request->name,
+                                          .over = request->over->items,
+                                          .over_count = request->over->count,
+                                          .environment = environ,
+                                          .sets = request->sets->items,
+                                          .set_count = request->sets->count};
+    rgm_experiment *experiment = NULL;
+    const rgm_experiment_value *value = NULL;
+    bool is = false;
+
+    if (rgm_experiment_load_layers(&experiment, &layers) == RGM_OK)
+        value = rgm_experiment_find(experiment, "runtime.distribution");
+    if (value != NULL && value->value != NULL && value->value->text != NULL)
+        is = strcmp(value->value->text, "asynchronous") == 0;
+    rgm_experiment_release(experiment);
+    rgm_error_reset();
+    return is;
+}
+
+static int join(const run_request *request)
+{
+    rgm_experiment *experiment = NULL;
+    int code = experiment_open(&experiment, request->name, request->over, request->sets);
+
+    if (code == EXIT_DONE)
+        code = run_as_worker(experiment, request->join, request->patience);
+    rgm_experiment_release(experiment);
+    return code;
+}
+
+/*
+ * Processes that mpirun or srun has started for an asynchronous run: the first is the server, the
+ * others are workers. They meet in the run folder and need no MPI, so one that dies takes nobody
+ * with it.
+ */
+static int run_apart(run_request *request, int place)
+{
+    if (request->run_dir == NULL)
+        return usage_error("the processes of an asynchronous run meet in its folder: add --run-dir "
+                           "DIR");
+    request->comm = rgm_comm_self();
+    if (place == 0)
+        return open_and_run(request->name, request->over, request->sets, request);
+    console_mute();
+    request->join = request->run_dir;
+    request->patience = RANK_PATIENCE;
+    (void)join(request); /* the first one tells how the run ended */
+    return EXIT_DONE;
+}
+
 /* Where mpirun or srun has started several of them, the first one speaks for all. */
 static int run_on_ranks(const char *name, const text_list *over, const text_list *sets,
                         run_request *request)
 {
-    rgm_status status = rgm_comm_open(&request->comm);
-    int code, rank;
+    rgm_status status;
+    int code, rank, place;
 
+    request->name = name;
+    request->over = over;
+    request->sets = sets;
+    if (request->join != NULL)
+        return join(request);
+    if (rgm_comm_launched(&place) > 1 && is_asynchronous(request))
+        return run_apart(request, place);
+    status = rgm_comm_open(&request->comm);
     if (status != RGM_OK)
         return report(status);
     rank = rgm_comm_rank(request->comm);
@@ -164,6 +228,8 @@ int verb_run(int argc, char **argv)
         {"profile", ARG_FLAG, &request.profile, NULL,
          "where the time of some steps goes: a table, and profile.json in the run folder"},
         {"json", ARG_FLAG, &request.json, NULL, "the result as one JSON object on stdout"},
+        {"join", ARG_TEXT, &request.join, "RUN|URL",
+         "be a worker of that asynchronous run, by its folder, or its URL with $REGIMEN_TOKEN"},
         {0}};
     const usage how = {
         "run NAME|FILE [--mode MODE] [--run-dir DIR] [--config FILE]... [--set KEY=VALUE]...",
@@ -176,6 +242,8 @@ int verb_run(int argc, char **argv)
         "together; it has the same bytes as on one, and ends with what they exchanged and the "
         "share\n"
         "that was hidden behind the model. runtime.gradient_exchange=bf16 halves their gradients.\n"
+        "With runtime.distribution: asynchronous the first of them is the server, and the others,\n"
+        "and any that come by --join, are its workers.\n"
         "A file with trainer.folds or runtime.seeds is as many runs, one after the other, in\n"
         "DIR/fold-1, ...; what they came to on average is printed and in DIR/summary.json.\n\n"
         "  train                train alone\n"

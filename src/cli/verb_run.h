@@ -25,6 +25,10 @@ typedef struct run_request {
     int64_t restarts;             /* 0: the run is this process */
     const struct series_part *of; /* NULL: it stands alone      */
     rgm_comm *comm;               /* those that train together  */
+    const char *name;             /* what was given: the experiment with its layers */
+    const text_list *over, *sets;
+    const char *join; /* the server that this process works for; NULL: it is the run */
+    double patience;  /* seconds to wait for that server; 0: a minute                */
 } run_request;
 /* ---- run_experiment.c, run_restart.c --------------------------------------------------------- */
 
@@ -51,6 +55,21 @@ typedef struct run_view {
     json_t *evaluations;          /* continuous_eval with --json; else NULL */
     const struct series_part *of; /* as the request has it                  */
 } run_view;
+
+/* ---- run_async.c ----------------------------------------------------------------------------- */
+
+/** The server of an asynchronous run, with the workers that it starts. */
+typedef struct async_run async_run;
+/** Before the run is opened; *out stays NULL where the run is none. */
+rgm_status async_open(async_run **out, rgm_run_options *options, const run_request *request);
+/** When it is open; takes NULL. */
+rgm_status async_begin(async_run *run, const rgm_open_run *open, const rgm_run_options *options,
+                       const rgm_experiment *experiment, const run_request *request);
+/** When it has ended so; takes NULL. This thread's error stays. */
+void async_close(async_run *run, rgm_status outcome);
+/** Work for the server of a run folder or URL until its run is over; patience 0: a minute. Exit
+ * code. */
+int run_as_worker(rgm_experiment *experiment, const char *where, double patience);
 
 /* ---- run_series.c ---------------------------------------------------------------------------- */
 

@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include <regimen/train_apart.h>
+
 #include "run_internal.h"
 
 static bool will_train(const rgm_open_run *run)
@@ -50,9 +52,10 @@ static rgm_status check_distribution(const rgm_open_run *run)
 {
     const rgm_trainer_hooks *hooks = rgm_trainer_hooks_of(run->trainer);
 
-    if (run->options.runtime.distribution != RGM_ASYNCHRONOUS || hooks->train_step != NULL ||
-        hooks->update != NULL)
+    if (run->options.runtime.distribution != RGM_ASYNCHRONOUS)
         return RGM_OK;
+    if (hooks->train_step != NULL || hooks->update != NULL)
+        return rgm_trainer_check_apart(run->trainer);
     return RGM_FAIL(RGM_ERR_CONFIG,
                     "runtime.distribution is asynchronous, but nobody serves workers here: that is "
                     "for `regimen run` of an experiment file, or for a program with async.h");

@@ -19,7 +19,9 @@
         {"trainer.checkpoint.best.keep", RGM_KEY_FREE},                                            \
         {"trainer.checkpoint.best.save", RGM_KEY_FREE}, {"runtime.threads", RGM_KEY_FREE},         \
         {"runtime.peak_gflops", RGM_KEY_FREE}, {"runtime.features_on_device", RGM_KEY_FREE},       \
-        {"export", RGM_KEY_FREE}, {"data.valid_sets", RGM_KEY_FREE}, {"data.test", RGM_KEY_FREE},  \
+        {"runtime.workers", RGM_KEY_FREE}, {"runtime.listen", RGM_KEY_FREE},                       \
+        {"runtime.worker_timeout", RGM_KEY_FREE}, {"export", RGM_KEY_FREE},                        \
+        {"data.valid_sets", RGM_KEY_FREE}, {"data.test", RGM_KEY_FREE},                            \
         {"data.test_sets", RGM_KEY_FREE},                                                          \
     {                                                                                              \
         "data.path", RGM_KEY_CONTENT                                                               \
@@ -48,6 +50,7 @@ static const rgm_resume_key keys[] = {
     {"runtime.mixed_precision", RGM_KEY_TOLD},
     {"runtime.shards", RGM_KEY_TOLD},
     {"runtime.gradient_exchange", RGM_KEY_TOLD},
+    {"runtime.staleness", RGM_KEY_TOLD},
     {"runtime.device", RGM_KEY_TOLD},
     {"model.dropout", RGM_KEY_TOLD},
     {"model.*.dropout", RGM_KEY_TOLD},

@@ -1,0 +1,538 @@
+/*
+ * The server: the run's own thread, in whose trainer a step is the next half step that has arrived.
+ * While that thread waits here, other threads may read weights; while it updates, validates or
+ * saves, they may not.
+ */
+#include "async_server_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURN_S     0.25 /* between two looks at clock and signals */
+#define FORGIVEN   10.0 /* timeouts without any worker, then the run saves and stops */
+#define LINGER_S   5.0  /* for workers to hear how the run ended */
+#define LONGEST_S  60.0 /* between two lines of the log about waiting */
+#define BODY_BYTES ((int64_t)1 << 30)
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+void rgmi_server_wait(rgm_async_server *server, pthread_cond_t *condition, double seconds)
+{
+    struct timespec until;
+    int64_t ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns = until.tv_nsec + (int64_t)(seconds * 1e9);
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    (void)pthread_cond_timedwait(condition, &server->lock, &until);
+}
+
+static void init_waiting(rgm_async_server *server)
+{
+    pthread_condattr_t attributes;
+
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->for_run, &attributes);
+    pthread_cond_init(&server->for_workers, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* ---- workers that go ----------------------------------------------------------------------- */
+
+void rgmi_server_drop_visitor(rgm_async_server *server, int64_t at)
+{
+    server->visitor_count--;
+    memmove(&server->visitors[at], &server->visitors[at + 1],
+            (size_t)(server->visitor_count - at) * sizeof *server->visitors);
+    if (server->visitor_count == 0)
+        server->alone_since = rgm_now();
+}
+
+static rgm_status forget(rgm_async_server *server, int64_t at)
+{
+    RGM_TRY(rgmi_ledger_forget(&server->ledger, server->visitors[at].id));
+    rgmi_server_drop_visitor(server, at);
+    pthread_cond_broadcast(&server->for_workers);
+    return RGM_OK;
+}
+
+static bool has_ended(const rgmi_visitor *v)
+{
+    return v->is_here && kill((pid_t)v->pid, 0) != 0 && errno == ESRCH;
+}
+
+static rgm_status forget_lost(rgm_async_server *server)
+{
+    for (int64_t i = server->visitor_count - 1; i >= 0; i--) {
+        const rgmi_visitor *v = &server->visitors[i];
+        bool ended = has_ended(v);
+
+        if (!ended && rgm_now() - v->seen <= server->options.timeout)
+            continue;
+        if (ended)
+            rgm_log_write(RGM_LOG_WARNING,
+                          "worker %lld on %s (process %lld) has ended without a word: its batch is "
+                          "another's",
+                          (long long)v->id, v->host, (long long)v->pid);
+        else
+            rgm_log_write(RGM_LOG_WARNING,
+                          "worker %lld on %s (process %lld) has been silent for %g s: its batch is "
+                          "another's",
+                          (long long)v->id, v->host, (long long)v->pid, server->options.timeout);
+        RGM_TRY(forget(server, i));
+    }
+    return RGM_OK;
+}
+
+void rgm_async_server_forget(rgm_async_server *server, int64_t pid)
+{
+    pthread_mutex_lock(&server->lock);
+    for (int64_t i = server->visitor_count - 1; i >= 0; i--)
+        if (server->visitors[i].pid == pid && server->visitors[i].is_here)
+            (void)forget(server, i); /* else its silence tells */
+    pthread_mutex_unlock(&server->lock);
+    rgm_error_reset();
+}
+
+void rgm_async_server_give_up(rgm_async_server *server, const char *why)
+{
+    pthread_mutex_lock(&server->lock);
+    if (!server->gave_up)
+        (void)rgm_strdup(&server->why, why); /* else without a reason */
+    server->gave_up = true;
+    pthread_cond_broadcast(&server->for_run);
+    pthread_mutex_unlock(&server->lock);
+    rgm_error_reset();
+}
+
+/* Whether the run is to stop because nobody works on it; the log tells of waiting. */
+static void look_for_workers(rgm_async_server *server)
+{
+    double alone = rgm_now() - server->alone_since;
+
+    if (server->visitor_count > 0 || server->abandoned)
+        return;
+    if (server->gave_up || alone > FORGIVEN * server->options.timeout) {
+        server->abandoned = true;
+        if (server->gave_up)
+            rgm_log_write(RGM_LOG_WARNING, "the run stops: %s",
+                          server->why != NULL ? server->why : "no worker comes any more");
+        else
+            rgm_log_write(RGM_LOG_WARNING, "the run stops: no worker has been there for %.0f s",
+                          alone);
+        return;
+    }
+    if (rgm_now() - server->told_alone < LONGEST_S ||
+        alone < (server->told_alone > 0 ? LONGEST_S : 1))
+        return;
+    server->told_alone = rgm_now();
+    rgm_log_write(RGM_LOG_INFO, "no worker is there: regimen run FILE --join %s", server->folder);
+}
+
+/* ---- a step -------------------------------------------------------------------------------- */
+
+static rgm_status apply_half(rgm_step *step, rgm_async_server *server, rgm_state_reader *reader)
+{
+    rgm_half_step half = {.gradients = server->gradients};
+    int64_t rows = 0;
+    const uint8_t *sums;
+
+    RGM_TRY(rgmi_get_double(&half.loss, reader));
+    RGM_TRY(rgm_state_get_bytes(&sums, &half.sums.size, reader));
+    half.sums.data = (const char *)sums;
+    RGM_TRY(rgmi_get_gradients(server->gradients, &rows, reader, &server->tables));
+    RGM_TRY(rgm_trainer_apply_apart(step, &half));
+    RGM_TRY(rgmi_get_states(rgm_trainer_parameters(server->trainer), reader, &server->tables));
+    if (reader->at != reader->size)
+        return RGM_FAIL(RGM_ERR_FORMAT, "a half step has bytes behind its end");
+    pthread_mutex_lock(&server->lock);
+    server->report.gradient_rows += rows;
+    pthread_mutex_unlock(&server->lock);
+    return RGM_OK;
+}
+
+/* What a worker has handed in, or told of its batch. */
+static rgm_status apply(rgm_step *step, rgm_async_server *server, const rgmi_lease *lease)
+{
+    rgm_state_reader reader = {(const uint8_t *)lease->half, lease->half_size, 0};
+    rgm_status status;
+    char *message;
+    int64_t kind;
+
+    RGM_TRY(rgm_state_get_count(&kind, &reader, RGMI_NO_BATCH, "the kind of a half step"));
+    if (kind == RGMI_HALF)
+        return apply_half(step, server, &reader);
+    RGM_TRY(rgmi_get_text(&message, &reader, 1 << 16));
+    status = RGM_FAIL(RGM_ERR_NUMERIC, "%s", message);
+    rgm_free(message);
+    return status;
+}
+
+/* Until there is something to do, or it is time to look at clock and signals. */
+static rgm_status wait_for_half(rgmi_lease *lease, bool *found, rgm_async_server *server)
+{
+    double until = rgm_now() + TURN_S;
+
+    *found = false;
+    if (server->moved != rgm_trainer_updates(server->trainer)) /* it was rolled back */
+        RGM_TRY(rgmi_ledger_cancel(&server->ledger));
+    server->open = true;
+    pthread_cond_broadcast(&server->for_workers);
+    while (!rgmi_ledger_is_over(&server->ledger)) {
+        double left = until - rgm_now();
+
+        *found = rgmi_ledger_take(lease, &server->ledger);
+        if (*found || left <= 0 || server->gave_up)
+            break;
+        rgmi_server_wait(server, &server->for_run, left);
+    }
+    server->open = false;
+    if (!*found)
+        RGM_TRY(forget_lost(server));
+    look_for_workers(server);
+    return RGM_OK;
+}
+
+static rgm_status make(rgm_step *step, rgm_async_server *server, const rgmi_lease *lease)
+{
+    int64_t updates = rgm_trainer_updates(server->trainer);
+    rgm_status status = apply(step, server, lease), told;
+    rgm_error error;
+
+    if (status != RGM_OK)
+        rgm_error_save(&error, status);
+    pthread_mutex_lock(&server->lock);
+    server->moved = rgm_trainer_updates(server->trainer);
+    told = rgmi_ledger_done(&server->ledger, lease, server->moved > updates);
+    pthread_mutex_unlock(&server->lock);
+    return status != RGM_OK ? rgm_error_restore(&error) : told;
+}
+
+/* The length of a pass, where it is known without reading; else a worker tells when it gets there.
+ */
+static void set_length(rgm_async_server *server)
+{
+    int64_t steps = rgm_trainer_pass_steps(server->trainer);
+
+    if (steps > 0 && steps < INT64_MAX)
+        rgmi_ledger_end(&server->ledger, steps);
+}
+
+/* Workers are let in. */
+static void begin(rgm_async_server *server)
+{
+    set_length(server);
+    server->alone_since = rgm_now();
+    server->log = rgm_logger_retain(rgm_logger_current());
+    server->phase = RGMI_TRAINING;
+}
+
+static rgm_status train_step(rgm_step *step, void *payload)
+{
+    rgm_async_server *server = payload;
+    rgm_status status;
+    rgmi_lease lease;
+    bool found;
+
+    if (server->gradients == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "rgm_async_server_admit() comes before the first step");
+    pthread_mutex_lock(&server->lock);
+    if (server->phase == RGMI_OPENING)
+        begin(server);
+    status = wait_for_half(&lease, &found, server);
+    server->moved = rgm_trainer_updates(server->trainer);
+    if (status == RGM_OK && !found)
+        status = RGM_STOPPED;
+    if (status == RGM_STOPPED && rgmi_ledger_is_over(&server->ledger)) {
+        rgmi_ledger_next_pass(&server->ledger);
+        set_length(server);
+        status = RGM_END;
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (status != RGM_OK)
+        return status;
+    status = make(step, server, &lease);
+    rgm_free(lease.half);
+    return status;
+}
+
+/* ---- the other hooks ----------------------------------------------------------------------- */
+
+static unsigned decide(unsigned seen, void *payload)
+{
+    rgm_async_server *server = payload;
+    bool abandoned;
+
+    pthread_mutex_lock(&server->lock);
+    abandoned = server->abandoned;
+    pthread_mutex_unlock(&server->lock);
+    return seen | (abandoned ? RGM_DECIDE_STOP : 0);
+}
+
+#define BLOB "async"
+
+static rgm_status save_state(rgm_checkpoint *checkpoint, void *payload)
+{
+    rgm_async_server *server = payload;
+    rgm_text text = {0};
+    rgm_status status;
+
+    pthread_mutex_lock(&server->lock);
+    status = rgmi_ledger_save(&text, &server->ledger,
+                              server->batches_a_turn > 0 ? server->batches_a_turn : 1);
+    pthread_mutex_unlock(&server->lock);
+    if (status == RGM_OK)
+        status = rgm_checkpoint_set_blob(checkpoint, BLOB, text.data, text.size);
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status restore_state(const rgm_checkpoint *checkpoint, void *payload)
+{
+    rgm_async_server *server = payload;
+    const void *data;
+    int64_t size;
+
+    if (rgm_checkpoint_blob(&data, &size, checkpoint, BLOB) == RGM_ERR_NOT_FOUND)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the run was begun without runtime.distribution: "
+                                        "asynchronous and cannot go on with it");
+    return rgmi_ledger_restore(&server->ledger, (rgm_str){data, size});
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* How workers find it: URL, token, host, process. */
+static rgm_status leave_address(rgm_async_server *server)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL, *text = NULL;
+    rgmi_whereabouts me;
+
+    rgmi_where_am_i(&me);
+    RGM_GO(rgm_path_join(&path, server->folder, RGMI_ADDRESS_FILE));
+    RGM_GO(rgm_strprintf(&text, "%s\n%s\n%s\n%lld\n", server->url, server->token, me.host,
+                         (long long)getpid()));
+    RGM_GO(rgm_file_save_own(path, text, (int64_t)strlen(text)));
+    server->has_address = true;
+done:
+    rgm_free(path);
+    rgm_free(text);
+    return status;
+}
+
+static void take_address(rgm_async_server *server)
+{
+    char *path = NULL;
+
+    if (server->folder != NULL && rgm_path_join(&path, server->folder, RGMI_ADDRESS_FILE) == RGM_OK)
+        (void)unlink(path);
+    server->has_address = false;
+    rgm_free(path);
+}
+
+static rgm_status start(rgm_async_server *server)
+{
+    static const int lanes[] = {RGMI_WORKERS, 2};
+    const rgm_http_options options = {.lanes = lanes,
+                                      .lane_count = 2,
+                                      .body_bytes = BODY_BYTES,
+                                      .all_body_bytes = 4 * BODY_BYTES};
+    const rgm_http_service service = {.admit = rgmi_server_admit,
+                                      .lane = rgmi_server_lane,
+                                      .answer = rgmi_server_answer,
+                                      .payload = server};
+    const char *listen = server->options.listen;
+    char address[64];
+    int port, fd;
+
+    RGM_TRY(rgm_http_listen(&fd, listen != NULL ? listen : "127.0.0.1:0"));
+    if (rgm_http_address(address, &port, fd) != RGM_OK ||
+        rgm_strprintf(&server->url, "http://%s", address) != RGM_OK) {
+        close(fd);
+        return RGM_FAIL(RGM_ERR_IO, "the address for workers is not known");
+    }
+    RGM_TRY(rgm_random_hex(server->token));
+    return rgm_http_start(&server->http, fd, &options, &service);
+}
+
+rgm_status rgm_async_server_open(rgm_async_server **out, const rgm_async_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_async_server *server = NULL;
+
+    *out = NULL;
+    RGM_TRY(RGM_NEW(server, 1));
+    init_waiting(server);
+    server->options = *options;
+    server->ledger.staleness = options->staleness;
+    server->ledger.end = INT64_MAX;
+    server->report.staleness = options->staleness;
+    server->hooks = (rgm_trainer_hooks){.train_step = train_step,
+                                        .decide = decide,
+                                        .save_state = save_state,
+                                        .restore_state = restore_state,
+                                        .payload = server};
+    RGM_GO(rgm_strdup(&server->folder, options->folder));
+    RGM_GO(start(server));
+    *out = server;
+    server = NULL;
+done:
+    if (server != NULL) {
+        rgm_error error;
+
+        rgm_error_save(&error, status);
+        rgm_async_server_close(server);
+        status = rgm_error_restore(&error);
+    }
+    return status;
+}
+
+const rgm_trainer_hooks *rgm_async_server_hooks(const rgm_async_server *server)
+{
+    return &server->hooks;
+}
+
+const char *rgm_async_server_url(const rgm_async_server *server)
+{
+    return server->url;
+}
+
+static rgm_status open_gradients(rgm_async_server *server)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(server->trainer);
+
+    RGM_TRY(RGM_NEW(server->gradients, rgm_parameters_count(parameters)));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        const rgm_tensor *w = rgm_parameters_form(parameters, i);
+
+        if (rgm_parameters_trainable(parameters, i))
+            RGM_TRY(rgm_tensor_create(&server->gradients[i], rgm_tensor_dtype(w),
+                                      rgm_tensor_rank(w), rgm_tensor_shape(w)));
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer, const char *about)
+{
+    rgm_text text = {0};
+
+    server->trainer = trainer;
+    RGM_TRY(rgm_trainer_check_apart(trainer));
+    RGM_TRY(rgmi_tables_open(&server->tables, trainer));
+    RGM_TRY(open_gradients(server));
+    RGM_TRY(rgmi_introduce(&text, trainer, about));
+    server->about = text.data;
+    pthread_mutex_lock(&server->lock);
+    server->batches_a_turn = rgm_trainer_turn_batches(trainer);
+    server->report.tables = server->tables.count;
+    for (int64_t t = 0; t < server->tables.count; t++)
+        server->report.table_rows += server->tables.items[t].rows;
+    server->moved = rgm_trainer_updates(trainer);
+    pthread_mutex_unlock(&server->lock);
+    return leave_address(server);
+}
+
+/* ---- what it has done ---------------------------------------------------------------------- */
+
+void rgm_async_server_report(rgm_async_report *out, rgm_async_server *server)
+{
+    const rgmi_ledger *ledger = &server->ledger;
+
+    pthread_mutex_lock(&server->lock);
+    *out = server->report;
+    out->updates = ledger->updates;
+    out->workers = server->last_visitor;
+    out->given_again = ledger->given_again;
+    out->refused = ledger->refused;
+    out->most_stale = ledger->most_stale;
+    out->mean_stale = ledger->updates > 0 ? ledger->stale_sum / (double)ledger->updates : 0;
+    pthread_mutex_unlock(&server->lock);
+}
+
+rgm_status rgm_async_describe(rgm_text *out, const rgm_async_report *r)
+{
+    double updates = r->updates > 0 ? (double)r->updates : 1;
+
+    RGM_TRY(rgm_text_printf(out,
+                            "%lld updates by %lld workers, staleness %.1f on average, %lld at most "
+                            "(bound %lld); %.1f kB of gradients and %.1f kB of weights an update",
+                            (long long)r->updates, (long long)r->workers, r->mean_stale,
+                            (long long)r->most_stale, (long long)r->staleness,
+                            (double)r->gradient_bytes / updates / 1e3,
+                            (double)r->weight_bytes / updates / 1e3));
+    if (r->tables > 0)
+        RGM_TRY(rgm_text_printf(out, ", %.0f and %.0f of %lld rows of tables",
+                                (double)r->gradient_rows / updates,
+                                (double)r->weight_rows / updates, (long long)r->table_rows));
+    if (r->given_again > 0)
+        RGM_TRY(rgm_text_printf(out, "; %lld batches were given again", (long long)r->given_again));
+    return RGM_OK;
+}
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static bool all_know(const rgm_async_server *server)
+{
+    for (int64_t i = 0; i < server->visitor_count; i++)
+        if (!server->visitors[i].told)
+            return false;
+    return true;
+}
+
+static void tell_workers(rgm_async_server *server, rgm_status outcome)
+{
+    /* those at work hear of it with their next turn */
+    double until = rgm_now() + (outcome == RGM_OK ? server->options.timeout : LINGER_S);
+
+    pthread_mutex_lock(&server->lock);
+    server->end = outcome == RGM_OK        ? RGMI_IS_OVER
+                  : outcome == RGM_STOPPED ? RGMI_HAS_STOPPED
+                                           : RGMI_HAS_FAILED;
+    if (outcome < 0)
+        (void)rgm_strdup(&server->message, rgm_error_message()); /* else they hear no reason */
+    server->phase = RGMI_ENDED;
+    pthread_cond_broadcast(&server->for_workers);
+    while (!all_know(server) && rgm_now() < until)
+        rgmi_server_wait(server, &server->for_run, until - rgm_now());
+    pthread_mutex_unlock(&server->lock);
+}
+
+void rgm_async_server_stop(rgm_async_server *server, rgm_status outcome)
+{
+    if (server->http == NULL)
+        return;
+    tell_workers(server, outcome);
+    take_address(server);
+    rgm_http_stop(server->http);
+    server->http = NULL;
+}
+
+void rgm_async_server_close(rgm_async_server *server)
+{
+    if (server == NULL)
+        return;
+    take_address(server);
+    rgm_http_stop(server->http);
+    for (int64_t i = 0; server->gradients != NULL && i < server->tables.parameters; i++)
+        rgm_tensor_release(server->gradients[i]);
+    rgm_free(server->gradients);
+    rgmi_tables_close(&server->tables);
+    rgmi_ledger_clear(&server->ledger);
+    rgm_logger_release(server->log);
+    rgm_free(server->visitors);
+    rgm_free(server->about);
+    rgm_free(server->message);
+    rgm_free(server->why);
+    rgm_free(server->url);
+    rgm_free(server->folder);
+    pthread_cond_destroy(&server->for_run);
+    pthread_cond_destroy(&server->for_workers);
+    pthread_mutex_destroy(&server->lock);
+    rgm_free(server);
+}
