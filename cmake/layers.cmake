@@ -33,7 +33,7 @@ set(RGM_ALLOWED_http base)
 set(RGM_ALLOWED_async base tensor autodiff data store train http)
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim train controller graph_tasks translation record)
-set(RGM_ALLOWED_trial base tensor autodiff nn optim data export store metrics train controller http search
+set(RGM_ALLOWED_trial base tensor comm device autodiff nn optim data export store metrics train controller http search
     experiment)
 set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)

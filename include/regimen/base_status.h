@@ -80,9 +80,8 @@ rgm_status rgm_error_system(int error, const char *file, int line, const char *f
 
 /**
  * Whether this thread's last error is a fault of the machine and not of what was asked of it: no
- * space or no quota left, a device that fails or is read-only, a file system or another process
- * of the job that went away, too many open files. The same work may succeed there later, and
- * elsewhere now.
+ * space or no quota left, a device that fails or is read-only, a file system that went away, too
+ * many open files. The same work may succeed there later, and elsewhere now.
  */
 bool rgm_error_is_of_the_machine(void);
 /** The first two of these: no space, or no quota, is left. */

@@ -30,7 +30,7 @@ typedef struct rgm_checkpoint_storage {
 } rgm_checkpoint_storage;
 
 typedef struct rgm_search_resources {
-    int64_t slots_per_trial; /* cores of a trial: its runtime.threads, unless that is given;
+    int64_t slots_per_trial; /* cores of a trial: threads, or ranks of rgm_search_file_ranks();
                                 default 1 */
     int64_t max_slots;       /* of all trials together; 0: no bound               */
     int64_t priority;        /* 1..99, small first; default 42                    */
@@ -161,6 +161,14 @@ const rgm_yaml_node *rgm_search_file_section(const rgm_search_file *file, const 
  * "accuracy". Returns how many there are.
  */
 int64_t rgm_search_file_objectives(const rgm_objective **objectives, const rgm_search_file *file);
+
+/**
+ * The processes that train a trial together, each with as many slots: the largest power of two that
+ * divides resources.slots_per_trial and is not above runtime.shards. So slots are threads of one
+ * process where a step has one shard, as it has by default, or where runtime.shards is a
+ * hyperparameter.
+ */
+int64_t rgm_search_file_ranks(const rgm_search_file *file);
 
 /** rgm_searcher_read() of the file's section over its space. own: may be NULL. Errors:
  * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */

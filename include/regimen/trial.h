@@ -243,6 +243,9 @@ typedef struct rgm_trial_setup {
     rgm_trial_start start;
     int64_t at_batches;
     int threads; /* 0: as the file says, or slots_per_trial */
+    /* Those that train the trial together, each with a part of runtime.shards; all call the same.
+     * Borrowed. NULL: this process alone. */
+    rgm_comm *comm;
     /**
      * Called between batches: true ends rgm_trial_do() with RGM_STOPPED, and the step under way is
      * lost. NULL: never.

@@ -36,7 +36,8 @@ typedef struct rgm_worker_setup {
     const char *at;              /* own checkpoint folder to go on from; NULL: none   */
     int64_t at_batches;          /* trained in all at that checkpoint                 */
     uint32_t seed;
-    int64_t threads;
+    int64_t threads;       /* of each process */
+    struct rgm_comm *comm; /* of the processes that train the trial together; rgm_comm_self() */
 } rgm_worker_setup;
 
 /**
@@ -61,6 +62,12 @@ typedef struct rgm_worker {
  * Ask for workloads, do them and tell their results, until told to end. If nobody answers, the
  * worker repeats what it tells until `orphan_seconds` of its setup have passed, then returns
  * RGM_STOPPED.
+ *
+ * A trial whose slots are ranks has several processes, started by mpirun: each calls this, and each
+ * has the same workloads. The first one (rgm_comm_rank() 0) talks to the master, and its results
+ * are those of the trial; the others return RGM_OK, however it ends. A failure of one, or its
+ * SIGTERM, is all of theirs. mpirun passes no SIGTERM on, so where one process is sent that, ranks
+ * have SIGUSR1.
  *
  * @param arguments  [in] what the master appended to trial_command: "--master", FOLDER, "--trial",
  *                        ID, "--run", TOKEN

@@ -153,8 +153,7 @@ rgm_status rgm_error_system(int error, const char *file, int line, const char *f
 
 bool rgm_error_is_of_the_machine(void)
 {
-    static const int errors[] = {ENOSPC, EDQUOT, EIO,    EROFS, ESTALE,
-                                 EMFILE, ENFILE, ENODEV, ENXIO, EHOSTDOWN};
+    static const int errors[] = {ENOSPC, EDQUOT, EIO, EROFS, ESTALE, EMFILE, ENFILE, ENODEV, ENXIO};
 
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         if (record.system == errors[i])

@@ -71,6 +71,24 @@ static rgm_status experiments_table(table *t, const json_t *experiments)
     return RGM_OK;
 }
 
+/* With what only the whole answer about one says. */
+static rgm_status described_table(table *t, const json_t *experiments)
+{
+    static const char *const heads[] = {
+        "ID",        "NAME",  "STATE",    "PROGRESS",    "TRIALS", "METRIC", "BEST", "START (UTC)",
+        "END (UTC)", "OWNER", "ARCHIVED", "DESCRIPTION", "SLOTS",  "RANKS",  NULL};
+
+    RGM_TRY(add_columns(t, heads));
+    for (size_t i = 0; i < json_array_size(experiments); i++) {
+        const json_t *e = json_array_get(experiments, i);
+
+        RGM_TRY(add_experiment(t, e));
+        table_set_count(t, 12, int_of(e, "slots_per_trial"));
+        table_set_count(t, 13, int_of(e, "ranks"));
+    }
+    return RGM_OK;
+}
+
 /* Leaves of nested groups, by their dotted names, each once and in order. */
 static rgm_status hyperparameter_names(rgm_map *names, const json_t *values, const char *prefix)
 {
@@ -528,7 +546,7 @@ static rgm_status describe(description *d, json_t **json, const asked_master *wh
     if (json != NULL) {
         *json = json_incref(experiments);
     } else {
-        RGM_GO(experiments_table(&d->experiments, experiments));
+        RGM_GO(described_table(&d->experiments, experiments));
         RGM_GO(trials_table(&d->trials, trials));
         RGM_GO(steps_table(&d->steps, whom, trials, metrics));
     }
@@ -592,8 +610,9 @@ int experiment_describe(int argc, char **argv)
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {"experiment describe ID... [--metrics] [--outdir DIR] [--json | --csv]",
-                       "Experiments, their trials, and the trials' steps: a table each.", arguments,
-                       1, 256};
+                       "Experiments, their trials, and the trials' steps: a table each. SLOTS are "
+                       "those\nof a trial, RANKS the processes that share them.",
+                       arguments, 1, 256};
     asked_master whom = {0};
     description d = {0};
     json_t *json = NULL;

@@ -2,6 +2,7 @@
  * How an experiment begins: from a file, as a copy of another, as the continuation of a trial.
  */
 #include "experiment_files.h"
+#include "launch.h"
 #include "requests.h"
 
 #include <inttypes.h>
@@ -209,6 +210,7 @@ static rgm_status create(rgmi_call *call, const plan *p)
                                  p->name, call->master->options.subject));
     if (rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_SLURM)
         RGM_GO(rgmi_jobs_check(call->master, file));
+    RGM_GO(rgmi_launch_check(file));
     RGM_GO(find_source(&from, call->master, file));
     RGM_GO(rgmi_trial_code_read(&code, call->master, file, p->working_folder,
                                 p->keeps_code ? p->parent : 0));

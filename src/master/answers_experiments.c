@@ -78,6 +78,25 @@ static rgm_status print_best(rgmi_call *call, int64_t smaller)
     return status;
 }
 
+rgm_status rgmi_print_ranks(rgmi_call *call, int64_t experiment)
+{
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+    const char *config;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(&rows, call->master->database,
+                                "SELECT config FROM experiments WHERE id = ?", "i", experiment));
+    RGM_GO(rgmi_rows_next(call->master->database, rows));
+    config = rgmi_rows_text(rows, 0);
+    RGM_GO(rgm_search_file_parse(&file, NULL, config, (int64_t)strlen(config), "its file", NULL));
+    RGM_GO(rgm_text_printf(call->out, ", \"ranks\": %lld", (long long)rgm_search_file_ranks(file)));
+done:
+    rgm_search_file_release(file);
+    rgmi_rows_leave(rows);
+    return status;
+}
+
 rgm_status rgmi_answer_experiment(rgmi_call *call)
 {
     int64_t smaller;
@@ -97,6 +116,7 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
     RGM_TRY(rgmi_print_one(call, rows, "experiment"));
     call->out->size--; /* the row's bracket: what follows is of the same object */
     RGM_TRY(print_best(call, smaller));
+    RGM_TRY(rgmi_print_ranks(call, call->id));
     RGM_TRY(rgmi_print_waits(call));
     return rgm_text_add(call->out, "}", 1);
 }

@@ -85,6 +85,7 @@ static rgm_status print_share(rgmi_call *call, rgmi_rows *rows)
 
     RGM_TRY(rgmi_print_row(call->out, rows));
     call->out->size--;
+    RGM_TRY(rgmi_print_ranks(call, experiment));
     RGM_TRY(rgm_text_printf(
         call->out, ", \"held\": %lld, \"waits\": %lld, \"demand\": %lld, \"share\": ",
         (long long)held, (long long)waits, (long long)(most > 0 && demand > most ? most : demand)));

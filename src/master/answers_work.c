@@ -126,7 +126,8 @@ rgm_status rgmi_answer_run(rgmi_call *call)
         "{\"trial_id\": %lld, \"experiment_id\": %lld, \"number\": %lld, \"seed\": %lld, "
         "\"threads\": %lld, \"at_batches\": %lld, \"orphan_seconds\": ",
         (long long)trial->id, (long long)e->id, (long long)trial->number,
-        (long long)rgmi_rows_int(rows, 0), (long long)rgmi_process_threads(m, process),
+        (long long)rgmi_rows_int(rows, 0),
+        (long long)rgmi_process_threads(m, process, rgm_search_file_ranks(e->file)),
         (long long)rgm_sequencer_batches(trial->sequencer)));
     RGM_GO(rgm_json_print_number(call->out, m->options.orphan_seconds));
     RGM_GO(rgm_text_printf(call->out, ", \"silent_seconds\": "));

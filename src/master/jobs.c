@@ -154,7 +154,7 @@ static void prepare_submit(errand *x, rgm_master *master, rgmi_process *p)
     char *folder = NULL;
 
     x->job = job_of(p);
-    x->cpus = rgmi_process_threads(master, p);
+    x->cpus = rgmi_process_threads(master, p, 1);
     RGM_GO(rgmi_experiment_get(&e, master, p->experiment));
     RGM_GO(rgmi_launch_prepare(&x->launch, master, p));
     RGM_GO(rgm_folder_make(x->launch.folder));

@@ -2,14 +2,18 @@
  * What a trial's process is started with, here or by Slurm.
  */
 #include "launch.h"
+#include "command.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 extern char **environ;
+
+enum { CHECK_S = 10 };
 
 void rgmi_launch_clear(rgmi_launch *l)
 {
@@ -25,6 +29,27 @@ void rgmi_launch_clear(rgmi_launch *l)
     rgm_free(l->self);
 }
 
+/* Ranks by a launcher: `mpirun`, or what REGIMEN_MPIRUN says. At SIGTERM launchers kill, and at
+ * SIGUSR1 they tell every rank, which saves then as behind a SIGTERM; so this shell turns one into
+ * the other. The launcher has a session of its own, since Slurm signals whole groups, and does not
+ * outlive this shell. */
+static const char start_ranks[] =
+    "ranks=$1 told='' job=''\n"
+    "shift\n"
+    "tell() { told=1; [ -z \"$job\" ] || kill -USR1 \"$job\"; }\n"
+    "trap tell TERM INT HUP USR1 XCPU\n"
+    "as=''\n"
+    "! command -v setpriv >/dev/null || as='setpriv --pdeathsig KILL'\n"
+    "! command -v setsid >/dev/null || as=\"setsid $as\"\n"
+    "$as ${REGIMEN_MPIRUN:-mpirun} -n \"$ranks\" \"$@\" &\n"
+    "job=$!\n"
+    "[ -z \"$told\" ] || kill -USR1 \"$job\"\n"
+    "while :; do\n"
+    "    wait \"$job\"\n"
+    "    code=$?\n"
+    "    kill -0 \"$job\" 2>/dev/null || exit $code\n"
+    "done\n";
+
 static rgm_status add_text(char ***list, int64_t *count, int64_t *capacity, const char *format,
                            const char *value)
 {
@@ -39,14 +64,19 @@ static rgm_status add_text(char ***list, int64_t *count, int64_t *capacity, cons
     return RGM_OK;
 }
 
-static rgm_status prepare_command(rgmi_launch *l, const rgm_master *master, const rgmi_process *p)
+static rgm_status prepare_command(rgmi_launch *l, const rgm_master *master, const rgmi_process *p,
+                                  int64_t ranks)
 {
-    char trial[32], self[4096];
+    char trial[32], number[32], self[4096];
+    const char *head[] = {"/bin/sh", "-c", start_ranks, "ranks", number};
     const char *tail[] = {"--master", master->options.folder, "--trial", trial, "--run", p->token,
                           NULL};
     ssize_t size;
 
     snprintf(trial, sizeof trial, "%lld", (long long)p->trial);
+    snprintf(number, sizeof number, "%lld", (long long)ranks);
+    for (int i = 0; i < 5 && ranks > 1; i++)
+        RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", head[i]));
     if (master->command == NULL) {
         size = readlink("/proc/self/exe", self, sizeof self - 1);
         if (size < 0)
@@ -70,16 +100,50 @@ static bool sets_same(const char *a, const char *b)
     return strncmp(a, b, size + 1) == 0;
 }
 
+static bool sets_launcher(const rgm_texts *extra)
+{
+    for (int64_t i = 0; i < extra->count; i++)
+        if (sets_same("REGIMEN_MPIRUN=", extra->items[i]))
+            return true;
+    return false;
+}
+
+static bool is_in(char *const *environment, const char *variable)
+{
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (sets_same(variable, *environment))
+            return true;
+    return false;
+}
+
+/* Open MPI on a machine whose processors the master shares out: it counts no slots of its own and
+ * binds nothing. A master of root's has trials of root's. What is set already stands. */
+static rgm_status add_mpi(rgmi_launch *l)
+{
+    static const char *const settings[] = {"OMPI_MCA_rmaps_base_oversubscribe=1",
+                                           "OMPI_MCA_hwloc_base_binding_policy=none",
+                                           "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
+                                           "PRTE_MCA_hwloc_default_binding_policy=none",
+                                           "OMPI_ALLOW_RUN_AS_ROOT=1",
+                                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (!is_in(l->env, settings[i]) && !is_in(environ, settings[i]) &&
+            (geteuid() == 0 || strstr(settings[i], "AS_ROOT") == NULL))
+            RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", settings[i]));
+    return RGM_OK;
+}
+
 /* The master's own, with the experiment's over it, the number of threads, and which run it is. A
  * job has the first from sbatch. */
 static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
-                                      const rgmi_process *p, const rgm_texts *extra)
+                                      const rgmi_process *p, const rgm_texts *extra, int64_t ranks)
 {
     char threads[64], run[RGMI_RUN_ROOM];
 
     rgmi_run_print(run, master, p->token);
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
-             (long long)rgmi_process_threads(master, p));
+             (long long)rgmi_process_threads(master, p, ranks));
     for (int64_t i = 0; environ[i] != NULL && !p->is_job; i++) {
         bool is_set = sets_same(threads, environ[i]) || sets_same(run, environ[i]);
 
@@ -92,6 +156,8 @@ static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
     for (int64_t j = 0; j < extra->count; j++)
         if (!sets_same(run, extra->items[j]))
             RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
+    if (ranks > 1)
+        RGM_TRY(add_mpi(l));
     return p->is_job ? RGM_OK : add_text(&l->env, &l->env_count, &l->env_capacity, "%s", run);
 }
 
@@ -133,11 +199,35 @@ static rgm_status check_working_folder(const rgmi_launch *l, const rgmi_process 
                           l->working_folder, (long long)p->experiment);
 }
 
-int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p)
+int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p, int64_t ranks)
 {
-    int64_t threads = master->options.threads_per_slot * p->width;
+    int64_t threads = master->options.threads_per_slot * p->width / ranks;
 
     return p->is_job && threads < 1 ? 1 : threads; /* no job is without a processor */
+}
+
+rgm_status rgmi_launch_check(const rgm_search_file *file)
+{
+    const rgm_search_settings *o = rgm_search_file_settings(file);
+    long long ranks = rgm_search_file_ranks(file);
+    rgmi_outcome out = {0};
+    rgm_status status;
+
+    if (ranks == 1 || o->scheduler.type != RGM_SCHEDULER_LOCAL ||
+        getenv("REGIMEN_MPIRUN") != NULL || sets_launcher(&o->environment.environment_variables))
+        return RGM_OK;
+    status = rgmi_command_run(
+        &out, &(rgmi_command){.argv = (const char *const[]){"mpirun", "--version", NULL},
+                              .max_size = 1 << 16,
+                              .seconds = CHECK_S});
+    rgmi_outcome_clear(&out);
+    if (status == RGM_ERR_NOT_FOUND)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "with resources.slots_per_trial %lld and these runtime.shards a trial is "
+                        "%lld processes, which mpirun starts: there is no program 'mpirun' on the "
+                        "PATH (Debian: openmpi-bin). With 1 slot trials come to the same",
+                        (long long)o->resources.slots_per_trial, ranks);
+    return status;
 }
 
 rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p)
@@ -147,7 +237,8 @@ rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process 
     RGM_TRY(find_folders(l, master, p));
     RGM_TRY(check_working_folder(l, p));
     RGM_TRY(rgmi_experiment_get(&e, master, p->experiment));
-    RGM_TRY(prepare_command(l, master, p));
+    RGM_TRY(prepare_command(l, master, p, rgm_search_file_ranks(e->file)));
     return prepare_environment(
-        l, master, p, &rgm_search_file_settings(e->file)->environment.environment_variables);
+        l, master, p, &rgm_search_file_settings(e->file)->environment.environment_variables,
+        rgm_search_file_ranks(e->file));
 }

@@ -19,6 +19,9 @@ rgm_status rgmi_launch_open_log(int *fd, const rgmi_launch *l);
 /** Of a process with its token, trial and width; its experiment is filled in. A job's environment
  * is what is set beside this process' own. Cleared with rgmi_launch_clear() after an error too. */
 rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p);
+/** Whether trials can be started here. Errors: RGM_ERR_UNSUPPORTED (they are ranks, and there is no
+ * mpirun), RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgmi_launch_check(const rgm_search_file *file);
 void rgmi_launch_clear(rgmi_launch *l);
 
 #endif

@@ -320,8 +320,8 @@ void rgmi_processes_kill_asked(rgm_master *master, bool is_whole);
 /** Its slots and its descriptor are given back; and it is no more in the list. */
 void rgmi_process_clear(rgm_master *master, rgmi_process *process);
 void rgmi_process_drop(rgm_master *master, int64_t i);
-/** Threads of a trial's process: so many for each of its slots. */
-int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p);
+/** Threads of each of the `ranks` processes of a trial: so many for each of its slots. */
+int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p, int64_t ranks);
 void rgmi_waiting_clear(rgm_master *master);
 /** Why a trial waits, for GET /queue. */
 rgm_status rgmi_waiting_note(rgm_master *master, int64_t trial, int64_t experiment,

@@ -86,4 +86,7 @@ rgmi_answer rgmi_answer_master, rgmi_answer_queue;
 /* answers_running.c */
 rgmi_answer rgmi_answer_running, rgmi_answer_shares;
 
+/** `, "ranks": N`: the processes that train a trial of the experiment together. */
+rgm_status rgmi_print_ranks(rgmi_call *call, int64_t experiment);
+
 #endif

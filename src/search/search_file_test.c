@@ -211,6 +211,29 @@ static void a_point_of_hooks_is_a_search_file_of_that_point(void **state)
     rgm_text_clear(&printed[1]);
 }
 
+/* Every process of a trial has as many slots, and at least one shard. */
+static void slots_are_shared_out_to_ranks(void **state)
+{
+    static const int64_t rows[][3] = {{1, 1, 1}, {4, 1, 1}, {1, 4, 1}, {2, 4, 2}, {3, 4, 1},
+                                      {4, 4, 4}, {4, 2, 2}, {6, 8, 2}, {8, 4, 4}, {12, 16, 4}};
+    char text[600];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text,
+                 SEARCHER "oven: {degrees: 200}\nresources: {slots_per_trial: %d}\n"
+                          "runtime: {shards: %d}\n",
+                 (int)rows[i][0], (int)rows[i][1]);
+        CHECK_OK(parse(text, NULL));
+        CHECK_INT(rows[i][2], rgm_search_file_ranks(file));
+    }
+    CHECK_OK(parse(SEARCHER
+                   "resources: {slots_per_trial: 4}\n"
+                   "hyperparameters: {runtime.shards: {type: categorical, vals: [2, 4]}}\n",
+                   NULL));
+    CHECK_INT(1, rgm_search_file_ranks(file));
+}
+
 /* What hooks see of a file: what it leaves out as well. */
 static void the_whole_file_has_its_defaults(void **state)
 {
@@ -302,6 +325,7 @@ int main(void)
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
         cmocka_unit_test_teardown(batches_of_whole_epochs_are_told_in_epochs, release),
         cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
+        cmocka_unit_test_teardown(slots_are_shared_out_to_ranks, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),

@@ -51,6 +51,19 @@ static int64_t file_count(const rgm_search_file *file, const char *section, cons
     return node != NULL && node->kind == RGM_YAML_SCALAR ? count_of(node->text) : 0;
 }
 
+int64_t rgm_search_file_ranks(const rgm_search_file *file)
+{
+    int64_t slots = file->options.resources.slots_per_trial, ranks = 1;
+    int64_t shards =
+        rgm_space_find(file->space, "runtime.shards") >= 0 && file->options.entrypoint == NULL
+            ? 1
+            : file_count(file, "runtime", "shards");
+
+    while (slots % (2 * ranks) == 0 && 2 * ranks <= shards)
+        ranks *= 2;
+    return ranks;
+}
+
 /* Batches of the data that an update takes: of one key with two names, which a file has only one
  * of. Hyperparameters of hooks are free names and set no key. */
 static rgm_status batches_of_update(int64_t *out, const rgm_search_file *file,
@@ -372,7 +385,8 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
     RGM_TRY(set_int(document, file, "runtime.seed", seed));
     runtime = section_of(document, "runtime");
     if (rgm_yaml_find(runtime, "threads") == NULL)
-        RGM_TRY(set_int(document, file, "runtime.threads", o->resources.slots_per_trial));
+        RGM_TRY(set_int(document, file, "runtime.threads",
+                        o->resources.slots_per_trial / rgm_search_file_ranks(file)));
     if (o->optimizations.aggregation_frequency > 1) { /* of its two names one */
         RGM_TRY(set_int(document, file, ACCUMULATION, o->optimizations.aggregation_frequency));
         take_out(section_of(document, "optimizations"), "aggregation_frequency");

@@ -24,6 +24,7 @@ struct rgm_trial {
     rgm_arena *arena; /* of the run's options */
 
     rgm_open_run *run;
+    rgm_comm *comm;
     char *run_dir; /* NULL: nothing is written */
     int64_t validation_steps, opened_at;
     bool fresh;  /* no checkpoint was taken up */
@@ -87,6 +88,12 @@ static rgm_status checkpoint_path(char **out, const rgm_trial *t, int64_t batche
     return rgm_strprintf(out, "%s/ckpt/step-%08lld", t->run_dir, (long long)batches);
 }
 
+/* The first of those that train together writes the folder. */
+static bool is_first(const rgm_trial *t)
+{
+    return rgm_comm_rank(t->comm) == 0;
+}
+
 /* From the beginning again: what there is stands aside, as behind a rollback. */
 static rgm_status set_all_aside(const char *run_dir)
 {
@@ -120,6 +127,7 @@ static void set_options(rgm_run_options *o, rgm_trial *t, const rgm_trial_setup 
     checkpoints->every_seconds = checkpoints->keep_every_hours = 0;
     checkpoints->keep = KEEP_ALL;
     o->saves_on_request = true;
+    o->comm = setup->comm;
     if (setup->is_test) {
         o->trainer.train_steps = 1;
         o->trainer.validation_steps = 1;
@@ -191,19 +199,31 @@ bool rgm_trial_has_lost_checkpoint(rgm_status status)
     return status < 0 && strstr(rgm_error_message(), LOST_CHECKPOINT) != NULL;
 }
 
+/* Back to a checkpoint by its name. The first process saves it again, so the others read it before.
+ */
+static rgm_status go_to_checkpoint(rgm_trial *t, const rgm_trial_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    RGM_GO(checkpoint_path(&path, t, setup->at_batches));
+    for (int turn = 0; turn < 2; turn++) {
+        if (is_first(t) == (turn == 1))
+            RGM_GO(
+                lost_checkpoint(rgm_controller_restore(rgm_run_controller(t->run), path), setup));
+        RGM_GO(rgm_comm_barrier(t->comm));
+    }
+    t->fresh = false;
+done:
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status go_to_start(rgm_trial *t, const rgm_trial_setup *setup)
 {
-    char *path = NULL;
-    rgm_status status;
-
     if (setup->start == RGM_START_AT && setup->at_batches > 0 &&
-        rgm_run_steps(t->run) != setup->at_batches) {
-        RGM_TRY(checkpoint_path(&path, t, setup->at_batches));
-        status = lost_checkpoint(rgm_controller_restore(rgm_run_controller(t->run), path), setup);
-        rgm_free(path);
-        RGM_TRY(status);
-        t->fresh = false;
-    }
+        rgm_run_steps(t->run) != setup->at_batches)
+        RGM_TRY(go_to_checkpoint(t, setup));
     if (t->fresh && setup->from != NULL)
         RGM_TRY(warm_start(t, setup->from));
     t->opened_at = rgm_run_steps(t->run);
@@ -236,6 +256,21 @@ static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_tria
     return RGM_OK;
 }
 
+/* The first process makes what all read: samples in the run folder. */
+static rgm_status prepare_in_turn(rgm_run_options *options, rgm_trial *t,
+                                  const rgm_trial_setup *setup)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        if (is_first(t) == (turn == 0)) {
+            if (turn == 0 && setup->start == RGM_START_AT && setup->at_batches == 0)
+                RGM_TRY(set_all_aside(setup->run_dir));
+            RGM_TRY(prepare(options, t, setup));
+        }
+        RGM_TRY(rgm_comm_barrier(t->comm));
+    }
+    return RGM_OK;
+}
+
 static rgm_status open_trial(rgm_trial *t, const rgm_trial_setup *setup)
 {
     rgm_run_options options;
@@ -246,9 +281,7 @@ static rgm_status open_trial(rgm_trial *t, const rgm_trial_setup *setup)
     t->payload = setup->payload;
     if (setup->run_dir != NULL)
         RGM_TRY(rgm_strdup(&t->run_dir, setup->run_dir));
-    if (setup->start == RGM_START_AT && setup->at_batches == 0)
-        RGM_TRY(set_all_aside(setup->run_dir));
-    RGM_TRY(prepare(&options, t, setup));
+    RGM_TRY(prepare_in_turn(&options, t, setup));
     set_options(&options, t, setup);
     RGM_TRY(rgmi_of_searcher(open_run(t, &options), t->file));
     RGM_TRY(rgmi_check_objectives(t->file, t->run));
@@ -263,10 +296,13 @@ rgm_status rgm_trial_open(rgm_trial **out, const rgm_trial_setup *setup)
     *out = NULL;
     RGM_GO(check_setup(setup));
     RGM_GO(RGM_NEW(t, 1));
+    t->comm = setup->comm != NULL ? setup->comm : rgm_comm_self();
     RGM_GO(open_trial(t, setup));
     *out = t;
     t = NULL;
 done:
+    if (setup->comm != NULL)
+        status = rgm_comm_fail(setup->comm, status);
     rgm_trial_close(t);
     return status;
 }
@@ -296,11 +332,31 @@ void rgm_trial_close(rgm_trial *t)
 
 /* ---- workloads ------------------------------------------------------------------------------- */
 
-/* Hooks' losses are means over batches: their records are counted as they are fed. */
-static int64_t inputs_of(const rgm_trial *t, rgm_mode mode)
+/* Hooks' losses are means over batches: their records are counted as they are fed, by each process
+ * its own. */
+static rgm_status count_inputs(int64_t *out, const rgm_trial *t, rgm_mode mode)
 {
-    return t->hooks != NULL ? t->hooks->records
-                            : (int64_t)rgm_trainer_items(rgm_run_trainer(t->run), mode);
+    double records = t->hooks != NULL ? (double)t->hooks->records
+                                      : rgm_trainer_items(rgm_run_trainer(t->run), mode);
+
+    if (t->hooks != NULL)
+        RGM_TRY(rgm_comm_sum(t->comm, &records, 1, RGM_F64));
+    *out = (int64_t)records;
+    return RGM_OK;
+}
+
+/* Whether training was stopped by what the run has lost, a process or a device: an error, since a
+ * trial goes on in another process. */
+static rgm_status when_lost(const rgm_trial *t, rgm_status status)
+{
+    rgm_device *device = rgm_trainer_device(rgm_run_trainer(t->run));
+
+    if (status != RGM_STOPPED)
+        return status;
+    RGM_TRY(rgm_comm_barrier(t->comm)); /* says again why it is broken */
+    if (rgm_device_is_lost(device))
+        RGM_TRY(rgm_device_wait(device));
+    return status;
 }
 
 static rgm_status train(rgm_trial *t, rgm_workload_result *result)
@@ -312,14 +368,13 @@ static rgm_status train(rgm_trial *t, rgm_workload_result *result)
         return RGM_FAIL(RGM_ERR_ARG, "to train to %lld batches, when the trial has done %lld",
                         (long long)target, (long long)before);
     t->told = rgm_now();
-    status = rgm_run_train(t->run, target);
+    status = when_lost(t, rgm_run_train(t->run, target));
     if (status == RGM_END)
         return RGM_FAIL(RGM_ERR_DATA, "training ended at %lld batches, before %lld",
                         (long long)rgm_run_steps(t->run), (long long)target);
     RGM_TRY(status);
     result->num_batches = target - before;
-    result->num_inputs = inputs_of(t, RGM_TRAIN);
-    return RGM_OK;
+    return count_inputs(&result->num_inputs, t, RGM_TRAIN);
 }
 
 /* Those of further sets by the set's name: "valid_news.loss". */
@@ -386,8 +441,7 @@ static rgm_status validate(rgm_trial *t, rgm_workload_result *result)
     RGM_TRY(add_sets(t));
     RGM_TRY(find_objectives(t));
     result->objectives = t->objectives;
-    result->num_inputs = inputs_of(t, RGM_VALID);
-    return RGM_OK;
+    return count_inputs(&result->num_inputs, t, RGM_VALID);
 }
 
 /* What is in a folder, its folders' own entries behind each; below: its path in the checkpoint. */
@@ -436,6 +490,8 @@ static rgm_status save(rgm_trial *t, rgm_workload_result *result)
     if (t->run_dir == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "a trial without a run folder has no checkpoints"));
     RGM_GO(rgm_run_save(t->run));
+    if (!is_first(t)) /* the folder is another's */
+        goto done;
     RGM_GO(checkpoint_path(&path, t, result->workload.batches));
     if (t->hooks != NULL)
         RGM_GO(rgmi_hooks_export(t->hooks, t->run, path));
@@ -479,6 +535,7 @@ rgm_status rgm_trial_do(rgm_trial *t, const rgm_workload *workload, rgm_workload
     default:
         return RGM_FAIL(RGM_ERR_ARG, "workload %d", (int)workload->kind);
     }
+    status = rgm_comm_fail(t->comm, status);
     t->broken = status != RGM_OK && status != RGM_ERR_ARG;
     result->seconds = rgm_now() - begin;
     return status;

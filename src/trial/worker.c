@@ -1,10 +1,12 @@
 /*
  * A trial's process: it asks for its next workload with the result of the last one in the same
  * request, which may be sent again as often as it takes. A master that is gone is waited for, since
- * a next one takes this process up again.
+ * a next one takes this process up again. Of several that train a trial together the first one
+ * asks, and passes on what it is told.
  */
 #include "alive.h"
 
+#include <regimen/comm.h>
 #include <regimen/http_client.h>
 #include <regimen/trial.h>
 #include <regimen/trial_worker.h>
@@ -25,7 +27,13 @@ typedef struct process {
     rgm_worker_setup setup;
     const rgm_worker *worker;
     rgm_json *told; /* the answer that they came from */
+    rgm_comm *comm;
 } process;
+
+static bool is_first(const process *p)
+{
+    return rgm_comm_rank(p->comm) == 0;
+}
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
@@ -56,14 +64,13 @@ static void pause_for(int64_t ms)
 
 /* A master that could not, as on a full disk, may later. RGM_STOPPED: there was none for too long.
  */
-static rgm_status ask(rgm_json **answer, process *p, const char *method, const char *path,
-                      const char *body)
+static rgm_status ask_text(rgm_text *answer, process *p, const char *method, const char *path,
+                           const char *body)
 {
     double until = rgm_now() + p->orphan_seconds;
     int64_t pause = FIRST_PAUSE_MS;
     bool served;
 
-    *answer = NULL;
     for (;;) {
         rgm_response r = {0};
         rgm_status status =
@@ -75,7 +82,7 @@ static rgm_status ask(rgm_json **answer, process *p, const char *method, const c
         if (status == RGM_OK && !rgm_response_is_for_later(&r)) {
             status = rgm_response_status(&r);
             if (status == RGM_OK)
-                status = rgm_json_parse(answer, r.body.data, r.body.size, "answer");
+                status = rgm_text_add(answer, r.body.data, r.body.size);
             rgm_response_clear(&r);
             return status;
         }
@@ -93,6 +100,19 @@ static rgm_status ask(rgm_json **answer, process *p, const char *method, const c
     }
 }
 
+static rgm_status ask(rgm_json **answer, process *p, const char *method, const char *path,
+                      const char *body)
+{
+    rgm_text text = {0};
+    rgm_status status = ask_text(&text, p, method, path, body);
+
+    *answer = NULL;
+    if (status == RGM_OK)
+        status = rgm_json_parse(answer, text.data, text.size, "answer");
+    rgm_text_clear(&text);
+    return status;
+}
+
 /* ---- what it begins with -------------------------------------------------------------------- */
 
 static int64_t int_of(const rgm_json *json, const char *key)
@@ -107,6 +127,7 @@ static rgm_status read_setup(process *p)
 {
     rgm_worker_setup *s = &p->setup;
 
+    s->comm = p->comm;
     s->trial = p->trial;
     s->experiment = int_of(p->told, "experiment_id");
     s->number = int_of(p->told, "number");
@@ -156,16 +177,28 @@ static rgm_status write_completed(rgm_json_writer *w, const rgm_workload *done,
     return rgm_json_close(w);
 }
 
+/* Whether this process was told to stop, or another one of the trial. */
+static rgm_status ask_who_stops(bool *stops, const process *p)
+{
+    const rgm_worker *worker = p->worker;
+    uint64_t any = worker->is_told_to_stop != NULL && worker->is_told_to_stop(worker->payload);
+
+    *stops = false;
+    RGM_TRY(rgm_comm_decide(p->comm, &any, NULL));
+    *stops = any != 0;
+    return RGM_OK;
+}
+
 /* done NULL: nothing was done yet. */
-static rgm_status print_report(rgm_text *out, const process *p, const rgm_workload *done,
-                               const rgm_worker_result *r, double seconds)
+static rgm_status print_report(rgm_text *out, const process *p, bool stops,
+                               const rgm_workload *done, const rgm_worker_result *r, double seconds)
 {
     rgm_json_writer w = {.out = out};
 
     out->size = 0;
     RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
     RGM_TRY(rgm_json_write_text(&w, "run", p->token));
-    if (p->worker->is_told_to_stop != NULL && p->worker->is_told_to_stop(p->worker->payload))
+    if (stops)
         RGM_TRY(rgm_json_write_bool(&w, "stops", true));
     if (done != NULL)
         RGM_TRY(write_completed(&w, done, r, seconds));
@@ -203,9 +236,13 @@ static rgm_status print_failure(rgm_text *out, const process *p, rgm_status stat
     return rgm_json_close(&w);
 }
 
-/* The run is lost, and why. `status` is what it is lost by; it is given back. */
+/* The run is lost, and why. `status` is what it is lost by; it is given back. The first process
+ * tells the master, and each one those that wait for it. */
 static rgm_status tell_failure(process *p, rgm_status status, bool opening)
 {
+    status = rgm_comm_fail(p->comm, status);
+    if (!is_first(p))
+        return status;
     bool is_invalid = rgm_trial_is_invalid(status);
     const char *fault = fault_of(p, status, opening);
     rgm_error error;
@@ -240,35 +277,59 @@ static rgm_status read_workload(rgm_workload *out, const rgm_json *answer)
     return RGM_FAIL(RGM_ERR_FORMAT, "the master gives no workload");
 }
 
-static rgm_status do_workloads(process *p, const rgm_worker *worker)
+/* The next one, to what `report` says of the last: the same for all that train together. */
+static rgm_status next_workload(rgm_workload *out, process *p, const rgm_text *report)
 {
-    rgm_status status = RGM_OK;
-    rgm_text body = {0};
+    /* An error, or that nobody answers, is news for the others, who would wait. */
+    struct news {
+        rgm_status status;
+        rgm_workload workload;
+    } news = {0};
     rgm_json *answer = NULL;
-    rgm_workload w = {0};
     char path[64];
 
     snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/workload", p->trial);
-    RGM_GO(print_report(&body, p, NULL, NULL, 0));
-    for (;;) {
-        rgm_worker_result result = {0};
-
-        RGM_GO(ask(&answer, p, "POST", path, body.data));
-        RGM_GO(read_workload(&w, answer));
+    if (is_first(p)) {
+        news.status = ask(&answer, p, "POST", path, report->data);
+        if (news.status == RGM_OK)
+            news.status = read_workload(&news.workload, answer);
         rgm_json_release(answer);
-        answer = NULL;
-        if (w.kind == RGM_TERMINATE)
-            break;
-        double begun = rgm_now();
-        status = worker->work(&result, &w, worker->payload);
+        RGM_TRY(rgm_comm_fail(p->comm, news.status < 0 ? news.status : RGM_OK));
+    }
+    RGM_TRY(rgm_comm_broadcast(p->comm, &news, sizeof news, 0));
+    *out = news.workload;
+    return news.status;
+}
+
+static rgm_status do_workloads(process *p, const rgm_worker *worker)
+{
+    rgm_status status = RGM_OK;
+    rgm_worker_result result = {0};
+    rgm_text body = {0};
+    rgm_workload w = {0};
+    double seconds = 0;
+    bool stops;
+
+    for (const rgm_workload *done = NULL;; done = &w) {
+        status = ask_who_stops(&stops, p);
         if (status != RGM_OK) {
             status = tell_failure(p, status, false);
             break;
         }
-        RGM_GO(print_report(&body, p, &w, &result, rgm_now() - begun));
+        RGM_GO(print_report(&body, p, stops, done, &result, seconds));
+        RGM_GO(next_workload(&w, p, &body));
+        if (w.kind == RGM_TERMINATE)
+            break;
+        seconds = rgm_now();
+        result = (rgm_worker_result){0};
+        status = worker->work(&result, &w, worker->payload);
+        seconds = rgm_now() - seconds;
+        if (status != RGM_OK) {
+            status = tell_failure(p, status, false);
+            break;
+        }
     }
 done:
-    rgm_json_release(answer);
     rgm_text_clear(&body);
     return status;
 }
@@ -280,37 +341,76 @@ static rgm_status open_and_work(process *p, const rgm_worker *worker)
     rgm_status status;
     bool is_open;
 
-    if (p->silent_seconds > 0)
+    if (p->silent_seconds > 0 && is_first(p))
         RGM_TRY(rgmi_alive_start(&alive, p->folder, p->token, p->trial, p->silent_seconds));
     status = worker->open(&p->setup, worker->payload);
     is_open = status == RGM_OK;
-    status = is_open ? do_workloads(p, worker) : tell_failure(p, status, true);
+    if (is_open)
+        status = rgm_comm_barrier(p->comm); /* what ails another is of its opening, too */
+    status = status == RGM_OK ? do_workloads(p, worker) : tell_failure(p, status, true);
     rgmi_alive_stop(alive);
     if (is_open)
         worker->close(worker->payload);
     return status;
 }
 
+static rgm_status ask_for_setup(rgm_text *out, process *p)
+{
+    char path[128];
+
+    if (rgm_http_client_find(&p->client, p->folder) != RGM_OK) { /* ask() tries it again */
+        rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
+        rgm_error_reset();
+    }
+    snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/run?run=%.64s", p->trial, p->token);
+    return ask_text(out, p, "GET", path, NULL);
+}
+
+/* The first process asks, and all read what it is told. */
+static rgm_status share_setup(process *p)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    rgm_comm_blocks blocks = {0};
+
+    if (is_first(p))
+        RGM_GO(ask_for_setup(&text, p));
+    RGM_GO(rgm_comm_gather(&blocks, p->comm, text.data, (size_t)text.size, RGM_COMM_ALL));
+    RGM_GO(rgm_json_parse(&p->told, blocks.memory, (int64_t)blocks.begin[1], "answer"));
+done:
+    rgm_comm_blocks_clear(&blocks);
+    rgm_text_clear(&text);
+    return rgm_comm_fail(p->comm, status);
+}
+
+/* Without a launcher the process is alone. Where its ranks do not come together each of them tells
+ * the master, of whom it hears one. */
+static rgm_status open_comm(process *p)
+{
+    rgm_status status = rgm_comm_open(&p->comm);
+
+    if (status == RGM_OK)
+        return RGM_OK;
+    p->comm = rgm_comm_self();
+    return tell_failure(p, status, true);
+}
+
 rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const rgm_worker *worker)
 {
     rgm_status status = RGM_OK;
     /* For the first answer: it has done nothing that would be lost. */
-    process p = {.orphan_seconds = 10, .worker = worker};
-    char path[128];
+    process p = {.orphan_seconds = 10, .worker = worker, .comm = rgm_comm_self()};
 
     RGM_GO(read_arguments(&p, arguments, count));
-    status = rgm_http_client_find(&p.client, p.folder); /* ask() tries it again */
-    if (status != RGM_OK) {
-        rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
-        rgm_error_reset();
-        status = RGM_OK;
-    }
-    snprintf(path, sizeof path, "/api/v1/trials/%" PRId64 "/run?run=%.64s", p.trial, p.token);
-    RGM_GO(ask(&p.told, &p, "GET", path, NULL));
+    RGM_GO(open_comm(&p));
+    RGM_GO(share_setup(&p));
     RGM_GO(read_setup(&p));
     status = open_and_work(&p, worker);
 done:
     rgm_json_release(p.told);
     rgm_http_client_close(p.client);
+    if (!is_first(&p)) /* the first one says how it ended */
+        status = RGM_OK;
+    rgm_comm_close(p.comm);
     return status;
 }

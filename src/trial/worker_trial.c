@@ -102,7 +102,8 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
                                                         .from = setup->from,
                                                         .start = RGM_START_AT,
                                                         .at_batches = setup->at_batches,
-                                                        .threads = (int)setup->threads}));
+                                                        .threads = (int)setup->threads,
+                                                        .comm = setup->comm}));
 done:
     if (status != RGM_OK) {
         rgm_error error;

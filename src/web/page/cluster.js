@@ -48,7 +48,7 @@ function card(id) {
     return plainTable("Experiments that are not over", [
       {title: "Experiment", cell: e => link(e.id, names.get(e.id))}, {title: "State", cell: e => h("span", {class: `state ${e.state}`}, e.state)},
       {title: "Trials", kind: "number", cell: e => number(e.trials)},
-      column("Holds", "held"), column("Waits for", "waits", v => short(v)), column("Demand", "demand", v => short(v)),
+      column("Slots a trial", "slots_per_trial", (v, e) => of(e, "ranks") > 1 ? `${number(v)}, ${number(of(e, "ranks"))} ranks` : number(v)), column("Holds", "held"), column("Waits for", "waits", v => short(v)), column("Demand", "demand", v => short(v)),
       ...(fair ? [column("Fair share", "share", (v, e) => v === null ? "–" : h("span", {class: "meter"}, h("span", {class: "meter-bar", style: {width: `${Math.round(60 * Math.min(1, v / Math.max(1, master.slots)))}px`}}), `${number(v)} of ${number(master.slots)}`)), column("Weight", "weight")] : [column("Priority", "priority")]),
       column("At most", "max_slots", v => v > 0 ? number(v) : "all"), {title: "Runs on", cell: e => of(e, "engine") === "slurm" ? "Slurm" : "slots here"},
     ], experiments, "No experiment is under way.");
