@@ -78,6 +78,14 @@ static rgm_status unknown(const char *key, const char *name, rgm_metrics_of of)
     for (int i = 0; i < NAMED; i++) {
         if (table[i].of[of] == NULL)
             continue;
+        if (strcmp(table[i].name, name) == 0) { /* needs a number, which is the only other form */
+            rgm_text_clear(&text);
+            return RGM_FAIL(
+                RGM_ERR_CONFIG, "%s: '%s' is no metric of %s without a number: %s_<k>%s", key, name,
+                things[of], name,
+                strncmp(name, "auc_", 4) == 0 ? " has k thresholds; the exact area needs no name"
+                                              : "");
+        }
         names[count++] = table[i].name;
         RGM_TRY(rgm_text_printf(&text, "%s%s%s", count > 1 ? ", " : "", table[i].name,
                                 table[i].k < 0 ? "_<k>" : ""));

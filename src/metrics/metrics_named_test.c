@@ -220,6 +220,12 @@ static void names_that_there_are_not_are_refused(void **state)
     refuse("accuracy", 8, RGM_METRICS_OF_STATES, "is no metric of states. There are rankme, num");
     refuse("rank_me", 8, RGM_METRICS_OF_STATES, "did you mean 'rankme'?");
     refuse("rankme", 1025, RGM_METRICS_OF_STATES, "of states with 1025 columns, 1024 are the most");
+    refuse(
+        "auc_roc", 1, RGM_METRICS_OF_LABELS,
+        "'auc_roc' is no metric of 0/1 labels without a number: auc_roc_<k> has k thresholds; the "
+        "exact area needs no name");
+    refuse("top", 1, RGM_METRICS_OF_CLASSES,
+           "'top' is no metric of classes without a number: top_<k>");
     refuse("auc_roc_1", 1, RGM_METRICS_OF_LABELS, "'auc_roc_1': an area has two thresholds");
     refuse("auc_pr_macro_x", 2, RGM_METRICS_OF_LABELS, "behind auc_pr_macro_ stands a number");
     refuse("auc_roc_200", 4, RGM_METRICS_OF_CLASSES, "is no metric of classes");
