@@ -64,6 +64,64 @@ for kind in ${RGM_KINDS:-gcn translation}; do
     close "$kind-1" "$kind-4"
 done
 
+# same_numbers A B: two CSV files of the same lines and words, whose numbers are those of the other up to rounding.
+same_numbers() {
+    python3 - "$1" "$2" <<'PY' || fail "other numbers in $1 and $2"
+import csv, sys
+a, b = (list(csv.reader(open(path))) for path in sys.argv[1:])
+assert len(a) == len(b) > 1, (len(a), len(b))
+for left, right in zip(a, b):
+    assert len(left) == len(right), (left, right)
+    for x, y in zip(left, right):
+        try:
+            x, y = float(x), float(y)
+        except ValueError:
+            assert x == y, (left, right)
+        else:
+            assert abs(x - y) <= 1e-3 * max(abs(x), 0.1), (left, right)
+PY
+}
+
+# Every verb on the weights of a run of the device: where it computed, and on the CPU, to the same numbers. What the
+# device does not do (docs/device.md) runs on the CPU by itself.
+[ -z "${RGM_KINDS:-}" ] || [ -d gcn-1 ] || ln -s first gcn-1
+for set in runtime.device="$device" runtime.device=cpu; do
+    on=${set#*=} on=${on%:*}
+    expect 0 "$regimen" predict gcn-1 --set "$set"
+    cp out "predict-$on.csv"
+    expect 0 "$regimen" predict gcn-1 --embeddings -o "states-$on.csv" --set "$set"
+    expect 0 "$regimen" explain gcn-1 --item 0 -o "edges-$on.csv" --set "$set"
+    expect 0 "$regimen" eval gcn-1 --json --set "$set"
+    cp out "eval-$on.json"
+done
+on=${device%:*}
+same_numbers "predict-$on.csv" predict-cpu.csv
+same_numbers "states-$on.csv" states-cpu.csv
+same_numbers "edges-$on.csv" edges-cpu.csv
+python3 - "eval-$on.json" eval-cpu.json <<'PY' || fail "eval: other numbers on $device and on the CPU"
+import json, sys
+def numbers(x):
+    if isinstance(x, dict):
+        return [n for k in sorted(x) if "second" not in k for n in numbers(x[k])]
+    return [x] if isinstance(x, (int, float)) and not isinstance(x, bool) else []
+a, b = (numbers(json.load(open(path))) for path in sys.argv[1:])
+assert len(a) == len(b) > 0, (a, b)
+assert all(abs(x - y) <= 1e-3 * max(abs(x), 0.1) for x, y in zip(a, b)), (a, b)
+PY
+expect 0 "$regimen" export gcn-1 --verify
+says "verified on" out
+if [ -d translation-1 ]; then
+    printf '3 4 5\n7 8 9\n' >lines
+    for beam in 1 3; do
+        expect 0 "$regimen" translate translation-1 --beam $beam --scores <lines
+        cp out "told-$beam"
+        [ "$(wc -l <"told-$beam")" -ge 2 ] || fail "translate --beam $beam of a run of $device"
+    done
+    # The CPU has gone on from the weights of the device.
+    expect 0 "$regimen" translate translation-4 --beam 3 <lines
+    expect 0 "$regimen" export translation-1
+fi
+
 expect 0 "$regimen" doctor
 says "^device   $device: .+" out
 

@@ -122,11 +122,54 @@ static void so_it_has_in_single_precision(void **state)
             continue;
 }
 
+/* act(x w1) w2 of 8,192 rows: 32 MiB each of x, of what is between and of the result. */
+static void memory_that_is_spent_says_what_wanted_it(void **state)
+{
+    const int64_t side[] = {1024, 1024}, rows[] = {8192, 1024};
+    const rgm_executor_options options = {.device = device};
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    rgm_tensor *fetched;
+    rgm_cgraph *graph;
+    rgm_value *y;
+    rgm_feed feed = {0};
+    size_t held;
+
+    (void)state;
+    rgm_device_limit(device, 1); /* what is held and free goes back */
+    held = rgm_device_memory_of(device).held;
+    rgm_device_limit(device, 0);
+    CHECK_OK(rgm_cgraph_create(&graph));
+    feed.input = rgm_input(graph, "x", RGM_F32, 2, rows);
+    y = rgm_relu(rgm_matmul(
+        feed.input, rgm_parameter(graph, "w1", RGM_F32, 2, side, (rgm_init){RGM_INIT_ZEROS, 0})));
+    y = rgm_matmul(y, rgm_parameter(graph, "w2", RGM_F32, 2, side, (rgm_init){RGM_INIT_ZEROS, 0}));
+    CHECK_OK(rgm_parameters_create(&parameters, graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, graph, &y, 1, &options));
+    CHECK_OK(rgm_tensor_create(&feed.tensor, RGM_F32, 2, rows));
+    for (int i = 0; i < 2; i++) {
+        rgm_device_limit(device, held + ((size_t)(i == 0 ? 20 : 60) << 20));
+        CHECK_STATUS(RGM_ERR_NOMEM,
+                     rgm_executor_run(executor, &fetched, parameters, &feed, 1, 1, 0));
+        CHECK_MESSAGE(i == 0 ? "the arena: out of memory on " : "input 'x': out of memory on ");
+        CHECK_MESSAGE(" MiB wanted; ");
+        CHECK_MESSAGE(" MiB would fit");
+    }
+    rgm_device_limit(device, 0); /* nothing is lost by it */
+    CHECK_OK(rgm_executor_run(executor, &fetched, parameters, &feed, 1, 1, 0));
+    CHECK(rgm_tensor_at(fetched, 0) == 0);
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    rgm_tensor_release(feed.tensor);
+    rgm_cgraph_release(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_and_gradient_has_the_cpus_numbers),
         cmocka_unit_test(so_it_has_in_single_precision),
+        cmocka_unit_test(memory_that_is_spent_says_what_wanted_it),
     };
     const char *name = getenv("REGIMEN_DEVICE");
     int failed;

@@ -300,7 +300,7 @@ static void memory_that_is_spent_says_what_there_is(void **state)
     CHECK_OK(rgm_device_allocate(&b, device, 32 * MEBI));
     CHECK_STATUS(RGM_ERR_NOMEM, rgm_device_allocate(&c, device, 30 * MEBI));
     CHECK_MESSAGE("Fake 1: 30.0 MiB wanted; 42.0 MiB are in use, 22.0 MiB are held and free (the "
-                  "largest piece 22.0 MiB), of 64.0 MiB");
+                  "largest piece 22.0 MiB), of 64.0 MiB; at most 22.0 MiB would fit");
     rgm_device_free(device, b);
     CHECK_OK(rgm_device_allocate(&b, device, 30 * MEBI));
     rgm_device_free(device, b);

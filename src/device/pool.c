@@ -120,6 +120,20 @@ static block *find_free(const rgmi_pool *pool, size_t size, bool small)
     return best;
 }
 
+/* What could still be had at once, after what is held and whole has gone back: out of a free block,
+ * or from the driver. */
+static size_t would_fit(const rgmi_pool *pool, size_t largest, size_t available)
+{
+    const rgm_device_memory *m = &pool->memory;
+    size_t more = m->limit > m->held ? m->limit - m->held : 0;
+
+    if (available > 0 && more > available)
+        more = available;
+    if (more > pool->facts.largest)
+        more = pool->facts.largest;
+    return more > largest ? more : largest;
+}
+
 static rgm_status out_of_memory(const rgmi_pool *pool, size_t bytes)
 {
     const rgm_device_memory *m = &pool->memory;
@@ -132,10 +146,12 @@ static rgm_status out_of_memory(const rgmi_pool *pool, size_t bytes)
         largest = b->size > largest ? b->size : largest;
     return RGM_FAIL(RGM_ERR_NOMEM,
                     "out of memory on %s: %.1f MiB wanted; %.1f MiB are in use, %.1f MiB are held "
-                    "and free (the largest piece %.1f MiB), of %.1f MiB%s",
+                    "and free (the largest piece %.1f MiB), of %.1f MiB%s; at most %.1f MiB would "
+                    "fit",
                     pool->facts.name, (double)bytes / 1048576, (double)m->used / 1048576,
                     (double)(m->held - m->used) / 1048576, (double)largest / 1048576,
-                    (double)m->limit / 1048576, left);
+                    (double)m->limit / 1048576, left,
+                    (double)would_fit(pool, largest, available) / 1048576);
 }
 
 /* A new segment as a free block. What is held and whole is given back when there is no room. */

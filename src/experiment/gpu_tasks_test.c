@@ -58,6 +58,12 @@ static void every_task_type_trains_there(void **state)
         got = last_of("both", "train", "loss");
         if (!(fabs(got - want) <= c->tolerance * fabs(want)))
             fail_msg("%s: the loss is %.9g on both, %.9g on the CPU", c->name, got, want);
+        CHECK_OK(rgm_folder_remove("both"));
+        CHECK_INT(RGM_STOPPED, run_case(c, "both", NULL, 2)); /* and the other way round */
+        CHECK_INT(RGM_OK, run_case(c, "both", device, -1));
+        got = last_of("both", "train", "loss");
+        if (!(fabs(got - want) <= c->tolerance * fabs(want)))
+            fail_msg("%s: the loss is %.9g behind the CPU's, %.9g on it", c->name, got, want);
         CHECK_OK(rgm_folder_remove("here"));
         CHECK_OK(rgm_folder_remove("there"));
         CHECK_OK(rgm_folder_remove("turns"));
