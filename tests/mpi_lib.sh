@@ -12,6 +12,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
 export OMPI_MCA_btl_base_warn_component_unused=0
+export HWLOC_COMPONENTS=-opencl # it may bring LLVM into mpirun, which takes the signals that are to be passed on
 export OMPI_MCA_orte_tmpdir_base="$work" # Open MPI's own files
 
 # ranks N COMMAND...: killed after two minutes, should it ever stand still.

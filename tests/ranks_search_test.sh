@@ -7,7 +7,7 @@
 regimen=$(realpath "$regimen")
 fast_work
 cd "$work" || exit 1
-unset REGIMEN_MASTER
+unset REGIMEN_MASTER HWLOC_COMPONENTS # the master sees to it
 kills=${KILLS:-6}
 seed=${SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 awk -v OFS=, 'BEGIN { srand(5); for (i = 0; i < 400; i++) { c = int(rand() * 3)
@@ -85,6 +85,8 @@ kill -TERM "$shell"
 wait $master
 [ $? = 0 ] || fail "a search whose trial is told to end: $(tail -n 3 first)"
 same stopped
+cat stopped/1/1/trial.log stopped/1/2/trial.log >logs
+says 'Forwarding signal 10 to job' logs
 [ "$("$regimen" experiment trials 1 --csv --master stopped | cut -d, -f8 | paste -sd' ')" = "RESTARTS 0 0" ] ||
     fail "to be told to end is no failure"
 $run paused $two >first 2>&1 &

@@ -117,15 +117,19 @@ static bool is_in(char *const *environment, const char *variable)
 }
 
 /* Open MPI on a machine whose processors the master shares out: it counts no slots of its own and
- * binds nothing. A master of root's has trials of root's. What is set already stands. */
+ * binds nothing. A master of root's has trials of root's. An OpenCL that hwloc finds may bring LLVM
+ * into mpirun, whose handlers take the signals that it is to pass on. What is set already stands.
+ */
 static rgm_status add_mpi(rgmi_launch *l)
 {
-    static const char *const settings[] = {"OMPI_MCA_rmaps_base_oversubscribe=1",
-                                           "OMPI_MCA_hwloc_base_binding_policy=none",
-                                           "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
-                                           "PRTE_MCA_hwloc_default_binding_policy=none",
-                                           "OMPI_ALLOW_RUN_AS_ROOT=1",
-                                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+    static const char *const settings[] = {
+        "OMPI_MCA_rmaps_base_oversubscribe=1",
+        "OMPI_MCA_hwloc_base_binding_policy=none",
+        "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
+        "PRTE_MCA_hwloc_default_binding_policy=none",
+        "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+        "HWLOC_COMPONENTS=-opencl,-levelzero,-cuda,-nvml,-rsmi,-gl"};
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (!is_in(l->env, settings[i]) && !is_in(environ, settings[i]) &&
