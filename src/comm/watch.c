@@ -190,10 +190,15 @@ static void read_from(rgmi_watch *w, int rank)
         if (got < 0 && errno == EAGAIN)
             return;
         if (got <= 0) {
+            char how[128] = "has ended without a word", why[64];
+
+            if (got < 0 && errno != ECONNRESET)
+                snprintf(how, sizeof how, "cannot be reached any more: %s",
+                         strerror_r(errno, why, sizeof why));
             if (p->left)
                 drop(w, rank);
             else
-                lose(w, rank, "has ended without a word");
+                lose(w, rank, how);
             return;
         }
         p->heard = rgm_now();
