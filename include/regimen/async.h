@@ -35,6 +35,8 @@ typedef struct rgm_async_options {
                            worker computes at a time                                             */
     const char *listen; /* where workers reach it, "192.0.2.7:0"; NULL: this host only           */
     double timeout;     /* seconds of silence after which a worker counts as gone                */
+    int64_t expected;   /* workers that are started with the server: at the end it waits until so
+                           many have come or heard of it, `timeout` at most                       */
     const char *folder; /* the run's: where it leaves how to reach it, for its owner alone       */
 } rgm_async_options;
 
@@ -101,7 +103,7 @@ typedef struct rgm_async_place {
     void *payload;
 } rgm_async_place;
 /**
- * Find the server, and wait until it lets workers in.
+ * Find the server, and wait until it lets workers in. RGM_END: its run is whole already.
  * Errors: RGM_ERR_NOT_FOUND (there is none within `patience`), RGM_STOPPED, RGM_ERR_IO,
  * RGM_ERR_NOMEM.
  */

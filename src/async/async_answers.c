@@ -67,6 +67,7 @@ static rgm_status hello(rgm_text *out, rgm_async_server *server)
     pthread_mutex_lock(&server->lock);
     if (server->phase == RGMI_OPENING)
         rgmi_server_wait(server, &server->for_workers, 1);
+    server->late += server->phase == RGMI_ENDED;
     status = server->phase == RGMI_ENDED     ? answer_end(out, server, NULL)
              : server->phase == RGMI_OPENING ? answer(out, RGMI_LATER)
                                              : answer(out, RGMI_WORK);
@@ -84,8 +85,10 @@ static rgm_status admit(rgm_text *out, rgm_async_server *server, rgm_state_reade
     RGM_TRY(rgm_state_get_int(&pid, reader));
     RGM_TRY(rgm_state_get_int(&space, reader));
     rgmi_where_am_i(&me);
-    if (server->phase == RGMI_ENDED)
+    if (server->phase == RGMI_ENDED) {
+        server->late++;
         return answer_end(out, server, NULL);
+    }
     if (server->phase == RGMI_OPENING)
         return answer(out, RGMI_LATER);
     RGM_TRY(rgmi_compare(server->about, about));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define TURN_S     0.25 /* between two looks at clock and signals */
+#define LOOK_S     1.0  /* between two looks for lost workers while updates are made */
 #define FORGIVEN   10.0 /* timeouts without any worker, then the run saves and stops */
 #define LINGER_S   5.0  /* for workers to hear how the run ended */
 #define LONGEST_S  60.0 /* between two lines of the log about waiting */
@@ -69,6 +70,7 @@ static bool has_ended(const rgmi_visitor *v)
 
 static rgm_status forget_lost(rgm_async_server *server)
 {
+    server->looked = rgm_now();
     for (int64_t i = server->visitor_count - 1; i >= 0; i--) {
         const rgmi_visitor *v = &server->visitors[i];
         bool ended = has_ended(v);
@@ -188,12 +190,12 @@ static rgm_status wait_for_half(rgmi_lease *lease, bool *found, rgm_async_server
         double left = until - rgm_now();
 
         *found = rgmi_ledger_take(lease, &server->ledger);
-        if (*found || left <= 0 || server->gave_up)
+        if (*found || left <= 0 || (server->gave_up && server->visitor_count == 0))
             break;
         rgmi_server_wait(server, &server->for_run, left);
     }
     server->open = false;
-    if (!*found)
+    if (!*found || rgm_now() - server->looked > LOOK_S)
         RGM_TRY(forget_lost(server));
     look_for_workers(server);
     return RGM_OK;
@@ -202,9 +204,12 @@ static rgm_status wait_for_half(rgmi_lease *lease, bool *found, rgm_async_server
 static rgm_status make(rgm_step *step, rgm_async_server *server, const rgmi_lease *lease)
 {
     int64_t updates = rgm_trainer_updates(server->trainer);
-    rgm_status status = apply(step, server, lease), told;
+    rgm_status status, told;
     rgm_error error;
 
+    server->applies = true;
+    status = apply(step, server, lease);
+    server->applies = false;
     if (status != RGM_OK)
         rgm_error_save(&error, status);
     pthread_mutex_lock(&server->lock);
@@ -264,11 +269,14 @@ static rgm_status train_step(rgm_step *step, void *payload)
 
 /* ---- the other hooks ----------------------------------------------------------------------- */
 
+/* Not asked about an update, which it would spoil. */
 static unsigned decide(unsigned seen, void *payload)
 {
     rgm_async_server *server = payload;
     bool abandoned;
 
+    if (server->applies)
+        return seen;
     pthread_mutex_lock(&server->lock);
     abandoned = server->abandoned;
     pthread_mutex_unlock(&server->lock);
@@ -482,7 +490,7 @@ static bool all_know(const rgm_async_server *server)
     for (int64_t i = 0; i < server->visitor_count; i++)
         if (!server->visitors[i].told)
             return false;
-    return true;
+    return server->last_visitor + server->late >= server->options.expected;
 }
 
 static void tell_workers(rgm_async_server *server, rgm_status outcome)

@@ -40,6 +40,7 @@ struct rgm_async_server {
     rgm_tensor **gradients; /* [parameters] as they were decoded last */
     char *about;
     int64_t batches_a_turn;
+    bool applies;            /* the run's thread makes an update; its own */
     rgm_logger *_Atomic log; /* the run's, from its first step on; owned */
 
     pthread_mutex_t lock;
@@ -51,7 +52,9 @@ struct rgm_async_server {
     bool open; /* the run's thread waits: weights may be read, and turns begun */
     rgmi_ledger ledger;
     rgmi_visitor *visitors;
-    int64_t visitor_count, visitor_capacity, last_visitor, told;
+    int64_t visitor_count, visitor_capacity, last_visitor;
+    int64_t late;       /* that came when it was over */
+    double looked;      /* for lost workers */
     double alone_since; /* when the last worker went, or the run began to wait */
     bool gave_up;       /* nobody will come */
     bool abandoned;     /* the run was asked to stop for want of workers */

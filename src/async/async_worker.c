@@ -184,12 +184,9 @@ static rgm_status find_address(rgm_async_worker *worker)
     return rgm_strdup(&worker->host, worker->place.where);
 }
 
-/* RGM_END: it is there, and lets nobody in yet. */
-static rgm_status greet(rgm_async_worker *worker)
+/* What the server says to whom it does not know yet. */
+static rgm_status greet(rgmi_answer_kind *kind, rgm_response *response, rgm_async_worker *worker)
 {
-    rgm_status status;
-    rgmi_answer_kind kind = RGMI_LATER;
-    rgm_response response;
     rgm_state_reader reader;
     bool served;
 
@@ -198,16 +195,10 @@ static rgm_status greet(rgm_async_worker *worker)
         RGM_TRY(rgm_http_client_open_url(&worker->client, worker->url, worker->token));
         rgm_http_client_limit(worker->client, CALL_S, worker->place.stopped, worker->place.payload);
     }
-    status = rgm_http_client_send(&response, &served, worker->client, "POST", "/hello", "", 0);
-    if (status == RGM_OK)
-        status = rgm_response_status(&response);
-    reader = reader_of(&response);
-    if (status == RGM_OK)
-        status = get_kind(&kind, &reader);
-    if (status == RGM_OK && kind == RGMI_LATER)
-        status = RGM_END;
-    rgm_response_clear(&response);
-    return status;
+    RGM_TRY(rgm_http_client_send(response, &served, worker->client, "POST", "/hello", "", 0));
+    RGM_TRY(rgm_response_status(response));
+    reader = reader_of(response);
+    return get_kind(kind, &reader);
 }
 
 static rgm_status wait_for_server(rgm_async_worker *worker)
@@ -215,15 +206,27 @@ static rgm_status wait_for_server(rgm_async_worker *worker)
     double since = rgm_now();
 
     for (;;) {
-        rgm_status status = greet(worker);
+        rgm_response response = {0};
+        rgmi_answer_kind kind = RGMI_LATER;
+        rgm_status status = greet(&kind, &response, worker);
 
-        if (status == RGM_OK)
+        if (status == RGM_OK && kind >= RGMI_IS_OVER) {
+            rgm_state_reader reader = reader_of(&response);
+
+            status = get_kind(&kind, &reader);
+            if (status == RGM_OK)
+                status = end_of(worker, kind, &reader);
+            rgm_response_clear(&response);
+            return status == RGM_OK ? RGM_END : status;
+        }
+        rgm_response_clear(&response);
+        if (status == RGM_OK && kind == RGMI_WORK)
             return RGM_OK;
         if (is_stopped(worker))
             return RGM_STOPPED;
         if (status == RGM_ERR_NOMEM)
             return status;
-        if (status == RGM_END) { /* it is there: as long as it likes */
+        if (status == RGM_OK) { /* it is there, and lets nobody in yet: as long as it likes */
             since = rgm_now();
             continue;
         }

@@ -22,6 +22,7 @@
 #define LOOK_S      0.1  /* between two looks at workers that were started        */
 #define SHORT_LIFE  30.0 /* one that dies sooner, so often in a row, is not started again */
 #define MOST_DEATHS 5
+#define ENOUGH_S    2.0  /* for workers that know that the run is over */
 #define LAST_S      10.0 /* for workers to end when the run has */
 
 /* ---- what server and workers have alike ------------------------------------------------------ */
@@ -68,10 +69,10 @@ static rgm_status about(rgm_text *out, const rgm_experiment *experiment)
  */
 
 typedef struct hand {
-    pid_t pid;    /* 0: it is not started, or has ended */
-    double since; /* when it was started */
+    atomic_int pid;   /* 0: it is not started, or has ended */
+    atomic_bool over; /* it is not started again            */
+    double since;     /* when it was started                */
     int64_t short_lives;
-    bool over; /* it is not started again */
 } hand;
 
 struct async_run {
@@ -95,30 +96,31 @@ static void take_a_rest(void)
 static bool start(hand *h, const async_run *run)
 {
     posix_spawn_file_actions_t actions;
+    pid_t pid = 0;
     int failed;
 
     if (posix_spawn_file_actions_init(&actions) != 0)
         return false;
     failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (failed == 0)
-        failed = posix_spawn(&h->pid, "/proc/self/exe", &actions, NULL, run->argv, environ);
+        failed = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, run->argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     h->since = rgm_now();
-    if (failed == 0)
+    if (failed == 0) {
+        atomic_store(&h->pid, pid);
         return true;
+    }
     say("worker", "cannot be started: %s", strerror(failed));
-    h->pid = 0;
-    h->over = true;
+    atomic_store(&h->over, true);
     return false;
 }
 
 /* One of them has ended: whether by itself, and whether another is started in its place. */
 static void ended(hand *h, int64_t number, int status, async_run *run)
 {
-    pid_t pid = h->pid;
+    pid_t pid = atomic_exchange(&h->pid, 0);
+    bool again;
 
-    h->pid = 0;
-    h->over = true;
     rgm_async_server_forget(run->server, pid);
     if (atomic_load(&run->ends) || !WIFSIGNALED(status)) {
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -126,21 +128,24 @@ static void ended(hand *h, int64_t number, int status, async_run *run)
         if (code == EXIT_FAILED || code == EXIT_USAGE)
             say("worker", "%lld (process %lld) has failed with status %d", (long long)number,
                 (long long)pid, code);
+        atomic_store(&h->over, true);
         return;
     }
     h->short_lives = rgm_now() - h->since < SHORT_LIFE ? h->short_lives + 1 : 0;
-    h->over = h->short_lives >= MOST_DEATHS;
+    again = h->short_lives < MOST_DEATHS;
     say("worker", "%lld (process %lld) was ended by signal %d; %s", (long long)number,
         (long long)pid, WTERMSIG(status),
-        h->over ? "it is not started again: it keeps dying" : "it is started again");
-    if (!h->over)
+        again ? "it is started again" : "it is not started again: it keeps dying");
+    if (!again)
+        atomic_store(&h->over, true);
+    else
         (void)start(h, run);
 }
 
 static bool are_over(const async_run *run)
 {
     for (int64_t i = 0; i < run->count; i++)
-        if (!run->hands[i].over)
+        if (!atomic_load(&run->hands[i].over))
             return false;
     return true;
 }
@@ -152,9 +157,10 @@ static void *watch(void *payload)
     while (!are_over(run)) {
         for (int64_t i = 0; i < run->count; i++) {
             hand *h = &run->hands[i];
+            pid_t pid = atomic_load(&h->pid);
             int status;
 
-            if (h->pid > 0 && waitpid(h->pid, &status, WNOHANG) == h->pid)
+            if (pid > 0 && waitpid(pid, &status, WNOHANG) == pid)
                 ended(h, i + 1, status, run);
         }
         take_a_rest();
@@ -212,14 +218,15 @@ static rgm_status start_workers(async_run *run, const rgm_run_options *options,
 /* They know that the run is over; who does not end in time is ended. */
 static void end_workers(async_run *run)
 {
-    double until = rgm_now() + LAST_S;
+    double until = rgm_now() + ENOUGH_S;
 
     atomic_store(&run->ends, true);
     for (int signal_sent = 0; run->watches && !are_over(run); take_a_rest())
         if (rgm_now() > until) {
             for (int64_t i = 0; i < run->count; i++)
-                if (run->hands[i].pid > 0)
-                    (void)kill(run->hands[i].pid, signal_sent > 0 ? SIGKILL : SIGTERM);
+                if (atomic_load(&run->hands[i].pid) > 0)
+                    (void)kill(atomic_load(&run->hands[i].pid),
+                               signal_sent > 0 ? SIGKILL : SIGTERM);
             signal_sent++;
             until = rgm_now() + LAST_S;
         }
@@ -236,6 +243,7 @@ rgm_status async_open(async_run **out, rgm_run_options *options, const run_reque
     const rgm_async_options how = {.staleness = runtime->staleness,
                                    .listen = runtime->listen,
                                    .timeout = runtime->worker_timeout,
+                                   .expected = request->beside,
                                    .folder = request->run_dir};
     rgm_status status;
 
@@ -255,15 +263,18 @@ rgm_status async_begin(async_run *run, const rgm_open_run *open, const rgm_run_o
                        const rgm_experiment *experiment, const run_request *request)
 {
     rgm_status status = RGM_OK;
+    rgm_trainer *trainer = rgm_run_trainer(open);
     rgm_text text = {0};
 
     if (run == NULL)
         return RGM_OK;
     RGM_GO(about(&text, experiment));
-    RGM_GO(rgm_async_server_admit(run->server, rgm_run_trainer(open), text.data));
+    RGM_GO(rgm_async_server_admit(run->server, trainer, text.data));
     say("workers", "%s come by regimen run FILE --join %s",
         options->runtime.workers > 0 ? "others" : "they", request->run_dir);
-    RGM_GO(start_workers(run, options, request));
+    if (rgm_trainer_total_updates(trainer) == 0 ||
+        rgm_trainer_global_step(trainer) < rgm_trainer_total_updates(trainer))
+        RGM_GO(start_workers(run, options, request));
 done:
     rgm_text_clear(&text);
     return status;
@@ -350,8 +361,8 @@ int run_as_worker(rgm_experiment *experiment, const char *where, double patience
 
     console_catch_signals();
     status = rgm_async_worker_find(&worker, &place);
-    if (status == RGM_STOPPED)
-        return EXIT_CONTINUE;
+    if (status == RGM_END || status == RGM_STOPPED)
+        return status == RGM_END ? EXIT_DONE : EXIT_CONTINUE;
     if (status != RGM_OK)
         return report(status);
     status = work(worker, experiment);

@@ -168,12 +168,13 @@ static int join(const run_request *request)
  * others are workers. They meet in the run folder and need no MPI, so one that dies takes nobody
  * with it.
  */
-static int run_apart(run_request *request, int place)
+static int run_apart(run_request *request, int place, int started)
 {
     if (request->run_dir == NULL)
         return usage_error("the processes of an asynchronous run meet in its folder: add --run-dir "
                            "DIR");
     request->comm = rgm_comm_self();
+    request->beside = started - 1;
     if (place == 0)
         return open_and_run(request->name, request->over, request->sets, request);
     console_mute();
@@ -188,15 +189,15 @@ static int run_on_ranks(const char *name, const text_list *over, const text_list
                         run_request *request)
 {
     rgm_status status;
-    int code, rank, place;
+    int code, rank, place, started = rgm_comm_launched(&place);
 
     request->name = name;
     request->over = over;
     request->sets = sets;
     if (request->join != NULL)
         return join(request);
-    if (rgm_comm_launched(&place) > 1 && is_asynchronous(request))
-        return run_apart(request, place);
+    if (started > 1 && is_asynchronous(request))
+        return run_apart(request, place, started);
     status = rgm_comm_open(&request->comm);
     if (status != RGM_OK)
         return report(status);

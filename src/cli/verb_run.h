@@ -28,6 +28,7 @@ typedef struct run_request {
     const char *name;             /* what was given: the experiment with its layers */
     const text_list *over, *sets;
     const char *join; /* the server that this process works for; NULL: it is the run */
+    int64_t beside;   /* workers that a launcher has started with it               */
     double patience;  /* seconds to wait for that server; 0: a minute                */
 } run_request;
 /* ---- run_experiment.c, run_restart.c --------------------------------------------------------- */

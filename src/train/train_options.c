@@ -177,7 +177,7 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_INT_FIELD(workers, 0, 64,
                   "workers that the command starts on its host, and again when they die"),
     RGM_TEXT_FIELD(listen, "ADDRESS:PORT where workers of other hosts reach the server"),
-    RGM_FLOAT_FIELD(worker_timeout, RGM_ABOVE_0, RGMI_MOST,
+    RGM_FLOAT_FIELD(worker_timeout, 5, RGMI_MOST,
                     "seconds of silence after which a worker's batch is another's"),
     {0}};
 #undef RGM_OPTIONS
