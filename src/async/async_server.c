@@ -6,7 +6,9 @@
 #include "async_server_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -315,21 +317,40 @@ static rgm_status restore_state(const rgm_checkpoint *checkpoint, void *payload)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
+/* A file of its owner alone, which is there as a whole or not at all. */
+static rgm_status save_private(const char *path, const char *made, const char *text)
+{
+    rgm_status status;
+    int fd;
+
+    (void)unlink(made); /* of a server that was killed */
+    fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return RGM_FAIL_SYSTEM("create", made);
+    status = rgm_write_all(fd, text, (int64_t)strlen(text), made);
+    close(fd);
+    if (status == RGM_OK && rename(made, path) != 0)
+        status = RGM_FAIL_SYSTEM("rename", made);
+    return status;
+}
+
 /* How workers find it: URL, token, host, process. */
 static rgm_status leave_address(rgm_async_server *server)
 {
     rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL;
+    char *path = NULL, *made = NULL, *text = NULL;
     rgmi_whereabouts me;
 
     rgmi_where_am_i(&me);
     RGM_GO(rgm_path_join(&path, server->folder, RGMI_ADDRESS_FILE));
     RGM_GO(rgm_strprintf(&text, "%s\n%s\n%s\n%lld\n", server->url, server->token, me.host,
                          (long long)getpid()));
-    RGM_GO(rgm_file_save_own(path, text, (int64_t)strlen(text)));
+    RGM_GO(rgm_strprintf(&made, "%s.new", path));
+    RGM_GO(save_private(path, made, text));
     server->has_address = true;
 done:
     rgm_free(path);
+    rgm_free(made);
     rgm_free(text);
     return status;
 }

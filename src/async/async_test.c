@@ -10,6 +10,7 @@
 #include <regimen/http_client.h>
 #include <regimen/nn.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -381,9 +382,12 @@ typedef struct raw {
 static void open_raw(raw *r, const party *p)
 {
     char path[200], *text;
+    struct stat info;
     int64_t size;
 
     snprintf(path, sizeof path, "%s/" RGMI_ADDRESS_FILE, p->options.folder);
+    CHECK_INT(0, stat(path, &info));
+    CHECK_INT(0600, info.st_mode & 0777); /* it has the token */
     CHECK_OK(rgm_file_load(&text, &size, path, 4096));
     CHECK_INT(2, sscanf(text, "%63s %63s", r->url, r->token));
     rgm_free(text);
