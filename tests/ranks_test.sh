@@ -1,6 +1,6 @@
 #!/bin/sh
 # One run on 1, 2 and 4 ranks has the same bytes: records with batch normalisation, scores that are kept and gradients
-# of bf16, subgraphs
+# of bf16, slots that are shared out, subgraphs
 # sampled on the way and into files, translation with dropout, accumulation and a loss scale, private training, bad
 # steps that are skipped. So has a run that goes on with another number of ranks, behind a signal to one of them or a
 # kill. And what is said where ranks cannot share a run. With KILLS so many kills at random moments (SEED).
@@ -77,10 +77,11 @@ experiment() {
             -e 's/^trainer: {/trainer: {accumulation_steps: 2, /' "$file"
         ;;
     esac
-    scale=none exchange=f32
+    scale=none exchange=f32 part=false
+    case $form in records | sampled | skipping) part=true ;; esac
     [ $form != translation ] || scale=dynamic
     [ $form != scores ] || exchange=bf16
-    sed -i "s/^runtime: .*/runtime: {seed: 3, threads: 1, shards: 4, loss_scale: $scale, gradient_exchange: $exchange}/" "$file"
+    sed -i "s/^runtime: .*/runtime: {seed: 3, threads: 1, shards: 4, loss_scale: $scale, gradient_exchange: $exchange, shard_optimizer: $part}/" "$file"
 }
 
 for form in records scores sampled subgraphs translation private skipping; do
@@ -98,6 +99,7 @@ says '^ranks    4; this one sent .* of which [0-9]+ % are hidden$' "$work/transl
 ! grep -q '^ranks ' "$work/translation/one/out" || fail "one process tells of ranks"
 says '^shards   4 in a step, on 4 ranks; gradients are added up and travel as bf16$' "$work/scores/on4/err"
 says '^shards   4 in a step, on 1 rank; gradients are added up as f32$' "$work/records/one/err"
+says '^shards .* as f32; each rank keeps a part of the slots$' "$work/records/on2/err"
 grep -q 'auc_roc' "$work/scores/one/run/metrics.jsonl" || fail "no areas under curves"
 says 'skipped \([0-9]+ of 99\)$' "$work/skipping/on4/run/log.txt"
 says '^ *"valid": .*exact_match' "$work/translation/one/run/result.json"

@@ -330,8 +330,35 @@ rgm_status rgm_optimizer_averages_swap(rgm_optimizer *optimizer, rgm_parameters 
 void rgm_optimizer_averages_reset(rgm_optimizer *optimizer, const rgm_parameters *parameters);
 
 /**
+ * A part of the parameters, which one process moves; others move the rest. So each has slots of its
+ * own part alone.
+ */
+typedef struct rgm_optimizer_part {
+    const bool *own; /* [parameters] read once */
+    /** Called in each step when the own part has been moved, or has failed with `status`: lets all
+     * parameters have the values that their processes gave them. Returns the status of all: an
+     * error of one is one of each. */
+    rgm_status (*exchange)(rgm_status status, rgm_parameters *parameters, void *payload);
+    void *payload;
+} rgm_optimizer_part;
+/**
+ * Let the optimizer move a part alone, and forget the slots of the others; averages are kept of
+ * all. Norms and clipping are of all gradients, which every process has. Before the first step and
+ * the first restore; for updates on the host.
+ */
+void rgm_optimizer_take_part(rgm_optimizer *optimizer, const rgm_optimizer_part *part);
+/** The parameter whose process alone has slot i; -1: every process has it. */
+int64_t rgm_optimizer_slot_owner(const rgm_optimizer *optimizer, int64_t i);
+/**
+ * Let slot i, which another process has, be a copy of `elements` as that process has them; NULL: no
+ * more. For those who read all slots. Errors: RGM_ERR_NOMEM, RGM_ERR_ARG (it is this one's own).
+ */
+rgm_status rgm_optimizer_lend_slot(rgm_optimizer *optimizer, int64_t i, const void *elements);
+
+/**
  * Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed, to be
- * read. What a device has newer is brought back first, and is NaN if it cannot be.
+ * read. What a device has newer is brought back first, and is NaN if it cannot be. The tensor is
+ * NULL of a slot that another process has.
  */
 int64_t rgm_optimizer_slot_count(const rgm_optimizer *optimizer);
 rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i);

@@ -245,12 +245,16 @@ rgm_status rgm_trainer_apply_gradients(rgm_step *step, rgm_tensor *const *gradie
 rgm_status rgm_trainer_set_train_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 rgm_status rgm_trainer_set_validation_dataset(rgm_trainer *trainer, rgm_dataset *dataset);
 
-/** Add all slots of an optimizer. Errors: RGM_ERR_NOMEM. */
+/** Add all slots of an optimizer. Errors: RGM_ERR_NOMEM, RGM_ERR_ARG (another process has one). */
 rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimizer *optimizer);
 /**
  * Save everything that the rest of the run depends on: weights, slots, averages, counters, loss
  * scale, data position, metric sums of the current loop. A restored trainer continues bit for bit.
- * Errors: RGM_ERR_NOMEM.
+ * With runtime.shard_optimizer every rank calls it, and the first one's has all slots.
+ *
+ * @param checkpoint  NULL: this rank saves nothing, and hands in what it alone has
+ *
+ * Errors: RGM_ERR_NOMEM; with several ranks those of rgm_comm_gather().
  */
 rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer *trainer);
 /** Save only the position of this trainer's shard of the training data, for the checkpoint of the

@@ -200,6 +200,8 @@ typedef struct rgm_runtime_options {
     int64_t shards;  /* parts of a step, each with accumulation_steps batches of its own, whose
                         sums are added in a tree; a power of two, default 1 (also by 0) */
     rgm_gradient_exchange gradient_exchange;
+    bool shard_optimizer; /* each of several processes keeps the optimizer's slots of some
+                             parameters and moves those; the same bytes */
     rgm_mixed_precision mixed_precision;
     const char *loss_scale; /* NULL: none; "dynamic" (starts at 2^15, doubled after 2000 finite
                                steps, halved and the step skipped otherwise); or a number */

@@ -73,9 +73,10 @@ static void print_shards_plan(const rgm_runtime_options *runtime, const rgm_comm
     int ranks = comm != NULL ? rgm_comm_size(comm) : 1;
 
     if (runtime->shards > 1)
-        say("shards", "%lld in a step, on %d rank%s; gradients are added up%s as %s",
+        say("shards", "%lld in a step, on %d rank%s; gradients are added up%s as %s%s",
             (long long)runtime->shards, ranks, ranks > 1 ? "s" : "", ranks > 1 ? " and travel" : "",
-            runtime->gradient_exchange == RGM_EXCHANGE_BF16 ? "bf16" : "f32");
+            runtime->gradient_exchange == RGM_EXCHANGE_BF16 ? "bf16" : "f32",
+            ranks > 1 && runtime->shard_optimizer ? "; each rank keeps a part of the slots" : "");
 }
 
 /* Of the later runs of a series, what is other than of the first. */

@@ -12,6 +12,15 @@
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
+/* What the first of several processes saves for this one as well. */
+static rgm_status hand_in(rgm_controller *c)
+{
+    if (c->keeps)
+        RGM_TRY(rgm_trainer_save_state(NULL, c->trainer));
+    c->saved_changes = c->changes;
+    return RGM_OK;
+}
+
 rgm_status rgmi_state_save(rgm_controller *c)
 {
     rgm_status status = RGM_OK;
@@ -19,7 +28,11 @@ rgm_status rgmi_state_save(rgm_controller *c)
     double begin = rgm_trainer_profile_now(c->trainer);
     int64_t offset = 0;
 
-    if (c->folder == NULL || c->saved_changes == c->changes)
+    if (c->saved_changes == c->changes)
+        return RGM_OK;
+    if (rgmi_rank(c) > 0)
+        return hand_in(c);
+    if (c->folder == NULL)
         return RGM_OK;
     RGM_GO(rgm_trainer_check_weights(c->trainer, "saved"));
     if (c->options.exports.checkpoints)
@@ -163,7 +176,7 @@ static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
 
     c->changes++; /* the state is no longer the run's newest */
     if (c->folder == NULL)
-        return RGM_OK;
+        return rgmi_state_save(c); /* what the first process lacks for its save below */
     rgmi_events_restart(c);
     RGM_TRY(rgm_checkpoint_store_set_aside(&moved, c->store, step));
     if (is_own(c, path, step)) /* no newer checkpoint needs what is cut off */

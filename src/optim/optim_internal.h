@@ -58,6 +58,7 @@ typedef struct rgmi_parameter_share {
     int64_t count;
     double rate_scale;
     bool moves; /* neither a state nor frozen */
+    bool away;  /* another process moves it   */
     bool decays, layer_adaptation;
     double norm;     /* of this step's gradient, after clip_value */
     double measured; /* the same before it                        */
@@ -69,7 +70,9 @@ typedef struct rgmi_parameter_share {
 
 typedef struct rgmi_named_slot {
     char *name;
-    rgm_resident value;
+    rgm_resident value; /* {0}: another process has it */
+    rgm_slot form;
+    int64_t parameter;
 } rgmi_named_slot;
 
 /* Sums of squares that are asked for one by one and read together: see place.c. */
@@ -97,6 +100,7 @@ struct rgm_optimizer {
     rgm_tensor *clipped_there; /* the same on a device; NULL: not needed yet         */
     double gradient_norm;
     double rate_factor, least_rate; /* on the schedule's rate; 1: as it is */
+    rgm_optimizer_part part;        /* exchange NULL: it moves all              */
     bool swapped;                   /* weights and averages                     */
     bool spoiled;                   /* by an update that overflowed or broke off */
 };

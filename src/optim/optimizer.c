@@ -102,6 +102,7 @@ static void read_names(rgmi_parameter_share *e, const rgm_optimizer_options *o, 
 static rgm_status make_slot(rgmi_named_slot *out, const rgm_slot *slot, const char *type,
                             const char *parameter, const rgm_kernels *kernels)
 {
+    out->form = *slot;
     RGM_TRY(rgm_strprintf(&out->name, "%s/%s/%s", type, slot->name, parameter));
     RGM_TRY(rgm_tensor_create(&out->value.host, kernels->dtype, slot->rank, slot->shape));
     if (slot->initial != 0)
@@ -148,7 +149,10 @@ static rgm_status make_entry(rgm_optimizer *optimizer, int64_t i, const rgm_para
         return RGM_FAIL(RGM_ERR_DTYPE, "parameter '%s' is %s; an optimizer takes f32 and f64", name,
                         rgm_dtype_name(e->dtype));
     e->kernels = rgm_kernels_for(rgm_device_cpu(), e->dtype);
-    return make_slots(optimizer, e, name, w);
+    RGM_TRY(make_slots(optimizer, e, name, w));
+    for (int64_t s = e->first_slot; s < optimizer->slot_count; s++)
+        optimizer->slots[s].parameter = i;
+    return RGM_OK;
 }
 
 /* Factors that stop every parameter are a mistake, as a rate of 0 is. */
@@ -353,15 +357,18 @@ rgm_named_tensor rgm_optimizer_slot(const rgm_optimizer *optimizer, int64_t i)
 {
     rgmi_named_slot *slot = &optimizer->slots[i];
 
-    (void)rgm_resident_read(&slot->value); /* what fails leaves NaN */
+    if (slot->value.host != NULL)
+        (void)rgm_resident_read(&slot->value); /* what fails leaves NaN */
     return (rgm_named_tensor){slot->name, slot->value.host};
 }
 
 rgm_status rgm_optimizer_to_host(const rgm_optimizer *optimizer)
 {
     for (int64_t i = 0; i < optimizer->slot_count; i++) {
-        rgm_status status = rgm_resident_read(&optimizer->slots[i].value);
+        rgm_status status = RGM_OK;
 
+        if (optimizer->slots[i].value.host != NULL)
+            status = rgm_resident_read(&optimizer->slots[i].value);
         if (status != RGM_OK)
             return rgm_error_prefix(status, "slot '%s'", optimizer->slots[i].name);
     }
@@ -412,12 +419,16 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
     for (int64_t i = 0; i < count; i++) {
         const rgmi_named_slot *slot = &optimizer->slots[i];
 
+        if (slot->value.host == NULL)
+            continue;
         RGM_GO(rgm_safetensors_get(&loaded[i], file, slot->name));
         RGM_GO(rgmi_check_same("the saved slot", slot->name, loaded[i], slot->value.host));
     }
     if (rgm_safetensors_count(file) != count)
         RGM_GO(name_leftover(optimizer, file));
     for (int64_t i = 0; i < count; i++) {
+        if (loaded[i] == NULL)
+            continue;
         rgm_resident_replace(&optimizer->slots[i].value);
         rgm_tensor_set(optimizer->slots[i].value.host, loaded[i]);
     }
@@ -427,4 +438,46 @@ done:
         rgm_tensor_release(loaded[i]);
     rgm_free(loaded);
     return status;
+}
+
+/* ---- a part of the parameters --------------------------------------------------------------- */
+
+void rgm_optimizer_take_part(rgm_optimizer *optimizer, const rgm_optimizer_part *part)
+{
+    optimizer->part = *part;
+    optimizer->part.own = NULL;
+    for (int64_t i = 0; i < optimizer->count; i++) {
+        rgmi_parameter_share *e = &optimizer->entries[i];
+
+        e->away = e->moves && !part->own[i];
+        for (int64_t s = e->first_slot; e->away && s < e->first_slot + e->slot_count; s++) {
+            rgm_resident_release(&optimizer->slots[s].value);
+            optimizer->slots[s].value = (rgm_resident){0};
+        }
+    }
+}
+
+int64_t rgm_optimizer_slot_owner(const rgm_optimizer *optimizer, int64_t i)
+{
+    int64_t parameter = optimizer->slots[i].parameter;
+    const rgmi_parameter_share *e = &optimizer->entries[parameter];
+
+    return optimizer->part.exchange != NULL && i < e->first_slot + e->slot_count ? parameter : -1;
+}
+
+rgm_status rgm_optimizer_lend_slot(rgm_optimizer *optimizer, int64_t i, const void *elements)
+{
+    int64_t owner =
+        i >= 0 && i < optimizer->slot_count ? rgm_optimizer_slot_owner(optimizer, i) : -1;
+    rgmi_named_slot *slot = &optimizer->slots[i];
+
+    if (owner < 0 || !optimizer->entries[owner].away)
+        return RGM_FAIL(RGM_ERR_ARG, "slot %lld is no other process's", (long long)i);
+    rgm_resident_release(&slot->value);
+    if (elements == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_tensor_create(&slot->value.host, optimizer->entries[owner].dtype, slot->form.rank,
+                              slot->form.shape));
+    memcpy(rgm_tensor_data(slot->value.host), elements, rgm_tensor_bytes(slot->value.host));
+    return RGM_OK;
 }

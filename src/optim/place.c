@@ -74,7 +74,7 @@ static rgm_status bring_one(rgm_optimizer *optimizer, int64_t i, const rgm_param
     if (!e->moves)
         return RGM_OK;
     RGM_TRY(rgm_parameters_on(&address, parameters, i, optimizer->device, false));
-    for (int64_t s = e->first_slot; s < e->first_slot + slots; s++)
+    for (int64_t s = e->first_slot + (e->away ? e->slot_count : 0); s < e->first_slot + slots; s++)
         RGM_TRY(
             about(rgm_resident_on(&address, &optimizer->slots[s].value, optimizer->device, false),
                   "slot", optimizer->slots[s].name));

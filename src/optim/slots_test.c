@@ -211,6 +211,98 @@ static void every_type_goes_on_with_the_same_bits_after_a_restore(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* ---- a part of the parameters ---- */
+
+#define PART_STEPS 6
+
+/* What another process would send: the weights that one process alone has after each update. */
+typedef struct others {
+    rgm_tensor *weights[PART_STEPS][3];
+    int own, step;
+    rgm_status answer;
+} others;
+
+static rgm_status bring(rgm_status status, rgm_parameters *parameters, void *payload)
+{
+    others *o = payload;
+
+    RGM_TRY(status);
+    RGM_TRY(o->answer);
+    for (int p = 0; p < 2; p++)
+        if (p != o->own)
+            rgm_tensor_set(rgm_parameters_tensor(parameters, p), o->weights[o->step][p]);
+    o->step++;
+    return RGM_OK;
+}
+
+/* A process that moves parameter `own` alone has its bits, all averages, and no other slots. */
+static void check_part(const char *text, int own, others *o, const snapshot *whole)
+{
+    bool mine[3] = {own == 0, own == 1, false};
+    rgm_optimizer *optimizer;
+    problem x;
+
+    setup(&x, RGM_F32);
+    optimizer = optimizer_of(&x, text);
+    o->own = own;
+    o->step = 0;
+    rgm_optimizer_take_part(optimizer, &(rgm_optimizer_part){mine, bring, o});
+    train(&x, optimizer, 0, PART_STEPS);
+    for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++) {
+        rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
+        int64_t owner = rgm_optimizer_slot_owner(optimizer, i);
+
+        CHECK_INT(strncmp(slot.name, "average/", 8) == 0, owner < 0);
+        CHECK_INT(owner >= 0 && owner != own, slot.tensor == NULL);
+        if (slot.tensor == NULL)
+            CHECK_OK(rgm_optimizer_lend_slot(optimizer, i, rgm_tensor_data(whole->tensors[3 + i])));
+        else
+            CHECK_STATUS(RGM_ERR_ARG, rgm_optimizer_lend_slot(optimizer, i, NULL));
+    }
+    check_same(whole, &x, optimizer, text);
+    for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++)
+        if (rgm_optimizer_slot_owner(optimizer, i) == 1 - own) {
+            CHECK_OK(rgm_optimizer_lend_slot(optimizer, i, NULL));
+            CHECK(rgm_optimizer_slot(optimizer, i).tensor == NULL);
+        }
+    o->answer = RGM_ERR_NUMERIC; /* of another process: the weights that were moved are spoiled */
+    CHECK_STATUS(RGM_ERR_NUMERIC,
+                 rgm_optimizer_step(optimizer, x.parameters, x.gradients, PART_STEPS));
+    CHECK(rgm_optimizer_is_spoiled(optimizer));
+    o->answer = RGM_OK;
+    rgm_optimizer_release(optimizer);
+    teardown(&x);
+}
+
+static void a_part_of_the_parameters_has_the_bits_of_all(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < ROW_COUNT; r++) {
+        others o = {.answer = RGM_OK};
+        rgm_optimizer *optimizer;
+        snapshot whole;
+        problem x;
+
+        setup(&x, RGM_F32);
+        optimizer = optimizer_of(&x, rows[r]);
+        for (int step = 0; step < PART_STEPS; step++) {
+            train(&x, optimizer, step, step + 1);
+            for (int p = 0; p < 3; p++)
+                CHECK_OK(
+                    rgm_tensor_copy(&o.weights[step][p], rgm_parameters_tensor(x.parameters, p)));
+        }
+        whole = take(&x, optimizer);
+        for (int own = 0; own < 2; own++)
+            check_part(rows[r], own, &o, &whole);
+        drop(&whole);
+        for (int step = 0; step < PART_STEPS; step++)
+            for (int p = 0; p < 3; p++)
+                rgm_tensor_release(o.weights[step][p]);
+        rgm_optimizer_release(optimizer);
+        teardown(&x);
+    }
+}
+
 static void threads_change_no_bit(void **state)
 {
     (void)state;
@@ -525,6 +617,7 @@ static void averages_start_at_the_weights_of_the_first_update(void **state)
 }
 
 TESTS(cmocka_unit_test(every_type_goes_on_with_the_same_bits_after_a_restore),
+      cmocka_unit_test(a_part_of_the_parameters_has_the_bits_of_all),
       cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(f32_and_f64_agree),
       cmocka_unit_test(no_element_is_left_out_of_a_sweep),
       cmocka_unit_test(creating_any_type_survives_every_failing_allocation),

@@ -196,7 +196,7 @@ static rgm_status update_here(rgm_optimizer *optimizer, const rgm_parameters *pa
         rgmi_parameter_share *e = &optimizer->entries[i];
         rgm_update u;
 
-        if (!is_updated(e) || e->count == 0)
+        if (!is_updated(e) || e->away || e->count == 0)
             continue;
         u = describe(optimizer, parameters, i, update);
         u.gradient = clip_elements(optimizer, e);
@@ -306,6 +306,10 @@ rgm_status rgm_optimizer_step(rgm_optimizer *optimizer, rgm_parameters *paramete
         RGM_TRY(rgmi_averages_copy(optimizer, parameters));
     status = rgmi_is_far(optimizer) ? update_there(optimizer, parameters, &update)
                                     : update_here(optimizer, parameters, &update);
+    if (optimizer->part.exchange != NULL) {
+        status = optimizer->part.exchange(status, parameters, optimizer->part.payload);
+        optimizer->spoiled = optimizer->spoiled || status != RGM_OK;
+    }
     if (status == RGM_OK)
         status = rgmi_averages_update(optimizer, parameters, step + 1);
     if (status != RGM_OK && rgmi_is_far(optimizer))

@@ -157,6 +157,8 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_CHOICE_FIELD(gradient_exchange, precisions,
                      "what shards add gradients up as: f32, or bf16, which is half the bytes "
                      "between processes"),
+    RGM_BOOL_FIELD(shard_optimizer,
+                   "each process keeps the optimizer's slots of some parameters, and moves those"),
     RGM_CHOICE_FIELD(mixed_precision, precisions,
                      "bf16: products in bf16, weights and sums in f32"),
     RGM_TEXT_FIELD(loss_scale, "none, dynamic or a number"),
@@ -248,6 +250,7 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.privacy.sampling", "trainer.privacy.clipping_norm > 0"},
     {"trainer.privacy.noise_seed", "trainer.privacy.clipping_norm > 0"},
     {"runtime.gradient_exchange", "runtime.shards > 1"},
+    {"runtime.shard_optimizer", "runtime.shards > 1"},
     {"runtime.peak_gflops", "trainer.flops == true"},
     {"runtime.staleness", "runtime.distribution == asynchronous"},
     {"runtime.workers", "runtime.distribution == asynchronous"},

@@ -89,6 +89,7 @@ void rgm_trainer_release(rgm_trainer *trainer)
     rgm_iterator_release(trainer->valid_iterator);
     rgmi_profile_close(trainer);
     rgmi_shards_close(trainer);
+    rgm_free(trainer->owners);
     rgmi_model_close(trainer);
     for (int mode = 0; mode < 3; mode++)
         rgm_dataset_release(trainer->data[mode]);

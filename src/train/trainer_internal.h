@@ -176,6 +176,7 @@ struct rgm_trainer {
     rgmi_private private;
     rgmi_shards shards;
     rgm_comm *comm; /* borrowed */
+    int *owners;    /* [parameters] the process that moves each; NULL: every one moves all */
     rgmi_heads heads;
     rgmi_layers layers;                 /* empty unless something is reported by layer */
     rgm_text *batch;                    /* where to describe each batch; NULL: nowhere */
@@ -441,6 +442,14 @@ rgm_status rgmi_buckets_wait(rgm_trainer *trainer);
 /* trainer_apart.c */
 /** A step that hooks.train_step makes. */
 rgm_status rgmi_apart_step(rgm_step *step);
+
+/* trainer_sharded_states.c */
+/** Share out the optimizer's slots before the first step, where runtime.shard_optimizer says so.
+ * (Until then each process has all: the first may have to save alone.) */
+rgm_status rgmi_owners_open(rgm_trainer *trainer);
+/** Every process calls it: the first gets the slots of all, until rgmi_slots_drop(). */
+rgm_status rgmi_slots_collect(const rgm_trainer *trainer);
+void rgmi_slots_drop(const rgm_trainer *trainer);
 
 /* trainer_shards_step.c */
 /** One training step of all shards. */

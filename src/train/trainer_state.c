@@ -73,6 +73,9 @@ rgm_status rgm_checkpoint_add_slots(rgm_checkpoint *checkpoint, const rgm_optimi
     for (int64_t i = 0; i < rgm_optimizer_slot_count(optimizer); i++) {
         rgm_named_tensor slot = rgm_optimizer_slot(optimizer, i);
 
+        if (slot.tensor == NULL)
+            return RGM_FAIL(RGM_ERR_ARG, "slot '%s' is another process's: the first one saves",
+                            slot.name);
         RGM_TRY(rgm_checkpoint_add_slot(checkpoint, slot.name, slot.tensor));
     }
     return RGM_OK;
@@ -131,9 +134,13 @@ rgm_status rgm_trainer_save_state(rgm_checkpoint *checkpoint, const rgm_trainer 
     rgm_text sums = {0};
     rgm_status status;
 
+    RGM_TRY(rgmi_slots_collect(trainer));
+    if (checkpoint == NULL)
+        return RGM_OK;
     RGM_TRY(rgm_checkpoint_add_parameters(checkpoint, trainer->parameters));
     if (trainer->optimizer != NULL)
         RGM_TRY(rgm_checkpoint_add_slots(checkpoint, trainer->optimizer));
+    rgmi_slots_drop(trainer); /* the checkpoint has them */
     RGM_TRY(add_values(checkpoint, trainer));
     RGM_TRY(rgm_trainer_save_position(checkpoint, trainer));
     RGM_TRY(set_valid_positions(checkpoint, trainer));
