@@ -133,6 +133,16 @@ static inline bool rgmi_stage_wants(const rgm_stage *stage, int64_t i)
 {
     return !stage->aligned || rgmi_is_wanted(&stage->tree->share, stage->base + i);
 }
+/** How many places an op that keeps `count` elements ahead runs ahead: those of others are empty.
+ */
+static inline int64_t rgmi_stage_ahead(const rgm_stage *stage, int64_t count)
+{
+    const rgmi_own_elements *share = &stage->tree->share;
+
+    if (!stage->aligned || share->period == 0)
+        return count;
+    return count * ((share->period + share->count - 1) / share->count);
+}
 /** Restore from a part of a saved state, all of which must be the stage's. */
 rgm_status rgmi_stage_restore_part(rgm_stage *stage, rgm_state_reader part);
 /** A number as a saved state holds it: zigzag, then seven bits a byte. Returns how many bytes. */

@@ -54,8 +54,6 @@ static rgm_status map_open(rgm_stage *stage)
     rgmi_lookahead_init(&s->ahead, stage->dataset->inputs[0]);
     if (s->options->parallel > 1)
         RGM_TRY(rgmi_tree_pool(&s->pool, stage->tree));
-    s->job_count = s->pool != NULL ? 2 * (int64_t)s->options->parallel : 1;
-    RGM_TRY(RGM_NEW(s->jobs, s->job_count));
     if (pthread_mutex_init(&s->lock, NULL) != 0)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a lock");
     if (pthread_cond_init(&s->finished, NULL) != 0) {
@@ -147,10 +145,23 @@ static void wait_for(map_state *s, job *j)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Not when it is opened: by then nobody has a share. */
+static rgm_status jobs_create(rgm_stage *stage)
+{
+    map_state *s = stage->state;
+
+    s->job_count = s->pool != NULL ? 2 * (int64_t)s->options->parallel : 1;
+    if (s->pool != NULL && s->options->each)
+        s->job_count = rgmi_stage_ahead(stage, s->job_count);
+    return RGM_NEW(s->jobs, s->job_count);
+}
+
 static rgm_status map_next(rgm_element **out, rgm_stage *stage)
 {
     map_state *s = stage->state;
 
+    if (s->jobs == NULL)
+        RGM_TRY(jobs_create(stage));
     for (;;) {
         job *j;
         rgm_status status;

@@ -101,11 +101,11 @@ static void end_queue(prefetch_state *s)
 static rgm_status start(rgm_stage *stage)
 {
     prefetch_state *s = stage->state;
+    const prefetch_options *o = rgm_stage_options(stage);
     sigset_t all, old;
     int error;
 
-    RGM_TRY(
-        rgm_queue_create(&s->queue, ((const prefetch_options *)rgm_stage_options(stage))->size));
+    RGM_TRY(rgm_queue_create(&s->queue, rgmi_stage_ahead(stage, o->size)));
     s->read = s->ahead.consumed;
     s->log = rgm_logger_retain(rgm_logger_current());
     sigfillset(&all); /* signals are the main thread's matter */
