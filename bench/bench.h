@@ -14,6 +14,8 @@ typedef struct bench_options {
     const char *device; /* where it computes, as rgm_device_open() has it; NULL: the CPU      */
     const char *form;   /* which variant of the workload, one of its forms                */
     int64_t size;       /* what the form leaves open: channels, seeds in a batch          */
+    int64_t shards;     /* of a step of translate_run and sampled_run, 0: 1; mpirun's ranks hold
+                           them. `size` is that of all                                    */
     bool profile;       /* keep times of each op and print them to stderr at the end      */
     const char *count;  /* "gpu" or "cpu": count instead of time, see count.c; NULL: time */
 } bench_options;
@@ -33,10 +35,13 @@ typedef struct bench_workload {
 /** Where the workloads compute that train or sum: --device, NULL: the CPU. */
 extern rgm_device *bench_device;
 
+/** The ranks that mpirun has started: with --shards; else this process by itself. */
+extern rgm_comm *bench_comm;
+
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
     bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules,
-    bench_mapped;
+    bench_mapped, bench_translate_run;
 
 /** A device that counts what the kernels of a GPU, which need not be here, or of the CPU do; see
  * count.c. */
@@ -62,9 +67,10 @@ void bench_data_clear(bench_data *data);
  * nodes have labels alone.
  */
 rgm_status bench_data_graph(rgm_graph **out, const bench_data *data, bool features);
-/** A run of GraphSAGE on mini-batches sampled of a graph; of `data` only the classes count. */
-rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data,
-                              int64_t batch);
+/** A run of GraphSAGE on mini-batches sampled of a graph, `batch` seeds for each of so many shards;
+ * of `data` only the classes count. */
+rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data, int64_t batch,
+                              int64_t shards);
 /** `make-graph FILE key=number ...`: a graph file, written part by part. */
 rgm_status bench_make_graph(const char *path, char **words, int count);
 /** `make FILE key=number ...`: a random graph with popular nodes, to a data file. */

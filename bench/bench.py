@@ -722,4 +722,5 @@ def main():
         print("report   %s" % options.out)
 
 
-main()
+if __name__ == "__main__":  # ranks.py takes some of its parts
+    main()

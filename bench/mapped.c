@@ -121,7 +121,7 @@ static rgm_status mapped_open(void **out, const bench_options *options)
     RGM_GO(rgm_graph_data_open(&data, options->data));
     m->bytes = rgm_graph_mapped_bytes(data.graphs[0]);
     RGM_GO(bench_sampled_open(&m->run, data.graphs[0], &classes,
-                              options->size > 0 ? options->size : 256));
+                              options->size > 0 ? options->size : 256, 1));
     *out = m;
     m = NULL;
 done:

@@ -76,4 +76,5 @@ def main():
     peer.serve(step, "translate", parameters=sum(p.numel() for p in model.parameters()))
 
 
-main()
+if __name__ == "__main__":
+    main()

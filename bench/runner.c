@@ -118,7 +118,8 @@ done:
     return status;
 }
 
-rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data, int64_t batch)
+rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *data, int64_t batch,
+                              int64_t shards)
 {
     rgm_status status = RGM_OK;
     rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
@@ -138,6 +139,8 @@ rgm_status bench_sampled_open(rgm_open_run **run, rgm_graph *graph, bench_data *
     how.trainer.steps_per_loop = SAMPLED_STEPS;
     how.runtime.threads = rgm_threads();
     how.trainer.device = bench_device;
+    how.runtime.shards = shards;
+    how.comm = bench_comm;
     how.releases_task = true;
     RGM_GO(rgm_graph_learning_create(&learning, &what, &how.runtime));
     RGM_GO(rgm_run_open(run, &learning, &how));
@@ -150,13 +153,15 @@ done:
 static rgm_status sampled_open(void **out, const bench_options *options)
 {
     rgm_status status = RGM_OK;
+    int64_t size = options->size > 0 ? options->size : 1024;
+    int64_t shards = options->shards > 0 ? options->shards : 1;
     bench_data data = {0};
     rgm_graph *graph = NULL;
     rgm_open_run *run = NULL;
 
     RGM_GO(bench_data_load(&data, options->data));
     RGM_GO(bench_data_graph(&graph, &data, true));
-    RGM_GO(bench_sampled_open(&run, graph, &data, options->size > 0 ? options->size : 1024));
+    RGM_GO(bench_sampled_open(&run, graph, &data, size / shards, shards));
     *out = run;
 done:
     rgm_graph_release(graph);

@@ -2,6 +2,7 @@
  * Training steps of the Transformer: `size` pairs (64 unless told) of 32 and 32 random tokens, none
  * of them padding. What is in a step is what the trainer puts there: feeds of a new batch, forward,
  * backward, the optimizer's sweep. No data file. peer_translation.py is the same in PyTorch.
+ * translate_run has the same by the trainer, in shards that ranks hold.
  */
 #include "bench.h"
 
@@ -17,6 +18,7 @@ typedef struct translation {
     const char *form;
     int64_t pairs;
     bench_training training;
+    rgm_trainer *trainer; /* of translate_run, in the place of the former */
     rgm_value *inputs[FEEDS];
     rgm_tensor *batches[BATCHES][FEEDS]; /* by turns: a batch fed twice would be part known */
 } translation;
@@ -64,13 +66,13 @@ static void set_model(rgm_seq2seq *model, bool base)
     o->encoder.intermediate_size = o->decoder.intermediate_size = 1024;
 }
 
-static rgm_value *build_loss(translation *t)
+/* The loss of each token and what it weighs; [pairs * length]. */
+static rgm_value *build_losses(rgm_value **weights, translation *t, rgm_scope *scope)
 {
     static const char *const names[FEEDS] = {"source", "target", "labels", "source_positions",
                                              "target_positions"};
-    rgm_cgraph *graph = t->training.graph;
-    rgm_scope *scope = t->training.scope;
-    rgm_value *states, *labels, *losses;
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    rgm_value *states, *labels;
     rgm_dim pairs, lengths[2];
 
     pairs = rgm_cgraph_symbol(graph, "pairs");
@@ -86,9 +88,16 @@ static rgm_value *build_loss(translation *t)
     states = rgm_seq2seq_decode(scope, &t->model, t->inputs[TARGET], t->inputs[TARGET_POSITIONS],
                                 states, t->inputs[SOURCE]);
     labels = rgm_reshape(t->inputs[LABELS], 1, (rgm_dim[]){RGM_INFER});
-    losses = rgm_seq2seq_losses(&t->model, rgm_seq2seq_logits(scope, &t->model, states), labels,
-                                SMOOTHING_PERCENT / 100.0);
-    return rgm_weighted_mean(losses, rgm_seq2seq_weights(scope, labels));
+    *weights = rgm_seq2seq_weights(scope, labels);
+    return rgm_seq2seq_losses(&t->model, rgm_seq2seq_logits(scope, &t->model, states), labels,
+                              SMOOTHING_PERCENT / 100.0);
+}
+
+static rgm_value *build_loss(translation *t)
+{
+    rgm_value *weights, *losses = build_losses(&weights, t, t->training.scope);
+
+    return rgm_weighted_mean(losses, weights);
 }
 
 /* ---- the workload -------------------------------------------------------------------------- */
@@ -99,6 +108,7 @@ static void translation_close(void *state)
 
     if (t == NULL)
         return;
+    rgm_trainer_release(t->trainer);
     bench_training_end(&t->training);
     for (int b = 0; b < BATCHES; b++)
         for (int i = 0; i < FEEDS; i++)
@@ -106,20 +116,39 @@ static void translation_close(void *state)
     rgm_free(t);
 }
 
-static rgm_status open_model(translation *t, const bench_options *options)
+static rgm_optimizer_options optimizer(void)
 {
     rgm_optimizer_options adam = rgm_adam(1e-4);
+
+    adam.beta_2 = 0.98;
+    adam.epsilon = 1e-9;
+    return adam;
+}
+
+static bool is_bf16(const translation *t)
+{
+    return strstr(t->form, "-bf16") != NULL;
+}
+
+static rgm_status set_form(translation *t, const bench_options *options)
+{
     const char *form = options->form;
-    bool base = strncmp(form, "base", 4) == 0, bf16 = strstr(form, "-bf16") != NULL;
+    bool base = strncmp(form, "base", 4) == 0;
 
     t->form = form;
     t->pairs = options->size > 0 ? options->size : 64;
-    adam.beta_2 = 0.98;
-    adam.epsilon = 1e-9;
     set_model(&t->model, base);
+    return RGM_OK;
+}
+
+static rgm_status open_model(translation *t, const bench_options *options)
+{
+    rgm_optimizer_options adam = optimizer();
+
+    RGM_TRY(set_form(t, options));
     RGM_TRY(make_batches(t));
     RGM_TRY(bench_training_begin(&t->training));
-    return bench_training_compile(&t->training, build_loss(t), &adam, bf16, options->profile);
+    return bench_training_compile(&t->training, build_loss(t), &adam, is_bf16(t), options->profile);
 }
 
 static rgm_status translation_open(void **out, const bench_options *options)
@@ -175,3 +204,104 @@ const bench_workload bench_translate = {"translate",
                                         translation_facts,
                                         translation_close,
                                         forms};
+
+/* ---- the same by the trainer, in shards ------------------------------------------------------ */
+
+static rgm_status run_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    const translation *t = state;
+    rgm_element *elements[BATCHES] = {NULL};
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    if (mode != RGM_TRAIN)
+        return RGM_OK;
+    for (int b = 0; b < BATCHES; b++)
+        RGM_GO(rgm_element_create_tensors(&elements[b], t->batches[b], FEEDS));
+    RGM_GO(rgm_dataset_from_elements(out, elements, BATCHES));
+    if (endless)
+        RGM_GO(rgm_dataset_repeat(out, -1));
+done:
+    for (int b = 0; b < BATCHES; b++)
+        rgm_element_release(elements[b]);
+    return status;
+}
+
+static rgm_status run_model(rgm_task_model *model, rgm_scope *scope, void *state)
+{
+    rgm_value *weights, *losses = build_losses(&weights, state, scope);
+
+    model->head_count = 1;
+    model->heads[0] = (rgm_head){.name = "tokens",
+                                 .loss_weight = 1,
+                                 .loss = rgm_weighted_mean(losses, weights),
+                                 .weights = weights};
+    return RGM_OK;
+}
+
+static rgm_status run_feeds(rgm_feed *feeds, int64_t most, int64_t *count, void *state,
+                            rgm_element *inputs)
+{
+    const translation *t = state;
+
+    (void)most;
+    for (*count = 0; *count < FEEDS; ++*count)
+        feeds[*count] =
+            (rgm_feed){.input = t->inputs[*count], .tensor = rgm_element_tensor(inputs, *count)};
+    return RGM_OK;
+}
+
+static rgm_status run_open(void **out, const bench_options *options)
+{
+    rgm_status status = RGM_OK;
+    translation *t = NULL;
+    rgm_optimizer_options adam = optimizer();
+    rgm_trainer_options how;
+    rgm_runtime_options runtime;
+
+    rgm_trainer_defaults(&how);
+    rgm_runtime_defaults(&runtime);
+    RGM_GO(RGM_NEW(t, 1));
+    RGM_GO(set_form(t, options));
+    runtime.shards = options->shards > 0 ? options->shards : 1;
+    runtime.mixed_precision = is_bf16(t) ? RGM_MIXED_BF16 : RGM_MIXED_NONE;
+    runtime.threads = rgm_threads();
+    how.train_steps = 1000000000;
+    t->pairs /= runtime.shards;
+    RGM_GO(make_batches(t));
+    const rgm_task task = {.name = "translate",
+                           .state = t,
+                           .build_inputs = run_inputs,
+                           .build_model = run_model,
+                           .feeds = run_feeds};
+    const rgm_trainer_setup setup = {.task = &task,
+                                     .options = &how,
+                                     .runtime = &runtime,
+                                     .optimizer = &adam,
+                                     .comm = bench_comm,
+                                     .endless = true};
+    RGM_GO(rgm_trainer_create(&t->trainer, &setup));
+    *out = t;
+    t = NULL;
+done:
+    translation_close(t);
+    return status;
+}
+
+static rgm_status run_step(void *state, int64_t step)
+{
+    translation *t = state;
+    const rgm_logs *logs;
+
+    (void)step;
+    return rgm_trainer_train(t->trainer, 1, &logs);
+}
+
+const bench_workload bench_translate_run = {
+    "translate_run",
+    "the same by the trainer: `size` pairs in --shards shards of mpirun's ranks",
+    run_open,
+    run_step,
+    NULL,
+    translation_close,
+    forms};

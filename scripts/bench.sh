@@ -1,7 +1,7 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
-#                                         translate_small translate_base decode runner loop checkpoint records master page count
+#                                         translate_small translate_base decode runner loop checkpoint records ranks master page count
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
@@ -30,30 +30,33 @@ if [ "${1:-}" = --count ]; then
     exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_count.json" --count \
         "$@" ${BENCH:-}
 fi
+# Take NAME, which has been done, out of BENCH; the end if nothing else was asked for.
+done_with() {
+    [ -n "${BENCH:-}" ] || return 0
+    BENCH=$(printf ' %s ' "$BENCH" | sed "s/ $1 / /; s/^ *//; s/ *$//")
+    [ -n "$BENCH" ] || exit 0
+}
 case " ${BENCH:-count} " in
 *" count "*) # what a GPU would launch and move; a goal that is missed is told, and the times go on
     /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench_count.json" --count || true
-    if [ -n "${BENCH:-}" ]; then
-        BENCH=$(printf ' %s ' "$BENCH" | sed 's/ count / /; s/^ *//; s/ *$//')
-        [ -n "$BENCH" ] || exit 0
-    fi ;;
+    done_with count ;;
 esac
 case " ${BENCH:-master} " in
 *" master "*) # what a master does in a second, in figures of its own
     "$build/bench/master_bench"
-    if [ -n "${BENCH:-}" ]; then
-        BENCH=$(printf ' %s ' "$BENCH" | sed 's/ master / /; s/^ *//; s/ *$//')
-        [ -n "$BENCH" ] || exit 0
-    fi ;;
+    done_with master ;;
 esac
 case " ${BENCH:-page} " in
 *" page "*) # what the page takes with 10,000 runs
     "$build/bench/page_bench"
     /usr/bin/python3 bench/page_load.py "$build/regimen"
-    if [ -n "${BENCH:-}" ]; then
-        BENCH=$(printf ' %s ' "$BENCH" | sed 's/ page / /; s/^ *//; s/ *$//')
-        [ -n "$BENCH" ] || exit 0
-    fi ;;
+    done_with page ;;
+esac
+case " ${BENCH:-ranks} " in
+*" ranks "*) # two ranks of one thread beside one of two
+    /usr/bin/python3 bench/ranks.py --bench "$build/bench/regimen_bench" --out "$build/bench_ranks.json" \
+        --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"}
+    done_with ranks ;;
 esac
 # shellcheck disable=SC2086
 exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench.json" \
