@@ -16,7 +16,11 @@
 
 #include "trainer_internal.h"
 
-#define BUCKET_BYTES (1 << 20) /* the last one travels when backward is over, so not many */
+/* The last bucket travels when backward is over, so none is large: an eighth of all, within these
+ * bounds. Below them a message takes as long whatever is in it. */
+#define BUCKET_LEAST (64 << 10)
+#define BUCKET_MOST  (1 << 20)
+#define BUCKET_SHARE 8
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -55,11 +59,24 @@ static int64_t list_places(place *places, int64_t *fetched_of, const rgm_trainer
     return count;
 }
 
+/* Numbers in a bucket. */
+static int64_t bucket_size(const place *places, int64_t count, const rgm_trainer *trainer)
+{
+    int64_t bytes = 0;
+
+    for (int64_t k = 0; k < count; k++)
+        bytes += (int64_t)rgm_tensor_bytes(
+            rgm_parameters_form(trainer->parameters, places[k].parameter));
+    bytes /= BUCKET_SHARE;
+    bytes = bytes < BUCKET_LEAST ? BUCKET_LEAST : bytes > BUCKET_MOST ? BUCKET_MOST : bytes;
+    return bytes / (int64_t)sizeof(float);
+}
+
 /* Whole parameters, until a bucket is full. */
 static void fill_buckets(rgmi_buckets *e, const place *places, int64_t count, int64_t *begins,
                          const rgm_trainer *trainer)
 {
-    const int64_t most = BUCKET_BYTES / (int64_t)sizeof(float);
+    const int64_t most = bucket_size(places, count, trainer);
     rgmi_bucket *bucket = NULL;
 
     for (int64_t k = 0; k < count; k++) {
