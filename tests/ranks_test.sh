@@ -1,6 +1,6 @@
 #!/bin/sh
 # One run on 1, 2 and 4 ranks has the same bytes: records with batch normalisation, scores that are kept and gradients
-# of bf16, slots that are shared out, subgraphs
+# of bf16, slots that are shared out, gradients in several buckets, subgraphs
 # sampled on the way and into files, translation with dropout, accumulation and a loss scale, private training, bad
 # steps that are skipped. So has a run that goes on with another number of ranks, behind a signal to one of them or a
 # kill. And what is said where ranks cannot share a run. With KILLS so many kills at random moments (SEED).
@@ -58,7 +58,7 @@ experiment() {
     file=$work/$form/data/run.yaml
     case $form in
     scores) position_experiment sampled "$file" ;;
-    skipping) position_experiment records "$file" ;;
+    skipping | wide) position_experiment records "$file" ;;
     *) position_experiment "$form" "$file" ;;
     esac
     case $form in
@@ -71,6 +71,7 @@ experiment() {
             -e 's/root_node_classification\(.*\), num_classes: 4}/root_node_binary_classification\1}/' \
             -e 's/valid.accuracy/valid.auc_roc/' "$file"
         ;;
+    wide) sed -i 's/hidden: \[8\]/hidden: [200, 200, 200]/' "$file" ;; # gradients in several buckets
     skipping) sed -i 's/^trainer: {/trainer: {recovery: {policy: skip, loss_upper_bound: 1.2, max_tries: 99}, /' "$file" ;;
     translation)
         sed -i -e 's/embedding_width: 8/embedding_width: 8, dropout_rate: 0.1/' -e 's/batch_tokens: 128/batch_tokens: 64/' \
@@ -84,7 +85,7 @@ experiment() {
     sed -i "s/^runtime: .*/runtime: {seed: 3, threads: 1, shards: 4, loss_scale: $scale, gradient_exchange: $exchange, shard_optimizer: $part}/" "$file"
 }
 
-for form in records scores sampled subgraphs translation private skipping; do
+for form in records scores sampled subgraphs translation private skipping wide; do
     experiment $form
     for number in 1 2 4; do
         name=one
