@@ -70,6 +70,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     RGM_GO(rgmi_private_open(trainer, setup));
     RGM_GO(rgmi_accumulator_open(trainer));
     RGM_GO(rgmi_optimizer_open(trainer));
+    RGM_GO(rgmi_owners_check(trainer));
     RGM_GO(rgmi_data_place(trainer));
     RGM_GO(rgmi_profile_open(trainer));
     *out = trainer;

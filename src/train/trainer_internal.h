@@ -444,6 +444,8 @@ rgm_status rgmi_buckets_wait(rgm_trainer *trainer);
 rgm_status rgmi_apart_step(rgm_step *step);
 
 /* trainer_sharded_states.c */
+/** RGM_ERR_CONFIG where slots are to be shared out and cannot be. */
+rgm_status rgmi_owners_check(const rgm_trainer *trainer);
 /** Share out the optimizer's slots before the first step, where runtime.shard_optimizer says so.
  * (Until then each process has all: the first may have to save alone.) */
 rgm_status rgmi_owners_open(rgm_trainer *trainer);

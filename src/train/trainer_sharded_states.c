@@ -5,7 +5,6 @@
  * same; checkpoints have the slots of all.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer_internal.h"
 
@@ -74,9 +73,15 @@ static rgm_status exchange(rgm_status status, rgm_parameters *parameters, void *
     return RGM_OK;
 }
 
-static rgm_status check(const rgm_trainer *trainer)
+static bool are_shared_out(const rgm_trainer *trainer)
 {
-    if (!rgm_device_is_host(rgm_trainer_device(trainer)))
+    return trainer->runtime.shard_optimizer && trainer->optimizer != NULL &&
+           rgm_comm_size(trainer->comm) > 1;
+}
+
+rgm_status rgmi_owners_check(const rgm_trainer *trainer)
+{
+    if (are_shared_out(trainer) && !rgm_device_is_host(rgm_trainer_device(trainer)))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "runtime.shard_optimizer is true, but a device computes, whose slots are "
                         "not shared out: set runtime.shard_optimizer: false");
@@ -89,10 +94,8 @@ rgm_status rgmi_owners_open(rgm_trainer *trainer)
     int64_t count = rgm_parameters_count(trainer->parameters);
     bool *own = NULL;
 
-    if (!trainer->runtime.shard_optimizer || trainer->optimizer == NULL ||
-        trainer->owners != NULL || rgm_comm_size(trainer->comm) == 1)
+    if (!are_shared_out(trainer) || trainer->owners != NULL)
         return RGM_OK;
-    RGM_TRY(check(trainer));
     RGM_GO(RGM_NEW(trainer->owners, count));
     RGM_GO(RGM_NEW(own, count));
     RGM_GO(deal_out(trainer->owners, trainer));
