@@ -6,11 +6,13 @@
  *   data_pbtxt     protobuf text
  *   data_dataset   recipes, their elements, iterators whose position can be saved and restored
  *   data_op        how to write your own op
+ *   data_code      elements as bytes
  *   data_folds     cross-validation
  */
 #ifndef REGIMEN_DATA_H
 #define REGIMEN_DATA_H
 
+#include <regimen/data_code.h>
 #include <regimen/data_dataset.h>
 #include <regimen/data_folds.h>
 #include <regimen/data_lines.h>

@@ -39,6 +39,10 @@ typedef enum rgm_element_kind {
 typedef struct rgm_element_type {
     const char *name;
     void (*release)(void *object); /* may be NULL */
+    /** Append the object as bytes; rgm_element_encode(). NULL: it cannot leave the process. */
+    rgm_status (*encode)(rgm_text *out, const void *object);
+    /** The object of such bytes, which may come from anywhere. RGM_ERR_FORMAT, RGM_ERR_DATA. */
+    rgm_status (*decode)(void **out, const void *data, int64_t size);
 } rgm_element_type;
 
 /**
@@ -228,7 +232,8 @@ rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, vo
 /**
  * rgm_dataset_map() of a function that gives an element for each and has no state: what it gives
  * depends on the element, the call and the payload alone, and no other call depends on it. An
- * iterator with a share (rgm_iterator_share()) does not call it for the elements of others. A
+ * iterator with a share (rgm_iterator_share()) does not call it for the elements of others, nor is
+ * it called for an element that is passed over (rgm_iterator_skip(), a position being restored). A
  * function that drops an element (RGM_END) is RGM_ERR_ARG in the place of the element.
  */
 rgm_status rgm_dataset_map_each(rgm_dataset **dataset, rgm_map_function *function, void *payload,
@@ -348,13 +353,41 @@ rgm_status rgm_dataset_zip(rgm_dataset **out, rgm_dataset *const *inputs, int64_
 
 /* ---- iterators ----------------------------------------------------------------------------- */
 
+/** An element that was made elsewhere. */
+typedef struct rgm_made {
+    int64_t number;       /* its place among those that the iterator gives, from 0             */
+    rgm_status status;    /* below 0: the error in its place, which is this thread's last one  */
+    rgm_element *element; /* given to the iterator; NULL for an error                          */
+    rgm_text after; /* given to the iterator: what rgm_iterator_save() of who made it appended */
+} rgm_made;
+/** Who makes an iterator's elements in its place: other processes, say. */
+typedef struct rgm_maker {
+    void *state;
+    /**
+     * Called before the first next and after a restore: make the elements behind `position`, which
+     * rgm_iterator_restore() takes; the next of them is number `first`. Those with the numbers
+     * `given` [count], ascending, are not wanted again.
+     */
+    rgm_status (*begin)(void *state, const rgm_dataset *dataset, const rgm_text *position,
+                        int64_t first, const int64_t *given, int64_t count);
+    /**
+     * One that was not given yet, whichever is there. RGM_END: all were given. Any other status is
+     * what rgm_iterator_next() returns, and no element's.
+     */
+    rgm_status (*next)(rgm_made *out, void *state);
+    /** The iterator wants no more. */
+    void (*end)(void *state);
+} rgm_maker;
+
 typedef struct rgm_iterator_options {
     uint64_t seed;
     uint64_t epoch; /* of the first pass; the ops before an rgm_dataset_repeat() count from 0 */
     int threads;    /* workers for parallel maps; 0: none, maps run in the asking thread    */
-    rgm_thread_pool *pool; /* borrowed; when given, used instead of own threads             */
-    bool secret;           /* the seed is not saved in positions: after a restore, an iterator
-                              with another seed draws by its own seed                       */
+    rgm_thread_pool *pool;  /* borrowed; when given, used instead of own threads             */
+    bool secret;            /* the seed is not saved in positions: after a restore, an iterator
+                               with another seed draws by its own seed                       */
+    bool in_step;           /* nothing is made before it is asked for, and no thread is used */
+    const rgm_maker *maker; /* borrowed; makes the elements. NULL: the iterator does        */
 } rgm_iterator_options;
 #define RGM_ITERATOR_OPTIONS_INIT                                                                  \
     {                                                                                              \
@@ -388,7 +421,8 @@ rgm_status rgm_iterator_next(rgm_element **out, rgm_iterator *iterator);
  * such a map is told to whom the element belongs.) Before the first rgm_iterator_next(), also after
  * a restore.
  *
- * Errors: RGM_ERR_ARG (the iterator has begun; not 0 <= first, 0 < count, first + count <= period).
+ * Errors: RGM_ERR_ARG (the iterator has begun; not 0 <= first, 0 < count, first + count <= period),
+ * RGM_ERR_UNSUPPORTED (a maker makes its elements, or has given some out of their order).
  */
 rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t first, int64_t count);
 /**
@@ -397,14 +431,22 @@ rgm_status rgm_iterator_share(rgm_iterator *iterator, int64_t period, int64_t fi
  * @param out  [out, owned] NULL: nobody knows yet, or there is none
  */
 void rgm_iterator_peek(rgm_element **out, rgm_iterator *iterator);
-/** The number of elements and errors given so far, including those before a restore. */
+/**
+ * Pass over the next element, which is not made where that can be saved (rgm_dataset_map_each()).
+ * Errors: those of rgm_iterator_next(), but for errors that only making the element would find;
+ * RGM_ERR_UNSUPPORTED of an iterator with a maker.
+ */
+rgm_status rgm_iterator_skip(rgm_iterator *iterator);
+/** The number of elements and errors given or passed over so far, including those before a restore.
+ */
 int64_t rgm_iterator_position(const rgm_iterator *iterator);
 /** Make rgm_iterator_next() return RGM_STOPPED soon, and forever. Any thread may call this. */
 void rgm_iterator_stop(rgm_iterator *iterator);
 /**
  * Append the position: what the caller was given, not what threads have read ahead. The same
  * recipe, seed and position give the same bytes, whatever the number of threads and of restores
- * before.
+ * before, and whoever makes the elements. (When a maker has given some out of their order, the
+ * position has their numbers, too; any iterator then goes on without them.)
  * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_iterator_save(rgm_text *out, const rgm_iterator *iterator);

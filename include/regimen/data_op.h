@@ -53,6 +53,9 @@ typedef struct rgm_dataset_type {
     /** The element that next will give, retained, if it is there already: it neither waits nor
      * changes the position. *out is NULL before, and stays it otherwise. May be NULL. */
     void (*peek)(rgm_element **out, rgm_stage *stage);
+    /** May be NULL: next is called. Pass over the element that next would give, without making it:
+     * what next would return, but RGM_OK for an error that only making it would find. */
+    rgm_status (*skip)(rgm_stage *stage);
     /** Appends the position after the elements that next has given. The position determines the
      * state. */
     rgm_status (*save)(rgm_text *out, const rgm_stage *stage);
@@ -100,11 +103,12 @@ rgm_status rgm_stage_open(rgm_stage **out, rgm_stage *parent, const rgm_dataset 
                           int64_t place, uint64_t epoch);
 void rgm_stage_close(rgm_stage *stage);
 /**
- * The next element (RGM_END: there is none); element i of an indexed recipe; save and restore the
- * position of the stage. Errors: those of the ops before it; RGM_ERR_UNSUPPORTED when _at is called
- * on a recipe that is not indexed.
+ * The next element (RGM_END: there is none), given or passed over; element i of an indexed recipe;
+ * save and restore the position of the stage. Errors: those of the ops before it;
+ * RGM_ERR_UNSUPPORTED when _at is called on a recipe that is not indexed.
  */
 rgm_status rgm_stage_next(rgm_element **out, rgm_stage *stage);
+rgm_status rgm_stage_skip(rgm_stage *stage);
 rgm_status rgm_stage_at(rgm_element **out, rgm_stage *stage, int64_t i);
 rgm_status rgm_stage_save(rgm_text *out, const rgm_stage *stage);
 rgm_status rgm_stage_restore(rgm_stage *stage, rgm_state_reader *state);

@@ -101,6 +101,7 @@ typedef struct rgmi_tree {
     uint64_t seed;
     rgmi_own_elements share; /* set before the first element is read    */
     int threads;             /* to make a pool of, once one is needed   */
+    bool in_step;            /* nothing is made before it is asked for  */
     pthread_mutex_t lock;    /* of what follows                         */
     rgm_thread_pool *pool;
     bool own_pool;
@@ -165,6 +166,8 @@ rgm_status rgmi_name_create(rgmi_item_name **out, const char *text);
 void rgmi_name_release(rgmi_item_name *name);
 void rgmi_element_set_origin(rgm_element *element, rgmi_item_name *name, int64_t record,
                              int64_t offset);
+/** The type of a pointer; NULL for other kinds. */
+const rgm_element_type *rgmi_element_type(const rgm_element *element);
 /** An element's origin put before this thread's message; returns status. */
 rgm_status rgmi_blame(rgm_status status, const rgm_element *element);
 
@@ -190,6 +193,8 @@ static inline bool rgmi_lookahead_due(const rgmi_lookahead *ahead, int64_t place
 }
 /** One place consumed; `snapshot` (taken over, cleared) if one travelled with it. */
 void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot);
+/** Pass over a place of an input that was not read ahead of its consumer. */
+rgm_status rgmi_lookahead_skip(rgmi_lookahead *ahead, rgm_stage *input);
 rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead);
 /** Also brings `input` to the consumed place; a position that save() never writes is refused. */
 rgm_status rgmi_lookahead_restore(rgmi_lookahead *ahead, rgm_stage *input, rgm_state_reader *state);

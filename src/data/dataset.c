@@ -234,6 +234,21 @@ rgm_status rgm_stage_next(rgm_element **out, rgm_stage *stage)
     return stage->dataset->type->next(out, stage);
 }
 
+rgm_status rgm_stage_skip(rgm_stage *stage)
+{
+    rgm_element *element;
+    rgm_status status;
+
+    if (rgm_stage_stopped(stage))
+        return RGM_STOPPED;
+    if (stage->dataset->type->skip != NULL)
+        return stage->dataset->type->skip(stage);
+    status = stage->dataset->type->next(&element, stage);
+    if (status == RGM_OK)
+        rgm_element_release(element);
+    return status;
+}
+
 rgm_status rgm_stage_at(rgm_element **out, rgm_stage *stage, int64_t i)
 {
     *out = NULL;
@@ -390,6 +405,21 @@ void rgmi_lookahead_consume(rgmi_lookahead *ahead, rgm_text *snapshot)
     *snapshot = (rgm_text){0};
 }
 
+rgm_status rgmi_lookahead_skip(rgmi_lookahead *ahead, rgm_stage *input)
+{
+    rgm_text snapshot = {0};
+    rgm_status status = rgm_stage_skip(input);
+
+    if (status > 0)
+        return status;
+    /* Without memory for it a restore replays from the one before. */
+    if (rgmi_lookahead_due(ahead, ahead->consumed + 1) &&
+        rgm_stage_save(&snapshot, input) != RGM_OK)
+        rgm_text_clear(&snapshot);
+    rgmi_lookahead_consume(ahead, &snapshot);
+    return status;
+}
+
 rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead)
 {
     if (ahead->consumed - ahead->snapshot_place >= ahead->every)
@@ -405,10 +435,8 @@ rgm_status rgmi_lookahead_save(rgm_text *out, const rgmi_lookahead *ahead)
 rgm_status rgmi_stage_replay(rgm_stage *input, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        rgm_element *element = NULL;
-        rgm_status status = rgm_stage_next(&element, input);
+        rgm_status status = rgm_stage_skip(input);
 
-        rgm_element_release(element);
         if (status == RGM_END)
             return RGM_FAIL(RGM_ERR_DATA,
                             "the data have become shorter since the position was saved: "

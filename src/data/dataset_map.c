@@ -189,6 +189,30 @@ static rgm_status map_next(rgm_element **out, rgm_stage *stage)
     }
 }
 
+/** The function is not called where that cannot change what follows. */
+static rgm_status map_skip(rgm_stage *stage)
+{
+    map_state *s = stage->state;
+    rgm_element *element;
+    rgm_status status;
+
+    if (!s->options->each || s->read > s->ahead.consumed || s->ended) {
+        status = map_next(&element, stage);
+        if (status == RGM_OK)
+            rgm_element_release(element);
+        return status;
+    }
+    if (s->ahead_saved) {
+        status = rgmi_lookahead_skip(&s->ahead, s->input);
+    } else {
+        status = rgm_stage_skip(s->input);
+        s->ahead.consumed += status <= 0;
+    }
+    s->read = s->ahead.consumed;
+    s->ended = status == RGM_END;
+    return status;
+}
+
 static rgm_status map_save(rgm_text *out, const rgm_stage *stage)
 {
     const map_state *s = stage->state;
@@ -255,6 +279,7 @@ const rgm_dataset_type rgmi_map_type = {
     .state_size = sizeof(map_state),
     .open = map_open,
     .next = map_next,
+    .skip = map_skip,
     .save = map_save,
     .restore = map_restore,
     .close = map_close,

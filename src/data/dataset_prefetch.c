@@ -158,6 +158,18 @@ static rgm_status deliver(rgm_element **out, prefetch_state *s, place *p)
     return status;
 }
 
+/** Without the thread. */
+static rgm_status next_in_step(rgm_element **out, prefetch_state *s)
+{
+    place *p;
+
+    s->read = s->ahead.consumed;
+    p = read_place(s);
+    if (p == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for an element");
+    return deliver(out, s, p);
+}
+
 static rgm_status prefetch_next(rgm_element **out, rgm_stage *stage)
 {
     prefetch_state *s = stage->state;
@@ -165,6 +177,8 @@ static rgm_status prefetch_next(rgm_element **out, rgm_stage *stage)
 
     if (s->last > 0)
         return s->last;
+    if (stage->tree->in_step)
+        return next_in_step(out, s);
     if (!s->running)
         RGM_TRY(start(stage));
     item = s->held;
@@ -189,6 +203,26 @@ static void prefetch_peek(rgm_element **out, rgm_stage *stage)
     p = s->held;
     if (p->status == RGM_OK && p->element != NULL)
         *out = rgm_element_retain(p->element);
+}
+
+static rgm_status prefetch_skip(rgm_stage *stage)
+{
+    prefetch_state *s = stage->state;
+    rgm_element *element;
+    rgm_status status;
+
+    if (s->last > 0)
+        return s->last;
+    if (!stage->tree->in_step) {
+        status = prefetch_next(&element, stage);
+        if (status == RGM_OK)
+            rgm_element_release(element);
+        return status;
+    }
+    status = rgmi_lookahead_skip(&s->ahead, s->input);
+    if (status > 0)
+        s->last = status;
+    return status;
 }
 
 static rgm_status prefetch_save(rgm_text *out, const rgm_stage *stage)
@@ -230,6 +264,7 @@ const rgm_dataset_type rgmi_prefetch_type = {
     .open = prefetch_open,
     .next = prefetch_next,
     .peek = prefetch_peek,
+    .skip = prefetch_skip,
     .save = prefetch_save,
     .restore = prefetch_restore,
     .close = prefetch_close,

@@ -382,7 +382,8 @@ static int64_t elements_behind(const rgm_dataset *dataset, rgm_state_reader stat
     return rgm_state_get_int(&count, &state) == RGM_OK ? count : -1;
 }
 
-static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
+/** The next element; out NULL: it is passed over. */
+static rgm_status repeat_step(rgm_element **out, rgm_stage *stage)
 {
     repeat_state *s = stage->state;
     int64_t number = number_of(stage->dataset);
@@ -394,7 +395,7 @@ static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
             return RGM_END;
         if (s->input == NULL)
             RGM_TRY(open_epoch(stage, s->total));
-        status = rgm_stage_next(out, s->input);
+        status = out != NULL ? rgm_stage_next(out, s->input) : rgm_stage_skip(s->input);
         if (status != RGM_END) {
             s->given = s->given || status <= 0;
             s->total += status <= 0;
@@ -410,6 +411,16 @@ static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
         s->given = false;
         s->count++;
     }
+}
+
+static rgm_status repeat_next(rgm_element **out, rgm_stage *stage)
+{
+    return repeat_step(out, stage);
+}
+
+static rgm_status repeat_skip(rgm_stage *stage)
+{
+    return repeat_step(NULL, stage);
 }
 
 static rgm_status repeat_save(rgm_text *out, const rgm_stage *stage)
@@ -463,6 +474,7 @@ const rgm_dataset_type rgmi_repeat_type = {.name = "repeat",
                                            .state_size = sizeof(repeat_state),
                                            .open = repeat_open,
                                            .next = repeat_next,
+                                           .skip = repeat_skip,
                                            .save = repeat_save,
                                            .restore = repeat_restore,
                                            .close = repeat_close,

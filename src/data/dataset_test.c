@@ -831,7 +831,8 @@ static void count_release(void *payload)
 static void payloads_and_pointers_are_released_once(void **state)
 {
     (void)state;
-    static const rgm_element_type type = {"thing", count_release}, other = {"other", NULL};
+    static const rgm_element_type type = {.name = "thing", .release = count_release},
+                                  other = {.name = "other"};
     rgm_dataset *ds = range(0, 3);
     rgm_element *e;
     int thing;

@@ -153,6 +153,11 @@ void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *ty
     return element->kind == RGM_ELEMENT_POINTER && element->type == type ? element->object : NULL;
 }
 
+const rgm_element_type *rgmi_element_type(const rgm_element *element)
+{
+    return element->type;
+}
+
 /* ---- origins -------------------------------------------------------------------------------- */
 
 struct rgmi_item_name {

@@ -135,7 +135,13 @@ static rgm_budgets budgets(int64_t limit, int64_t elements)
 
 static void extend_at_random(rgm_dataset **ds, const rgm_rng *rng, uint64_t *draw)
 {
-    switch (below(rng, draw, 14)) {
+    switch (below(rng, draw, 16)) {
+    case 14:
+        CHECK_OK(rgm_dataset_map_each(ds, stamp, NULL, NULL, 0));
+        break;
+    case 15:
+        CHECK_OK(rgm_dataset_map_each(ds, stamp, NULL, NULL, 3));
+        break;
     case 0:
         CHECK_OK(rgm_dataset_map(ds, stamp, NULL, NULL, 0));
         break;
@@ -294,6 +300,219 @@ static void check_every_position(const rgm_dataset *ds)
     }
     rgm_iterator_release(reused);
     forget(&r);
+}
+
+/* ---- passing over, and elements made elsewhere ----------------------------------------------- */
+
+static rgm_iterator *iterate_in_step(const rgm_dataset *ds)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+    rgm_iterator *iterator;
+
+    options.seed = 11;
+    options.in_step = true;
+    CHECK_OK(rgm_iterator_create(&iterator, ds, &options));
+    return iterator;
+}
+
+/** Whichever elements are passed over, the others and all positions are those of the run. */
+static void check_skipping(const rgm_dataset *ds, uint64_t seed)
+{
+    rgm_rng rng = rgm_rng_stream(seed, "skip", 0);
+    uint64_t draw = 0;
+    run r;
+
+    record(&r, ds, 0);
+    for (int way = 0; way < 4; way++) {
+        rgm_iterator *iterator = way == 0 ? iterate(ds, 3) : iterate_in_step(ds);
+
+        for (int i = 0; i < r.count; i++) {
+            check_state(&r, i, iterator);
+            if (way == 3 || below(&rng, &draw, 3) < way) {
+                CHECK(rgm_iterator_skip(iterator) <= 0);
+            } else {
+                char *text = next_text(iterator);
+                CHECK_TEXT(r.texts[i], text);
+                rgm_free(text);
+            }
+            CHECK_INT(i + 1, rgm_iterator_position(iterator));
+        }
+        CHECK_STATUS(RGM_END, rgm_iterator_skip(iterator));
+        check_state(&r, r.count + 1, iterator);
+        rgm_iterator_release(iterator);
+    }
+    forget(&r);
+}
+
+/** A maker that has up to WINDOW numbers ready, and gives them in a drawn order. */
+enum { WINDOW = 5 };
+typedef struct fake_maker {
+    rgm_dataset *dataset;
+    rgm_text position;
+    int64_t first, end;
+    bool given[MOST];
+    bool in_order;
+    rgm_rng rng;
+    uint64_t draw;
+} fake_maker;
+
+static rgm_status fake_begin(void *state, const rgm_dataset *dataset, const rgm_text *position,
+                             int64_t first, const int64_t *given, int64_t count)
+{
+    fake_maker *f = state;
+
+    f->dataset = rgm_dataset_retain(dataset);
+    CHECK_OK(rgm_text_add(&f->position, position->data, position->size));
+    f->first = first;
+    f->end = MOST;
+    memset(f->given, 0, sizeof f->given);
+    for (int64_t i = 0; i < first; i++)
+        f->given[i] = true;
+    for (int64_t i = 0; i < count; i++)
+        f->given[given[i]] = true;
+    return RGM_OK;
+}
+
+static void fake_end(void *state)
+{
+    fake_maker *f = state;
+
+    rgm_dataset_release(f->dataset);
+    rgm_text_clear(&f->position);
+}
+
+/** Element `number`, as a process that knows the position alone makes it. */
+static rgm_status make_elsewhere(rgm_made *out, const fake_maker *f, int64_t number)
+{
+    rgm_iterator *iterator = iterate_in_step(f->dataset);
+    rgm_status status;
+
+    CHECK_OK(rgm_iterator_restore(iterator, f->position.data, f->position.size));
+    for (int64_t i = f->first; i < number; i++)
+        if (rgm_iterator_skip(iterator) == RGM_END) {
+            rgm_iterator_release(iterator);
+            return RGM_END;
+        }
+    status = rgm_iterator_next(&out->element, iterator);
+    out->number = number;
+    out->status = status;
+    if (status <= 0)
+        CHECK_OK(rgm_iterator_save(&out->after, iterator));
+    rgm_iterator_release(iterator);
+    return status == RGM_END ? RGM_END : RGM_OK;
+}
+
+static rgm_status fake_next(rgm_made *out, void *state)
+{
+    fake_maker *f = state;
+
+    for (;;) {
+        int64_t numbers[WINDOW], count = 0;
+
+        for (int64_t n = 0; n < f->end && count < WINDOW; n++)
+            if (!f->given[n])
+                numbers[count++] = n;
+        if (count == 0)
+            return RGM_END;
+        numbers[0] = numbers[f->in_order ? 0 : below(&f->rng, &f->draw, (uint64_t)count)];
+        if (make_elsewhere(out, f, numbers[0]) == RGM_OK) {
+            f->given[numbers[0]] = true;
+            return RGM_OK;
+        }
+        f->end = numbers[0];
+    }
+}
+
+static rgm_iterator *iterate_elsewhere(const rgm_dataset *ds, const rgm_maker *maker)
+{
+    rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
+    rgm_iterator *iterator;
+
+    options.seed = 11;
+    options.maker = maker;
+    CHECK_OK(rgm_iterator_create(&iterator, ds, &options));
+    return iterator;
+}
+
+/** Made elsewhere in the recipe's order, elements and positions are those of the run. */
+static void check_made_in_order(const rgm_dataset *ds)
+{
+    fake_maker f = {.in_order = true};
+    rgm_maker maker = {&f, fake_begin, fake_next, fake_end};
+    rgm_iterator *iterator = iterate_elsewhere(ds, &maker);
+    run r;
+
+    record(&r, ds, 0);
+    check_rest(&r, 0, iterator);
+    for (int i = 0; i <= r.count; i += 3) {
+        CHECK_OK(rgm_iterator_restore(iterator, r.states[i].data, r.states[i].size));
+        check_rest(&r, i, iterator);
+    }
+    rgm_iterator_release(iterator);
+    forget(&r);
+}
+
+/** Count the rest of an iterator's elements in `seen`, by their places in the run. */
+static void note_rest(int *seen, const run *r, rgm_iterator *iterator, int most)
+{
+    char *text;
+
+    while (most-- > 0 && (text = next_text(iterator)) != NULL) {
+        int i = 0;
+
+        while (i < r->count && (seen[i] > 0 || strcmp(r->texts[i], text) != 0))
+            i++;
+        CHECK(i < r->count); /* each text no more often than in the run */
+        seen[i]++;
+        rgm_free(text);
+    }
+}
+
+/** In any order each comes once, also when a position is saved on the way, and whoever goes on. */
+static void check_made_in_any_order(const rgm_dataset *ds, uint64_t seed)
+{
+    fake_maker f = {.rng = rgm_rng_stream(seed, "order", 0)};
+    rgm_maker maker = {&f, fake_begin, fake_next, fake_end};
+    run r;
+
+    record(&r, ds, 0);
+    for (int round = 0; round < 4; round++) {
+        int seen[MOST] = {0}, before = r.count * round / 4;
+        rgm_iterator *iterator = iterate_elsewhere(ds, &maker);
+        rgm_text state = {0}, again = {0};
+
+        note_rest(seen, &r, iterator, before);
+        CHECK_OK(rgm_iterator_save(&state, iterator));
+        rgm_iterator_release(iterator);
+        iterator = round % 2 == 0 ? iterate(ds, 2) : iterate_elsewhere(ds, &maker);
+        CHECK_OK(rgm_iterator_restore(iterator, state.data, state.size));
+        CHECK_INT(before, rgm_iterator_position(iterator));
+        CHECK_OK(rgm_iterator_save(&again, iterator));
+        CHECK(again.size == state.size && memcmp(again.data, state.data, (size_t)state.size) == 0);
+        note_rest(seen, &r, iterator, MOST);
+        for (int i = 0; i < r.count; i++)
+            CHECK_INT(1, seen[i]);
+        CHECK_INT(r.count, rgm_iterator_position(iterator));
+        rgm_iterator_release(iterator);
+        rgm_text_clear(&state);
+        rgm_text_clear(&again);
+    }
+    forget(&r);
+}
+
+static void elements_that_are_passed_over_or_made_elsewhere_are_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t number = 0; number < 150; number++) {
+        rgm_dataset *ds = random_recipe(number);
+
+        check_skipping(ds, number);
+        if (number % 5 == 0) {
+            check_made_in_order(ds);
+            check_made_in_any_order(ds, number);
+        }
+        rgm_dataset_release(ds);
+    }
 }
 
 static void every_random_recipe_restores_at_every_position(void **state)
@@ -461,6 +680,58 @@ static void a_look_ahead_changes_nothing(void **state)
     rgm_element_release(seen);
     rgm_iterator_release(it);
     rgm_text_clear(&again);
+    rgm_dataset_release(ds);
+}
+
+static rgm_status counted_pass(rgm_element **out, const rgm_element *element,
+                               const rgm_map_call *call, void *payload)
+{
+    (void)call;
+    (void)payload;
+    calls++;
+    *out = rgm_element_retain(element);
+    return RGM_OK;
+}
+
+static rgm_status drop(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
+                       void *payload)
+{
+    (void)out;
+    (void)element;
+    (void)call;
+    (void)payload;
+    return RGM_END;
+}
+
+static void skipping_calls_no_function_that_can_be_saved(void **state)
+{
+    rgm_dataset *ds;
+    rgm_iterator *iterator;
+    rgm_element *element;
+
+    (void)state;
+    CHECK_OK(rgm_dataset_range(&ds, 0, 1000));
+    CHECK_OK(rgm_dataset_map_each(&ds, counted_pass, NULL, NULL, 4));
+    CHECK_OK(rgm_dataset_map_each(&ds, counted_pass, NULL, NULL, 0));
+    CHECK_OK(rgm_dataset_repeat(&ds, -1));
+    CHECK_OK(rgm_dataset_prefetch(&ds, 3));
+    iterator = iterate_in_step(ds);
+    calls = 0;
+    for (int i = 0; i < 2500; i++)
+        CHECK_OK(rgm_iterator_skip(iterator));
+    CHECK_INT(0, calls);
+    CHECK_OK(rgm_iterator_next(&element, iterator));
+    CHECK_INT(2, calls);
+    CHECK_INT(500, rgm_tensor_at_int(rgm_element_tensor(element, 0), 0));
+    rgm_element_release(element);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+    CHECK_OK(rgm_dataset_range(&ds, 0, 3));
+    CHECK_OK(rgm_dataset_map_each(&ds, drop, NULL, NULL, 0));
+    iterator = iterate(ds, 0);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_iterator_next(&element, iterator));
+    CHECK_MESSAGE("a map function that is to give an element for each has dropped one");
+    rgm_iterator_release(iterator);
     rgm_dataset_release(ds);
 }
 
@@ -761,6 +1032,8 @@ static void a_file_that_changed_since_is_named(void **state)
 }
 
 TESTS(cmocka_unit_test(every_random_recipe_restores_at_every_position),
+      cmocka_unit_test(elements_that_are_passed_over_or_made_elsewhere_are_the_same),
+      cmocka_unit_test(skipping_calls_no_function_that_can_be_saved),
       cmocka_unit_test(a_training_pipeline_restores_at_every_position),
       cmocka_unit_test(restoring_far_into_the_data_is_a_seek),
       cmocka_unit_test(a_look_ahead_changes_nothing),

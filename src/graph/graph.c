@@ -199,13 +199,6 @@ void rgm_graph_release(rgm_graph *graph)
     rgm_free(graph);
 }
 
-static void release_element(void *object)
-{
-    rgm_graph_release(object);
-}
-
-const rgm_element_type rgm_graph_element = {.name = "graph", .release = release_element};
-
 rgm_status rgm_graph_seal(rgm_graph *graph)
 {
     const rgm_schema *schema = graph->schema;

@@ -115,7 +115,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     if (mode == RGM_TRAIN && t->options.shuffle && !t->options.poisson)
         RGM_GO(rgm_dataset_shuffle_all(&data));
     if (mode == RGM_TRAIN && t->options.shift > 0)
-        RGM_GO(rgm_dataset_map(&data, rgmi_records_shift, &t->options.shift, NULL, 0));
+        RGM_GO(rgm_dataset_map_each(&data, rgmi_records_shift, &t->options.shift, NULL, 0));
     if (mode == RGM_TRAIN && t->options.poisson)
         RGM_GO(rgm_dataset_poisson(&data, sample_rate(t)));
     else
