@@ -11,11 +11,12 @@ set(RGM_ALLOWED_autodiff base tensor device kernels)
 set(RGM_ALLOWED_nn base tensor autodiff)
 set(RGM_ALLOWED_optim base tensor device kernels autodiff)
 set(RGM_ALLOWED_data base tensor)
+set(RGM_ALLOWED_service base tensor data)
 set(RGM_ALLOWED_export base tensor autodiff)
 set(RGM_ALLOWED_store base tensor autodiff)
 set(RGM_ALLOWED_metrics base tensor autodiff store)
-set(RGM_ALLOWED_train base tensor comm device kernels autodiff nn optim data export store metrics)
-set(RGM_ALLOWED_controller base tensor comm device kernels autodiff nn optim data export store metrics train)
+set(RGM_ALLOWED_train base tensor comm device kernels autodiff nn optim data service export store metrics)
+set(RGM_ALLOWED_controller base tensor comm device kernels autodiff nn optim data service export store metrics train)
 # branches, each blind to the others but for the one it grows on:
 set(RGM_ALLOWED_graph base tensor autodiff data export)
 set(RGM_ALLOWED_graph_sampling base tensor data graph)
@@ -38,10 +39,10 @@ set(RGM_ALLOWED_trial base tensor comm device autodiff nn optim data export stor
 set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
-set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data store metrics train controller graph graph_sampling
+set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data service store metrics train controller graph graph_sampling
     graph_import graph_tasks text translation http async search experiment trial master draw web)
 
-set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data export store metrics train controller graph
+set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data service export store metrics train controller graph
                graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http async search experiment trial master
                draw web)
 

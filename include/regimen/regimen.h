@@ -15,11 +15,12 @@
  *   search hyperparameters                       trial.h, master.h            11, 12
  *   write a searcher or a sampler                search_rows.h
  *   train with several processes                 comm.h; with workers that come and go: async.h
+ *   have batches made by other processes         service.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
  *   trunk     base tensor device kernels comm autodiff nn optim
- *             data export store metrics train controller
+ *             data service export store metrics train controller
  *   branches  graph graph_sampling graph_import graph_features gnn graph_tasks
  *             text sequence translation
  *             record
