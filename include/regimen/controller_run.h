@@ -62,6 +62,9 @@ typedef struct rgm_run_options {
     const char *config;  /* text for the run folder; may be NULL */
     const char *sources; /* the same of sources.json             */
     const rgm_resume_key *resume_keys;
+    /* What batches follow from, "key: value" lines, for input workers; the files that config names
+     * are added to it. May be NULL. */
+    const char *data_identity;
     const rgm_log_notes *notes; /* warnings of before, for the run's log; may be NULL */
     const rgm_hparam *hparams;  /* for TensorBoard; may be NULL         */
     int64_t hparam_count;
@@ -113,6 +116,25 @@ void rgm_run_close(rgm_open_run *run);
  * Collective: every rank calls it.
  */
 rgm_status rgm_run_complete(rgm_open_run *run);
+
+/** How to make batches for a trainer elsewhere. */
+typedef struct rgm_serve_options {
+    int threads; /* batches at once */
+    bool stays;  /* see rgm_input_worker */
+    bool (*should_stop)(void *payload);
+    void *payload;
+} rgm_serve_options;
+/**
+ * Make training batches of a task, as an input worker of the trainer at
+ * runtime.input_workers.address, until it wants no more. Nothing else of the task is built.
+ *
+ * @param made  [out] the batches that were sent; may be NULL
+ *
+ * Errors: RGM_ERR_CONFIG (no address, no training data, private training), those of build_inputs
+ * and of rgm_input_worker_serve().
+ */
+rgm_status rgm_run_serve(int64_t *made, const rgm_task *task, const rgm_run_options *options,
+                         const rgm_serve_options *serve);
 
 /* The same in units, for callers that decide themselves what comes next. */
 

@@ -225,6 +225,13 @@ rgm_status rgm_experiment_prepare_asked(rgm_run_options *options, rgm_experiment
 rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *experiment,
                                const rgm_run_options *options);
 
+/**
+ * Call rgm_run_serve() with the prepared task: make batches for a trainer elsewhere.
+ * Errors: RGM_ERR_ARG (nothing was prepared), those of rgm_run_serve().
+ */
+rgm_status rgm_experiment_serve(int64_t *made, const rgm_experiment *experiment,
+                                const rgm_run_options *options, const rgm_serve_options *serve);
+
 /* ---- serving ------------------------------------------------------------------------------- */
 
 /**

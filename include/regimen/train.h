@@ -106,6 +106,7 @@ typedef struct rgm_trainer_setup {
     /* Those that train together, each with a part of runtime.shards. Borrowed. NULL: this process
      * alone. */
     rgm_comm *comm;
+    const rgm_maker *maker; /* makes the training batches elsewhere; borrowed. NULL: nobody */
 } rgm_trainer_setup;
 
 /**
@@ -286,6 +287,8 @@ int64_t rgm_trainer_global_step(const rgm_trainer *trainer);      /* steps done 
 int64_t rgm_trainer_updates(const rgm_trainer *trainer);          /* steps that moved the weights */
 /** steps done in the current loop; -1: there is none */
 int64_t rgm_trainer_loop_step(const rgm_trainer *trainer);
+/** Whether a step has taken batches and is not done: what is saved now would lack them. */
+bool rgm_trainer_is_in_step(const rgm_trainer *trainer);
 int64_t rgm_trainer_passes(const rgm_trainer *trainer);   /* whole passes over the training data  */
 bool rgm_trainer_at_end(const rgm_trainer *trainer);      /* the last loop ended with the data    */
 double rgm_trainer_last_loss(const rgm_trainer *trainer); /* of the last step; NaN before         */

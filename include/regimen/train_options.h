@@ -6,6 +6,7 @@
 #define REGIMEN_TRAIN_OPTIONS_H
 
 #include <regimen/optim.h>
+#include <regimen/service.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -221,6 +222,7 @@ typedef struct rgm_runtime_options {
     int64_t workers; /* asynchronous: so many are started on this host by the command; default 0 */
     const char *listen;    /* asynchronous: where workers reach it; NULL: from this host        */
     double worker_timeout; /* asynchronous: seconds of silence after which a worker is gone; 30 */
+    rgm_service_options input_workers; /* processes that make the training batches; none */
 } rgm_runtime_options;
 void rgm_runtime_defaults(rgm_runtime_options *options);
 extern const rgm_field rgm_runtime_fields[];

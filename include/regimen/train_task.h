@@ -189,6 +189,7 @@ typedef struct rgm_task {
     const char *items;   /* what a step's weights count: "target tokens"; NULL: nothing special */
     const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
     void *state;
+    const rgm_element_type *element_type; /* of pointers in its batches; NULL: they hold none */
 
     /* ---- building, each called once ---- */
 

@@ -222,6 +222,8 @@ int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);
 int data_stats(int argc, char **argv);
+int data_serve(int argc, char **argv);
+int data_key(int argc, char **argv);
 int data_sample(int argc, char **argv);
 int data_generate(int argc, char **argv);
 

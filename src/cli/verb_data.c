@@ -1,4 +1,4 @@
-/* regimen data: the verbs about graph data on disk. */
+/* regimen data: the verbs about graph data on disk, and about batches for trainers elsewhere. */
 #include "cli.h"
 
 static const verb verbs[] = {
@@ -7,6 +7,8 @@ static const verb verbs[] = {
     {"sample", data_sample, "subgraphs around seed nodes, in parallel"},
     {"inspect", data_inspect, "graphs in readable print"},
     {"validate", data_validate, "schema, every record, every index"},
+    {"serve", data_serve, "training batches for a trainer elsewhere"},
+    {"key", data_key, "a key that lets input workers in"},
     {"stats", data_stats, "counts and quantiles of sets and features"},
 };
 

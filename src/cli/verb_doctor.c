@@ -95,6 +95,18 @@ static void print_devices(void)
                entries[i].about);
 }
 
+/* What carries batches from input workers, or what to install. */
+static void print_service(void)
+{
+    rgm_text text = {0};
+
+    if (rgm_service_describe(&text) == RGM_OK)
+        printf("workers  %s\n", text.data);
+    else
+        printf("workers  no: %s\n", rgm_error_message());
+    rgm_text_clear(&text);
+}
+
 static void print_facts(const rgm_comm_facts *facts, const rgm_comm *comm)
 {
     if (facts->launcher[0] != '\0')
@@ -107,6 +119,7 @@ static void print_facts(const rgm_comm_facts *facts, const rgm_comm *comm)
                facts->threads);
     else
         printf("mpi      %s\n", facts->missing);
+    print_service();
     printf("network  %s\n", facts->addresses);
     if (rgm_comm_size(comm) > 1)
         print_ranks(comm);

@@ -177,6 +177,8 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
                 return RGM_OK;
             continue;
         }
+        if (status == RGM_STOPPED) /* while it waited for a batch */
+            return stop(c);
         c->changes++;
         if (status != RGM_OK) {
             RGM_TRY(recover(c, status));

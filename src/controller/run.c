@@ -35,6 +35,7 @@ static rgm_status open_trainer(rgm_open_run *run)
         .hooks = o->trainer_hooks,
         .comm = o->comm,
         .endless = o->trainer.train_steps > 0 || o->trainer.steps_per_epoch > 0,
+        .maker = run->service != NULL ? rgm_service_maker(run->service) : NULL,
     };
 
     memcpy(setup.no_data, o->no_data, sizeof setup.no_data);
@@ -70,6 +71,7 @@ static rgm_status open_controller(rgm_open_run *run)
 static rgm_status open_and_check(rgm_open_run *run)
 {
     RGM_TRY(rgmi_run_open_device(run));
+    RGM_TRY(rgmi_run_service_open(run));
     RGM_TRY(open_trainer(run));
     return rgmi_run_check(run);
 }
@@ -117,6 +119,7 @@ static rgm_status open_parts(rgm_open_run *run)
     run->controller->result.describe = rgmi_run_describe_result;
     run->controller->result.payload = run;
     tell_notes(run);
+    RGM_TRY(rgmi_run_service_report(run));
     RGM_TRY(rgmi_run_exports_open(run));
     RGM_TRY(rgmi_run_remark(run));
     return o->read_only ? rgm_controller_place_final_weights(run->controller) : RGM_OK;
@@ -153,6 +156,7 @@ void rgm_run_close(rgm_open_run *run)
         rgm_executor_release(run->predictors[k]);
     rgm_controller_release(run->controller);
     rgm_trainer_release(run->trainer);
+    rgm_service_close(run->service);
     for (int mode = 0; mode < 3; mode++)
         rgm_logs_clear(&run->metrics[mode]);
     for (int i = 0; i < RGM_MAX_EVAL_SETS; i++)
@@ -160,6 +164,7 @@ void rgm_run_close(rgm_open_run *run)
     rgm_names_release(run->exports, run->export_count);
     rgm_log_notes_clear(&run->notes);
     rgm_text_clear(&run->plan);
+    rgm_text_clear(&run->identity);
     if (run->options.releases_task)
         rgm_task_release(&run->task);
     rgm_device_release(run->device);

@@ -126,6 +126,13 @@ rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
                                 "updates old%s\n",
                                 (long long)runtime->staleness,
                                 runtime->staleness == 0 ? ", so one works at a time" : ""));
+    if (run->service != NULL)
+        RGM_TRY(rgm_text_printf(out, "input batches of workers that join at %s, %s, %lld ahead\n",
+                                rgm_service_address(run->service),
+                                run->options.runtime.input_workers.order == RGM_SERVICE_RECIPE
+                                    ? "in the recipe's order"
+                                    : "first come, first served",
+                                (long long)run->options.runtime.input_workers.ahead));
     return run->task.plan != NULL ? run->task.plan(out, run->task.state) : RGM_OK;
 }
 

@@ -10,10 +10,13 @@ struct rgm_open_run {
     rgm_trainer *trainer;
     rgm_controller *controller;
     rgm_executor *predictors[RGM_MAX_HEADS];
-    rgm_device *device; /* that the run opened, NULL: none */
+    rgm_device *device;                       /* that the run opened, NULL: none */
+    rgm_service *service;                     /* of input workers, NULL: none   */
+    const rgm_element_type *element_types[2]; /* of the task's batches, ended by NULL */
 
     rgm_logs metrics[3], set_metrics[RGM_MAX_EVAL_SETS];
     rgm_log_notes notes; /* of before the run had a log          */
+    rgm_text identity;   /* of its data, for input workers */
     rgm_text plan;       /* of result.json, when it was first written */
     bool kept_tests;     /* the results on test data are in the run's files */
     char **exports;
@@ -24,6 +27,11 @@ struct rgm_open_run {
 /* run_device.c */
 /** What runtime.device names, unless the program has one for the trainer. */
 rgm_status rgmi_run_open_device(rgm_open_run *run);
+/* run_service.c */
+/** Listen for input workers, if the run trains with any. */
+rgm_status rgmi_run_service_open(rgm_open_run *run);
+/** Where input_workers.json is, once there is a folder for it. */
+rgm_status rgmi_run_service_report(rgm_open_run *run);
 
 /* run_check.c */
 /** Make all checks that are possible before the first step, before anything is written. */

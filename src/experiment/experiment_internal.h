@@ -9,7 +9,8 @@
 
 struct rgm_experiment {
     char *path, *name, *text;
-    char *sources; /* sources.json, made by prepare */
+    char *sources;  /* sources.json, made by prepare */
+    char *identity; /* of its data, for input workers; NULL: it names none */
     const char *description;
     rgm_yaml *yaml;
     rgm_arena *arena;

@@ -161,6 +161,7 @@ void rgm_experiment_release(rgm_experiment *e)
     rgm_free(e->name);
     rgm_free(e->text);
     rgm_free(e->sources);
+    rgm_free(e->identity);
     rgm_log_notes_clear(&e->notes);
     rgm_free(e);
 }

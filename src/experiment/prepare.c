@@ -95,6 +95,58 @@ done:
     return status;
 }
 
+/* "data.path", "task.label", "runtime.seed": what a batch follows from. */
+static bool is_of_data(const char *key)
+{
+    static const char *const prefixes[] = {"data.", "task.", "tasks.", "trainer.fold"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return strcmp(key, "runtime.seed") == 0;
+}
+
+/* A path may be another elsewhere. */
+static rgm_status print_identity(rgm_text *out, const rgm_yaml_node *value)
+{
+    rgm_status status;
+    char *text;
+
+    if (value->kind == RGM_YAML_SCALAR && rgm_path_exists(value->text))
+        return rgm_text_printf(out, " (a path)");
+    for (int64_t i = 0; value->kind == RGM_YAML_LIST && i < value->count; i++)
+        RGM_TRY(print_identity(out, value->items[i]));
+    if (value->kind == RGM_YAML_LIST)
+        return RGM_OK;
+    RGM_TRY(rgm_yaml_flow_text(&text, value));
+    status = rgm_text_printf(out, " %s", text);
+    rgm_free(text);
+    return status;
+}
+
+/* A line for each value that batches follow from, for input workers. */
+static rgm_status make_identity(rgm_experiment *e)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    if (e->identity != NULL || e->runtime.input_workers.address == NULL)
+        return RGM_OK;
+    for (int64_t i = 0; i < e->value_count; i++) {
+        const rgm_experiment_value *value = &e->values[i];
+
+        if (!is_of_data(value->key) || value->value == NULL || value->unused != NULL)
+            continue;
+        RGM_GO(rgm_text_printf(&text, "%s:", value->key));
+        RGM_GO(print_identity(&text, value->value));
+        RGM_GO(rgm_text_printf(&text, "\n"));
+    }
+    RGM_GO(rgm_strdup(&e->identity, text.data != NULL ? text.data : ""));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
                           purpose why)
 {
@@ -114,6 +166,9 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     options->config = e->text;
     RGM_TRY(make_sources(e));
     options->sources = e->sources;
+    if (why == TO_TRAIN)
+        RGM_TRY(make_identity(e));
+    options->data_identity = e->identity;
     options->resume_keys = rgmi_resume_keys(e);
     options->notes = &e->notes;
     e->hparam_count = 0;
@@ -149,4 +204,12 @@ rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *e,
     if (e->task.name == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "rgm_experiment_prepare() comes first");
     return rgm_run_open(run, &e->task, options);
+}
+
+rgm_status rgm_experiment_serve(int64_t *made, const rgm_experiment *e,
+                                const rgm_run_options *options, const rgm_serve_options *serve)
+{
+    if (e->task.name == NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "rgm_experiment_prepare() comes first");
+    return rgm_run_serve(made, &e->task, options, serve);
 }

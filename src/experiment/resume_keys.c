@@ -21,8 +21,9 @@
         {"runtime.peak_gflops", RGM_KEY_FREE}, {"runtime.features_on_device", RGM_KEY_FREE},       \
         {"runtime.shard_optimizer", RGM_KEY_FREE}, {"runtime.workers", RGM_KEY_FREE},              \
         {"runtime.listen", RGM_KEY_FREE}, {"runtime.worker_timeout", RGM_KEY_FREE},                \
-        {"export", RGM_KEY_FREE}, {"data.valid_sets", RGM_KEY_FREE}, {"data.test", RGM_KEY_FREE},  \
-        {"data.test_sets", RGM_KEY_FREE},                                                          \
+        {"export", RGM_KEY_FREE}, {"runtime.input_workers.order", RGM_KEY_TOLD},                   \
+        {"runtime.input_workers*", RGM_KEY_FREE}, {"data.valid_sets", RGM_KEY_FREE},               \
+        {"data.test", RGM_KEY_FREE}, {"data.test_sets", RGM_KEY_FREE},                             \
     {                                                                                              \
         "data.path", RGM_KEY_CONTENT                                                               \
     }

@@ -384,6 +384,8 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
                              "runtime", NULL, e->arena));
     RGM_TRY(check_loss_scale(rgm_yaml_find(root, "runtime")));
     RGM_TRY(check_device(rgm_yaml_find(root, "runtime")));
+    RGM_TRY(rgm_yaml_place(rgm_service_check(&e->runtime.input_workers),
+                           rgm_yaml_find(rgm_yaml_find(root, "runtime"), "input_workers")));
     RGM_TRY(read_description(e, root));
     RGM_TRY(read_actions(e, root));
     return read_exports(e, root);

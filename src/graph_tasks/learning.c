@@ -518,6 +518,7 @@ static rgm_task task_of(rgmi_learning *learning)
         .network = rgm_graph_learning.name,
         .state = learning,
         .build_model = rgmi_learning_build_model,
+        .element_type = &rgm_graph_element,
         .build_inputs = build_inputs,
         .eval_sets = list_sets,
         .build_eval_inputs = build_eval_inputs,

@@ -181,6 +181,8 @@ const rgm_field rgm_runtime_fields[] = {
     RGM_TEXT_FIELD(listen, "ADDRESS:PORT where workers of other hosts reach the server"),
     RGM_FLOAT_FIELD(worker_timeout, 5, RGMI_MOST,
                     "seconds of silence after which a worker's batch is another's"),
+    RGM_GROUP_FIELD(input_workers, rgm_service_fields,
+                    "processes that make the training batches: regimen data serve"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -210,6 +212,7 @@ void rgm_runtime_defaults(rgm_runtime_options *options)
 {
     *options = (rgm_runtime_options){
         .seed = 1, .shards = 1, .features_on_device = 0.5, .staleness = 8, .worker_timeout = 30};
+    rgm_service_defaults(&options->input_workers);
 }
 
 bool rgm_runtime_is_device(const char *name)

@@ -60,6 +60,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
         trainer->hooks = *setup->hooks;
     trainer->endless = setup->endless;
     trainer->shard = setup->shard;
+    trainer->maker = setup->maker;
     memcpy(trainer->no_data, setup->no_data, sizeof trainer->no_data);
     trainer->loop_step = trainer->eval_set = -1;
     trainer->last_loss = NAN;

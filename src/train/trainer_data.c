@@ -212,6 +212,7 @@ rgm_status rgmi_iterator_open(rgm_trainer *trainer)
     options.secret = trainer->private.used;
     options.epoch = trainer->endless ? 0 : (uint64_t)trainer->passes;
     options.threads = (int)trainer->runtime.threads;
+    options.maker = trainer->maker;
     return rgm_iterator_create(&trainer->iterator, trainer->data[RGM_TRAIN], &options);
 }
 

@@ -190,6 +190,8 @@ struct rgm_trainer {
     rgmi_eval_set sets[RGM_MAX_EVAL_SETS];
     int64_t set_count;
     rgm_iterator *iterator;
+    const rgm_maker *maker; /* of the training batches; NULL: the iterator */
+    bool in_step;
 
     int64_t step, updates, passes, loop_step; /* loop_step -1: no current loop */
     int64_t pass_batches;                     /* of the last pass that ended   */

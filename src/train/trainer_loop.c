@@ -44,6 +44,7 @@ static rgm_status own_step(rgm_step *step)
     rgm_status status = rgmi_next_train_inputs(&step->inputs, trainer);
 
     RGM_TRY(status < 0 ? rgmi_agree(trainer, status) : status);
+    trainer->in_step = true;
     trainer->runs = 0;
     trainer->counted = trainer->heads.seen = trainer->agreed = trainer->is_bad = false;
     RGM_TRY(agreed_step(step, &trainer->task));
@@ -78,11 +79,17 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
     trainer->step++;
     trainer->loop_step++;
 done:
+    trainer->in_step = false;
     rgmi_profile_step_end(trainer, begin, status <= 0);
     rgm_element_release(step.inputs);
     if (status < 0)
         rgm_error_prefix(status, "step %lld", (long long)trainer->step + 1);
     return status;
+}
+
+bool rgm_trainer_is_in_step(const rgm_trainer *trainer)
+{
+    return trainer->in_step;
 }
 
 void rgm_trainer_skip_step(rgm_trainer *trainer)
