@@ -255,25 +255,6 @@ static json_t *json_text(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-/* result.json as it is; null where there is none, or none that can be read. */
-static json_t *result_json(const char *folder)
-{
-    char *path = NULL, *data = NULL;
-    int64_t size = 0;
-    json_t *json = NULL;
-
-    if (rgm_path_join(&path, folder, RGM_RESULT_FILE) == RGM_OK && rgm_path_exists(path) &&
-        rgm_file_load(&data, &size, path, 1 << 20) == RGM_OK)
-        json = json_loadb(data, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
-    rgm_error_reset();
-    rgm_free(data);
-    rgm_free(path);
-    if (json_is_object(json))
-        return json;
-    json_decref(json);
-    return json_null();
-}
-
 static json_t *run_json(const listed_run *run)
 {
     const rgm_run_look *look = &run->look;
@@ -287,13 +268,15 @@ static json_t *run_json(const listed_run *run)
     for (int64_t i = 0; i < look->last_count; i++)
         json_object_set_new(last, look->last[i].name, json_number(look->last[i].value));
     json = json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "run_dir", run->name,
-        "state", rgm_run_state_names[look->state], "description", json_text(look->description),
-        "model", json_text(look->model), "epoch", (json_int_t)look->epoch, "epochs",
+        "{s:s, s:s, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run_dir",
+        run->name, "state", rgm_run_state_names[look->state], "description",
+        json_text(look->description), "model", json_text(look->model), "epoch",
+        (json_int_t)look->epoch, "epochs",
         look->epochs >= 0 ? json_integer(look->epochs) : json_null(), "step",
         (json_int_t)look->step, "steps", look->steps >= 0 ? json_integer(look->steps) : json_null(),
         "best", best, "last", last, "modified", json_text(modified[0] != '\0' ? modified : NULL),
-        "seconds", json_number(look->seconds), "result", result_json(run->path));
+        "seconds", json_number(look->seconds), "result", run_file_json(run->path, RGM_RESULT_FILE),
+        "input", run_file_json(run->path, "input_workers.json"));
     if (look->reason != NULL)
         json_object_set_new(json, "reason", json_string(reason_of(look)));
     else if (look->state == RGM_RUN_FAILED)
@@ -319,6 +302,8 @@ static int print_runs(const run_list *runs, const text_list *metrics)
     rgm_status status = runs_table(&text, runs, metrics, line_width());
     int code;
 
+    for (int64_t i = 0; status == RGM_OK && i < runs->count; i++)
+        status = runs_input(&text, &runs->items[i]);
     for (size_t i = 0; status == RGM_OK && i < json_array_size(runs->series); i++)
         status = series_table(&text, json_array_get(runs->series, i), line_width());
     code = status == RGM_OK ? print_text(text.data) : report(status);
@@ -360,7 +345,9 @@ int verb_runs(int argc, char **argv)
                        "are\n"
                        "damaged or no run folders are named. Of folds and seeds the mean and the "
                        "deviation of their\n"
-                       "final metrics follow. --json has also what result.json has.",
+                       "final metrics follow, and of runs at work that have input workers who they "
+                       "are and who waits.\n"
+                       "--json has also what result.json and input_workers.json have.",
                        arguments, 0, 256};
     run_list runs = {0};
     rgm_status status;

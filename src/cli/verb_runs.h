@@ -1,6 +1,6 @@
 /*
- * regimen runs in two files: verb_runs.c finds run folders, sorts them and prints JSON,
- * verb_runs_table.c prints them for people.
+ * regimen runs in three files: verb_runs.c finds run folders, sorts them and prints JSON,
+ * verb_runs_table.c prints them for people, verb_runs_input.c who makes their batches.
  */
 #ifndef RGM_CLI_VERB_RUNS_H
 #define RGM_CLI_VERB_RUNS_H
@@ -22,6 +22,15 @@ typedef struct run_list {
     rgm_text foreigners; /* the first of them     */
     json_t *series;      /* of folders of several runs: what they came to, with "run_dir" */
 } run_list;
+
+/* ---- verb_runs_input.c ----------------------------------------------------------------------- */
+
+/** A file of a run that is a JSON object, as it is; null where there is none, or none that can be
+ * read. */
+json_t *run_file_json(const char *folder, const char *name);
+
+/** A line about the input workers of a run that is at work; nothing where it has none. */
+rgm_status runs_input(rgm_text *out, const listed_run *run);
 
 /* ---- verb_runs_table.c ----------------------------------------------------------------------- */
 

@@ -227,10 +227,21 @@ uint64_t rgmi_run_stamp(const char *path)
 
 uint64_t rgmi_run_wide_stamp(const char *path)
 {
-    static const char *const names[] = {
-        "metrics.jsonl", ".lock",        "ckpt",         "tags",       "log.txt",
-        "trial.log",     "system.jsonl", "tables.jsonl", "model.json", "sources.json",
-        "export",        "train",        "validation",   NULL};
+    static const char *const names[] = {"metrics.jsonl",
+                                        ".lock",
+                                        "ckpt",
+                                        "tags",
+                                        "log.txt",
+                                        "trial.log",
+                                        "system.jsonl",
+                                        "tables.jsonl",
+                                        "model.json",
+                                        "sources.json",
+                                        "export",
+                                        "train",
+                                        "validation",
+                                        "input_workers.json",
+                                        NULL};
 
     return stamp_of(path, names, true);
 }

@@ -20,6 +20,10 @@ rgm_status rgmi_put_number(rgm_text *out, double number);
 /** Note why something could not be read. RGM_OK: go on without it; what is not there is no damage.
  * The first reason stays. Errors: RGM_ERR_NOMEM, those of the status that is no error. */
 rgm_status rgmi_note(char **damage, rgm_status status);
+/** A file of a run that is one JSON object, as it is; *text is NULL after an error (owned).
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgmi_load_object(char **text, int64_t *size, const char *folder, const char *name,
+                            int64_t most);
 /** ,"damage":"..."} and the object's end. Errors: RGM_ERR_NOMEM. */
 rgm_status rgmi_put_end(rgm_text *out, const char *damage);
 
@@ -75,7 +79,8 @@ rgm_status rgmi_tell_samples(rgm_text *out, const char *folder, rgmi_kept_cache 
  */
 rgm_status rgmi_tell_confusion(rgm_text *out, const char *folder, rgmi_kept_cache *cache,
                                const char *split, const char *label, int64_t step);
-/** {total_bytes, down_sampled, points: [...]}. Errors: RGM_ERR_NOMEM. */
+/** {total_bytes, down_sampled, points: [...], input: input_workers.json as it is, or null}. Errors:
+ * RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_system(rgm_text *out, const char *folder);
 /** model.json as it is; {parameters: null, ..., layers: []} where there is none. RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_model(rgm_text *out, const char *folder);

@@ -81,3 +81,22 @@ rgm_status rgmi_put_end(rgm_text *out, const char *damage)
     RGM_TRY(rgmi_put_name(out, damage));
     return rgm_text_add(out, "}", 1);
 }
+
+rgm_status rgmi_load_object(char **text, int64_t *size, const char *folder, const char *name,
+                            int64_t most)
+{
+    rgm_json *root = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_kept_load(text, size, folder, name, most));
+    RGM_GO(rgm_json_parse(&root, *text, *size, name));
+    if (!rgm_json_is_object(root))
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s is no object", name));
+done:
+    rgm_json_release(root);
+    if (status != RGM_OK) {
+        rgm_free(*text);
+        *text = NULL;
+    }
+    return status;
+}

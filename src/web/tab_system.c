@@ -7,7 +7,7 @@
 
 #include "tab.h"
 
-enum { WHOLE = 1 << 20 };
+enum { WHOLE = 1 << 20, LARGEST_INPUT = 4 << 20 };
 
 static const char *const keys[] = {"time",        "seconds", "rss",
                                    "cpu_seconds", "threads", "steps_per_second"};
@@ -123,6 +123,22 @@ done:
     return status;
 }
 
+/* Who makes the run's batches, if not the run. */
+static rgm_status tell_input(rgm_text *out, char **damage, const char *folder)
+{
+    char *text = NULL;
+    int64_t size = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_note(damage,
+                     rgmi_load_object(&text, &size, folder, "input_workers.json", LARGEST_INPUT)));
+    RGM_GO(rgm_text_printf(out, ",\"input\":"));
+    RGM_GO(text != NULL ? rgm_text_add(out, text, size) : rgm_text_printf(out, "null"));
+done:
+    rgm_free(text);
+    return status;
+}
+
 rgm_status rgmi_tell_system(rgm_text *out, const char *folder)
 {
     points p = {.out = out};
@@ -147,6 +163,7 @@ rgm_status rgmi_tell_system(rgm_text *out, const char *folder)
     RGM_GO(rgm_text_printf(out, ",\"items\":"));
     RGM_GO(p.items.size > 0 ? rgmi_put_text(out, p.items.data, p.items.size)
                             : rgm_text_printf(out, "\"examples\""));
+    RGM_GO(tell_input(out, &damage, folder));
     RGM_GO(rgmi_put_end(out, damage));
 done:
     rgm_text_clear(&p.items);

@@ -30,6 +30,28 @@ static void add_points(rgm_text *text, int64_t first, int64_t last)
             1000000000 + (long long)step, (long long)step, (long long)step));
 }
 
+static void input_workers_are_told_as_they_are(void **state)
+{
+    const char *folder = check_folder();
+    rgm_json *answer = ask(folder);
+
+    (void)state;
+    CHECK(rgm_json_find(rgm_json_find(answer, "input"), "workers") == NULL);
+    rgm_json_release(answer);
+    keep(folder, "input_workers.json",
+         "{\n\"state\": \"trains\",\n\"workers\": [{\"name\": \"node1:7\"}]}\n");
+    answer = ask(folder);
+    CHECK_TEXT("trains", text_of(rgm_json_find(answer, "input"), "state"));
+    CHECK_TEXT("node1:7", text_of(item_of(rgm_json_find(answer, "input"), "workers", 0), "name"));
+    CHECK(text_of(answer, "damage") == NULL);
+    rgm_json_release(answer);
+    keep(folder, "input_workers.json", "[\"no object\"]");
+    answer = ask(folder);
+    CHECK(strstr(text_of(answer, "damage"), "input_workers.json") != NULL);
+    rgm_json_release(answer);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void every_line_of_a_short_run_is_a_point(void **state)
 {
     const char *folder = check_folder();
@@ -163,7 +185,8 @@ static void hostile_folders_and_failing_allocations_are_told(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(every_line_of_a_short_run_is_a_point),
+TESTS(cmocka_unit_test(input_workers_are_told_as_they_are),
+      cmocka_unit_test(every_line_of_a_short_run_is_a_point),
       cmocka_unit_test(what_is_counted_has_its_name),
       cmocka_unit_test(a_long_run_is_thinned_evenly),
       cmocka_unit_test(damaged_lines_are_told_and_others_shown),
