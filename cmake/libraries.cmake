@@ -54,6 +54,22 @@ if(RGM_MPI AND NOT MPI_C_FOUND)
   list(APPEND RGM_MISSING libopenmpi-dev)
 endif()
 
+# Nor is METIS: its header is compiled with, and its library loaded where a graph is to be cut by it.
+find_path(METIS_HEADER metis.h)
+find_library(METIS_FILE metis)
+set(has_metis OFF)
+if(METIS_HEADER AND METIS_FILE)
+  set(has_metis ON)
+endif()
+option(RGM_METIS "partitions by METIS" ${has_metis})
+if(RGM_METIS AND NOT has_metis)
+  list(APPEND RGM_MISSING libmetis-dev)
+elseif(RGM_METIS)
+  file(REAL_PATH ${METIS_FILE} METIS_REAL)
+  get_filename_component(RGM_METIS_LIBRARY ${METIS_REAL} NAME)
+  string(REGEX REPLACE "(\\.so\\.[0-9]+).*" "\\1" RGM_METIS_LIBRARY ${RGM_METIS_LIBRARY})
+endif()
+
 # Tests are built where their library is; -DRGM_TESTS=ON asks for it.
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)

@@ -390,6 +390,20 @@ typedef struct rgm_partition {
  */
 rgm_status rgm_graph_partition(rgm_partition *out, const rgm_graph *graph, int64_t parts,
                                double balance, uint64_t seed);
+/** Who cuts. */
+typedef enum rgm_partition_method {
+    RGM_PARTITION_METIS,      /* METIS (Karypis and Kumar), which is loaded when asked for  */
+    RGM_PARTITION_MULTILEVEL, /* rgm_graph_partition()                                      */
+    RGM_PARTITION_RANDOM      /* each node by chance, the parts of even size                */
+} rgm_partition_method;
+extern const char *const rgm_partition_method_names[]; /* "metis", "multilevel", "random", NULL */
+/**
+ * The same by a method of your choice. Errors: those of rgm_graph_partition(); RGM_ERR_UNSUPPORTED
+ * (this build has no METIS, or it is not installed; it leaves a part without a node; more than 2^31
+ * neighbours).
+ */
+rgm_status rgm_graph_partition_by(rgm_partition *out, const rgm_graph *graph, int64_t parts,
+                                  double balance, uint64_t seed, rgm_partition_method method);
 void rgm_partition_clear(rgm_partition *partition);
 
 #ifdef __cplusplus

@@ -347,42 +347,6 @@ static rgm_status start(cutting *self, rgmi_sampled_neighbours *near)
     return RGM_OK;
 }
 
-static rgm_status report(rgm_partition *out, const cutting *self)
-{
-    const level *l = &self->levels[0];
-    int64_t cut = 0;
-
-    RGM_TRY(rgm_tensor_create(&out->part, RGM_I64, 1, &l->nodes));
-    for (int64_t node = 0; node < l->nodes; node++) {
-        rgm_tensor_i64(out->part)[node] = self->part[node];
-        for (int64_t e = l->row_start[node]; e < l->row_start[node + 1]; e++)
-            cut += self->part[l->column[e]] != self->part[node];
-    }
-    for (int64_t p = 0; p < self->parts; p++)
-        if (self->load[p] > out->largest)
-            out->largest = self->load[p];
-    out->parts = self->parts;
-    if (l->row_start[l->nodes] > 0)
-        out->cut = (double)cut / (double)l->row_start[l->nodes];
-    return RGM_OK;
-}
-
-/* Where each node set's numbers begin, sets in the schema's order; returns all nodes. */
-static int64_t number_sets(int64_t *first, const rgm_graph *graph)
-{
-    const rgm_schema *schema = rgm_graph_schema(graph);
-    int64_t nodes = 0;
-
-    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        first[i] = nodes;
-        if (set->piece == RGM_NODE_SET)
-            nodes += rgm_graph_total(graph, RGM_NODE_SET, set->name);
-    }
-    return nodes;
-}
-
 rgm_status rgm_graph_partition(rgm_partition *out, const rgm_graph *graph, int64_t parts,
                                double balance, uint64_t seed)
 {
@@ -393,12 +357,7 @@ rgm_status rgm_graph_partition(rgm_partition *out, const rgm_graph *graph, int64
 
     *out = (rgm_partition){0};
     RGM_GO(RGM_NEW(first, rgm_schema_set_count(rgm_graph_schema(graph))));
-    nodes = number_sets(first, graph);
-    if (parts < 1 || parts > nodes || !(balance >= 1))
-        RGM_GO(RGM_FAIL(RGM_ERR_ARG,
-                        "a partition of %lld nodes into %lld parts, at most %g times an even "
-                        "share; 1 to %lld parts and a balance of at least 1 are possible",
-                        (long long)nodes, (long long)parts, balance, (long long)nodes));
+    RGM_GO(rgmi_partition_number(&nodes, first, graph, parts, balance));
     even = (nodes + parts - 1) / parts;
     self.bound = balance < 1e9 ? (int64_t)(balance * (double)nodes / (double)parts) : nodes;
     self.bound = self.bound < even ? even : self.bound;
@@ -407,7 +366,9 @@ rgm_status rgm_graph_partition(rgm_partition *out, const rgm_graph *graph, int64
     RGM_GO(coarsen(&self));
     grow(&self, &self.levels[self.level_count - 1], nodes);
     uncoarsen(&self);
-    RGM_GO(report(out, &self));
+    RGM_GO(rgmi_partition_report(
+        out, self.part,
+        &(rgmi_sampled_neighbours){nodes, self.levels[0].row_start, self.levels[0].column}, parts));
 done:
     rgm_free(first);
     rgmi_neighbours_clear(&near);
@@ -415,10 +376,4 @@ done:
     if (status != RGM_OK)
         rgm_partition_clear(out);
     return status;
-}
-
-void rgm_partition_clear(rgm_partition *partition)
-{
-    rgm_tensor_release(partition->part);
-    *partition = (rgm_partition){0};
 }

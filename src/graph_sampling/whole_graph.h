@@ -24,6 +24,17 @@ static inline int64_t rgmi_degree(const rgmi_sampled_neighbours *of, int64_t nod
     return of->row_start[node + 1] - of->row_start[node];
 }
 
+/** Where each set's numbers begin, first [sets of the schema], and how many nodes there are.
+ * Errors: RGM_ERR_ARG (that many parts, or that balance, cannot be). */
+rgm_status rgmi_partition_number(int64_t *nodes, int64_t *first, const rgm_graph *graph,
+                                 int64_t parts, double balance);
+/** What was found: part [nodes]. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_partition_report(rgm_partition *out, const int32_t *part,
+                                 const rgmi_sampled_neighbours *near, int64_t parts);
+/** By METIS: part [nodes] i32. Errors: those of rgm_graph_partition_by(). */
+rgm_status rgmi_metis_partition(int32_t *part, const rgmi_sampled_neighbours *near, int64_t parts,
+                                double balance, uint64_t seed);
+
 typedef struct rgmi_whole_graph {
     rgm_sampler *sampler; /* of all sets that edges touch; the seeds' is its node set 0 */
     rgmi_sampled_neighbours neighbours;
