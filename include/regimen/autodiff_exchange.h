@@ -13,17 +13,25 @@
 extern "C" {
 #endif
 
+/** Rows [items, width] of f32 or f64, and what is done with them. */
+typedef struct rgm_exchange_rows {
+    void *rows;
+    rgm_dtype dtype;
+    int64_t width;
+    /** false: the rows of copies become what their owners have in theirs. true, its gradient: what
+     * the others have in their copies is added to each own row, in the order of processes, and the
+     * rows of copies become 0. */
+    bool back;
+} rgm_exchange_rows;
 /**
- * What brings rows from process to process. Every process calls both in the same order: an op that
- * does so runs in turn (rgm_op_type.in_turn).
+ * What brings rows from process to process. Several exchanges may be under way; every process
+ * begins them in the same order: an op that does so runs in turn (rgm_op_type.in_turn).
  */
 typedef struct rgm_exchange {
-    /** Put into the rows of copies, in rows [items, width] of f32 or f64, what the owners of these
-     * have in theirs. */
-    rgm_status (*fetch)(void *rows, rgm_dtype dtype, int64_t width, void *payload);
-    /** The gradient of it: add to each own row what the others have in their copies, in the order
-     * of processes, and set the rows of copies to 0. */
-    rgm_status (*give_back)(void *rows, rgm_dtype dtype, int64_t width, void *payload);
+    /** Begin, and return: the rows may not be touched until the end. *under_way is for that. */
+    rgm_status (*begin)(void **under_way, const rgm_exchange_rows *rows, void *payload);
+    /** Return when all has been done; in any order. */
+    rgm_status (*end)(void *under_way, void *payload);
     void *payload;
 } rgm_exchange;
 

@@ -95,6 +95,7 @@ typedef struct rgm_op_type {
                          device's memory is not the host's, it gets copies                     */
     bool in_turn;     /* forward waits for other processes: such ops run in the order in which they
                          were written, in every run, whatever other order would take less memory */
+    bool late;        /* forward waits for what another op began: it runs when nothing else can */
     bool elementwise; /* element i of out depends on element i of the broadcast inputs alone:
                          attribute integer[0] is the rgm_map_code, number[0] its constant      */
     /** Whether y is a view of its input's memory: forward then sets out->data alone (of a

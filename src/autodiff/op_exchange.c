@@ -1,13 +1,20 @@
 /*
  * Ops of values that lie with several processes (rgm_cgraph_part() makes them): `exchange`, which
- * brings rows of others' items, its gradient, and a dropout whose rows are drawn by the number that
- * each has where one process has all. Attributes: tensor = the bytes of a pointer to an
- * rgm_exchange, or the numbers; number[0] = rate, integer[0] = one draw for all of a row, text =
- * stream.
+ * begins to bring rows of others' items, and `arrived`, behind which they are there; between them
+ * other ops run. The gradient is of the same two: `exchange_grad` gives back. And a dropout whose
+ * rows are drawn by the number that each has where one process has all. Attributes: tensor = the
+ * bytes of an exchange_state, or the numbers; number[0] = rate, integer[0] = one draw for all of a
+ * row, text = stream.
  */
 #include "autodiff_internal.h"
 
 /* ---- exchange ---- */
+
+/* What the op that begins leaves for the one that ends. */
+typedef struct exchange_state {
+    const rgm_exchange *exchange;
+    void *under_way;
+} exchange_state;
 
 static rgm_status exchange_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
                                  const rgm_attributes *attributes)
@@ -18,37 +25,83 @@ static rgm_status exchange_infer(rgm_op_shape *out, rgm_value *const *in, int in
     return rgmi_same_shape(out, in[0]);
 }
 
-static const rgm_exchange *exchange_of(const rgm_op_run *run)
+static exchange_state *state_of(const rgm_op_run *run)
 {
-    const rgm_exchange *exchange;
+    return rgm_tensor_data(run->attributes->tensor);
+}
 
-    memcpy(&exchange, rgm_tensor_data(run->attributes->tensor), sizeof exchange);
-    return exchange;
+static rgm_status end(exchange_state *state)
+{
+    void *under_way = state->under_way;
+
+    state->under_way = NULL;
+    return under_way != NULL ? state->exchange->end(under_way, state->exchange->payload) : RGM_OK;
+}
+
+/* Rows of a device are a copy here, which is the device's again when this returns. */
+static rgm_status begin(rgm_op_run *run, bool back)
+{
+    exchange_state *state = state_of(run);
+    const rgm_exchange_rows rows = {run->out->data, run->out->dtype, rgmi_view_tail(run->out, 1),
+                                    back};
+
+    rgmi_copy(run, &run->in[0]);
+    RGM_TRY(end(state)); /* of a run that failed in between */
+    RGM_TRY(state->exchange->begin(&state->under_way, &rows, state->exchange->payload));
+    return run->device != rgm_device_cpu() ? end(state) : RGM_OK;
 }
 
 static rgm_status exchange_forward(rgm_op_run *run)
 {
-    const rgm_exchange *exchange = exchange_of(run);
-
-    rgmi_copy(run, &run->in[0]);
-    return exchange->fetch(run->out->data, run->out->dtype, rgmi_view_tail(run->out, 1),
-                           exchange->payload);
-}
-
-static rgm_status exchange_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
-{
-    (void)wanted;
-    dx[0] = rgmi_op1(&rgmi_exchange_grad_op, dy, &y->attributes);
-    return RGM_OK;
+    return begin(run, false);
 }
 
 static rgm_status exchange_grad_forward(rgm_op_run *run)
 {
-    const rgm_exchange *exchange = exchange_of(run);
+    return begin(run, true);
+}
 
-    rgmi_copy(run, &run->in[0]);
-    return exchange->give_back(run->out->data, run->out->dtype, rgmi_view_tail(run->out, 1),
-                               exchange->payload);
+static rgm_status arrived_forward(rgm_op_run *run)
+{
+    run->out->data = run->in[0].data;
+    return end(state_of(run));
+}
+
+static bool arrived_is_view(const rgm_value *y)
+{
+    (void)y;
+    return true;
+}
+
+/* The two ops of an exchange of their own. */
+static rgm_value *exchange_by(const rgm_op_type *type, rgm_value *x, const rgm_exchange *exchange)
+{
+    const exchange_state state = {exchange, NULL};
+    const int64_t bytes = sizeof state;
+    rgm_attributes attributes = {.integer[0] = 0};
+    rgm_value *y;
+
+    if (rgm_tensor_create_from(&attributes.tensor, RGM_BOOL, 1, &bytes, &state) != RGM_OK)
+        return rgm_cgraph_fail(x->graph, RGM_ERR_NOMEM, "out of memory: an exchange");
+    y = rgmi_op1(&rgmi_arrived_op, rgmi_op1(type, x, &attributes), &attributes);
+    rgm_tensor_release(attributes.tensor);
+    return y;
+}
+
+static rgm_status exchange_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    const exchange_state *state = rgm_tensor_data(y->attributes.tensor);
+
+    (void)wanted;
+    dx[0] = exchange_by(&rgmi_exchange_grad_op, dy, state->exchange);
+    return RGM_OK;
+}
+
+static rgm_status arrived_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)y, (void)wanted;
+    dx[0] = dy;
+    return RGM_OK;
 }
 
 const rgm_op_type rgmi_exchange_op = {
@@ -73,19 +126,19 @@ const rgm_op_type rgmi_exchange_grad_op = {
     .in_turn = true,
 };
 
+const rgm_op_type rgmi_arrived_op = {
+    .name = "arrived",
+    .arity = 1,
+    .infer = exchange_infer,
+    .forward = arrived_forward,
+    .backward = arrived_backward,
+    .is_view = arrived_is_view,
+    .late = true,
+};
+
 rgm_value *rgmi_exchange_rows(rgm_value *x, const rgm_exchange *exchange)
 {
-    const int64_t bytes = sizeof exchange;
-    rgm_attributes attributes = {.integer[0] = 0};
-    rgm_value *y = NULL;
-
-    if (x == NULL)
-        return NULL;
-    if (rgm_tensor_create_from(&attributes.tensor, RGM_BOOL, 1, &bytes, &exchange) != RGM_OK)
-        return rgm_cgraph_fail(x->graph, RGM_ERR_NOMEM, "out of memory: an exchange");
-    y = rgmi_op1(&rgmi_exchange_op, x, &attributes);
-    rgm_tensor_release(attributes.tensor);
-    return y;
+    return x != NULL ? exchange_by(&rgmi_exchange_op, x, exchange) : NULL;
 }
 
 /* ---- numbered dropout: element i of row r as element i of row number[r] in rgmi_dropout_op ----

@@ -7,6 +7,7 @@
  * greedily the op that leaves the least memory in use, whichever has the lower peak.
  */
 #include "executor_internal.h"
+#include <math.h>
 #include <stdlib.h>
 
 bool rgmi_any_input(const rgm_op_type *type)
@@ -309,13 +310,19 @@ static int64_t next_in_turn(const rgm_executor *executor, int64_t s)
     return s;
 }
 
+static bool is_late(const rgm_executor *executor, int64_t s)
+{
+    return executor->order[s]->type != NULL && executor->order[s]->type->late;
+}
+
 /* Whether the op would run before another whose turn it is. */
 static bool is_early(const rgm_executor *executor, int64_t s, int64_t turn)
 {
     return executor->order[s]->type != NULL && executor->order[s]->type->in_turn && s != turn;
 }
 
-/* Greedy list: of the ops that could run, the one after which least memory is in use. */
+/* Greedy list: of the ops that could run, the one after which least memory is in use. What others
+ * wait for begins as soon as it can, and waiting is put off. */
 static void greedy(int64_t *sequence, memory *m, const rgm_executor *executor,
                    const rgmi_plan *plan, int64_t *ready)
 {
@@ -333,6 +340,10 @@ static void greedy(int64_t *sequence, memory *m, const rgm_executor *executor,
                 continue;
             double growth =
                 (double)taken(m, executor, plan, s) - (double)freed(m, executor, plan, s);
+            if (s == turn)
+                growth = -INFINITY;
+            else if (is_late(executor, s))
+                growth = INFINITY;
             if (best < 0 || growth < lowest || (growth == lowest && s < ready[best])) {
                 best = i;
                 lowest = growth;
@@ -355,6 +366,7 @@ rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan)
 {
     rgm_status status = RGM_OK;
     int64_t n = executor->count, *sequence = NULL, *numbers = NULL;
+    bool by_memory = !executor->options.eager && !executor->options.no_fusion;
     memory m;
 
     RGM_GO(RGM_NEW(sequence, n));
@@ -364,11 +376,11 @@ rgm_status rgmi_plan_sequence(rgm_executor *executor, const rgmi_plan *plan)
     for (int64_t s = 0; s < n; s++)
         memory_run(&m, executor, plan, s);
     size_t written = m.peak;
-    if (!executor->options.eager && !executor->options.no_fusion) {
+    if (by_memory) {
         memory_reset(&m, executor);
         greedy(sequence, &m, executor, plan, numbers + 3 * n);
     }
-    if (m.peak >= written)
+    if (!by_memory || (m.peak >= written && next_in_turn(executor, 0) == n))
         for (int64_t s = 0; s < n; s++)
             sequence[s] = s;
     executor->sequence = sequence;

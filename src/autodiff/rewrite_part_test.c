@@ -21,7 +21,9 @@ typedef struct made {
     lab l;
     side whole, parted;
     rgm_exchange exchange;
-    int fetches, returns;
+    int fetches, returns, under_way;
+    rgm_exchange_rows rows[16];
+    double *sent[16];
 } made;
 
 static rgm_value *weight(lab *l, const char *name)
@@ -121,25 +123,39 @@ static const struct {
 
 /* ---- two sides ------------------------------------------------------------------------------- */
 
-static rgm_status fetch(void *memory, rgm_dtype dtype, int64_t width, void *payload)
+/* Nothing is there before the end: until then the copies are NaN. */
+static rgm_status begin_rows(void **under_way, const rgm_exchange_rows *r, void *payload)
 {
-    size_t bytes = (size_t)(ITEMS * width) * rgm_dtype_size(dtype);
+    made *m = payload;
+    int64_t count = ITEMS * r->width;
+    double *own = r->rows;
 
-    ((made *)payload)->fetches++;
-    memcpy((char *)memory + bytes, memory, bytes);
+    CHECK_INT(RGM_F64, r->dtype);
+    m->fetches += !r->back;
+    m->returns += r->back;
+    CHECK(m->under_way < (int)(sizeof m->rows / sizeof *m->rows));
+    m->rows[m->under_way] = *r;
+    m->sent[m->under_way] = malloc((size_t)count * sizeof *own);
+    memcpy(m->sent[m->under_way], own + (r->back ? count : 0), (size_t)count * sizeof *own);
+    for (int64_t i = 0; i < count; i++)
+        own[count + i] = NAN;
+    *under_way = &m->rows[m->under_way++];
     return RGM_OK;
 }
 
-static rgm_status give_back(void *memory, rgm_dtype dtype, int64_t width, void *payload)
+static rgm_status end_rows(void *under_way, void *payload)
 {
-    double *own = memory, *copies = own + ITEMS * width;
+    made *m = payload;
+    const rgm_exchange_rows *r = under_way;
+    int64_t count = ITEMS * r->width;
+    double *own = r->rows, *sent = m->sent[r - m->rows];
 
-    CHECK_INT(RGM_F64, dtype);
-    ((made *)payload)->returns++;
-    for (int64_t i = 0; i < ITEMS * width; i++) {
-        own[i] += copies[i];
-        copies[i] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (r->back)
+            own[i] += sent[i];
+        own[count + i] = r->back ? 0 : sent[i];
     }
+    free(sent);
     return RGM_OK;
 }
 
@@ -201,7 +217,7 @@ static void open_made(made *m)
     int64_t count = at_copies(number, row, column);
     rgm_tensor *x, *twice;
 
-    *m = (made){.exchange = {fetch, give_back, m}};
+    *m = (made){.exchange = {begin_rows, end_rows, m}};
     lab_open(&m->l, RGM_F64);
     m->whole.items = rgm_cgraph_symbol(m->l.graph, "items");
     m->parted.items = rgm_cgraph_symbol(m->l.graph, "items here");
@@ -379,7 +395,7 @@ static rgm_status part_all(void)
     rgm_status status = RGM_OK;
     rgm_cgraph *graph = NULL;
     lab l = {.dtype = RGM_F64};
-    rgm_exchange exchange = {fetch, give_back, NULL};
+    rgm_exchange exchange = {begin_rows, end_rows, NULL};
     rgm_parted_items items = {.exchange = &exchange};
     rgm_parted_link link = {.total = ENTRIES};
     rgm_value *y, *out;
