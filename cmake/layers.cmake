@@ -20,10 +20,11 @@ set(RGM_ALLOWED_controller base tensor comm device kernels autodiff nn optim dat
 # branches, each blind to the others but for the one it grows on:
 set(RGM_ALLOWED_graph base tensor autodiff data export)
 set(RGM_ALLOWED_graph_sampling base tensor data graph)
+set(RGM_ALLOWED_parts base tensor comm autodiff graph graph_sampling)
 set(RGM_ALLOWED_graph_import base tensor data graph)
 set(RGM_ALLOWED_graph_features base tensor autodiff nn graph)
 set(RGM_ALLOWED_gnn base autodiff nn graph graph_features)
-set(RGM_ALLOWED_graph_tasks base tensor device autodiff nn data metrics train controller graph graph_sampling
+set(RGM_ALLOWED_graph_tasks base tensor device comm autodiff nn data metrics train controller graph graph_sampling parts
     graph_import graph_features gnn)
 set(RGM_ALLOWED_text base tensor data)
 set(RGM_ALLOWED_sequence base tensor device kernels autodiff nn)
@@ -40,10 +41,10 @@ set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data service store metrics train controller graph graph_sampling
-    graph_import graph_tasks text translation http async search experiment trial master draw web)
+    parts graph_import graph_tasks text translation http async search experiment trial master draw web)
 
 set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data service export store metrics train controller graph
-               graph_sampling graph_import graph_features gnn graph_tasks text sequence translation record http async search experiment trial master
+               graph_sampling parts graph_import graph_features gnn graph_tasks text sequence translation record http async search experiment trial master
                draw web)
 
 # A layer that is not in the list would be left out without a word.

@@ -57,6 +57,15 @@ rgm_status rgm_graph_shards_check(int64_t count);
 rgm_status rgm_graph_shards_save(const char *folder, int64_t count);
 #define RGM_SHARDS_FILE "shards.txt"
 /**
+ * Make a new folder beside `folder`, which may not be there: what that shall have is written into
+ * this. Errors: RGM_ERR_BUSY (it is there), RGM_ERR_IO, RGM_ERR_NOMEM; *beside is NULL unless it
+ * was made.
+ */
+rgm_status rgm_graph_folder_begin(char **beside, const char *folder);
+/** Give it its name if `status` is RGM_OK, else remove it; releases `beside`, which may be NULL.
+ * Returns `status`. Errors: those of rgm_graph_folder_rename(). */
+rgm_status rgm_graph_folder_end(char *beside, const char *folder, rgm_status status);
+/**
  * Rename a complete folder. Its content and its name are on disk afterwards. Errors: RGM_ERR_IO
  * (for example, the folder exists already), RGM_ERR_NOMEM.
  */

@@ -265,6 +265,10 @@ typedef struct rgm_graph_input {
 int64_t rgm_graph_value_inputs(rgm_graph_input *out, int64_t capacity,
                                const rgm_graph_value *graph);
 
+/** The patterns of readouts among the inputs so far, each of which picks a node for every item that
+ * is asked about. Returns their number and fills in the first `capacity`. */
+int64_t rgm_graph_value_readouts(rgm_value **out, int64_t capacity, const rgm_graph_value *graph);
+
 /**
  * From here on feed only the inputs that `outputs` [count] depend on, so that a graph to predict
  * for needs no labels. Errors: RGM_ERR_NOMEM.

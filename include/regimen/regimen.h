@@ -21,7 +21,7 @@
  *
  *   trunk     base tensor device kernels comm autodiff nn optim
  *             data service export store metrics train controller
- *   branches  graph graph_sampling graph_import graph_features gnn graph_tasks
+ *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
  *             text sequence translation
  *             record
  *   crown     http async search experiment trial master draw web
@@ -40,6 +40,7 @@
 #include <regimen/graph_tasks.h>
 #include <regimen/http_client.h>
 #include <regimen/master.h>
+#include <regimen/parts.h>
 #include <regimen/record.h>
 #include <regimen/search_file.h>
 #include <regimen/search_rows.h>

@@ -190,6 +190,8 @@ typedef struct rgm_task {
     const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
     void *state;
     const rgm_element_type *element_type; /* of pointers in its batches; NULL: they hold none */
+    int64_t parts; /* one thing, such as a graph, that lies with so many ranks, which compute on it
+                      together: rank r runs batch r of each step and pass. 0: batches stand alone */
 
     /* ---- building, each called once ---- */
 

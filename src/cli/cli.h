@@ -225,6 +225,7 @@ int data_stats(int argc, char **argv);
 int data_serve(int argc, char **argv);
 int data_key(int argc, char **argv);
 int data_sample(int argc, char **argv);
+int data_partition(int argc, char **argv);
 int data_generate(int argc, char **argv);
 
 #endif

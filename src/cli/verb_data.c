@@ -5,6 +5,7 @@ static const verb verbs[] = {
     {"import", data_import, "OGB folders or CSV tables to TFRecords or a graph file"},
     {"generate", data_generate, "a citation-like graph, or random graphs of a schema"},
     {"sample", data_sample, "subgraphs around seed nodes, in parallel"},
+    {"partition", data_partition, "one graph in parts, for training on several ranks"},
     {"inspect", data_inspect, "graphs in readable print"},
     {"validate", data_validate, "schema, every record, every index"},
     {"serve", data_serve, "training batches for a trainer elsewhere"},

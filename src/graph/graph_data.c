@@ -28,8 +28,7 @@ void rgm_graph_data_clear(rgm_graph_data *data)
 
 /* ---- a folder that appears when it is complete ---- */
 
-/* A new folder beside `folder`, which must not be there. */
-static rgm_status begin_folder(char **beside, const char *folder)
+rgm_status rgm_graph_folder_begin(char **beside, const char *folder)
 {
     size_t size = strlen(folder);
     rgm_status status;
@@ -69,8 +68,7 @@ done:
     return status;
 }
 
-/* On success rename it; on failure remove it. Releases beside. */
-static rgm_status end_folder(char *beside, const char *folder, rgm_status status)
+rgm_status rgm_graph_folder_end(char *beside, const char *folder, rgm_status status)
 {
     rgm_error error;
 
@@ -221,7 +219,7 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
 
     if (options == NULL)
         options = &defaults;
-    RGM_GO(begin_folder(&beside, folder));
+    RGM_GO(rgm_graph_folder_begin(&beside, folder));
     RGM_GO(rgm_schema_save_in(data->schema, beside));
     RGM_GO(rgm_graph_shards_save(beside, options->shards));
     RGM_GO(
@@ -236,5 +234,5 @@ rgm_status rgm_graph_data_save(const rgm_graph_data *data, const char *folder,
 done:
     close_shards(&files);
     rgm_text_clear(&example);
-    return end_folder(beside, folder, status);
+    return rgm_graph_folder_end(beside, folder, status);
 }

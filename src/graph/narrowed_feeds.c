@@ -20,11 +20,30 @@ bool rgmi_is_link(const rgm_graph_value *root, const rgmi_graph_input *input)
            rgm_aux_prefix(root->schema->sets[input->set]->name, prefix, sizeof prefix) == NULL;
 }
 
-/* The readout's patterns pick what is asked about. */
+static bool is_readout(const rgm_graph_value *root, const rgmi_graph_input *input)
+{
+    return input->kind == INPUT_READOUT ||
+           (input->kind == INPUT_ADJACENCY && !rgmi_is_link(root, input));
+}
+
+int64_t rgm_graph_value_readouts(rgm_value **out, int64_t capacity, const rgm_graph_value *graph)
+{
+    const rgm_graph_value *root = graph->root;
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < root->input_count; i++)
+        if (is_readout(root, &root->inputs[i])) {
+            if (count < capacity)
+                out[count] = root->inputs[i].value;
+            count++;
+        }
+    return count;
+}
+
+/* What is asked about: the first nodes, and what the readout's patterns pick. */
 static bool is_seed(const rgm_graph_value *root, const rgmi_graph_input *input)
 {
-    return input->kind == INPUT_FIRST || input->kind == INPUT_READOUT ||
-           (input->kind == INPUT_ADJACENCY && !rgmi_is_link(root, input));
+    return input->kind == INPUT_FIRST || is_readout(root, input);
 }
 
 rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int64_t count,

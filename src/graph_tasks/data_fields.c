@@ -7,7 +7,7 @@
 #define MOST 1e15
 
 static const char *const data_types[] = {"ogb",    "records", "citation", "folder",
-                                         "events", "triples", NULL};
+                                         "events", "triples", "parts",    NULL};
 static const char *const strategies[] = {"top_k", "uniform", "weighted", "latest_k", NULL};
 static const char *const balances[] = {"none", "classes", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
@@ -143,8 +143,9 @@ static const rgm_field data_fields[] = {
         type, data_types,
         "ogb: a folder of raw CSV; folder: one, or a graph file, made by `regimen data`; records: "
         "TFRecord files; citation: a generated graph; events: a generated graph with times; "
-        "triples: files of head, relation and tail with tabs between"),
-    RGM_TEXT_FIELD(path, "ogb, folder: the folder; folder: or a graph file"),
+        "triples: files of head, relation and tail with tabs between; parts: one graph in as many "
+        "parts as there are ranks, made by `regimen data partition`"),
+    RGM_TEXT_FIELD(path, "ogb, folder, parts: the folder; folder: or a graph file"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
                           "trainer.folds' fold"),
     RGM_TEXT_FIELD(node_set, "ogb, citation, triples: name of the only node set"),
@@ -265,7 +266,8 @@ static rgm_status check(const void *options)
     const rgmi_sampling *s = &d->sampling;
     const rgm_file_sets sets = {&d->valid_sets, &d->test_sets};
 
-    if ((d->type == RGMI_DATA_OGB || d->type == RGMI_DATA_FOLDER) && d->path == NULL)
+    if ((d->type == RGMI_DATA_OGB || d->type == RGMI_DATA_FOLDER || d->type == RGMI_DATA_PARTS) &&
+        d->path == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.path is missing: the folder of the data set");
     if (d->type == RGMI_DATA_RECORDS && (d->schema == NULL || d->train.count == 0))
         return RGM_FAIL(RGM_ERR_CONFIG, "data.%s is missing: data.type is records",
@@ -322,7 +324,7 @@ const rgm_section_type rgmi_graph_data_section = {
 #define OF_LINKS "task.type != link_prediction or "
 
 const rgm_effect rgmi_graph_effects[] = {
-    {"data.path", "data.type == ogb|folder"},
+    {"data.path", "data.type == ogb|folder|parts"},
     {"data.split", "data.type == ogb|folder"},
     {"data.node_set", "data.type == ogb|citation|triples"},
     {"data.edge_set", "data.type == ogb|citation|triples"},
@@ -492,6 +494,9 @@ const rgm_rule rgmi_graph_rules[] = {
      {"task.type == node_ranking",
       "data.sampling.store == memory or data.sampling.type == random_walk"},
      "the seeds of a mini-batch are the list that is put in order"},
+    {"data.type != parts",
+     {"runtime.distribution == asynchronous"},
+     "ranks that have parts of one graph wait for each other's rows in every step"},
     {"data.links.split excludes data.links.valid", {NULL}, NULL},
     {"data.links.split excludes data.links.test", {NULL}, NULL},
     {"data.train_padding.kind == none",

@@ -497,6 +497,8 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
 
     if (d->type == RGMI_DATA_RECORDS)
         return open_records(in, d);
+    if (d->type == RGMI_DATA_PARTS)
+        return rgmi_parts_open(in, setup, label_name(setup));
     RGM_TRY(load_graphs(in, setup));
     for (int64_t i = 0; i < setup->part_count; i++)
         if (is_of_links(&setup->parts[i]))
@@ -534,6 +536,7 @@ void rgmi_graph_inputs_clear(rgmi_graph_inputs *in)
     for (int64_t i = 0; i < in->set_count; i++)
         rgm_provider_release(in->sets[i].data);
     rgm_graph_data_clear(&in->data);
+    rgmi_parts_close(in);
     rgm_schema_release(in->schema);
     rgm_sampling_spec_release(in->spec);
     rgm_free(in->edge_parts);

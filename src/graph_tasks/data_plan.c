@@ -503,6 +503,8 @@ rgm_status rgmi_learning_plan(rgm_text *out, void *state)
 
     if (rgmi_provider_is_of_links(learning->providers[RGM_TRAIN]))
         RGM_TRY(rgmi_links_describe(out, learning->providers));
+    else if (learning->inputs.parts != NULL)
+        RGM_TRY(rgmi_parts_describe(out, learning));
     else
         RGM_TRY(describe_items(out, learning));
     RGM_TRY(describe_memory(out, learning));

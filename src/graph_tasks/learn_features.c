@@ -21,6 +21,9 @@ static rgm_status one_graph(rgm_graph **out, const char **why, const rgm_provide
            "there with the feature #id";
     if (!rgmi_provider_is_in_memory(provider))
         goto done;
+    *why = "metadata.cardinality of its node set is not in the part";
+    if (rgmi_provider_is_part(provider)) /* the schema says how many the whole graph has */
+        goto done;
     *why = "the data are several graphs, each of which has its own nodes";
     if (rgm_dataset_count(data) != 1)
         goto done;
@@ -66,6 +69,10 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
 
     *out = NULL;
     RGM_GO(rgm_feature_learner_create(&learner, options, schema));
+    if (rgm_feature_learner_looks(learner) && rgmi_provider_is_part(provider))
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED, "data.type is parts, and model.input learns of the "
+                                             "features of the whole graph: encode them before it "
+                                             "is cut"));
     if (rgm_feature_learner_looks(learner)) { /* of links not at what one step draws */
         RGM_GO(rgmi_links_training(&links, provider));
         RGM_GO(rgmi_pipeline_visit(pipeline, links != NULL ? links : provider, look_at, learner));

@@ -303,7 +303,10 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
     learning->asked.batch_edges = o->batch_edges;
     RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
-    RGM_TRY(rgmi_learning_count_labels(learning));
+    if (rgmi_provider_is_part(learning->providers[RGM_TRAIN]))
+        RGM_TRY(rgmi_parts_check(learning));
+    else
+        RGM_TRY(rgmi_learning_count_labels(learning));
     open_checks(learning);
     return open_padding(learning, o, seed);
 }
@@ -380,6 +383,10 @@ static rgm_status build_prediction_inputs(rgm_dataset **out, void *state, rgm_mo
     *out = NULL;
     if (learning->providers[mode] == NULL)
         return RGM_OK;
+    if (rgmi_provider_is_part(learning->providers[mode]))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "data.type is parts: predictions are made on the whole graph, --set "
+                        "data.type=folder --set data.path=FILE with the one that was cut");
     return rgmi_pipeline_dataset(out, &learning->unpadded[mode], learning->providers[mode], false,
                                  learning->batch_size, false, false, learning->threads);
 }
@@ -688,6 +695,7 @@ static rgm_status create_with_data(rgm_task *out, const rgm_task_setup *setup)
     ((rgmi_learning *)out->state)->sections = data->processors;
     ((rgmi_learning *)out->state)->data = data;
     ((rgmi_learning *)out->state)->serves = setup->asked;
+    out->parts = inputs.parts != NULL ? rgm_parts_count(inputs.parts) : 0;
     inputs = (rgmi_graph_inputs){0};
     RGM_GO(check_kept(out, &options, setup));
     RGM_GO(rgmi_learning_print_schema(out->state));

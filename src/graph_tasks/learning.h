@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <regimen/graph_tasks.h>
+#include <regimen/parts.h>
 
 #include "processors.h"
 
@@ -282,7 +283,8 @@ typedef enum rgmi_data_type {
     RGMI_DATA_CITATION,
     RGMI_DATA_FOLDER,
     RGMI_DATA_EVENTS,
-    RGMI_DATA_TRIPLES
+    RGMI_DATA_TRIPLES,
+    RGMI_DATA_PARTS
 } rgmi_data_type;
 
 /** data.sampling.store */
@@ -393,6 +395,10 @@ typedef struct rgmi_graph_inputs {
     uint8_t *edge_parts;  /* [edge_count] rgm_mode, or another number: no part */
     int64_t edge_count;
     rgm_text entities, relations; /* of triples: names, a line each */
+    rgm_comm *comm;               /* of data.type parts, and which ... */
+    rgm_parts *parts;
+    rgm_part *part; /* ... is this rank's; NULL: the graph is whole */
+    bool connected;
 } rgmi_graph_inputs;
 /** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
 rgm_status rgmi_edge_providers(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
@@ -471,13 +477,28 @@ typedef struct rgmi_learning {
     rgm_tensor **lent;              /* [lent_count] features that a device takes rows of: see
                                        data_device.c */
     int64_t lent_count, lent_capacity;
-    rgm_text placed; /* what the plan says of them */
+    rgm_text placed;                     /* what the plan says of them */
+    rgm_head whole_heads[RGM_MAX_HEADS]; /* of a model over parts: as it was written */
 } rgmi_learning;
 
 /** rgm_task.place */
 rgm_status rgmi_learning_place(void *state, rgm_device *device, size_t most);
 /** No device has anything of the data any more. */
 void rgmi_learning_take_back(rgmi_learning *learning);
+
+/* data_parts.c: data.type parts */
+bool rgmi_provider_is_part(const rgm_provider *provider);
+/** Comm, part, data and providers of this rank. Errors: RGM_ERR_CONFIG (a key that does not go with
+ * parts, another number of ranks), those of rgm_part_open(). */
+rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, const char *label);
+void rgmi_parts_close(rgmi_graph_inputs *in);
+/** RGM_ERR_UNSUPPORTED: a task that looks at all labels. */
+rgm_status rgmi_parts_check(const rgmi_learning *learning);
+/** The model with the rows that each rank has of others; exports keep it as it was written.
+ * Collective: every rank calls it. */
+rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_scope *scope);
+/** The lines items and parts of the plan. */
+rgm_status rgmi_parts_describe(rgm_text *out, const rgmi_learning *learning);
 
 /** A head's loss times a weight that is a parameter, with what keeps it from being 0. */
 void rgmi_learn_loss_weight(rgm_head *head, rgm_scope *scope);

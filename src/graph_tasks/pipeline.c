@@ -219,7 +219,8 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
 
     RGM_GO(rgm_provider_dataset(&data, provider, training));
     /* One graph, the same each epoch: made once, given again and again, and no threads about it. */
-    alone = rgm_dataset_count(data) == 1 && !rgmi_provider_is_batched(provider);
+    alone = (rgm_dataset_count(data) == 1 || rgmi_provider_is_part(provider)) &&
+            !rgmi_provider_is_batched(provider);
     /* What is in memory is there already: handing it to a thread costs more than the call. */
     if (!rgmi_provider_is_batched(provider))
         RGM_GO(batch(&data, pipeline, batch_size, drop_remainder,

@@ -64,6 +64,8 @@ rgm_status rgmi_explain_nan(rgm_trainer *trainer, const rgm_feed *feeds, int64_t
                                     .device = trainer->options.device};
     rgmi_fetches *fetches = &trainer->train_fetches;
 
+    if (trainer->task.parts > 0) /* the others would have to run it as well */
+        return RGM_FAIL(RGM_ERR_NUMERIC, "the loss or a gradient is not finite");
     RGM_GO(rgm_executor_create(&eager, trainer->graph, fetches->values, fetches->count, &options));
     status = rgm_executor_run(eager, fetches->tensors, trainer->parameters, feeds, count,
                               rgmi_mask_seed(trainer), (uint64_t)trainer->draw);

@@ -294,8 +294,10 @@ void rgmi_buckets_watch(rgm_trainer *trainer, int64_t k)
 {
     rgmi_buckets *e = &trainer->shards.exchange;
 
+    /* Of parts of one batch rows travel then, and both would be begun in an order of each rank. */
     e->live = rgmi_is_sharded(trainer) && rgm_comm_size(trainer->comm) > 1 &&
-              rgmi_is_last_shard(trainer) && k == trainer->options.accumulation_steps - 1;
+              trainer->task.parts == 0 && rgmi_is_last_shard(trainer) &&
+              k == trainer->options.accumulation_steps - 1;
     if (!e->live)
         return;
     memset(e->added, 0, (size_t)rgm_parameters_count(trainer->parameters) * sizeof *e->added);

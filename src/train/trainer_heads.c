@@ -25,6 +25,16 @@ bool rgmi_heads_are_apart(const rgm_trainer *trainer)
     return count > 1 && trainer->task.build_losses == NULL;
 }
 
+bool rgmi_heads_are_shared(const rgm_trainer *trainer)
+{
+    if (trainer->options.privacy.clipping_norm > 0) /* single examples are each complete */
+        return false;
+    if (trainer->task.parts > 1) /* gradients go to the other parts: all are of one whole */
+        return trainer->task.build_losses == NULL;
+    return trainer->heads.apart &&
+           (trainer->options.accumulation_steps > 1 || rgmi_is_sharded(trainer));
+}
+
 static double count_items(const rgm_tensor *weights, const rgm_tensor *rows)
 {
     double items = 0;
@@ -67,9 +77,9 @@ void rgmi_heads_take(rgm_trainer *trainer, const rgmi_fetches *fetches, const rg
     rgmi_heads *heads = &trainer->heads;
 
     heads->seen = heads->apart && fetches->loss >= 0;
-    for (int64_t h = 0; h < trainer->model.head_count && heads->seen; h++) {
+    for (int64_t h = 0; h < trainer->model.head_count; h++) {
         heads->losses[h] = 0;
-        if (!has_loss(trainer, h))
+        if (fetches->head_losses[h] < 0)
             continue;
         heads->losses[h] = trainer->model.heads[h].loss_weight *
                            rgm_tensor_at(fetches->tensors[fetches->head_losses[h]], 0);

@@ -274,6 +274,9 @@ rgm_status rgmi_run_forward(rgm_step *step, rgm_executor *executor, rgmi_fetches
 
 /* trainer_heads.c */
 bool rgmi_heads_are_apart(const rgm_trainer *trainer);
+/** Whether each head's loss is multiplied by its share of all items of the step before it is
+ * differentiated: where several batches of different shares make one update. */
+bool rgmi_heads_are_shared(const rgm_trainer *trainer);
 /** The number that a head's loss is the mean of: its loss_items, or else the sum of weights, or
  * without weights the number of rows (1 without rows). */
 double rgmi_head_items(const rgm_step *step, const rgmi_fetches *fetches, int64_t h);

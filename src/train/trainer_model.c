@@ -61,6 +61,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
     int64_t parameters = gradients != NULL ? rgm_cgraph_parameter_count(trainer->graph) : 0;
     int64_t updates = gradients != NULL ? rgm_cgraph_update_count(trainer->graph) : 0;
     int64_t most = 1 + 6 * trainer->model.head_count + parameters + updates;
+    bool each = loss && (trainer->heads.apart || rgmi_heads_are_shared(trainer));
 
     RGM_TRY(RGM_NEW(fetches->values, most));
     RGM_TRY(RGM_NEW(fetches->tensors, most));
@@ -73,7 +74,7 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
         fetches->weights[h] = fetch(fetches, head->weights);
         fetches->lists[h] = fetch(fetches, head->lists);
         fetches->loss_items[h] = fetch(fetches, loss ? head->loss_items : NULL);
-        fetches->head_losses[h] = fetch(fetches, loss && trainer->heads.apart ? head->loss : NULL);
+        fetches->head_losses[h] = fetch(fetches, each ? head->loss : NULL);
     }
     fetches->gradients = fetches->count;
     for (int64_t i = 0; i < parameters; i++)
@@ -123,18 +124,12 @@ rgm_status rgmi_infer_open(rgm_trainer *trainer)
                                trainer->infer_fetches.count, &options);
 }
 
-/* Only for several batches; single examples of a private step are each complete. */
-static bool shares_heads(const rgm_trainer *trainer)
-{
-    return trainer->heads.apart && trainer->options.privacy.clipping_norm == 0 &&
-           (trainer->options.accumulation_steps > 1 || rgmi_is_sharded(trainer));
-}
-
 /* The loss that is differentiated, and the factor that turns its gradients back into the loss'. */
 static rgm_value *scaled_loss(rgm_trainer *trainer)
 {
     rgmi_loss_scale *scale = &trainer->loss_scale;
-    rgm_value *loss = shares_heads(trainer) ? rgmi_heads_shared_loss(trainer) : trainer->model.loss;
+    rgm_value *loss =
+        rgmi_heads_are_shared(trainer) ? rgmi_heads_shared_loss(trainer) : trainer->model.loss;
 
     if (!scale->used)
         return loss;
@@ -223,7 +218,7 @@ static rgm_status train_open(rgm_trainer *trainer)
     RGM_GO(RGM_NEW(trainer->gradients, rgm_cgraph_parameter_count(trainer->graph)));
     RGM_GO(gradients_open(gradients, trainer));
     RGM_GO(fetches_open(&trainer->train_fetches, trainer, true, gradients));
-    if (shares_heads(trainer))
+    if (rgmi_heads_are_shared(trainer))
         RGM_GO(rgmi_heads_open(trainer));
     RGM_GO(choose_stays(&stays, trainer));
     options.stays = stays;

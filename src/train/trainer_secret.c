@@ -44,5 +44,7 @@ uint64_t rgmi_mask_seed(const rgm_trainer *trainer)
     uint64_t seed =
         trainer->private.used ? secret_seed(trainer, MASK_SEED) : (uint64_t)trainer->runtime.seed;
 
+    if (trainer->task.parts > 0) /* parts of one batch, which knows where each row is drawn */
+        return seed;
     return seed ^ (uint64_t)(trainer->shard + trainer->shards.now) * odd;
 }

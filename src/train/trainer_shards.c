@@ -65,12 +65,39 @@ static rgm_status check_data(const rgm_trainer *trainer)
                     pass == 1 ? "batch" : "batches", pass == 1 ? " (of a graph: sample it)" : "");
 }
 
+/* A graph in parts is cut into shards already. */
+static rgm_status count_shards(int64_t *count, const rgm_trainer *trainer)
+{
+    int64_t parts = trainer->task.parts;
+
+    *count = trainer->runtime.shards > 0 ? trainer->runtime.shards : 1;
+    if (parts == 0)
+        return RGM_OK;
+    if (rgm_comm_size(trainer->comm) != parts)
+        return RGM_FAIL(RGM_ERR_CONFIG, "the data are in %lld parts, one a rank, and there %s %d",
+                        (long long)parts, rgm_comm_size(trainer->comm) == 1 ? "is" : "are",
+                        rgm_comm_size(trainer->comm));
+    if (*count > 1 && *count != parts)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.shards is %lld, but the data are in %lld parts, which are the "
+                        "shards of a step: leave it out",
+                        (long long)*count, (long long)parts);
+    if (trainer->options.accumulation_steps > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.accumulation_steps is %lld, but data in parts are "
+                        "one batch",
+                        (long long)trainer->options.accumulation_steps);
+    *count = parts;
+    return RGM_OK;
+}
+
 rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup)
 {
     rgmi_shards *shards = &trainer->shards;
-    int64_t count = trainer->runtime.shards > 0 ? trainer->runtime.shards : 1;
+    int64_t count;
 
     trainer->comm = setup->comm != NULL ? setup->comm : rgm_comm_self();
+    RGM_TRY(count_shards(&count, trainer));
     if (count > RGMI_MOST_SHARDS)
         return RGM_FAIL(RGM_ERR_CONFIG, "runtime.shards is %lld; %d are the most", (long long)count,
                         RGMI_MOST_SHARDS);

@@ -1,0 +1,78 @@
+/*
+ * What the files of parts share: the manifest, and a part that is open.
+ */
+#ifndef RGM_PARTS_INTERNAL_H
+#define RGM_PARTS_INTERNAL_H
+
+#include <regimen/parts.h>
+
+#define RGMI_PARTS_FILE    "parts.json"
+#define RGMI_PARTS_VERSION 1
+#define RGMI_MOST_PARTS    65536
+
+/** A set of nodes or edges, and how the parts have it. */
+typedef struct rgmi_parts_set {
+    rgm_piece piece;
+    char *name;
+    int64_t total;
+    int64_t *own, *halo; /* [parts]; of edges own is what there is, and halo NULL */
+} rgmi_parts_set;
+
+/** A file of the folder. */
+typedef struct rgmi_parts_file {
+    char *name;
+    int64_t bytes;
+    uint64_t hash;
+} rgmi_parts_file;
+
+struct rgm_parts {
+    char *folder, *made_by;
+    int64_t count;
+    double cut;
+    int64_t split[3]; /* -1: there is none */
+    rgmi_parts_set *sets;
+    int64_t set_count;
+    rgmi_parts_file *files; /* [2 count] graph and numbers of part 0, of part 1 .. */
+};
+
+/** NULL: there is none. */
+const rgmi_parts_set *rgmi_parts_set_find(const rgm_parts *parts, rgm_piece piece,
+                                          const char *name);
+/** Append the JSON of parts.json. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_parts_print(rgm_text *out, const rgm_parts *parts);
+/** Size and hash of a file whose name is set. Errors: RGM_ERR_IO, RGM_ERR_NOT_FOUND. */
+rgm_status rgmi_parts_file_look(rgmi_parts_file *out, const char *folder);
+
+/** "nodes/paper.there": a tensor of a part's numbers; owned by the caller. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_numbers_name(char **out, rgm_piece piece, const char *set, const char *what);
+
+typedef struct rgmi_flight rgmi_flight;
+
+/** Rows of one node set that go from rank to rank. */
+typedef struct rgmi_part_set {
+    rgm_part *part;
+    const char *name; /* the schema's */
+    int64_t own, halo;
+    int32_t *owner, *there; /* [halo] whose, and which of that one's own */
+    int64_t *halo_begin;    /* [ranks + 1] of each owner                 */
+    int32_t *send;          /* own nodes that others have copies of      */
+    int64_t *send_begin;    /* [ranks + 1] of each other                 */
+    rgmi_flight *flights;   /* rows that were under way, to be used again */
+    rgm_exchange exchange;
+} rgmi_part_set;
+
+void rgmi_flights_release(rgmi_part_set *set);
+
+struct rgm_part {
+    int64_t number, parts;
+    const rgm_parts *manifest;
+    rgm_graph_data data;
+    rgm_safetensors *numbers;
+    rgm_comm *comm; /* NULL: not connected */
+    rgmi_part_set *sets;
+    int64_t set_count;
+    rgm_tensor **edge_numbers; /* [sets of the schema] where they were asked for */
+};
+
+#endif
