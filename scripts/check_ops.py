@@ -27,6 +27,10 @@ EXCEPTIONS = {
     ("op_pattern.c", "from_index_forward"): "the entries of a pattern to be made; on_host",
     ("op_map.c", "rgmi_map_program"): "the program of a fused op, which is an attribute and no value",
     ("op_map.c", "map_forward"): "the same",
+    ("op_exchange.c", "state_of"): "a pointer to who brings the rows, which is an attribute and no value; on_host",
+    ("op_exchange.c", "exchange_backward"): "the same",
+    ("op_exchange.c", "numbered_rows"): "draws by numbers of rows of another process's making; on_host, as its exchange is",
+    ("op_exchange.c", "numbered_forward"): "the same",
 }
 
 
