@@ -21,8 +21,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     static const char *const names[] = {
-        "FAKE_TRIAL_FAIL", "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL", "FAKE_TRIAL_INFINITE",
-        "FAKE_TRIAL_HANG", "FAKE_TRIAL_MS",       "FAKE_TRIAL_BUSY", "FAKE_TRIAL_STAYS"};
+        "FAKE_TRIAL_FAIL",     "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL",
+        "FAKE_TRIAL_INFINITE", "FAKE_TRIAL_HANG",     "FAKE_TRIAL_MS",
+        "FAKE_TRIAL_BUSY",     "FAKE_TRIAL_STAYS",    "FAKE_TRIAL_UNLOADED"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -225,6 +226,28 @@ static void a_full_disk_is_no_failure_of_a_trial(void **state)
     rgm_json_release(t);
     rgm_free(undisturbed);
     rgm_free(got);
+    rgm_master_close(master);
+}
+
+/* A program that is replaced while a search runs cannot be loaded for a moment. */
+static void a_program_that_cannot_be_loaded_is_no_failure_of_a_trial(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    char path[160];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/unloaded", folder);
+    CHECK_OK(rgm_file_save(path, "", 0));
+    setenv("FAKE_TRIAL_UNLOADED", path, 1);
+    create_experiment(master, RANDOM_3, "max_restarts: 0\n");
+    serve_until_told(master, 1, "its program could not begin (exit code 127)");
+    check_states(master, 1, "ACTIVE", 0);
+    CHECK_INT(0, unlink(path));
+    serve_all(master, 60);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK_TEXT("COMPLETED", text_member(t, "state"));
+    CHECK_INT(0, int_member(t, "restarts"));
+    rgm_json_release(t);
     rgm_master_close(master);
 }
 
@@ -531,6 +554,7 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_trial_whose_folder_is_a_file_keeps_no_other_waiting),
       TEST(experiments_that_cannot_be_read_keep_no_other_waiting),
       TEST(a_full_disk_is_no_failure_of_a_trial),
+      TEST(a_program_that_cannot_be_loaded_is_no_failure_of_a_trial),
       TEST(what_cannot_be_opened_is_tried_once_and_says_why),
       TEST(a_trial_without_its_newest_checkpoint_goes_on_from_an_older_one),
       TEST(an_infinite_metric_is_never_the_best),

@@ -82,6 +82,12 @@ static rgm_status prepare_command(rgmi_launch *l, const rgm_master *master, cons
         if (size < 0)
             return RGM_FAIL_SYSTEM("read", "/proc/self/exe");
         self[size] = 0;
+        if (access(self, X_OK) != 0) /* the system writes "FILE (deleted)" */
+            return RGM_FAIL(
+                RGM_ERR_NOT_FOUND,
+                "the program of this master has gone or was replaced while it works ('%s'): "
+                "stop the master and start it again, which loses nothing",
+                self);
         RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", self));
         RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "trial"));
         RGM_TRY(add_text(&l->argv, &l->arg_count, &l->arg_capacity, "%s", "run"));

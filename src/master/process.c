@@ -19,7 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORPHANED = 75 }; /* exit status of a process that heard of no master for too long */
+enum {
+    ORPHANED = 75,  /* exit status of a process that heard of no master for too long */
+    UNLOADED = 127, /* ... of a program that a loader or shell could not begin       */
+};
 
 /* When a process began, in ticks since the system did; -1: there is none. */
 static int64_t start_of(pid_t pid)
@@ -279,14 +282,20 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
     char text[RGMI_REASON_ROOM + 80];
     const char *message = p->message;
     bool orphaned = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == ORPHANED;
+    bool unloaded = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == UNLOADED;
     rgmi_run_end how = p->failed                      ? p->failure
                        : p->kill_at > 0               ? RGMI_RUN_TIME
                        : p->terminated                ? RGMI_RUN_STOPPED
                        : p->is_job && !p->killed      ? rgmi_job_end(p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST
                        : orphaned                     ? RGMI_RUN_LOST
+                       : unloaded                     ? RGMI_RUN_MACHINE
                                                       : RGMI_RUN_FAILED;
 
+    if (how == RGMI_RUN_MACHINE && message == NULL)
+        message =
+            "its program could not begin (exit code 127): it or a library of it is missing, or "
+            "is being replaced; what it wrote is in the trial's log";
     if (how == RGMI_RUN_FAILED && message == NULL) {
         if (p->is_job)
             snprintf(text, sizeof text, "its Slurm job %lld ended as %s%s%s, and was not told to",
