@@ -1,6 +1,7 @@
 #!/bin/sh
 # What a merge needs: what can be read off the sources (format, headers, functions, docs, names), every test (the
-# graph of layers is one), what can be read off their build (circles, unused public functions), cppcheck, then the
+# graph of layers is one), what can be read off their build (circles, unused public functions), what NVRTC and oclgrind
+# say of the kernels for devices, cppcheck, then the
 # tests again by the second compiler, under address and undefined-behaviour sanitizers, and the threaded ones under
 # the thread sanitizer.
 #   scripts/check.sh         all of it
@@ -17,7 +18,7 @@ look() {
     esac
 }
 
-built="scripts/check_circles.sh scripts/check_public.py" # and check_layers.py, which the test layers runs
+built="scripts/check_circles.sh scripts/check_public.py scripts/check_devices.sh" # and check_layers.py, which the test layers runs
 for check in scripts/check_*; do
     case " $built scripts/check_layers.py " in
     *" $check "*) continue ;;
