@@ -111,6 +111,7 @@ PY
 expect 0 "$regimen" export gcn-1 --verify
 says "verified on" out
 if [ -d translation-1 ]; then
+    says "plan \| device $device \(.*; the search for translations on the CPU$" translation-1/log.txt
     printf '3 4 5\n7 8 9\n' >lines
     for beam in 1 3; do
         expect 0 "$regimen" translate translation-1 --beam $beam --scores <lines

@@ -188,6 +188,9 @@ typedef struct rgm_task {
     const rgm_task_type *type;
     const char *items;   /* what a step's weights count: "target tokens"; NULL: nothing special */
     const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
+    /** What the CPU computes whatever the device, for the plan: "the search for translations";
+     * NULL: nothing. */
+    const char *on_cpu;
     void *state;
     const rgm_element_type *element_type; /* of pointers in its batches; NULL: they hold none */
     int64_t parts; /* one thing, such as a graph, that lies with so many ranks, which compute on it

@@ -595,6 +595,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     RGM_TRY(check(options));
     RGM_TRY(RGM_NEW(t, 1));
     *out = (rgm_task){.name = "translation",
+                      .on_cpu = "the search for translations",
                       .type = &rgm_translation,
                       .no_predictions = "translates: 'regimen translate' has what it predicts",
                       .items = "target tokens",
