@@ -56,7 +56,6 @@ void rgmi_copies_release(rgm_executor *executor)
 {
     if (executor->copies == NULL)
         return;
-    rgmi_ahead_release(executor);
     for (int64_t s = 0; s < executor->count; s++)
         rgmi_copy_clear(&executor->copies[s], executor->device);
     rgm_free(executor->stays);

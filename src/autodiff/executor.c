@@ -145,6 +145,7 @@ void rgm_executor_release(rgm_executor *executor)
         rgm_tensor_release(executor->fed[k].tensor);
         rgm_pattern_release(executor->fed[k].pattern);
     }
+    rgmi_ahead_release(executor);
     rgmi_copies_release(executor);
     rgm_free(executor->plans);
     rgm_device_free(executor->device, executor->arena);
