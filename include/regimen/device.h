@@ -27,6 +27,7 @@ typedef struct rgm_device_memory {
     size_t held;  /* got from the driver; what is freed is kept for whoever asks next */
     size_t used;  /* of those: in blocks that are allocated                           */
     size_t peak;  /* the most that `used` has been                                    */
+    size_t cache; /* bytes of the cache before it that all processors share; 0: unknown */
 } rgm_device_memory;
 
 /** What is queued runs in its order; COPIES runs beside KERNELS, which has all but what is said to

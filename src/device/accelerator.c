@@ -57,7 +57,8 @@ typedef struct accelerator {
     rgm_error lost;                      /* likewise; it stays     */
     const rgm_device_kernel *last[LAST]; /* that were launched, since the device was waited for */
     int64_t launched;
-    bool waits; /* after each launch */
+    bool waits;              /* after each launch */
+    rgmi_recorder *recorder; /* holds launches back; NULL: each is launched at once */
 } accelerator;
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -117,6 +118,41 @@ static rgm_status leave(accelerator *a, rgm_status status)
     status = checked(a, status);
     pthread_mutex_unlock(&a->lock);
     return status;
+}
+
+/* ---- launches that are held back ------------------------------------------------------------ */
+
+static rgm_status name_launch(rgm_status status, const rgmi_kernel_call *l)
+{
+    const rgm_device_kernel *kernel = l->tag;
+
+    return rgm_error_prefix(status, "kernel %s of %s.dev, %lld groups of %d lanes", kernel->name,
+                            kernel->program->name, (long long)l->groups, l->lanes);
+}
+
+/* They run before whatever else is queued; what fails is told later, as of any launch. */
+static void flush(void *payload)
+{
+    accelerator *a = payload;
+    const rgmi_kernel_call *failed;
+    rgm_status status;
+
+    if (a->recorder == NULL)
+        return;
+    status = rgmi_recorder_flush(&failed, a->recorder);
+    if (status != RGM_OK) {
+        if (failed != NULL)
+            status = name_launch(status, failed);
+        keep_fault(a, checked(a, status));
+    }
+    rgmi_recorder_drop(a->recorder);
+}
+
+rgmi_replays rgmi_accelerator_replays(const rgm_device *device)
+{
+    const accelerator *a = rgm_device_payload(device);
+
+    return a->recorder != NULL ? rgmi_recorder_replays(a->recorder) : (rgmi_replays){0};
 }
 
 /* ---- memory -------------------------------------------------------------------------------- */
@@ -235,6 +271,8 @@ static rgm_status send(accelerator *a, rgm_device_queue queue, char *to, const c
 {
     lane *l = &a->lanes[queue];
 
+    if (queue == RGM_DEVICE_KERNELS)
+        flush(a);
     while (bytes > 0) {
         slot *s;
         size_t n;
@@ -280,6 +318,8 @@ static rgm_status send_rows(accelerator *a, rgm_device_queue queue, char *to,
     lane *l = &a->lanes[queue];
     int64_t rows = rgm_tensor_dim(from, 0), n;
 
+    if (queue == RGM_DEVICE_KERNELS)
+        flush(a);
     for (int64_t i = 0; i < rows; i += n) {
         slot *s;
         RGM_TRY(slot_with(&s, a, l, each));
@@ -313,8 +353,10 @@ static rgm_status copy_from(rgm_device *device, void *to, const void *from, size
     accelerator *a;
     rgm_status status = enter(&a, device);
 
-    if (status == RGM_OK)
+    if (status == RGM_OK) {
+        flush(a);
         status = tell(a);
+    }
     if (status == RGM_OK)
         status = a->driver->read(a->state, to, from, bytes);
     if (status == RGM_OK)
@@ -327,8 +369,10 @@ static rgm_status wait_for(rgm_device *device)
     accelerator *a;
     rgm_status status = enter(&a, device);
 
-    if (status == RGM_OK)
+    if (status == RGM_OK) {
+        flush(a);
         status = a->driver->finish(a->state);
+    }
     if (status == RGM_OK) {
         a->launched = 0;
         status = tell(a);
@@ -353,6 +397,8 @@ static rgm_status mark(void **out, rgm_device *device, rgm_device_queue queue)
     accelerator *a;
     rgm_status status = enter(&a, device);
 
+    if (status == RGM_OK && queue == RGM_DEVICE_KERNELS)
+        flush(a);
     if (status == RGM_OK)
         status = a->driver->mark(out, a->state, queue);
     return leave(a, status);
@@ -363,6 +409,8 @@ static rgm_status follow(rgm_device *device, rgm_device_queue queue, void *event
     accelerator *a;
     rgm_status status = enter(&a, device);
 
+    if (status == RGM_OK && queue == RGM_DEVICE_KERNELS)
+        flush(a);
     if (status == RGM_OK)
         status = a->driver->follow(a->state, queue, event);
     return leave(a, status);
@@ -483,15 +531,20 @@ static rgm_status find(rgm_device_kernel **out, rgm_device *device, rgm_program 
     return leave(a, status);
 }
 
-static rgm_status launch_now(accelerator *a, rgm_device_kernel *kernel, int64_t groups, int lanes,
-                             const rgm_argument *arguments, int count)
+/* At once, or held back. */
+static rgm_status launch_now(accelerator *a, const rgmi_kernel_call *l)
 {
-    if (count > RGM_ARGUMENTS)
-        return RGM_FAIL(RGM_ERR_ARG, "%d arguments are more than %d", count, RGM_ARGUMENTS);
-    if (groups > INT32_MAX) /* kernels count them in 32 bits */
+    if (l->count > RGM_ARGUMENTS)
+        return RGM_FAIL(RGM_ERR_ARG, "%d arguments are more than %d", l->count, RGM_ARGUMENTS);
+    if (l->groups > INT32_MAX) /* kernels count them in 32 bits */
         return RGM_FAIL(RGM_ERR_ARG, "too many groups");
-    RGM_TRY(a->driver->launch(a->state, kernel->kernel, groups, lanes, a->flag, arguments, count,
-                              kernel->program->real));
+    if (a->recorder != NULL) {
+        if (rgmi_recorder_is_full(a->recorder))
+            flush(a);
+        return rgmi_recorder_add(a->recorder, l);
+    }
+    RGM_TRY(a->driver->launch(a->state, l->kernel, l->groups, l->lanes, l->flag, l->arguments,
+                              l->count, l->real));
     return a->waits ? a->driver->finish(a->state) : RGM_OK;
 }
 
@@ -503,15 +556,18 @@ static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups
 
     /* What comes behind a kernel that could not run would work on what is not there. */
     if (status == RGM_OK && a->fault.status == RGM_OK) {
+        const rgmi_kernel_call l = {.kernel = kernel->kernel,
+                                    .groups = groups,
+                                    .lanes = lanes,
+                                    .count = count,
+                                    .flag = a->flag,
+                                    .arguments = arguments,
+                                    .real = kernel->program->real,
+                                    .tag = kernel};
         a->last[a->launched++ % LAST] = kernel;
-        status = launch_now(a, kernel, groups, lanes, arguments, count);
+        status = launch_now(a, &l);
         if (status != RGM_OK)
-            status =
-                rgm_error_prefix(status, "kernel %s of %s.dev, %lld groups of %d lanes",
-                                 kernel->name, kernel->program->name, (long long)groups, lanes);
-        status = checked(a, status);
-        if (status != RGM_OK)
-            keep_fault(a, status);
+            keep_fault(a, checked(a, name_launch(status, &l)));
         else if (a->waits)
             a->launched = 0;
     }
@@ -526,6 +582,8 @@ static bool multiply(rgm_device *device, const rgm_product *product, rgm_dtype d
     if (a->driver->multiply == NULL)
         return false;
     status = enter(&a, device);
+    if (status == RGM_OK)
+        flush(a);
     if (status == RGM_OK && a->fault.status == RGM_OK) {
         status = a->driver->multiply(a->state, product, dtype);
         if (status == RGM_OK && a->waits)
@@ -571,6 +629,8 @@ static void close_slots(accelerator *a)
 
 static void close_accelerator(accelerator *a)
 {
+    rgmi_recorder_release(a->recorder);
+    a->recorder = NULL;
     if (a->state != NULL)
         (void)a->driver->finish(a->state);
     for (rgm_program *p = a->programs, *next; p != NULL; p = next) {
@@ -624,7 +684,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                   .memory = memory_of,
                                   .limit = limit_memory,
                                   .release = release};
-    const char *waits = getenv("REGIMEN_DEVICE_WAIT");
+    const char *waits = getenv("REGIMEN_DEVICE_WAIT"), *replays = getenv("REGIMEN_DEVICE_REPLAY");
     accelerator *a;
     rgm_status status;
 
@@ -639,6 +699,10 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
     snprintf(a->about, sizeof a->about, "%s:%d (%s)", driver->name, number, a->facts.name);
     RGM_GO(driver->open(&a->state, number));
     RGM_GO(rgmi_pool_create(&a->pool, driver, a->state, &a->facts));
+    if (replays != NULL && strcmp(replays, "1") == 0 && !a->waits) {
+        RGM_GO(rgmi_recorder_create(&a->recorder, driver, a->state));
+        rgmi_pool_before_give(a->pool, flush, a);
+    }
     RGM_GO(rgm_device_create(out, &a->type, a));
 done:
     if (status != RGM_OK)

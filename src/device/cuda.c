@@ -16,7 +16,7 @@
 static struct {
     rgmi_cuda_api api;
     pthread_mutex_t lock;
-    bool ready;
+    bool ready, has_graphs;
     int devices;
 } cu = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -81,6 +81,15 @@ static rgm_status load_library(void)
     }
     RGMI_CUDA_FUNCTIONS(FIND)
 #undef FIND
+    cu.has_graphs = true;
+#define FIND(name, symbol, arguments)                                                              \
+    {                                                                                              \
+        void *found = dlsym(library, symbol);                                                      \
+        cu.has_graphs = cu.has_graphs && found != NULL;                                            \
+        memcpy(&cu.api.name, &found, sizeof found);                                                \
+    }
+    RGMI_CUDA_GRAPH_FUNCTIONS(FIND)
+#undef FIND
     return RGM_OK;
 }
 
@@ -130,14 +139,17 @@ static rgm_status architecture_of(int *out, int device)
 static rgm_status cuda_facts(rgmi_device_facts *out, int number)
 {
     char compiler[40] = "without NVRTC";
-    int device, architecture, driver = 0, version = 0;
+    int device, architecture, cache = 0, driver = 0, version = 0;
 
     *out = (rgmi_device_facts){.is_gpu = true, .has_doubles = true};
     CU_TRY(cuDeviceGet(&device, number), "find the GPU");
     CU_TRY(cuDeviceGetName(out->name, sizeof out->name, device), "ask for the GPU's name");
     CU_TRY(cuDeviceTotalMem(&out->memory, device), "ask for the GPU's memory");
     RGM_TRY(architecture_of(&architecture, device));
+    CU_TRY(cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device),
+           "ask for the size of its cache");
     out->largest = out->memory;
+    out->cache = (size_t)cache;
     CU_TRY(cuDriverGetVersion(&driver), "ask for its version");
     if (rgmi_nvrtc_load(&version) == RGM_OK)
         snprintf(compiler, sizeof compiler, "NVRTC %d.%d", version / 1000, version % 1000 / 10);
@@ -352,28 +364,129 @@ static void cuda_drop(void *state, void *kernel)
     (void)state, (void)kernel; /* goes with its module */
 }
 
+/* Where the arguments of a launch are, as the driver takes them. */
+typedef struct packed {
+    const void *flag;
+    void *given[2 + 2 * RGM_ARGUMENTS];
+    float narrow[RGM_ARGUMENTS];
+} packed;
+
+static void pack(packed *p, const void *flag, const rgm_argument *arguments, int count,
+                 rgm_dtype real)
+{
+    static const int64_t no_offset = 0;
+    int at = 0;
+
+    p->flag = flag;
+    p->given[at++] = (void *)(uintptr_t)&p->flag;
+    p->given[at++] = (void *)(uintptr_t)&no_offset;
+    for (int i = 0; i < count; i++) { /* the union's address is that of each of its members */
+        p->given[at++] = (void *)(uintptr_t)&arguments[i].value;
+        if (arguments[i].kind == RGM_ARGUMENT_MEMORY)
+            p->given[at++] = (void *)(uintptr_t)&no_offset;
+        if (arguments[i].kind == RGM_ARGUMENT_REAL && real != RGM_F64) {
+            p->narrow[i] = (float)arguments[i].value.real;
+            p->given[at - 1] = &p->narrow[i];
+        }
+    }
+}
+
 static rgm_status cuda_launch(void *state, void *kernel, int64_t groups, int lanes,
                               const void *flag, const rgm_argument *arguments, int count,
                               rgm_dtype real)
 {
-    static const int64_t no_offset = 0;
     cuda *c = current(state);
-    void *given[2 + 2 * RGM_ARGUMENTS] = {&flag, (void *)(uintptr_t)&no_offset};
-    float narrow[RGM_ARGUMENTS];
-    int at = 2;
+    packed p;
 
-    for (int i = 0; i < count; i++) { /* the union's address is that of each of its members */
-        given[at++] = (void *)(uintptr_t)&arguments[i].value;
-        if (arguments[i].kind == RGM_ARGUMENT_MEMORY)
-            given[at++] = (void *)(uintptr_t)&no_offset;
-        if (arguments[i].kind == RGM_ARGUMENT_REAL && real != RGM_F64) {
-            narrow[i] = (float)arguments[i].value.real;
-            given[at - 1] = &narrow[i];
-        }
-    }
+    pack(&p, flag, arguments, count, real);
     CU_TRY(cuLaunchKernel(kernel, (unsigned)groups, 1, 1, (unsigned)lanes, 1, 1, 0,
-                          c->streams[RGM_DEVICE_KERNELS], given, NULL),
+                          c->streams[RGM_DEVICE_KERNELS], p.given, NULL),
            "launch");
+    return RGM_OK;
+}
+
+/* ---- a queue that comes again ---------------------------------------------------------------- */
+
+typedef struct cuda_graph {
+    void *graph, *executable;
+    void **nodes;
+} cuda_graph;
+
+static void cuda_graph_free(void *state, void *graph)
+{
+    cuda_graph *g = graph;
+
+    current(state);
+    if (g->executable != NULL)
+        (void)cu.api.cuGraphExecDestroy(g->executable);
+    if (g->graph != NULL)
+        (void)cu.api.cuGraphDestroy(g->graph);
+    rgm_free(g->nodes);
+    rgm_free(g);
+}
+
+/* A launch as a node; `p` has its arguments for as long as the node is given to the driver. */
+static rgmi_cuda_node node_of(packed *p, const rgmi_kernel_call *l)
+{
+    pack(p, l->flag, l->arguments, l->count, l->real);
+    return (rgmi_cuda_node){.kernel = l->kernel,
+                            .groups = {(unsigned)l->groups, 1, 1},
+                            .lanes = {(unsigned)l->lanes, 1, 1},
+                            .arguments = p->given};
+}
+
+static rgm_status make_nodes(cuda_graph *g, const rgmi_kernel_call *launches, int64_t count)
+{
+    packed p;
+
+    RGM_TRY(RGM_NEW(g->nodes, count));
+    CU_TRY(cuGraphCreate(&g->graph, 0), "make a graph");
+    for (int64_t i = 0; i < count; i++) { /* each behind the one before */
+        const rgmi_cuda_node node = node_of(&p, &launches[i]);
+        CU_TRY(cuGraphAddKernelNode(&g->nodes[i], g->graph, i > 0 ? &g->nodes[i - 1] : NULL, i > 0,
+                                    &node),
+               "add a kernel to a graph");
+    }
+    CU_TRY(cuGraphInstantiateWithFlags(&g->executable, g->graph, 0), "compile a graph");
+    return RGM_OK;
+}
+
+static rgm_status cuda_graph_make(void **graph, void *state, const rgmi_kernel_call *launches,
+                                  int64_t count)
+{
+    cuda_graph *g;
+    rgm_status status;
+
+    current(state);
+    if (!cu.has_graphs)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "CUDA's driver has no graphs");
+    RGM_TRY(RGM_NEW(g, 1));
+    status = make_nodes(g, launches, count);
+    if (status != RGM_OK)
+        cuda_graph_free(state, g);
+    else
+        *graph = g;
+    return status;
+}
+
+static rgm_status cuda_graph_set(void *state, void *graph, int64_t i,
+                                 const rgmi_kernel_call *launch)
+{
+    const cuda_graph *g = graph;
+    packed p;
+    const rgmi_cuda_node node = node_of(&p, launch);
+
+    current(state);
+    CU_TRY(cuGraphExecKernelNodeSetParams(g->executable, g->nodes[i], &node),
+           "change a kernel of a graph");
+    return RGM_OK;
+}
+
+static rgm_status cuda_graph_run(void *state, void *graph)
+{
+    CU_TRY(cuGraphLaunch(((const cuda_graph *)graph)->executable,
+                         current(state)->streams[RGM_DEVICE_KERNELS]),
+           "launch a graph");
     return RGM_OK;
 }
 
@@ -407,5 +520,9 @@ const rgmi_driver rgmi_cuda = {
     .find = cuda_find,
     .drop = cuda_drop,
     .launch = cuda_launch,
+    .graph_make = cuda_graph_make,
+    .graph_set = cuda_graph_set,
+    .graph_run = cuda_graph_run,
+    .graph_free = cuda_graph_free,
     .multiply = cuda_multiply,
 };

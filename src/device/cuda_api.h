@@ -44,9 +44,30 @@
     F(cuGetErrorName, "cuGetErrorName", (int, const char **))                                      \
     F(cuGetErrorString, "cuGetErrorString", (int, const char **))
 
+/* Drivers before CUDA 11.4 lack some of these, and do without graphs. */
+#define RGMI_CUDA_GRAPH_FUNCTIONS(F)                                                               \
+    F(cuGraphCreate, "cuGraphCreate", (void **, unsigned))                                         \
+    F(cuGraphDestroy, "cuGraphDestroy", (void *))                                                  \
+    F(cuGraphAddKernelNode, "cuGraphAddKernelNode",                                                \
+      (void **, void *, void *const *, size_t, const rgmi_cuda_node *))                            \
+    F(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags",                                  \
+      (void **, void *, unsigned long long))                                                       \
+    F(cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams",                            \
+      (void *, void *, const rgmi_cuda_node *))                                                    \
+    F(cuGraphLaunch, "cuGraphLaunch", (void *, void *))                                            \
+    F(cuGraphExecDestroy, "cuGraphExecDestroy", (void *))
+
+/** CUDA_KERNEL_NODE_PARAMS of the functions above, which have no _v2 in their names. */
+typedef struct rgmi_cuda_node {
+    void *kernel;
+    unsigned groups[3], lanes[3], shared;
+    void **arguments, **extra;
+} rgmi_cuda_node;
+
 typedef struct rgmi_cuda_api {
 #define RGMI_CUDA_MEMBER(name, symbol, arguments) int(*name) arguments;
     RGMI_CUDA_FUNCTIONS(RGMI_CUDA_MEMBER)
+    RGMI_CUDA_GRAPH_FUNCTIONS(RGMI_CUDA_MEMBER)
 #undef RGMI_CUDA_MEMBER
 } rgmi_cuda_api;
 
@@ -60,6 +81,7 @@ enum {
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     CU_STREAM_NON_BLOCKING = 1,

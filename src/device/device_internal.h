@@ -18,7 +18,19 @@ typedef struct rgmi_device_facts {
     bool is_gpu, has_doubles;
     size_t memory;  /* bytes in all */
     size_t largest; /* bytes of the largest single allocation */
+    size_t cache;   /* bytes of the cache that all processors share; 0: unknown */
 } rgmi_device_facts;
+
+/** A kernel with all that it is given. */
+typedef struct rgmi_kernel_call {
+    void *kernel; /* the driver's */
+    int64_t groups;
+    int lanes, count;
+    const void *flag;
+    const rgm_argument *arguments; /* [count] */
+    rgm_dtype real;
+    const void *tag; /* of whoever launches */
+} rgmi_kernel_call;
 
 /**
  * An interface. `state` is its own, of one open device. What is queued runs in the order of the
@@ -70,6 +82,14 @@ typedef struct rgmi_driver {
     void (*drop)(void *state, void *kernel);
     rgm_status (*launch)(void *state, void *kernel, int64_t groups, int lanes, const void *flag,
                          const rgm_argument *arguments, int count, rgm_dtype real);
+    /** Launches, [count], that are one object and run by one call, in their order; set() gives one
+     * other groups, lanes, flag and arguments, not another kernel. NULL: it has none.
+     * RGM_ERR_UNSUPPORTED: not these. */
+    rgm_status (*graph_make)(void **graph, void *state, const rgmi_kernel_call *launches,
+                             int64_t count);
+    rgm_status (*graph_set)(void *state, void *graph, int64_t i, const rgmi_kernel_call *launch);
+    rgm_status (*graph_run)(void *state, void *graph);
+    void (*graph_free)(void *state, void *graph);
     /** NULL: never. RGM_ERR_UNSUPPORTED: not this one; nothing was done. */
     rgm_status (*multiply)(void *state, const rgm_product *product, rgm_dtype dtype);
 } rgmi_driver;
@@ -115,6 +135,31 @@ void rgmi_pool_trim(rgmi_pool *pool);
 /** At most so many bytes of the driver; 0: what the device has. */
 void rgmi_pool_limit(rgmi_pool *pool, size_t bytes);
 rgm_device_memory rgmi_pool_memory(const rgmi_pool *pool);
+
+/** Called before a segment goes back to the driver; NULL: nobody is asked. */
+void rgmi_pool_before_give(rgmi_pool *pool, void (*before)(void *payload), void *payload);
+
+/* ---- recorded queues ----------------------------------------------------------------------- */
+
+/** Launches that are held back, and rows of them that have come before; one thread at a time. */
+typedef struct rgmi_recorder rgmi_recorder;
+/** What was saved so far: graphs made, their runs, launches of those that had to be set. */
+typedef struct rgmi_replays {
+    int64_t made, runs, set;
+} rgmi_replays;
+rgm_status rgmi_recorder_create(rgmi_recorder **out, const rgmi_driver *driver, void *state);
+/** What is held back is not run. Takes NULL. */
+void rgmi_recorder_release(rgmi_recorder *recorder);
+/** Hold a launch back. RGM_ERR_NOMEM: it is not. */
+rgm_status rgmi_recorder_add(rgmi_recorder *recorder, const rgmi_kernel_call *launch);
+bool rgmi_recorder_is_full(const rgmi_recorder *recorder);
+/** Run what is held back. *failed: the launch that could not, until rgmi_recorder_drop(), which
+ * must follow. */
+rgm_status rgmi_recorder_flush(const rgmi_kernel_call **failed, rgmi_recorder *recorder);
+void rgmi_recorder_drop(rgmi_recorder *recorder);
+rgmi_replays rgmi_recorder_replays(const rgmi_recorder *recorder);
+/** Of an accelerator; zeros where nothing is recorded. */
+rgmi_replays rgmi_accelerator_replays(const rgm_device *device);
 
 /* ---- programs on disk ---------------------------------------------------------------------- */
 

@@ -165,6 +165,7 @@ static rgm_status opencl_facts(rgmi_device_facts *out, int number)
     snprintf(out->version, sizeof out->version, "%s, driver %s", version, driver);
     out->has_doubles = number_of(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
     out->memory = (size_t)number_of(device, CL_DEVICE_GLOBAL_MEM_SIZE);
+    out->cache = (size_t)number_of(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     out->largest = (size_t)number_of(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     return RGM_OK;
 }
@@ -582,6 +583,71 @@ static rgm_status opencl_launch(void *state, void *kernel, int64_t groups, int l
     return RGM_OK;
 }
 
+/* ---- a queue that comes again ---------------------------------------------------------------- */
+
+/* OpenCL 1.2 has no object for it: launches with their arguments, which are queued one after the
+ * other. */
+typedef struct opencl_graph {
+    int64_t count;
+    rgmi_kernel_call *launches;
+    rgm_argument *arguments; /* [count][RGM_ARGUMENTS] */
+} opencl_graph;
+
+static void opencl_graph_free(void *state, void *graph)
+{
+    opencl_graph *g = graph;
+
+    (void)state;
+    rgm_free(g->launches);
+    rgm_free(g->arguments);
+    rgm_free(g);
+}
+
+static rgm_status opencl_graph_set(void *state, void *graph, int64_t i,
+                                   const rgmi_kernel_call *launch)
+{
+    opencl_graph *g = graph;
+    rgm_argument *own = g->arguments + i * RGM_ARGUMENTS;
+
+    (void)state;
+    memcpy(own, launch->arguments, (size_t)launch->count * sizeof *own);
+    g->launches[i] = *launch;
+    g->launches[i].arguments = own;
+    return RGM_OK;
+}
+
+static rgm_status opencl_graph_make(void **graph, void *state, const rgmi_kernel_call *launches,
+                                    int64_t count)
+{
+    rgm_status status = RGM_OK;
+    opencl_graph *g = NULL;
+
+    RGM_GO(RGM_NEW(g, 1));
+    g->count = count;
+    RGM_GO(RGM_NEW(g->launches, count));
+    RGM_GO(RGM_NEW(g->arguments, count * RGM_ARGUMENTS));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(opencl_graph_set(state, g, i, &launches[i]));
+    *graph = g;
+    g = NULL;
+done:
+    if (g != NULL)
+        opencl_graph_free(state, g);
+    return status;
+}
+
+static rgm_status opencl_graph_run(void *state, void *graph)
+{
+    const opencl_graph *g = graph;
+
+    for (int64_t i = 0; i < g->count; i++) {
+        const rgmi_kernel_call *l = &g->launches[i];
+        RGM_TRY(opencl_launch(state, l->kernel, l->groups, l->lanes, l->flag, l->arguments,
+                              l->count, l->real));
+    }
+    return RGM_OK;
+}
+
 const rgmi_driver rgmi_opencl = {
     .name = "opencl",
     .count = opencl_count,
@@ -607,4 +673,8 @@ const rgmi_driver rgmi_opencl = {
     .find = opencl_find,
     .drop = opencl_drop,
     .launch = opencl_launch,
+    .graph_make = opencl_graph_make,
+    .graph_set = opencl_graph_set,
+    .graph_run = opencl_graph_run,
+    .graph_free = opencl_graph_free,
 };

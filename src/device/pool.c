@@ -35,6 +35,8 @@ struct rgmi_pool {
     void *state;
     rgmi_device_facts facts;
     rgm_device_memory memory;
+    void (*before)(void *payload);
+    void *payload;
     block *free;
     block *used[PLACES]; /* by address */
 };
@@ -47,6 +49,7 @@ rgm_status rgmi_pool_create(rgmi_pool **out, const rgmi_driver *driver, void *st
     (*out)->state = state;
     (*out)->facts = *facts;
     (*out)->memory.limit = facts->memory;
+    (*out)->memory.cache = facts->cache;
     return RGM_OK;
 }
 
@@ -82,6 +85,8 @@ static bool is_whole_segment(const block *b)
 static void give_segment(rgmi_pool *pool, block *b)
 {
     unlink_free(pool, b);
+    if (pool->before != NULL)
+        pool->before(pool->payload);
     pool->driver->give(pool->state, b->at, b->size);
     pool->memory.held -= b->size;
     free(b);
@@ -300,4 +305,10 @@ void rgmi_pool_limit(rgmi_pool *pool, size_t bytes)
 rgm_device_memory rgmi_pool_memory(const rgmi_pool *pool)
 {
     return pool->memory;
+}
+
+void rgmi_pool_before_give(rgmi_pool *pool, void (*before)(void *payload), void *payload)
+{
+    pool->before = before;
+    pool->payload = payload;
 }
