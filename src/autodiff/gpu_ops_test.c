@@ -4,7 +4,7 @@
  * otherwise. RGM_CASES=all: every variant, not a third.
  */
 #include "op_cases_check.h"
-#include <regimen/device.h>
+#include "device_check.h"
 
 static rgm_device *device;
 
@@ -171,13 +171,9 @@ int main(void)
         cmocka_unit_test(so_it_has_in_single_precision),
         cmocka_unit_test(memory_that_is_spent_says_what_wanted_it),
     };
-    const char *name = getenv("REGIMEN_DEVICE");
     int failed;
 
-    if (rgm_device_open(&device, name != NULL ? name : "opencl:0") != RGM_OK) {
-        print_message("%s\n", rgm_error_message());
-        return 1;
-    }
+    device = check_device();
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     rgm_device_release(device);
     return failed;

@@ -7,7 +7,7 @@
 #include "tasks_check.h"
 
 #include <math.h>
-#include <regimen/device.h>
+#include "device_check.h"
 
 /* The number of that name in the last line of a split. */
 static double last_of(const char *folder, const char *split, const char *name)
@@ -34,11 +34,10 @@ static double last_of(const char *folder, const char *split, const char *name)
 
 static void every_task_type_trains_there(void **state)
 {
-    const char *folder = check_fast_folder(), *name = getenv("REGIMEN_DEVICE");
-    rgm_device *device;
+    rgm_device *device = check_device();
+    const char *folder = check_fast_folder();
 
     (void)state;
-    CHECK_OK(rgm_device_open(&device, name != NULL ? name : "opencl:0"));
     CHECK(chdir(folder) == 0);
     write_records();
     for (size_t i = 0; i < sizeof task_cases / sizeof *task_cases; i++) {

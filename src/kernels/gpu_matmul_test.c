@@ -6,17 +6,15 @@
  *
  *     REGIMEN_DEVICE=cuda:0 gpu_matmul_test      on which device; opencl:0 otherwise
  */
-#include <check.h>
+#include "device_check.h"
 #include "gpu/gpu_matmul.h"
 
 static rgm_device *device;
 
 static int open_device(void **state)
 {
-    const char *name = getenv("REGIMEN_DEVICE");
-
     (void)state;
-    CHECK_OK(rgm_device_open(&device, name != NULL ? name : "opencl:0"));
+    device = check_device();
     return 0;
 }
 
