@@ -17,6 +17,27 @@ static void launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, cons
                 rgm_integer(w->team));
 }
 
+enum { LEAST_TEAM = 8, /* 32 channels: whole lines of the cache */ LEAST_DEGREE = 4 };
+
+/* Where x is read several times and does not fit the device's cache: teams so narrow that a block
+ * of channels of all rows does. No sum changes, since a lane has the same entries of its channels.
+ */
+static void fit_cache(rgmi_gpu_walk *w, rgm_dtype real, const rgm_spmm_args *o)
+{
+    size_t cache = rgm_device_memory_of(rgmi_gpu_device()).cache / 10 * 9;
+    size_t lane = (size_t)o->csr->columns * 4 * rgm_dtype_size(real); /* of a team, in all of x */
+    int64_t team = w->team;
+
+    if (cache == 0 || o->csr->count < LEAST_DEGREE * o->csr->columns)
+        return;
+    while (team > LEAST_TEAM && (size_t)team * lane > cache)
+        team /= 2;
+    if ((size_t)team * lane > cache)
+        return;
+    w->team = team;
+    w->blocks = rgmi_max(1, rgmi_blocks(o->channels / 4, team));
+}
+
 void rgmi_gpu_spmm(rgm_dtype real, const rgm_spmm_args *args)
 {
     int64_t depth = args->weight != NULL ? args->channels / args->heads : args->channels;
@@ -27,6 +48,8 @@ void rgmi_gpu_spmm(rgm_dtype real, const rgm_spmm_args *args)
 
     if (args->csr->rows == 0 || args->channels == 0)
         return;
+    if (wide)
+        fit_cache(&w, real, args);
     if (w.chunks > 0) {
         owner =
             rgmi_gpu_take(owners + (size_t)(2 * w.chunks * args->channels) * rgm_dtype_size(real));
