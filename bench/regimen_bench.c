@@ -171,12 +171,12 @@ static rgm_status run(const bench_workload *workload, bench_options *options, in
     void *state = NULL;
     int64_t step = 0;
 
+    bench_comm = rgm_comm_self();
     RGM_GO(find_form(options, workload));
     if (options->count != NULL)
         RGM_GO(bench_count_open(&bench_device, strcmp(options->count, "gpu") == 0));
     else if (options->device != NULL)
         RGM_GO(rgm_device_open(&bench_device, options->device));
-    bench_comm = rgm_comm_self();
     if (options->shards > 0)
         RGM_GO(rgm_comm_open(&bench_comm));
     RGM_GO(workload->open(&state, options));
