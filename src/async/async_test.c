@@ -9,6 +9,7 @@
 #include <regimen/async.h>
 #include <regimen/http_client.h>
 #include <regimen/nn.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -414,7 +415,7 @@ static int64_t ask_raw(raw *r, const char *path, const rgm_text *body, rgm_text 
     return kind;
 }
 
-/* Come as a process that has ended, and take a turn with its weights. */
+/* Come as another process, take a turn with its weights; and then it is no more. */
 static void take_a_turn_and_die(raw *r, const party *p)
 {
     rgm_text body = {0}, answer = {0};
@@ -423,8 +424,8 @@ static void take_a_turn_and_die(raw *r, const party *p)
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(0);
-    CHECK_INT(pid, waitpid(pid, NULL, 0));
+        for (;;)
+            pause();
     rgmi_where_am_i(&me);
     CHECK_OK(rgmi_introduce(&answer, p->trainer, p->about));
     CHECK_OK(rgm_state_put_bytes(&body, answer.data, answer.size));
@@ -447,6 +448,8 @@ static void take_a_turn_and_die(raw *r, const party *p)
     CHECK_OK(rgm_state_put_int(&body, r->lease));
     CHECK_OK(rgm_state_put_int(&body, 1));
     CHECK_INT(RGMI_WORK, ask_raw(r, "/weights", &body, NULL));
+    CHECK_INT(0, kill(pid, SIGKILL));
+    CHECK_INT(pid, waitpid(pid, NULL, 0));
     rgm_text_clear(&body);
     rgm_text_clear(&answer);
 }
@@ -628,6 +631,54 @@ static void a_bad_batch_is_told_to_the_run(void **state)
     clear_party(&p);
 }
 
+/* ---- allocations fail ------------------------------------------------------------------------ */
+
+static rgm_status look_for_tables(rgmi_tables *tables, const rgm_trainer *trainer)
+{
+    rgm_status status = rgmi_tables_open(tables, trainer);
+
+    if (status != RGM_OK)
+        rgmi_tables_close(tables);
+    return status;
+}
+
+static rgm_status ask_for_rows(rgmi_row_set *rows, rgmi_tables *tables, const rgm_trainer *trainer,
+                               const party *p)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
+    const rgm_feed feeds[] = {
+        {.input = p->own_words.ids_value, .tensor = p->words.ids},
+        {.input = p->own_words.label_value, .tensor = p->words.labels},
+        {.input = p->own_words.places_value, .tensor = p->words.places},
+    };
+    rgm_status status = rgmi_rows_open(rows, WORDS);
+
+    if (status == RGM_OK)
+        status = rgmi_tables_ask(rows, tables, parameters, feeds, 3);
+    if (status != RGM_OK)
+        rgmi_rows_close(rows);
+    return status;
+}
+
+static void memory_that_runs_out_is_an_error(void **state)
+{
+    party p = make_party(0);
+    rgmi_tables tables = {.count = 0};
+    rgmi_row_set rows = {.count = 0};
+
+    (void)state;
+    p.of_words = true;
+    open_trainer(&p.trainer, &p, &p.own_plane, &p.own_words, NULL);
+    CHECK_EVERY_OOM(look_for_tables(&tables, p.trainer), rgmi_tables_close(&tables));
+    CHECK_OK(rgmi_tables_open(&tables, p.trainer));
+    CHECK_OK(ask_for_rows(&rows, &tables, p.trainer, &p)); /* what it keeps for the next is there */
+    CHECK_INT(TEXTS, rows.count);
+    rgmi_rows_close(&rows);
+    CHECK_EVERY_OOM(ask_for_rows(&rows, &tables, p.trainer, &p), rgmi_rows_close(&rows));
+    rgmi_tables_close(&tables);
+    clear_party(&p);
+}
+
 TESTS(cmocka_unit_test(one_worker_gives_the_bytes_of_one_process),
       cmocka_unit_test(passes_end_where_they_do_for_one_process),
       cmocka_unit_test(many_workers_make_each_update_once_within_the_bound),
@@ -635,4 +686,5 @@ TESTS(cmocka_unit_test(one_worker_gives_the_bytes_of_one_process),
       cmocka_unit_test(a_dead_workers_turn_is_anothers),
       cmocka_unit_test(of_a_table_only_rows_travel), cmocka_unit_test(others_are_refused),
       cmocka_unit_test(the_end_is_told), cmocka_unit_test(without_a_server_a_worker_says_so),
-      cmocka_unit_test(a_bad_batch_is_told_to_the_run))
+      cmocka_unit_test(a_bad_batch_is_told_to_the_run),
+      cmocka_unit_test(memory_that_runs_out_is_an_error))
