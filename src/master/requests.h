@@ -86,7 +86,8 @@ rgmi_answer rgmi_answer_master, rgmi_answer_queue;
 /* answers_running.c */
 rgmi_answer rgmi_answer_running, rgmi_answer_shares;
 
-/** `, "ranks": N`: the processes that train a trial of the experiment together. */
+/** `, "ranks": N`: the processes that train a trial of the experiment together; null where this
+ * version cannot read its file. */
 rgm_status rgmi_print_ranks(rgmi_call *call, int64_t experiment);
 
 #endif
