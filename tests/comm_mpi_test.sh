@@ -56,8 +56,9 @@ for rank in 0 1; do # like one process: it stops, and goes on by the same comman
     [ $rank = 1 ] || name="the device"
     says "warning $name is lost before anything was saved: .*the device far is lost" "$work/run-device-$rank/log.txt"
 done
-told set 1 'RGM_ERR_CONFIG: rank 1 has 6 batches of valid_news data and rank 0 has 3: '
-told recipe 1 'RGM_ERR_CONFIG: rank 1 has files of other names than rank 0, or makes other batches of them: '
+# all find that, and whoever is quicker tells the others
+told set 1 'RGM_ERR_CONFIG: (rank 1 on .*: )?rank 1 has 6 batches of valid_news data and rank 0 has 3: '
+told recipe 1 'RGM_ERR_CONFIG: (rank 1 on .*: )?rank 1 has files of other names than rank 0, or makes other batches of them: '
 
 # ---- regimen doctor: one rank speaks ----
 expect 0 ranks 2 "$regimen" doctor --seconds 0.2
