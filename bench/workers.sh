@@ -14,7 +14,7 @@ data: {type: citation, batch_size: 64,
                   train_per_class: 8000, valid: 40, test: 40},
        sampling: {sizes: [15, 10, 10], store: memory}}
 task: {type: root_node_classification, node_set: nodes, label: label, num_classes: 4}
-model: {type: vanilla_mpnn, units: 4, message_dim: 4, num_message_passing: 1, encode: false, receiver_state: false}
+model: {type: vanilla_mpnn, units: 4, message_dim: 4, layers: 1, encode: false, receiver_state: false}
 optimizer: {type: adam, learning_rate: 1e-2}
 trainer: {epochs: ~, train_steps: $steps, steps_per_loop: $steps, validation_interval: 0}
 runtime: {seed: 3, threads: 1}

@@ -122,7 +122,6 @@ static rgm_status fill(rgm_service *s, const rgm_service_setup *setup)
     s->has_lock = true;
     if (setup->report != NULL)
         RGM_TRY(rgm_strdup(&s->report, setup->report));
-    s->log = rgm_logger_retain(rgm_logger_current());
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return s->wake >= 0 ? RGM_OK : RGM_FAIL_SYSTEM("open", "an eventfd");
 }
@@ -292,6 +291,8 @@ static rgm_status maker_begin(void *state, const rgm_dataset *dataset, const rgm
     rgm_status status;
 
     pthread_mutex_lock(&s->lock);
+    if (s->log == NULL) /* a run has its log by now */
+        s->log = rgm_logger_retain(rgm_logger_current());
     status = keep_recipe(s, dataset);
     pthread_mutex_unlock(&s->lock);
     RGM_TRY(status);

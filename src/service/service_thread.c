@@ -516,7 +516,6 @@ void *rgmi_service_run(void *service)
     rgm_service *s = service;
     double next_look = 0;
 
-    rgm_logger_enter(s->log);
     while (!atomic_load(&s->closing)) {
         rgmi_poll_item items[3] = {{s->router, 0, RGMI_ZMQ_POLLIN, 0},
                                    {s->zap, 0, RGMI_ZMQ_POLLIN, 0},
@@ -531,7 +530,9 @@ void *rgmi_service_run(void *service)
             return NULL;
         }
         pthread_mutex_lock(&s->lock);
+        rgm_logger_enter(s->log);
         step(s, &next_look);
+        rgm_logger_enter(NULL);
         pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_lock(&s->lock);
