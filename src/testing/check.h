@@ -142,8 +142,8 @@ static int check_skips __attribute__((unused));
     {                                                                                              \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                           \
         int failed = cmocka_run_group_tests(tests, NULL, NULL);                                    \
-        bool none = check_skips == (int)(sizeof tests / sizeof *tests);                            \
-        return failed == 0 && none ? CHECK_SKIPPED : failed;                                       \
+        bool all_skipped = check_skips == (int)(sizeof tests / sizeof *tests);                     \
+        return failed == 0 && all_skipped ? CHECK_SKIPPED : failed;                                \
     }
 
 #endif
