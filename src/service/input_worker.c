@@ -200,6 +200,7 @@ static void forget_trainer(serving *s)
 static void take_close(serving *s)
 {
     rgm_log_write(RGM_LOG_INFO, "the trainer at %s wants no more batches", s->endpoint);
+    say(s, &(rgmi_saying){.kind = RGMI_SAY_LEAVE});
     forget_trainer(s);
     s->over = !s->worker->stays;
 }

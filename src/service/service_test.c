@@ -45,6 +45,9 @@ static bool has_zmq(void)
 /* ---- data -------------------------------------------------------------------------------------
  */
 
+static char large[6 << 20];
+static bool is_large; /* elements are, for trainer and workers */
+
 /** Number, draw, and an error in some places; `payload` changes the values. */
 static rgm_status stamp(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
                         void *payload)
@@ -56,6 +59,8 @@ static rgm_status stamp(rgm_element **out, const rgm_element *element, const rgm
         return RGM_FAIL(RGM_ERR_DATA, "number %lld is bad", (long long)number);
     snprintf(text, sizeof text, "%lld %u%s", (long long)number, rgm_rng_u32(&call->rng, 0),
              payload != NULL ? (const char *)payload : "");
+    if (is_large)
+        return rgm_element_create_bytes(out, large, sizeof large);
     return rgm_element_create_bytes(out, text, (int64_t)strlen(text));
 }
 
@@ -430,6 +435,25 @@ static void epochs_and_restored_positions_follow_each_other(void **state)
     CHECK_INT(0, end_of(&all, 0));
 }
 
+static void workers_that_are_sending_learn_that_the_trainer_ends(void **state)
+{
+    children all = {.count = 0};
+    trainer t;
+
+    (void)state;
+    if (!has_zmq())
+        return;
+    is_large = true;
+    add_child(&all, &(child_job){.threads = 2});
+    open_trainer(&t, RGM_SERVICE_RECIPE);
+    begin_child(&all, rgm_service_address(t.service));
+    for (int i = 0; i < 10; i++)
+        rgm_free(next_text(t.iterator));
+    close_trainer(&t);
+    CHECK_INT(0, end_of(&all, 0)); /* it does not look for another trainer for ten minutes */
+    is_large = false;
+}
+
 /** Begin a worker that is not to be let in; the trainer's own one works meanwhile. */
 static void check_refused(const child_job *job, int code, const char *why)
 {
@@ -586,6 +610,7 @@ TESTS(cmocka_unit_test(messages_are_read_or_refused),
       cmocka_unit_test(in_the_recipes_order_kills_change_no_byte),
       cmocka_unit_test(first_come_each_comes_once_whoever_is_killed),
       cmocka_unit_test(epochs_and_restored_positions_follow_each_other),
+      cmocka_unit_test(workers_that_are_sending_learn_that_the_trainer_ends),
       cmocka_unit_test(who_has_other_data_is_refused_and_told_why),
       cmocka_unit_test(a_stranger_gets_nothing),
       cmocka_unit_test(a_trainer_without_workers_stops_when_asked_and_gives_up))

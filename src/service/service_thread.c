@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define GOODBYE    2.0 /* seconds that workers have to answer when the trainer closes */
 #define PING_EVERY 0.5 /* seconds; a message to a process that has ended fails at once */
 enum { CREDIT = 2, MOST_GONE = 32 }; /* numbers under way for each thread of a worker */
 
@@ -64,6 +65,8 @@ static void lose_worker(rgm_service *s, rgmi_worker *w, const char *why)
     s->counts.again += free;
     s->counts.gone++;
     count_at_work(s);
+    if (atomic_load(&s->closing))
+        return;
     rgm_log_write(RGM_LOG_WARNING, "input worker %s %s; %lld batches that it had go to others",
                   w->name, why, (long long)free);
 }
@@ -483,12 +486,30 @@ static void look_after(rgm_service *s, double now)
     rgmi_service_report(s, now);
 }
 
+static bool is_anybody_there(const rgm_service *s)
+{
+    for (int64_t i = 0; i < s->worker_count; i++)
+        if (rgmi_service_is_at_work(&s->workers[i]))
+            return true;
+    return false;
+}
+
 static void say_goodbye(rgm_service *s)
 {
+    double until = rgm_now() + GOODBYE;
+
     for (int64_t i = 0; i < s->worker_count; i++)
         if (rgmi_service_is_at_work(&s->workers[i]))
             (void)send_to(s, s->workers[i].route, s->workers[i].route_size,
                           &(rgmi_saying){.kind = RGMI_SAY_CLOSE});
+    /* A connection that is closed while the other side sends would lose what was said. */
+    while (is_anybody_there(s) && rgm_now() < until) {
+        rgmi_poll_item item = {s->router, 0, RGMI_ZMQ_POLLIN, 0};
+
+        (void)s->zmq->poll(&item, 1, 50);
+        while (receive(s)) {
+        }
+    }
     rgmi_service_report(s, rgm_now());
 }
 
