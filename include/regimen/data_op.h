@@ -69,6 +69,9 @@ typedef struct rgm_dataset_type {
     rgm_status (*at)(rgm_element **out, rgm_stage *stage, int64_t i);
     /** May be NULL: roughly the bytes of the state, without the states of the inputs. */
     int64_t (*state_bytes)(const rgm_dataset *dataset);
+    /** May be NULL, never: whether element i, or the i-th of an epoch, is made of element i of the
+     * input alone. Its skip then lets a rank make its own elements only (rgm_iterator_share()). */
+    bool (*keeps_places)(const rgm_dataset *dataset);
     /** May be NULL: frees what the options own. */
     void (*clear)(void *options);
     /** May be NULL: prints the text between the parentheses of rgm_dataset_print(). */

@@ -20,42 +20,7 @@
 #define LONGEST_S  60.0 /* between two lines of the log about waiting */
 #define BODY_BYTES ((int64_t)1 << 30)
 
-/* ---- waiting ------------------------------------------------------------------------------- */
-
-void rgmi_server_wait(rgm_async_server *server, pthread_cond_t *condition, double seconds)
-{
-    struct timespec until;
-    int64_t ns;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    ns = until.tv_nsec + (int64_t)(seconds * 1e9);
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    (void)pthread_cond_timedwait(condition, &server->lock, &until);
-}
-
-static void init_waiting(rgm_async_server *server)
-{
-    pthread_condattr_t attributes;
-
-    pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->for_run, &attributes);
-    pthread_cond_init(&server->for_workers, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 /* ---- workers that go ----------------------------------------------------------------------- */
-
-void rgmi_server_drop_visitor(rgm_async_server *server, int64_t at)
-{
-    server->visitor_count--;
-    memmove(&server->visitors[at], &server->visitors[at + 1],
-            (size_t)(server->visitor_count - at) * sizeof *server->visitors);
-    if (server->visitor_count == 0)
-        server->alone_since = rgm_now();
-}
 
 static rgm_status forget(rgm_async_server *server, int64_t at)
 {
@@ -397,7 +362,7 @@ rgm_status rgm_async_server_open(rgm_async_server **out, const rgm_async_options
 
     *out = NULL;
     RGM_TRY(RGM_NEW(server, 1));
-    init_waiting(server);
+    rgmi_server_init_waiting(server);
     server->options = *options;
     server->ledger.staleness = options->staleness;
     server->ledger.end = INT64_MAX;

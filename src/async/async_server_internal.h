@@ -69,7 +69,9 @@ void rgmi_server_answer(rgm_response *out, const rgm_request *request, void *ser
 bool rgmi_server_admit(rgm_response *out, const rgm_request *request, void *server);
 int64_t rgmi_server_lane(const rgm_request *request, void *server);
 
-/* async_server.c; with the lock */
+/* async_wait.c */
+void rgmi_server_init_waiting(rgm_async_server *server);
+/* with the lock: */
 void rgmi_server_drop_visitor(rgm_async_server *server, int64_t at);
 /** Wait on a condition for so many seconds at most. */
 void rgmi_server_wait(rgm_async_server *server, pthread_cond_t *condition, double seconds);

@@ -153,10 +153,6 @@ rgm_status rgmi_dataset_extend(rgm_dataset **dataset, const rgm_dataset_type *ty
                                const void *options);
 /** Rough size of a saved state of this recipe. */
 int64_t rgmi_dataset_state_bytes(const rgm_dataset *dataset);
-/** Ops of which element i, or the i-th of an epoch, is element i of the input. */
-extern const rgm_dataset_type rgmi_map_type, rgmi_prefetch_type, rgmi_repeat_type;
-/** Whether a map is one that rgm_dataset_map_each() made. */
-bool rgmi_map_keeps_all(const rgm_dataset *dataset);
 /** True if stages of this recipe answer rgm_stage_at(). */
 bool rgmi_dataset_indexed(const rgm_dataset *dataset);
 void rgmi_caches_release(struct rgmi_cache *caches);

@@ -170,8 +170,7 @@ static bool is_input(const rgm_dataset *parent, const rgm_dataset *dataset)
 /* Whether its elements have the places that those of its input have. */
 static bool keeps_places(const rgm_dataset *dataset)
 {
-    return dataset->type == &rgmi_prefetch_type || dataset->type == &rgmi_repeat_type ||
-           (dataset->type == &rgmi_map_type && rgmi_map_keeps_all(dataset));
+    return dataset->type->keeps_places != NULL && dataset->type->keeps_places(dataset);
 }
 
 rgm_status rgmi_stage_create(rgm_stage **out, rgmi_tree *tree, rgm_stage *parent,

@@ -469,19 +469,27 @@ static rgm_status repeat_print(rgm_text *out, const void *options)
     return o->number < 0 ? RGM_OK : number_print(out, options);
 }
 
-const rgm_dataset_type rgmi_repeat_type = {.name = "repeat",
-                                           .options_size = sizeof(number_options),
-                                           .state_size = sizeof(repeat_state),
-                                           .open = repeat_open,
-                                           .next = repeat_next,
-                                           .skip = repeat_skip,
-                                           .save = repeat_save,
-                                           .restore = repeat_restore,
-                                           .close = repeat_close,
-                                           .count = repeat_count,
-                                           .print = repeat_print};
+/* Those of an epoch. */
+static bool repeat_keeps_places(const rgm_dataset *dataset)
+{
+    (void)dataset;
+    return true;
+}
+
+static const rgm_dataset_type repeat_type = {.name = "repeat",
+                                             .options_size = sizeof(number_options),
+                                             .state_size = sizeof(repeat_state),
+                                             .open = repeat_open,
+                                             .next = repeat_next,
+                                             .skip = repeat_skip,
+                                             .save = repeat_save,
+                                             .restore = repeat_restore,
+                                             .close = repeat_close,
+                                             .count = repeat_count,
+                                             .print = repeat_print,
+                                             .keeps_places = repeat_keeps_places};
 
 rgm_status rgm_dataset_repeat(rgm_dataset **dataset, int64_t count)
 {
-    return extend_by_number(dataset, &rgmi_repeat_type, count < 0 ? -1 : count, -1);
+    return extend_by_number(dataset, &repeat_type, count < 0 ? -1 : count, -1);
 }

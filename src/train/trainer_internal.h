@@ -419,6 +419,8 @@ static inline bool rgmi_is_last_shard(const rgm_trainer *trainer)
 {
     return trainer->shards.now == trainer->shards.first + trainer->shards.own - 1;
 }
+
+/* trainer_shared.c */
 /** Make an array of zeros, and the sum over `shards` of it. */
 rgm_status rgmi_shared_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards);
 void rgmi_shared_close(rgmi_shared *array);
@@ -444,7 +446,7 @@ void rgmi_buckets_begin(rgm_trainer *trainer);
 /** Wait for all that was begun: the gradients are those of all shards. */
 rgm_status rgmi_buckets_wait(rgm_trainer *trainer);
 
-/* trainer_apart.c */
+/* trainer_apart_server.c */
 /** A step that hooks.train_step makes. */
 rgm_status rgmi_apart_step(rgm_step *step);
 

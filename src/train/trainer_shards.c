@@ -134,29 +134,6 @@ static rgmi_shared *array_for(rgmi_shards *shards, rgm_dtype dtype)
     return dtype == RGM_F32 ? &shards->f32 : dtype == RGM_F64 ? &shards->f64 : NULL;
 }
 
-rgm_status rgmi_shared_open(rgmi_shared *array, rgm_dtype dtype, int64_t shards)
-{
-    if (array->size == 0)
-        return RGM_OK;
-    if (dtype == RGM_F32) {
-        float *values;
-
-        RGM_TRY(RGM_NEW(values, array->size));
-        array->values = values;
-    } else if (dtype == RGM_BF16) {
-        uint16_t *values;
-
-        RGM_TRY(RGM_NEW(values, array->size));
-        array->values = values;
-    } else {
-        double *values;
-
-        RGM_TRY(RGM_NEW(values, array->size));
-        array->values = values;
-    }
-    return rgm_shard_sum_create(&array->sum, dtype, array->size, shards);
-}
-
 static void *place_in(const rgmi_shared *array, rgm_dtype dtype, int64_t at)
 {
     return (char *)array->values + (size_t)at * rgm_dtype_size(dtype);
@@ -236,12 +213,6 @@ rgm_status rgmi_shards_accumulator_open(rgm_trainer *trainer)
 done:
     rgm_free(begins);
     return status;
-}
-
-void rgmi_shared_close(rgmi_shared *array)
-{
-    rgm_shard_sum_release(array->sum);
-    rgm_free(array->values);
 }
 
 void rgmi_shards_close(rgm_trainer *trainer)
