@@ -153,6 +153,8 @@ rgm_status rgmi_dataset_extend(rgm_dataset **dataset, const rgm_dataset_type *ty
                                const void *options);
 /** Rough size of a saved state of this recipe. */
 int64_t rgmi_dataset_state_bytes(const rgm_dataset *dataset);
+/** Ops whose state begins with the number of elements that they have given. */
+extern const rgm_dataset_type rgmi_map_type, rgmi_prefetch_type;
 /** True if stages of this recipe answer rgm_stage_at(). */
 bool rgmi_dataset_indexed(const rgm_dataset *dataset);
 void rgmi_caches_release(struct rgmi_cache *caches);

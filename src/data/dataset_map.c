@@ -279,7 +279,7 @@ static bool map_keeps_places(const rgm_dataset *dataset)
     return ((const map_options *)dataset->options)->each;
 }
 
-static const rgm_dataset_type map_type = {
+const rgm_dataset_type rgmi_map_type = {
     .name = "map",
     .options_size = sizeof(map_options),
     .state_size = sizeof(map_state),
@@ -299,7 +299,7 @@ static rgm_status extend(rgm_dataset **dataset, const map_options *o)
 {
     if (o->parallel < 0 || o->parallel > 4096)
         return RGM_FAIL(RGM_ERR_ARG, "map: %d calls at once", o->parallel);
-    return rgmi_dataset_extend(dataset, &map_type, o);
+    return rgmi_dataset_extend(dataset, &rgmi_map_type, o);
 }
 
 rgm_status rgm_dataset_map(rgm_dataset **dataset, rgm_map_function *function, void *payload,

@@ -263,7 +263,7 @@ static bool prefetch_keeps_places(const rgm_dataset *dataset)
     return true;
 }
 
-static const rgm_dataset_type prefetch_type = {
+const rgm_dataset_type rgmi_prefetch_type = {
     .name = "prefetch",
     .options_size = sizeof(prefetch_options),
     .state_size = sizeof(prefetch_state),
@@ -285,5 +285,5 @@ rgm_status rgm_dataset_prefetch(rgm_dataset **dataset, int64_t size)
 
     if (size < 1)
         return RGM_FAIL(RGM_ERR_ARG, "prefetch of %lld elements", (long long)size);
-    return rgmi_dataset_extend(dataset, &prefetch_type, &o);
+    return rgmi_dataset_extend(dataset, &rgmi_prefetch_type, &o);
 }

@@ -205,7 +205,7 @@ static void the_print_says_where_each_value_was_set(void **state)
     CHECK_OK(rgm_experiment_load(&experiment, "demo", sets, 4));
     CHECK_OK(rgm_experiment_print(&text, experiment));
     CHECK(strstr(text.data, "\n  # path: data/cora                     # --set; only with "
-                            "data.type == ogb|folder\n") != NULL);
+                            "data.type == ogb|folder|parts\n") != NULL);
     CHECK(strstr(text.data, "\n    nodes: 2708                         # demo:8\n") != NULL);
     CHECK(strstr(text.data, "\n  epochs: 7                             # --set\n") != NULL);
     CHECK(strstr(text.data, "\n  label: \"a b\"                          # --set\n") != NULL);
