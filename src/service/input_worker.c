@@ -140,19 +140,30 @@ static void say_hello(const serving *s)
                           .recipe = {s->recipe.data, s->recipe.size}});
 }
 
+/** Whether the trainer still wants it. Session 0, of a first batch, may be another trainer's. */
+static bool is_wanted(const serving *s, const rgmi_batch_job *job)
+{
+    return s->session != NULL && (job->session == s->session ||
+                                  (job->session->id != 0 && job->session->id == s->session->id));
+}
+
 /** Send what was made, unless the trainer has moved on. */
-static void send_made(serving *s)
+static rgm_status send_made(serving *s)
 {
     for (;;) {
         rgmi_batch_job *job = s->unsent != NULL ? s->unsent : rgmi_makers_take(s->makers);
 
         s->unsent = NULL;
         if (job == NULL)
-            return;
-        if (!job->failed && s->session != NULL && job->session->id == s->session->id) {
+            return RGM_OK;
+        if (is_wanted(s, job)) {
+            if (job->failed) { /* who leaves gives its numbers to others; else they wait for ever */
+                rgmi_job_release(job);
+                return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a batch");
+            }
             if (!send_bytes(s, &job->message)) {
                 s->unsent = job;
-                return;
+                return RGM_OK;
             }
             s->made += s->session->id != 0;
         }
@@ -295,7 +306,7 @@ static rgm_status serve(serving *s)
             return RGM_STOPPED;
         while (more)
             RGM_TRY(receive(s, &more));
-        send_made(s);
+        RGM_TRY(send_made(s));
         RGM_TRY(look_at_clock(s));
     }
     return RGM_OK;

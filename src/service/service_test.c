@@ -6,12 +6,13 @@
 
 #include <regimen/service.h>
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "service_internal.h"
+#include "worker_internal.h"
 
 enum { ELEMENTS = 400, MOST_CHILDREN = 64 };
 
@@ -454,6 +455,60 @@ static void workers_that_are_sending_learn_that_the_trainer_ends(void **state)
     is_large = false;
 }
 
+/** What a worker's thread makes of number `at` when a trainer opens session 0 at the position. */
+static char *first_of(rgmi_makers *makers, const rgm_text *position, int64_t at)
+{
+    rgmi_saying open = {.kind = RGMI_SAY_OPEN, .position = {position->data, position->size}}, made;
+    struct pollfd done = {rgmi_makers_fd(makers), POLLIN, 0};
+    rgmi_batch_job *job;
+    rgm_element *element;
+    int64_t size;
+    char *text;
+
+    CHECK_OK(RGM_NEW(job, 1));
+    CHECK_OK(rgmi_session_create(&job->session, &open));
+    job->number = at;
+    rgmi_makers_add(makers, job);
+    while ((job = rgmi_makers_take(makers)) == NULL)
+        CHECK(poll(&done, 1, 60000) == 1);
+    CHECK(!job->failed);
+    CHECK_OK(rgmi_saying_get(&made, job->message.data, job->message.size));
+    CHECK_INT(RGM_OK, made.status);
+    CHECK_OK(rgm_element_decode(&element, made.element.data, made.element.size, NULL));
+    CHECK_OK(rgm_strdup(&text, rgm_element_bytes(element, &size)));
+    rgm_element_release(element);
+    rgmi_job_release(job);
+    return text;
+}
+
+/* All trainers number the session of their first batch 0; one of a later epoch gets that epoch's.
+ */
+static void the_first_batch_is_that_of_the_trainer_who_asks(void **state)
+{
+    rgm_dataset *data = make_data(NULL);
+    rgmi_makers *makers;
+    epoch e[2];
+    int at = 0;
+
+    (void)state;
+    record_epoch(&e[0], 0);
+    record_epoch(&e[1], 1);
+    while (e[0].texts[at][0] == '!' || e[1].texts[at][0] == '!')
+        at++;
+    CHECK(strcmp(e[0].texts[at], e[1].texts[at]) != 0);
+    CHECK_OK(rgmi_makers_create(&makers, data, 1));
+    for (int i = 0; i < 4; i++) {
+        char *text = first_of(makers, &e[i % 2].states[0], at);
+
+        CHECK_TEXT(e[i % 2].texts[at], text);
+        rgm_free(text);
+    }
+    rgmi_makers_release(makers);
+    rgm_dataset_release(data);
+    forget_epoch(&e[0]);
+    forget_epoch(&e[1]);
+}
+
 /** Begin a worker that is not to be let in; the trainer's own one works meanwhile. */
 static void check_refused(const child_job *job, int code, const char *why)
 {
@@ -611,6 +666,7 @@ TESTS(cmocka_unit_test(messages_are_read_or_refused),
       cmocka_unit_test(first_come_each_comes_once_whoever_is_killed),
       cmocka_unit_test(epochs_and_restored_positions_follow_each_other),
       cmocka_unit_test(workers_that_are_sending_learn_that_the_trainer_ends),
+      cmocka_unit_test(the_first_batch_is_that_of_the_trainer_who_asks),
       cmocka_unit_test(who_has_other_data_is_refused_and_told_why),
       cmocka_unit_test(a_stranger_gets_nothing),
       cmocka_unit_test(a_trainer_without_workers_stops_when_asked_and_gives_up))

@@ -103,6 +103,7 @@ static void keep_mark(maker_thread *t, const rgm_text *position)
     mark *m = &t->marks[t->mark_count % MARKS];
 
     m->position.size = 0;
+    m->number = -1;
     if (rgm_text_add(&m->position, position->data, position->size) != RGM_OK)
         return;
     m->number = t->cursor;
@@ -144,10 +145,11 @@ static rgm_status begin_before(maker_thread *t, int64_t number)
     return status;
 }
 
-/** Errors on the way are those of whoever makes these numbers. */
+/** Errors on the way are those of whoever makes these numbers. All trainers have the number 0 for
+ * the session of their first batch, so it is not the number that tells sessions apart. */
 static rgm_status go_to(maker_thread *t, const rgmi_batch_job *job)
 {
-    if (t->session == NULL || t->session->id != job->session->id) {
+    if (t->session != job->session) {
         leave_session(t);
         t->session = rgmi_session_retain(job->session);
     }
