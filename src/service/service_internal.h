@@ -176,6 +176,9 @@ int64_t rgmi_places_ready(const rgmi_service_places *places, rgm_service_order o
  * the place of an element. */
 void rgmi_places_give(rgm_made *out, char **error, bool *counted, rgmi_service_places *places,
                       int64_t number);
+/** Whether no number from `end` on was made or given: else who says that there is no element `end`
+ * has other data. */
+bool rgmi_places_may_end(const rgmi_service_places *places, int64_t end);
 /** There is no element `end`. */
 void rgmi_places_end(rgmi_service_places *places, int64_t end);
 /** What a worker was making is free again; returns how many. */

@@ -145,6 +145,18 @@ void rgmi_places_give(rgm_made *out, char **error, bool *counted, rgmi_service_p
     pass_given(places);
 }
 
+bool rgmi_places_may_end(const rgmi_service_places *places, int64_t end)
+{
+    bool may = end >= places->low;
+
+    for (int64_t n = end; may && n < places->low + places->ahead; n++)
+        may =
+            slot(places, n)->state != RGMI_PLACE_MADE && slot(places, n)->state != RGMI_PLACE_GIVEN;
+    for (int64_t i = 0; may && i < places->given_count; i++)
+        may = places->given[i] < end;
+    return may;
+}
+
 void rgmi_places_end(rgmi_service_places *places, int64_t end)
 {
     if (end < places->end)

@@ -659,7 +659,37 @@ static void messages_are_read_or_refused(void **state)
     rgm_text_clear(&text);
 }
 
-TESTS(cmocka_unit_test(messages_are_read_or_refused),
+/* A worker whose data are shorter ends no pass of which others have made more. */
+static void data_do_not_end_before_what_was_made(void **state)
+{
+    static const int64_t given[] = {7};
+    rgmi_service_places places;
+    rgm_text position = {0};
+    rgm_made made;
+    char *error;
+    bool counted;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&position, "here"));
+    CHECK_OK(rgmi_places_create(&places, 4));
+    CHECK_OK(rgmi_places_begin(&places, &position, 0, NULL, 0));
+    CHECK(rgmi_places_may_end(&places, 0));
+    rgmi_places_at(&places, 0)->state = RGMI_PLACE_MADE;
+    CHECK(!rgmi_places_may_end(&places, 0) && rgmi_places_may_end(&places, 1));
+    rgmi_places_give(&made, &error, &counted, &places, 0);
+    CHECK_INT(1, places.low);
+    CHECK(!rgmi_places_may_end(&places, 0) && rgmi_places_may_end(&places, 1));
+    rgmi_places_at(&places, 3)->state = RGMI_PLACE_MADE;
+    CHECK(!rgmi_places_may_end(&places, 3) && rgmi_places_may_end(&places, 4));
+    CHECK(!rgmi_places_may_end(&places, -1));
+    CHECK_OK(rgmi_places_begin(&places, &position, 0, given, 1));
+    CHECK(!rgmi_places_may_end(&places, 7) && rgmi_places_may_end(&places, 8));
+    rgmi_places_clear(&places);
+    rgm_text_clear(&position);
+}
+
+TESTS(cmocka_unit_test(data_do_not_end_before_what_was_made),
+      cmocka_unit_test(messages_are_read_or_refused),
       cmocka_unit_test(keys_and_addresses_are_checked),
       cmocka_unit_test(one_address_has_one_trainer),
       cmocka_unit_test(in_the_recipes_order_kills_change_no_byte),

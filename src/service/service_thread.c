@@ -255,6 +255,24 @@ static void release_maker(rgm_service *s, const rgmi_service_place *place)
             s->workers[i].under_way--;
 }
 
+/** There is no number from m->number on, unless others have made one. */
+static void take_end(rgm_service *s, rgmi_worker *w, const rgmi_saying *m)
+{
+    char why[sizeof w->why];
+
+    if (!rgmi_places_may_end(&s->places, m->number)) {
+        snprintf(why, sizeof why,
+                 "its data end after %lld batches, but later ones have been made: it has other "
+                 "files",
+                 (long long)m->number);
+        refuse(s, w, why);
+        return;
+    }
+    rgmi_places_end(&s->places, m->number);
+    w->under_way = w->under_way > 0 ? w->under_way - 1 : 0;
+    pthread_cond_broadcast(&s->changed);
+}
+
 static void take_batch(rgm_service *s, rgmi_worker *w, const rgmi_saying *m, rgm_element **element)
 {
     rgmi_service_place *place;
@@ -264,9 +282,7 @@ static void take_batch(rgm_service *s, rgmi_worker *w, const rgmi_saying *m, rgm
     if (!s->wanted || m->session != s->session)
         return;
     if (m->status == RGM_END) {
-        rgmi_places_end(&s->places, m->number);
-        w->under_way = w->under_way > 0 ? w->under_way - 1 : 0;
-        pthread_cond_broadcast(&s->changed);
+        take_end(s, w, m);
         return;
     }
     place = rgmi_places_at(&s->places, m->number);
