@@ -346,13 +346,25 @@ typedef struct waiting {
     double since, alone_since, told;
 } waiting;
 
+/** A host's own name is often 127.0.1.1 to itself, where nobody else reaches it. */
+static const char *who_can_come(const rgm_service *s)
+{
+    bool is_loopback =
+        strncmp(s->address, "tcp://127.", 10) == 0 || strncmp(s->address, "tcp://[::1]", 11) == 0;
+
+    return is_loopback ? " (which only workers of this machine reach: '*' as HOST is for others)"
+                       : "";
+}
+
 static void tell_wait(rgm_service *s, waiting *w, double now)
 {
     if (now - w->since < w->told)
         return;
-    rgm_log_write(RGM_LOG_WARNING,
-                  "the trainer has waited %.0f s for a batch; %lld input workers are at work at %s",
-                  now - w->since, (long long)s->counts.workers, s->address);
+    rgm_log_write(
+        RGM_LOG_WARNING,
+        "the trainer has waited %.0f s for a batch; %lld input workers are at work at %s%s",
+        now - w->since, (long long)s->counts.workers, s->address,
+        s->counts.workers == 0 ? who_can_come(s) : "");
     w->told *= 2;
 }
 
@@ -368,9 +380,9 @@ static rgm_status keep_waiting(rgm_service *s, waiting *w)
         w->alone_since = now;
     if (now - w->alone_since > s->options.patience)
         return RGM_FAIL(RGM_ERR_IO,
-                        "no input worker came to %s for %.0f s (runtime.input_workers.patience); "
+                        "no input worker came to %s%s for %.0f s (runtime.input_workers.patience); "
                         "regimen data serve starts one",
-                        s->address, now - w->alone_since);
+                        s->address, who_can_come(s), now - w->alone_since);
     tell_wait(s, w, now);
     s->waits_since = w->since;
     wait_a_moment(s);

@@ -575,6 +575,7 @@ static void a_trainer_without_workers_stops_when_asked_and_gives_up(void **state
     t.service->options.patience = 0.2;
     CHECK_STATUS(RGM_ERR_IO, rgm_iterator_next(&element, t.iterator));
     CHECK_MESSAGE("no input worker came to tcp://127.0.0.1:");
+    CHECK_MESSAGE("(which only workers of this machine reach: '*' as HOST is for others)");
     CHECK_INT(0, rgm_iterator_position(t.iterator));
     close_trainer(&t);
 }
