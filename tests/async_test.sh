@@ -226,6 +226,12 @@ server=$!
 wait_for has_run other
 expect 2 "$regimen" run run.yaml --set data.batch_size=8 $asynchronous --join other
 says "^regimen: this worker's experiment is not the server's: it has 'data.batch_size: 8', the server 'data.batch_size: 16'" "$work/err"
+cp run.yaml.csv changed.csv
+sed -i '$s/.*/0.5,0.5,0.5,1/' changed.csv
+mkdir elsewhere
+mv changed.csv elsewhere/run.yaml.csv
+expect 2 "$regimen" run run.yaml --set "data.path=$PWD/elsewhere" $asynchronous --join other
+says "^regimen: this worker's experiment is not the server's: it has 'files of data: [0-9a-f]*', the server 'files of data: [0-9a-f]*'" "$work/err"
 expect 2 "$regimen" run run.yaml --join other
 says '^regimen: --join goes with runtime.distribution: asynchronous' "$work/err"
 kill -TERM $server

@@ -189,6 +189,22 @@ static rgm_status put_turn(rgm_text *out, const rgm_async_server *server, const 
     return put_place(out, server, lease, pass, reached);
 }
 
+/* A worker's data have ended after so many batches: that is the end of the pass, unless others have
+ * made later ones. */
+static rgm_status end_pass(rgm_async_server *server, int64_t batches)
+{
+    int64_t turns = (batches + server->batches_a_turn - 1) / server->batches_a_turn;
+
+    if (!rgmi_ledger_may_end(&server->ledger, turns))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "this worker's data end after %lld batches, but later ones have been made: "
+                        "all workers must read the same files",
+                        (long long)batches);
+    rgmi_ledger_end(&server->ledger, turns);
+    pthread_cond_broadcast(&server->for_run);
+    return RGM_OK;
+}
+
 /* What a worker hands in: of a turn, gradients or why there are none. */
 static rgm_status take_half(rgm_async_server *server, rgmi_visitor *visitor,
                             rgm_state_reader *reader)
@@ -199,20 +215,18 @@ static rgm_status take_half(rgm_async_server *server, rgmi_visitor *visitor,
     bool taken;
 
     RGM_TRY(rgm_state_get_int(&lease, reader));
-    RGM_TRY(rgm_state_get_int(&batch, reader)); /* that the position is before */
+    /* that the position is before */
+    RGM_TRY(rgm_state_get_count(&batch, reader, RGM_STATE_MOST, "a batch"));
     RGM_TRY(rgm_state_get_bytes(&data, &position.size, reader));
     position.data = (const char *)data;
     half = (rgm_str){(const char *)reader->data + reader->at, reader->size - reader->at};
     RGM_TRY(rgm_state_get_count(&kind, reader, RGMI_NO_BATCH, "the kind of a half step"));
     if (rgmi_ledger_find(&server->ledger, visitor->id, lease) != NULL && position.size > 0)
         RGM_TRY(rgmi_ledger_keep_place(&server->ledger, batch, position, server->batches_a_turn));
-    if (kind == RGMI_NO_BATCH) {
-        if (rgmi_ledger_find(&server->ledger, visitor->id, lease) != NULL)
-            rgmi_ledger_end(&server->ledger,
-                            (batch + server->batches_a_turn - 1) / server->batches_a_turn);
-        pthread_cond_broadcast(&server->for_run);
-        return RGM_OK;
-    }
+    if (kind == RGMI_NO_BATCH)
+        return rgmi_ledger_find(&server->ledger, visitor->id, lease) != NULL
+                   ? end_pass(server, batch)
+                   : RGM_OK;
     RGM_TRY(rgmi_ledger_hand(&taken, &server->ledger, visitor->id, lease, half));
     if (!taken)
         return RGM_OK;

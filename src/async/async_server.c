@@ -27,6 +27,7 @@ static rgm_status forget(rgm_async_server *server, int64_t at)
     RGM_TRY(rgmi_ledger_forget(&server->ledger, server->visitors[at].id));
     rgmi_server_drop_visitor(server, at);
     pthread_cond_broadcast(&server->for_workers);
+    pthread_cond_broadcast(&server->for_run); /* which at the end waits for all that are there */
     return RGM_OK;
 }
 
@@ -209,7 +210,7 @@ static rgm_status train_step(rgm_step *step, void *payload)
 {
     rgm_async_server *server = payload;
     rgm_status status;
-    rgmi_lease lease;
+    rgmi_lease lease = {.half = NULL};
     bool found;
 
     if (server->gradients == NULL)
@@ -227,9 +228,8 @@ static rgm_status train_step(rgm_step *step, void *payload)
         status = RGM_END;
     }
     pthread_mutex_unlock(&server->lock);
-    if (status != RGM_OK)
-        return status;
-    status = make(step, server, &lease);
+    if (status == RGM_OK)
+        status = make(step, server, &lease);
     rgm_free(lease.half);
     return status;
 }
@@ -412,6 +412,27 @@ static rgm_status open_gradients(rgm_async_server *server)
     return RGM_OK;
 }
 
+/* What travels with each update must fit into a message: a worker would take one that is too large
+ * for a server that is gone. */
+static rgm_status check_size(const rgm_async_server *server)
+{
+    const rgm_parameters *parameters = rgm_trainer_parameters(server->trainer);
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        if (server->tables.of[i] < 0)
+            bytes += (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, i));
+    for (int64_t k = 0; k < server->tables.state_count; k++) /* as they were, and as they are */
+        bytes +=
+            (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, server->tables.states[k]));
+    if (bytes <= BODY_BYTES - BODY_BYTES / 16)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "runtime.distribution is asynchronous, but the parameters that travel whole "
+                    "have %.2f GB, and a message 1 GB: a model that size is for ranks (mpirun)",
+                    (double)bytes / 1e9);
+}
+
 rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer, const char *about)
 {
     rgm_text text = {0};
@@ -419,6 +440,7 @@ rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer
     server->trainer = trainer;
     RGM_TRY(rgm_trainer_check_apart(trainer));
     RGM_TRY(rgmi_tables_open(&server->tables, trainer));
+    RGM_TRY(check_size(server));
     RGM_TRY(open_gradients(server));
     RGM_TRY(rgmi_introduce(&text, trainer, about));
     server->about = text.data;

@@ -415,17 +415,13 @@ static int64_t ask_raw(raw *r, const char *path, const rgm_text *body, rgm_text 
     return kind;
 }
 
-/* Come as another process, take a turn with its weights; and then it is no more. */
-static void take_a_turn_and_die(raw *r, const party *p)
+/* Come as a process of this host, and take a turn with its weights. */
+static void take_a_turn(raw *r, const party *p, pid_t pid)
 {
     rgm_text body = {0}, answer = {0};
     rgm_state_reader reader;
     rgmi_whereabouts me;
-    pid_t pid = fork();
 
-    if (pid == 0)
-        for (;;)
-            pause();
     rgmi_where_am_i(&me);
     CHECK_OK(rgmi_introduce(&answer, p->trainer, p->about));
     CHECK_OK(rgm_state_put_bytes(&body, answer.data, answer.size));
@@ -448,10 +444,45 @@ static void take_a_turn_and_die(raw *r, const party *p)
     CHECK_OK(rgm_state_put_int(&body, r->lease));
     CHECK_OK(rgm_state_put_int(&body, 1));
     CHECK_INT(RGMI_WORK, ask_raw(r, "/weights", &body, NULL));
-    CHECK_INT(0, kill(pid, SIGKILL));
-    CHECK_INT(pid, waitpid(pid, NULL, 0));
     rgm_text_clear(&body);
     rgm_text_clear(&answer);
+}
+
+/* Another process takes a turn; and then it is no more. */
+static void take_a_turn_and_die(raw *r, const party *p)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        for (;;)
+            pause();
+    take_a_turn(r, p, pid);
+    CHECK_INT(0, kill(pid, SIGKILL));
+    CHECK_INT(pid, waitpid(pid, NULL, 0));
+}
+
+/* Say that the data have no batch at all, and leave. */
+static void *end_too_soon(void *payload)
+{
+    raw *r = ((void **)payload)[0];
+    const party *p = ((void **)payload)[1];
+    rgm_text body = {0};
+
+    take_a_turn(r, p, getpid());
+    for (int i = 0; i < 8; i++) /* who, pass, batch; of its lease, behind batch 0: none */
+        CHECK_OK(rgm_state_put_int(&body, i == 0   ? r->id
+                                          : i == 3 ? 1
+                                          : i == 4 ? r->lease
+                                          : i == 7 ? RGMI_NO_BATCH
+                                                   : 0));
+    CHECK(ask_raw(r, "/turn", &body, NULL) <= -400);
+    body.size = 0;
+    CHECK_OK(rgm_state_put_int(&body, r->id));
+    CHECK_OK(rgm_state_put_bytes(&body, "", 0));
+    CHECK_INT(RGMI_WORK, ask_raw(r, "/go", &body, NULL));
+    rgm_text_clear(&body);
+    atomic_store((atomic_bool *)((void **)payload)[2], true);
+    return NULL;
 }
 
 static void *die(void *payload)
@@ -493,6 +524,32 @@ static void a_dead_workers_turn_is_anothers(void **state)
     finish(&p, &h, 1);
     rgm_http_client_close(r.client);
     rgm_text_clear(&body);
+    clear_party(&p);
+}
+
+/* One whose data are shorter than what others have read ends no pass. */
+static void a_pass_does_not_end_before_what_is_done(void **state)
+{
+    party p = make_party(2);
+    hand h = {.stop = false};
+    raw r = {.id = 0};
+    atomic_bool has_left = false;
+    void *payload[] = {&r, &p, &has_left};
+    pthread_t thread;
+
+    (void)state;
+    open_party(&p);
+    open_raw(&r, &p);
+    send_in(&h, &p);
+    train_to(&p, 5);
+    CHECK_INT(0, pthread_create(&thread, NULL, end_too_soon, payload));
+    while (!atomic_load(&has_left))
+        train_to(&p, rgm_trainer_global_step(p.trainer) + 1);
+    CHECK_INT(rgm_trainer_global_step(p.trainer), (int64_t)steps_counted(&p));
+    CHECK_INT(0, rgm_trainer_passes(p.trainer));
+    CHECK_INT(0, pthread_join(thread, NULL));
+    finish(&p, &h, 1);
+    rgm_http_client_close(r.client);
     clear_party(&p);
 }
 
@@ -684,6 +741,7 @@ TESTS(cmocka_unit_test(one_worker_gives_the_bytes_of_one_process),
       cmocka_unit_test(many_workers_make_each_update_once_within_the_bound),
       cmocka_unit_test(workers_leave_and_come_back),
       cmocka_unit_test(a_dead_workers_turn_is_anothers),
+      cmocka_unit_test(a_pass_does_not_end_before_what_is_done),
       cmocka_unit_test(of_a_table_only_rows_travel), cmocka_unit_test(others_are_refused),
       cmocka_unit_test(the_end_is_told), cmocka_unit_test(without_a_server_a_worker_says_so),
       cmocka_unit_test(a_bad_batch_is_told_to_the_run),

@@ -222,6 +222,12 @@ rgm_status rgmi_ledger_cancel(rgmi_ledger *ledger)
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
+bool rgmi_ledger_may_end(const rgmi_ledger *ledger, int64_t turns)
+{
+    return turns >
+           (ledger->done_count > 0 ? ledger->done[ledger->done_count - 1] : ledger->low - 1);
+}
+
 void rgmi_ledger_end(rgmi_ledger *ledger, int64_t turns)
 {
     if (turns < ledger->end)

@@ -79,6 +79,8 @@ rgm_status rgmi_ledger_done(rgmi_ledger *ledger, const rgmi_lease *taken, bool m
 rgm_status rgmi_ledger_forget(rgmi_ledger *ledger, int64_t worker);
 /** The weights went back: what is on its way was computed with others. Errors: RGM_ERR_NOMEM. */
 rgm_status rgmi_ledger_cancel(rgmi_ledger *ledger);
+/** Whether no turn from there on is done: else who says that the pass ends there has other data. */
+bool rgmi_ledger_may_end(const rgmi_ledger *ledger, int64_t turns);
 /** The pass has `turns` turns, no more. */
 void rgmi_ledger_end(rgmi_ledger *ledger, int64_t turns);
 bool rgmi_ledger_is_over(const rgmi_ledger *ledger); /* every turn of the pass is done */

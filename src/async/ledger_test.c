@@ -277,6 +277,7 @@ static void damaged_states_are_refused(void **state)
     take_and_do(&ledger, 1);
     take_and_do(&ledger, 3);
     CHECK_OK(rgmi_ledger_keep_place(&ledger, 0, (rgm_str){"where", 5}, 1));
+    CHECK(!rgmi_ledger_may_end(&ledger, 3) && rgmi_ledger_may_end(&ledger, 4)); /* 3 is done */
     CHECK_OK(rgmi_ledger_save(&text, &ledger, 1));
     CHECK_OK(rgmi_ledger_restore(&other, (rgm_str){text.data, text.size}));
     CHECK_INT(4, other.next);

@@ -309,6 +309,7 @@ rgm_status rgmi_introduce(rgm_text *out, const rgm_trainer *trainer, const char 
     const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
     char shape[128];
 
+    RGM_TRY(rgm_text_printf(out, "Regimen: %s\n", RGM_VERSION));
     RGM_TRY(rgm_text_printf(out, "%s", about != NULL ? about : ""));
     RGM_TRY(rgm_text_printf(out, "batches of a pass: %lld\n",
                             (long long)rgm_trainer_batches(trainer, RGM_TRAIN)));

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -50,7 +51,18 @@ static bool concerns_workers(const char *key)
     return false;
 }
 
-static rgm_status about(rgm_text *out, const rgm_experiment *experiment)
+/* Where the data lie may differ, what lies there may not: gradients of other files would move the
+ * weights without a word. */
+static rgm_status add_files(rgm_text *out, const rgm_run_options *options)
+{
+    uint64_t files;
+
+    RGM_TRY(rgm_config_hash_files(&files, options->config, "data"));
+    return rgm_text_printf(out, "files of data: %016" PRIx64 "\n", files);
+}
+
+static rgm_status about(rgm_text *out, const rgm_experiment *experiment,
+                        const rgm_run_options *options)
 {
     const rgm_experiment_value *values;
     int64_t count = rgm_experiment_values(&values, experiment);
@@ -62,7 +74,7 @@ static rgm_status about(rgm_text *out, const rgm_experiment *experiment)
         RGM_TRY(rgm_yaml_print_flow(out, values[i].value, false));
         RGM_TRY(rgm_text_printf(out, "\n"));
     }
-    return RGM_OK;
+    return add_files(out, options);
 }
 
 /* ---- workers of this host ----------------------------------------------------------------------
@@ -268,7 +280,7 @@ rgm_status async_begin(async_run *run, const rgm_open_run *open, const rgm_run_o
 
     if (run == NULL)
         return RGM_OK;
-    RGM_GO(about(&text, experiment));
+    RGM_GO(about(&text, experiment, options));
     RGM_GO(rgm_async_server_admit(run->server, trainer, text.data));
     say("workers", "%s come by regimen run FILE --join %s",
         options->runtime.workers > 0 ? "others" : "they", request->run_dir);
@@ -342,7 +354,7 @@ static rgm_status work(rgm_async_worker *worker, rgm_experiment *experiment)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "--join goes with runtime.distribution: asynchronous"));
     be_a_worker(&options, worker);
     RGM_GO(rgm_experiment_open(&run, experiment, &options));
-    RGM_GO(about(&text, experiment));
+    RGM_GO(about(&text, experiment, &options));
     status = rgm_async_worker_run(worker, rgm_run_trainer(run), text.data);
 done:
     rgm_run_close(run);
