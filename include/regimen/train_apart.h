@@ -41,9 +41,9 @@ typedef struct rgm_data_place {
     int64_t position_size; /* 0: none is known                                       */
 } rgm_data_place;
 /**
- * Let the next step read from that place on: from where the trainer is, from `position` or from the
- * beginning of the pass, whichever is nearest; what lies between is read and dropped. The sums of
- * metrics begin at 0.
+ * Let the next step read from that place on: from `position` if there is one, else from where the
+ * trainer is, or from the beginning of the pass if that is behind it; what lies between is read and
+ * dropped. The sums of metrics begin at 0.
  *
  * Errors: RGM_END (the pass has not as many batches; rgm_trainer_reached() tells how many), those
  * of the data.

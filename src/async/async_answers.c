@@ -162,15 +162,17 @@ static rgm_status alive(rgm_text *out, rgm_async_server *server, rgm_state_reade
 
 /* ---- turns --------------------------------------------------------------------------------- */
 
-/* Where the data are known to be beyond what the worker has read, or where it must go back. */
+/* A place in the data for a worker that must go back, or is so far behind that reading on would
+ * take longer than beginning there: among many workers each is always some turns behind. */
 static rgm_status put_place(rgm_text *out, const rgm_async_server *server, const rgmi_lease *lease,
                             int64_t pass, int64_t reached)
 {
     int64_t batch = lease->turn * server->batches_a_turn;
     const rgmi_known_place *place = rgmi_ledger_place(&server->ledger, batch);
-    bool reads_on = pass == server->ledger.pass && reached <= batch;
+    bool goes_on = pass == server->ledger.pass && reached <= batch;
+    int64_t far = RGMI_WORKERS * server->batches_a_turn;
 
-    if (place == NULL || (reads_on && reached >= place->batch))
+    if (place == NULL || (goes_on && place->batch - reached < far))
         return rgm_state_put_bytes(out, "", 0);
     return rgm_state_put_bytes(out, place->position, place->size);
 }
@@ -275,8 +277,8 @@ static rgm_status turn(rgm_text *out, rgm_async_server *server, rgm_state_reader
     rgmi_visitor *visitor;
 
     RGM_TRY(rgm_state_get_int(&id, reader));
-    RGM_TRY(rgm_state_get_int(&pass, reader));
-    RGM_TRY(rgm_state_get_int(&reached, reader));
+    RGM_TRY(rgm_state_get_count(&pass, reader, RGM_STATE_MOST, "a pass"));
+    RGM_TRY(rgm_state_get_count(&reached, reader, RGM_STATE_MOST, "a batch"));
     RGM_TRY(rgm_state_get_count(&hands_in, reader, 1, "whether something is handed in"));
     pthread_mutex_lock(&server->lock);
     visitor = find_visitor(server, id);

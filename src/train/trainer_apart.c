@@ -50,10 +50,12 @@ int64_t rgm_trainer_turn_batches(const rgm_trainer *trainer)
 
 /* ---- a worker's half ----------------------------------------------------------------------- */
 
-/* Whether reading on from where the iterator is gets to the place, and nothing is nearer. */
+/* Whether reading on from where the iterator is gets to the place, and the caller knows no nearer
+ * position. */
 static bool is_on_the_way(const rgm_trainer *trainer, const rgm_data_place *place)
 {
-    return trainer->iterator != NULL && trainer->passes == place->pass &&
+    return trainer->iterator != NULL && place->position_size == 0 &&
+           trainer->passes == place->pass &&
            rgm_iterator_position(trainer->iterator) <= place->batch;
 }
 

@@ -158,6 +158,11 @@ static void a_place_in_the_data_is_found_from_anywhere(void **state)
     CHECK(losses[17] == loss_at(other, 17, &position)); /* from the position */
     CHECK(losses[19] == loss_at(other, 19, NULL));      /* reading on        */
     CHECK(losses[3] == loss_at(other, 3, NULL));        /* from the beginning */
+    CHECK_STATUS(RGM_ERR_DATA, /* a position is taken, though reading on would get there */
+                 rgm_trainer_go_to(other, &(rgm_data_place){.batch = 5,
+                                                            .position = position.data,
+                                                            .position_size = position.size}));
+    CHECK(losses[3] == loss_at(other, 3, NULL));
     CHECK(losses[12] == loss_at(other, 12, &position));
     CHECK(losses[12] != losses[13] && losses[3] != losses[4]);
     CHECK_STATUS(RGM_ERR_DATA,
