@@ -144,6 +144,18 @@ cp -r nodes.2 spoiled
 printf x | dd of=spoiled/part-00001-of-00002.graph bs=1 seek=5000 conv=notrunc 2>/dev/null
 experiment nodes $set $classes '{type: gcn, hidden: [8]}'
 refused 1 'part-00001-of-00002.graph is another file than parts.json was written with' 2 --set data.path=spoiled
+# Each rank has a folder of its own, of two cuts that fit each other by their numbers.
+for at in a b; do
+    mkdir $at && cp run.yaml $at && cp -r nodes.2 $at/cut || fail "no copies"
+done
+sed -i 's/seed 1/seed 9/' b/cut/parts.json
+on_folders() {
+    timeout -k 5 120 mpirun -n 1 -wdir "$work/a" "$@" : -n 1 -wdir "$work/b" "$@"
+}
+rm -rf none
+expect 1 on_folders "$regimen" run run.yaml --set data.type=parts --set data.path=cut --run-dir "$work/none"
+says 'rank [01] has another parts.json than rank [01]: give each rank the same folder' "$work/err"
+[ ! -e none/ckpt ] || fail "ranks with parts of two cuts trained something"
 expect 1 "$regimen" data partition tiny --to three --parts 3 --method $method
 says '3 parts: the number of ranks is a power of two' "$work/err"
 expect 2 "$regimen" data partition tiny --to three --method knife

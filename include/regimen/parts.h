@@ -99,7 +99,8 @@ const rgm_graph_data *rgm_part_data(const rgm_part *part);
  * @param comm  [in] outlives the part; its rank r has part r
  *
  * Errors: RGM_ERR_CONFIG (another number of ranks than of parts), RGM_ERR_DATA (the parts are not
- * of one graph), those of rgm_comm_gather(). Collective: every rank calls it.
+ * of one cut: ranks have different parts.json), those of rgm_comm_gather(). Collective: every rank
+ * calls it, and hears of the error of another.
  */
 rgm_status rgm_part_connect(rgm_part *part, rgm_comm *comm);
 /** What brings rows of a node set from part to part, owned by the part; NULL: there is no such set.

@@ -249,21 +249,59 @@ static rgm_status end(void *under_way, void *payload)
 
 /* ---- connecting ---------------------------------------------------------------------------- */
 
-rgm_status rgm_part_connect(rgm_part *part, rgm_comm *comm)
+rgm_status rgmi_find_other(int *other, rgm_comm *comm, const void *own, size_t bytes)
+{
+    rgm_comm_blocks blocks = {0};
+
+    *other = -1;
+    RGM_TRY(rgm_comm_gather(&blocks, comm, own, bytes, RGM_COMM_ALL));
+    for (int r = blocks.count - 1; r >= 0; r--)
+        if (blocks.begin[r + 1] - blocks.begin[r] != bytes ||
+            memcmp(blocks.memory + blocks.begin[r], own, bytes) != 0)
+            *other = r;
+    rgm_comm_blocks_clear(&blocks);
+    return RGM_OK;
+}
+
+/* Another cut of the same graph may have as many nodes, and rows would go to others of them. */
+static rgm_status check_manifests(const rgm_part *part, rgm_comm *comm)
+{
+    rgm_text text = {0};
+    rgm_status status = rgmi_parts_print(&text, part->manifest);
+    uint64_t hash = status == RGM_OK ? rgm_hash64(text.data, (size_t)text.size) : 0;
+    int other;
+
+    rgm_text_clear(&text);
+    RGM_TRY(status);
+    RGM_TRY(rgmi_find_other(&other, comm, &hash, sizeof hash));
+    return other < 0 ? RGM_OK
+                     : RGM_FAIL(RGM_ERR_DATA,
+                                "rank %d has another " RGMI_PARTS_FILE " than rank %d: give each "
+                                "rank the same folder, or copies of one",
+                                other, rgm_comm_rank(comm));
+}
+
+static rgm_status connect(rgm_part *part, rgm_comm *comm)
 {
     if (rgm_comm_size(comm) != part->parts || rgm_comm_rank(comm) != part->number)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "part %lld of %lld on rank %d of %d: each rank has one part",
                         (long long)part->number, (long long)part->parts, rgm_comm_rank(comm),
                         rgm_comm_size(comm));
+    RGM_TRY(check_manifests(part, comm));
     part->comm = comm;
     for (int64_t i = 0; i < part->set_count; i++) {
         rgmi_part_set *set = &part->sets[i];
 
-        RGM_TRY(rgm_comm_fail(comm, connect_set(set)));
+        RGM_TRY(connect_set(set));
         set->exchange = (rgm_exchange){begin, end, set};
     }
     return RGM_OK;
+}
+
+rgm_status rgm_part_connect(rgm_part *part, rgm_comm *comm)
+{
+    return rgm_comm_fail(comm, connect(part, comm));
 }
 
 const rgm_exchange *rgm_part_exchange(const rgm_part *part, const char *node_set)

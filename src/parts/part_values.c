@@ -30,20 +30,39 @@ static const rgm_feature *ids_of(const model *m, const char *node_set)
     return rgm_graph_feature(m->part->data.graphs[0], RGM_NODE_SET, node_set, "#id");
 }
 
+/* A tensor i64 [items of the set] of the part's numbers. */
+static rgm_status read_numbers(rgm_tensor **out, const model *m, rgm_piece piece, const char *set,
+                               const char *what)
+{
+    int64_t count = rgm_graph_total(m->part->data.graphs[0], piece, set);
+    rgm_status status = RGM_OK;
+    rgm_tensor *tensor = NULL;
+    char *name = NULL;
+
+    *out = NULL;
+    RGM_GO(rgmi_numbers_name(&name, piece, set, what));
+    RGM_GO(rgm_safetensors_get(&tensor, m->part->numbers, name));
+    if (rgm_tensor_dtype(tensor) != RGM_I64 || rgm_tensor_count(tensor) != count)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s of part %lld is not %lld numbers: write the parts again", name,
+                        (long long)m->part->number, (long long)count));
+    *out = tensor;
+    tensor = NULL;
+done:
+    rgm_tensor_release(tensor);
+    rgm_free(name);
+    return status;
+}
+
 static rgm_status numbers_of_edges(rgm_tensor **out, const model *m, const char *set)
 {
     int64_t index = rgm_schema_index(m->part->data.schema, RGM_EDGE_SET, set);
     rgm_tensor **kept = &m->part->edge_numbers[index];
-    rgm_status status = RGM_OK;
-    char *name;
 
-    if (*kept == NULL) {
-        RGM_TRY(rgmi_numbers_name(&name, RGM_EDGE_SET, set, "number"));
-        status = rgm_safetensors_get(kept, m->part->numbers, name);
-        rgm_free(name);
-    }
+    if (*kept == NULL)
+        RGM_TRY(read_numbers(kept, m, RGM_EDGE_SET, set, "number"));
     *out = rgm_tensor_retain(*kept);
-    return status;
+    return RGM_OK;
 }
 
 /* Entries of a one_hot feature: from where a node's begin. */
@@ -53,14 +72,17 @@ static rgm_status numbers_of_lists(rgm_tensor **out, const model *m, const rgm_g
         rgm_graph_feature(m->part->data.graphs[0], input->piece, input->set, input->feature);
     rgm_status status = RGM_OK;
     rgm_tensor *begins = NULL;
-    char *what = NULL, *name = NULL;
+    char *what = NULL;
     int64_t count, at = 0;
 
-    RGM_GO(feature != NULL ? RGM_OK : rgm_graph_read_whole(m->part->data.graphs[0]));
+    if (feature == NULL) { /* it cannot be read: why */
+        RGM_TRY(rgm_graph_read_whole(m->part->data.graphs[0]));
+        return RGM_FAIL(RGM_ERR_FORMAT, "part %lld has no feature '%s' of '%s'",
+                        (long long)m->part->number, input->feature, input->set);
+    }
     count = rgm_tensor_count(feature->values);
     RGM_GO(rgm_strprintf(&what, "%s.begin", input->feature));
-    RGM_GO(rgmi_numbers_name(&name, input->piece, input->set, what));
-    RGM_GO(rgm_safetensors_get(&begins, m->part->numbers, name));
+    RGM_GO(read_numbers(&begins, m, input->piece, input->set, what));
     RGM_GO(rgm_tensor_create(out, RGM_I64, 1, &count));
     for (int64_t i = 0; i < rgm_tensor_count(begins); i++)
         for (int64_t k = 0; k < rgm_tensor_i64(feature->row_lengths[1])[i]; k++)
@@ -68,7 +90,6 @@ static rgm_status numbers_of_lists(rgm_tensor **out, const model *m, const rgm_g
 done:
     rgm_tensor_release(begins);
     rgm_free(what);
-    rgm_free(name);
     return status;
 }
 
@@ -173,18 +194,13 @@ static rgm_status list_inputs(model *m, const rgm_parts *parts)
 /* Ranks that would wait for different rows say so before. */
 static rgm_status compare(const rgm_part *part, int64_t exchanges, uint64_t order)
 {
-    rgm_comm_blocks blocks = {0};
-    uint64_t own[2] = {(uint64_t)exchanges, order};
-    rgm_status status;
+    const uint64_t own[2] = {(uint64_t)exchanges, order};
+    int other;
 
-    RGM_TRY(rgm_comm_gather(&blocks, part->comm, own, sizeof own, RGM_COMM_ALL));
-    status = RGM_OK;
-    for (int r = 0; r < blocks.count && status == RGM_OK; r++)
-        if (memcmp(blocks.memory + blocks.begin[r], own, sizeof own) != 0)
-            status = RGM_FAIL(RGM_ERR_CONFIG, "rank %d has another model than rank %d", r,
-                              rgm_comm_rank(part->comm));
-    rgm_comm_blocks_clear(&blocks);
-    return status;
+    RGM_TRY(rgmi_find_other(&other, part->comm, own, sizeof own));
+    return other < 0 ? RGM_OK
+                     : RGM_FAIL(RGM_ERR_CONFIG, "rank %d has another model than rank %d", other,
+                                rgm_comm_rank(part->comm));
 }
 
 static rgm_status build(rgm_value **parted, rgm_value *const *values, int64_t count, model *m)

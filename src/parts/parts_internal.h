@@ -63,6 +63,9 @@ typedef struct rgmi_part_set {
 } rgmi_part_set;
 
 void rgmi_flights_release(rgmi_part_set *set);
+/** The first rank whose bytes are not this one's; -1: all have the same. Errors: those of
+ * rgm_comm_gather(). Collective. */
+rgm_status rgmi_find_other(int *other, rgm_comm *comm, const void *own, size_t bytes);
 
 struct rgm_part {
     int64_t number, parts;
