@@ -81,12 +81,19 @@ done:
 
 static rgm_status open_set(rgmi_part_set *out, rgm_part *part, const rgmi_parts_set *set)
 {
+    const rgm_feature *ids;
+
     out->part = part;
     out->own = set->own[part->number];
     out->halo = set->halo[part->number];
     if (rgm_graph_total(part->data.graphs[0], RGM_NODE_SET, out->name) != out->own + out->halo)
         return RGM_FAIL(RGM_ERR_FORMAT, "node set '%s' of part %lld has another number of nodes",
                         out->name, (long long)part->number);
+    ids = rgm_graph_feature(part->data.graphs[0], RGM_NODE_SET, out->name, "#id");
+    if (ids == NULL || rgm_tensor_dtype(ids->values) != RGM_I64 ||
+        rgm_tensor_count(ids->values) != out->own + out->halo)
+        return RGM_FAIL(RGM_ERR_FORMAT, "nodes of '%s' of part %lld have no '#id'", out->name,
+                        (long long)part->number);
     RGM_TRY(take_numbers(&out->owner, part, out->name, "owner", out->halo));
     RGM_TRY(take_numbers(&out->there, part, out->name, "there", out->halo));
     RGM_TRY(RGM_NEW(out->halo_begin, part->parts + 1));
@@ -124,18 +131,32 @@ static rgm_status open_sets(rgm_part *part, const rgm_parts *parts)
     return RGM_OK;
 }
 
+/* Nodes are asked about where they are own: rows of copies are not right. */
+static rgm_status check_split(const rgm_part *part, const rgm_tensor *nodes)
+{
+    int64_t own = rgm_parts_own(part->manifest, part->number, RGM_NODE_SET, part->data.split_set);
+
+    for (int64_t i = 0; i < rgm_tensor_count(nodes); i++)
+        if (rgm_tensor_at_int(nodes, i) >= own)
+            return RGM_FAIL(RGM_ERR_FORMAT, "the split of part %lld has a node of another part",
+                            (long long)part->number);
+    return RGM_OK;
+}
+
 /* A part of the split that no node here is in is one of no nodes. */
 static rgm_status fill_split(rgm_part *part, const rgm_parts *parts)
 {
     rgm_tensor **split[3] = {&part->data.train, &part->data.valid, &part->data.test};
     const int64_t none = 0;
 
+    if (part->data.split_set == NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "part %lld has no split", (long long)part->number);
     for (int i = 0; i < 3; i++)
-        if (*split[i] == NULL && parts->split[i] >= 0)
+        if (*split[i] != NULL)
+            RGM_TRY(check_split(part, *split[i]));
+        else if (parts->split[i] >= 0)
             RGM_TRY(rgm_tensor_create(split[i], RGM_I64, 1, &none));
-    return part->data.split_set != NULL
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_FORMAT, "part %lld has no split", (long long)part->number);
+    return RGM_OK;
 }
 
 rgm_status rgm_part_open(rgm_part **out, const rgm_parts *parts, int64_t number)
