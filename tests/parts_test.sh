@@ -140,6 +140,9 @@ refused 2 'data.type.*parts' 2 --set data.path=nodes.2 --set runtime.distributio
 refused 2 'trainer.folds' 2 --set data.path=nodes.2 --set trainer.folds=2
 experiment nodes $set $classes '{type: gin, units: 8, layers: 2, norm: batch}'
 refused 1 "layer_0.*'batch_moments' makes one thing of all nodes or edges, of which each rank has some" 2 --set data.path=nodes.2
+experiment nodes $set $classes '{type: gcn, hidden: [8]}'
+sed -i "s/^task:.*/task: {type: bgrl, node_set: $set, items: readout}/; s/, checkpoint: .*/}/" run.yaml
+refused 1 'task bgrl compares nodes with each other, of which each rank has some' 2 --set data.path=nodes.2
 cp -r nodes.2 spoiled
 printf x | dd of=spoiled/part-00001-of-00002.graph bs=1 seek=5000 conv=notrunc 2>/dev/null
 experiment nodes $set $classes '{type: gcn, hidden: [8]}'

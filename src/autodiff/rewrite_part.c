@@ -408,8 +408,10 @@ static rgm_status look_at_free(const parter *p, const rgm_value *v)
 {
     bool known_rows = false;
 
-    if (draws(v) && v->s.rank > 0 && v->s.shape[0] < 0)
-        return refuse(v, "draws for each row of a constant: its draws would differ between ranks");
+    for (int a = 0; v->type->random && a < v->s.rank; a++)
+        if (v->s.shape[a] < 0)
+            return refuse(v, "draws for each row of a constant: its draws would differ between "
+                             "ranks");
     if (keeps_rows(v))
         return RGM_OK;
     RGM_TRY(rgmi_row_needs(&known_rows, p->rows, v));
@@ -417,6 +419,18 @@ static rgm_status look_at_free(const parter *p, const rgm_value *v)
         for (int a = 0; a < v->in[i]->s.rank; a++)
             if (is_of_items(p, v->in[i]->s.shape[a]) && (a > 0 || !known_rows || !p->rows[i]))
                 of(p, v)->kind = COUNT;
+    return RGM_OK;
+}
+
+/* Each process asks about some: a loss is a mean over them, and nothing else is of all. */
+static rgm_status look_at_asked(const rgm_value *v)
+{
+    if (v->type->random)
+        return refuse(v, "draws by the place among the nodes that are asked about: its draws would "
+                         "differ between ranks");
+    if (v->type == &rgmi_batch_moments_op)
+        return refuse(v, "makes one thing of all nodes that are asked about, of which each rank "
+                         "has some");
     return RGM_OK;
 }
 
@@ -461,7 +475,7 @@ static rgm_status look_at(const parter *p, const rgm_value *v)
     k->kind = free ? FREE : ASKED;
     if (free)
         return look_at_free(p, v);
-    return asked ? RGM_OK : look_at_rows(p, v);
+    return asked ? look_at_asked(v) : look_at_rows(p, v);
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -531,7 +545,7 @@ static rgm_value *input_of(parter *p, const rgm_value *v, int i)
 static rgm_status build(parter *p, rgm_value *v)
 {
     known *k = of(p, v);
-    bool changed = false, drawn = draws(v) && k->kind != FREE && k->kind != ASKED;
+    bool changed = false, drawn = draws(v) && k->kind != FREE;
 
     for (int i = 0; i < v->inputs; i++) {
         p->in[i] = input_of(p, v, i);

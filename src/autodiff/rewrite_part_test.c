@@ -353,6 +353,27 @@ static rgm_value *crossed(lab *l, const side *s)
     return rgm_pool_rows(rgm_transpose_pattern(s->p), score, RGM_SUM);
 }
 
+static rgm_status mask_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                             const rgm_attributes *attributes)
+{
+    (void)in, (void)inputs;
+    *out = (rgm_op_shape){.dtype = RGM_F64, .rank = 2};
+    out->shape[0] = attributes->integer[0];
+    out->shape[1] = 1;
+    return RGM_OK;
+}
+
+static const rgm_op_type mask_op = {
+    .name = "mask", .arity = 0, .infer = mask_infer, .no_gradient = "of chance", .random = true};
+
+/* A draw for each item, of no input. */
+static rgm_value *masked(lab *l, const side *s)
+{
+    const rgm_attributes attributes = {.integer = {s->items}};
+
+    return rgm_mul(s->x, rgm_op(l->graph, &mask_op, NULL, 0, &attributes));
+}
+
 static void what_cannot_be_split_is_named(void **state)
 {
     static const struct {
@@ -360,6 +381,7 @@ static void what_cannot_be_split_is_named(void **state)
         const char *message;
     } refused[] = {{normed, "'reduce' makes one thing of all nodes or edges"},
                    {of_constants, "of all nodes or edges"},
+                   {masked, "'mask' draws for each row of a constant"},
                    {crossed, "'pool_rows' gathers at one end of the edges what was normalised at "
                              "the other"}};
 
@@ -387,6 +409,27 @@ static void states_of_all_are_refused(void **state)
     built = sums(&m.l, &m.parted);
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, part(&parted, NULL, &m, &built, 1));
     CHECK_MESSAGE("is of all nodes or edges, of which each rank has some");
+    lab_close(&m.l);
+}
+
+/* Behind the readout rows are of what this process asks about, in an order of its own. */
+static void draws_behind_a_readout_are_refused(void **state)
+{
+    rgm_value *built, *parted;
+    made m;
+
+    (void)state;
+    open_made(&m);
+    built = rgm_spmm(m.parted.seeds, sums(&m.l, &m.parted), NULL);
+    built = rgm_sum(rgm_square(rgm_dropout_op(built, 0.5, "head")));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, part(&parted, NULL, &m, &built, 1));
+    CHECK_MESSAGE("'dropout' draws by the place among the nodes that are asked about");
+    lab_close(&m.l);
+    open_made(&m);
+    built = rgm_spmm(m.parted.seeds, sums(&m.l, &m.parted), NULL);
+    built = rgm_sum(rgm_batch_moments(built));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, part(&parted, NULL, &m, &built, 1));
+    CHECK_MESSAGE("'batch_moments' makes one thing of all nodes that are asked about");
     lab_close(&m.l);
 }
 
@@ -431,6 +474,7 @@ int main(void)
         cmocka_unit_test(what_depends_on_no_link_is_left),
         cmocka_unit_test(what_cannot_be_split_is_named),
         cmocka_unit_test(states_of_all_are_refused),
+        cmocka_unit_test(draws_behind_a_readout_are_refused),
         cmocka_unit_test(parting_survives_every_failing_allocation),
     };
 

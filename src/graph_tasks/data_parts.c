@@ -187,6 +187,11 @@ rgm_status rgmi_parts_check(const rgmi_learning *learning)
     for (int64_t k = 0; k < learning->task_count; k++) {
         const rgm_graph_task_type *type = learning->tasks[k]->type;
 
+        if (type->label == NULL)
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                            "data.type is parts, and task %s compares nodes with each other, of "
+                            "which each rank has some: train it on the whole graph",
+                            type->section.name);
         if (type->ranks ||
             (type->counts != NULL && type->counts(learning->tasks[k]->options) != NULL))
             return RGM_FAIL(
