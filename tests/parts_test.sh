@@ -137,6 +137,8 @@ refused 2 'has 4 parts, and there is 1 rank.*Start it with mpirun -n 4' 1 --set 
 refused 2 'data.sampling' 2 --set data.path=nodes.2 --set data.sampling.sizes='[3]'
 refused 2 'runtime.shards is 4, but the data are in 2 parts' 2 --set data.path=nodes.2 --set runtime.shards=4
 refused 2 'data.type.*parts' 2 --set data.path=nodes.2 --set runtime.distribution=asynchronous
+refused 2 'trainer.accumulation_steps is 2, but data in parts are one batch' 2 --set data.path=nodes.2 --set trainer.accumulation_steps=2
+refused 2 'trainer.validation_steps is 1, but data in parts are one batch' 2 --set data.path=nodes.2 --set trainer.validation_steps=1
 refused 2 'trainer.folds' 2 --set data.path=nodes.2 --set trainer.folds=2
 experiment nodes $set $classes '{type: gin, units: 8, layers: 2, norm: batch}'
 refused 1 "layer_0.*'batch_moments' makes one thing of all nodes or edges, of which each rank has some" 2 --set data.path=nodes.2

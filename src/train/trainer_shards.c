@@ -87,6 +87,11 @@ static rgm_status count_shards(int64_t *count, const rgm_trainer *trainer)
                         "trainer.accumulation_steps is %lld, but data in parts are "
                         "one batch",
                         (long long)trainer->options.accumulation_steps);
+    if (trainer->options.validation_steps > 0) /* ranks behind it would wait for no one's rows */
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.validation_steps is %lld, but data in parts are one batch, which "
+                        "is validated on as a whole: leave it out",
+                        (long long)trainer->options.validation_steps);
     *count = parts;
     return RGM_OK;
 }
