@@ -17,9 +17,9 @@ expect 0 "$regimen" config check demo
 says "^demo: no mistakes; gcn on citation data, adam, 200 epochs$" out
 [ ! -s err ] || fail "the demo has keys without effect: $(cat err)"
 expect 0 "$regimen" config check demo --set data.path=x
-says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder$" err
+says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder\|parts$" err
 expect 0 "$regimen" run demo --set data.path=x --set trainer.epochs=1 --set export=[] --run-dir told
-says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder$" err
+says "^note +data.path \(--set\) has no effect: only with data.type == ogb\|folder\|parts$" err
 expect 0 "$regimen" eval told
 [ "$(grep -c '^note' err)" = 0 ] || fail "a run that is looked at is told of keys again"
 expect 2 "$regimen" config check demo --set trainer.gradient_surgery=pcgrad

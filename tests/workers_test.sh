@@ -125,6 +125,7 @@ ends 75 $trainer "a trainer that waits"
 begin
 serve 1
 ends 0 $trainer "the same command"
+rm -rf run/ckpt/step-00000000 # what the signal saved
 same_run ../one/run run "stopped while it waited"
 
 # ---- what cannot be ----

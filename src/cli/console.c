@@ -27,26 +27,38 @@ static void on_signal(int number)
 }
 
 /* Lines for people: names in them may be of a file from anywhere. */
-static void put_visible(FILE *to, const char *text)
+static void put_visible(const char *text)
 {
     rgm_text shown = {0};
 
     if (rgm_text_add_visible_lines(&shown, text) == RGM_OK)
-        fputs(shown.data, to);
+        fputs(shown.data, stdout);
     else
-        fputs("out of memory for a message", to);
+        fputs("out of memory for a message", stdout);
     rgm_text_clear(&shown);
 }
 
-static void put_formatted(const char *format, va_list args)
+/* In one write, so that nothing of other processes comes between: ranks share a terminal. */
+static void put_line(const char *begin, const char *text)
+{
+    rgm_text line = {0};
+
+    if (rgm_text_printf(&line, "%s", begin) == RGM_OK &&
+        rgm_text_add_visible_lines(&line, text) == RGM_OK && rgm_text_printf(&line, "\n") == RGM_OK)
+        fputs(line.data, stderr);
+    else
+        fputs("regimen: out of memory for a message\n", stderr);
+    rgm_text_clear(&line);
+}
+
+static void put_formatted(const char *begin, const char *format, va_list args)
 {
     char *text = NULL;
 
     if (vasprintf(&text, format, args) < 0)
         text = NULL;
-    put_visible(stderr, text != NULL ? text : "out of memory for a message");
+    put_line(begin, text != NULL ? text : "out of memory for a message");
     free(text);
-    fputc('\n', stderr);
 }
 
 /* Warnings for the person at the terminal; all of it with -v. The run folder's log.txt has
@@ -54,15 +66,15 @@ static void put_formatted(const char *format, va_list args)
 static void show_message(int level, const char *message, void *payload)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
+    char begin[32];
 
     (void)payload;
     if (muted || verbosity < 0 || level > (verbosity > 0 ? RGM_LOG_INFO : RGM_LOG_WARNING))
         return;
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr); /* the progress line is drawn again */
-    fprintf(stderr, "regimen: %s: ", names[level]);
-    put_visible(stderr, message);
-    fputc('\n', stderr);
+    snprintf(begin, sizeof begin, "regimen: %s: ", names[level]);
+    put_line(begin, message);
 }
 
 void console_catch_signals(void)
@@ -176,11 +188,8 @@ int report(rgm_status status)
 {
     if (status == RGM_OK)
         return EXIT_DONE;
-    if (!muted) {
-        fputs("regimen: ", stderr);
-        put_visible(stderr, verbosity > 0 ? rgm_error_text() : rgm_error_message());
-        fputc('\n', stderr);
-    }
+    if (!muted)
+        put_line("regimen: ", verbosity > 0 ? rgm_error_text() : rgm_error_message());
     return status == RGM_ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -194,8 +203,7 @@ int usage_error(const char *format, ...)
         vsnprintf(text, sizeof text, format, args);
         (void)RGM_FAIL(RGM_ERR_CONFIG, "%s", text);
     } else {
-        fputs("regimen: ", stderr);
-        put_formatted(format, args);
+        put_formatted("regimen: ", format, args);
     }
     va_end(args);
     return EXIT_USAGE;
@@ -203,13 +211,14 @@ int usage_error(const char *format, ...)
 
 void say(const char *label, const char *format, ...)
 {
+    char begin[32];
     va_list args;
 
     if (muted || verbosity < 0)
         return;
+    snprintf(begin, sizeof begin, "%-8s ", label);
     va_start(args, format);
-    fprintf(stderr, "%-8s ", label);
-    put_formatted(format, args);
+    put_formatted(begin, format, args);
     va_end(args);
 }
 
@@ -286,18 +295,18 @@ void print_metrics(const char *title, int width, const rgm_logs *values)
 {
     int size = (int)strnlen(title, (size_t)width);
 
-    put_visible(stdout, title);
+    put_visible(title);
     printf("%*s", width - size, "");
     for (int64_t i = 0; i < values->count; i++) {
         putchar(' ');
-        put_visible(stdout, values->items[i].name);
+        put_visible(values->items[i].name);
         printf(" %.4f", values->items[i].value);
     }
 }
 
 int print_text(const char *text)
 {
-    put_visible(stdout, text);
+    put_visible(text);
     return print_exact("");
 }
 
