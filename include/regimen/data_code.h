@@ -33,6 +33,13 @@ rgm_status rgm_element_encode(rgm_text *out, const rgm_element *element);
  */
 rgm_status rgm_element_decode(rgm_element **out, const void *data, int64_t size,
                               const rgm_element_type *const *types);
+/**
+ * Whether an element, which may come from anywhere, has the form of another one, so that who takes
+ * that takes it: the same kind, as many tensors of the same dtypes and ranks, items of that form,
+ * objects as their type's `check_like` says. Sizes may differ.
+ * Errors: RGM_ERR_DATA (what differs), those of the type's check_like.
+ */
+rgm_status rgm_element_check_like(const rgm_element *element, const rgm_element *like);
 
 /** Append a tensor of any dtype and shape to a state. Errors: RGM_ERR_UNSUPPORTED (of a device),
  * RGM_ERR_NOMEM. */

@@ -43,6 +43,9 @@ typedef struct rgm_element_type {
     rgm_status (*encode)(rgm_text *out, const void *object);
     /** The object of such bytes, which may come from anywhere. RGM_ERR_FORMAT, RGM_ERR_DATA. */
     rgm_status (*decode)(void **out, const void *data, int64_t size);
+    /** Whether an object that was decoded has the form of another one; rgm_element_check_like().
+     * RGM_ERR_DATA. NULL: all objects of the type have one form. */
+    rgm_status (*check_like)(const void *object, const void *like);
 } rgm_element_type;
 
 /**

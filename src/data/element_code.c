@@ -356,3 +356,54 @@ rgm_status rgm_element_decode(rgm_element **out, const void *data, int64_t size,
     *out = NULL;
     return damaged(&reader);
 }
+
+/* ---- forms ----------------------------------------------------------------------------------- */
+
+static rgm_status check_tensors_like(const rgm_element *element, const rgm_element *like)
+{
+    if (rgm_element_count(element) != rgm_element_count(like))
+        return RGM_FAIL(RGM_ERR_DATA, "an element has %lld tensors, others have %lld",
+                        (long long)rgm_element_count(element), (long long)rgm_element_count(like));
+    for (int64_t i = 0; i < rgm_element_count(like); i++) {
+        const rgm_tensor *a = rgm_element_tensor(element, i), *b = rgm_element_tensor(like, i);
+
+        if (rgm_tensor_dtype(a) != rgm_tensor_dtype(b) || rgm_tensor_rank(a) != rgm_tensor_rank(b))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "tensor %lld of an element is %s with %d axes, that of others %s with "
+                            "%d",
+                            (long long)i, rgm_dtype_name(rgm_tensor_dtype(a)), rgm_tensor_rank(a),
+                            rgm_dtype_name(rgm_tensor_dtype(b)), rgm_tensor_rank(b));
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_items_like(const rgm_element *element, const rgm_element *like)
+{
+    const rgm_element *item =
+        rgm_element_count(like) > 0 ? rgm_element_item(like, 0) : rgm_element_item_like(like);
+
+    for (int64_t i = 0; item != NULL && i < rgm_element_count(element); i++)
+        RGM_TRY(rgm_element_check_like(rgm_element_item(element, i), item));
+    return RGM_OK;
+}
+
+rgm_status rgm_element_check_like(const rgm_element *element, const rgm_element *like)
+{
+    const rgm_element_type *type = rgmi_element_type(like);
+
+    if (rgm_element_get_kind(element) != rgm_element_get_kind(like) ||
+        rgmi_element_type(element) != type)
+        return RGM_FAIL(RGM_ERR_DATA, "an element is of another kind than others");
+    switch (rgm_element_get_kind(like)) {
+    case RGM_ELEMENT_BYTES:
+        return RGM_OK;
+    case RGM_ELEMENT_TENSORS:
+        return check_tensors_like(element, like);
+    case RGM_ELEMENT_LIST:
+        return check_items_like(element, like);
+    default:
+        return type->check_like == NULL ? RGM_OK
+                                        : type->check_like(rgm_element_pointer(element, type),
+                                                           rgm_element_pointer(like, type));
+    }
+}

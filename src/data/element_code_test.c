@@ -34,7 +34,8 @@ static rgm_status get_number(void **out, const void *data, int64_t size)
     return status;
 }
 
-static const rgm_element_type number_type = {"number", release_number, put_number, get_number},
+static const rgm_element_type number_type = {"number", release_number, put_number, get_number,
+                                             NULL},
                               mute_type = {.name = "mute"};
 static const rgm_element_type *const types[] = {&mute_type, &number_type, NULL};
 
@@ -150,6 +151,38 @@ static void an_origin_travels_along(void **state)
     rgm_folder_remove(folder);
 }
 
+/* Of each element a form: itself has it, no other kind has. */
+static void an_element_has_the_form_of_another_or_not(void **state)
+{
+    rgm_element *few, *many = tensors_element(), *number = number_element(1),
+                      *other = number_element(2), *bytes, *list, *empty;
+    rgm_tensor *flat, *tall;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create(&flat, RGM_F32, 1, (int64_t[]){3}));
+    CHECK_OK(rgm_tensor_create(&tall, RGM_F32, 2, (int64_t[]){3, 1}));
+    CHECK_OK(rgm_element_create_tensors(&few, &flat, 1));
+    CHECK_OK(rgm_element_create_tensors(&bytes, &tall, 1));
+    CHECK_OK(rgm_element_check_like(many, many));
+    CHECK_OK(rgm_element_check_like(number, other));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_check_like(few, many));
+    CHECK_MESSAGE("an element has 1 tensors");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_check_like(few, bytes));
+    CHECK_MESSAGE("tensor 0 of an element is f32 with 1 axes, that of others f32 with 2");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_check_like(few, number));
+    CHECK_MESSAGE("of another kind");
+    CHECK_OK(rgm_element_create_list(&list, &number, 1));
+    CHECK_OK(rgm_element_create_empty_list(&empty, few));
+    CHECK_OK(rgm_element_check_like(list, list));
+    CHECK_OK(rgm_element_check_like(empty, list));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_check_like(list, empty));
+    rgm_element *all[] = {few, many, number, other, bytes, list, empty};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        rgm_element_release(all[i]);
+    rgm_tensor_release(flat);
+    rgm_tensor_release(tall);
+}
+
 static void what_cannot_travel_says_so(void **state)
 {
     rgm_element *element, *deeper, *to;
@@ -226,6 +259,8 @@ static void allocations_that_fail_are_errors(void **state)
 }
 
 TESTS(cmocka_unit_test(what_is_decoded_is_what_was_encoded),
-      cmocka_unit_test(an_origin_travels_along), cmocka_unit_test(what_cannot_travel_says_so),
+      cmocka_unit_test(an_origin_travels_along),
+      cmocka_unit_test(an_element_has_the_form_of_another_or_not),
+      cmocka_unit_test(what_cannot_travel_says_so),
       cmocka_unit_test(cut_and_changed_bytes_are_refused_or_sound),
       cmocka_unit_test(allocations_that_fail_are_errors))

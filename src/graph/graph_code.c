@@ -5,6 +5,8 @@
  */
 #include "graph_internal.h"
 
+#include <string.h>
+
 /* ---- encoding ---- */
 
 static rgm_status put_feature(rgm_text *out, const rgmi_column *column,
@@ -159,5 +161,24 @@ static void release_graph(void *object)
     rgm_graph_release(object);
 }
 
-const rgm_element_type rgm_graph_element = {
-    .name = "graph", .release = release_graph, .encode = put_graph, .decode = decode_graph};
+static rgm_status check_like(const void *object, const void *like)
+{
+    const rgm_graph *graph = object, *other = like;
+    rgm_status status = RGM_OK;
+    rgm_text a = {0}, b = {0};
+
+    RGM_GO(rgm_schema_print(&a, graph->schema));
+    RGM_GO(rgm_schema_print(&b, other->schema));
+    if (a.size != b.size || memcmp(a.data, b.data, (size_t)a.size) != 0)
+        status = RGM_FAIL(RGM_ERR_DATA, "a graph has another schema than others");
+done:
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+    return status;
+}
+
+const rgm_element_type rgm_graph_element = {.name = "graph",
+                                            .release = release_graph,
+                                            .encode = put_graph,
+                                            .decode = decode_graph,
+                                            .check_like = check_like};

@@ -4,6 +4,8 @@
  */
 #include "test_shop.h"
 
+#include <regimen/graph_parts.h>
+
 static const rgm_element_type *const types[] = {&rgm_graph_element, NULL};
 
 static rgm_element *element_of(rgm_graph *graph)
@@ -70,6 +72,26 @@ static void what_is_decoded_is_the_graph(void **state)
     check_there_and_back(second_shop(schema));
     check_there_and_back(padded_shops());
     rgm_schema_release(schema);
+}
+
+static void a_graph_of_another_schema_has_another_form(void **state)
+{
+    rgm_schema *schema = parse_schema(shop_text), *other;
+    rgm_element *a = element_of(first_shop(schema)), *b = element_of(second_shop(schema)), *c;
+    rgm_graph *graph;
+
+    (void)state;
+    other = parse_schema("node_sets { key: \"user\" value {} }\n");
+    CHECK_OK(rgm_graph_begin(&graph, other, 0, 0));
+    c = element_of(graph);
+    CHECK_OK(rgm_element_check_like(a, b));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_element_check_like(c, a));
+    CHECK_MESSAGE("another schema");
+    rgm_element_release(a);
+    rgm_element_release(b);
+    rgm_element_release(c);
+    rgm_schema_release(schema);
+    rgm_schema_release(other);
 }
 
 static void bytes_that_are_cut_or_changed_are_refused_or_sound(void **state)
@@ -143,6 +165,7 @@ static void allocations_that_fail_are_errors(void **state)
 }
 
 TESTS(cmocka_unit_test(what_is_decoded_is_the_graph),
+      cmocka_unit_test(a_graph_of_another_schema_has_another_form),
       cmocka_unit_test(bytes_that_are_cut_or_changed_are_refused_or_sound),
       cmocka_unit_test(an_edge_to_nowhere_is_refused),
       cmocka_unit_test(allocations_that_fail_are_errors))

@@ -179,6 +179,7 @@ void rgm_service_close(rgm_service *s)
     rgmi_places_clear(&s->places);
     rgm_text_clear(&s->recipe);
     rgm_text_clear(&s->probe);
+    rgm_element_release(s->like);
     rgm_free(s->workers);
     rgm_free(s->address);
     rgm_free(s->report);
@@ -217,18 +218,17 @@ void rgm_service_count(rgm_service_counts *out, rgm_service *s)
 
 /* ---- the first batch ------------------------------------------------------------------------- */
 
-static rgm_status hash_next(uint64_t *hash, rgm_iterator *iterator)
+/** *out: the batch; NULL: an error, or the end. */
+static rgm_status hash_next(uint64_t *hash, rgm_element **out, rgm_iterator *iterator)
 {
-    rgm_element *element = NULL;
     rgm_text bytes = {0};
-    rgm_status status = rgm_iterator_next(&element, iterator), encoded = RGM_OK;
+    rgm_status status = rgm_iterator_next(out, iterator), encoded = RGM_OK;
 
     if (status == RGM_STOPPED)
         return status;
     if (status == RGM_OK)
-        encoded = rgm_element_encode(&bytes, element);
+        encoded = rgm_element_encode(&bytes, *out);
     *hash = rgmi_made_hash(status, (rgm_str){bytes.data, bytes.size});
-    rgm_element_release(element);
     rgm_text_clear(&bytes);
     return encoded;
 }
@@ -239,6 +239,7 @@ static rgm_status make_probe(rgm_service *s, const rgm_dataset *dataset, const r
 {
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
     rgm_iterator *iterator = NULL;
+    rgm_element *element = NULL;
     rgm_text copy = {0};
     int64_t number = first;
     uint64_t hash = 0;
@@ -249,16 +250,19 @@ static rgm_status make_probe(rgm_service *s, const rgm_dataset *dataset, const r
     RGM_GO(rgm_iterator_restore(iterator, position->data, position->size));
     for (; number - first < count && given[number - first] == number; number++)
         RGM_GO(rgm_iterator_skip(iterator));
-    RGM_GO(hash_next(&hash, iterator));
+    RGM_GO(hash_next(&hash, &element, iterator));
     RGM_GO(rgm_text_add(&copy, position->data, position->size));
     pthread_mutex_lock(&s->lock);
     s->probe = copy;
     s->probe_number = number;
     s->probe_hash = hash;
+    s->like = element;
     s->has_probe = true;
     pthread_mutex_unlock(&s->lock);
     copy = (rgm_text){0};
+    element = NULL;
 done:
+    rgm_element_release(element);
     rgm_iterator_release(iterator);
     rgm_text_clear(&copy);
     return status;

@@ -236,6 +236,7 @@ struct rgm_service {
     rgm_text probe; /* where the first batch of all is, and ..             */
     int64_t probe_number;
     uint64_t probe_hash; /* .. what it must be */
+    rgm_element *like;   /* that batch: others must have its form; NULL: it was an error */
     bool has_probe;
     rgmi_worker *workers; /* gone ones, too, so that a report can tell */
     int64_t worker_count, worker_capacity, next_id;

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,17 +50,24 @@ static bool has_zmq(void)
 static char large[6 << 20];
 static bool is_large; /* elements are, for trainer and workers */
 
-/** Number, draw, and an error in some places; `payload` changes the values. */
+/** Number, draw, and an error in some places; `payload` changes the values. "#": behind the first
+ * call it gives elements of another kind. */
 static rgm_status stamp(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
                         void *payload)
 {
     int64_t number = rgm_tensor_at_int(rgm_element_tensor(element, 0), 0);
     char text[96];
+    static atomic_int calls;
+    bool is_odd = payload != NULL && strcmp(payload, "#") == 0;
 
+    if (is_odd && atomic_fetch_add(&calls, 1) > 0) {
+        *out = rgm_element_retain((rgm_element *)element);
+        return RGM_OK;
+    }
     if (number % 37 == 5)
         return RGM_FAIL(RGM_ERR_DATA, "number %lld is bad", (long long)number);
     snprintf(text, sizeof text, "%lld %u%s", (long long)number, rgm_rng_u32(&call->rng, 0),
-             payload != NULL ? (const char *)payload : "");
+             payload != NULL && !is_odd ? (const char *)payload : "");
     if (is_large)
         return rgm_element_create_bytes(out, large, sizeof large);
     return rgm_element_create_bytes(out, text, (int64_t)strlen(text));
@@ -551,6 +559,45 @@ static void who_has_other_data_is_refused_and_told_why(void **state)
                   "its first batch is not the trainer's");
 }
 
+/* One who is let in, and then sends what the trainer cannot take. */
+static void batches_have_the_form_of_the_first(void **state)
+{
+    children all = {.count = 0};
+    trainer t;
+    epoch e;
+    rgm_service_counts counts = {.refused = 0};
+    rgm_element *element;
+
+    (void)state;
+    if (!has_zmq())
+        return;
+    add_child(&all, &(child_job){.other = "#"});
+    add_child(&all, &(child_job){.threads = 1});
+    record_epoch(&e, 0);
+    open_trainer(&t, RGM_SERVICE_RECIPE);
+    begin_child(&all, rgm_service_address(t.service));
+    t.stop = true;
+    CHECK_STATUS(RGM_STOPPED, rgm_iterator_next(&element, t.iterator)); /* now it wants some */
+    t.stop = false;
+    for (int i = 0; i < 60000 && counts.refused == 0; i++) {
+        rgm_service_count(&counts, t.service);
+        usleep(1000);
+    }
+    CHECK_INT(1, counts.joined);
+    CHECK_INT(1, counts.refused);
+    CHECK_INT(-RGM_ERR_DATA, end_of(&all, 0));
+    if (strstr(said_by(all.pids[0]), "an element is of another kind than others") == NULL)
+        fail_msg("said: %s", said_by(all.pids[0]));
+    begin_child(&all, rgm_service_address(t.service));
+    for (int i = 0; i < ELEMENTS; i++)
+        take_one(&t, &e, i);
+    check_each_once(&t, &e);
+    close_trainer(&t);
+    all.killed = 1;
+    end_children(&all);
+    forget_epoch(&e);
+}
+
 static void a_stranger_gets_nothing(void **state)
 {
     (void)state;
@@ -699,5 +746,6 @@ TESTS(cmocka_unit_test(data_do_not_end_before_what_was_made),
       cmocka_unit_test(workers_that_are_sending_learn_that_the_trainer_ends),
       cmocka_unit_test(the_first_batch_is_that_of_the_trainer_who_asks),
       cmocka_unit_test(who_has_other_data_is_refused_and_told_why),
+      cmocka_unit_test(batches_have_the_form_of_the_first),
       cmocka_unit_test(a_stranger_gets_nothing),
       cmocka_unit_test(a_trainer_without_workers_stops_when_asked_and_gives_up))

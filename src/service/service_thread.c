@@ -315,6 +315,8 @@ static void take_made(rgm_service *s, rgmi_worker *w, const rgmi_saying *m)
     if (m->status == RGM_OK) {
         pthread_mutex_unlock(&s->lock);
         status = rgm_element_decode(&element, m->element.data, m->element.size, s->types);
+        if (status == RGM_OK && s->like != NULL)
+            status = rgm_element_check_like(element, s->like);
         pthread_mutex_lock(&s->lock);
     }
     if (status != RGM_OK) {
