@@ -155,6 +155,15 @@ static rgm_status run(rgmi_part *all, work *w)
     return rgmi_shards_sum(all, trainer, run_shards(w));
 }
 
+/* Parts are one batch, whose loss they have together: all processes find the same. */
+static rgm_status check_whole(rgm_trainer *trainer, double loss)
+{
+    rgm_status status = trainer->task.parts > 0 ? rgmi_check_loss(trainer, loss) : RGM_OK;
+
+    trainer->is_bad = trainer->is_bad || status != RGM_OK;
+    return rgmi_step_undo(trainer, status);
+}
+
 rgm_status rgmi_shards_step(rgm_step *step)
 {
     rgm_trainer *trainer = step->trainer;
@@ -166,9 +175,12 @@ rgm_status rgmi_shards_step(rgm_step *step)
     status = run(&all, &w);
     pass_over_rest(&w, status);
     if (status == RGM_OK) {
-        rgmi_divide_gradients(trainer, all.items);
         step->loss = 0;
         rgmi_set_part(step, &all);
+        status = check_whole(trainer, step->loss);
+    }
+    if (status == RGM_OK) {
+        rgmi_divide_gradients(trainer, all.items);
         status = rgmi_update(trainer, trainer->accumulator.sums, w.last != NULL ? w.feeds : NULL,
                              w.feed_count);
         status = rgmi_step_undo(trainer, status);
