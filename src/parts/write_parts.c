@@ -503,7 +503,7 @@ static rgm_status write_features(work *w, int64_t s, const rgm_set_schema *set)
 
 static rgm_status write_ids(work *w, int64_t s, const rgm_set_schema *set)
 {
-    rgm_feature value = {NULL};
+    rgm_feature value = {0};
     rgm_status status;
 
     RGM_TRY(rgm_tensor_create_from(&value.values, RGM_I64, 1, &w->sets[s].count, w->sets[s].nodes));
