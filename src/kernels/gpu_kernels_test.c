@@ -28,12 +28,14 @@ static struct lent_device {
     int wanted_runs;     /* so often                                       */
 } lent;
 
-/* The KERNELs that were found, and how often each ran. */
+/* The KERNELs that were found, and how often each ran; each program of `map` has one, and all cases
+ * have some thousand. */
+enum { FOUND = 8192 };
 static struct {
     rgm_device_kernel *kernel;
     char name[64];
     int runs;
-} found[512];
+} found[FOUND];
 static int found_count;
 
 /* ---- a device in front of the device ------------------------------------------------------- */
@@ -99,7 +101,7 @@ static rgm_status lent_find(rgm_device_kernel **out, rgm_device *device, rgm_pro
 {
     (void)device;
     RGM_TRY(rgm_program_find(out, lent.real, program, name));
-    CHECK(found_count < 512);
+    CHECK(found_count < FOUND);
     for (int i = 0; i < found_count; i++)
         if (strcmp(found[i].name, name) == 0)
             found[found_count].runs = found[i].runs;
