@@ -6,20 +6,6 @@
 #include "op_cases_check.h"
 #include <regimen/device_tensor.h>
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 /* What a fetched value was when it was said to be final, once. */
 static void keep_told(int64_t fetch, rgm_tensor *const *fetched, void *payload)
 {
@@ -536,7 +522,6 @@ static void every_allocation_may_fail(void **state)
     lab_close(&l);
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
       FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
       FAR(an_op_that_works_on_the_host_gets_copies),

@@ -6,20 +6,6 @@
 
 #include "controller_check.h"
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 /* Everything that looks at weights: histograms, norms, averages, best weights, early saves. */
 static rgm_run_options all_options(const char *run_dir, rgm_device *device)
 {
@@ -220,7 +206,6 @@ static void predictions_are_those_of_the_cpu(void **state)
         clear_plane(&p[i]);
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(a_run_leaves_the_bytes_of_the_cpu), FAR(a_lost_device_stops_the_run_which_then_goes_on),
       FAR(a_device_that_is_lost_behind_the_last_step_stops_the_run_too),
       FAR(elsewhere_a_lost_device_is_an_error), FAR(predictions_are_those_of_the_cpu))

@@ -4,20 +4,6 @@
 #include "far_device_check.h"
 #include <regimen/device_tensor.h>
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 static rgm_resident make_resident(void)
 {
     rgm_resident r = {0};
@@ -187,7 +173,6 @@ static void every_allocation_may_fail(void **state)
     CHECK_EVERY_OOM(make_and_move(), (void)0);
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(nothing_is_copied_that_is_there), FAR(what_cannot_be_brought_back_is_no_number),
       FAR(a_table_is_lent_as_far_as_it_fits), FAR(copies_are_between_the_host_and_a_device),
       FAR(every_allocation_may_fail))

@@ -6,20 +6,6 @@
 
 #include "tasks_check.h"
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 static void every_task_type_leaves_the_bytes_of_the_cpu(void **state)
 {
     const char *folder = check_fast_folder();
@@ -47,5 +33,4 @@ static void every_task_type_leaves_the_bytes_of_the_cpu(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test_setup_teardown(every_task_type_leaves_the_bytes_of_the_cpu, open_far,
-                                      shut_far))
+TESTS(FAR(every_task_type_leaves_the_bytes_of_the_cpu))

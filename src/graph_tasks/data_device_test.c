@@ -18,20 +18,6 @@ typedef struct setting {
     rgm_sage_model_options model;
 } setting;
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 static void make_graph(setting *s)
 {
     rgm_rng rng = rgm_rng_stream(7, "graph", 0);
@@ -214,5 +200,4 @@ static void what_is_processed_is_sent(void **state)
     close_setting(&s);
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(features_that_stay_leave_the_weights_of_the_cpu), FAR(what_is_processed_is_sent))

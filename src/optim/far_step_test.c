@@ -9,20 +9,6 @@
 #define ROWS    70
 #define COLUMNS 41
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 /* A row of each type, with every slot it can have and each kind of clipping. */
 static const char *const rows[] = {
     "{type: sgd, learning_rate: 0.1}",
@@ -419,7 +405,6 @@ static void clipped_sums_and_noise_are_those_of_the_cpu(void **state)
     }
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(every_optimizer_has_the_bits_of_the_cpu),
       FAR(a_step_waits_for_norms_and_copies_nothing_else), FAR(gradients_may_lie_elsewhere),
       FAR(a_row_that_touches_elements_works_on_the_host),

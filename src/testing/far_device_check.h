@@ -196,4 +196,21 @@ static void far_close(void)
     far = (struct far_device){0};
 }
 
+static inline int open_far(void **state)
+{
+    (void)state;
+    far_open();
+    return 0;
+}
+
+static inline int shut_far(void **state)
+{
+    (void)state;
+    far_close();
+    return 0;
+}
+
+/** A test that has the device open. */
+#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
+
 #endif

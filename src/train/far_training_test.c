@@ -5,20 +5,6 @@
 #include "far_device_check.h"
 #include <train_check.h>
 
-static int open_far(void **state)
-{
-    (void)state;
-    far_open();
-    return 0;
-}
-
-static int shut_far(void **state)
-{
-    (void)state;
-    far_close();
-    return 0;
-}
-
 /* Two trainers of one setup, on the CPU and on the device. */
 typedef struct pair {
     plane_setup setup[2];
@@ -414,7 +400,6 @@ static void every_allocation_may_fail(void **state)
     clear_plane(&setup.data);
 }
 
-#define FAR(test) cmocka_unit_test_setup_teardown(test, open_far, shut_far)
 TESTS(FAR(every_kind_of_step_has_the_bits_of_the_cpu), FAR(a_step_copies_feeds_and_numbers_alone),
       FAR(so_does_each_batch_of_an_update), FAR(checkpoints_go_on_on_either),
       FAR(hooks_and_own_steps_see_gradients_on_the_host), FAR(the_last_gradients_come_to_the_host),
