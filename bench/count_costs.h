@@ -337,61 +337,22 @@ COST(top_log_softmax, rgm_top_args)
     return IS{4 * n, n * s + (double)(a->rows * a->count) * (8 + s), false};
 }
 
-COST(layer_norm, rgm_layer_norm_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{6 * n, n * s * (a->residual != NULL ? 3 : 2), false};
-}
-
-COST(layer_norm_grad, rgm_layer_norm_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{10 * n, n * s * (a->residual != NULL ? 4 : 3), false};
-}
-
-COST(batch_moments, rgm_batch_norm_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{4 * n, n * s * 2, false};
-}
-
-COST(batch_norm, rgm_batch_norm_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{4 * n, n * s * 2, false};
-}
-
-COST(batch_norm_grad, rgm_batch_norm_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{10 * n, n * s * 5, false};
-}
-
-COST(l2_normalize, rgm_l2_normalize_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{3 * n, n * s * 2, false};
-}
-
-COST(l2_normalize_grad, rgm_l2_normalize_args)
-{
-    double n = (double)(a->rows * a->channels);
-
-    UNUSED;
-    return IS{6 * n, n * s * 4, false};
-}
+/* Of rows of channels: so many operations, and so often their elements. */
+#define ROWS_COST(name, type, operations, times)                                                   \
+    COST(name, type)                                                                               \
+    {                                                                                              \
+        double n = (double)(a->rows * a->channels);                                                \
+                                                                                                   \
+        UNUSED;                                                                                    \
+        return IS{(operations)*n, n * s * (times), false};                                         \
+    }
+ROWS_COST(layer_norm, rgm_layer_norm_args, 6, (a->residual != NULL ? 3 : 2))
+ROWS_COST(layer_norm_grad, rgm_layer_norm_args, 10, (a->residual != NULL ? 4 : 3))
+ROWS_COST(batch_moments, rgm_batch_norm_args, 4, 2)
+ROWS_COST(batch_norm, rgm_batch_norm_args, 4, 2)
+ROWS_COST(batch_norm_grad, rgm_batch_norm_args, 10, 5)
+ROWS_COST(l2_normalize, rgm_l2_normalize_args, 3, 2)
+ROWS_COST(l2_normalize_grad, rgm_l2_normalize_args, 6, 4)
 
 /* Images, places and kernels once each. */
 static inline bench_cost window_cost(const rgm_window *w, double filters, double s, double images,
