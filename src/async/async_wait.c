@@ -4,29 +4,20 @@
 #include "async_server_internal.h"
 
 #include <string.h>
-#include <time.h>
+#include <regimen/base_condition.h>
 
 void rgmi_server_init_waiting(rgm_async_server *server)
 {
-    pthread_condattr_t attributes;
-
     pthread_mutex_init(&server->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->for_run, &attributes);
-    pthread_cond_init(&server->for_workers, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rgm_condition_init(&server->for_run);
+    rgm_condition_init(&server->for_workers);
 }
 
 void rgmi_server_wait(rgm_async_server *server, pthread_cond_t *condition, double seconds)
 {
     struct timespec until;
-    int64_t ns;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    ns = until.tv_nsec + (int64_t)(seconds * 1e9);
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
+    rgm_deadline(&until, seconds);
     (void)pthread_cond_timedwait(condition, &server->lock, &until);
 }
 

@@ -4,7 +4,9 @@
  */
 #include <check.h>
 
+#include <errno.h>
 #include <pthread.h>
+#include <regimen/base_condition.h>
 #include <stdatomic.h>
 
 static atomic_int jobs_done;
@@ -182,10 +184,36 @@ static void closing_wakes_those_who_wait_for_room(void **state)
     }
 }
 
+static void a_wait_ends_at_its_deadline(void **state)
+{
+    static const double seconds[] = {-1.25, 0, 0.01};
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition;
+
+    (void)state;
+    rgm_condition_init(&condition);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < 3; i++) {
+        double begin = rgm_now();
+        struct timespec until;
+        int code = 0;
+
+        rgm_deadline(&until, seconds[i]);
+        CHECK(until.tv_nsec >= 0 && until.tv_nsec < 1000000000);
+        while (code == 0)
+            code = pthread_cond_timedwait(&condition, &lock, &until);
+        CHECK_INT(ETIMEDOUT, code);
+        CHECK(rgm_now() - begin >= seconds[i] - 1e-6);
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&condition);
+}
+
 TESTS(cmocka_unit_test(every_job_runs_exactly_once),
       cmocka_unit_test(a_pool_may_start_and_stop_without_work),
       cmocka_unit_test(a_pool_of_no_threads_is_refused),
       cmocka_unit_test(pool_and_queue_survive_missing_memory),
       cmocka_unit_test(items_cross_a_small_queue_once_each),
       cmocka_unit_test(one_thread_sees_the_order_of_pushing),
-      cmocka_unit_test(closing_wakes_those_who_wait_for_room))
+      cmocka_unit_test(closing_wakes_those_who_wait_for_room),
+      cmocka_unit_test(a_wait_ends_at_its_deadline))

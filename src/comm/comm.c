@@ -75,14 +75,9 @@ double rgm_comm_hidden(const rgm_comm_times *before, const rgm_comm_times *after
 
 static void init_conditions(rgm_comm *comm)
 {
-    pthread_condattr_t attributes;
-
     pthread_mutex_init(&comm->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&comm->work, &attributes);
-    pthread_cond_init(&comm->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rgm_condition_init(&comm->work);
+    rgm_condition_init(&comm->changed);
     comm->queue_end = &comm->queue;
 }
 
@@ -106,7 +101,7 @@ static rgm_status wait_for_start(rgm_comm *comm)
     while (!comm->started && !comm->broken && rgm_now() < until) {
         struct timespec soon;
 
-        rgmi_deadline(&soon, 1);
+        rgm_deadline(&soon, 1);
         (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &soon);
     }
     started = comm->started;
@@ -206,7 +201,7 @@ static bool stop_engine(rgm_comm *comm)
             since = rgm_now();
         if (since > 0 && rgm_now() - since > STOP_S)
             break;
-        rgmi_deadline(&soon, 0.5);
+        rgm_deadline(&soon, 0.5);
         (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &soon);
     }
     stopped = comm->stopped;

@@ -13,6 +13,7 @@
 #ifndef RGM_COMM_INTERNAL_H
 #define RGM_COMM_INTERNAL_H
 
+#include <regimen/base_condition.h>
 #include <regimen/comm.h>
 
 #include <pthread.h>
@@ -187,8 +188,6 @@ void rgmi_comm_tell(rgm_comm *comm);
 rgm_status rgmi_comm_broken(rgm_comm *comm);
 /** "rank 3 on node7". */
 const char *rgmi_rank_name(char out[96], const rgm_comm *comm, int rank);
-/** The time for a condition's wait, from now on. */
-void rgmi_deadline(struct timespec *out, double seconds);
 /** An error if `code`, MPI's, is one. */
 rgm_status rgmi_mpi_check(rgm_comm *comm, int code, const char *doing);
 

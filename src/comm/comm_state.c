@@ -3,10 +3,8 @@
  */
 #include "comm_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TELL_S 1.0 /* for the watch to say why the ranks are broken */
@@ -18,19 +16,6 @@ const char *rgmi_rank_name(char out[96], const rgm_comm *comm, int rank)
     else
         snprintf(out, 96, "rank %d", rank);
     return out;
-}
-
-void rgmi_deadline(struct timespec *out, double seconds)
-{
-    double whole = floor(seconds);
-
-    clock_gettime(CLOCK_MONOTONIC, out);
-    out->tv_sec += (time_t)whole;
-    out->tv_nsec += (long)((seconds - whole) * 1e9);
-    if (out->tv_nsec >= 1000000000) {
-        out->tv_sec++;
-        out->tv_nsec -= 1000000000;
-    }
 }
 
 bool rgm_comm_is_lost(rgm_comm *comm)
@@ -70,7 +55,7 @@ void rgmi_comm_tell(rgm_comm *comm)
     while (comm->watch != NULL && comm->broken && !comm->told && rgm_now() < end) {
         struct timespec soon;
 
-        rgmi_deadline(&soon, 0.1);
+        rgm_deadline(&soon, 0.1);
         (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &soon);
     }
     pthread_mutex_unlock(&comm->lock);

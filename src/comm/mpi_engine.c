@@ -112,7 +112,7 @@ static void pause_engine(rgm_comm *comm, double idle)
             nanosleep(&(struct timespec){.tv_nsec = (long)(NAP_S * 1e9)}, NULL);
         return;
     }
-    rgmi_deadline(&until, COMPUTE_S);
+    rgm_deadline(&until, COMPUTE_S);
     pthread_mutex_lock(&comm->lock);
     if (comm->queue == NULL && !comm->broken && !atomic_load(&comm->urgent))
         (void)pthread_cond_timedwait(&comm->work, &comm->lock, &until);

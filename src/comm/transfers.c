@@ -147,7 +147,7 @@ static bool wait_until_over(rgm_comm *comm, rgmi_transfer *transfer)
                                   true);
             pthread_mutex_lock(&comm->lock);
         }
-        rgmi_deadline(&until, 0.5);
+        rgm_deadline(&until, 0.5);
         if (!transfer->over)
             (void)pthread_cond_timedwait(&comm->changed, &comm->lock, &until);
     }

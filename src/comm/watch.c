@@ -429,7 +429,7 @@ static void wait_for(rgmi_watch *w, const bool *done, bool until)
     while (*done != until && !w->over && rgm_now() < end) {
         struct timespec soon;
 
-        rgmi_deadline(&soon, 0.1);
+        rgm_deadline(&soon, 0.1);
         (void)pthread_cond_timedwait(&w->comm->changed, &w->comm->lock, &soon);
     }
 }
@@ -450,7 +450,7 @@ void rgmi_watch_linger(rgmi_watch *w)
     while (w->comm->broken && !w->comm->lost && w->left < w->met && !w->over && rgm_now() < end) {
         struct timespec soon;
 
-        rgmi_deadline(&soon, 0.1);
+        rgm_deadline(&soon, 0.1);
         (void)pthread_cond_timedwait(&w->comm->changed, &w->comm->lock, &soon);
     }
     pthread_mutex_unlock(&w->comm->lock);

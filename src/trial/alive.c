@@ -1,5 +1,6 @@
 #include "alive.h"
 
+#include <regimen/base_condition.h>
 #include <regimen/http_client.h>
 
 #include <inttypes.h>
@@ -79,13 +80,8 @@ static void tell(rgmi_alive *a)
 static bool wait(rgmi_alive *a)
 {
     struct timespec until;
-    double whole, part = modf(a->pause, &whole);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)whole;
-    until.tv_nsec += (long)(part * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    rgm_deadline(&until, a->pause);
     pthread_mutex_lock(&a->lock);
     while (!atomic_load(&a->stops) && pthread_cond_timedwait(&a->wake, &a->lock, &until) == 0)
         ;
@@ -115,7 +111,6 @@ rgm_status rgmi_alive_start(rgmi_alive **out, const char *folder, const char *to
 {
     rgm_status status = RGM_OK;
     rgmi_alive *a = NULL;
-    pthread_condattr_t attributes;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(a, 1));
@@ -124,10 +119,7 @@ rgm_status rgmi_alive_start(rgmi_alive **out, const char *folder, const char *to
     snprintf(a->path, sizeof a->path, "/api/v1/trials/%" PRId64 "/alive", trial);
     snprintf(a->body, sizeof a->body, "{\"run\": \"%.64s\"}", token);
     pthread_mutex_init(&a->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&a->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rgm_condition_init(&a->wake);
     RGM_GO(rgm_thread_pool_create(&a->thread, 1));
     RGM_GO(rgm_thread_pool_submit(a->thread, look_and_tell, a));
     *out = a;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <regimen/base_condition.h>
 
 enum { TOPICS = 64, WATCHES = 16 };
 #define COMMENT_SECONDS 15.0
@@ -326,8 +327,7 @@ static void *tick(void *payload)
         look(events);
         if (events->http != NULL)
             rgm_http_wake(events->http);
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
+        rgm_deadline(&until, 1);
         while (!events->stops &&
                pthread_cond_timedwait(&events->wake, &events->lock, &until) != ETIMEDOUT)
             continue;
@@ -340,15 +340,10 @@ static void *tick(void *payload)
 
 rgm_status rgmi_notices_open(rgmi_notices **out, rgm_web *web)
 {
-    pthread_condattr_t attributes;
-
     RGM_TRY(RGM_NEW(*out, 1));
     (*out)->web = web;
     pthread_mutex_init(&(*out)->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&(*out)->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rgm_condition_init(&(*out)->wake);
     return RGM_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "curves.h"
 #include "index.h"
 
+#include <regimen/base_condition.h>
 #include <regimen/store.h>
 
 #include <errno.h>
@@ -152,14 +153,9 @@ static void begin(void *payload)
 
 static void init_locks(rgmi_runs *runs)
 {
-    pthread_condattr_t monotonic;
-
     pthread_mutex_init(&runs->lock, NULL);
     pthread_mutex_init(&runs->refreshing, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&runs->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    rgm_condition_init(&runs->changed);
 }
 
 rgm_status rgmi_runs_open_threads(rgmi_runs **out, const char *const *folders, int64_t count,
