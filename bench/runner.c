@@ -175,16 +175,10 @@ static rgm_status sampled_step(void *run, int64_t step)
     return rgm_run_train(run, rgm_run_steps(run) + SAMPLED_STEPS);
 }
 
-static rgm_status sampled_facts(rgm_text *out, void *run)
-{
-    (void)run;
-    return rgm_text_printf(out, ", \"steps\": %d", SAMPLED_STEPS);
-}
-
 const bench_workload bench_sampled_run = {
     "sampled_run", "step of a run that samples for GraphSAGE, `size` seeds",
     sampled_open,  sampled_step,
-    sampled_facts, runner_close,
+    NULL,          runner_close,
     NULL};
 
 /* busy: another program, which bench.py starts, takes a core. */
