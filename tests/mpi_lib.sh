@@ -21,3 +21,21 @@ ranks() {
     shift
     timeout -k 5 120 mpirun -n "$number" "$@"
 }
+
+# search_of_ranks FILE RECORDS: two trials over data.csv, in steps of so many records, whose two shards may be ranks.
+search_of_ranks() {
+    cat >"$1" <<YAML
+data: {path: ., train: data.csv, valid_fraction: 0.2, batch_size: 16}
+task: {type: classification, num_classes: 3}
+model: {type: mlp, hidden: [8], dropout: 0.2}
+optimizer: {type: adam}
+hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}}
+searcher: {name: random, metric: valid.accuracy, smaller_is_better: false, max_trials: 2, max_length: 6}
+batches_per_step: $2
+min_validation_period: 1
+min_checkpoint_period: 1
+checkpoint_policy: all
+reproducibility: {experiment_seed: 7}
+runtime: {shards: 2}
+YAML
+}

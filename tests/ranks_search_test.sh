@@ -12,21 +12,10 @@ kills=${KILLS:-6}
 seed=${SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 awk -v OFS=, 'BEGIN { srand(5); for (i = 0; i < 400; i++) { c = int(rand() * 3)
              print rand() + (c == 0), rand() + (c == 1), rand(), c } }' >data.csv
-cat >search.yaml <<'YAML'
-data: {path: ., train: data.csv, valid_fraction: 0.2, batch_size: 16}
-task: {type: classification, num_classes: 3}
-model: {type: mlp, hidden: [8], dropout: 0.2}
-optimizer: {type: adam}
-hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}}
-searcher: {name: random, metric: valid.accuracy, smaller_is_better: false, max_trials: 2, max_length: 6}
-batches_per_step: 300
-min_validation_period: 1
-min_checkpoint_period: 1
-checkpoint_policy: all
+search_of_ranks search.yaml 300
+cat >>search.yaml <<'YAML'
 checkpoint_storage: {save_trial_best: 100, save_trial_latest: 100}
 max_restarts: 100
-reproducibility: {experiment_seed: 7}
-runtime: {shards: 2}
 YAML
 run="$regimen experiment run search.yaml --threads 1 --slots 2 -q --master"
 two="--set resources.slots_per_trial=2"

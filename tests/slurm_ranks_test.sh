@@ -99,20 +99,7 @@ done
 
 # ---- a search whose trials are jobs of two ranks ----
 cp data/run.yaml.csv data.csv
-cat >search.yaml <<'YAML'
-data: {path: ., train: data.csv, valid_fraction: 0.2, batch_size: 16}
-task: {type: classification, num_classes: 3}
-model: {type: mlp, hidden: [8], dropout: 0.2}
-optimizer: {type: adam}
-hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}}
-searcher: {name: random, metric: valid.accuracy, smaller_is_better: false, max_trials: 2, max_length: 6}
-batches_per_step: 1000
-min_validation_period: 1
-min_checkpoint_period: 1
-checkpoint_policy: all
-reproducibility: {experiment_seed: 7}
-runtime: {shards: 2}
-YAML
+search_of_ranks search.yaml 1000
 cat >slurm.yaml <<'YAML'
 resources: {slots_per_trial: 2}
 scheduler: {type: slurm, partition: all, time: "10"}
