@@ -1,5 +1,6 @@
 #!/bin/sh
-# Configure build/ by CMake, unless it has these values already. Installs nothing: what is missing is named.
+# Configure build/ by CMake, unless it has these values already and all that may be missing. Installs nothing: what
+# is missing is named.
 #   scripts/configure.sh [-DNAME=VALUE...]
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,6 +10,8 @@ for setting; do
     name=${setting#-D}
     grep -q "^${name%%=*}:[A-Z]*=${name#*=}\$" build/CMakeCache.txt 2>/dev/null || same=0
 done
+# What was installed since is built with: MPI, METIS.
+grep -q '^M[EP][A-Z_]*:.*-NOTFOUND$' build/CMakeCache.txt 2>/dev/null && same=0
 [ $same = 1 ] && [ -f build/build.ninja ] && exit 0
 
 missing=

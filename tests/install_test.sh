@@ -11,7 +11,8 @@ else
     expect 0 cmake --install "$RGM_BUILD" --prefix "$work/usr"
 fi
 grep -q "$work/usr/bin/regimen" "$work/out" || fail "nothing went to $work/usr: $(head -3 "$work/out")"
-grep -rlF -e "$repo" -e "$RGM_BUILD" "$work/usr" >"$work/paths" && fail "paths of this machine in: $(cat "$work/paths")"
+# ("/regimen" alone, as a container may have it, is in every path of the headers.)
+grep -rlF -e "$RGM_BUILD" -e "$repo/src" "$work/usr" >"$work/paths" && fail "paths of this machine in: $(cat "$work/paths")"
 config=$(find "$work/usr" -name regimenConfig.cmake)
 lib=$(cd "$(dirname "$config")/../.." && pwd)
 for file in "$lib/libregimen.a" "$lib/pkgconfig/regimen.pc" "$work/usr/share/man/man1/regimen.1" \
@@ -156,7 +157,7 @@ done
 expect 0 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" \
     cmake -S "$repo" -B "$work/lib64" -G Ninja -DCMAKE_INSTALL_LIBDIR=lib64/deep -DRGM_WERROR=OFF
 grep -q -e -Werror "$work/lib64/build.ninja" && fail "-Werror cannot be left out"
-says '^RGM_TESTS:BOOL=OFF' "$work/lib64/CMakeCache.txt"
+grep -q _test "$work/lib64/build.ninja" && fail "tests are built where there is no cmocka"
 expect 1 env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/pc" cmake -S "$repo" -B "$work/tests" -G Ninja -DRGM_TESTS=ON
 says 'apt install libcmocka-dev$' "$work/err"
 grep -qF '$$ORIGIN/../lib64/deep' "$work/lib64/build.ninja" || fail "the command does not look into lib64/deep"

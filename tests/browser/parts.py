@@ -13,7 +13,7 @@ import suite
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
           "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-D3 = "/usr/share/nodejs/d3/dist/d3.min.js"
+D3 = ROOT / "src/web/d3/d3.min.js"
 HTML = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>parts</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="/static/icon.svg"><link rel="stylesheet" href="/static/style.css">
@@ -27,7 +27,7 @@ class Files(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         name = os.path.basename(self.path)
-        path = pathlib.Path(D3) if name == "d3.min.js" else ROOT / "src/web/page" / name
+        path = D3 if name == "d3.min.js" else ROOT / "src/web/page" / name
         body = HTML.encode() if self.path == "/" else path.read_bytes()
         self.send_response(200)
         self.send_header("Content-Type", KINDS.get(path.suffix, "text/html"))
