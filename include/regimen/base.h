@@ -9,6 +9,7 @@
  *   base_numbers   random numbers, hashes, eigenvalues
  *   base_threads   the parallel loop, threads that wait, queues
  *   base_files     files and folders that are saved whole or not at all; mapped files
+ *   base_content   files by their content: SHA-256, a store that has each content once
  *   base_json      JSON
  *   base_yaml      YAML with line and column
  *   base_options   options structs as tables of fields; rules between keys
@@ -16,6 +17,7 @@
 #ifndef REGIMEN_BASE_H
 #define REGIMEN_BASE_H
 
+#include <regimen/base_content.h>
 #include <regimen/base_files.h>
 #include <regimen/base_json.h>
 #include <regimen/base_log.h>

@@ -44,6 +44,17 @@ bool rgmi_yaml_is_plain(const char *text);
 rgm_status rgmi_yaml_parse(rgm_yaml **out, const char *text, int64_t size, const char *name,
                            rgm_yaml_kind empty);
 
+/** A SHA-256 under way. */
+typedef struct rgmi_sha256 {
+    uint32_t state[8];
+    uint64_t size; /* bytes so far */
+    uint8_t block[64];
+} rgmi_sha256;
+void rgmi_sha256_begin(rgmi_sha256 *hash);
+void rgmi_sha256_add(rgmi_sha256 *hash, const void *data, size_t size);
+/** The hash of all that was added, as text. Begin again before more is added. */
+void rgmi_sha256_end(char out[RGM_SHA256_ROOM], rgmi_sha256 *hash);
+
 /** The folder part of a path: "." for a bare name, "/" for a file in the root; rgm_free() it. */
 rgm_status rgmi_parent_of(char **out, const char *path);
 /** A control or direction character, which steers a terminal in place of being shown. */
