@@ -16,6 +16,7 @@
  *   write a searcher or a sampler                search_rows.h
  *   train with several processes                 comm.h; with workers that come and go: async.h
  *   have batches made by other processes         service.h
+ *   keep trained models under a name             registry.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
@@ -24,7 +25,7 @@
  *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
  *             text sequence translation
  *             record
- *   crown     http async search experiment trial master draw web
+ *   crown     registry http async search experiment trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
@@ -42,6 +43,7 @@
 #include <regimen/master.h>
 #include <regimen/parts.h>
 #include <regimen/record.h>
+#include <regimen/registry.h>
 #include <regimen/search_file.h>
 #include <regimen/search_rows.h>
 #include <regimen/translation.h>

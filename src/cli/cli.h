@@ -158,6 +158,10 @@ typedef struct weights_choice {
     int64_t mean_of_best; /* --average-best N: of the N best validations   */
     int64_t step;         /* --step N: those of that step's checkpoint     */
 } weights_choice;
+/** The folder that a user names: of "model:NAME..." that of the registered version, its files
+ * checked; else the text itself. rgm_free() it. Errors: those of rgm_model_path(). */
+rgm_status model_folder(char **out, const char *text);
+
 /** Whether any was chosen. */
 bool weights_chosen(const weights_choice *weights);
 /** Its options for a verb's table. */
@@ -216,6 +220,7 @@ int verb_experiment(int argc, char **argv);
 int verb_checkpoint(int argc, char **argv);
 int verb_search(int argc, char **argv);
 int verb_master(int argc, char **argv);
+int verb_model(int argc, char **argv);
 int verb_queue(int argc, char **argv);
 int verb_serve(int argc, char **argv);
 int data_import(int argc, char **argv);

@@ -17,6 +17,7 @@ static const verb verbs[] = {
     {"experiment", verb_experiment, "searches over hyperparameters: run, follow, steer"},
     {"trial", verb_trial, "one trial of a search: try, look, stop, continue"},
     {"checkpoint", verb_checkpoint, "what trials saved: list, copy, remove"},
+    {"model", verb_model, "trained models under a name: register, stage, list, find"},
     {"search", verb_search, "what a search will cost, before it runs"},
     {"master", verb_master, "share this machine's slots among searches"},
     {"queue", verb_queue, "trials that wait, with the reason"},

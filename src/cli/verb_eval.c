@@ -86,6 +86,19 @@ static int eval_experiment(const char *name, const text_list *over, const text_l
     return code;
 }
 
+/* A run folder, or a registered model. */
+static int eval_named(const char *name, const char *part, const text_list *sets,
+                      const weights_choice *weights, bool json)
+{
+    char *folder = NULL;
+    int code = report(model_folder(&folder, name));
+
+    if (code == EXIT_DONE)
+        code = eval_run(folder, part, sets, weights, json);
+    rgm_free(folder);
+    return code;
+}
+
 int verb_eval(int argc, char **argv)
 {
     run_request request = {.mode = RUN_EVAL};
@@ -103,7 +116,8 @@ int verb_eval(int argc, char **argv)
         {"json", ARG_FLAG, &request.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "eval RUN_DIR [--part NAME] [--last | --average N | --step N] | eval NAME|FILE --run-dir "
+        "eval RUN_DIR|model:NAME [--part NAME] [--last | --average N | --step N] | eval NAME|FILE "
+        "--run-dir "
         "DIR",
         "Metrics of a run folder's best weights on one part of its data; or, as regimen run "
         "--mode\n"
@@ -118,7 +132,7 @@ int verb_eval(int argc, char **argv)
         return usage_error(
             "eval of an experiment needs --run-dir DIR: the run whose weights are meant");
     if (request.run_dir == NULL)
-        return eval_run(what, part, &sets, &weights, request.json);
+        return eval_named(what, part, &sets, &weights, request.json);
     if (part != NULL || weights_chosen(&weights))
         return usage_error("--part, --last, --average and --step go with eval RUN_DIR");
     return eval_experiment(what, &over, &sets, &request);

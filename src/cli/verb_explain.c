@@ -221,10 +221,11 @@ int verb_explain(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"explain RUN_DIR (--node N | --item N) [--method NAME] [--top N] [-o FILE]",
-                       "Which edges and features a prediction of a graph network rests on.",
-                       arguments, 1, 1};
+    const usage how = {
+        "explain RUN_DIR|model:NAME (--node N | --item N) [--method NAME] [--top N] [-o FILE]",
+        "Which edges and features a prediction of a graph network rests on.", arguments, 1, 1};
     int code = EXIT_DONE;
+    char *folder = NULL;
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
@@ -233,6 +234,9 @@ int verb_explain(int argc, char **argv)
         return code;
     if (r.top > 10000)
         return usage_error("--top: 10000 at most");
-    status = explain_run(rest.items[0], &r, &sets, &weights);
+    status = model_folder(&folder, rest.items[0]);
+    if (status == RGM_OK)
+        status = explain_run(folder, &r, &sets, &weights);
+    rgm_free(folder);
     return report(status);
 }

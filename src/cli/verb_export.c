@@ -91,14 +91,51 @@ static int choose_format(wishes *w, const char *format)
     return EXIT_DONE;
 }
 
+static rgm_status export_run(int *code, const char *run_dir, const char *to, const text_list *sets,
+                             const weights_choice *weights, const wishes *w)
+{
+    const data_choice none = {.modes = {false}};
+    rgm_status status = RGM_OK;
+    session s = {.run = NULL};
+    rgm_mode part = RGM_TEST;
+    char *folder = NULL;
+
+    RGM_GO(w->verified || w->dump != NULL ? open_with_part(&s, &part, run_dir, sets, weights)
+                                          : session_open(&s, run_dir, sets, weights, &none));
+    if (to == NULL)
+        RGM_GO(rgm_path_join(&folder, run_dir, "export"));
+    RGM_GO(export_files(&s, to != NULL ? to : folder, part, w, code));
+done:
+    rgm_free(folder);
+    session_close(&s);
+    return status;
+}
+
+/* A run folder, or a registered model. */
+static int export_named(const char *name, const char *to, const text_list *sets,
+                        const weights_choice *weights, const wishes *w)
+{
+    rgm_status status = RGM_OK;
+    char *run_dir = NULL;
+    int code = EXIT_DONE;
+
+    RGM_GO(model_folder(&run_dir, name));
+    if (to == NULL && strcmp(run_dir, name) != 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s: a registered version never changes: --to DIR says where files go",
+                        name));
+    RGM_GO(export_run(&code, run_dir, to, sets, weights, w));
+done:
+    rgm_free(run_dir);
+    return status != RGM_OK ? report(status) : code;
+}
+
 int verb_export(int argc, char **argv)
 {
     const char *to = NULL, *format = "onnx";
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
-    const data_choice none = {.modes = {false}};
-    rgm_mode part = RGM_TEST;
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
         {"format", ARG_TEXT, &format, "NAME",
@@ -112,29 +149,14 @@ int verb_export(int argc, char **argv)
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "export RUN_DIR [--to DIR] [--format NAME] [--verify] [--dump DIR] [--last | "
+        "export RUN_DIR|model:NAME [--to DIR] [--format NAME] [--verify] [--dump DIR] [--last | "
         "--average N | --step N] [--json]",
         "Write the model with its preprocessing as ONNX or for TensorFlow.", arguments, 1, 1};
-    session s;
-    rgm_status status;
-    char *folder = NULL;
-    int code = EXIT_DONE;
+    int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     code = choose_format(&w, format);
     if (code != EXIT_DONE)
         return code;
-    if (w.verified || w.dump != NULL)
-        status = open_with_part(&s, &part, rest.items[0], &sets, &weights);
-    else
-        status = session_open(&s, rest.items[0], &sets, &weights, &none);
-    if (status == RGM_OK && to == NULL)
-        status = rgm_path_join(&folder, rest.items[0], "export");
-    if (status == RGM_OK)
-        status = export_files(&s, to != NULL ? to : folder, part, &w, &code);
-    if (status != RGM_OK)
-        code = report(status);
-    rgm_free(folder);
-    session_close(&s);
-    return code;
+    return export_named(rest.items[0], to, &sets, &weights, &w);
 }

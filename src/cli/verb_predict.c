@@ -286,6 +286,25 @@ static rgm_status predict_run(const char *run_dir, const char *part, const rgm_n
     return status;
 }
 
+/* Of a run, or of an export's folder. */
+static int predict_folder(const char *folder, const char *part, const rgm_new_data *input,
+                          int64_t head, const text_list *sets, const weights_choice *weights,
+                          const embeddings_choice *embeddings)
+{
+    bool exported = false;
+    rgm_status status = is_export(&exported, folder);
+
+    if (status != RGM_OK)
+        return report(status);
+    if (exported && (input == NULL || sets->count > 0 || weights_chosen(weights)))
+        return usage_error("%s is an export: it has one set of weights and no data, so predict "
+                           "takes --input and --head",
+                           folder);
+    status = exported ? predict_export(folder, input, head)
+                      : predict_run(folder, part, input, head, sets, weights, embeddings);
+    return status == RGM_OK ? print_text("") : report(status);
+}
+
 int verb_predict(int argc, char **argv)
 {
     const char *part = NULL;
@@ -315,15 +334,17 @@ int verb_predict(int argc, char **argv)
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
-    const usage how = {"predict RUN_DIR|EXPORT [--part NAME | --input PATH [--items FILE] |\n"
-                       "       --embeddings] [--head N] [--last | --average N | --step N]",
-                       "Predictions as CSV: item, node, prediction and logits of each, then the "
-                       "name of its class, where classes have names, and its probability. New data "
-                       "need no labels and no split; nodes are told by their ids. Of an export's "
-                       "folder alone, without a run, for --input.",
-                       arguments, 1, 1};
-    bool exported = false;
-    rgm_status status;
+    const usage how = {
+        "predict RUN_DIR|EXPORT|model:NAME [--part NAME | --input PATH [--items FILE] |\n"
+        "       --embeddings] [--head N] [--last | --average N | --step N]",
+        "Predictions as CSV: item, node, prediction and logits of each, then the "
+        "name of its class, where classes have names, and its probability. New data "
+        "need no labels and no split; nodes are told by their ids. Of an export's "
+        "folder alone, without a run, for --input; of a registered model "
+        "(regimen model).",
+        arguments, 1, 1};
+    char *folder = NULL;
+    int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (embeddings_check(&embeddings) != EXIT_DONE)
@@ -333,14 +354,9 @@ int verb_predict(int argc, char **argv)
         return usage_error("--items are of the data that --input names");
     if (embeddings.wanted && input != NULL)
         return usage_error("--embeddings are of the run's own data, not of --input");
-    status = is_export(&exported, rest.items[0]);
-    if (status != RGM_OK)
-        return report(status);
-    if (exported && (input == NULL || sets.count > 0 || weights_chosen(&weights)))
-        return usage_error("%s is an export: it has one set of weights and no data, so predict "
-                           "takes --input and --head",
-                           rest.items[0]);
-    status = exported ? predict_export(rest.items[0], input, head)
-                      : predict_run(rest.items[0], part, input, head, &sets, &weights, &embeddings);
-    return status == RGM_OK ? print_text("") : report(status);
+    code = report(model_folder(&folder, rest.items[0]));
+    if (code == EXIT_DONE)
+        code = predict_folder(folder, part, input, head, &sets, &weights, &embeddings);
+    rgm_free(folder);
+    return code;
 }

@@ -228,17 +228,22 @@ int verb_translate(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {
-        "translate RUN_DIR [--beam N] [--n-best N] [--scores] [--threads N] [--average N] < IN > "
+        "translate RUN_DIR|model:NAME [--beam N] [--n-best N] [--scores] [--threads N] [--average "
+        "N] < IN > "
         "OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
         "at a time. The run's data need not be there.",
         arguments, 1, 1};
+    char *folder = NULL;
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    status = add_keys(&sets, texts, values);
+    status = model_folder(&folder, rest.items[0]);
     if (status == RGM_OK)
-        status = translate_run(rest.items[0], &sets, &weights, scores);
+        status = add_keys(&sets, texts, values);
+    if (status == RGM_OK)
+        status = translate_run(folder, &sets, &weights, scores);
+    rgm_free(folder);
     for (int k = 0; k < KEYS; k++)
         rgm_free(texts[k]);
     return status == RGM_OK ? print_text("") : report(status);

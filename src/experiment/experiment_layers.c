@@ -8,6 +8,8 @@
 
 #include "experiment_internal.h"
 
+#include <regimen/registry.h>
+
 #define MAX_DEPTH 8
 #define PREFIX    "REGIMEN_"
 
@@ -284,6 +286,29 @@ static void take_back(rgm_yaml_node *node)
     node->count = kept;
 }
 
+/* A version of a registered model that weights begin with: its folder, so that the run keeps which
+ * one it was, and every trial of a search begins with the same. */
+static rgm_status find_model(rgm_yaml_node *root, rgm_arena *arena)
+{
+    rgm_yaml_node *trainer = rgm_yaml_find(root, "trainer"), *node;
+    char *registry = NULL, *folder = NULL;
+    rgm_status status = RGM_OK;
+
+    node = rgm_yaml_find(rgm_yaml_find(trainer, "initialize"), "checkpoint");
+    if (node == NULL || node->text == NULL ||
+        strncmp(node->text, RGM_MODEL_PREFIX, strlen(RGM_MODEL_PREFIX)) != 0)
+        return RGM_OK;
+    RGM_GO(rgm_registry_place(&registry, NULL));
+    RGM_GO(rgm_model_path(&folder, registry, node->text));
+    node->text = rgm_arena_strdup(arena, folder);
+    if (node->text == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the path of a model"));
+done:
+    rgm_free(registry);
+    rgm_free(folder);
+    return status < 0 && status != RGM_ERR_NOMEM ? rgm_yaml_place(status, node) : status;
+}
+
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena)
 {
     rgm_status status = RGM_OK;
@@ -301,6 +326,7 @@ rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers
     for (int64_t i = 0; i < layers->set_count; i++)
         RGM_GO(apply_set(yaml, layers->sets[i], arena));
     take_back(rgm_yaml_root(yaml));
+    RGM_GO(find_model(rgm_yaml_root(yaml), arena));
     *out = yaml;
     yaml = NULL;
 done:
