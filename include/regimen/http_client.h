@@ -60,6 +60,25 @@ rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client 
 rgm_status rgm_http_client_send(rgm_response *out, bool *served, rgm_http_client *client,
                                 const char *method, const char *path, const void *body,
                                 int64_t size);
+/** Whether requests to https:// can be made: libcurl has TLS. */
+bool rgm_http_has_tls(void);
+/** RGM_ERR_ARG where a URL is none of http:// or https:// with a host; RGM_ERR_UNSUPPORTED:
+ * https:// without TLS. */
+rgm_status rgm_http_check_url(const char *url);
+/**
+ * Post a body to a URL of anybody's, once: no redirect is followed, no proxy asked, a server's
+ * certificate must be valid, and what it answers but for the status is not kept.
+ *
+ * @param status   [out] of HTTP
+ * @param headers  [in] [header_count] beside Content-Type: application/json
+ * @param seconds  [in] until it is given up
+ * @param stopped  [in] asked about once a second: true gives it up; may be NULL
+ *
+ * Errors: RGM_ERR_IO (no answer, with the reason), RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_http_post(int *status, const char *url, const rgm_header *headers,
+                         int64_t header_count, const char *body, double seconds,
+                         bool (*stopped)(void *payload), void *payload);
 /** Whether an answer says that nothing was done and may be later: 503, and 507 of a full disk. */
 bool rgm_response_is_for_later(const rgm_response *response);
 /** The error that an answer is, with its message; RGM_OK of one that is none. Errors: what the

@@ -76,6 +76,11 @@ typedef struct rgm_master_options {
     bool allow_remote;     /* ... an address that others can reach: refused without             */
     double stop_seconds;   /* until a trial that was told to end and does not is killed; 0: 300  */
     double orphan_seconds; /* how long a trial's process waits for a master that went; 0: 600   */
+    /** Bytes that stay free on the folder's disk: with less, no trial is started. 0: 1 GiB, or a
+     * hundredth of the disk where that is less; -1: none. */
+    int64_t keep_free;
+    int64_t log_bytes; /* of a trial's log, whose oldest lines then go; 0: 256 MiB; -1: no bound */
+    double log_days;   /* after an experiment's end its trials' logs go; 0: they stay           */
     /**
      * What the searches are over; it decides which search files are accepted: &rgm_trial_subject
      * (trial.h) for experiments; borrowed. NULL: every file that a searcher can be made from.

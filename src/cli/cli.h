@@ -222,6 +222,7 @@ int verb_search(int argc, char **argv);
 int verb_master(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_queue(int argc, char **argv);
+int verb_webhook(int argc, char **argv);
 int verb_serve(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);

@@ -21,6 +21,7 @@ static const verb verbs[] = {
     {"search", verb_search, "what a search will cost, before it runs"},
     {"master", verb_master, "share this machine's slots among searches"},
     {"queue", verb_queue, "trials that wait, with the reason"},
+    {"webhook", verb_webhook, "tell a URL of ends, failures and new bests"},
     {"serve", verb_serve, "the page: watch, compare and steer from a browser"},
     {"score", verb_score, "BLEU, chrF and TER of translations"},
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},

@@ -1,4 +1,5 @@
 /* regimen master and queue: the process that shares a machine among searches, and who waits. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +12,59 @@ static bool is_done(rgm_master *master, void *payload)
     return console_is_stopped(NULL);
 }
 
+/* What is kept on the disk; NaN: not said. */
+typedef struct bounds {
+    double keep_free_gb, log_mb, log_days;
+} bounds;
+
+static int set_bounds(rgm_master_options *o, const bounds *b)
+{
+    if (b->keep_free_gb < 0 || b->log_mb < 0 || b->log_days < 0 || b->keep_free_gb > 1e9 ||
+        b->log_mb > 1e9)
+        return usage_error("--keep-free, --log-mb and --log-days are 0 or more");
+    if (!isnan(b->keep_free_gb))
+        o->keep_free = b->keep_free_gb > 0 ? (int64_t)ceil(b->keep_free_gb * 1e9) : -1;
+    if (!isnan(b->log_mb))
+        o->log_bytes = b->log_mb > 0 ? (int64_t)ceil(b->log_mb * 1e6) : -1;
+    o->log_days = b->log_days;
+    return EXIT_DONE;
+}
+
+/* EXIT_DONE, or what to end with. */
+static int set_scheduling(rgm_master_options *options, const char *name)
+{
+    const char *names[8];
+    int64_t count = 0;
+
+    for (; count < 8 && rgm_scheduling_names[count] != NULL; count++) {
+        names[count] = rgm_scheduling_names[count];
+        if (strcmp(names[count], name) == 0)
+            options->scheduling = (rgm_scheduling)count;
+    }
+    if (strcmp(rgm_scheduling_names[options->scheduling], name) != 0)
+        return usage_error("--scheduling '%s' is unknown%s", name,
+                           rgm_did_you_mean(name, names, count, NULL, "there are ").text);
+    return EXIT_DONE;
+}
+
+static int serve(const rgm_master_options *options)
+{
+    rgm_master *master = NULL;
+    rgm_status status = RGM_OK;
+
+    console_catch_signals();
+    RGM_GO(rgm_master_open(&master, options));
+    say("master", "experiments of %s", options->folder);
+    RGM_GO(rgm_master_serve(master, is_done, NULL));
+    say("stopped", "what was running is saved; the same command goes on");
+done:
+    rgm_master_close(master);
+    return status != RGM_OK ? report(status) : EXIT_CONTINUE;
+}
+
 int verb_master(int argc, char **argv)
 {
+    bounds kept = {NAN, NAN, 0};
     rgm_master_options options = {.subject = &rgm_trial_subject};
     const char *where = NULL, *scheduling = "fair_share";
     const argument arguments[] = {
@@ -26,6 +78,13 @@ int verb_master(int argc, char **argv)
          "answer there too, with the token of <DIR>/token"},
         {"allow-remote", ARG_FLAG, &options.allow_remote, NULL,
          "--listen may be an address that others reach: what they send is not encrypted"},
+        {"keep-free", ARG_FLOAT, &kept.keep_free_gb, "GB",
+         "with less free on the disk no trial is started (default 1.07, or 1 % of a small disk; 0: "
+         "never)"},
+        {"log-mb", ARG_FLOAT, &kept.log_mb, "MB",
+         "of a trial's log: its oldest lines go (default 268; 0: no bound)"},
+        {"log-days", ARG_FLOAT, &kept.log_days, "DAYS",
+         "after an experiment's end its trials' logs go (default 0: they stay)"},
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
@@ -35,34 +94,17 @@ int verb_master(int argc, char **argv)
         "save,\n"
         "and the same command goes on. The verbs of experiments speak to it, and work without it.",
         arguments, 0, 0};
-    const char *names[8];
-    rgm_master *master = NULL;
-    rgm_status status = RGM_OK;
     text_list rest;
-    int64_t count = 0;
-    int code = EXIT_DONE;
+    int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    for (; count < 8 && rgm_scheduling_names[count] != NULL; count++) {
-        names[count] = rgm_scheduling_names[count];
-        if (strcmp(names[count], scheduling) == 0)
-            options.scheduling = (rgm_scheduling)count;
-    }
-    if (strcmp(rgm_scheduling_names[options.scheduling], scheduling) != 0)
-        return usage_error("--scheduling '%s' is unknown%s", scheduling,
-                           rgm_did_you_mean(scheduling, names, count, NULL, "there are ").text);
+    code = set_scheduling(&options, scheduling);
+    if (code == EXIT_DONE)
+        code = set_bounds(&options, &kept);
+    if (code != EXIT_DONE)
+        return code;
     options.folder = master_place(where);
-    console_catch_signals();
-    RGM_GO(rgm_master_open(&master, &options));
-    say("master", "experiments of %s", options.folder);
-    RGM_GO(rgm_master_serve(master, is_done, NULL));
-    say("stopped", "what was running is saved; the same command goes on");
-    code = EXIT_CONTINUE;
-done:
-    if (status != RGM_OK)
-        code = report(status);
-    rgm_master_close(master);
-    return code;
+    return serve(&options);
 }
 
 /* ---- queue --------------------------------------------------------------------------------- */

@@ -202,6 +202,80 @@ done:
     return status;
 }
 
+/* ---- to anybody ----------------------------------------------------------------------------- */
+
+bool rgm_http_has_tls(void)
+{
+    return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL) != 0;
+}
+
+rgm_status rgm_http_check_url(const char *url)
+{
+    bool is_secure = strncmp(url, "https://", 8) == 0;
+    const char *host = url + (is_secure ? 8 : 7);
+
+    if (!is_secure && strncmp(url, "http://", 7) != 0)
+        return RGM_FAIL(RGM_ERR_ARG, "'%s' is no URL: http://HOST... or https://HOST...", url);
+    if (host[strcspn(host, "/?#")] == *host || strlen(url) > 2000 ||
+        url[strcspn(url, " \t\r\n\"<>\\^`{|}")] != 0)
+        return RGM_FAIL(RGM_ERR_ARG, "'%s' is no URL: it has no host, or odd characters", url);
+    return !is_secure || rgm_http_has_tls()
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_UNSUPPORTED, "the libcurl of this program has no TLS, which "
+                                               "https:// needs");
+}
+
+static size_t ignore(char *data, size_t size, size_t count, void *payload)
+{
+    (void)data, (void)payload;
+    return size * count;
+}
+
+static rgm_status add_headers(rgm_http_client *client, const rgm_header *headers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        char *line;
+        struct curl_slist *more;
+
+        if (headers[i].value[strcspn(headers[i].value, "\r\n")] != 0)
+            return RGM_FAIL(RGM_ERR_ARG, "the header %s has a line break", headers[i].name);
+        RGM_TRY(rgm_strprintf(&line, "%s: %s", headers[i].name, headers[i].value));
+        more = curl_slist_append(client->headers, line);
+        rgm_free(line);
+        if (more == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory preparing requests");
+        client->headers = more;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_http_post(int *http_status, const char *url, const rgm_header *headers,
+                         int64_t header_count, const char *body, double seconds,
+                         bool (*stopped)(void *payload), void *payload)
+{
+    rgm_status status = RGM_OK;
+    rgm_http_client client = {
+        .folder_fd = -1, .seconds = seconds, .stopped = stopped, .payload = payload};
+    long code = 0;
+
+    *http_status = 0;
+    RGM_GO(rgm_http_check_url(url));
+    RGM_GO(prepare_curl(&client, NULL)); /* no token: it is a secret of other services */
+    RGM_GO(add_headers(&client, headers, header_count));
+    set_request(&client, url, NULL, "POST", body, (int64_t)strlen(body));
+    curl_easy_setopt(client.curl, CURLOPT_WRITEFUNCTION, ignore);
+    CURLcode result = curl_easy_perform(client.curl);
+    if (result != CURLE_OK)
+        RGM_GO(RGM_FAIL(result == CURLE_OUT_OF_MEMORY ? RGM_ERR_NOMEM : RGM_ERR_IO,
+                        "no answer from %s: %s", url, curl_easy_strerror(result)));
+    curl_easy_getinfo(client.curl, CURLINFO_RESPONSE_CODE, &code);
+    *http_status = (int)code;
+done:
+    curl_easy_cleanup(client.curl);
+    curl_slist_free_all(client.headers);
+    return status;
+}
+
 /* ---- answers -------------------------------------------------------------------------------- */
 
 bool rgm_response_is_for_later(const rgm_response *r)

@@ -212,6 +212,7 @@ static rgm_status end_unreadable(rgmi_call *call)
         "UPDATE experiments SET state = " RGMI_SQL(CANCELED) ", end_time ="
                                                              " ?, message = ? WHERE id = ?",
         "dti", rgm_wall_time(), message, call->id));
+    RGM_TRY(rgmi_hooks_note(m, call->id, 0, RGMI_HOOK_END));
     return rgmi_answer_experiment(call);
 }
 

@@ -181,14 +181,14 @@ rgm_status rgmi_answer_checkpoint(rgmi_call *call)
 
 /* ---- logs ----------------------------------------------------------------------------------- */
 
-/* Where the last `lines` lines begin. */
-static int64_t find_tail(int fd, int64_t size, int64_t lines)
+/* Where the last `lines` lines begin; before `begin` there is nothing. */
+static int64_t find_tail(int fd, int64_t begin, int64_t size, int64_t lines)
 {
     char block[8192];
     int64_t at = size;
 
-    while (at > 0) {
-        int64_t from = at > (int64_t)sizeof block ? at - (int64_t)sizeof block : 0;
+    while (at > begin) {
+        int64_t from = at - begin > (int64_t)sizeof block ? at - (int64_t)sizeof block : begin;
         ssize_t got = pread(fd, block, (size_t)(at - from), from);
 
         for (ssize_t i = got - 1; i >= 0; i--)
@@ -198,7 +198,7 @@ static int64_t find_tail(int fd, int64_t size, int64_t lines)
             return from;
         at = from;
     }
-    return 0;
+    return begin;
 }
 
 /* A part that ends with a line where it can: what is told is whole characters. */
@@ -220,11 +220,29 @@ static rgm_status print_log(rgmi_call *call, const char *data, int64_t offset, i
         (long long)offset, (long long)(offset + size), (long long)total, over ? "true" : "false");
 }
 
+/* Of a log whose front went: the first whole line, behind one that says so. */
+static rgm_status print_cut_log(rgmi_call *call, const char *data, int64_t begin, int64_t size,
+                                int64_t total, bool over)
+{
+    const char *end = memchr(data, '\n', (size_t)size);
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    RGM_GO(rgm_text_printf(&text,
+                           "[%lld bytes of older lines are gone: the log is bounded by regimen "
+                           "master --log-mb]\n%s",
+                           (long long)begin, end != NULL ? end + 1 : data));
+    RGM_GO(print_log(call, text.data, begin, size, total, over));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
 static rgm_status read_log(rgmi_call *call, int fd, bool over)
 {
+    int64_t offset, limit, tail, begin = rgmi_log_front(fd);
     rgm_status status = RGM_OK;
     struct stat info;
-    int64_t offset, limit, tail;
     char *data = NULL;
 
     RGM_TRY(rgmi_call_query_int(&offset, call, "offset", 0, 0, INT64_MAX));
@@ -233,7 +251,10 @@ static rgm_status read_log(rgmi_call *call, int fd, bool over)
     if (fstat(fd, &info) != 0)
         return RGM_FAIL_SYSTEM("examine", "trial.log");
     if (tail > 0)
-        offset = find_tail(fd, info.st_size, tail);
+        offset = find_tail(fd, begin, info.st_size, tail);
+    bool is_cut = begin > 0 && offset <= begin;
+    if (is_cut)
+        offset = begin;
     RGM_GO(RGM_NEW(data, limit + 1));
     ssize_t size = offset < info.st_size ? pread(fd, data, (size_t)limit, offset) : 0;
     if (size < 0)
@@ -243,10 +264,26 @@ static rgm_status read_log(rgmi_call *call, int fd, bool over)
         if (data[i] == 0)
             data[i] = ' '; /* a text ends with it */
     data[whole] = 0;
-    RGM_GO(print_log(call, data, offset, whole, info.st_size, over));
+    RGM_GO(is_cut ? print_cut_log(call, data, begin, whole, info.st_size, over)
+                  : print_log(call, data, offset, whole, info.st_size, over));
 done:
     rgm_free(data);
     return status;
+}
+
+/* There is no file: it has not begun, or it is over for long. */
+static rgm_status no_log(rgmi_call *call, int64_t experiment, bool over)
+{
+    int64_t removed;
+
+    RGM_TRY(rgmi_database_int(&removed, call->master->database, 0,
+                              "SELECT logs_removed FROM experiments WHERE id = ?", "i",
+                              experiment));
+    return print_log(call,
+                     removed != 0 ? "[the log is gone: its experiment was over for longer than "
+                                    "regimen master --log-days]\n"
+                                  : "",
+                     0, 0, 0, over);
 }
 
 rgm_status rgmi_answer_logs(rgmi_call *call)
@@ -265,9 +302,9 @@ rgm_status rgmi_answer_logs(rgmi_call *call)
     if (status == RGM_END)
         return trial_exists(call);
     RGM_TRY(status);
+    int64_t experiment = rgmi_rows_int(rows, 0);
     bool over = rgmi_rows_int(rows, 2) != 0;
-    status = rgmi_master_path(&path, call->master, rgmi_rows_int(rows, 0), rgmi_rows_int(rows, 1),
-                              "trial.log");
+    status = rgmi_master_path(&path, call->master, experiment, rgmi_rows_int(rows, 1), "trial.log");
     rgmi_rows_leave(rows);
     RGM_TRY(status);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -275,8 +312,7 @@ rgm_status rgmi_answer_logs(rgmi_call *call)
         status = read_log(call, fd, over);
         close(fd);
     } else {
-        status =
-            errno == ENOENT ? print_log(call, "", 0, 0, 0, over) : RGM_FAIL_SYSTEM("open", path);
+        status = errno == ENOENT ? no_log(call, experiment, over) : RGM_FAIL_SYSTEM("open", path);
     }
     rgm_free(path);
     return status;

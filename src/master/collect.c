@@ -1,6 +1,6 @@
 /*
- * Checkpoints that go when an experiment is over, when its policy changes, when it is asked for. A
- * folder is removed before its row says so: what was interrupted is done again.
+ * Checkpoints that go as soon as no rule can want them, when an experiment's policy changes, when
+ * it is asked for. A folder is removed before its row says so: what was interrupted is done again.
  */
 #include "garbage.h"
 #include "requests.h"
@@ -22,14 +22,15 @@ static rgm_status read_checkpoints(list *l, rgm_master *master, int64_t experime
 
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
-        "SELECT c.id, c.trial_id, c.step_id, v.metric, t.state = " RGMI_SQL(
-            ACTIVE) " OR EXISTS(SELECT 1 FROM"
-                    " trials o WHERE o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM "
-                    "experiments o WHERE"
-                    " o.source_checkpoint_id = c.id) AS is_needed FROM checkpoints c JOIN trials t "
-                    "ON t.id = "
-                    "c.trial_id LEFT"
-                    " JOIN validations v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
+        /* Back to the newest, or to the one before where that is damaged; another trial may begin
+           with the newest as long as the search goes on. */
+        "SELECT c.id, c.trial_id, c.step_id, v.metric, EXISTS(SELECT 1 FROM trials o WHERE"
+        " o.source_checkpoint_id = c.id) OR EXISTS(SELECT 1 FROM experiments o WHERE"
+        " o.source_checkpoint_id = c.id) AS is_needed, CASE WHEN t.state = " RGMI_SQL(
+            ACTIVE) " THEN 2 WHEN e.state IN " RGMI_SQL_OVER
+                    " THEN 0 ELSE 1 END AS newest FROM checkpoints c JOIN trials t ON t.id ="
+                    " c.trial_id JOIN experiments e ON e.id = t.experiment_id LEFT JOIN validations"
+                    " v ON v.trial_id = c.trial_id AND v.step_id = c.step_id WHERE"
                     " t.experiment_id = ? AND c.state = " RGMI_SQL(COMPLETED) " ORDER BY c.id",
         "i", experiment));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
@@ -38,7 +39,8 @@ static rgm_status read_checkpoints(list *l, rgm_master *master, int64_t experime
                                                       .trial = rgmi_rows_int(rows, 1),
                                                       .step = rgmi_rows_int(rows, 2),
                                                       .metric = rgmi_rows_number(rows, 3),
-                                                      .is_needed = rgmi_rows_int(rows, 4) != 0};
+                                                      .is_needed = rgmi_rows_int(rows, 4) != 0,
+                                                      .newest = rgmi_rows_int(rows, 5)};
     }
     if (status == RGM_END)
         status = RGM_OK;

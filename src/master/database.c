@@ -1,4 +1,5 @@
 #include "database.h"
+#include "master_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -92,6 +93,19 @@ static const char *const migrations[] = {
     "ALTER TABLE experiments ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE experiments ADD COLUMN saved_of INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE experiments ADD COLUMN saved_unit TEXT;",
+    /* logs_removed: it was over for so long that the logs of its trials went. */
+    "ALTER TABLE experiments ADD COLUMN logs_removed INTEGER NOT NULL DEFAULT 0;",
+    /* events: a sum of RGMI_HOOK_...; experiment_id NULL: of all. A delivery is ACTIVE until it is
+       COMPLETED, or ERROR: given up. */
+    "CREATE TABLE webhooks("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, secret TEXT NOT NULL,"
+    " events INTEGER NOT NULL, experiment_id INTEGER REFERENCES experiments(id) ON DELETE CASCADE,"
+    " time REAL NOT NULL);"
+    "CREATE TABLE deliveries("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, webhook_id INTEGER NOT NULL REFERENCES webhooks(id) ON"
+    " DELETE CASCADE, event TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, tries INTEGER"
+    " NOT NULL DEFAULT 0, time REAL NOT NULL, next_time REAL, message TEXT);"
+    "CREATE INDEX deliveries_waiting ON deliveries(next_time) WHERE state = " RGMI_SQL(ACTIVE) ";",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

@@ -146,6 +146,7 @@ static rgm_status enter(rgmi_experiment **out, rgm_master *master, int64_t id)
     RGM_GO(RGM_RESERVE(master->experiments, master->experiment_capacity,
                        master->experiment_count + 1));
     RGM_GO(RGM_NEW(e, 1));
+    e->has_garbage = true; /* an earlier master may have left some */
     e->id = id;
     RGM_GO(load(master, e));
     *out = e;
@@ -293,6 +294,8 @@ rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial 
     RGM_TRY(rgmi_database_run(master->database,
                               "UPDATE trials SET end_time = ?, message = ? WHERE id = ?", "dti",
                               rgm_wall_time(), message, trial->id));
+    if (state == RGM_WORK_ERROR)
+        RGM_TRY(rgmi_hooks_note(master, e->id, trial->id, RGMI_HOOK_FAILURE));
     return rgmi_experiment_tell(master, e,
                                 &(rgm_search_event){.kind = kind, .trial = trial->number});
 }
@@ -386,6 +389,7 @@ static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
         "UPDATE experiments SET state = ?, end_time = ?, progress = CASE WHEN"
         " ? = " RGMI_SQL(COMPLETED) " THEN 1.0 ELSE progress END WHERE id = ?",
         "tdti", rgm_work_state_names[end], rgm_wall_time(), rgm_work_state_names[end], e->id));
+    RGM_TRY(rgmi_hooks_note(master, e->id, 0, RGMI_HOOK_END));
     return rgmi_database_run(master->database,
                              "DELETE FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id);
 }

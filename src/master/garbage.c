@@ -54,6 +54,21 @@ typedef struct ranking {
     unsigned *why;
 } ranking;
 
+/* Those that a trial may yet go back to. */
+static void keep_newest(ranking *all)
+{
+    int64_t rank = 0;
+
+    qsort_r(all->order, (size_t)all->count, sizeof *all->order, compare_trial_latest,
+            &all->keeping);
+    for (int64_t i = 0; i < all->count; i++) {
+        if (i > 0 && all->order[i]->trial != all->order[i - 1]->trial)
+            rank = 0;
+        if (rank++ < all->order[i]->newest)
+            all->why[all->order[i] - all->checkpoints] |= RGMI_KEPT_NEEDED;
+    }
+}
+
 /* Keep the first `number` in an order: of each trial, or of all; only those with a metric, or all.
  */
 static void keep(ranking *all, int (*compare)(const void *, const void *, void *), int64_t number,
@@ -86,6 +101,7 @@ rgm_status rgmi_garbage(unsigned *why, const rgmi_keeping *keeping,
         all.order[i] = &checkpoints[i];
         why[i] = checkpoints[i].is_needed ? RGMI_KEPT_NEEDED : 0;
     }
+    keep_newest(&all);
     keep(&all, compare_best, keeping->experiment_best, false, true, RGMI_KEPT_EXPERIMENT_BEST);
     keep(&all, compare_trial_best, keeping->trial_best, true, true, RGMI_KEPT_TRIAL_BEST);
     keep(&all, compare_trial_latest, keeping->trial_latest, true, false, RGMI_KEPT_TRIAL_LATEST);

@@ -1,7 +1,8 @@
 /*
  * Which checkpoints of an experiment go: all but the best of the experiment, the best and the
  * latest of each trial, and those that somebody needs. A pure function; who removes them asks it
- * again after a failure, and gets what is still to be done.
+ * again after a failure, and gets what is still to be done. What it lets go while a search is at
+ * work, it lets go at the end too: one that is among the best no more is never among them again.
  */
 #ifndef RGM_MASTER_GARBAGE_H
 #define RGM_MASTER_GARBAGE_H
@@ -18,7 +19,9 @@ typedef struct rgmi_keeping {
 typedef struct rgmi_kept_checkpoint {
     int64_t id, trial, step;
     double metric;  /* of the searcher; NaN: not validated; what is not finite is never the best */
-    bool is_needed; /* a trial was warm-started from it, or runs and would go back to it     */
+    bool is_needed; /* a trial was warm-started from it                                       */
+    int64_t newest; /* so many of the newest of its trial are needed: it may go back to them, or
+                       another begin with them                                                */
 } rgmi_kept_checkpoint;
 
 /** Why one is kept; 0: it goes. */

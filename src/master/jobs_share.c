@@ -239,6 +239,8 @@ static rgm_status share_one(rgm_master *master, rgmi_rows *rows)
         }
     if (held != NULL && rgm_now() < held->until)
         s.refused = held->reason;
+    if (master->disk_reason[0] != 0)
+        s.refused = master->disk_reason;
     RGM_TRY(list_waiting(trials, &count, master, s.experiment));
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(give(master, &s, trials[i]));

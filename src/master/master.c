@@ -150,6 +150,7 @@ rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options)
     master->lock_fd = master->folder_lock_fd = master->folder_fd = master->wake_fd = -1;
     pthread_mutex_init(&master->lock, NULL);
     pthread_cond_init(&master->jobs_wake, NULL);
+    pthread_cond_init(&master->hooks_wake, NULL);
     RGM_GO(open_folder(master, options));
     RGM_GO(take_lock(master));
     RGM_GO(rgm_path_join(&master->database_path, master->options.folder, "master.db"));
@@ -194,6 +195,7 @@ void rgm_master_close(rgm_master *master)
     if (master->lock_fd >= 0)
         close(master->lock_fd); /* and unlocks: last, when nothing is written any more */
     pthread_cond_destroy(&master->jobs_wake);
+    pthread_cond_destroy(&master->hooks_wake);
     pthread_mutex_destroy(&master->lock);
     rgm_free(master);
 }

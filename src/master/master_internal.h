@@ -76,6 +76,8 @@ typedef struct rgmi_experiment {
     int64_t events, saved_events; /* of its searcher: told, and in the newest snapshot   */
     double seconds;               /* in which a trial was at work, not yet put down       */
     double best;                  /* of the first objective, over all trials; NaN: none   */
+    bool has_garbage;             /* checkpoints may have become unwanted since collect_at */
+    double collect_at;            /* not before; rgm_now()                                 */
     rgmi_told *told;              /* [told_count] noted while its operations are put down */
     int64_t told_count, told_capacity;
     rgmi_trial **by_number; /* [number_capacity] by number - 1; NULL: not in memory */
@@ -162,6 +164,9 @@ typedef struct rgmi_share {
     int64_t experiment, slots;
 } rgmi_share;
 
+/** How many webhooks are told something at a time. */
+enum { RGMI_HOOK_THREADS = 4 };
+
 struct rgm_master {
     rgm_master_options options; /* folder: absolute; texts are its own */
     char **command;
@@ -192,7 +197,12 @@ struct rgm_master {
     int64_t held_job_count, held_job_capacity;
     int64_t *left; /* [left_count] experiments that are not served: another is, alone */
     int64_t left_count;
-    double checked; /* when limits were looked at last */
+    double checked;                               /* when limits were looked at last */
+    double logs_looked, disk_looked, old_logs_at; /* upkeep.c */
+    char disk_reason[RGMI_REASON_ROOM];           /* why no trial starts; "": there is room */
+    pthread_cond_t hooks_wake;                    /* there is a delivery, or hooks_until is set */
+    double hooks_until; /* threads that deliver end: at once without a new delivery, or then; 0 */
+    int64_t hooks_busy[RGMI_HOOK_THREADS]; /* webhooks that are being told something; 0: none */
     rgmi_delay *delays;
     int64_t delay_count, delay_capacity;
 };
@@ -348,6 +358,27 @@ void rgmi_take_in(rgm_master *master, int64_t experiment);
 
 /** End what has had its time: processes that say nothing, trials, searches. Outside of a change. */
 rgm_status rgmi_limits_keep(rgm_master *master);
+
+/* ---- upkeep.c: what a master does beside its trials ------------------------------------------ */
+
+/** Checkpoints that no rule can want go, logs are bounded, the disk is looked at; each as often as
+ * it is worth. Outside of a change. Errors: RGM_ERR_NOMEM; what else fails is told and tried again.
+ */
+rgm_status rgmi_upkeep(rgm_master *master);
+/** Where a log begins that was cut at its front: nothing is before that byte. */
+int64_t rgmi_log_front(int fd);
+
+/* ---- webhooks.c, webhooks_send.c: others are told what happens ------------------------------- */
+
+enum { RGMI_HOOK_END = 1, RGMI_HOOK_FAILURE = 2, RGMI_HOOK_BEST = 4 };
+
+/** Something happened to an experiment, and to a trial of it (0: it is of the experiment), in the
+ * change under way: whoever asked for it will be told. */
+rgm_status rgmi_hooks_note(rgm_master *master, int64_t experiment, int64_t trial, int event);
+/** A delivery of a webhook's own, to try it; in a change under way. RGM_ERR_NOT_FOUND. */
+rgm_status rgmi_hooks_try(rgm_master *master, int64_t webhook);
+/** A thread that delivers, until hooks_until; `payload` is the master. */
+void *rgmi_hooks_work(void *payload);
 
 /* ---- delays.c: starts that are put off ------------------------------------------------------ */
 

@@ -94,6 +94,16 @@ static const request_row rows[] = {
       "{run, code, message, invalid, fault}: its process gives up; invalid: no process could do "
       "it; fault: trial, hopeless, machine, checkpoint"},
      rgmi_answer_failed},
+    {{"GET", "/api/v1/webhooks", "who is told what happens: ?limit=, ?offset="},
+     rgmi_answer_webhooks},
+    {{"POST", "/api/v1/webhooks",
+      "{url, events: [end, failure, best], secret, experiment_id}: tell a URL"},
+     rgmi_answer_add_webhook},
+    {{"DELETE", "/api/v1/webhooks/{id}", "tell it nothing more"}, rgmi_answer_remove_webhook},
+    {{"POST", "/api/v1/webhooks/{id}/test", "tell it something, to try it"},
+     rgmi_answer_try_webhook},
+    {{"GET", "/api/v1/webhooks/{id}/deliveries", "what it was told, the newest first: ?limit="},
+     rgmi_answer_deliveries},
     {{"GET", "/api/v1/checkpoints/{uuid}", "its row, with its folder"}, rgmi_answer_checkpoint},
     {{"DELETE", "/api/v1/checkpoints/{uuid}", "its files"}, rgmi_answer_delete_checkpoint},
 };

@@ -83,6 +83,9 @@ rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answe
 rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_alive, rgmi_answer_failed;
 /* answers_master.c */
 rgmi_answer rgmi_answer_master, rgmi_answer_queue;
+/* answers_webhooks.c */
+rgmi_answer rgmi_answer_webhooks, rgmi_answer_add_webhook, rgmi_answer_remove_webhook,
+    rgmi_answer_try_webhook, rgmi_answer_deliveries;
 /* answers_running.c */
 rgmi_answer rgmi_answer_running, rgmi_answer_shares;
 

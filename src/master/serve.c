@@ -18,7 +18,8 @@ enum {
     TURN_MS = 200,
     RETRY_S = 1,
     LONGEST_RETRY_S = 30,
-    MOST_TRIES = 3 /* to put down the ends of the last trials */
+    MOST_TRIES = 3, /* to put down the ends of the last trials */
+    HOOKS_S = 5     /* for what webhooks are yet to be told, at the end */
 };
 
 /* ---- who waits, who runs -------------------------------------------------------------------- */
@@ -86,6 +87,10 @@ static rgm_status add_waiting(question *q, rgm_master *master, int64_t experimen
 
         if (rgmi_process_of(master, id) != NULL)
             continue;
+        if (master->disk_reason[0] != 0) {
+            RGM_GO(rgmi_waiting_note(master, id, experiment, master->disk_reason));
+            continue;
+        }
         if (delay != NULL) {
             RGM_GO(note_delay(master, id, experiment, delay));
             continue;
@@ -325,6 +330,8 @@ static void turn(rgm_master *master)
     status = rgmi_processes_reap(master);
     if (status == RGM_OK)
         status = rgmi_limits_keep(master);
+    if (status == RGM_OK)
+        status = rgmi_upkeep(master);
     if (status == RGM_OK && (changed || master->changed)) {
         if (!master->stops)
             status = share_out(master);
@@ -397,13 +404,43 @@ static void stop_trials(rgm_master *master)
     }
 }
 
+/* Threads beside requests and turns: one asks Slurm, the others tell webhooks. */
+typedef struct helpers {
+    pthread_t threads[1 + RGMI_HOOK_THREADS];
+    int count;
+} helpers;
+
+static rgm_status start_helpers(helpers *h, rgm_master *master)
+{
+    pthread_mutex_lock(&master->lock);
+    master->jobs_stop = false;
+    master->hooks_until = 0;
+    pthread_mutex_unlock(&master->lock);
+    for (; h->count < 1 + RGMI_HOOK_THREADS; h->count++)
+        if (pthread_create(&h->threads[h->count], NULL,
+                           h->count == 0 ? rgmi_jobs_work : rgmi_hooks_work, master) != 0)
+            return RGM_FAIL(RGM_ERR_NOMEM, "no thread for Slurm's jobs and webhooks");
+    return RGM_OK;
+}
+
+static void stop_helpers(helpers *h, rgm_master *master)
+{
+    pthread_mutex_lock(&master->lock);
+    master->jobs_stop = true;
+    master->hooks_until = rgm_now() + HOOKS_S;
+    pthread_cond_signal(&master->jobs_wake);
+    pthread_cond_broadcast(&master->hooks_wake);
+    pthread_mutex_unlock(&master->lock);
+    for (int i = 0; i < h->count; i++)
+        pthread_join(h->threads[i], NULL);
+}
+
 rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master, void *payload),
                             void *payload)
 {
     rgm_status status = RGM_OK;
     rgmi_server *server = NULL;
-    pthread_t jobs;
-    bool has_jobs = false;
+    helpers beside = {.count = 0};
     int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     if (wake < 0)
@@ -415,22 +452,14 @@ rgm_status rgm_master_serve(rgm_master *master, bool (*done)(rgm_master *master,
     master->checked = 0; /* time in which it was not at work is nobody's */
     pthread_mutex_unlock(&master->lock);
     RGM_GO(rgmi_server_start(&server, master));
-    master->jobs_stop = false;
-    has_jobs = pthread_create(&jobs, NULL, rgmi_jobs_work, master) == 0;
-    if (!has_jobs)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "no thread for Slurm's jobs"));
+    RGM_GO(start_helpers(&beside, master));
     while (!done(master, payload)) {
         turn(master);
         wait_for_more(master);
     }
     stop_trials(master);
 done:
-    pthread_mutex_lock(&master->lock);
-    master->jobs_stop = true;
-    pthread_cond_signal(&master->jobs_wake);
-    pthread_mutex_unlock(&master->lock);
-    if (has_jobs)
-        pthread_join(jobs, NULL);
+    stop_helpers(&beside, master);
     rgmi_server_stop(server);
     pthread_mutex_lock(&master->lock);
     master->serves = master->stops = false;

@@ -119,8 +119,10 @@ static rgm_status take_validation(rgm_master *master, rgmi_experiment *e, rgmi_t
     trial->metric = values[0];
     if (rgmi_is_better(e, values[0], trial->best_metric))
         trial->best_metric = values[0];
-    if (is_best)
+    if (is_best) {
         e->best = values[0];
+        RGM_TRY(rgmi_hooks_note(master, e->id, trial->id, RGMI_HOOK_BEST));
+    }
     return tell_if(asked, master, e, trial, RGM_ASK_VALIDATE, r->workload.batches, values);
 }
 
@@ -185,6 +187,8 @@ rgm_status rgmi_report_take(rgm_master *master, rgmi_experiment *e, rgmi_trial *
     trial->last_kind = (int64_t)r->workload.kind;
     trial->last_step = r->workload.step;
     trial->dirty = true;
+    if (r->workload.kind != RGM_RUN_STEP)
+        e->has_garbage = true;
     if (r->workload.kind == RGM_CHECKPOINT_MODEL) /* what could not be written before can be now */
         rgmi_delay_forget(master, e->id, 0);
 done:
