@@ -163,6 +163,36 @@ expect 2 "$regimen" experiment run search.yaml --slots 3 --new
 says "its slots are told to .regimen master" err
 expect 0 "$regimen" experiment create search.yaml --paused --description "another <b>one</b>"
 says "^Created experiment 2$" out
+printf '# Why\n\nIt was *odd*, \033[31mred\033[0m.\n' >"$work/note.md"
+expect 0 "$regimen" experiment note 2 -f "$work/note.md"
+expect 0 "$regimen" trial note 2/1 -m "the first"
+expect 0 "$regimen" experiment note 2
+says '^It was .odd., .x1b.31mred' "$work/out"
+expect 0 "$regimen" experiment describe 2
+says '^note of experiment 2:$' "$work/out"
+says '^the first$' "$work/out"
+expect 2 "$regimen" experiment note 2 -m a -f b
+expect 0 "$regimen" experiment set 2 project "a b&c"
+expect 0 "$regimen" experiment list --project "a b&c" --csv
+[ "$(grep -c '^[0-9]' "$work/out")" = 1 ] || fail "--project: $(cat "$work/out")"
+expect 0 "$regimen" experiment list --project nothing
+says 'no experiments' "$work/err"
+expect 0 "$regimen" master token create --scope read --days 1 --name page
+[ "$(tr -d '\n' <"$work/out" | wc -c)" = 32 ] || fail "no token: $(cat "$work/out")"
+says 'token +1, read, until 20' "$work/err"
+expect 0 "$regimen" master token list
+says '1  page  read' "$work/out"
+expect 0 "$regimen" master token revoke 1
+expect 1 "$regimen" master token create --scope admin
+expect 0 "$regimen" webhook add http://127.0.0.1:1/x --on end --experiment 2
+says 'secret +[0-9a-f]{32}, which signs' "$work/err"
+expect 0 "$regimen" webhook list
+says 'http://127.0.0.1:1/x +end +2 +[0-9]' "$work/out"
+expect 0 "$regimen" webhook test 1
+expect 0 "$regimen" webhook deliveries 1
+says '1 +test +ACTIVE +[0-9]' "$work/out"
+expect 0 "$regimen" webhook remove 1
+expect 1 "$regimen" webhook remove 1
 expect 0 "$regimen" experiment label add 2 fast
 expect 0 "$regimen" experiment set 2 max-slots 1
 expect 0 "$regimen" experiment set 2 priority 10

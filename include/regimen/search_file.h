@@ -61,6 +61,7 @@ typedef struct rgm_scheduler_options {
 /** The sections that a search has beside those of its subject; names are keys of the file. */
 typedef struct rgm_search_settings {
     const char *description;   /* NULL: none is given          */
+    const char *project;       /* what it belongs to, for lists; NULL: nothing */
     rgm_texts labels;          /* of a list or of a map's keys */
     const char *entrypoint;    /* "FILE.so" or "FILE.so:NAME", a program's own model and data; NULL:
                                   the    file's task is trained */

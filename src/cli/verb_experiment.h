@@ -45,6 +45,9 @@ int experiment_post(int argc, char **argv);
 int experiment_delete(int argc, char **argv);
 int experiment_label(int argc, char **argv);
 int experiment_set(int argc, char **argv);
+int experiment_note(int argc, char **argv);
+/** The note of a trial. */
+int trial_note(int argc, char **argv);
 int experiment_fork(int argc, char **argv);
 int experiment_continue(int argc, char **argv);
 int experiment_export(int argc, char **argv);
@@ -74,6 +77,10 @@ int experiment_logs(int argc, char **argv);
  * become the experiment's, borrowed; NULL: those that it has. */
 rgm_status checkpoints_collect(int *code, const asked_master *whom, int64_t id,
                                const json_t *policy, bool yes);
+
+/* ---- verb_master_token.c --------------------------------------------------------------------- */
+
+int master_token(int argc, char **argv);
 
 /* ---- verb_experiment_view.c: the live table -------------------------------------------------- */
 

@@ -131,9 +131,9 @@ int experiment_label(int argc, char **argv)
 /* The body that sets `name`; NULL after a message. */
 static json_t *setting(const char *name, const text_list *values)
 {
-    static const char *const names[] = {"description", "max-slots", "weight", "priority",
-                                        "gc-policy"};
-    static const char *const keys[] = {"description", "max_slots", "weight", "priority"};
+    static const char *const names[] = {"description", "project",  "max-slots",
+                                        "weight",      "priority", "gc-policy"};
+    static const char *const keys[] = {"description", "project", "max_slots", "weight", "priority"};
     static const char *const counters[] = {"save_experiment_best", "save_trial_best",
                                            "save_trial_latest"};
     bool is_policy = strcmp(name, "gc-policy") == 0;
@@ -148,14 +148,14 @@ static json_t *setting(const char *name, const text_list *values)
         json_decref(body);
         return NULL;
     }
-    for (int i = 0; i < (is_policy ? 3 : 4); i++) {
+    for (int i = 0; i < (is_policy ? 3 : 5); i++) {
         const char *value = values->items[is_policy ? 2 + i : 2];
         double number;
 
         if (!is_policy && strcmp(name, names[i]) != 0)
             continue;
-        if (!is_policy && i == 0)
-            json_object_set_new(body, keys[0], json_string(value));
+        if (!is_policy && i < 2)
+            json_object_set_new(body, keys[i], json_string(value));
         else if (!rgm_number_parse(&number, value)) {
             usage_error("'%s' is no number", value);
             json_decref(body);
@@ -168,7 +168,7 @@ static json_t *setting(const char *name, const text_list *values)
     }
     if (json_object_size(body) == 0) {
         usage_error("nothing called '%s'%s", name,
-                    rgm_did_you_mean(name, names, 5, NULL, "there are ").text);
+                    rgm_did_you_mean(name, names, 6, NULL, "there are ").text);
         json_decref(body);
         return NULL;
     }
@@ -194,13 +194,14 @@ int experiment_set(int argc, char **argv)
     bool yes = false;
     const argument arguments[] = {
         {"y", ARG_FLAG, &yes, NULL, "gc-policy: do not ask"}, MASTER_ARGUMENT(where), {0}};
-    const usage how = {"experiment set ID description|max-slots|weight|priority|gc-policy VALUE...",
-                       "Change an experiment, while it runs too. gc-policy takes three counts: "
-                       "checkpoints to keep\n"
-                       "of the best of the experiment, of the best of each trial, of the latest of "
-                       "each trial; what\n"
-                       "it does not keep is listed, and removed when you agree.",
-                       arguments, 3, 5};
+    const usage how = {
+        "experiment set ID description|project|max-slots|weight|priority|gc-policy VALUE...",
+        "Change an experiment, while it runs too. gc-policy takes three counts: "
+        "checkpoints to keep\n"
+        "of the best of the experiment, of the best of each trial, of the latest of "
+        "each trial; what\n"
+        "it does not keep is listed, and removed when you agree.",
+        arguments, 3, 5};
     text_list rest;
     json_t *body;
 

@@ -56,14 +56,15 @@ static rgm_status add_experiment(table *t, const json_t *row)
     RGM_TRY(table_set(t, 9, text_of(row, "owner")));
     if (bool_of(row, "archived"))
         RGM_TRY(table_set(t, 10, "archived"));
-    return table_set(t, 11, text_of(row, "description"));
+    RGM_TRY(table_set(t, 11, text_of(row, "description")));
+    return table_set(t, 12, text_of(row, "project"));
 }
 
 static rgm_status experiments_table(table *t, const json_t *experiments)
 {
     static const char *const heads[] = {
-        "ID",          "NAME",      "STATE", "PROGRESS", "TRIALS",      "METRIC", "BEST",
-        "START (UTC)", "END (UTC)", "OWNER", "ARCHIVED", "DESCRIPTION", NULL};
+        "ID",          "NAME",      "STATE", "PROGRESS", "TRIALS",      "METRIC",  "BEST",
+        "START (UTC)", "END (UTC)", "OWNER", "ARCHIVED", "DESCRIPTION", "PROJECT", NULL};
 
     RGM_TRY(add_columns(t, heads));
     for (size_t i = 0; i < json_array_size(experiments); i++)
@@ -74,17 +75,18 @@ static rgm_status experiments_table(table *t, const json_t *experiments)
 /* With what only the whole answer about one says. */
 static rgm_status described_table(table *t, const json_t *experiments)
 {
-    static const char *const heads[] = {
-        "ID",        "NAME",  "STATE",    "PROGRESS",    "TRIALS", "METRIC", "BEST", "START (UTC)",
-        "END (UTC)", "OWNER", "ARCHIVED", "DESCRIPTION", "SLOTS",  "RANKS",  NULL};
+    static const char *const heads[] = {"ID",        "NAME",   "STATE",    "PROGRESS",
+                                        "TRIALS",    "METRIC", "BEST",     "START (UTC)",
+                                        "END (UTC)", "OWNER",  "ARCHIVED", "DESCRIPTION",
+                                        "PROJECT",   "SLOTS",  "RANKS",    NULL};
 
     RGM_TRY(add_columns(t, heads));
     for (size_t i = 0; i < json_array_size(experiments); i++) {
         const json_t *e = json_array_get(experiments, i);
 
         RGM_TRY(add_experiment(t, e));
-        table_set_count(t, 12, int_of(e, "slots_per_trial"));
-        table_set_count(t, 13, int_of(e, "ranks"));
+        table_set_count(t, 13, int_of(e, "slots_per_trial"));
+        table_set_count(t, 14, int_of(e, "ranks"));
     }
     return RGM_OK;
 }
@@ -448,17 +450,30 @@ static int print_rows_of(const char *experiment, const char *where, const char *
     return print_rows(where, key, key, make, form, path);
 }
 
+/* "&key=value" of a query; value NULL: nothing. */
+static rgm_status add_query(rgm_text *path, const char *key, const char *value)
+{
+    if (value == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_text_printf(path, "&%s=", key));
+    for (; *value != '\0'; value++)
+        RGM_TRY(rgm_text_printf(path, "%%%02X", (unsigned)(unsigned char)*value));
+    return RGM_OK;
+}
+
 int experiment_list(int argc, char **argv)
 {
-    const char *where = NULL, *state = NULL;
+    const char *where = NULL, *state = NULL, *project = NULL, *label = NULL;
     bool all = false;
     list_form form = {0};
     const argument arguments[] = {{"all", ARG_FLAG, &all, NULL, "archived ones too"},
                                   {"state", ARG_TEXT, &state, "STATE", "only those: ACTIVE, ..."},
+                                  {"project", ARG_TEXT, &project, "NAME", "only those of it"},
+                                  {"label", ARG_TEXT, &label, "NAME", "only those that have it"},
                                   LIST_ARGUMENTS(form),
                                   MASTER_ARGUMENT(where),
                                   {0}};
-    const usage how = {"experiment list [--all] [--state STATE] [--json | --csv]",
+    const usage how = {"experiment list [--all] [--state STATE] [--project NAME] [--label NAME]",
                        "The experiments there are, newest first.", arguments, 0, 0};
     text_list rest;
     rgm_text path = {0};
@@ -466,8 +481,13 @@ int experiment_list(int argc, char **argv)
     int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    status = rgm_text_printf(&path, "/api/v1/experiments?archived=%s%s%s", all ? "all" : "0",
-                             state != NULL ? "&state=" : "", state != NULL ? state : "");
+    status = rgm_text_printf(&path, "/api/v1/experiments?archived=%s", all ? "all" : "0");
+    if (status == RGM_OK)
+        status = add_query(&path, "state", state);
+    if (status == RGM_OK)
+        status = add_query(&path, "project", project);
+    if (status == RGM_OK)
+        status = add_query(&path, "label", label);
     code = status != RGM_OK ? report(status)
                             : print_rows(where, "experiments", "no experiments", experiments_table,
                                          &form, path.data);
@@ -522,7 +542,20 @@ int experiment_checkpoints(int argc, char **argv)
 /** The three tables of describe. */
 typedef struct description {
     table experiments, trials, steps;
+    rgm_text notes; /* those that there are, each with whose it is */
 } description;
+
+static rgm_status add_notes(rgm_text *out, const char *what, const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+
+        if (text_of(row, "note")[0] != '\0')
+            RGM_TRY(rgm_text_printf(out, "\nnote of %s %lld:\n%s\n", what,
+                                    (long long)int_of(row, "id"), text_of(row, "note")));
+    }
+    return RGM_OK;
+}
 
 static rgm_status describe(description *d, json_t **json, const asked_master *whom,
                            const text_list *ids, bool metrics)
@@ -549,6 +582,8 @@ static rgm_status describe(description *d, json_t **json, const asked_master *wh
         RGM_GO(described_table(&d->experiments, experiments));
         RGM_GO(trials_table(&d->trials, trials));
         RGM_GO(steps_table(&d->steps, whom, trials, metrics));
+        RGM_GO(add_notes(&d->notes, "experiment", experiments));
+        RGM_GO(add_notes(&d->notes, "trial", trials));
     }
 done:
     json_decref(rows);
@@ -594,6 +629,8 @@ static int print_description(const description *d, const char *folder, const lis
         code = print_text("\n");
     if (code == EXIT_DONE)
         code = print_table(&d->steps, form, "no steps");
+    if (code == EXIT_DONE && d->notes.size > 0 && !form->csv)
+        code = print_text(d->notes.data);
 done:
     return status != RGM_OK ? report(status) : code;
 }
@@ -631,6 +668,7 @@ int experiment_describe(int argc, char **argv)
     table_clear(&d.experiments);
     table_clear(&d.trials);
     table_clear(&d.steps);
+    rgm_text_clear(&d.notes);
     master_close(&whom);
     return code;
 }

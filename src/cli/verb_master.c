@@ -89,7 +89,7 @@ int verb_master(int argc, char **argv)
         {0}};
     const usage how = {
         "master [--master DIR] [--slots N] [--scheduling KIND] [--listen HOST:PORT "
-        "[--allow-remote]]",
+        "[--allow-remote]] | master token create|list|revoke",
         "Run the searches of a folder until it is told to stop (Ctrl-C, SIGTERM): then trials "
         "save,\n"
         "and the same command goes on. The verbs of experiments speak to it, and work without it.",
@@ -97,6 +97,8 @@ int verb_master(int argc, char **argv)
     text_list rest;
     int code;
 
+    if (argc > 1 && strcmp(argv[1], "token") == 0)
+        return master_token(argc - 1, argv + 1);
     READ_ARGUMENTS(&rest, &how, argc, argv);
     code = set_scheduling(&options, scheduling);
     if (code == EXIT_DONE)

@@ -5,6 +5,7 @@ static const verb verbs[] = {
     {"test", trial_test, "one batch of everything, here and now"},
     {"describe", trial_describe, "a trial with its steps"},
     {"logs", trial_logs, "what its processes printed"},
+    {"note", trial_note, "what people write about it, in Markdown"},
     {"kill", trial_kill, "end it"},
     {"continue", trial_continue, "train it further, as an experiment of its own"},
     {"run", trial_run, "what a master starts for a trial"},

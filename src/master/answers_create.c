@@ -167,9 +167,10 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         "INSERT INTO experiments(id, state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id, engine, code) VALUES(?, ?, ?, ?, ?, ?, ?, ?, "
-        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?)",
-        "ittttttiidiiiiiitidtitt", last + 1,
+        " source_checkpoint, source_checkpoint_id, engine, code, project) VALUES(?, ?, ?, ?, ?, ?, "
+        "?, ?, "
+        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?)",
+        "ittttttiidiiiiiitidtittt", last + 1,
         rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
@@ -180,7 +181,7 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
         from->checkpoint, o->scheduler.type == RGM_SCHEDULER_SLURM ? "slurm" : "local",
-        code->data != NULL ? code->hash : NULL);
+        code->data != NULL ? code->hash : NULL, o->project != NULL ? o->project : "");
 }
 
 static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,

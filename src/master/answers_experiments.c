@@ -16,7 +16,7 @@
     " json_group_object(state, n) FROM (SELECT state, count(*) AS n FROM trials WHERE"             \
     " experiment_id = e.id GROUP BY state)) AS 'trials_by_state:json'"
 #define EXPERIMENT_COLUMNS                                                                         \
-    "SELECT id, state, name, description, owner," LABELS_JSON                                      \
+    "SELECT id, state, name, description, project, owner," LABELS_JSON                             \
     ", archived AS 'archived:bool', progress, start_time AS 'start_time:time', end_time AS"        \
     " 'end_time:time', parent_id, message"
 
@@ -27,9 +27,10 @@ rgm_status rgmi_answer_experiments(rgmi_call *call)
     static const char where[] =
         "SELECT count(*) FROM experiments e WHERE (? = -1 OR archived = ?) AND (? IS NULL OR state"
         " = ?) AND (? IS NULL OR EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label ="
-        " ?))";
+        " ?)) AND (? IS NULL OR project = ?)";
     const char *state = rgmi_call_query(call, "state"), *label = rgmi_call_query(call, "label");
-    const char *which = rgmi_call_query(call, "archived");
+    const char *which = rgmi_call_query(call, "archived"),
+               *project = rgmi_call_query(call, "project");
     int64_t limit, offset, total, archived = 0;
     rgmi_rows *rows;
 
@@ -38,8 +39,8 @@ rgm_status rgmi_answer_experiments(rgmi_call *call)
     else
         RGM_TRY(rgmi_call_query_int(&archived, call, "archived", 0, 0, 1));
     RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0, where, "iitttt", archived,
-                              archived, state, state, label, label));
+    RGM_TRY(rgmi_database_int(&total, call->master->database, 0, where, "iitttttt", archived,
+                              archived, state, state, label, label, project, project));
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
         EXPERIMENT_COLUMNS
@@ -47,9 +48,10 @@ rgm_status rgmi_answer_experiments(rgmi_call *call)
         ", (SELECT CASE WHEN smaller_is_better THEN min(best_metric) ELSE max(best_metric) END FROM"
         " trials WHERE experiment_id = e.id) AS best_metric FROM experiments e"
         " WHERE (? = -1 OR archived = ?) AND (? IS NULL OR state = ?) AND (? IS NULL OR"
-        " EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label = ?)) ORDER BY id DESC"
-        " LIMIT ? OFFSET ?",
-        "iittttii", archived, archived, state, state, label, label, limit, offset));
+        " EXISTS(SELECT 1 FROM labels WHERE experiment_id = e.id AND label = ?)) AND (? IS NULL OR"
+        " project = ?) ORDER BY id DESC LIMIT ? OFFSET ?",
+        "iittttttii", archived, archived, state, state, label, label, project, project, limit,
+        offset));
     return rgmi_print_page(call, "experiments", rows, total);
 }
 
@@ -114,7 +116,7 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         EXPERIMENT_COLUMNS
         "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
         " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
-        " working_folder, code, saved, saved_of, saved_unit, (SELECT"
+        " working_folder, code, note, saved, saved_of, saved_unit, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
         " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
         " running FROM experiments e WHERE id = ?",
@@ -354,15 +356,34 @@ static rgm_status patch_numbers(rgmi_call *call)
                              call->id);
 }
 
+static rgm_status patch_texts(rgmi_call *call)
+{
+    static const struct {
+        const char *key, *sql;
+        size_t most;
+    } texts[] = {
+        {"description", "UPDATE experiments SET description = ? WHERE id = ?", RGMI_BODY_LIMIT},
+        {"note", "UPDATE experiments SET note = ? WHERE id = ?", RGMI_NOTE_BYTES},
+        {"project", "UPDATE experiments SET project = ? WHERE id = ?", 255},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = NULL;
+
+        RGM_TRY(rgmi_call_text(&text, call, texts[i].key));
+        if (text == NULL)
+            continue;
+        if (strlen(text) > texts[i].most)
+            return RGM_FAIL(RGM_ERR_ARG, "'%s' has more than %zu bytes", texts[i].key,
+                            texts[i].most);
+        RGM_TRY(rgmi_database_run(call->master->database, texts[i].sql, "ti", text, call->id));
+    }
+    return RGM_OK;
+}
+
 static rgm_status patch(rgmi_call *call)
 {
-    const char *description = NULL;
-
-    RGM_TRY(rgmi_call_text(&description, call, "description"));
-    if (description != NULL)
-        RGM_TRY(rgmi_database_run(call->master->database,
-                                  "UPDATE experiments SET description = ? WHERE id = ?", "ti",
-                                  description, call->id));
+    RGM_TRY(patch_texts(call));
     RGM_TRY(patch_labels(call, rgm_json_find(call->body, "labels")));
     RGM_TRY(patch_numbers(call));
     return rgmi_answer_experiment(call);
@@ -371,6 +392,8 @@ static rgm_status patch(rgmi_call *call)
 rgm_status rgmi_answer_patch(rgmi_call *call)
 {
     static const char *const known[] = {"description",
+                                        "note",
+                                        "project",
                                         "labels",
                                         "weight",
                                         "priority",

@@ -16,7 +16,8 @@ enum { LOG_BYTES = 256 << 10, LOG_MOST = 4 << 20, TAIL_MOST = 100000 };
 #define TRIAL_COLUMNS                                                                              \
     "SELECT id, experiment_id, number, state, hyperparameters AS 'hyperparameters:json',"          \
     " request_id, seed, restarts, steps, batches, metric, best_metric, start_time AS"              \
-    " 'start_time:time', end_time AS 'end_time:time', message, run_pid AS pid, nullif(run_job, "   \
+    " 'start_time:time', end_time AS 'end_time:time', message, note, run_pid AS pid, "             \
+    "nullif(run_job, "                                                                             \
     "0) AS job, source_checkpoint,"                                                                \
     " (SELECT uuid FROM checkpoints c WHERE c.id = source_checkpoint_id) AS"                       \
     " source_checkpoint_uuid FROM trials "
@@ -319,6 +320,27 @@ rgm_status rgmi_answer_logs(rgmi_call *call)
 }
 
 /* ---- what can be done ----------------------------------------------------------------------- */
+
+rgm_status rgmi_answer_patch_trial(rgmi_call *call)
+{
+    static const char *const known[] = {"note", NULL};
+    const char *note = NULL;
+    rgm_status status;
+
+    RGM_TRY(rgmi_call_keys(call, known));
+    RGM_TRY(rgmi_call_text(&note, call, "note"));
+    if (note == NULL || strlen(note) > RGMI_NOTE_BYTES)
+        return RGM_FAIL(RGM_ERR_ARG, "'note' is missing, or has more than %d bytes",
+                        (int)RGMI_NOTE_BYTES);
+    RGM_TRY(rgmi_answer_trial(call)); /* there is none */
+    call->out->size = 0;
+    RGM_TRY(rgmi_change_begin(call->master));
+    status = rgmi_database_run(call->master->database, "UPDATE trials SET note = ? WHERE id = ?",
+                               "ti", note, call->id);
+    if (status == RGM_OK)
+        status = rgmi_answer_trial(call);
+    return rgmi_change_end(call->master, status);
+}
 
 static rgm_status kill_trial(rgmi_call *call)
 {

@@ -106,6 +106,14 @@ static const char *const migrations[] = {
     " DELETE CASCADE, event TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, tries INTEGER"
     " NOT NULL DEFAULT 0, time REAL NOT NULL, next_time REAL, message TEXT);"
     "CREATE INDEX deliveries_waiting ON deliveries(next_time) WHERE state = " RGMI_SQL(ACTIVE) ";",
+    /* Markdown that people write; "": none. */
+    "ALTER TABLE experiments ADD COLUMN note TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE experiments ADD COLUMN project TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE trials ADD COLUMN note TEXT NOT NULL DEFAULT '';",
+    /* sha256: of the token, which is kept nowhere. */
+    "CREATE TABLE tokens("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, scope TEXT NOT NULL,"
+    " sha256 TEXT NOT NULL UNIQUE, time REAL NOT NULL, end_time REAL NOT NULL);",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

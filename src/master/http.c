@@ -24,16 +24,33 @@ struct rgmi_server {
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
+/* Why a request is not answered that comes over TCP with a token of this scope; NULL: it is. */
+static const char *refusal(rgmi_scope scope, const rgm_request *request)
+{
+    static const char tokens[] = "/api/v1/tokens";
+
+    if (scope == RGMI_SCOPE_NONE)
+        return "the token of the master's folder is needed, or one that it made and that is not "
+               "over";
+    if (scope < RGMI_SCOPE_OWNER && strncmp(request->path, tokens, strlen(tokens)) == 0)
+        return "tokens are made and looked at with the token of the master's folder alone";
+    if (scope == RGMI_SCOPE_READ && strcmp(request->method, "GET") != 0)
+        return "this token may look at things, and change none: its scope is read";
+    return NULL;
+}
+
 /* What comes over TCP. */
 static bool may_ask(rgm_response *out, const rgm_request *request, void *payload)
 {
-    const rgm_master *master = payload;
-    const char *header = rgm_request_header(request, "Authorization");
+    const char *header = rgm_request_header(request, "Authorization"), *why;
+    rgmi_scope scope = RGMI_SCOPE_NONE;
 
-    if (header != NULL && strncmp(header, "Bearer ", 7) == 0 &&
-        rgm_same_secret(header + 7, master->token))
+    if (header != NULL && strncmp(header, "Bearer ", 7) == 0)
+        scope = rgmi_token_scope(payload, header + 7);
+    why = refusal(scope, request);
+    if (why == NULL)
         return true;
-    rgm_response_fail(out, 401, RGM_FAIL(RGM_ERR_ARG, "the token of the master's folder is needed"),
+    rgm_response_fail(out, scope == RGMI_SCOPE_NONE ? 401 : 403, RGM_FAIL(RGM_ERR_ARG, "%s", why),
                       NULL);
     return false;
 }

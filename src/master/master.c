@@ -149,12 +149,14 @@ rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options)
     RGM_GO(RGM_NEW(master, 1));
     master->lock_fd = master->folder_lock_fd = master->folder_fd = master->wake_fd = -1;
     pthread_mutex_init(&master->lock, NULL);
+    pthread_mutex_init(&master->tokens_lock, NULL);
     pthread_cond_init(&master->jobs_wake, NULL);
     pthread_cond_init(&master->hooks_wake, NULL);
     RGM_GO(open_folder(master, options));
     RGM_GO(take_lock(master));
     RGM_GO(rgm_path_join(&master->database_path, master->options.folder, "master.db"));
     RGM_GO(rgmi_database_open(&master->database, master->database_path));
+    RGM_GO(rgmi_tokens_load(master));
     RGM_GO(rgmi_processes_adopt(master));
     *out = master;
     master = NULL;
@@ -186,6 +188,7 @@ void rgm_master_close(rgm_master *master)
     rgmi_slots_clear(&master->slots);
     rgm_free(master->database_path);
     rgm_free(master->token);
+    rgm_free(master->tokens);
     rgm_free((char *)master->options.listen);
     rgm_free((char *)master->options.folder);
     if (master->folder_fd >= 0)
@@ -197,5 +200,6 @@ void rgm_master_close(rgm_master *master)
     pthread_cond_destroy(&master->jobs_wake);
     pthread_cond_destroy(&master->hooks_wake);
     pthread_mutex_destroy(&master->lock);
+    pthread_mutex_destroy(&master->tokens_lock);
     rgm_free(master);
 }

@@ -164,6 +164,21 @@ typedef struct rgmi_share {
     int64_t experiment, slots;
 } rgmi_share;
 
+/** What a request over TCP may do. */
+typedef enum rgmi_scope {
+    RGMI_SCOPE_NONE,
+    RGMI_SCOPE_READ,  /* look at everything but tokens */
+    RGMI_SCOPE_WRITE, /* and change it                 */
+    RGMI_SCOPE_OWNER  /* tokens too                    */
+} rgmi_scope;
+
+/** A token beside the folder's own. */
+typedef struct rgmi_token {
+    char sha256[RGM_SHA256_ROOM];
+    rgmi_scope scope;
+    double end_time; /* seconds since 1970 */
+} rgmi_token;
+
 /** How many webhooks are told something at a time. */
 enum { RGMI_HOOK_THREADS = 4 };
 
@@ -200,7 +215,10 @@ struct rgm_master {
     double checked;                               /* when limits were looked at last */
     double logs_looked, disk_looked, old_logs_at; /* upkeep.c */
     char disk_reason[RGMI_REASON_ROOM];           /* why no trial starts; "": there is room */
-    pthread_cond_t hooks_wake;                    /* there is a delivery, or hooks_until is set */
+    pthread_mutex_t tokens_lock; /* of tokens alone; nobody waits while holding it */
+    rgmi_token *tokens;          /* [token_count] as the database has them */
+    int64_t token_count;
+    pthread_cond_t hooks_wake; /* there is a delivery, or hooks_until is set */
     double hooks_until; /* threads that deliver end: at once without a new delivery, or then; 0 */
     int64_t hooks_busy[RGMI_HOOK_THREADS]; /* webhooks that are being told something; 0: none */
     rgmi_delay *delays;
@@ -367,6 +385,13 @@ rgm_status rgmi_limits_keep(rgm_master *master);
 rgm_status rgmi_upkeep(rgm_master *master);
 /** Where a log begins that was cut at its front: nothing is before that byte. */
 int64_t rgmi_log_front(int fd);
+
+/* ---- tokens.c: who may ask over TCP --------------------------------------------------------- */
+
+/** Those of the database into memory. */
+rgm_status rgmi_tokens_load(rgm_master *master);
+/** What the bearer of a token may do. Threads: any. */
+rgmi_scope rgmi_token_scope(rgm_master *master, const char *token);
 
 /* ---- webhooks.c, webhooks_send.c: others are told what happens ------------------------------- */
 

@@ -25,7 +25,7 @@ static const request_row rows[] = {
       "experiments that are not over: slots held, waited for, and the fair share"},
      rgmi_answer_shares},
     {{"GET", "/api/v1/experiments",
-      "?state=, ?label=, ?archived=0|1|all, ?limit=, ?offset=: newest first"},
+      "?state=, ?label=, ?project=, ?archived=0|1|all, ?limit=, ?offset=: newest first"},
      rgmi_answer_experiments},
     {{"POST", "/api/v1/experiments",
       "{config: YAML, name, working_folder, description, paused, validate_only, parent_id}"},
@@ -33,7 +33,8 @@ static const request_row rows[] = {
     {{"GET", "/api/v1/experiments/{id}", "its row, with trials by state and the best"},
      rgmi_answer_experiment},
     {{"PATCH", "/api/v1/experiments/{id}",
-      "{description, labels: {name: true|null}, weight, priority, max_slots, save_experiment_best, "
+      "{description, note, project, labels: {name: true|null}, weight, priority, max_slots, "
+      "save_experiment_best, "
       "save_trial_best, save_trial_latest}"},
      rgmi_answer_patch},
     {{"DELETE", "/api/v1/experiments/{id}", "one that is over, with its folder"},
@@ -70,6 +71,8 @@ static const request_row rows[] = {
       "which slots its trials' processes had, from when to when: ?limit="},
      rgmi_answer_runs},
     {{"GET", "/api/v1/trials/{id}", "its row"}, rgmi_answer_trial},
+    {{"PATCH", "/api/v1/trials/{id}", "{note}: what people write about it"},
+     rgmi_answer_patch_trial},
     {{"GET", "/api/v1/trials/{id}/steps", "?limit=, ?offset="}, rgmi_answer_steps},
     {{"GET", "/api/v1/trials/{id}/validations", "?limit=, ?offset="}, rgmi_answer_validations},
     {{"GET", "/api/v1/trials/{id}/checkpoints", "?limit=, ?offset="},
@@ -94,6 +97,12 @@ static const request_row rows[] = {
       "{run, code, message, invalid, fault}: its process gives up; invalid: no process could do "
       "it; fault: trial, hopeless, machine, checkpoint"},
      rgmi_answer_failed},
+    {{"GET", "/api/v1/tokens", "who may ask over TCP beside the owner: ?limit=, ?offset="},
+     rgmi_answer_tokens},
+    {{"POST", "/api/v1/tokens", "{name, scope: read|write, days}: a token, told once"},
+     rgmi_answer_create_token},
+    {{"DELETE", "/api/v1/tokens/{id}", "it is good for nothing from now on"},
+     rgmi_answer_revoke_token},
     {{"GET", "/api/v1/webhooks", "who is told what happens: ?limit=, ?offset="},
      rgmi_answer_webhooks},
     {{"POST", "/api/v1/webhooks",

@@ -7,7 +7,10 @@
 
 #include "master_internal.h"
 
-enum { RGMI_QUERY_ROOM = 16 };
+enum {
+    RGMI_QUERY_ROOM = 16,
+    RGMI_NOTE_BYTES = 1 << 20 /* of a note at most */
+};
 
 typedef struct rgmi_call {
     rgm_master *master;
@@ -78,11 +81,13 @@ rgmi_answer rgmi_answer_experiments, rgmi_answer_experiment, rgmi_answer_patch,
 rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answer_validations,
     rgmi_answer_trial_checkpoints, rgmi_answer_logs, rgmi_answer_kill_trial,
     rgmi_answer_experiment_checkpoints, rgmi_answer_experiment_validations, rgmi_answer_runs,
-    rgmi_answer_checkpoint, rgmi_answer_delete_checkpoint;
+    rgmi_answer_checkpoint, rgmi_answer_delete_checkpoint, rgmi_answer_patch_trial;
 /* answers_work.c */
 rgmi_answer rgmi_answer_run, rgmi_answer_workload, rgmi_answer_alive, rgmi_answer_failed;
 /* answers_master.c */
 rgmi_answer rgmi_answer_master, rgmi_answer_queue;
+/* tokens.c */
+rgmi_answer rgmi_answer_tokens, rgmi_answer_create_token, rgmi_answer_revoke_token;
 /* answers_webhooks.c */
 rgmi_answer rgmi_answer_webhooks, rgmi_answer_add_webhook, rgmi_answer_remove_webhook,
     rgmi_answer_try_webhook, rgmi_answer_deliveries;

@@ -318,6 +318,119 @@ static void tcp_needs_the_token_of_the_folder(void **state)
     rgm_master_close(master);
 }
 
+/* Ask by TCP with a token. */
+static void check_token(const char *url, const char *token, rgm_status status, const char *method,
+                        const char *path, const char *body)
+{
+    rgm_client *client;
+
+    setenv("REGIMEN_TOKEN", token, 1);
+    CHECK_OK(rgm_client_open(&client, url, NULL));
+    CHECK_STATUS(status, rgm_client_call(NULL, client, method, path, body));
+    rgm_client_close(client);
+    unsetenv("REGIMEN_TOKEN");
+}
+
+/* A new token's text. */
+static void make_token(char out[64], rgm_master *master, const char *scope, double days)
+{
+    char body[120];
+
+    snprintf(body, sizeof body, "{\"name\": \"t\", \"scope\": \"%s\", \"days\": %.9f}", scope,
+             days);
+    rgm_json *answer = ask(master, 201, "POST", "/api/v1/tokens", body);
+    snprintf(out, 64, "%s", text_member(answer, "token"));
+    rgm_json_release(answer);
+}
+
+static void tokens_have_a_scope_and_an_end(void **state)
+{
+    char listen_to[64], url[80], reads[64], writes[64], over[64], path[300], *database;
+    rgm_master_options options = {
+        .folder = folder, .slots = 1, .threads_per_slot = 1, .trial_command = fake_command()};
+    working_master w;
+    rgm_master *master;
+    int port = free_port();
+    int64_t size;
+
+    (void)state;
+    snprintf(listen_to, sizeof listen_to, "127.0.0.1:%d", port);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
+    options.listen = listen_to;
+    CHECK_OK(rgm_master_open(&master, &options));
+    make_token(reads, master, "read", 30);
+    begin_work(&w, master);
+    make_token(writes, master, "write", 30);
+    make_token(over, master, "write", 1e-8);
+    check_token(url, reads, RGM_OK, "GET", "/api/v1/experiments", NULL);
+    check_token(url, reads, RGM_ERR_ARG, "DELETE", "/api/v1/webhooks/1", NULL);
+    CHECK_MESSAGE("its scope is read");
+    check_token(url, writes, RGM_OK, "GET", "/api/v1/experiments", NULL);
+    check_token(url, writes, RGM_ERR_NOT_FOUND, "DELETE", "/api/v1/webhooks/1", NULL);
+    check_token(url, writes, RGM_ERR_ARG, "GET", "/api/v1/tokens", NULL);
+    check_token(url, writes, RGM_ERR_ARG, "POST", "/api/v1/tokens", "{\"scope\": \"write\"}");
+    CHECK_MESSAGE("the token of the master's folder alone");
+    check_token(url, over, RGM_ERR_ARG, "GET", "/api/v1/experiments", NULL);
+    CHECK_MESSAGE("not over");
+    tell(master, 200, "DELETE", "/api/v1/tokens/1", NULL); /* that which reads */
+    check_token(url, reads, RGM_ERR_ARG, "GET", "/api/v1/experiments", NULL);
+    tell(master, 404, "DELETE", "/api/v1/tokens/1", NULL);
+    end_work(&w);
+    rgm_master_close(master);
+    snprintf(path, sizeof path, "%s/master.db", folder);
+    CHECK_OK(rgm_file_load(&database, &size, path, 1 << 24));
+    CHECK(memmem(database, (size_t)size, writes, strlen(writes)) == NULL); /* its hash alone */
+    rgm_free(database);
+    CHECK_OK(rgm_master_open(&master, &options)); /* and the next master knows it */
+    begin_work(&w, master);
+    check_token(url, writes, RGM_OK, "GET", "/api/v1/experiments", NULL);
+    end_work(&w);
+    rgm_master_close(master);
+}
+
+static void wrong_tokens_are_not_made(void **state)
+{
+    static const char *const wrong[] = {
+        "{}", "{\"scope\": \"admin\"}", "{\"scope\": \"read\", \"days\": 0}",
+        "{\"scope\": \"read\", \"days\": 4000}", "{\"scope\": \"read\", \"name\": \"\"}"};
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        tell(master, 400, "POST", "/api/v1/tokens", wrong[i]);
+    rgm_master_close(master);
+}
+
+static void notes_and_projects_are_kept(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    rgm_json *e;
+
+    (void)state;
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 2}",
+                      "project: digits\n");
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 2}", "");
+    e = ask(master, 200, "GET", "/api/v1/experiments?project=digits", NULL);
+    CHECK_INT(1, int_member(e, "total"));
+    CHECK_INT(1, int_member(e, "experiments.0.id"));
+    CHECK_TEXT("digits", text_member(e, "experiments.0.project"));
+    rgm_json_release(e);
+    e = ask(master, 200, "PATCH", "/api/v1/experiments/2",
+            "{\"project\": \"digits\", \"note\": \"# Why\\n<b>to see</b>\"}");
+    CHECK_TEXT("# Why\n<b>to see</b>", text_member(e, "note"));
+    rgm_json_release(e);
+    e = ask(master, 200, "GET", "/api/v1/experiments?project=digits&limit=1", NULL);
+    CHECK_INT(2, int_member(e, "total"));
+    rgm_json_release(e);
+    e = ask(master, 200, "PATCH", "/api/v1/trials/1", "{\"note\": \"odd\"}");
+    CHECK_TEXT("odd", text_member(e, "note"));
+    rgm_json_release(e);
+    tell(master, 400, "PATCH", "/api/v1/trials/1", "{}");
+    tell(master, 404, "PATCH", "/api/v1/trials/99", "{\"note\": \"odd\"}");
+    tell(master, 400, "PATCH", "/api/v1/experiments/2", "{\"note\": 5}");
+    rgm_master_close(master);
+}
+
 static bool at_once(rgm_master *master, void *payload)
 {
     (void)master;
@@ -419,6 +532,9 @@ TESTS(cmocka_unit_test_setup_teardown(every_request_is_in_the_list_and_explained
       cmocka_unit_test_setup_teardown(clients_ask_whoever_owns_the_folder, setup, teardown),
       cmocka_unit_test_setup_teardown(the_socket_is_its_owners_alone, setup, teardown),
       cmocka_unit_test_setup_teardown(tcp_needs_the_token_of_the_folder, setup, teardown),
+      cmocka_unit_test_setup_teardown(notes_and_projects_are_kept, setup, teardown),
+      cmocka_unit_test_setup_teardown(wrong_tokens_are_not_made, setup, teardown),
+      cmocka_unit_test_setup_teardown(tokens_have_a_scope_and_an_end, setup, teardown),
       cmocka_unit_test_setup_teardown(what_others_can_reach_needs_consent, setup, teardown),
       cmocka_unit_test_setup_teardown(bad_http_disturbs_nobody, setup, teardown),
       cmocka_unit_test_setup_teardown(ten_thousand_hyperparameters_are_taken_or_told, setup,

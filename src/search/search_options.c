@@ -73,6 +73,7 @@ static const rgm_field scheduler_fields[] = {
 #define RGM_OPTIONS rgm_search_settings
 static const rgm_field option_fields[] = {
     RGM_TEXT_FIELD(description, "what the search is about"),
+    RGM_TEXT_FIELD(project, "what the search belongs to, by which lists can be filtered"),
     RGM_TEXT_FIELD(entrypoint, "FILE.so or FILE.so:NAME with a program's own model and data"),
     RGM_INT_FIELD(batches_per_step, 1, 1e12,
                   "batches of a step, over which training metrics are taken"),

@@ -35,8 +35,8 @@ function saved(e) {
 
 function head(e, refresh) {
   const name = h("h1"), state = h("span"), description = h("p", {class: "lead"}), labels = h("div", {class: "labels"}), actions = h("div", {class: "bar actions", role: "group", "aria-label": "What can be done"});
-  const facts = h("dl", {class: "facts"}), message = h("div"), moved = h("progress", {max: 1, "aria-label": "Progress"});
-  const element = h("header", {class: "experiment-head"}, h("div", {class: "bar"}, name, state), h("div", {class: "bar about"}, description, labels), message, actions, facts);
+  const facts = h("dl", {class: "facts"}), message = h("div"), note = h("pre", {class: "note"}), moved = h("progress", {max: 1, "aria-label": "Progress"});
+  const element = h("header", {class: "experiment-head"}, h("div", {class: "bar"}, name, state), h("div", {class: "bar about"}, description, labels), message, note, actions, facts);
   let shownLabels = null, shownActions = null;
 
   function drawLabels(row) {
@@ -70,6 +70,8 @@ function head(e, refresh) {
     fill(state, h("span", {class: `state ${row.state}`}, row.state), row.trials_by_state?.ERROR > 0 ? [" ", h("span", {class: "is-bad"}, `${number(row.trials_by_state.ERROR)} of ${number(row.trials)} trials failed`)] : null,
       row.archived ? [" ", h("span", {class: "chip"}, "archived")] : null);
     description.textContent = row.description && row.description !== row.name ? row.description : "";
+    note.textContent = row.note ?? "";
+    note.hidden = !row.note;
     moved.value = row.progress ?? 0;
     drawLabels(row);
     drawActions(row);
