@@ -117,8 +117,9 @@ rgm_status rgm_program_find(rgm_device_kernel **out, rgm_device *device, rgm_pro
 
 /**
  * Queue a kernel: `groups` groups of `lanes` threads each, in the order of the calls. 0 groups do
- * nothing. FLAG is not among `arguments`: it is that of the last rgm_device_watch(). What fails,
- * now or later, is told by the device's next copy_from or wait.
+ * nothing. FLAG is not among `arguments`: it is that of the thread's last rgm_device_watch(). What
+ * fails, now or later, is told by the next copy_from or wait of the thread that launched it; until
+ * then nothing that it launches is run. A thread that launches nothing is told what others were.
  */
 void rgm_device_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups, int lanes,
                        const rgm_argument *arguments, int count);
@@ -131,8 +132,8 @@ void rgm_device_launch(rgm_device *device, rgm_device_kernel *kernel, int64_t gr
 bool rgm_device_multiply(rgm_device *device, const rgm_product *product, rgm_dtype dtype);
 /** A number that no other device of this process has, not one before it either; above 0. */
 uint64_t rgm_device_opened(const rgm_device *device);
-/** Kernels that are launched from now on do nothing once the int64 at `flag`, in the device's
- * memory, is not 0. NULL: they always run, and so they do when that memory is freed. */
+/** Kernels that the calling thread launches from now on do nothing once the int64 at `flag`, in the
+ * device's memory, is not 0. NULL: they always run, and so they do when that memory is freed. */
 void rgm_device_watch(rgm_device *device, const void *flag);
 /** A kernel could not be launched (no memory, no program): the next copy_from or wait says so with
  * the message that `status` left. The first one stands. */

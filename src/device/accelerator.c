@@ -52,9 +52,8 @@ typedef struct accelerator {
     rgmi_pool *pool;
     lane lanes[2]; /* by queue */
     rgm_program *programs;
-    const void *flag;
-    rgm_error fault;                     /* status RGM_OK: none    */
-    rgm_error lost;                      /* likewise; it stays     */
+    rgmi_device_threads threads;         /* flags and errors of kernels, by thread */
+    rgm_error lost;                      /* status RGM_OK: it is not; it stays     */
     const rgm_device_kernel *last[LAST]; /* that were launched, since the device was waited for */
     int64_t launched;
     bool waits;              /* after each launch */
@@ -86,23 +85,12 @@ static rgm_status checked(accelerator *a, rgm_status status)
     return rgm_error_restore(&a->lost);
 }
 
-static void keep_fault(accelerator *a, rgm_status status)
-{
-    if (a->fault.status == RGM_OK)
-        rgm_error_save(&a->fault, status);
-}
-
-/* The first error that nobody has been told, told. */
+/* The first error that this thread has not been told, told. */
 static rgm_status tell(accelerator *a)
 {
-    rgm_status status = RGM_OK;
-
     if (a->lost.status != RGM_OK)
         return rgm_error_restore(&a->lost);
-    if (a->fault.status != RGM_OK)
-        status = rgm_error_restore(&a->fault);
-    a->fault.status = RGM_OK;
-    return status;
+    return rgmi_device_threads_tell(&a->threads);
 }
 
 /* Locks, and says whether the device is still there. */
@@ -130,7 +118,8 @@ static rgm_status name_launch(rgm_status status, const rgmi_kernel_call *l)
                             kernel->program->name, (long long)l->groups, l->lanes);
 }
 
-/* They run before whatever else is queued; what fails is told later, as of any launch. */
+/* They run before whatever else is queued; what fails is told later, as of any launch. They may be
+ * of several threads, and behind one that failed none has run. */
 static void flush(void *payload)
 {
     accelerator *a = payload;
@@ -143,7 +132,7 @@ static void flush(void *payload)
     if (status != RGM_OK) {
         if (failed != NULL)
             status = name_launch(status, failed);
-        keep_fault(a, checked(a, status));
+        rgmi_device_threads_fault_all(&a->threads, checked(a, status));
     }
     rgmi_recorder_drop(a->recorder);
 }
@@ -174,10 +163,10 @@ static void give_back(rgm_device *device, void *memory)
 
     (void)enter(&a, device);
     bytes = rgmi_pool_give(a->pool, memory);
-    if ((uintptr_t)a->flag - (uintptr_t)memory < bytes)
-        a->flag = NULL; /* whatever comes to lie there is no flag */
+    rgmi_device_threads_forget(&a->threads, memory, bytes);
     if (bytes == 0)
-        keep_fault(a, RGM_FAIL(RGM_ERR_ARG, "%p was not allocated on %s", memory, a->about));
+        rgmi_device_threads_fault(
+            &a->threads, RGM_FAIL(RGM_ERR_ARG, "%p was not allocated on %s", memory, a->about));
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -555,19 +544,19 @@ static void launch(rgm_device *device, rgm_device_kernel *kernel, int64_t groups
     rgm_status status = enter(&a, device);
 
     /* What comes behind a kernel that could not run would work on what is not there. */
-    if (status == RGM_OK && a->fault.status == RGM_OK) {
+    if (status == RGM_OK && !rgmi_device_threads_have_fault(&a->threads)) {
         const rgmi_kernel_call l = {.kernel = kernel->kernel,
                                     .groups = groups,
                                     .lanes = lanes,
                                     .count = count,
-                                    .flag = a->flag,
+                                    .flag = rgmi_device_threads_flag(&a->threads),
                                     .arguments = arguments,
                                     .real = kernel->program->real,
                                     .tag = kernel};
         a->last[a->launched++ % LAST] = kernel;
         status = launch_now(a, &l);
         if (status != RGM_OK)
-            keep_fault(a, checked(a, name_launch(status, &l)));
+            rgmi_device_threads_fault(&a->threads, checked(a, name_launch(status, &l)));
         else if (a->waits)
             a->launched = 0;
     }
@@ -584,12 +573,12 @@ static bool multiply(rgm_device *device, const rgm_product *product, rgm_dtype d
     status = enter(&a, device);
     if (status == RGM_OK)
         flush(a);
-    if (status == RGM_OK && a->fault.status == RGM_OK) {
+    if (status == RGM_OK && !rgmi_device_threads_have_fault(&a->threads)) {
         status = a->driver->multiply(a->state, product, dtype);
         if (status == RGM_OK && a->waits)
             status = a->driver->finish(a->state);
         if (status != RGM_OK && status != RGM_ERR_UNSUPPORTED)
-            keep_fault(a, checked(a, status));
+            rgmi_device_threads_fault(&a->threads, checked(a, status));
     }
     pthread_mutex_unlock(&a->lock);
     return status != RGM_ERR_UNSUPPORTED;
@@ -600,7 +589,7 @@ static void watch(rgm_device *device, const void *flag)
     accelerator *a;
 
     (void)enter(&a, device);
-    a->flag = flag;
+    rgmi_device_threads_watch(&a->threads, flag);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -609,7 +598,7 @@ static void fault(rgm_device *device, rgm_status status)
     accelerator *a = rgm_device_payload(device);
 
     pthread_mutex_lock(&a->lock);
-    keep_fault(a, status);
+    rgmi_device_threads_fault(&a->threads, status);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -647,6 +636,7 @@ static void close_accelerator(accelerator *a)
     rgmi_pool_release(a->pool);
     if (a->state != NULL)
         a->driver->close(a->state);
+    rgmi_device_threads_clear(&a->threads);
     pthread_mutex_destroy(&a->lock);
     rgm_free(a);
 }
@@ -695,6 +685,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
     a->lanes[RGM_DEVICE_COPIES].queue = RGM_DEVICE_COPIES;
     a->waits = waits != NULL && strcmp(waits, "1") == 0;
     pthread_mutex_init(&a->lock, NULL);
+    RGM_GO(rgmi_device_threads_create(&a->threads));
     RGM_GO(driver->facts(&a->facts, number));
     snprintf(a->about, sizeof a->about, "%s:%d (%s)", driver->name, number, a->facts.name);
     RGM_GO(driver->open(&a->state, number));

@@ -19,6 +19,7 @@ static struct fake {
     size_t written[2];       /* bytes, by queue            */
     int marks;               /* that nobody has forgotten  */
     const void *followed[2]; /* the last mark, by queue   */
+    const void *flag;        /* of the last launch        */
     char queues[2];          /* marks are places of these  */
 } fake;
 
@@ -190,7 +191,8 @@ static rgm_status fake_launch(void *state, void *kernel, int64_t groups, int lan
                               rgm_dtype real)
 {
     (void)state, (void)kernel, (void)groups, (void)lanes;
-    (void)flag, (void)arguments, (void)count, (void)real;
+    (void)arguments, (void)count, (void)real;
+    fake.flag = flag;
     fake.launched++;
     return may_fail("launch");
 }
@@ -691,6 +693,105 @@ static void threads_may_share_a_device(void **state)
     rgm_device_release(device);
 }
 
+/* A thread whose first kernel cannot be queued, between two that the test lets it go on at. */
+typedef struct other_thread {
+    rgm_device *device;
+    rgm_device_kernel *kernel;
+    const void *flag;
+    pthread_barrier_t failed, asks;
+    char told[512];
+} other_thread;
+
+static void *fail_in_between(void *payload)
+{
+    other_thread *t = payload;
+
+    rgm_device_watch(t->device, t->flag);
+    fake.fails = RGM_ERR_NOMEM;
+    rgm_device_launch(t->device, t->kernel, 2, 64, NULL, 0);
+    pthread_barrier_wait(&t->failed);
+    pthread_barrier_wait(&t->asks);
+    rgm_device_launch(t->device, t->kernel, 7, 64, NULL, 0); /* behind what was not queued */
+    if (rgm_device_wait(t->device) == RGM_ERR_NOMEM)
+        snprintf(t->told, sizeof t->told, "%s", rgm_error_message());
+    rgm_device_launch(t->device, t->kernel, 7, 64, NULL, 0);
+    return (void *)(intptr_t)(rgm_device_wait(t->device) != RGM_OK || fake.flag != t->flag);
+}
+
+static void *read_one(void *payload)
+{
+    other_thread *t = payload;
+    char byte;
+
+    return (void *)(intptr_t)rgm_device_copy_from(t->device, &byte, t->flag, 1);
+}
+
+static void each_thread_has_its_flag_and_its_errors(void **state)
+{
+    rgm_device *device = open_fake(64);
+    rgm_device_kernel *kernel = kernel_named(device, "add");
+    other_thread other = {.device = device, .kernel = kernel};
+    pthread_t thread, reader;
+    char *own, *others, byte;
+    void *result;
+
+    (void)state;
+    CHECK_OK(rgm_device_allocate((void **)&own, device, 64));
+    CHECK_OK(rgm_device_allocate((void **)&others, device, 64));
+    other.flag = others + 8;
+    CHECK(pthread_barrier_init(&other.failed, NULL, 2) == 0);
+    CHECK(pthread_barrier_init(&other.asks, NULL, 2) == 0);
+    rgm_device_watch(device, own);
+    CHECK(pthread_create(&thread, NULL, fail_in_between, &other) == 0);
+    pthread_barrier_wait(&other.failed);
+    CHECK(fake.flag == other.flag && fake.launched == 1);
+    rgm_device_launch(device, kernel, 3, 64, NULL, 0); /* is no matter of this one */
+    CHECK(fake.flag == own && fake.launched == 2);
+    CHECK_OK(rgm_device_copy_from(device, &byte, own, 1));
+    /* Who has launched nothing may be reading what those kernels were to make. */
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_create(&reader, NULL, read_one, &other) == 0);
+        CHECK(pthread_join(reader, &result) == 0);
+        CHECK_INT(i == 0 ? RGM_ERR_NOMEM : RGM_OK, (intptr_t)result);
+    }
+    pthread_barrier_wait(&other.asks);
+    CHECK(pthread_join(thread, &result) == 0);
+    CHECK(result == NULL && fake.launched == 3);
+    if (strstr(other.told, "kernel add of source.dev, 2 groups of 64 lanes") == NULL)
+        fail_msg("the thread was told '%s'", other.told);
+    rgm_device_free(device, own);
+    rgm_device_launch(device, kernel, 1, 64, NULL, 0);
+    CHECK(fake.flag == NULL);
+    rgm_device_free(device, others);
+    pthread_barrier_destroy(&other.failed);
+    pthread_barrier_destroy(&other.asks);
+    rgm_device_release(device);
+}
+
+/* So many threads that have ended leave no more than a few entries, and no flag of theirs. */
+static void *launch_once(void *payload)
+{
+    other_thread *t = payload;
+
+    rgm_device_launch(t->device, t->kernel, 1, 64, NULL, 0);
+    return (void *)(intptr_t)(fake.flag != NULL || rgm_device_wait(t->device) != RGM_OK);
+}
+
+static void threads_that_have_ended_leave_nothing(void **state)
+{
+    rgm_device *device = open_fake(64);
+    other_thread other = {.device = device, .kernel = kernel_named(device, "add")};
+    pthread_t thread;
+    void *result;
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        CHECK(pthread_create(&thread, NULL, launch_once, &other) == 0);
+        CHECK(pthread_join(thread, &result) == 0 && result == NULL);
+    }
+    rgm_device_release(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -709,6 +810,8 @@ int main(void)
         cmocka_unit_test(what_was_compiled_is_read_the_next_time),
         cmocka_unit_test(a_folder_that_cannot_be_made_is_no_error),
         cmocka_unit_test(threads_may_share_a_device),
+        cmocka_unit_test(each_thread_has_its_flag_and_its_errors),
+        cmocka_unit_test(threads_that_have_ended_leave_nothing),
     };
     const char *folder = check_folder();
     int failed;

@@ -118,6 +118,29 @@ rgm_status rgmi_whole_source(rgm_text *out, const char *name, const char *source
 /** The compiler's words from its first error on, as one line. `text` is changed. */
 const char *rgmi_compiler_words(char *text);
 
+/* ---- threads that launch ------------------------------------------------------------------- */
+
+typedef struct rgmi_device_thread rgmi_device_thread;
+/** What each thread has of a device; under a lock of whoever has it. `{0}` is none. */
+typedef struct rgmi_device_threads {
+    rgmi_device_thread *first, *common;
+    int64_t count;
+} rgmi_device_threads;
+rgm_status rgmi_device_threads_create(rgmi_device_threads *all);
+void rgmi_device_threads_clear(rgmi_device_threads *all);
+/** The flag that kernels which the calling thread launches from now on watch; NULL: none. */
+void rgmi_device_threads_watch(rgmi_device_threads *all, const void *flag);
+const void *rgmi_device_threads_flag(rgmi_device_threads *all);
+/** Memory is freed: whatever comes to lie there is nobody's flag. */
+void rgmi_device_threads_forget(rgmi_device_threads *all, const void *memory, size_t bytes);
+/** An error of the calling thread's, or of all that have launched; the first one stands. */
+void rgmi_device_threads_fault(rgmi_device_threads *all, rgm_status status);
+void rgmi_device_threads_fault_all(rgmi_device_threads *all, rgm_status status);
+bool rgmi_device_threads_have_fault(const rgmi_device_threads *all);
+/** The calling thread's error, told once. A thread that has launched nothing and reads what others
+ * made is told of theirs, which they are told nevertheless. */
+rgm_status rgmi_device_threads_tell(rgmi_device_threads *all);
+
 /* ---- pool ---------------------------------------------------------------------------------- */
 
 /** A caching allocator over a driver's memory; one thread at a time. */
