@@ -37,7 +37,8 @@ typedef struct rgm_executor_options {
     void *meanwhile_payload;
 } rgm_executor_options;
 
-/** A fed input: tensor of the host, or pattern. A tensor must not change after it was fed (feed
+/** A fed input: a pattern, or a tensor of the host or of the executor's device, which is read where
+ * it lies. A tensor must not change after it was fed (feed
  * another): what depends on unchanged feeds alone is not computed again. One whose readers all
  * depend on parameters, or on a feed that is another each time, may, but for options.fixed_feeds:
  * it is read anew in every run. */

@@ -66,7 +66,8 @@ void rgmi_copies_release(rgm_executor *executor)
 
 rgm_tensor *rgmi_copies_there(const rgm_executor *executor, const rgm_tensor *tensor)
 {
-    rgm_tensor *there = rgm_tensor_there(tensor);
+    rgm_tensor *there = rgm_tensor_device(tensor) != NULL ? (rgm_tensor *)(uintptr_t)tensor
+                                                          : rgm_tensor_there(tensor);
 
     return there != NULL && rgm_tensor_device(there) == executor->device ? there : NULL;
 }

@@ -83,6 +83,18 @@ rgm_status rgmi_feeds_bind(rgm_executor *executor)
     return RGM_OK;
 }
 
+/* A tensor of a device is used where it lies. */
+static rgm_status check_place(const rgm_executor *executor, const rgm_feed *feed)
+{
+    rgm_device *device = feed->tensor != NULL ? rgm_tensor_device(feed->tensor) : NULL;
+
+    return device == NULL || device == executor->device
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_ARG, "input '%s' was fed a tensor of %s, and this runs on %s",
+                          feed->input->name, rgm_device_about(device),
+                          rgm_device_about(executor->device));
+}
+
 rgm_status rgmi_feeds_take(const rgm_executor *executor, rgmi_fed *fed, const rgm_feed *feeds,
                            int64_t count)
 {
@@ -94,6 +106,7 @@ rgm_status rgmi_feeds_take(const rgm_executor *executor, rgmi_fed *fed, const rg
             return RGM_FAIL(RGM_ERR_ARG, "feed %lld is not for an input of this graph",
                             (long long)i);
         int64_t k = input->index < executor->source_inputs ? executor->input_of[input->index] : -1;
+        RGM_TRY(check_place(executor, &feeds[i]));
         if (k >= 0)
             fed[k] = (rgmi_fed){.tensor = feeds[i].tensor, .pattern = feeds[i].pattern};
     }

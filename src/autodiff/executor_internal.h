@@ -188,7 +188,8 @@ rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, rgm_
 /** Gather the elements of `tensor` by the numbers that have come, if they have. */
 rgm_status rgmi_copies_gather(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
                               const rgm_tensor *tensor);
-/** The device's copy of a tensor that is lent; of the table that a tensor has rows of. Or NULL. */
+/** A tensor of the device itself, or the device's copy of one that is lent; of the table that a
+ * tensor has rows of. Or NULL. */
 rgm_tensor *rgmi_copies_there(const rgm_executor *executor, const rgm_tensor *tensor);
 rgm_tensor *rgmi_copies_table(const rgm_executor *executor, const rgm_tensor *tensor);
 /** Free what it has. */

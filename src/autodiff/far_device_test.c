@@ -419,6 +419,41 @@ static void parameters_gradients_and_states_stay(void **state)
     shut_stayer(&t);
 }
 
+/* Read where it lies, as what a run has left there; on the CPU it is refused. */
+static void a_tensor_of_the_device_is_fed_without_a_copy(void **state)
+{
+    const int64_t y = 32, flag = (int64_t)sizeof(rgm_index_flag);
+    rgm_tensor *fetched[3], *before, *there, *host;
+    rgm_executor *here;
+    int64_t copied;
+    stayer t;
+
+    (void)state;
+    open_stayer(&t);
+    run_stayer(&t, fetched);
+    CHECK_OK(rgm_tensor_copy(&before, fetched[0]));
+    host = t.l.feeds[0].tensor;
+    CHECK_OK(rgm_device_tensor_create(&there, far.device, RGM_F32, 2, rgm_tensor_shape(host)));
+    CHECK_OK(rgm_device_tensor_set(there, host));
+    t.l.feeds[0].tensor = there;
+    copied = far.copied;
+    run_stayer(&t, fetched);
+    CHECK_INT(copied + y + flag, far.copied);
+    CHECK(rgm_tensor_equal(before, fetched[0]));
+    CHECK_OK(rgm_executor_create(&here, t.l.graph, t.fetches, 1, NULL));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_executor_run(here, fetched, t.parameters, t.l.feeds, t.l.count, 1, 1));
+    CHECK_MESSAGE("was fed a tensor of ");
+    CHECK_MESSAGE(", and this runs on cpu");
+    rgm_executor_release(here);
+    t.l.feeds[0].tensor = host;
+    run_stayer(&t, fetched);
+    CHECK(rgm_tensor_equal(before, fetched[0]));
+    rgm_tensor_release(there);
+    rgm_tensor_release(before);
+    shut_stayer(&t);
+}
+
 /* A device tells of a kernel that failed once. Who reads by a function without a status gets NaN,
  * and whoever has one hears of it. */
 static void a_fault_that_could_not_be_told_is_told_later(void **state)
@@ -528,5 +563,6 @@ TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
       FAR(an_index_outside_is_told_by_the_op_that_asked),
       FAR(a_run_that_fails_early_leaves_no_flag_and_keeps_nothing),
       FAR(an_index_outside_is_told_with_eager_checks), FAR(other_feeds_and_eager_checks_are_seen),
-      FAR(parameters_gradients_and_states_stay), FAR(values_of_a_device_are_those_that_others_see),
+      FAR(parameters_gradients_and_states_stay), FAR(a_tensor_of_the_device_is_fed_without_a_copy),
+      FAR(values_of_a_device_are_those_that_others_see),
       FAR(a_fault_that_could_not_be_told_is_told_later), FAR(every_allocation_may_fail))
