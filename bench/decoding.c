@@ -131,7 +131,7 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
     set_model(&d->model);
     RGM_TRY(make_sources(d));
     RGM_TRY(make_parameters(d));
-    return rgm_beam_search_create(&d->beam_search, &d->model, d->parameters,
+    return rgm_beam_search_create(&d->beam_search, &d->model, d->parameters, bench_device,
                                   strstr(d->form, "-bf16") != NULL);
 }
 

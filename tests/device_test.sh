@@ -111,12 +111,15 @@ PY
 expect 0 "$regimen" export gcn-1 --verify
 says "verified on" out
 if [ -d translation-1 ]; then
-    says "plan \| device $device \(.*; the search for translations on the CPU$" translation-1/log.txt
+    says "plan \| device $device \([^;]*$" translation-1/log.txt
     printf '3 4 5\n7 8 9\n' >lines
-    for beam in 1 3; do
-        expect 0 "$regimen" translate translation-1 --beam $beam --scores <lines
-        cp out "told-$beam"
-        [ "$(wc -l <"told-$beam")" -ge 2 ] || fail "translate --beam $beam of a run of $device"
+    for beam in 1 3; do # on the device: the words of the CPU, and its scores up to rounding
+        for set in runtime.device="$device" runtime.device=cpu; do
+            expect 0 "$regimen" translate translation-1 --beam $beam --scores --set "$set" <lines
+            tr '\t ' ',,' <out >"told-$beam-$(echo "${set#*=}" | cut -d: -f1).csv"
+        done
+        [ "$(wc -l <"told-$beam-cpu.csv")" -ge 2 ] || fail "translate --beam $beam of a run of $device"
+        same_numbers "told-$beam-$on.csv" "told-$beam-cpu.csv"
     done
     # The CPU has gone on from the weights of the device.
     expect 0 "$regimen" translate translation-4 --beam 3 <lines

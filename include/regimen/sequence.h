@@ -204,11 +204,13 @@ void rgm_hypotheses_clear(rgm_hypotheses *hypotheses);
  */
 typedef struct rgm_beam_search rgm_beam_search;
 /**
- * @param parameters  [in] borrowed; may change between runs. `bf16` is rgm_executor_options.bf16.
+ * @param parameters  [in] borrowed; may change between runs
+ * @param device      [in] computes; keys and values stay in its memory. NULL: the CPU
+ * @param bf16        [in] as rgm_executor_options.bf16
  * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
  */
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
-                                  const rgm_parameters *parameters, bool bf16);
+                                  const rgm_parameters *parameters, rgm_device *device, bool bf16);
 void rgm_beam_search_release(rgm_beam_search *search);
 /**
  * Find the best targets of each of `count` sources, which are ids with their end. Sources of
@@ -225,7 +227,7 @@ void rgm_beam_search_release(rgm_beam_search *search);
  * @param out  [out] [count]; the caller clears them. After an error there is nothing to clear
  *
  * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence,
- * a sentence longer than max_positions), RGM_ERR_NOMEM.
+ * a sentence longer than max_positions), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,

@@ -91,6 +91,7 @@ typedef struct rgm_step {
     double items; /* [out] number the loss is a mean over: this step's weight in a loop      */
     struct rgm_trainer *trainer; /* train.h: for a task's own steps that call the default ones */
     const rgm_parameters *parameters; /* the current weights: averages while they are evaluated */
+    rgm_device *device; /* the model's: a task that computes itself does so there, too */
     bool bf16; /* runtime.mixed_precision: a task that multiplies itself rounds to bf16 too */
 } rgm_step;
 
@@ -188,9 +189,6 @@ typedef struct rgm_task {
     const rgm_task_type *type;
     const char *items;   /* what a step's weights count: "target tokens"; NULL: nothing special */
     const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
-    /** What the CPU computes whatever the device, for the plan: "the search for translations";
-     * NULL: nothing. */
-    const char *on_cpu;
     void *state;
     const rgm_element_type *element_type; /* of pointers in its batches; NULL: they hold none */
     int64_t parts; /* one thing, such as a graph, that lies with so many ranks, which compute on it
@@ -273,8 +271,8 @@ typedef struct rgm_task {
      * The model computes on `device`, whose memory is not the host's: what the task's batches are
      * cut out of may stay there (rgm_device_lend()), at most `most` bytes of it. Called when the
      * model is built and no batch was made, and with device NULL when none will be made any more,
-     * while the device is there. NULL: batches are sent as they are. Errors: RGM_ERR_IO,
-     * RGM_ERR_NOMEM, those of the data.
+     * while the device is there: whatever the task has of it goes then. NULL: batches are sent as
+     * they are. Errors: RGM_ERR_IO, RGM_ERR_NOMEM, those of the data.
      */
     rgm_status (*place)(void *state, rgm_device *device, size_t most);
     /**

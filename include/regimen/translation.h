@@ -111,7 +111,7 @@ const rgm_beam_search_options *rgm_translation_search(const rgm_task *task);
  * @param out     [out] [count * search->n_best], the translations of each line, best first
  * @param done    [out] how many lines were translated: all, those before the first bad one, or none
  * @param search  [in] its numbers are those of the lines, counted from first_number
- * @param bf16    [in] as in rgm_beam_search_create()
+ * @param device  [in] as in rgm_beam_search_create(), and bf16
  *
  * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token;
  * the lines before it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM. Lines that were
@@ -119,7 +119,8 @@ const rgm_beam_search_options *rgm_translation_search(const rgm_task *task);
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_beam_search_options *search, bool bf16);
+                                 int64_t count, const rgm_beam_search_options *search,
+                                 rgm_device *device, bool bf16);
 
 #ifdef __cplusplus
 }

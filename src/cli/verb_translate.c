@@ -128,7 +128,7 @@ static rgm_status translate_chunk(remarks *r, lines *l, rgm_line_translation *ma
     own.first_number = l->before;
     status = rgm_translation_lines(made, &done, rgm_trainer_task(trainer),
                                    rgm_trainer_parameters(trainer), l->items, l->count, &own,
-                                   rgm_trainer_bf16(trainer));
+                                   rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
     if (status == RGM_ERR_DATA)
         status = rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->before + done + 1));
     printed = print_lines(l, made, done, search->n_best, scores);

@@ -119,10 +119,7 @@ rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
     if (!rgm_device_is_host(device) && ranks > 1)
         RGM_TRY(rgm_text_printf(out, "device %s, rank 0 of %d\n", rgm_device_about(device), ranks));
     else if (!rgm_device_is_host(device))
-        RGM_TRY(rgm_text_printf(out, "device %s%s%s%s\n", rgm_device_about(device),
-                                run->task.on_cpu != NULL ? "; " : "",
-                                run->task.on_cpu != NULL ? run->task.on_cpu : "",
-                                run->task.on_cpu != NULL ? " on the CPU" : ""));
+        RGM_TRY(rgm_text_printf(out, "device %s\n", rgm_device_about(device)));
     if (runtime->distribution == RGM_ASYNCHRONOUS && will_train(run))
         RGM_TRY(rgm_text_printf(out,
                                 "workers make the steps, asynchronously: gradients at most %lld "

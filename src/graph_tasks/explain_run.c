@@ -52,7 +52,7 @@ rgm_status rgmi_explainer_build(rgm_explainer *explainer, const rgm_head *head,
 {
     rgm_status status = RGM_OK;
     rgm_value **values = NULL, *row;
-    rgm_executor_options options = {0};
+    rgm_executor_options options = {.device = rgm_trainer_device(rgm_run_trainer(explainer->run))};
     rgm_cgraph *graph = rgm_value_graph(head->predictions);
     rgm_dim one = 1, units[2] = {1, 0};
     int64_t total = 2 + count + also_count;

@@ -6,10 +6,14 @@
  * Keys and values stay where they are first written: those of a source at the rows of its tokens,
  * those of a generated token at row step * rows + the row that it had in that step. Lists of these
  * rows say what a sentence and a hypothesis attend to. When a hypothesis continues another one, or
- * a sentence leaves, only lists change. The search owns the memory, which grows to the largest
- * batch. So a size that occurred before allocates only the few tensors that name its sizes.
+ * a sentence leaves, only lists change. The search owns the memory, which is the device's and grows
+ * to the largest batch. So a size that occurred before allocates only the few tensors that name its
+ * sizes.
  */
 #include "sequence_internal.h"
+
+#include <regimen/device_tensor.h>
+#include <regimen/kernels.h>
 
 enum {
     LENGTH_ROUND = 16, /* lists are longer than needed by less: few sizes, few plans */
@@ -19,6 +23,8 @@ enum {
 struct rgm_beam_search {
     rgm_seq2seq model;
     const rgm_parameters *parameters;
+    rgm_device *device;
+    const rgm_kernels *kernels; /* the device's, f32 */
     rgm_cgraph *source_graph, *step_graph;
     rgm_executor *encode, *step;
     rgm_value *source, *source_positions; /* what encode is fed */
@@ -32,7 +38,29 @@ struct rgm_beam_search {
     rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of sources, by layer     */
     rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, width]  */
     int64_t *ids, *source_rows, *past_rows, *spare;
+    /* of a device whose memory is not the host's: */
+    void *top; /* continuations of all rows, there */
+    size_t top_bytes;
+    float *logits; /* [logit_count] brought to the host */
+    int64_t logit_count;
 };
+
+static bool is_on_host(const rgm_beam_search *t)
+{
+    return rgm_device_is_host(t->device);
+}
+
+/* Between two places of the device's memory. */
+static void copy_there(const rgm_beam_search *t, float *to, const float *from, int64_t count)
+{
+    size_t bytes = (size_t)count * sizeof *to;
+
+    if (is_on_host(t))
+        memcpy(to, from, bytes);
+    else
+        t->kernels->copy(&(rgm_copy_args){
+            .y = to, .x = from, .outer = 1, .size = bytes, .y_step = bytes, .x_step = bytes});
+}
 
 const rgm_seq2seq *rgmi_beam_search_model(const rgm_beam_search *search)
 {
@@ -89,16 +117,22 @@ done:
 }
 
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
-                                  const rgm_parameters *parameters, bool bf16)
+                                  const rgm_parameters *parameters, rgm_device *device, bool bf16)
 {
-    rgm_executor_options options = {.bf16 = bf16, .inference = true, .plans = PLANS};
+    bool stays[2 * RGM_SEQ2SEQ_LAYERS + 1];
+    rgm_executor_options options = {
+        .bf16 = bf16, .inference = true, .plans = PLANS, .device = device, .stays = stays};
     rgm_status status = RGM_OK;
     rgm_beam_search *t = NULL;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(t, 1));
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
+        stays[i] = true;
     t->model = *model;
     t->parameters = parameters;
+    t->device = device != NULL ? device : rgm_device_cpu();
+    t->kernels = rgm_kernels_for(t->device, RGM_F32);
     RGM_GO(open_graph(t, &t->source_graph, &options, open_encode));
     RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
     *out = t;
@@ -126,6 +160,8 @@ void rgm_beam_search_release(rgm_beam_search *search)
     rgm_free(search->source_rows);
     rgm_free(search->past_rows);
     rgm_free(search->spare);
+    rgm_device_free(search->device, search->top);
+    rgm_free(search->logits);
     rgm_free(search);
 }
 
@@ -147,16 +183,16 @@ static rgm_status reserve_list(int64_t **list, int64_t count)
 }
 
 /* Keys and values for `rows` rows at least; what was in the first `keep` of them stays. */
-static rgm_status reserve_rows(rgm_tensor **tensor, int64_t rows, int64_t keep, int64_t width)
+static rgm_status reserve_rows(const rgm_beam_search *t, rgm_tensor **tensor, int64_t rows,
+                               int64_t keep, int64_t width)
 {
     rgm_tensor *made;
 
     if (*tensor != NULL && rgm_tensor_dim(*tensor, 0) >= rows)
         return RGM_OK;
-    RGM_TRY(rgm_tensor_create(&made, RGM_F32, 2, (int64_t[]){rows, width}));
+    RGM_TRY(rgm_device_tensor_create(&made, t->device, RGM_F32, 2, (int64_t[]){rows, width}));
     if (keep > 0)
-        memcpy(rgm_tensor_data(made), rgm_tensor_data(*tensor),
-               (size_t)(keep * width) * sizeof(float));
+        copy_there(t, rgm_tensor_f32(made), rgm_tensor_f32(*tensor), keep * width);
     rgm_tensor_release(*tensor);
     *tensor = made;
     return RGM_OK;
@@ -178,7 +214,7 @@ static rgm_status reserve_batch(rgm_beam_search *t, int64_t count, int64_t longe
         t->steps = 0; /* lists of past rows are made for other numbers */
     }
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
-        RGM_TRY(reserve_rows(&t->memory[i], larger(count * longest, t->lengths), 0, width));
+        RGM_TRY(reserve_rows(t, &t->memory[i], larger(count * longest, t->lengths), 0, width));
     return RGM_OK;
 }
 
@@ -192,7 +228,7 @@ static rgm_status reserve_step(rgmi_decoding *d)
     if (d->steps < t->steps)
         return RGM_OK;
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
-        RGM_TRY(reserve_rows(&t->past[i], steps * t->rows, d->steps * t->rows, width));
+        RGM_TRY(reserve_rows(t, &t->past[i], steps * t->rows, d->steps * t->rows, width));
     RGM_TRY(reserve_list(&t->spare, t->rows * steps));
     RGM_TRY(RGM_NEW(lists, t->rows * steps));
     for (int64_t r = 0; r < d->sentences * d->beams; r++)
@@ -246,10 +282,10 @@ static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions,
 static void source_keep(rgm_beam_search *t, const rgm_tensor *ids)
 {
     int64_t count = rgm_tensor_dim(ids, 0), longest = rgm_tensor_dim(ids, 1);
-    size_t size = (size_t)(count * longest * t->model.options.embedding_width) * sizeof(float);
+    int64_t size = count * longest * t->model.options.embedding_width;
 
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
-        memcpy(rgm_tensor_data(t->memory[i]), rgm_tensor_data(t->fetched[i]), size);
+        copy_there(t, rgm_tensor_f32(t->memory[i]), rgm_tensor_f32(t->fetched[i]), size);
     for (int64_t s = 0; s < count; s++)
         for (int64_t j = 0; j < t->lengths; j++) {
             bool seen = j < longest && rgm_tensor_i64(ids)[s * longest + j] != 0;
@@ -301,7 +337,7 @@ void rgmi_decoding_close(rgmi_decoding *d)
     *d = (rgmi_decoding){0};
 }
 
-rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *d, const int32_t *ids)
+rgm_status rgmi_decoding_step(rgmi_decoding *d, const int32_t *ids)
 {
     rgm_beam_search *t = d->search;
     rgm_tensor *position = t->position[t->turn++ % 2];
@@ -321,9 +357,58 @@ rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *d, const int3
         feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = t->memory[i]};
         feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = t->past[i]};
     }
-    RGM_TRY(rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0));
-    *logits = rgm_tensor_f32(t->fetched[0]);
-    return RGM_OK;
+    return rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0);
+}
+
+rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_decoding *d,
+                             int64_t count)
+{
+    rgm_beam_search *t = d->search;
+    rgm_top_args top = {.y = log_probabilities,
+                        .index = ids,
+                        .x = rgm_tensor_data(t->fetched[0]),
+                        .rows = d->sentences * d->beams,
+                        .channels = rgm_seq2seq_padded(t->model.target_vocabulary),
+                        .classes = t->model.target_vocabulary,
+                        .count = count};
+    size_t each = (size_t)(top.rows * count), numbers = each * sizeof *ids;
+
+    if (is_on_host(t)) {
+        t->kernels->top_log_softmax(&top);
+        return RGM_OK;
+    }
+    if (t->top_bytes < numbers + each * sizeof(float)) {
+        rgm_device_free(t->device, t->top);
+        t->top = NULL;
+        t->top_bytes = 0;
+        RGM_TRY(rgm_device_allocate(&t->top, t->device, numbers + each * sizeof(float)));
+        t->top_bytes = numbers + each * sizeof(float);
+    }
+    top.index = t->top;
+    top.y = (char *)t->top + numbers;
+    t->kernels->top_log_softmax(&top);
+    RGM_TRY(rgm_device_copy_from(t->device, ids, top.index, numbers));
+    return rgm_device_copy_from(t->device, log_probabilities, top.y, each * sizeof(float));
+}
+
+rgm_status rgmi_decoding_logits(const float **logits, const rgmi_decoding *d)
+{
+    rgm_beam_search *t = d->search;
+    int64_t count = rgm_tensor_count(t->fetched[0]);
+
+    *logits = is_on_host(t) ? rgm_tensor_f32(t->fetched[0]) : NULL;
+    if (is_on_host(t))
+        return RGM_OK;
+    if (count > t->logit_count) {
+        rgm_free(t->logits);
+        t->logits = NULL;
+        t->logit_count = 0;
+        RGM_TRY(RGM_NEW(t->logits, count));
+        t->logit_count = count;
+    }
+    *logits = t->logits;
+    return rgm_device_copy_from(t->device, t->logits, rgm_tensor_data(t->fetched[0]),
+                                (size_t)count * sizeof(float));
 }
 
 rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int64_t count,
@@ -333,8 +418,8 @@ rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int6
     int64_t first = d->steps * t->rows, width = t->model.options.embedding_width;
 
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
-        memcpy(rgm_tensor_f32(t->past[i]) + first * width, rgm_tensor_data(t->fetched[1 + i]),
-               (size_t)(d->sentences * d->beams * width) * sizeof(float));
+        copy_there(t, rgm_tensor_f32(t->past[i]) + first * width, rgm_tensor_f32(t->fetched[1 + i]),
+                   d->sentences * d->beams * width);
     for (int64_t r = 0; r < count * beams; r++) {
         int64_t *list = t->spare + r * t->steps;
         memcpy(list, t->past_rows + parents[r] * t->steps, (size_t)t->steps * sizeof *list);

@@ -7,8 +7,6 @@
 
 #include "sequence_internal.h"
 
-#include <regimen/kernels.h>
-
 /* ---- hypotheses ---------------------------------------------------------------------------- */
 
 void rgm_hypotheses_clear(rgm_hypotheses *hypotheses)
@@ -235,20 +233,13 @@ static rgm_status finish(rgm_hypotheses *out, const search *s, const sentence *t
     return RGM_OK;
 }
 
-/* The decoder's logits for each row, and the most probable continuations. */
+/* The most probable continuations of each row, and its logits where some are drawn. */
 static rgm_status continuations_find(const float **logits, search *s)
 {
-    rgm_top_args top = {.y = s->top_log_probabilities,
-                        .index = s->top_ids,
-                        .rows = s->decoding.sentences * s->decoding.beams,
-                        .channels = rgm_seq2seq_padded(s->vocabulary),
-                        .classes = s->vocabulary,
-                        .count = s->top};
-
-    RGM_TRY(rgmi_decoding_step(logits, &s->decoding, s->ids));
-    top.x = *logits;
-    rgm_kernels_for(rgm_device_cpu(), RGM_F32)->top_log_softmax(&top);
-    return RGM_OK;
+    *logits = NULL;
+    RGM_TRY(rgmi_decoding_step(&s->decoding, s->ids));
+    RGM_TRY(rgmi_decoding_top(s->top_log_probabilities, s->top_ids, &s->decoding, s->top));
+    return s->options->sample ? rgmi_decoding_logits(logits, &s->decoding) : RGM_OK;
 }
 
 static rgm_status search_step(rgm_hypotheses *out, search *s)

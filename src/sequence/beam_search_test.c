@@ -3,81 +3,10 @@
  * against the definition, beam search against a plain implementation of it, batch mates, padding,
  * threads, sampling, mistakes, failing allocations.
  */
-#include "seq2seq_check.h"
+#include "beam_check.h"
 #include "sequence_internal.h"
 
 #include <regimen/kernels.h>
-
-enum { SENTENCES = 7, LONGEST = 9, VOCABULARY = 13, TOKENS = 12, MANY_TOKENS = 70 };
-
-typedef struct lab {
-    rgm_seq2seq model;
-    rgm_cgraph *graph;
-    rgm_scope *scope;
-    rgm_parameters *parameters;
-    rgm_value *source, *source_positions, *target, *target_positions, *log_probabilities;
-    rgm_executor *whole; /* the decoder of training, all tokens at once */
-    rgm_beam_search *search;
-    int32_t ids[SENTENCES][LONGEST];
-    const int32_t *sources[SENTENCES];
-    int64_t lengths[SENTENCES];
-} lab;
-
-/* The output leans towards the end of a sentence, so that hypotheses end at many lengths. */
-static void prefer_end(rgm_parameters *parameters)
-{
-    const float *table = rgm_tensor_f32(rgm_parameters_find(parameters, "embedding/table"));
-    rgm_tensor *beta = rgm_parameters_find(parameters, "decoder/norm/beta");
-
-    for (int64_t i = 0; i < rgm_tensor_count(beta); i++)
-        rgm_tensor_f32(beta)[i] += 4 * table[rgm_tensor_count(beta) + i];
-    rgm_parameters_touch(parameters);
-}
-
-static void lab_open(lab *l)
-{
-    rgm_value *logits;
-    rgm_dim s, t;
-
-    memset(l, 0, sizeof *l);
-    l->model = small_model(2, 2, VOCABULARY, VOCABULARY);
-    l->model.options.max_positions = MANY_TOKENS + 1;
-    CHECK_OK(rgm_cgraph_create(&l->graph));
-    CHECK_OK(rgm_scope_create(&l->scope, l->graph, RGM_F32));
-    s = rgm_cgraph_symbol(l->graph, "s");
-    t = rgm_cgraph_symbol(l->graph, "t");
-    l->source = rgm_input(l->graph, "source", RGM_I64, 2, (rgm_dim[]){1, s});
-    l->source_positions = rgm_input(l->graph, "at_source", RGM_I64, 1, &s);
-    l->target = rgm_input(l->graph, "target", RGM_I64, 2, (rgm_dim[]){1, t});
-    l->target_positions = rgm_input(l->graph, "at_target", RGM_I64, 1, &t);
-    logits = rgm_seq2seq_logits(
-        l->scope, &l->model,
-        rgm_seq2seq_decode(l->scope, &l->model, l->target, l->target_positions,
-                           rgm_seq2seq_encode(l->scope, &l->model, l->source, l->source_positions),
-                           l->source));
-    l->log_probabilities = rgm_log_softmax(rgm_slice(logits, 1, 0, VOCABULARY));
-    CHECK_OK(rgm_cgraph_status(l->graph));
-    CHECK_OK(rgm_parameters_create(&l->parameters, l->graph, 1));
-    set_weights(l->parameters);
-    prefer_end(l->parameters);
-    CHECK_OK(rgm_executor_create(&l->whole, l->graph, &l->log_probabilities, 1, NULL));
-    CHECK_OK(rgm_beam_search_create(&l->search, &l->model, l->parameters, false));
-    for (int64_t b = 0; b < SENTENCES; b++) {
-        l->lengths[b] = 1 + (b * 5) % LONGEST;
-        for (int64_t i = 0; i < l->lengths[b]; i++)
-            l->ids[b][i] = token_of(b, i, l->lengths[b], VOCABULARY, 3);
-        l->sources[b] = l->ids[b];
-    }
-}
-
-static void lab_close(lab *l)
-{
-    rgm_beam_search_release(l->search);
-    rgm_executor_release(l->whole);
-    rgm_parameters_release(l->parameters);
-    rgm_scope_release(l->scope);
-    rgm_cgraph_release(l->graph);
-}
 
 static rgm_tensor *row_of(const int32_t *ids, int64_t count, bool shifted)
 {
@@ -104,41 +33,6 @@ static void run_whole(float *out, lab *l, int64_t sentence, const int32_t *ids, 
     memcpy(out, rgm_tensor_f32(result), (size_t)rgm_tensor_count(result) * sizeof *out);
     for (int i = 0; i < 4; i++)
         rgm_tensor_release(tensors[i]);
-}
-
-static rgm_beam_search_options plain_options(int64_t beams)
-{
-    rgm_beam_search_options o = RGM_BEAM_SEARCH_OPTIONS_INIT;
-
-    o.beam_size = beams;
-    o.n_best = beams;
-    o.decode_max_length = TOKENS;
-    return o;
-}
-
-static void translate(rgm_hypotheses *out, lab *l, const rgm_beam_search_options *options)
-{
-    CHECK_OK(rgm_beam_search_run(out, l->search, l->sources, l->lengths, SENTENCES, options));
-}
-
-static void clear(rgm_hypotheses *out)
-{
-    for (int i = 0; i < SENTENCES; i++)
-        rgm_hypotheses_clear(&out[i]);
-}
-
-static void check_same(const rgm_hypotheses *a, const rgm_hypotheses *b, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        CHECK_INT(a[i].count, b[i].count);
-        for (int64_t k = 0; k < a[i].count; k++) {
-            const rgm_hypothesis *x = &a[i].items[k], *y = &b[i].items[k];
-            CHECK_INT(x->count, y->count);
-            CHECK(x->count == 0 || memcmp(x->ids, y->ids, (size_t)x->count * sizeof *x->ids) == 0);
-            CHECK(x->score == y->score && x->log_probability == y->log_probability);
-            CHECK_INT(x->finished, y->finished);
-        }
-    }
 }
 
 /* ---- against the definitions ---- */
@@ -228,7 +122,8 @@ static void decode_steps(lab *l, int64_t beams, int64_t steps, bool no_memory)
     for (int64_t step = 0; step < steps; step++) {
         if (step >= 2 && no_memory) /* one beam, then `beams`: the batch's sizes are named */
             rgm_memory_fail_at(0, true);
-        CHECK_OK(rgmi_decoding_step(&logits, &d, ids));
+        CHECK_OK(rgmi_decoding_step(&d, ids));
+        CHECK_OK(rgmi_decoding_logits(&logits, &d));
         for (int64_t s = 0; s < count; s++) {
             sentences[s] = s;
             for (int64_t k = 0; k < beams; k++) {
@@ -381,7 +276,7 @@ static void batch_mates_padding_and_threads_change_no_bit(void **state)
         rgm_beam_search_options o = plain_options(beams[k]), sampled = o;
         rgm_hypotheses all[SENTENCES], other[SENTENCES];
         rgm_beam_search_release(l.search); /* f32, then bf16 */
-        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, k >= 2));
+        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, NULL, k >= 2));
         for (int sample = 0; sample <= (k % 2 == 0); sample++) {
             o = sampled;
             o.sample = sample;
@@ -483,7 +378,7 @@ static rgm_status translate_two(lab *l)
     rgm_status status;
 
     o.decode_max_length = 3;
-    status = rgm_beam_search_create(&search, &l->model, l->parameters, false);
+    status = rgm_beam_search_create(&search, &l->model, l->parameters, NULL, false);
     if (status == RGM_OK)
         status = rgm_beam_search_run(out, search, l->sources, l->lengths, 2, &o);
     for (int i = 0; i < 2 && status == RGM_OK; i++)

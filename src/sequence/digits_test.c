@@ -145,7 +145,7 @@ static void a_number_that_was_never_seen_is_written_backwards(void **state)
             ids[k][i] = id_of(numbers[k], i, false, false);
         sources[k] = ids[k];
     }
-    CHECK_OK(rgm_beam_search_create(&search, &l.model, l.parameters, false));
+    CHECK_OK(rgm_beam_search_create(&search, &l.model, l.parameters, NULL, false));
     for (options.beam_size = 1; options.beam_size <= 3; options.beam_size += 2) {
         CHECK_OK(rgm_beam_search_run(found, search, sources, lengths, DIGITS, &options));
         for (int64_t k = 0; k < DIGITS; k++) {

@@ -100,11 +100,15 @@ rgm_status rgmi_decoding_open(rgmi_decoding *decoding, rgm_beam_search *search,
                               const int32_t *const *sources, const int64_t *lengths, int64_t count,
                               int64_t beams);
 void rgmi_decoding_close(rgmi_decoding *decoding);
-/**
- * One more token for each row: *logits f32 [rows, padded target vocabulary], borrowed until the
- * next step or close. rgmi_decoding_select() must follow before the next step.
- */
-rgm_status rgmi_decoding_step(const float **logits, rgmi_decoding *decoding, const int32_t *ids);
+/** One more token for each row. rgmi_decoding_select() must follow before the next step. */
+rgm_status rgmi_decoding_step(rgmi_decoding *decoding, const int32_t *ids);
+/** Behind a step: the `count` most probable continuations of each row, as rgm_top_args has them:
+ * both [rows, count]. */
+rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_decoding *decoding,
+                             int64_t count);
+/** Behind a step: *logits f32 [rows, padded target vocabulary], borrowed until the next step or
+ * close. */
+rgm_status rgmi_decoding_logits(const float **logits, const rgmi_decoding *decoding);
 /**
  * What goes on: the listed sentences (ascending; numbers within the batch), `beams` rows each, of
  * which row k takes over from row parents[k].

@@ -63,6 +63,7 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
                      .items = 1,
                      .trainer = trainer,
                      .parameters = trainer->parameters,
+                     .device = rgm_trainer_device(trainer),
                      .bf16 = rgm_trainer_bf16(trainer)};
 
     if (trainer->loop_step < 0)
@@ -284,6 +285,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
                      .items = 1,
                      .trainer = trainer,
                      .parameters = trainer->parameters,
+                     .device = rgm_trainer_device(trainer),
                      .bf16 = rgm_trainer_bf16(trainer)};
 
     if (!trainer->evaluating)

@@ -465,7 +465,7 @@ static rgm_status aggregate_logs(void **aggregate, const rgm_step *step, void *s
                         rgm_mode_name(step->mode));
     if (*aggregate == NULL)
         RGM_TRY(judged_create(aggregate, t, part));
-    RGM_TRY(rgmi_translation_ready(t, step->parameters, step->bf16));
+    RGM_TRY(rgmi_translation_ready(t, step->parameters, step->device, step->bf16));
     while (count > 0 && rgm_tensor_i64(pairs)[count - 1] < 0)
         count--; /* rows that no pair fills */
     return judge(*aggregate, t, part, rgm_tensor_i64(pairs), count);
@@ -535,6 +535,19 @@ static void release_aggregate(void *aggregate, void *state)
     t->beam_search = NULL;
 }
 
+/* Nothing of its data stays on a device; what translates does, and goes before that. */
+static rgm_status place(void *state, rgm_device *device, size_t most)
+{
+    translation_task *t = state;
+
+    (void)most;
+    if (device != NULL)
+        return RGM_OK;
+    rgm_beam_search_release(t->beam_search);
+    t->beam_search = NULL;
+    return RGM_OK;
+}
+
 static const char *const *reduced_names(void *state)
 {
     return ((const translation_task *)state)->score_names;
@@ -595,7 +608,6 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     RGM_TRY(check(options));
     RGM_TRY(RGM_NEW(t, 1));
     *out = (rgm_task){.name = "translation",
-                      .on_cpu = "the search for translations",
                       .type = &rgm_translation,
                       .no_predictions = "translates: 'regimen translate' has what it predicts",
                       .items = "target tokens",
@@ -606,6 +618,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
                       .build_model = build_model,
                       .files = files,
                       .describe = describe,
+                      .place = place,
                       .exports = &exports,
                       .feeds = feeds};
     t->options = *options;

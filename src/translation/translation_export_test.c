@@ -233,7 +233,7 @@ static void the_files_alone_decode_to_the_search_s_tokens(void **state)
         search.beam_size = 1;
         search.decode_max_length = 12;
         const rgmi_translation_task *task = t.task.state;
-        CHECK_OK(rgm_beam_search_create(&beam_search, &task->model, t.parameters, false));
+        CHECK_OK(rgm_beam_search_create(&beam_search, &task->model, t.parameters, NULL, false));
         CHECK_OK(rgm_beam_search_run(found, beam_search, pointers, lengths, 3, &search));
         for (int i = 0; i < 3; i++) {
             int32_t ids[12];

@@ -148,11 +148,12 @@ typedef struct rgmi_translation_task {
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
     rgm_beam_search *beam_search;     /* made at the first translation ..   */
     const rgm_parameters *parameters; /* .. with these                      */
+    rgm_device *device;               /* .. there                           */
     bool bf16;                        /* .. in this                         */
 } rgmi_translation_task;
 /** Have the search for those weights. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
-                                  bool bf16);
+                                  rgm_device *device, bool bf16);
 
 /* ---- export ---- */
 

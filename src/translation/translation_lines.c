@@ -6,15 +6,17 @@
 #include "translation_internal.h"
 
 rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters,
-                                  bool bf16)
+                                  rgm_device *device, bool bf16)
 {
-    if (t->beam_search != NULL && t->parameters == parameters && t->bf16 == bf16)
+    if (t->beam_search != NULL && t->parameters == parameters && t->device == device &&
+        t->bf16 == bf16)
         return RGM_OK;
     rgm_beam_search_release(t->beam_search);
     t->beam_search = NULL;
     t->parameters = parameters;
+    t->device = device;
     t->bf16 = bf16;
-    return rgm_beam_search_create(&t->beam_search, &t->model, parameters, bf16);
+    return rgm_beam_search_create(&t->beam_search, &t->model, parameters, device, bf16);
 }
 
 const rgm_beam_search_options *rgm_translation_search(const rgm_task *task)
@@ -147,7 +149,8 @@ done:
 
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_beam_search_options *search, bool bf16)
+                                 int64_t count, const rgm_beam_search_options *search,
+                                 rgm_device *device, bool bf16)
 {
     rgm_status status = RGM_OK, bad;
     rgmi_translation_task *t = task->state;
@@ -162,7 +165,7 @@ rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
-    RGM_GO(rgmi_translation_ready(t, parameters, bf16));
+    RGM_GO(rgmi_translation_ready(t, parameters, device, bf16));
     RGM_GO(translate(out, t, &ids, begin, read, search));
     *done = read;
     if (bad != RGM_OK)

@@ -462,7 +462,7 @@ static void bf16_is_near(trained *t, const rgm_str *lines, rgm_beam_search_optio
     search.decode_max_length = 1;
     for (int bf16 = 0; bf16 < 2; bf16++)
         CHECK_OK(rgm_translation_lines(all[bf16], &done, &t->task, t->parameters, lines, 4, &search,
-                                       bf16));
+                                       NULL, bf16));
     for (int i = 0; i < 4; i++) {
         CHECK_CLOSE(all[0][i].score, all[1][i].score, 0.05, 0.05);
         differ |= all[0][i].score != all[1][i].score;
@@ -487,7 +487,7 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
     for (int64_t i = 0; i < count; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
     return rgm_translation_lines(out, &lines_done, &t->task, t->parameters, lines, count, &search,
-                                 false);
+                                 NULL, false);
 }
 
 /* With a search of its own, whose executors keep memory between runs. */
@@ -605,18 +605,19 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     search.seed = 4;
     for (int i = 0; i < 4; i++)
         lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
-    CHECK_OK(rgm_translation_lines(all, &done, &t.task, t.parameters, lines, 4, &search, false));
+    CHECK_OK(
+        rgm_translation_lines(all, &done, &t.task, t.parameters, lines, 4, &search, NULL, false));
     for (int i = 0; i < 4; i++) {
         search.first_number = i;
         CHECK_OK(rgm_translation_lines(&one, &done, &t.task, t.parameters, lines + i, 1, &search,
-                                       false));
+                                       NULL, false));
         CHECK_TEXT(all[i].text, one.text);
         rgm_line_translations_clear(&one, 1);
     }
     CHECK(strcmp(all[2].text, all[3].text) != 0); /* one sentence, two numbers */
     search.seed = 5;
-    CHECK_OK(
-        rgm_translation_lines(&other, &done, &t.task, t.parameters, lines + 3, 1, &search, false));
+    CHECK_OK(rgm_translation_lines(&other, &done, &t.task, t.parameters, lines + 3, 1, &search,
+                                   NULL, false));
     CHECK(strcmp(other.text, all[3].text) != 0);
     rgm_line_translations_clear(&other, 1);
     rgm_line_translations_clear(all, 4);
