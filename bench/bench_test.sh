@@ -50,7 +50,7 @@ for form in save restore dd; do
     expect checkpoint --data "$folder" --size 4000000 --form $form
 done
 
-# On a GPU at most 1.3 kernels for each of the CPU's, 1.35 of a Transformer: counted, no GPU is needed.
+# On a GPU at most 1.3 kernels for each of the CPU's: counted, no GPU is needed.
 few() {
     most=$1
     shift
@@ -78,8 +78,8 @@ few 1.3 sampled_run --data "$folder/large" --size 16
 few 1.3 runner --data "$folder/records"
 few 1.3 molecules --data "$folder/large"
 few 1.3 bf16 --size 96
-few 1.35 translate --size 64 --form small
-few 1.35 translate --size 64 --form small-bf16
+few 1.3 translate --size 64 --form small
+few 1.3 translate --size 64 --form small-bf16
 few 1 aggregate --data "$folder/cora" --size 128 # no row of it is long
 ! "$bench" gcn --data "$folder/cora" --count abacus 2>/dev/null || exit 1
 

@@ -33,9 +33,12 @@ static void sum_columns(rgm_dtype real, const rgm_layer_norm_args *o, const rgmi
                         double *moments, double *partial)
 {
     RGMI_LAUNCH(&layer_norm_columns, real, down->across * down->blocks, RGMI_GPU_ROW_LANES,
-                rgm_memory(partial), rgm_memory(moments), rgm_memory(o->x), rgm_memory(o->residual),
-                rgm_memory(o->dy), rgm_integer(o->rows), rgm_integer(o->channels),
-                rgm_integer(down->width), rgm_integer(down->across), rgm_integer(down->block));
+                rgm_memory(o->dgamma), rgm_memory(o->dbeta), rgm_memory(partial),
+                rgm_memory(moments), rgm_memory(o->x), rgm_memory(o->residual), rgm_memory(o->dy),
+                rgm_integer(o->rows), rgm_integer(o->channels), rgm_integer(down->width),
+                rgm_integer(down->across), rgm_integer(down->block));
+    if (partial == NULL)
+        return;
     RGMI_LAUNCH(&add_pairs, real, down->across, RGMI_GPU_ROW_LANES, rgm_memory(o->dgamma),
                 rgm_memory(o->dbeta), rgm_memory(partial), rgm_integer(down->blocks),
                 rgm_integer(o->channels), rgm_integer(down->width), rgm_integer(down->across),
@@ -45,12 +48,13 @@ static void sum_columns(rgm_dtype real, const rgm_layer_norm_args *o, const rgmi
 void rgmi_gpu_layer_norm_grad(rgm_dtype real, const rgm_layer_norm_args *args)
 {
     int64_t width = rgmi_gpu_row_width(args->channels), n = args->channels;
-    rgmi_gpu_columns down = rgmi_gpu_columns_of(args->rows, n);
+    rgmi_gpu_columns down = rgmi_gpu_columns_at_once(args->rows, n);
     bool columns = args->dgamma != NULL || args->dbeta != NULL;
+    int64_t parts = down.blocks > 1 ? 2 * down.blocks * n : 0;
     double *moments = NULL; /* WIDE of the device, which is no larger */
 
     if (columns) {
-        moments = rgmi_gpu_take((size_t)(2 * args->rows + 2 * down.blocks * n) * sizeof *moments);
+        moments = rgmi_gpu_take((size_t)(2 * args->rows + parts) * sizeof *moments);
         if (moments == NULL)
             return;
     }
@@ -60,7 +64,7 @@ void rgmi_gpu_layer_norm_grad(rgm_dtype real, const rgm_layer_norm_args *args)
                 rgm_integer(args->rows), rgm_integer(n), rgm_integer(width),
                 rgm_integer(is_wide(real, args)), rgm_real(args->epsilon));
     if (columns)
-        sum_columns(real, args, &down, moments, moments + 2 * args->rows);
+        sum_columns(real, args, &down, moments, parts > 0 ? moments + 2 * args->rows : NULL);
     rgmi_gpu_give(moments);
 }
 

@@ -7,7 +7,9 @@ enum {
     FLAT_BLOCK = 4096,  /* elements of a group of a flat sum,               */
     FLAT_GROUPS = 1024, /* of which there are at most so many: in reduce.dev too */
     FLAT_LAUNCH = 20,   /* arrays of a launch                               */
-    FLAT_ARRAYS = 256   /* arrays whose sums are under way at a time */
+    FLAT_ARRAYS = 256,  /* arrays whose sums are under way at a time */
+    SHORT_AXIS = 2048,  /* is not cut, but read by more lanes of fewer columns: as fast as two */
+    FEW_ACROSS = 4      /* kernels, of which the second has next to nothing to do              */
 };
 
 RGMI_GPU_KERNEL(reduce, reduce_axis);
@@ -42,6 +44,13 @@ static plan plan_of(int64_t outer, int64_t axis, int64_t inner)
     p.chunks = rgmi_min(MANY_GROUPS / rgmi_max(1, p.groups), rgmi_blocks(axis, 8 * p.along));
     p.chunk = rgmi_blocks(axis, rgmi_max(1, p.chunks));
     p.chunks = rgmi_blocks(axis, p.chunk);
+    if (p.chunks > 1 && axis <= SHORT_AXIS) {
+        p.across = power_of_two(inner, FEW_ACROSS);
+        p.along = power_of_two(axis, LANES / p.across);
+        p.groups = rgmi_blocks(outer, LANES / (p.across * p.along)) * rgmi_blocks(inner, p.across);
+        p.chunk = axis;
+        p.chunks = 1;
+    }
     return p;
 }
 

@@ -44,4 +44,18 @@ static inline rgmi_gpu_columns rgmi_gpu_columns_of(int64_t rows, int64_t channel
     return made;
 }
 
+/** All rows in one block, where they are few: groups of fewer columns, which have the result. */
+static inline rgmi_gpu_columns rgmi_gpu_columns_at_once(int64_t rows, int64_t channels)
+{
+    enum { MOST_ROWS = 2048, MOST_WIDTH = 4 };
+    rgmi_gpu_columns made = {.width = 1, .block = rows, .blocks = 1};
+
+    if (rows > MOST_ROWS)
+        return rgmi_gpu_columns_of(rows, channels);
+    while (made.width < MOST_WIDTH && made.width < channels)
+        made.width *= 2;
+    made.across = rgmi_blocks(channels, made.width);
+    return made;
+}
+
 #endif
