@@ -146,8 +146,8 @@ typedef struct rgm_http_options {
     int64_t connections;
     int64_t connections_per_address; /* 0: as `connections`                                    */
     int64_t header_bytes;            /* of a request, with its first line; 0: 64 KiB           */
-    int64_t body_bytes;              /* of a request; 0: 16 MiB                                */
-    int64_t all_body_bytes;          /* of all requests being read; 0: 64 MiB                  */
+    int64_t body_bytes;              /* of a request, else 413; 0: 16 MiB                      */
+    int64_t all_body_bytes;          /* of all that are read or answered, else 503; 0: 64 MiB  */
     double idle_seconds;    /* a connection may be silent, or leave its answer unread; 0: 120  */
     double request_seconds; /* from a connection's first byte, or a request's first line, until the
                                request is whole; 0: 120                                       */

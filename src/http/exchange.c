@@ -135,12 +135,14 @@ static enum MHD_Result take(rgmi_exchange *x, const char *data, size_t *size)
     int64_t count = (int64_t)*size;
 
     *size = 0;
-    if (x->refused)
+    if (x->refused != 0)
         return MHD_YES;
-    if (x->body.size + count > server->options.body_bytes ||
-        server->bodies + count > server->options.all_body_bytes ||
-        rgm_text_add(&x->body, data, count) != RGM_OK) {
-        x->refused = true;
+    if (x->body.size + count > server->options.body_bytes)
+        x->refused = 413;
+    else if (server->bodies + count > server->options.all_body_bytes ||
+             rgm_text_add(&x->body, data, count) != RGM_OK)
+        x->refused = 503; /* there is room when others have been answered */
+    if (x->refused != 0) {
         rgm_text_clear(&x->body);
         server->bodies -= x->counted;
         x->counted = 0;
@@ -194,8 +196,10 @@ static enum MHD_Result finish(rgmi_exchange *x)
         return rgmi_reply(server, x->connection, &x->response, false);
     if (x->of != NULL)
         rgmi_connection_whole(x->of);
-    if (x->refused)
-        return refuse(x, 413, "the body is too large");
+    if (x->refused != 0)
+        return refuse(x, x->refused,
+                      x->refused == 413 ? "the body is too large"
+                                        : "there is no room for the body now, but may be later");
     if (atomic_load(&server->stops))
         return refuse(x, 503, "the server ends");
     lane =

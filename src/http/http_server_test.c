@@ -287,6 +287,32 @@ static void bodies_and_headers_are_bounded(void **state)
     rgm_http_stop(server);
 }
 
+/* What does not fit beside other bodies fits when these are answered. */
+static void a_body_that_finds_no_room_is_for_later(void **state)
+{
+    rgm_text all_but_one = {0}, other = {0};
+    int status = 200, first;
+
+    (void)state;
+    start(&(rgm_http_options){.body_bytes = 1000, .all_body_bytes = 1000});
+    CHECK_OK(rgm_text_printf(&all_but_one,
+                             "POST / HTTP/1.1\r\n" HOST "Content-Length: 900\r\n\r\n%899d", 1));
+    CHECK_OK(
+        rgm_text_printf(&other, "POST / HTTP/1.1\r\n" HOST "Content-Length: 500\r\n\r\n%500d", 1));
+    first = dial();
+    put(first, all_but_one.data);
+    while (status == 200) /* until those bytes have been read */
+        status = status_of(other.data);
+    CHECK_INT(503, status);
+    put(first, "x");
+    CHECK(strstr(get(first, "\r\n\r\n", 60), "200 OK") != NULL);
+    close(first);
+    CHECK_INT(200, status_of(other.data));
+    rgm_text_clear(&all_but_one);
+    rgm_text_clear(&other);
+    rgm_http_stop(server);
+}
+
 /* A byte now and then does not keep a connection open. */
 static void who_is_slow_is_cut(void **state)
 {
@@ -459,6 +485,7 @@ static void many_starts_and_stops(void **state)
 TESTS(cmocka_unit_test(answers_have_their_headers_and_connections_stay),
       cmocka_unit_test(a_file_is_sent_by_its_descriptor),
       cmocka_unit_test(what_can_be_understood_in_two_ways_is_refused),
+      cmocka_unit_test(a_body_that_finds_no_room_is_for_later),
       cmocka_unit_test(bodies_and_headers_are_bounded), cmocka_unit_test(who_is_slow_is_cut),
       cmocka_unit_test(there_is_room_for_one_more),
       cmocka_unit_test(a_lane_that_waits_holds_up_nobody_else),

@@ -34,9 +34,9 @@ typedef struct rgmi_exchange {
     rgm_response response; /* once answered */
     bool begun;            /* the headers were seen: the body comes next, then the end */
     bool malformed;        /* headers: too many, one given twice that may not be, or a NUL */
-    bool refused;          /* the body is too large, or no memory: it is not read */
-    bool answered;         /* response is the answer, and the connection is resumed */
-    int64_t counted;       /* bytes of the body, included in the server's count */
+    int refused;     /* what is answered to a body that is not read: 413, 503; 0: it is read */
+    bool answered;   /* response is the answer, and the connection is resumed */
+    int64_t counted; /* bytes of the body, included in the server's count */
 } rgmi_exchange;
 
 /** An open stream, in a list of its server. */
