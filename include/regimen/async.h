@@ -35,8 +35,12 @@ typedef struct rgm_async_options {
                            worker computes at a time                                             */
     const char *listen; /* where workers reach it, "192.0.2.7:0"; NULL: this host only           */
     double timeout;     /* seconds of silence after which a worker counts as gone                */
-    int64_t expected;   /* workers that are started with the server: at the end it waits until so
-                           many have come or heard of it, `timeout` at most                       */
+    double turn_timeout;   /* seconds after which a worker that lives loses a turn that it neither
+                              hands   in nor asks for; 0: ten timeouts. Always at least twice the
+                              longest turn   that was handed in, so that slow ones come to an end   */
+    int64_t message_bytes; /* of a message, the most; 0: 1 GiB. So are four of all that are here */
+    int64_t expected;      /* workers that are started with the server: at the end it waits until so
+                              many have come or heard of it, `timeout` at most                       */
     const char *folder; /* the run's: where it leaves how to reach it, for its owner alone       */
 } rgm_async_options;
 

@@ -41,6 +41,18 @@ static rgmi_visitor *find_visitor(rgm_async_server *server, int64_t id)
     return NULL;
 }
 
+/* The same of its main thread, which computes between two such requests. */
+static rgmi_visitor *find_at_work(rgm_async_server *server, int64_t id)
+{
+    rgmi_visitor *visitor = find_visitor(server, id);
+
+    if (visitor != NULL) {
+        visitor->worked = visitor->seen;
+        visitor->hangs = false;
+    }
+    return visitor;
+}
+
 static rgm_status answer(rgm_text *out, rgmi_answer_kind kind)
 {
     return rgm_state_put_int(out, kind);
@@ -97,6 +109,7 @@ static rgm_status admit(rgm_text *out, rgm_async_server *server, rgm_state_reade
     RGM_TRY(RGM_RESERVE(server->visitors, server->visitor_capacity, server->visitor_count + 1));
     visitor = &server->visitors[server->visitor_count++];
     *visitor = (rgmi_visitor){.id = ++server->last_visitor, .pid = pid, .seen = rgm_now()};
+    visitor->worked = visitor->seen;
     snprintf(visitor->host, sizeof visitor->host, "%s", host);
     visitor->is_here = space == me.space && space != 0 && strcmp(visitor->host, me.host) == 0;
     rgm_log_write(RGM_LOG_INFO, "worker %lld on %s (process %lld) has come, %lld are there",
@@ -253,7 +266,7 @@ static rgm_status wait_for_turn(rgm_text *out, rgm_async_server *server, int64_t
     double until = rgm_now() + WAIT_S;
 
     for (;;) {
-        rgmi_visitor *visitor = find_visitor(server, id);
+        rgmi_visitor *visitor = find_at_work(server, id);
         rgmi_lease *lease = NULL;
 
         if (server->phase == RGMI_ENDED)
@@ -282,6 +295,8 @@ static rgm_status turn(rgm_text *out, rgm_async_server *server, rgm_state_reader
     RGM_TRY(rgm_state_get_count(&hands_in, reader, 1, "whether something is handed in"));
     pthread_mutex_lock(&server->lock);
     visitor = find_visitor(server, id);
+    if (visitor != NULL && hands_in && rgm_now() - visitor->worked > server->longest)
+        server->longest = rgm_now() - visitor->worked;
     if (visitor != NULL && hands_in && server->phase == RGMI_TRAINING)
         status = take_half(server, visitor, reader);
     if (status == RGM_OK)
@@ -292,29 +307,42 @@ static rgm_status turn(rgm_text *out, rgm_async_server *server, rgm_state_reader
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
+/* What is too large for its reader would look like a connection that breaks. */
+static rgm_status give_weights(rgm_text *out, rgm_async_server *server, rgmi_lease *lease,
+                               bool whole, rgm_state_reader *wanted)
+{
+    int64_t most = server->options.message_bytes, rows = 0;
+
+    RGM_TRY(answer(out, RGMI_WORK));
+    RGM_TRY(rgmi_put_weights(out, &rows, rgm_trainer_parameters(server->trainer), &server->tables,
+                             whole, wanted));
+    if (out->size > most)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the weights that a batch reads have %.3g MB, and a message has at most "
+                        "%.3g: make batches that read fewer rows of tables",
+                        (double)out->size / 1e6, (double)most / 1e6);
+    if (lease->version < 0)
+        rgmi_ledger_begin(&server->ledger, lease);
+    server->report.weight_rows += rows;
+    server->report.weight_bytes += out->size;
+    return RGM_OK;
+}
+
 static rgm_status wait_for_weights(rgm_text *out, rgm_async_server *server, int64_t id,
                                    int64_t number, bool whole, rgm_state_reader *wanted)
 {
     double until = rgm_now() + WAIT_S;
 
     for (;;) {
-        rgmi_visitor *visitor = find_visitor(server, id);
+        rgmi_visitor *visitor = find_at_work(server, id);
         rgmi_lease *lease = rgmi_ledger_find(&server->ledger, id, number);
 
         if (server->phase == RGMI_ENDED)
             return answer_end(out, server, NULL); /* it will ask for a turn */
         if (visitor == NULL || lease == NULL)
             return answer(out, visitor == NULL ? RGMI_UNKNOWN : RGMI_GONE);
-        if (server->open && (lease->version >= 0 || rgmi_ledger_may_begin(&server->ledger))) {
-            RGM_TRY(answer(out, RGMI_WORK));
-            RGM_TRY(rgmi_put_weights(out, &server->report.weight_rows,
-                                     rgm_trainer_parameters(server->trainer), &server->tables,
-                                     whole, wanted));
-            if (lease->version < 0)
-                rgmi_ledger_begin(&server->ledger, lease);
-            server->report.weight_bytes += out->size;
-            return RGM_OK;
-        }
+        if (server->open && (lease->version >= 0 || rgmi_ledger_may_begin(&server->ledger)))
+            return give_weights(out, server, lease, whole, wanted);
         if (rgm_now() >= until)
             return answer(out, RGMI_LATER);
         rgmi_server_wait(server, &server->for_workers, until - rgm_now());

@@ -71,6 +71,9 @@ void rgmi_rows_reset(rgmi_row_set *rows);
 rgm_status rgmi_tables_ask(rgmi_row_set *rows, rgmi_tables *tables,
                            const rgm_parameters *parameters, const rgm_feed *feeds, int64_t count);
 
+/** The most bytes of a message, where the options say nothing. */
+#define RGMI_MESSAGE_BYTES ((int64_t)1 << 30)
+
 /* ---- message.c ----------------------------------------------------------------------------- */
 
 /** What an answer to a worker is. */

@@ -7,102 +7,62 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define TURN_S     0.25 /* between two looks at clock and signals */
-#define LOOK_S     1.0  /* between two looks for lost workers while updates are made */
-#define FORGIVEN   10.0 /* timeouts without any worker, then the run saves and stops */
-#define LINGER_S   5.0  /* for workers to hear how the run ended */
-#define LONGEST_S  60.0 /* between two lines of the log about waiting */
-#define BODY_BYTES ((int64_t)1 << 30)
+#define TURN_S   0.25 /* between two looks at clock and signals */
+#define LOOK_S   1.0  /* between two looks for lost workers while updates are made */
+#define LINGER_S 5.0  /* for workers to hear how the run ended */
+#define AT_ONCE  4    /* messages of the largest size that there is room for */
 
-/* ---- workers that go ----------------------------------------------------------------------- */
+/* ---- what fits -------------------------------------------------------------------------- */
 
-static rgm_status forget(rgm_async_server *server, int64_t at)
+/* Bytes that travel whole with each update. */
+static int64_t whole_bytes(const rgm_async_server *server)
 {
-    RGM_TRY(rgmi_ledger_forget(&server->ledger, server->visitors[at].id));
-    rgmi_server_drop_visitor(server, at);
-    pthread_cond_broadcast(&server->for_workers);
-    pthread_cond_broadcast(&server->for_run); /* which at the end waits for all that are there */
-    return RGM_OK;
+    const rgm_parameters *parameters = rgm_trainer_parameters(server->trainer);
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
+        if (server->tables.of[i] < 0)
+            bytes += (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, i));
+    for (int64_t k = 0; k < server->tables.state_count; k++) /* as they were, and as they are */
+        bytes +=
+            (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, server->tables.states[k]));
+    return bytes;
 }
 
-static bool has_ended(const rgmi_visitor *v)
+/* It must fit into a message: a worker would take one that is too large for a server that is gone.
+ */
+static rgm_status check_size(const rgm_async_server *server)
 {
-    return v->is_here && kill((pid_t)v->pid, 0) != 0 && errno == ESRCH;
+    int64_t bytes = whole_bytes(server), most = server->options.message_bytes;
+
+    if (bytes <= most - most / 16)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "runtime.distribution is asynchronous, but the parameters that travel whole "
+                    "have %.3g MB, and a message at most %.3g: a model that size is for ranks "
+                    "(mpirun)",
+                    (double)bytes / 1e6, (double)most / 1e6);
 }
 
-static rgm_status forget_lost(rgm_async_server *server)
+/* How many workers can hand in at a time, of those that the bound lets compute at a time. */
+static void tell_room(const rgm_async_server *server)
 {
-    server->looked = rgm_now();
-    for (int64_t i = server->visitor_count - 1; i >= 0; i--) {
-        const rgmi_visitor *v = &server->visitors[i];
-        bool ended = has_ended(v);
+    int64_t bytes = whole_bytes(server), room = AT_ONCE * server->options.message_bytes;
+    int64_t at_work = server->options.staleness + 1;
 
-        if (!ended && rgm_now() - v->seen <= server->options.timeout)
-            continue;
-        if (ended)
-            rgm_log_write(RGM_LOG_WARNING,
-                          "worker %lld on %s (process %lld) has ended without a word: its batch is "
-                          "another's",
-                          (long long)v->id, v->host, (long long)v->pid);
-        else
-            rgm_log_write(RGM_LOG_WARNING,
-                          "worker %lld on %s (process %lld) has been silent for %g s: its batch is "
-                          "another's",
-                          (long long)v->id, v->host, (long long)v->pid, server->options.timeout);
-        RGM_TRY(forget(server, i));
-    }
-    return RGM_OK;
-}
-
-void rgm_async_server_forget(rgm_async_server *server, int64_t pid)
-{
-    pthread_mutex_lock(&server->lock);
-    for (int64_t i = server->visitor_count - 1; i >= 0; i--)
-        if (server->visitors[i].pid == pid && server->visitors[i].is_here)
-            (void)forget(server, i); /* else its silence tells */
-    pthread_mutex_unlock(&server->lock);
-    rgm_error_reset();
-}
-
-void rgm_async_server_give_up(rgm_async_server *server, const char *why)
-{
-    pthread_mutex_lock(&server->lock);
-    if (!server->gave_up)
-        (void)rgm_strdup(&server->why, why); /* else without a reason */
-    server->gave_up = true;
-    pthread_cond_broadcast(&server->for_run);
-    pthread_mutex_unlock(&server->lock);
-    rgm_error_reset();
-}
-
-/* Whether the run is to stop because nobody works on it; the log tells of waiting. */
-static void look_for_workers(rgm_async_server *server)
-{
-    double alone = rgm_now() - server->alone_since;
-
-    if (server->visitor_count > 0 || server->abandoned)
-        return;
-    if (server->gave_up || alone > FORGIVEN * server->options.timeout) {
-        server->abandoned = true;
-        if (server->gave_up)
-            rgm_log_write(RGM_LOG_WARNING, "the run stops: %s",
-                          server->why != NULL ? server->why : "no worker comes any more");
-        else
-            rgm_log_write(RGM_LOG_WARNING, "the run stops: no worker has been there for %.0f s",
-                          alone);
-        return;
-    }
-    if (rgm_now() - server->told_alone < LONGEST_S ||
-        alone < (server->told_alone > 0 ? LONGEST_S : 1))
-        return;
-    server->told_alone = rgm_now();
-    rgm_log_write(RGM_LOG_INFO, "no worker is there: regimen run FILE --join %s", server->folder);
+    if (at_work > RGMI_WORKERS)
+        at_work = RGMI_WORKERS;
+    if (bytes > 0 && room / bytes < at_work)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "%lld workers may compute at a time, and %lld can hand in at a time: "
+                      "gradients have %.3g MB, and there is room for %.3g: the others wait for "
+                      "them; with runtime.staleness: %lld nobody waits for that",
+                      (long long)at_work, (long long)(room / bytes), (double)bytes / 1e6,
+                      (double)room / 1e6, (long long)(room / bytes - 1));
 }
 
 /* ---- a step -------------------------------------------------------------------------------- */
@@ -158,14 +118,14 @@ static rgm_status wait_for_half(rgmi_lease *lease, bool *found, rgm_async_server
         double left = until - rgm_now();
 
         *found = rgmi_ledger_take(lease, &server->ledger);
-        if (*found || left <= 0 || (server->gave_up && server->visitor_count == 0))
+        if (*found || left <= 0 || (server->gave_up && !rgmi_server_has_workers(server)))
             break;
         rgmi_server_wait(server, &server->for_run, left);
     }
     server->open = false;
     if (!*found || rgm_now() - server->looked > LOOK_S)
-        RGM_TRY(forget_lost(server));
-    look_for_workers(server);
+        RGM_TRY(rgmi_server_forget_lost(server));
+    rgmi_server_look_for_workers(server);
     return RGM_OK;
 }
 
@@ -201,6 +161,7 @@ static void set_length(rgm_async_server *server)
 static void begin(rgm_async_server *server)
 {
     set_length(server);
+    tell_room(server);
     server->alone_since = rgm_now();
     server->log = rgm_logger_retain(rgm_logger_current());
     server->phase = RGMI_TRAINING;
@@ -335,8 +296,8 @@ static rgm_status start(rgm_async_server *server)
     static const int lanes[] = {RGMI_WORKERS, 2};
     const rgm_http_options options = {.lanes = lanes,
                                       .lane_count = 2,
-                                      .body_bytes = BODY_BYTES,
-                                      .all_body_bytes = 4 * BODY_BYTES};
+                                      .body_bytes = server->options.message_bytes,
+                                      .all_body_bytes = AT_ONCE * server->options.message_bytes};
     const rgm_http_service service = {.admit = rgmi_server_admit,
                                       .lane = rgmi_server_lane,
                                       .answer = rgmi_server_answer,
@@ -364,6 +325,8 @@ rgm_status rgm_async_server_open(rgm_async_server **out, const rgm_async_options
     RGM_TRY(RGM_NEW(server, 1));
     rgmi_server_init_waiting(server);
     server->options = *options;
+    if (server->options.message_bytes <= 0)
+        server->options.message_bytes = RGMI_MESSAGE_BYTES;
     server->ledger.staleness = options->staleness;
     server->ledger.end = INT64_MAX;
     server->report.staleness = options->staleness;
@@ -410,27 +373,6 @@ static rgm_status open_gradients(rgm_async_server *server)
                                       rgm_tensor_rank(w), rgm_tensor_shape(w)));
     }
     return RGM_OK;
-}
-
-/* What travels with each update must fit into a message: a worker would take one that is too large
- * for a server that is gone. */
-static rgm_status check_size(const rgm_async_server *server)
-{
-    const rgm_parameters *parameters = rgm_trainer_parameters(server->trainer);
-    int64_t bytes = 0;
-
-    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++)
-        if (server->tables.of[i] < 0)
-            bytes += (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, i));
-    for (int64_t k = 0; k < server->tables.state_count; k++) /* as they were, and as they are */
-        bytes +=
-            (int64_t)rgm_tensor_bytes(rgm_parameters_form(parameters, server->tables.states[k]));
-    if (bytes <= BODY_BYTES - BODY_BYTES / 16)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_CONFIG,
-                    "runtime.distribution is asynchronous, but the parameters that travel whole "
-                    "have %.2f GB, and a message 1 GB: a model that size is for ranks (mpirun)",
-                    (double)bytes / 1e9);
 }
 
 rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer, const char *about)
@@ -496,7 +438,7 @@ rgm_status rgm_async_describe(rgm_text *out, const rgm_async_report *r)
 static bool all_know(const rgm_async_server *server)
 {
     for (int64_t i = 0; i < server->visitor_count; i++)
-        if (!server->visitors[i].told)
+        if (!server->visitors[i].told && !server->visitors[i].hangs)
             return false;
     return server->last_visitor + server->late >= server->options.expected;
 }

@@ -19,7 +19,9 @@ typedef struct rgmi_visitor {
     int64_t pid;
     bool is_here; /* a process of this host, which can be asked whether it lives */
     char host[64];
-    double seen;     /* when it last asked something */
+    double seen;     /* when it last asked something, or said that it lives */
+    double worked;   /* when it last asked for a turn or for weights: both are its main thread's */
+    bool hangs;      /* it lives, and its main thread has been silent for too long */
     int64_t updates; /* that it has handed in */
     bool told;       /* how the run ended */
 } rgmi_visitor;
@@ -55,6 +57,7 @@ struct rgm_async_server {
     int64_t visitor_count, visitor_capacity, last_visitor;
     int64_t late;       /* that came when it was over */
     double looked;      /* for lost workers */
+    double longest;     /* seconds between two requests of a main thread that handed in */
     double alone_since; /* when the last worker went, or the run began to wait */
     bool gave_up;       /* nobody will come */
     bool abandoned;     /* the run was asked to stop for want of workers */
@@ -69,10 +72,19 @@ void rgmi_server_answer(rgm_response *out, const rgm_request *request, void *ser
 bool rgmi_server_admit(rgm_response *out, const rgm_request *request, void *server);
 int64_t rgmi_server_lane(const rgm_request *request, void *server);
 
+/* async_visitors.c, with the lock */
+void rgmi_server_drop_visitor(rgm_async_server *server, int64_t at);
+/** Whether there is a worker that does not hang. */
+bool rgmi_server_has_workers(const rgm_async_server *server);
+/** Give the turns of those that have ended, are silent or hang to others. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_server_forget_lost(rgm_async_server *server);
+/** Whether the run is to stop because nobody works on it: server->abandoned. The log tells of
+ * waiting. */
+void rgmi_server_look_for_workers(rgm_async_server *server);
+
 /* async_wait.c */
 void rgmi_server_init_waiting(rgm_async_server *server);
 /* with the lock: */
-void rgmi_server_drop_visitor(rgm_async_server *server, int64_t at);
 /** Wait on a condition for so many seconds at most. */
 void rgmi_server_wait(rgm_async_server *server, pthread_cond_t *condition, double seconds);
 

@@ -17,6 +17,7 @@
 #define FORGIVE_S 5.0  /* without an answer, then the server is gone */
 #define PAUSE_S   0.25 /* between two tries */
 #define CALL_S    120.0
+#define BUSY_S    600.0 /* of answers that there is no room, then that is an error */
 
 struct rgm_async_worker {
     rgm_async_place place;
@@ -67,28 +68,43 @@ static rgm_status lost(rgm_async_worker *worker)
     return RGM_FAIL(RGM_ERR_IO, "the server at %s is gone: %s", worker->url, rgm_error_message());
 }
 
-/* One request and its answer, asked again where a connection breaks: none does harm twice. */
+/* The error that an answer is. */
+static rgm_status answered(const rgm_response *response, int64_t sent)
+{
+    if (response->status == 413)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "what a batch is to hand in has %.3g MB, more than the server takes in one "
+                        "message: make batches that read fewer rows of tables",
+                        (double)sent / 1e6);
+    return rgm_response_status(response);
+}
+
+/* One request and its answer, asked again where a connection breaks or the server has no room for
+ * it now: none does harm twice. */
 static rgm_status ask(rgm_response *out, rgm_async_worker *worker, const char *path,
                       const rgm_text *body)
 {
-    double since = 0; /* of the first try that failed */
+    double broken = 0, busy = 0; /* since when */
     bool served;
 
     for (;;) {
         rgm_status status = rgm_http_client_send(out, &served, worker->client, "POST", path,
                                                  body->size > 0 ? body->data : "", body->size);
-        bool broke = status == RGM_ERR_IO;
+        bool broke = status == RGM_ERR_IO, later = false;
 
-        if (status == RGM_OK)
-            status = rgm_response_status(out);
+        if (status == RGM_OK) {
+            later = rgm_response_is_for_later(out);
+            status = answered(out, body->size);
+        }
         if (status != RGM_OK)
             rgm_response_clear(out);
-        if (!broke)
+        busy = !later ? 0 : busy > 0 ? busy : rgm_now();
+        if ((!broke && !later) || (later && rgm_now() - busy > BUSY_S))
             return status;
         if (is_stopped(worker))
             return RGM_STOPPED;
-        since = since > 0 ? since : rgm_now();
-        if (rgm_now() - since > FORGIVE_S)
+        broken = !broke ? 0 : broken > 0 ? broken : rgm_now();
+        if (broke && rgm_now() - broken > FORGIVE_S)
             return lost(worker);
         pause_for(PAUSE_S);
     }
