@@ -1,9 +1,8 @@
 #!/bin/sh
 # What a merge needs: what can be read off the sources (format, headers, functions, docs, names), every test (the
-# graph of layers is one), what can be read off their build (circles, unused public functions), what NVRTC and oclgrind
-# say of the kernels for devices, cppcheck, then the
-# tests again by the second compiler, under address and undefined-behaviour sanitizers, and the threaded ones under
-# the thread sanitizer.
+# graph of layers is one), what can be read off their build (circles, unused public functions), what oclgrind says of
+# the kernels for devices, cppcheck, then the tests again by the second compiler, under address and
+# undefined-behaviour sanitizers, and the threaded ones under the thread sanitizer.
 #   scripts/check.sh         all of it
 #   scripts/check.sh rest    without `make test` and `make slow`, for one who ran those, and without oclgrind, which takes minutes
 set -eu
