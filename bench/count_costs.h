@@ -235,8 +235,11 @@ COST(map, rgm_map_args)
 
 COST(dropout, rgm_dropout_args)
 {
+    double numbers = a->number != NULL ? 8.0 * (double)a->count / (double)a->width : 0;
+
     UNUSED;
-    return IS{2.0 * (double)a->count, s * (double)a->count * (a->residual != NULL ? 3 : 2), false};
+    return IS{2.0 * (double)a->count,
+              s * (double)a->count * (a->residual != NULL ? 3 : 2) + numbers, false};
 }
 
 COST(reduce, rgm_reduce_args)

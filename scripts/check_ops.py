@@ -29,8 +29,6 @@ EXCEPTIONS = {
     ("op_map.c", "map_forward"): "the same",
     ("op_exchange.c", "state_of"): "a pointer to who brings the rows, which is an attribute and no value; on_host",
     ("op_exchange.c", "exchange_backward"): "the same",
-    ("op_exchange.c", "numbered_rows"): "draws by numbers of rows of another process's making; on_host, as its exchange is",
-    ("op_exchange.c", "numbered_forward"): "the same",
 }
 
 

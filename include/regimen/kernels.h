@@ -212,14 +212,17 @@ typedef struct rgm_map_args {
  * y = x * keep / (1 - rate) where keep is drawn per element from rng: element i is kept when the
  * i-th 16-bit word of the stream (word i % 8 of block i / 8, low half first) is >= rate * 65536,
  * rounded. The backward pass calls the same with dy. `group` > 1: one draw for each `group`
- * neighbouring elements (item dropout: element i uses draw i / group). A residual is added, with
+ * neighbouring elements (item dropout: element i uses draw i / group). Where rows have numbers, the
+ * row r of x [count / width, width] is drawn as row number[r] would be. A residual is added, with
  * the bits of a sum by itself. y may be x or the residual.
  */
 typedef struct rgm_dropout_args {
     void *y;
     const void *x;
-    const void *residual; /* NULL: none */
+    const void *residual;  /* NULL: none */
+    const int64_t *number; /* [count / width] NULL: each row its own place */
     int64_t count, group;
+    int64_t width; /* with numbers: of a row, a multiple of group */
     double rate;
     rgm_rng rng;
 } rgm_dropout_args;

@@ -104,9 +104,9 @@ rgm_status rgmi_row_needs(bool *known, bool *rows, const rgm_value *v);
 
 /** x with the rows of copies as their owners have them. */
 rgm_value *rgmi_exchange_rows(rgm_value *x, const rgm_exchange *exchange);
-/** The dropout that `like`, attributes of one, says, with a row's number [rows] in place of its
- * place. */
-rgm_value *rgmi_numbered_dropout(rgm_value *x, const rgm_attributes *like, bool by_row,
+/** The dropout that `like`, attributes of one (of items: by_item), says, with a row's number [rows]
+ * in place of its place; the numbers are retained. */
+rgm_value *rgmi_numbered_dropout(rgm_value *x, const rgm_attributes *like, bool by_item,
                                  rgm_tensor *numbers);
 
 /* ---- dims ---- */

@@ -5,6 +5,7 @@
 #define RGM_OP_CASES_CHECK_H
 
 #include "autodiff_check.h"
+#include "autodiff_internal.h"
 
 typedef struct shape {
     int rank;
@@ -49,6 +50,25 @@ UNARY(gelu, rgm_gelu(x), false)
 UNARY(cast, rgm_cast(rgm_cast(x, RGM_F64), RGM_F64), false)
 UNARY(dropout, rgm_dropout_op(x, 0.4, "stream"), false)
 UNARY(item_dropout, rgm_item_dropout_op(x, 0.4, "stream"), false)
+
+static rgm_value *numbered_dropout(lab *l, int variant)
+{
+    static const int64_t numbers[] = {7, 0, 1000003, 7, 8, 6, 5};
+    rgm_attributes like = {.number[0] = 0.4, .text = "stream"};
+    rgm_tensor *list;
+    rgm_value *x, *y;
+
+    if (variant >= 2 * SHAPES)
+        return NULL;
+    const shape *s = &shapes[variant / 2];
+    if (s->rank == 0)
+        s = &shapes[1];
+    x = lab_input(l, s->rank, s->size);
+    CHECK_OK(rgm_tensor_create_from(&list, RGM_I64, 1, s->size, numbers));
+    y = rgmi_numbered_dropout(x, &like, variant % 2, list);
+    rgm_tensor_release(list);
+    return y;
+}
 
 /* Read twice, so that the passes make one op of dropout and sum. */
 static rgm_value *dropped_sum(lab *l, int variant)
@@ -477,6 +497,7 @@ static const struct {
     {"cast", cast},
     {"dropout", dropout},
     {"item_dropout", item_dropout},
+    {"numbered_dropout", numbered_dropout},
     {"dropout", dropped_sum},
     {"when_training", when_training},
     {"reshape", reshape},

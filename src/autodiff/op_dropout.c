@@ -2,7 +2,8 @@
  * Dropout, what differs in training, and casts. A dropout is a function of (seed, stream, step,
  * element): its gradient is the same op on dy, which draws the same mask again, so no mask is ever
  * stored. Attributes: number[0] = rate, text = stream. `dropout_add`, which the executor's passes
- * make of either dropout and a sum, has integer[0] = whether it is the one of items.
+ * make of either dropout and a sum, has integer[0] = whether it is the one of items; so has
+ * `numbered_dropout`, whose rows are drawn by the number that each has where one process has all.
  */
 #include "autodiff_internal.h"
 #include <stdio.h>
@@ -19,36 +20,37 @@ static rgm_status dropout_infer(rgm_op_shape *out, rgm_value *const *in, int inp
     return rgmi_same_shape(out, in[0]);
 }
 
-static rgm_status draw(rgm_op_run *run, int64_t group)
+static rgm_dropout_args args_of(const rgm_op_run *run, bool by_item)
 {
-    int64_t count = rgmi_view_count(run->out);
-    const rgm_attributes *a = run->attributes;
-    rgm_dropout_args args = {.y = run->out->data,
-                             .x = run->in[0].data,
-                             .residual = run->inputs == 2 ? run->in[1].data : NULL,
-                             .count = count,
-                             .group = group,
-                             .rate = run->training ? a->number[0] : 0};
+    return (rgm_dropout_args){.y = run->out->data,
+                              .x = run->in[0].data,
+                              .count = rgmi_view_count(run->out),
+                              .group =
+                                  by_item && run->out->rank > 0 ? rgmi_view_tail(run->out, 1) : 1,
+                              .rate = run->training ? run->attributes->number[0] : 0};
+}
 
-    if (count == 0)
+static rgm_status draw(rgm_op_run *run, rgm_dropout_args args)
+{
+    if (args.count == 0)
         return RGM_OK;
     if (args.rate == 0 && args.residual == NULL) {
         rgmi_copy(run, &run->in[0]);
         return RGM_OK;
     }
-    args.rng = rgm_rng_stream(run->seed, a->text, run->step);
+    args.rng = rgm_rng_stream(run->seed, run->attributes->text, run->step);
     run->kernels->dropout(&args);
     return RGM_OK;
 }
 
 static rgm_status dropout_forward(rgm_op_run *run)
 {
-    return draw(run, 1);
+    return draw(run, args_of(run, false));
 }
 
 static rgm_status item_dropout_forward(rgm_op_run *run)
 {
-    return draw(run, run->out->rank > 0 ? rgmi_view_tail(run->out, 1) : 1);
+    return draw(run, args_of(run, true));
 }
 
 static rgm_status dropout_add_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
@@ -61,13 +63,44 @@ static rgm_status dropout_add_infer(rgm_op_shape *out, rgm_value *const *in, int
 
 static rgm_status dropout_add_forward(rgm_op_run *run)
 {
-    return run->attributes->integer[0] ? item_dropout_forward(run) : dropout_forward(run);
+    rgm_dropout_args args = args_of(run, run->attributes->integer[0] != 0);
+
+    args.residual = run->in[1].data;
+    return draw(run, args);
+}
+
+static rgm_status numbered_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                 const rgm_attributes *attributes)
+{
+    RGM_TRY(rgmi_need_rank(in[0], "input", 1));
+    if (in[1]->s.dtype != RGM_I64 || in[1]->s.rank != 1)
+        return RGM_FAIL(RGM_ERR_SHAPE, "the numbers of rows are no list of int64");
+    return dropout_infer(out, in, inputs, attributes);
+}
+
+static rgm_status numbered_forward(rgm_op_run *run)
+{
+    rgm_dropout_args args = args_of(run, run->attributes->integer[0] != 0);
+
+    if (run->in[1].shape[0] != run->out->shape[0])
+        return RGM_FAIL(RGM_ERR_SHAPE, "%lld rows, of which %lld have a number",
+                        (long long)run->out->shape[0], (long long)run->in[1].shape[0]);
+    args.number = run->in[1].data;
+    args.width = rgmi_view_tail(run->out, 1);
+    return draw(run, args);
 }
 
 static rgm_status dropout_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
 {
     (void)wanted;
     dx[0] = rgmi_op1(y->type, dy, &y->attributes);
+    return RGM_OK;
+}
+
+static rgm_status numbered_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    (void)wanted;
+    dx[0] = rgmi_op2(y->type, dy, y->in[1], &y->attributes);
     return RGM_OK;
 }
 
@@ -102,6 +135,17 @@ const rgm_op_type rgmi_dropout_add_op = {
     .random = true,
 };
 
+/* inputs: x, the numbers of its rows [rows] */
+const rgm_op_type rgmi_numbered_dropout_op = {
+    .name = "numbered_dropout",
+    .arity = 2,
+    .infer = numbered_infer,
+    .forward = numbered_forward,
+    .backward = numbered_backward,
+    .in_place = true,
+    .random = true,
+};
+
 static rgm_value *dropout_build(const rgm_op_type *type, rgm_value *x, double rate,
                                 const char *stream)
 {
@@ -126,6 +170,17 @@ rgm_value *rgm_dropout_op(rgm_value *x, double rate, const char *stream)
 rgm_value *rgm_item_dropout_op(rgm_value *x, double rate, const char *stream)
 {
     return dropout_build(&rgmi_item_dropout_op, x, rate, stream);
+}
+
+rgm_value *rgmi_numbered_dropout(rgm_value *x, const rgm_attributes *like, bool by_item,
+                                 rgm_tensor *numbers)
+{
+    rgm_attributes attributes = {
+        .number[0] = like->number[0], .integer[0] = by_item, .text = like->text};
+
+    if (x == NULL)
+        return NULL;
+    return rgmi_op2(&rgmi_numbered_dropout_op, x, rgm_constant(x->graph, numbers), &attributes);
 }
 
 /* ---- when_training: no forward, since executors take one branch as they copy (program.c) ----- */

@@ -47,6 +47,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_dropout_op,
     &rgmi_item_dropout_op,
     &rgmi_dropout_add_op,
+    &rgmi_numbered_dropout_op,
     /* shape */
     &rgmi_reshape_op,
     &rgmi_permute_op,

@@ -8,7 +8,8 @@
 
 rgm_value *rgmi_rule_drop(rgm_executor *executor, rgm_value *v)
 {
-    bool dropout = rgmi_is(v, &rgmi_dropout_op) || rgmi_is(v, &rgmi_item_dropout_op);
+    bool dropout = rgmi_is(v, &rgmi_dropout_op) || rgmi_is(v, &rgmi_item_dropout_op) ||
+                   rgmi_is(v, &rgmi_numbered_dropout_op);
 
     if (dropout && (!executor->options.training || v->attributes.number[0] == 0))
         return v->in[0];

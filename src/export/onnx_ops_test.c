@@ -693,6 +693,10 @@ static rgm_value *without_form(lab *l, const char *op)
                    3, &(rgm_attributes){.integer = {0, 1}});
     if (strcmp(op, "dropout_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, x}, 2, &(rgm_attributes){.text = NULL});
+    if (strcmp(op, "numbered_dropout") == 0) /* of a part; a whole graph is exported */
+        y = rgm_op(l->graph, lab_op(op),
+                   (rgm_value *[]){x, rgm_input(l->graph, "n", RGM_I64, 1, (rgm_dim[]){4})}, 2,
+                   &(rgm_attributes){.text = "s"});
     if (strcmp(op, "matmul_pack") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {0, 16}});
     if (strcmp(op, "matmul_packed") == 0)

@@ -241,7 +241,8 @@ static void quad_scale(float (*s)[RGMI_KEYS], const attention_head *t, const flo
 static void head_draw(attention_head *t, int64_t i)
 {
     if (t->o->rate > 0)
-        philox_blocks(t->words, &t->o->rng, rgmi_attention_draws(t->o, t->item, t->block, i));
+        philox_blocks(t->words, &t->o->rng, rgmi_attention_draws(t->o, t->item, t->block, i),
+                      DRAW_BLOCKS);
 }
 
 /* to = w * keep, the draws of query i + r; to may be w. */

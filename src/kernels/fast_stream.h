@@ -4,13 +4,15 @@
 
 #define DRAW_BLOCKS 128 /* blocks of the generator made at once: 1024 draws of 16 bits */
 
-/* words[i] = block `first` + i, as rgm_rng_block() gives it; LANES / 2 blocks to a vector. */
-static void philox_blocks(uint32_t words[DRAW_BLOCKS][4], const rgm_rng *rng, uint64_t first)
+/* words[i] = block `first` + i, as rgm_rng_block() gives it, of `blocks` and what fills the last
+ * LANES; LANES / 2 blocks to a vector. */
+static inline void philox_blocks(uint32_t words[DRAW_BLOCKS][4], const rgm_rng *rng, uint64_t first,
+                                 int64_t blocks)
 {
     const vi m0 = v_long_set1(0xD2511F53u), m1 = v_long_set1(0xCD9E8D57u);
     const uint32_t w0 = 0x9E3779B9u, w1 = 0xBB67AE85u;
 
-    for (int i = 0; i < DRAW_BLOCKS; i += LANES) {
+    for (int64_t i = 0; i < blocks; i += LANES) {
         /* Two vectors at once keep the multiplier busy. */
         vi c0a = v_long_ramp(first + (uint64_t)i),
            c0b = v_long_ramp(first + (uint64_t)i + LANES / 2);
@@ -41,13 +43,13 @@ static inline bool streams(const void *y, int64_t count)
     return 4 * count > STREAM_BYTES && (uintptr_t)y % (4 * LANES) == 0;
 }
 
+/* stream: `begin` is a multiple of LANES, and streams(). */
 static void dropout_each(const rgm_dropout_args *o, const uint16_t *draw, uint32_t least,
-                         int64_t begin, int64_t end)
+                         int64_t begin, int64_t end, bool stream)
 {
     const float *x = o->x, *residual = o->residual;
     float *y = o->y;
     vf scale = v_set1((float)(1 / (1 - o->rate)));
-    bool stream = streams(y, o->count);
     int64_t i = begin;
 
     for (; i + LANES <= end; i += LANES, draw += LANES) {
@@ -96,13 +98,65 @@ static void dropout_chunks(void *payload, int64_t begin, int64_t end)
 
     for (int64_t b = begin; b < end; b++) {
         int64_t first = b * DRAW_BLOCKS * 8, last = rgmi_min(draws, first + DRAW_BLOCKS * 8);
-        philox_blocks(words, &o->rng, (uint64_t)b * DRAW_BLOCKS);
+        philox_blocks(words, &o->rng, (uint64_t)b * DRAW_BLOCKS, DRAW_BLOCKS);
         if (o->group == 1)
-            dropout_each(o, (const uint16_t *)words, least, first, last);
+            dropout_each(o, (const uint16_t *)words, least, first, last, streams(o->y, o->count));
         else
             dropout_groups(o, (const uint16_t *)words, least, first, last - first);
     }
     _mm_sfence();
+}
+
+/* Draws of a few blocks in a row, which rows with numbers near each other share. */
+typedef struct draw_window {
+    _Alignas(64) uint32_t words[DRAW_BLOCKS + LANES / 8][4]; /* a vector may begin at the last */
+    uint64_t first;
+    int64_t blocks;
+} draw_window;
+
+/* The draws from `draw` on; *count becomes how many of so many there are. */
+static const uint16_t *draws_from(draw_window *w, const rgm_rng *rng, uint64_t draw, int64_t *count)
+{
+    int64_t blocks = rgmi_min(DRAW_BLOCKS, rgmi_blocks((int64_t)(draw % 8) + *count, 8)), at;
+
+    if (draw / 8 < w->first || draw / 8 + (uint64_t)blocks > w->first + (uint64_t)w->blocks) {
+        w->first = draw / 8;
+        w->blocks = rgmi_blocks(blocks, LANES) * LANES;
+        philox_blocks(w->words, rng, w->first, blocks);
+    }
+    at = (int64_t)(draw - w->first * 8);
+    *count = rgmi_min(*count, w->blocks * 8 - at);
+    return (const uint16_t *)w->words + at;
+}
+
+static void dropout_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_dropout_args *o = payload;
+    uint32_t least = (uint32_t)(o->rate * 65536 + 0.5);
+    draw_window window = {.first = 0};
+    int64_t one = 1;
+
+    for (int64_t r = begin; r < end; r++) {
+        int64_t draw = o->number[r] * o->width, i = r * o->width, last = i + o->width, count;
+
+        if (o->group > 1)
+            dropout_groups(o, draws_from(&window, &o->rng, (uint64_t)o->number[r], &one), least, r,
+                           1);
+        for (; i < last && o->group == 1; i += count, draw += count) {
+            count = last - i;
+            const uint16_t *draws = draws_from(&window, &o->rng, (uint64_t)draw, &count);
+            dropout_each(o, draws, least, i, i + count, false);
+        }
+    }
+}
+
+/* One draw for a row, or one for each element. */
+static void dropout_numbered(const rgm_dropout_args *o)
+{
+    if (o->group != 1 && o->group != o->width)
+        rgmi_reference_f32.dropout(o);
+    else if (o->width > 0)
+        rgm_parallel(o->count / o->width, 20 + 0.5 * (double)o->width, dropout_rows, (void *)o);
 }
 
 static void dropout(const rgm_dropout_args *args)
@@ -110,6 +164,10 @@ static void dropout(const rgm_dropout_args *args)
     rgm_dropout_args o = *args;
 
     o.group = rgmi_max(1, o.group);
+    if (o.number != NULL) {
+        dropout_numbered(&o);
+        return;
+    }
     rgm_parallel(rgmi_blocks(rgmi_blocks(o.count, o.group), DRAW_BLOCKS * 8),
                  DRAW_BLOCKS * 8 * (0.5 + 0.3 * (double)o.group), dropout_chunks, &o);
 }

@@ -502,11 +502,28 @@ static void map_case(run *t)
     t->kernels->map(&o);
 }
 
+/* Rows with numbers: near each other, far apart, some twice; narrow and wider than what is drawn at
+ * once; a draw for each element, each row, or something between. */
+static void number_rows(rgm_dropout_args *o, run *t)
+{
+    int64_t rows = PICK(t, 0, 1, 2, 7, 60, 700), at = PICK(t, 0, 5, 1 << 20);
+    int64_t apart = PICK(t, 0, 1, 1, 3, 1000003), *number = keep(t, (size_t)rows * sizeof *number);
+
+    o->width = PICK(t, 1, 1, 3, 7, 8, 16, 40, rows <= 7 ? 1030 : 40, rows <= 7 ? 2100 : 40);
+    o->group = draw_bool(t) ? o->width : o->width % 2 == 0 ? PICK(t, 1, 1, 2) : 1;
+    o->count = rows * o->width;
+    for (int64_t r = 0; r < rows; r++, at += apart)
+        number[r] = draw_below(t, 8) > 0 ? at : draw_below(t, 1000);
+    o->number = number;
+}
+
 static void dropout_case(run *t)
 {
     rgm_dropout_args o = {.group = PICK(t, 1, 1, 1, 2, 7, 16, 100)};
 
     o.count = PICK(t, 0, 1, 7, 8, 9, 1000, 1023, 1024, 1025, 5000, 40001);
+    if (t->variant >= 60)
+        number_rows(&o, t);
     o.rate = t->variant % 5 == 0 ? 0 : (double)draw_below(t, 100) / 100;
     o.rng = rgm_rng_stream((uint64_t)t->variant, "dropout", draw(t));
     o.x = in(t, o.count);
@@ -622,7 +639,7 @@ static const kernel_case kernel_cases[] = {
     CASE(equal, 60, 0),
     CASE(fill, 20, 1e-14),
     CASE(map, 200 + RGM_MAP_CODE_COUNT, 1e-11),
-    CASE(dropout, 60, 1e-11),
+    CASE(dropout, 140, 1e-11),
     CASE(reduce, 140, 1e-10),
     CASE(reduce_prod_grad, 60, 1e-11),
     CASE(argmax, 60, 0),

@@ -312,6 +312,37 @@ static void dropout_keeps_by_the_words_of_the_stream(void **state)
     }
 }
 
+/* Part of a matrix, its rows in another order, has what the whole has there. */
+static void rows_with_numbers_are_dropped_as_in_the_whole(void **state)
+{
+    enum { ROWS = 90, WIDTH = 21, HERE = 40 };
+    static float x[ROWS * WIDTH], whole[ROWS * WIDTH], part[HERE * WIDTH];
+    int64_t number[HERE];
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        x[i] = 1;
+    for (int r = 0; r < HERE; r++)
+        number[r] = (r * 37 + 11) % ROWS;
+    for (int k = 0; k < count; k++)
+        for (int group = 1; group <= WIDTH; group += WIDTH - 1) {
+            rgm_dropout_args o = {
+                .y = whole, .x = x, .count = ROWS * WIDTH, .group = group, .rate = 0.3};
+
+            o.rng = rgm_rng_stream(7, "nodes", 3);
+            rows[k]->dropout(&o);
+            o.y = part;
+            o.count = HERE * WIDTH;
+            o.number = number;
+            o.width = WIDTH;
+            rows[k]->dropout(&o);
+            for (int i = 0; i < HERE * WIDTH; i++)
+                CHECK(part[i] == whole[number[i / WIDTH] * WIDTH + i % WIDTH]);
+        }
+}
+
 static void a_row_of_masked_logits_gives_zeros(void **state)
 {
     float x[9], y[9];
@@ -395,6 +426,7 @@ TESTS(cmocka_unit_test(every_kernel_of_the_table_has_a_case_and_is_set),
       cmocka_unit_test(functions_are_accurate_to_a_few_ulp),
       cmocka_unit_test(functions_keep_infinities_and_nan),
       cmocka_unit_test(dropout_keeps_by_the_words_of_the_stream),
+      cmocka_unit_test(rows_with_numbers_are_dropped_as_in_the_whole),
       cmocka_unit_test(a_row_of_masked_logits_gives_zeros),
       cmocka_unit_test(empty_segments_give_what_their_reduction_says),
       cmocka_unit_test(tables_are_found_by_name_and_dtype),

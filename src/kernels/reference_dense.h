@@ -342,11 +342,39 @@ static void dropout_blocks(void *payload, int64_t begin, int64_t end)
     }
 }
 
+/* Rows that have numbers: draws that follow each other are of one block. */
+static void dropout_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_dropout_args *o = payload;
+    uint32_t least = (uint32_t)(o->rate * 65536 + 0.5), words[4];
+    uint64_t block = UINT64_MAX;
+    REAL scale = (REAL)(1 / (1 - o->rate));
+
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t i = r * o->width; i < (r + 1) * o->width; i++) {
+            uint64_t draw = (uint64_t)((o->number[r] * o->width + i - r * o->width) / o->group);
+            REAL value;
+
+            if (draw / 8 != block) {
+                block = draw / 8;
+                rgm_rng_block(&o->rng, block, words);
+            }
+            value = (words[draw % 8 / 2] >> (draw % 2 * 16) & 0xffff) >= least
+                        ? ((const REAL *)o->x)[i] * scale
+                        : 0;
+            ((REAL *)o->y)[i] = o->residual ? ((const REAL *)o->residual)[i] + value : value;
+        }
+}
+
 static void dropout(const rgm_dropout_args *args)
 {
     rgm_dropout_args o = *args;
 
     o.group = rgmi_max(1, o.group);
+    if (o.number != NULL) {
+        rgm_parallel(o.width > 0 ? o.count / o.width : 0, 4 * (double)o.width, dropout_rows, &o);
+        return;
+    }
     rgm_parallel(rgmi_blocks(o.count, 8 * o.group), 20 + 8 * (double)o.group, dropout_blocks, &o);
 }
 
