@@ -137,9 +137,9 @@ YAML
           delta: 1e-3, sampling: poisson}, /' "$2"
 }
 
-# same_run A B WHAT: everything that results, without what tells of time and process.
+# same_run A B WHAT: everything that results (or of $results those), without what tells of time and process.
 same_run() {
-    for part in ckpt best metrics.jsonl tables.jsonl export; do
+    for part in ${results:-ckpt best metrics.jsonl tables.jsonl export}; do
         diff -r "$1/$part" "$2/$part" >diff.txt || {
             fail "$3: $part differs"
             head -3 diff.txt

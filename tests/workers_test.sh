@@ -1,8 +1,10 @@
 #!/bin/sh
 # Runs whose batches input workers make have the bytes of runs without: records, subgraphs sampled on the way and into
-# files, records of two sources, translation; also behind a kill of the trainer or of a worker. Who is refused, what is
-# said while nobody comes, and what `regimen runs` shows.
+# files, records of two sources, translation; Cora, digits and molecules from their files, links, triples and events;
+# also behind a kill of the trainer or of a worker. Who is refused, what is said while nobody comes, and what
+# `regimen runs` shows.
 . "$(dirname "$0")/lib.sh"
+data=${REGIMEN_DATA:-/nowhere}
 fast_work
 cd "$work" || exit 1
 
@@ -59,9 +61,8 @@ in_folder() {
     cd "$work/$form/$1" || exit 1
 }
 
-for form in records sampled subgraphs mixed translation; do
-    mkdir -p "$work/$form/data"
-    position_experiment $form "$work/$form/data/run.yaml"
+# compare: the run of this form without workers and with two.
+compare() {
     in_folder one
     expect 0 "$regimen" run ../data/run.yaml --run-dir run
     in_folder two
@@ -75,7 +76,46 @@ for form in records sampled subgraphs mixed translation; do
     says '^input  *batches of workers that join at tcp://127.0.0.1:[0-9]+, in the recipe.s order, 16 ahead$' err
     says '"state": "closed"' run/input_workers.json
     says '^ *"given": *[1-9]|"batches": .*"given": [1-9]' run/input_workers.json
+}
+for form in records sampled subgraphs mixed translation; do
+    mkdir -p "$work/$form/data"
+    position_experiment $form "$work/$form/data/run.yaml"
+    compare
 done
+
+# ---- each kind of task on the data that it is for ----
+# on NAME DATA EXPERIMENT LINE...: a named experiment with other lines of YAML, on a data set of REGIMEN_DATA ("-": none).
+results="ckpt metrics.jsonl tables.jsonl"
+on() {
+    form=$1 set=$2 experiment=$3
+    shift 3
+    if [ "$set" != - ] && [ ! -d "$data/$set" ]; then
+        echo "REGIMEN_DATA has no $set: $form is not compared"
+        return
+    fi
+    mkdir -p "$work/$form/data"
+    { echo "extends: $experiment"; printf '%s\n' "$@"; echo 'export: []'; } >"$work/$form/data/run.yaml"
+    compare
+}
+cd "$work" || exit 1
+[ ! -d "$data/cora" ] || expect 0 "$regimen" data import ogb "$data/cora" --to cora.graph --format graph --node-set paper --edge-set cites
+awk 'BEGIN { srand(7); for (i = 0; i < 900; i++) { a = int(rand() * 300); r = int(rand() * 3) + 1
+             if (!((a, r) in seen)) { seen[a, r] = 1
+                 printf "e%d\tr%d\te%d\n", a, r, (a + 7 * r) % 300 > (i % 20 ? "train.tsv" : "valid.tsv") } } }'
+on cora_records cora cora_mpnn_sampled "data: {path: $data/cora, batch_size: 20}" 'trainer: {epochs: 2}'
+on cora_file cora cora_mpnn_sampled 'trainer: {epochs: 2}' \
+    "data: {type: folder, path: $work/cora.graph, split: ~, node_set: ~, edge_set: ~, batch_size: 20, sampling: {sizes: [10, 5], store: memory}}"
+on cora_shadow cora cora_shadow "data: {path: $data/cora}" 'trainer: {epochs: 2}'
+on cora_cluster cora cora_cluster "data: {path: $data/cora}" 'trainer: {epochs: 3}'
+on cora_saint cora cora_saint "data: {path: $data/cora}" 'trainer: {epochs: 2}'
+on cora_links cora cora_links "data: {path: $data/cora, links: {batch_size: 512}, sampling: {sizes: [5, 5], store: memory}}" 'trainer: {epochs: 1}'
+on digits digits digits_cnn "data: {path: $data/digits}" 'trainer: {epochs: 1}'
+on molecules mutag mutag "data: {path: $data/mutag, split: fold-1}" 'trainer: {epochs: 2, folds: 0}'
+on whole cora cora_gcn "data: {path: $data/cora}" 'trainer: {epochs: 4}'
+on contrast cora cora_dgi "data: {path: $data/cora}" 'trainer: {epochs: 3}'
+on triples - rotations "data: {train: [$work/train.tsv], valid: [$work/valid.tsv], test: [], links: {batch_size: 32, negatives: 4}}" 'trainer: {epochs: 2}'
+on events - events 'trainer: {epochs: 1}'
+unset results
 
 # ---- first come, first served: it trains, and goes on without workers ----
 form=sampled
