@@ -146,6 +146,19 @@ rgm_status rgm_comm_mail_begin(rgm_comm_mail_request **out, rgm_comm *comm,
 /** Return when all that this rank gets is there, and what it gave may be written again. Takes NULL
  * in *request, and leaves NULL there. Errors: those of rgm_comm_barrier(). */
 rgm_status rgm_comm_mail_wait(rgm_comm_mail_request **request);
+/**
+ * Give every rank its block, and get one of each, of sizes that their senders alone know: they are
+ * told first.
+ *
+ * @param out     [out, owned] the blocks for this rank, in the order of the ranks that sent them
+ * @param memory  [in] what this rank has for the others: for rank i from begin[i] to begin[i + 1]
+ * @param begin   [in] [ranks + 1]
+ *
+ * Errors: those of rgm_comm_barrier(), RGM_ERR_NOMEM; *out is then empty.
+ * Collective: every rank calls it.
+ */
+rgm_status rgm_comm_swap(rgm_comm_blocks *out, rgm_comm *comm, const void *memory,
+                         const size_t *begin);
 
 /**
  * Agree on what to do next, in one exchange: *any becomes the bits of all ranks or-ed ("somebody

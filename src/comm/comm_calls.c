@@ -185,6 +185,60 @@ rgm_status rgm_comm_mail_wait(rgm_comm_mail_request **request)
     return transfer != NULL ? rgmi_transfer_wait(transfer) : RGM_OK;
 }
 
+/* ---- swap ----------------------------------------------------------------------------------- */
+
+static rgm_status post(rgm_comm *comm, const void *out, const size_t *out_begin, void *in,
+                       const size_t *in_begin)
+{
+    const rgm_comm_mail mail = {out, out_begin, in, in_begin};
+    rgm_comm_mail_request *request;
+
+    RGM_TRY(rgm_comm_mail_begin(&request, comm, &mail));
+    return rgm_comm_mail_wait(&request);
+}
+
+/* in_begin [ranks + 1] of what the others have for this rank. */
+static rgm_status swap_sizes(size_t *in_begin, rgm_comm *comm, const size_t *begin)
+{
+    rgm_status status = RGM_OK;
+    size_t *sizes = NULL, *places = NULL;
+
+    RGM_GO(RGM_NEW(sizes, comm->size));
+    RGM_GO(RGM_NEW(places, comm->size + 1));
+    for (int i = 0; i < comm->size; i++) {
+        sizes[i] = begin[i + 1] - begin[i];
+        places[i + 1] = (size_t)(i + 1) * sizeof *sizes;
+    }
+    RGM_GO(post(comm, sizes, places, in_begin + 1, places));
+    for (int i = 0; i < comm->size; i++)
+        in_begin[i + 1] += in_begin[i];
+done:
+    rgm_free(sizes);
+    rgm_free(places);
+    return status;
+}
+
+rgm_status rgm_comm_swap(rgm_comm_blocks *out, rgm_comm *comm, const void *memory,
+                         const size_t *begin)
+{
+    rgm_status status = RGM_OK;
+    size_t total;
+
+    *out = (rgm_comm_blocks){0};
+    RGM_GO(RGM_NEW(out->begin, comm->size + 1));
+    RGM_GO(swap_sizes(out->begin, comm, begin));
+    total = out->begin[comm->size];
+    out->memory = rgm_malloc(total);
+    if (out->memory == NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %zu bytes of %d ranks", total, comm->size));
+    RGM_GO(post(comm, memory, begin, out->memory, out->begin));
+    out->count = comm->size;
+done:
+    if (status != RGM_OK)
+        rgm_comm_blocks_clear(out);
+    return rgm_comm_fail(comm, status);
+}
+
 /* ---- decide -------------------------------------------------------------------------------- */
 
 static void combine_decisions(void *out, const void *low, const void *high, int64_t size,

@@ -112,6 +112,32 @@ static void mail(rgm_comm *comm, void *payload)
     }
 }
 
+/* The same letters, of sizes that the receiver does not know; twice, since rooms are used again. */
+static void swap(rgm_comm *comm, void *payload)
+{
+    int rank = rgm_comm_rank(comm), size = rgm_comm_size(comm);
+    size_t begin[FAKE_RANKS + 1] = {0};
+    char out[FAKE_RANKS * 100];
+
+    (void)payload;
+    for (int k = 0; k < size; k++) {
+        begin[k + 1] = begin[k] + letter(rank, k);
+        memset(out + begin[k], rank * 16 + k, letter(rank, k));
+    }
+    for (int i = 0; i < 2; i++) {
+        rgm_comm_blocks in;
+
+        EXPECT(rgm_comm_swap(&in, comm, out, begin) == RGM_OK);
+        EXPECT(in.count == size && in.begin[0] == 0);
+        for (int k = 0; k < size; k++) {
+            EXPECT(in.begin[k + 1] - in.begin[k] == letter(k, rank));
+            for (size_t at = in.begin[k]; at < in.begin[k + 1]; at++)
+                EXPECT(in.memory[at] == (char)(k * 16 + rank));
+        }
+        rgm_comm_blocks_clear(&in);
+    }
+}
+
 static void a_rank_takes_of_itself_what_it_gives(void **state)
 {
     const size_t two[2] = {0, 2}, three[2] = {0, 3};
@@ -130,6 +156,7 @@ static void every_rank_hears_every_other(void **state)
         check_ranks(size, tell);
         check_ranks(size, gather);
         check_ranks(size, mail);
+        check_ranks(size, swap);
     }
 }
 
