@@ -42,6 +42,7 @@
 #include <regimen/http_client.h>
 #include <regimen/master.h>
 #include <regimen/parts.h>
+#include <regimen/parts_sampling.h>
 #include <regimen/record.h>
 #include <regimen/registry.h>
 #include <regimen/search_file.h>

@@ -154,6 +154,13 @@ static bool follows(const rgm_sampling_spec *spec, const char *edge_set)
     return false;
 }
 
+/* Nodes of a set in the whole graph. */
+static int64_t whole_total(const rgm_sampler *sampler, const rgm_set_schema *set)
+{
+    return sampler->part != NULL ? set->cardinality
+                                 : rgm_graph_total(sampler->graph, set->piece, set->name);
+}
+
 static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spec)
 {
     const rgm_schema *from = rgm_graph_schema(sampler->graph);
@@ -168,9 +175,8 @@ static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spe
             RGM_TRY(rgm_schema_add_node_set(to, set->name));
             RGM_TRY(copy_features(to, set->piece, set->name, sampler->graph));
             RGM_TRY(rgm_schema_add_feature(to, set->piece, set->name, "#id", RGM_I64, 0, NULL));
-            RGM_TRY(rgm_schema_set_metadata(
-                to, set->piece, set->name, NULL,
-                rgm_graph_total(sampler->graph, set->piece, set->name))); /* what "#id" is below */
+            RGM_TRY(rgm_schema_set_metadata(to, set->piece, set->name, NULL,
+                                            whole_total(sampler, set))); /* "#id" is below */
             sampler->node_set_count++;
         }
     }
@@ -262,10 +268,14 @@ static rgm_status link_inputs(rgmi_sampled_op *op, const rgm_sampling_spec *spec
 
 /* The edges from the frontier's end: a file's as they stand there, else a pattern. What draws by a
  * feature looks at all edges now, and so they are checked now. */
-static rgm_status find_rows(rgmi_draw *draw, const rgm_sampler *sampler, const rgm_sample_op *from)
+static rgm_status find_rows(rgmi_sampled_op *op, const rgm_sampler *sampler,
+                            const rgm_sample_op *from)
 {
+    rgmi_draw *draw = &op->draw;
     rgm_edge_rows rows;
 
+    if (sampler->part != NULL)
+        return rgmi_sampler_order_rows(op, sampler, from);
     RGM_TRY(rgm_graph_edge_rows(&rows, sampler->graph, from->edge_set, from->from));
     draw->csr = rows.csr;
     draw->max_degree = rows.max_degree;
@@ -287,7 +297,7 @@ static rgm_status make_op(rgm_sampler *sampler, const rgm_sampling_spec *spec, i
             op->edges = i;
     op->start = sampler->edge_sets[op->edges].ends[from->from];
     op->end = sampler->edge_sets[op->edges].ends[rgm_tag_reverse(from->from)];
-    RGM_TRY(find_rows(&op->draw, sampler, from));
+    RGM_TRY(find_rows(op, sampler, from));
     op->draw.strategy = from->strategy;
     op->draw.sample_size =
         from->sample_size < op->draw.max_degree ? from->sample_size : op->draw.max_degree;
@@ -319,8 +329,8 @@ static void choose_names(rgm_sampler *sampler)
 /* ---- create and release ---- */
 
 /* Of a spec that is right. */
-static rgm_status create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling_spec *spec,
-                         uint64_t seed)
+static rgm_status create(rgm_sampler **out, rgm_graph *graph, const rgm_parted_graph *part,
+                         const rgm_sampling_spec *spec, uint64_t seed)
 {
     rgm_status status = RGM_OK;
     rgm_sampler *sampler = NULL;
@@ -332,6 +342,7 @@ static rgm_status create(rgm_sampler **out, rgm_graph *graph, const rgm_sampling
                         (long long)rgm_graph_components(graph));
     RGM_GO(RGM_NEW(sampler, 1));
     sampler->graph = rgm_graph_retain(graph);
+    sampler->part = part;
     sampler->seed = seed;
     sampler->threads = 1;
     RGM_GO(rgmi_lender_create(&sampler->lender));
@@ -356,12 +367,20 @@ rgm_status rgm_sampler_create(rgm_sampler **out, rgm_graph *graph, const rgm_sam
 {
     *out = NULL;
     RGM_TRY(rgmi_sampling_spec_check(spec, rgm_graph_schema(graph)));
-    RGM_TRY(create(out, graph, spec, seed));
+    RGM_TRY(create(out, graph, NULL, spec, seed));
     if (rgm_sampling_spec_print(&(*out)->spec, spec) == RGM_OK)
         return RGM_OK;
     rgm_sampler_release(*out);
     *out = NULL;
     return RGM_ERR_NOMEM;
+}
+
+rgm_status rgmi_sampler_of_part(rgm_sampler **out, const rgm_parted_graph *part,
+                                const rgm_sampling_spec *spec, uint64_t seed)
+{
+    *out = NULL;
+    RGM_TRY(rgmi_sampling_spec_check(spec, rgm_graph_schema(part->graph)));
+    return create(out, part->graph, part, spec, seed);
 }
 
 rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *node_set,
@@ -384,7 +403,7 @@ rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *
                                                         .sample_size = 1,
                                                         .strategy = RGM_SAMPLE_UNIFORM};
     }
-    status = create(out, graph, &spec, seed);
+    status = create(out, graph, NULL, &spec, seed);
     rgm_free(spec.ops);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
@@ -413,6 +432,9 @@ void rgm_sampler_release(rgm_sampler *sampler)
         rgm_free(sampler->ops[i].rank_memory);
         rgm_free(sampler->ops[i].order_memory);
         rgm_free(sampler->ops[i].when_memory);
+        rgm_free(sampler->ops[i].start_memory);
+        rgm_free(sampler->ops[i].column_memory);
+        rgm_free(sampler->ops[i].entry_memory);
     }
     rgm_text_clear(&sampler->spec);
     rgm_free(sampler->node_sets);

@@ -496,10 +496,18 @@ static rgm_status place_seeds(rgmi_local_nodes *known, const int64_t *seeds, int
     return RGM_OK;
 }
 
+uint64_t rgmi_sampler_key(const rgm_sampler *sampler, const int64_t *seeds, int64_t count,
+                          uint64_t epoch, int64_t op)
+{
+    uint64_t mix[4] = {sampler->seed, epoch, rgm_hash64(seeds, (size_t)count * sizeof *seeds),
+                       (uint64_t)op};
+
+    return rgm_hash64(mix, sizeof mix);
+}
+
 rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
                                const int64_t *seeds, int64_t count, uint64_t epoch, int threads)
 {
-    uint64_t mix[4] = {sampler->seed, epoch, rgm_hash64(seeds, (size_t)count * sizeof *seeds), 0};
     bool broken = false;
     expansion self = {.work = work, .sampler = sampler, .threads = threads, .broken = &broken};
     int64_t seed_count;
@@ -517,8 +525,7 @@ rgm_status rgmi_sampler_expand(rgmi_workspace *work, const rgm_sampler *sampler,
     for (int64_t i = 0; i < sampler->op_count; i++) {
         self.op = &sampler->ops[i];
         self.hop = &work->hops[i];
-        mix[3] = (uint64_t)i;
-        self.rng = rgm_rng_stream(rgm_hash64(mix, sizeof mix), "sampler", 0);
+        self.rng = rgm_rng_stream(rgmi_sampler_key(sampler, seeds, count, epoch, i), "sampler", 0);
         RGM_TRY(merge_inputs(&work->known[self.op->start], self.hop, work, self.op, seed_count));
         RGM_TRY(run_op(&self));
         if (broken)

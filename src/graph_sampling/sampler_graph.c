@@ -134,7 +134,7 @@ done:
 /* ---- all ---- */
 
 /* The context has one item, of which nothing changes. */
-static rgm_status add_context(rgm_graph *graph, const rgm_sampler *sampler)
+rgm_status rgmi_sampler_context(rgm_graph *graph, const rgm_sampler *sampler)
 {
     const rgm_set_schema *context = rgm_schema_set(sampler->schema, 0);
 
@@ -155,7 +155,7 @@ rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_s
 
     *out = NULL;
     RGM_GO(rgm_graph_begin(&graph, sampler->schema, 1, 1));
-    RGM_GO(add_context(graph, sampler));
+    RGM_GO(rgmi_sampler_context(graph, sampler));
     for (int64_t i = 0; i < sampler->node_set_count; i++)
         RGM_GO(add_nodes(graph, sampler, &sampler->node_sets[i], &work->known[i], threads));
     for (int64_t i = 0; i < sampler->edge_set_count; i++)

@@ -8,7 +8,7 @@
 #ifndef RGM_GRAPH_SAMPLING_SAMPLER_INTERNAL_H
 #define RGM_GRAPH_SAMPLING_SAMPLER_INTERNAL_H
 
-#include <regimen/graph_sampling.h>
+#include <regimen/graph_sampling_parts.h>
 #include <regimen/graph_parts.h>
 
 #include <pthread.h>
@@ -112,6 +112,9 @@ typedef struct rgmi_sampled_op {
     float *weight_memory;
     int32_t *rank_memory, *order_memory;
     int64_t *when_memory;
+    rgm_csr ordered; /* of a part: own nodes' rows in the order of the whole graph */
+    int64_t *start_memory;
+    int32_t *column_memory, *entry_memory;
 } rgmi_sampled_op;
 
 /** What one op found: frontier, and for each frontier node the edges taken from it. */
@@ -160,7 +163,8 @@ typedef struct rgmi_lender rgmi_lender;
 
 struct rgm_sampler {
     rgm_graph *graph;
-    rgm_schema *schema; /* of what it makes */
+    const rgm_parted_graph *part; /* that the graph is; NULL: it is whole */
+    rgm_schema *schema;           /* of what it makes */
     uint64_t seed;
     int threads;
     const rgm_tensor *seed_times; /* the graph's; NULL: seeds have none */
@@ -181,6 +185,17 @@ void rgmi_sampler_give_back(const rgm_sampler *sampler, rgmi_workspace *work, bo
 /** One op for each edge set, from its target: for graphs of chosen nodes, see whole_graph.h. */
 rgm_status rgmi_sampler_of_all(rgm_sampler **out, rgm_graph *graph, const char *node_set,
                                uint64_t seed);
+/** Of a part: rows are those of own nodes, in the order of the whole graph. */
+rgm_status rgmi_sampler_of_part(rgm_sampler **out, const rgm_parted_graph *part,
+                                const rgm_sampling_spec *spec, uint64_t seed);
+/** op's rows as the whole graph has them. */
+rgm_status rgmi_sampler_order_rows(rgmi_sampled_op *op, const rgm_sampler *sampler,
+                                   const rgm_sample_op *spec);
+/** The context's features, which do not change. */
+rgm_status rgmi_sampler_context(rgm_graph *graph, const rgm_sampler *sampler);
+/** What op `op` draws with in a batch: the stream is rgm_rng_stream(key, "sampler", 0). */
+uint64_t rgmi_sampler_key(const rgm_sampler *sampler, const int64_t *seeds, int64_t count,
+                          uint64_t epoch, int64_t op);
 rgm_status rgmi_lender_create(rgmi_lender **out);
 void rgmi_lender_release(rgmi_lender *lender, const rgm_sampler *sampler);
 

@@ -11,6 +11,8 @@ rgm_status rgmi_numbers_name(char **out, rgm_piece piece, const char *set, const
     return rgm_strprintf(out, "%s/%s.%s", piece == RGM_NODE_SET ? "nodes" : "edges", set, what);
 }
 
+const char *const rgmi_split_names[3] = {"train", "valid", "test"};
+
 static void clear_set(rgmi_part_set *set)
 {
     rgm_free(set->owner);

@@ -281,14 +281,19 @@ static rgm_status check_manifests(const rgm_part *part, rgm_comm *comm)
                                 other, rgm_comm_rank(comm));
 }
 
-static rgm_status connect(rgm_part *part, rgm_comm *comm)
+rgm_status rgmi_part_meet(const rgm_part *part, rgm_comm *comm)
 {
     if (rgm_comm_size(comm) != part->parts || rgm_comm_rank(comm) != part->number)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "part %lld of %lld on rank %d of %d: each rank has one part",
                         (long long)part->number, (long long)part->parts, rgm_comm_rank(comm),
                         rgm_comm_size(comm));
-    RGM_TRY(check_manifests(part, comm));
+    return check_manifests(part, comm);
+}
+
+static rgm_status connect(rgm_part *part, rgm_comm *comm)
+{
+    RGM_TRY(rgmi_part_meet(part, comm));
     part->comm = comm;
     for (int64_t i = 0; i < part->set_count; i++) {
         rgmi_part_set *set = &part->sets[i];

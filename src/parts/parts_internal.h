@@ -47,6 +47,9 @@ rgm_status rgmi_parts_file_look(rgmi_parts_file *out, const char *folder);
  */
 rgm_status rgmi_numbers_name(char **out, rgm_piece piece, const char *set, const char *what);
 
+/** "train", "valid", "test": of the split's node set, the places of own nodes in that list. */
+extern const char *const rgmi_split_names[3];
+
 typedef struct rgmi_flight rgmi_flight;
 
 /** Rows of one node set that go from rank to rank. */
@@ -66,6 +69,9 @@ void rgmi_flights_release(rgmi_part_set *set);
 /** The first rank whose bytes are not this one's; -1: all have the same. Errors: those of
  * rgm_comm_gather(). Collective. */
 rgm_status rgmi_find_other(int *other, rgm_comm *comm, const void *own, size_t bytes);
+
+/** Errors unless rank r of comm has part r, and all of one cut. Collective. */
+rgm_status rgmi_part_meet(const rgm_part *part, rgm_comm *comm);
 
 struct rgm_part {
     int64_t number, parts;

@@ -512,33 +512,47 @@ static rgm_status write_ids(work *w, int64_t s, const rgm_set_schema *set)
     return status;
 }
 
-/* Of each part of the split the own nodes. */
+/* The own nodes of a part of the split, and where they stand in its list. */
+static rgm_status own_of_split(rgm_tensor **own, rgm_tensor **places, const work *w,
+                               const rgm_tensor *all)
+{
+    const cut *c = w->c;
+    int64_t first = c->first[set_index(c, c->data->split_set)], count = 0;
+
+    for (int64_t k = 0; k < rgm_tensor_count(all); k++)
+        count += c->part[first + rgm_tensor_at_int(all, k)] == w->number;
+    RGM_TRY(rgm_tensor_create(own, RGM_I64, 1, &count));
+    RGM_TRY(rgm_tensor_create(places, RGM_I64, 1, &count));
+    count = 0;
+    for (int64_t k = 0; k < rgm_tensor_count(all); k++) {
+        int64_t v = first + rgm_tensor_at_int(all, k);
+
+        if (c->part[v] != w->number)
+            continue;
+        rgm_tensor_i64(*places)[count] = k;
+        rgm_tensor_i64(*own)[count++] = c->place[v];
+    }
+    return RGM_OK;
+}
+
+/* Of each part of the split the own nodes; batches are drawn from the list of all. */
 static rgm_status write_split(work *w)
 {
     const rgm_graph_data *data = w->c->data;
     rgm_tensor *const all[3] = {data->train, data->valid, data->test};
-    rgm_tensor *parts[3] = {NULL, NULL, NULL};
-    int64_t s = set_index(w->c, data->split_set);
+    rgm_tensor *parts[3] = {NULL, NULL, NULL}, *places = NULL;
     rgm_status status = RGM_OK;
 
     for (int i = 0; i < 3; i++) {
-        int64_t count = 0, n = all[i] != NULL ? rgm_tensor_count(all[i]) : 0;
-
         if (all[i] == NULL)
             continue;
-        for (int64_t k = 0; k < n; k++)
-            count += w->c->part[w->c->first[s] + rgm_tensor_i64(all[i])[k]] == w->number;
-        RGM_GO(rgm_tensor_create(&parts[i], RGM_I64, 1, &count));
-        count = 0;
-        for (int64_t k = 0; k < n; k++) {
-            int64_t v = w->c->first[s] + rgm_tensor_i64(all[i])[k];
-
-            if (w->c->part[v] == w->number)
-                rgm_tensor_i64(parts[i])[count++] = w->c->place[v];
-        }
+        RGM_GO(own_of_split(&parts[i], &places, w, all[i]));
+        RGM_GO(keep_number(w, RGM_NODE_SET, data->split_set, rgmi_split_names[i], places));
+        places = NULL;
     }
     RGM_GO(rgm_graph_writer_split(w->writer, data->split_set, data->split_name, parts));
 done:
+    rgm_tensor_release(places);
     for (int i = 0; i < 3; i++)
         rgm_tensor_release(parts[i]);
     return status;
@@ -624,10 +638,11 @@ done:
     return status;
 }
 
-/* Tensors of the numbers' file: two a node set, one an edge set, one a one_hot feature. */
+/* Tensors of the numbers' file: two a node set, one an edge set, one a one_hot feature, one a part
+ * of the split. */
 static int64_t most_numbers(const rgm_schema *schema)
 {
-    int64_t count = 0;
+    int64_t count = 3;
 
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++)
         count += 2 + rgm_schema_set(schema, i)->feature_count;
