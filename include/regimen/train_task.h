@@ -230,6 +230,15 @@ typedef struct rgm_task {
     rgm_status (*feeds)(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch);
     /**
+     * Complete batches by what other ranks have, such as neighbours in a graph that lies with
+     * several: before `feeds` sees them. Called by every rank once for each step, with the batches
+     * of its shards, and once for each runtime.shards batches of a pass. NULL: batches are complete
+     * as they are read. Collective: every rank calls it.
+     *
+     * @param batches  [in, out] [count] each is replaced; NULL: there is no such batch
+     */
+    rgm_status (*complete)(rgm_element **batches, int64_t count, void *state);
+    /**
      * Files that travel with the weights, borrowed from the task. A run folder keeps them from the
      * start, and a run continues only with the same ones. NULL: there are none.
      *

@@ -235,6 +235,130 @@ static void a_pass_over_shards_is_the_whole_pass(void **state)
         }
 }
 
+/* ---- batches that are completed -------------------------------------------------------------- */
+
+static int completions, completed;
+
+/* Lists, as they are before they are stacked. */
+static rgm_status keep_list(rgm_element **out, const rgm_element *element, const rgm_map_call *call,
+                            void *payload)
+{
+    (void)call, (void)payload;
+    *out = rgm_element_retain((rgm_element *)element);
+    return RGM_OK;
+}
+
+static rgm_status list_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
+{
+    plane *p = state;
+    rgm_tensor *tensors[] = {p->x, p->label};
+
+    *out = NULL;
+    if (mode == RGM_TEST)
+        return RGM_OK;
+    RGM_TRY(rgm_dataset_from_tensors(out, tensors, 2));
+    if (mode == RGM_TRAIN)
+        RGM_TRY(rgm_dataset_shuffle(out, 8));
+    RGM_TRY(rgm_dataset_batch(out, p->batch, false));
+    RGM_TRY(rgm_dataset_map(out, keep_list, NULL, NULL, 2));
+    if (endless)
+        RGM_TRY(rgm_dataset_repeat(out, -1));
+    return rgm_dataset_prefetch(out, 2);
+}
+
+static rgm_status stack_all(rgm_element **batches, int64_t count, void *state)
+{
+    (void)state;
+    completions++;
+    for (int64_t i = 0; i < count; i++) {
+        rgm_element *stacked;
+
+        if (batches[i] == NULL)
+            continue;
+        RGM_TRY(rgm_element_stack(&stacked, batches[i], NULL, NULL));
+        rgm_element_release(batches[i]);
+        batches[i] = stacked;
+        completed++;
+    }
+    return RGM_OK;
+}
+
+static rgm_status fail_to_complete(rgm_element **batches, int64_t count, void *state)
+{
+    (void)batches, (void)count, (void)state;
+    return RGM_FAIL(RGM_ERR_DATA, "nobody has the rest");
+}
+
+static rgm_status open_lists(rgm_trainer **out, plane_setup *s, const rgm_task *lists)
+{
+    const rgm_trainer_setup setup = {
+        .task = lists, .options = &s->options, .runtime = &s->runtime, .optimizer = &s->optimizer};
+
+    return rgm_trainer_create(out, &setup);
+}
+
+/* 12 batches, 4 x 2 in a step: of the second step and of a pass of 6 batches the end is missing. */
+static void batches_are_completed_a_step_and_a_round_at_once(void **state)
+{
+    plane_setup s = sharded(4, 2), t = sharded(4, 2);
+    rgm_task lists = plane_task(&t.data);
+    rgm_trainer *whole, *made;
+    const rgm_logs *a, *b;
+
+    (void)state;
+    lists.build_inputs = list_inputs;
+    lists.complete = stack_all;
+    CHECK_OK(open_plane(&whole, &s));
+    CHECK_OK(open_lists(&made, &t, &lists));
+    completions = completed = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        CHECK_OK(rgm_trainer_train(whole, RGM_TO_END, &a));
+        CHECK_OK(rgm_trainer_train(made, RGM_TO_END, &b));
+        CHECK(rgm_logs_get(a, "loss") == rgm_logs_get(b, "loss"));
+    }
+    check_same_trainer("completed", whole, made);
+    CHECK_INT(4, completions);
+    CHECK_INT(24, completed);
+    for (int64_t steps = 6; steps >= -1; steps -= 7) {
+        completions = 0;
+        CHECK_OK(rgm_trainer_evaluate(whole, RGM_VALID, steps, &a));
+        CHECK_OK(rgm_trainer_evaluate(made, RGM_VALID, steps, &b));
+        CHECK(rgm_logs_get(a, "loss") == rgm_logs_get(b, "loss"));
+        CHECK(rgm_logs_get(a, "accuracy") == rgm_logs_get(b, "accuracy"));
+        CHECK_INT(steps > 0 ? 2 : 3, completions);
+    }
+    rgm_trainer_release(whole);
+    rgm_trainer_release(made);
+    clear_plane(&s.data);
+    clear_plane(&t.data);
+}
+
+static void what_is_not_completed_is_told(void **state)
+{
+    plane_setup s = sharded(4, 1);
+    rgm_task lists = plane_task(&s.data);
+    rgm_trainer *trainer;
+    const rgm_logs *logs;
+
+    (void)state;
+    lists.build_inputs = list_inputs;
+    lists.complete = fail_to_complete;
+    CHECK_OK(open_lists(&trainer, &s, &lists));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_trainer_train(trainer, 1, &logs));
+    CHECK_MESSAGE("nobody has the rest");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_trainer_evaluate(trainer, RGM_VALID, RGM_TO_END, &logs));
+    rgm_trainer_release(trainer);
+    s.runtime.shards = 1;
+    CHECK_STATUS(RGM_ERR_CONFIG, open_lists(&trainer, &s, &lists));
+    CHECK_MESSAGE("runtime.shards is 1, but batches of task 'plane' are completed");
+    s.runtime.shards = 4;
+    s.options.validation_steps = 2;
+    s.options.validation_continues = true;
+    CHECK_STATUS(RGM_ERR_CONFIG, open_lists(&trainer, &s, &lists));
+    CHECK_MESSAGE("which trainer.validation_continues does not go with");
+    clear_plane(&s.data);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static rgm_status own_step(rgm_step *step, void *state)
@@ -300,4 +424,6 @@ TESTS(cmocka_unit_test(shards_are_worth_as_many_batches_of_one_process),
       cmocka_unit_test(a_bad_shard_changes_nothing_and_the_data_go_on_behind_the_step),
       cmocka_unit_test(gradients_of_bf16_are_near_those_of_f32),
       cmocka_unit_test(a_pass_over_shards_is_the_whole_pass),
+      cmocka_unit_test(batches_are_completed_a_step_and_a_round_at_once),
+      cmocka_unit_test(what_is_not_completed_is_told),
       cmocka_unit_test(what_has_no_shards_is_refused_before_the_first_step))

@@ -4,7 +4,7 @@
 #include "trainer_internal.h"
 
 /* What is wrong with the next batch, or with the device, is told when it is its turn. Private steps
- * feed single examples. */
+ * feed single examples, and batches that other ranks complete are not whole yet. */
 void rgmi_feed_ahead(rgm_executor *executor, void *payload)
 {
     rgm_trainer *trainer = payload;
@@ -13,7 +13,7 @@ void rgmi_feed_ahead(rgm_executor *executor, void *payload)
     int64_t count = 0;
 
     if (trainer->iterator == NULL || trainer->hooks.next_train_inputs != NULL ||
-        trainer->private.used)
+        trainer->task.complete != NULL || trainer->private.used)
         return;
     rgm_iterator_peek(&next, trainer->iterator);
     if (next == NULL)

@@ -129,8 +129,11 @@ typedef struct rgmi_shards {
     int64_t *states;         /* [parameters] where a state begins in its array; -1: it is none */
     rgmi_shard_pass *passes; /* [own] of the current pass; NULL: there is none */
     rgm_shard_sum *pass_sum;
-    double *added; /* [size] by one batch of the pass */
-    int64_t drawn; /* batches of the current pass so far, of all shards */
+    double *added;       /* [size] by one batch of the pass */
+    int64_t drawn;       /* batches of the current pass so far, of all shards */
+    rgm_element **round; /* [count] of the pass, read and completed together; NULL: each when it
+                            runs */
+    int64_t round_at, round_count;
 } rgmi_shards;
 
 /** Multiplies the loss so that small gradients survive; a power of two. */
@@ -395,6 +398,8 @@ static inline bool rgmi_is_sharded(const rgm_trainer *trainer)
 {
     return trainer->shards.count > 1;
 }
+/** The next batch of a pass of a task that completes batches. RGM_END. */
+rgm_status rgmi_round_next(rgm_element **out, rgm_trainer *trainer);
 /** The number of batches of one step. */
 int64_t rgmi_step_batches(const rgm_trainer *trainer);
 /** Let an iterator make only what this process runs, where `each` batches of every shard in turn

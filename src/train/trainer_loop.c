@@ -244,6 +244,8 @@ static rgm_status next_of_pass(rgm_step *step, rgm_trainer *trainer)
     if (trainer->hooks.next_eval_inputs != NULL)
         return trainer->hooks.next_eval_inputs(&step->inputs, &step->extra, trainer->eval_iterator,
                                                trainer->hooks.payload);
+    if (trainer->task.complete != NULL)
+        return rgmi_round_next(&step->inputs, trainer);
     return rgm_iterator_next(&step->inputs, trainer->eval_iterator);
 }
 

@@ -50,6 +50,31 @@ static rgm_status check_task(const rgm_trainer *trainer)
     return RGM_OK;
 }
 
+/* Batches that other ranks complete are read and completed a step, or a round of a pass, at once.
+ */
+static rgm_status check_completed(const rgm_trainer *trainer)
+{
+    const rgm_trainer_hooks *hooks = &trainer->hooks;
+
+    if (trainer->task.complete == NULL)
+        return RGM_OK;
+    if (trainer->shards.count == 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "runtime.shards is 1, but batches of task '%s' are completed by several "
+                        "processes: set runtime.shards to their number or more",
+                        trainer->task.name);
+    if (trainer->options.privacy.clipping_norm > 0 || hooks->next_train_inputs != NULL ||
+        hooks->next_eval_inputs != NULL || trainer->options.validation_continues)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "batches of task '%s' are completed by several processes, which %s does "
+                        "not go with",
+                        trainer->task.name,
+                        trainer->options.privacy.clipping_norm > 0 ? "trainer.privacy"
+                        : trainer->options.validation_continues    ? "trainer.validation_continues"
+                                                                   : "a hook that reads batches");
+    return RGM_OK;
+}
+
 /* A graph that is trained on as a whole is one batch, whatever has the others. */
 static rgm_status check_data(const rgm_trainer *trainer)
 {
@@ -109,6 +134,7 @@ rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup
     RGM_TRY(rgm_error_prefix(rgm_comm_shards(&shards->first, &shards->own, trainer->comm, count),
                              "runtime.shards"));
     shards->count = count;
+    RGM_TRY(check_completed(trainer));
     if (!rgmi_is_sharded(trainer))
         return RGM_OK;
     RGM_TRY(check_task(trainer));

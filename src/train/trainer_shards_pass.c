@@ -23,8 +23,59 @@ rgm_status rgmi_shards_pass_begin(rgm_trainer *trainer)
     for (int64_t s = 0; s < shards->own; s++)
         RGM_TRY(RGM_NEW(shards->passes[s].sums, size));
     RGM_TRY(RGM_NEW(shards->added, size));
+    if (trainer->task.complete != NULL)
+        RGM_TRY(RGM_NEW(shards->round, shards->count));
     return rgm_shard_sum_create(&shards->pass_sum, RGM_F64, size, shards->own);
 }
+
+/* ---- batches that are completed together --------------------------------------------------- */
+
+/* A batch of each shard, or as many as are left; those of this process are completed. */
+static rgm_status read_round(rgm_trainer *trainer)
+{
+    rgmi_shards *shards = &trainer->shards;
+
+    shards->round_at = shards->round_count = 0;
+    while (shards->round_count < shards->count) {
+        rgm_status status =
+            rgm_iterator_next(&shards->round[shards->round_count], trainer->eval_iterator);
+
+        if (status == RGM_END)
+            break;
+        RGM_TRY(status);
+        shards->round_count++;
+    }
+    if (shards->round_count == 0)
+        return RGM_END;
+    return trainer->task.complete(shards->round + shards->first, shards->own, trainer->task.state);
+}
+
+rgm_status rgmi_round_next(rgm_element **out, rgm_trainer *trainer)
+{
+    rgmi_shards *shards = &trainer->shards;
+
+    *out = NULL;
+    if (shards->round_at == shards->round_count) {
+        rgm_status status = read_round(trainer);
+
+        if (status != RGM_OK) /* the others wait in the exchange */
+            return rgm_comm_fail(trainer->comm, status);
+    }
+    *out = shards->round[shards->round_at];
+    shards->round[shards->round_at++] = NULL;
+    return RGM_OK;
+}
+
+static void clear_round(rgmi_shards *shards)
+{
+    for (int64_t i = 0; i < shards->count && shards->round != NULL; i++)
+        rgm_element_release(shards->round[i]);
+    rgm_free(shards->round);
+    shards->round = NULL;
+    shards->round_at = shards->round_count = 0;
+}
+
+/* ---- a pass -------------------------------------------------------------------------------- */
 
 /* The shard of the batch that was read last, counted from this process's first. */
 static int64_t shard_now(const rgmi_shards *shards)
@@ -207,4 +258,5 @@ void rgmi_shards_pass_end(rgm_trainer *trainer)
     shards->added = NULL;
     rgm_shard_sum_release(shards->pass_sum);
     shards->pass_sum = NULL;
+    clear_round(shards);
 }

@@ -57,42 +57,67 @@ static void pass_over_rest(work *w, rgm_status status)
     (void)rgm_error_restore(&error);
 }
 
-/* Heads with means over their own items need the number of these in all shards first. */
 static rgm_status read_ahead(work *w)
+{
+    const rgmi_shards *shards = &w->step->trainer->shards;
+
+    RGM_TRY(RGM_NEW(w->ahead, shards->own * w->each));
+    RGM_TRY(pass_over(w, shards->first * w->each));
+    for (int64_t i = 0; i < shards->own * w->each; i++)
+        RGM_TRY(draw(&w->ahead[i], w));
+    return pass_over(w, shards->count * w->each);
+}
+
+/* Heads with means over their own items need the number of these in all shards first. */
+static rgm_status count_items(work *w)
 {
     rgm_trainer *trainer = w->step->trainer;
     rgmi_shards *shards = &trainer->shards;
     double *all = shards->heads.values, items[RGM_MAX_HEADS];
 
-    RGM_TRY(RGM_NEW(w->ahead, shards->own * w->each));
-    RGM_TRY(pass_over(w, shards->first * w->each));
     for (int64_t s = 0; s < shards->own; s++) {
         memset(all, 0, (size_t)shards->heads.size * sizeof *all);
         for (int64_t k = 0; k < w->each; k++) {
-            rgm_element **batch = &w->ahead[s * w->each + k];
+            rgm_element *batch = w->ahead[s * w->each + k];
 
-            RGM_TRY(draw(batch, w));
-            if (*batch == NULL)
+            if (batch == NULL)
                 continue;
             w->feed_count = 0;
-            RGM_TRY(rgmi_feed(w->feeds, &w->feed_count, trainer, *batch));
+            RGM_TRY(rgmi_feed(w->feeds, &w->feed_count, trainer, batch));
             RGM_TRY(rgmi_heads_count(items, trainer, w->feeds, w->feed_count));
             for (int64_t h = 0; h < shards->heads.size; h++)
                 all[h] += items[h];
         }
         rgm_shard_sum_add(shards->heads.sum, all);
     }
-    return pass_over(w, shards->count * w->each);
+    return RGM_OK;
 }
 
-static rgm_status count_heads(work *w)
+/* Of an error before it the others hear in the exchange: rgmi_agree() tells them. */
+static rgm_status complete(work *w)
+{
+    const rgm_trainer *trainer = w->step->trainer;
+
+    RGM_TRY(read_ahead(w));
+    return trainer->task.complete(w->ahead, trainer->shards.own * w->each, trainer->task.state);
+}
+
+/* Read what has to be there before the first batch runs. */
+static rgm_status prepare(work *w)
 {
     rgm_trainer *trainer = w->step->trainer;
     rgmi_shards *shards = &trainer->shards;
+    bool counts = trainer->heads.count_run != NULL;
+    rgm_status status;
 
-    if (trainer->heads.count_run == NULL)
+    if (!counts && trainer->task.complete == NULL)
         return RGM_OK;
-    RGM_TRY(rgmi_agree(trainer, read_ahead(w)));
+    status = trainer->task.complete != NULL ? complete(w) : read_ahead(w);
+    if (status == RGM_OK && counts)
+        status = count_items(w);
+    RGM_TRY(rgmi_agree(trainer, status));
+    if (!counts)
+        return RGM_OK;
     RGM_TRY(rgm_comm_sum(trainer->comm, shards->heads.values, shards->heads.size, RGM_F64));
     memcpy(w->all, shards->heads.values, (size_t)shards->heads.size * sizeof *w->all);
     return RGM_OK;
@@ -148,7 +173,7 @@ static void work_clear(work *w)
 static rgm_status run(rgmi_part *all, work *w)
 {
     rgm_trainer *trainer = w->step->trainer;
-    rgm_status status = count_heads(w);
+    rgm_status status = prepare(w);
 
     if (status != RGM_OK) /* all know of it */
         return rgmi_step_undo(trainer, status);
