@@ -22,7 +22,8 @@ static rgm_status cut_graph(rgm_graph **out, const rgmi_learning *l)
 
     *out = NULL;
     if (provider == NULL || !rgmi_provider_is_batched(provider) ||
-        l->processor_count > 0) /* they may make other features of those */
+        rgmi_provider_is_sampled_part(provider) || /* most rows come from other ranks */
+        l->processor_count > 0)                    /* they may make other features of those */
         return RGM_OK;
     RGM_TRY(rgmi_provider_whole(out, provider));
     if (*out == NULL && l->inputs.data.graph_count == 1)

@@ -92,21 +92,23 @@ static rgm_status check_setup(const rgm_task_setup *setup)
     const rgmi_data_options *d = setup->data;
     const char *key = NULL;
 
-    if (rgmi_is_sampled(&d->sampling))
-        key = "data.sampling: a part has no neighbours of its halo nodes to draw from";
-    else if (d->processors.count > 0)
+    if (d->processors.count > 0)
         key = "data.processors would make of each part something else than of the whole";
     else if (rgmi_splits_edges(&d->edge_split))
         key = "data.edge_split: an edge between two parts is in both";
     else if (d->train_padding.kind != RGM_PADDING_NONE || d->valid_padding.kind != RGM_PADDING_NONE)
         key = "data.train_padding and data.valid_padding are for batches of many graphs";
-    else if (d->batch_size > 1 || d->batch_nodes > 0 || d->batch_edges > 0)
-        key = "data.batch_size, batch_nodes and batch_edges: a graph in parts is one batch";
+    else if (d->batch_nodes > 0 || d->batch_edges > 0 ||
+             (d->batch_size > 1 && !rgmi_is_sampled(&d->sampling)))
+        key = "data.batch_size, batch_nodes and batch_edges: a graph in parts is one batch "
+              "(data.sampling makes batches of data.batch_size seeds)";
     else if (d->balance != RGMI_BALANCE_NONE)
         key = "data.balance draws examples, and a graph in parts is one";
     else if (setup->folds.count > 0)
         key = "trainer.folds: the split is that of the graph that was cut";
-    return key != NULL ? RGM_FAIL(RGM_ERR_CONFIG, "data.type is parts, and %s", key) : RGM_OK;
+    if (key != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.type is parts, and %s", key);
+    return rgmi_is_sampled(&d->sampling) ? rgmi_sampled_parts_check(d) : RGM_OK;
 }
 
 static rgm_status check_ranks(const rgmi_graph_inputs *in, const char *path)
@@ -161,6 +163,8 @@ rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, c
     nodes[2] = in->data.test;
     if (rgm_parts_split(in->parts, RGM_TRAIN) < 1)
         return RGM_FAIL(RGM_ERR_DATA, "%s: the training part is empty", d->path);
+    if (rgmi_is_sampled(&d->sampling))
+        return rgmi_sampled_parts_open(in, setup, label);
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
         if (rgm_parts_split(in->parts, mode) > 0)
             RGM_TRY(rgm_error_prefix(part_provider(&in->providers[mode], &in->data, nodes[mode],
@@ -171,9 +175,11 @@ rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, c
 
 void rgmi_parts_close(rgmi_graph_inputs *in)
 {
+    rgm_part_sampler_release(in->sampler);
     rgm_part_release(in->part);
     rgm_parts_release(in->parts);
     rgm_comm_close(in->comm);
+    in->sampler = NULL;
     in->part = NULL;
     in->parts = NULL;
     in->comm = NULL;
@@ -193,7 +199,8 @@ rgm_status rgmi_parts_check(const rgmi_learning *learning)
                             "which each rank has some: train it on the whole graph",
                             type->section.name);
         if (type->ranks ||
-            (type->counts != NULL && type->counts(learning->tasks[k]->options) != NULL))
+            (rgmi_provider_is_part(learning->providers[RGM_TRAIN]) && type->counts != NULL &&
+             type->counts(learning->tasks[k]->options) != NULL))
             return RGM_FAIL(
                 RGM_ERR_UNSUPPORTED,
                 "data.type is parts, and task %s needs the labels of the whole graph at "
@@ -308,5 +315,6 @@ rgm_status rgmi_parts_describe(rgm_text *out, const rgmi_learning *learning)
         RGM_TRY(rgm_text_printf(out, " and copies of "));
         RGM_TRY(describe_range(out, in->parts, set->name, true));
     }
-    return rgm_text_printf(out, "\n");
+    RGM_TRY(rgm_text_printf(out, "\n"));
+    return in->sampler != NULL ? rgmi_sampled_parts_describe(out, in) : RGM_OK;
 }

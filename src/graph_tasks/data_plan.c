@@ -474,6 +474,11 @@ static rgm_status describe_memory(rgm_text *out, const rgmi_learning *l)
     }
     RGM_TRY(rgm_text_printf(out, "mapped %.1f MB of the graph's file, read as needed; beside it ",
                             (double)mapped * 1e-6));
+    if (l->inputs.sampler != NULL)
+        return rgm_text_printf(out,
+                               "at most %.1f MB of rows in the order of the whole graph, and "
+                               "mini-batches and model\n",
+                               (double)(8 * (nodes + edges) * l->inputs.spec->op_count) * 1e-6);
     if (l->inputs.spec != NULL)
         return rgm_text_printf(out,
                                "at most %.1f MB of places for %d threads that sample, and "

@@ -50,6 +50,21 @@ static rgm_status is_at_hand(bool *at_hand, const rgmi_learning *learning, rgm_m
     return RGM_OK;
 }
 
+rgm_status rgmi_learning_count_parts(rgmi_learning *learning)
+{
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        visit v = {learning, (rgm_mode)mode};
+
+        if (learning->providers[mode] == NULL)
+            continue;
+        RGM_TRY(rgmi_sampled_part_visit(learning->providers[mode], count_graph, &v));
+        for (int64_t k = 0; k < learning->task_count; k++)
+            RGM_TRY(rgmi_sampled_part_sum(&learning->counts[mode][k], learning->inputs.comm));
+        learning->counted[mode] = true;
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_learning_count_labels(rgmi_learning *learning)
 {
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {

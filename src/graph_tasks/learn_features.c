@@ -14,7 +14,8 @@ static rgm_status one_graph(rgm_graph **out, const char **why, const rgm_provide
     rgm_element *example = NULL;
 
     RGM_TRY(rgmi_provider_whole(out, provider));
-    if (*out != NULL)
+    *why = "metadata.cardinality of its node set is not in the part";
+    if (*out != NULL || rgmi_provider_is_sampled_part(provider))
         return RGM_OK;
     RGM_GO(rgm_provider_dataset(&data, provider, false));
     *why = "the data are read as they come, and metadata.cardinality of its node set is not "
@@ -69,7 +70,8 @@ rgm_status rgmi_features_learn(rgm_learned_features **out, const rgm_input_optio
 
     *out = NULL;
     RGM_GO(rgm_feature_learner_create(&learner, options, schema));
-    if (rgm_feature_learner_looks(learner) && rgmi_provider_is_part(provider))
+    if (rgm_feature_learner_looks(learner) &&
+        (rgmi_provider_is_part(provider) || rgmi_provider_is_sampled_part(provider)))
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED, "data.type is parts, and model.input learns of the "
                                              "features of the whole graph: encode them before it "
                                              "is cut"));

@@ -303,7 +303,8 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
     learning->asked.batch_edges = o->batch_edges;
     RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
-    if (rgmi_provider_is_part(learning->providers[RGM_TRAIN]))
+    if (rgmi_provider_is_part(learning->providers[RGM_TRAIN]) ||
+        rgmi_provider_is_sampled_part(learning->providers[RGM_TRAIN]))
         RGM_TRY(rgmi_parts_check(learning));
     else
         RGM_TRY(rgmi_learning_count_labels(learning));
@@ -353,6 +354,7 @@ static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bo
     *out = NULL;
     if (learning->providers[mode] == NULL)
         return RGM_OK;
+    RGM_TRY(rgmi_sampled_parts_connect(learning));
     return rgmi_pipeline_dataset(out, &learning->pipelines[mode], learning->providers[mode],
                                  mode == RGM_TRAIN, learning->batch_size,
                                  learning->drop_remainder && mode == RGM_TRAIN, endless,
@@ -383,7 +385,8 @@ static rgm_status build_prediction_inputs(rgm_dataset **out, void *state, rgm_mo
     *out = NULL;
     if (learning->providers[mode] == NULL)
         return RGM_OK;
-    if (rgmi_provider_is_part(learning->providers[mode]))
+    if (rgmi_provider_is_part(learning->providers[mode]) ||
+        rgmi_provider_is_sampled_part(learning->providers[mode]))
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "data.type is parts: predictions are made on the whole graph, --set "
                         "data.type=folder --set data.path=FILE with the one that was cut");
@@ -695,7 +698,10 @@ static rgm_status create_with_data(rgm_task *out, const rgm_task_setup *setup)
     ((rgmi_learning *)out->state)->sections = data->processors;
     ((rgmi_learning *)out->state)->data = data;
     ((rgmi_learning *)out->state)->serves = setup->asked;
-    out->parts = inputs.parts != NULL ? rgm_parts_count(inputs.parts) : 0;
+    if (inputs.sampler != NULL)
+        out->complete = rgmi_sampled_parts_complete;
+    else if (inputs.parts != NULL)
+        out->parts = rgm_parts_count(inputs.parts);
     inputs = (rgmi_graph_inputs){0};
     RGM_GO(check_kept(out, &options, setup));
     RGM_GO(rgmi_learning_print_schema(out->state));

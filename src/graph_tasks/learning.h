@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include <regimen/graph_tasks.h>
-#include <regimen/parts.h>
+#include <regimen/parts_sampling.h>
 
 #include "processors.h"
 
@@ -261,6 +261,16 @@ rgm_status rgmi_draws_set(rgmi_draws *draws, const double *weights, int64_t coun
 /** The recipe of what there is once in the order of training: drawn, or `shuffle`d. */
 rgm_status rgmi_draws_order(rgm_dataset **data, const rgmi_draws *draws, bool shuffle);
 
+/** A list of units, and the number that their neighbours are drawn by: with `resample` another one
+ * in each epoch. The caller frees *units. */
+rgm_status rgmi_units_of(int64_t **units, uint64_t *epoch, const rgm_element *list,
+                         const rgm_map_call *call, bool resample);
+/** Units [n] i64 in the order of training, or as they are, batch by batch through `function`.
+ * payload is the recipe's, also after an error, and freed by rgm_free(). */
+rgm_status rgmi_units_dataset(rgm_dataset **out, rgm_tensor *units, const rgmi_draws *draws,
+                              const rgm_subgraph_provider_options *options, bool training,
+                              rgm_map_function *function, void *payload);
+
 /** The state of a provider of that type; NULL: it is of another, or NULL. */
 void *rgmi_provider_state(const rgm_provider *provider, const rgm_provider_type *type);
 bool rgmi_provider_is_batched(const rgm_provider *provider);
@@ -399,6 +409,9 @@ typedef struct rgmi_graph_inputs {
     rgm_parts *parts;
     rgm_part *part; /* ... is this rank's; NULL: the graph is whole */
     bool connected;
+    rgm_part_sampler *sampler;     /* of batches across parts; NULL: they are not sampled */
+    rgm_part_sampler_counts probe; /* what a first batch of so many seeds cost */
+    int64_t probed;
 } rgmi_graph_inputs;
 /** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
 rgm_status rgmi_edge_providers(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
@@ -494,6 +507,33 @@ rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, c
 void rgmi_parts_close(rgmi_graph_inputs *in);
 /** RGM_ERR_UNSUPPORTED: a task that looks at all labels. */
 rgm_status rgmi_parts_check(const rgmi_learning *learning);
+
+/* data_parts_sampling.c: mini-batches of a graph in parts */
+bool rgmi_provider_is_sampled_part(const rgm_provider *provider);
+/** Sampler and providers of data that are open. Errors: RGM_ERR_CONFIG (a key that does not go with
+ * it), those of rgm_part_sampler_open(). */
+rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup,
+                                   const char *label);
+/** Before the first recipe and the model, where batches are sampled across parts: seeds, labels and
+ * costs that all ranks have together. Collective: every rank calls it. */
+rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning);
+/** The labels of a graph in parts, counted by each rank and added up. Collective. */
+rgm_status rgmi_learning_count_parts(rgmi_learning *learning);
+/** RGM_ERR_CONFIG: what of data.sampling does not go with parts. */
+rgm_status rgmi_sampled_parts_check(const rgmi_data_options *data);
+/** Visit this part as a graph that is asked about the provider's nodes that are its own. */
+rgm_status rgmi_sampled_part_visit(const rgm_provider *provider, rgmi_graph_visitor *visit,
+                                   void *payload);
+/** Counts of one part's labels become those of all. Collective: every rank calls it. */
+rgm_status rgmi_sampled_part_sum(rgm_label_counts *counts, rgm_comm *comm);
+/** A map function: a batch of seeds remembers the pipeline, its payload, that it will go through.
+ */
+rgm_map_function rgmi_sampled_part_batch;
+/** rgm_task.complete: seeds become the graphs around them. */
+rgm_status rgmi_sampled_parts_complete(rgm_element **batches, int64_t count, void *state);
+/** The line sampling of the plan. */
+rgm_status rgmi_sampled_parts_describe(rgm_text *out, const rgmi_graph_inputs *in);
+
 /** The model with the rows that each rank has of others; exports keep it as it was written.
  * Collective: every rank calls it. */
 rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_scope *scope);

@@ -129,12 +129,23 @@ done:
     return status;
 }
 
+static rgm_status check_own(void *payload, const rgm_graph *graph)
+{
+    const rgmi_learning *learning = payload;
+
+    RGM_TRY(check_numbers(learning, graph));
+    RGM_TRY(check_labels(learning, graph));
+    return check_values(learning, graph);
+}
+
 static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
                              const rgm_provider *provider)
 {
     rgm_status status;
     rgm_graph *whole;
 
+    if (rgmi_provider_is_sampled_part(provider)) /* what it has itself; others check theirs */
+        return rgmi_sampled_part_visit(provider, check_own, (void *)learning);
     RGM_TRY(check_examples(learning, pipeline, provider));
     if (!rgmi_pipeline_is_plain(pipeline))
         return RGM_OK;

@@ -184,6 +184,7 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     rgmi_learning *learning = state;
     shared_passes passes = {.count = 0};
 
+    RGM_TRY(rgmi_sampled_parts_connect(learning));
     rgm_graph_value_release(learning->root); /* of a run before */
     learning->root = NULL;
     RGM_TRY(rgm_graph_value_create(&learning->root, rgm_scope_graph(scope),
@@ -194,7 +195,7 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
     if (learning->serves)
         return keep_predictions(learning, out);
-    if (learning->inputs.part != NULL)
+    if (learning->inputs.part != NULL && learning->inputs.sampler == NULL)
         RGM_TRY(rgmi_parts_model(out, learning, scope));
     else if (!rgmi_provider_is_in_memory(learning->providers[RGM_TRAIN]))
         RGM_TRY(narrow_training(out, learning));

@@ -225,8 +225,11 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
     if (!rgmi_provider_is_batched(provider))
         RGM_GO(batch(&data, pipeline, batch_size, drop_remainder,
                      alone || rgmi_provider_is_in_memory(provider) ? 0 : threads));
-    RGM_GO(rgm_dataset_map_each(&data, training ? draw_batch : process_batch, pipeline, NULL,
-                                alone ? 0 : threads));
+    RGM_GO(rgm_dataset_map_each(&data,
+                                rgmi_provider_is_sampled_part(provider) ? rgmi_sampled_part_batch
+                                : training                              ? draw_batch
+                                                                        : process_batch,
+                                pipeline, NULL, alone ? 0 : threads));
     if (alone && !(training && draws(pipeline)))
         RGM_GO(rgm_dataset_cache(&data));
     if (endless)

@@ -18,21 +18,32 @@ typedef struct sampling_call {
     bool resample;
 } sampling_call;
 
+rgm_status rgmi_units_of(int64_t **units, uint64_t *epoch, const rgm_element *list,
+                         const rgm_map_call *call, bool resample)
+{
+    int64_t count = rgm_element_count(list);
+
+    *epoch = 0;
+    if (resample)
+        *epoch = (uint64_t)rgm_rng_u32(&call->rng, 0) << 32 | rgm_rng_u32(&call->rng, 1);
+    RGM_TRY(RGM_NEW(*units, count));
+    for (int64_t i = 0; i < count; i++)
+        (*units)[i] = rgm_tensor_at_int(rgm_element_tensor(rgm_element_item(list, i), 0), 0);
+    return RGM_OK;
+}
+
 static rgm_status sample_batch(rgm_element **out, const rgm_element *list, const rgm_map_call *call,
                                void *payload)
 {
     const sampling_call *how = payload;
     rgm_status status = RGM_OK;
-    int64_t *nodes = NULL, count = rgm_element_count(list);
+    int64_t *nodes = NULL;
     rgm_graph *graph = NULL;
-    uint64_t epoch = 0;
+    uint64_t epoch;
 
-    if (how->resample)
-        epoch = (uint64_t)rgm_rng_u32(&call->rng, 0) << 32 | rgm_rng_u32(&call->rng, 1);
-    RGM_GO(RGM_NEW(nodes, count));
-    for (int64_t i = 0; i < count; i++)
-        nodes[i] = rgm_tensor_at_int(rgm_element_tensor(rgm_element_item(list, i), 0), 0);
-    RGM_GO(rgm_subgraph_sampler_draw(&graph, how->state->sampler, nodes, count, epoch));
+    RGM_GO(rgmi_units_of(&nodes, &epoch, list, call, how->resample));
+    RGM_GO(rgm_subgraph_sampler_draw(&graph, how->state->sampler, nodes, rgm_element_count(list),
+                                     epoch));
     RGM_GO(rgm_element_create_pointer(out, &rgm_graph_element, graph));
     graph = NULL;
 done:
@@ -41,30 +52,39 @@ done:
     return status;
 }
 
-static rgm_status sampling_dataset(rgm_dataset **out, void *state, bool training)
+rgm_status rgmi_units_dataset(rgm_dataset **out, rgm_tensor *units, const rgmi_draws *draws,
+                              const rgm_subgraph_provider_options *options, bool training,
+                              rgm_map_function *function, void *payload)
 {
-    const sampling_state *sampling = state;
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
-    sampling_call *call = NULL;
-    rgm_tensor *units = rgm_subgraph_sampler_units(sampling->sampler);
 
-    RGM_GO(RGM_NEW(call, 1));
-    call->state = sampling;
-    call->resample = training && sampling->options.resample;
+    *out = NULL;
     RGM_GO(rgm_dataset_from_tensors(&data, &units, 1));
     if (training)
-        RGM_GO(rgmi_draws_order(&data, &sampling->draws, sampling->options.shuffle));
-    RGM_GO(rgm_dataset_batch(&data, sampling->options.batch_size,
-                             training && sampling->options.drop_remainder));
-    RGM_GO(rgm_dataset_map_each(&data, sample_batch, call, rgm_free, sampling->options.threads));
-    call = NULL;
+        RGM_GO(rgmi_draws_order(&data, draws, options->shuffle));
+    RGM_GO(rgm_dataset_batch(&data, options->batch_size, training && options->drop_remainder));
+    RGM_GO(rgm_dataset_map_each(&data, function, payload, rgm_free, options->threads));
+    payload = NULL;
     *out = data;
     data = NULL;
 done:
-    rgm_free(call);
+    rgm_free(payload);
     rgm_dataset_release(data);
     return status;
+}
+
+static rgm_status sampling_dataset(rgm_dataset **out, void *state, bool training)
+{
+    const sampling_state *sampling = state;
+    sampling_call *call;
+
+    *out = NULL;
+    RGM_TRY(RGM_NEW(call, 1));
+    call->state = sampling;
+    call->resample = training && sampling->options.resample;
+    return rgmi_units_dataset(out, rgm_subgraph_sampler_units(sampling->sampler), &sampling->draws,
+                              &sampling->options, training, sample_batch, call);
 }
 
 /* All seeds' labels, without sampling around them. */
