@@ -39,6 +39,29 @@ static inline rgm_tensor *random_ints(const rgm_rng *rng, uint64_t *at, int64_t 
 #define EDGES_AB 300
 #define EDGES_AA 500
 
+static inline void give_lists_and_names(rgm_graph_builder *builder)
+{
+    int64_t nodes = NODES_A, tag_count = 0;
+    char names[NODES_A][8];
+    rgm_feature tags = {0};
+    rgm_str text[NODES_A];
+    rgm_tensor *name;
+
+    CHECK_OK(rgm_tensor_create(&tags.row_lengths[1], RGM_I64, 1, &nodes));
+    for (int64_t i = 0; i < NODES_A; i++)
+        tag_count += rgm_tensor_i64(tags.row_lengths[1])[i] = i % 3;
+    CHECK_OK(rgm_tensor_create(&tags.values, RGM_I64, 1, &tag_count));
+    for (int64_t i = 0, t = 0; i < NODES_A; i++)
+        for (int64_t k = 0; k < i % 3; k++)
+            rgm_tensor_i64(tags.values)[t++] = 100 * i + k;
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "a", "tags", &tags));
+    rgm_feature_clear(&tags);
+    for (int i = 0; i < NODES_A; i++)
+        text[i] = (rgm_str){names[i], snprintf(names[i], sizeof names[i], "n%d", i)};
+    CHECK_OK(rgm_tensor_create_from(&name, RGM_STRING, 1, &nodes, text));
+    give(builder, RGM_NODE_SET, "a", "name", name);
+}
+
 /*
  * Node sets a (feature "x" = 10 * node, "tags" ragged: node % 3 of them, each 100 * node + k,
  * "name") and b; edge sets ab, ba (from b to a), aa with "weight" = edge % 7 and "number" = edge.
@@ -50,11 +73,10 @@ static inline rgm_graph *mixed_graph(void)
     rgm_graph *graph;
     rgm_rng rng = rgm_rng_stream(11, "mixed", 0);
     uint64_t at = 0;
-    int64_t sizes[] = {NODES_A, NODES_B, EDGES_AB, EDGES_AB, EDGES_AA}, tag_count = 0;
+    int64_t sizes[] = {NODES_A, NODES_B, EDGES_AB, EDGES_AB, EDGES_AA};
     const char *edge_sets[] = {"ab", "ba", "aa"},
                *ends[3][2] = {{"a", "b"}, {"b", "a"}, {"a", "a"}};
-    rgm_tensor *x, *weight, *number, *name;
-    rgm_feature tags = {0};
+    rgm_tensor *x, *weight, *number;
 
     CHECK_OK(rgm_schema_create(&schema));
     CHECK_OK(rgm_schema_add_feature(schema, RGM_CONTEXT_PIECE, NULL, "year", RGM_I64, 0, NULL));
@@ -77,23 +99,7 @@ static inline rgm_graph *mixed_graph(void)
     for (int64_t i = 0; i < 2 * NODES_A; i++)
         rgm_tensor_f32(x)[i] = (float)(10 * (i / 2) + i % 2);
     give(builder, RGM_NODE_SET, "a", "x", x);
-    CHECK_OK(rgm_tensor_create(&tags.row_lengths[1], RGM_I64, 1, &sizes[0]));
-    for (int64_t i = 0; i < NODES_A; i++)
-        tag_count += rgm_tensor_i64(tags.row_lengths[1])[i] = i % 3;
-    CHECK_OK(rgm_tensor_create(&tags.values, RGM_I64, 1, &tag_count));
-    for (int64_t i = 0, t = 0; i < NODES_A; i++)
-        for (int64_t k = 0; k < i % 3; k++)
-            rgm_tensor_i64(tags.values)[t++] = 100 * i + k;
-    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "a", "tags", &tags));
-    rgm_feature_clear(&tags);
-    {
-        rgm_str text[NODES_A];
-        char names[NODES_A][8];
-        for (int i = 0; i < NODES_A; i++)
-            text[i] = (rgm_str){names[i], snprintf(names[i], sizeof names[i], "n%d", i)};
-        CHECK_OK(rgm_tensor_create_from(&name, RGM_STRING, 1, &sizes[0], text));
-    }
-    give(builder, RGM_NODE_SET, "a", "name", name);
+    give_lists_and_names(builder);
     for (int i = 0; i < 3; i++) {
         int64_t count = sizes[2 + i];
         rgm_tensor *s = random_ints(&rng, &at, count, i == 1 ? NODES_B : NODES_A);
