@@ -72,7 +72,7 @@ experiment() {
             -e 's/valid.accuracy/valid.auc_roc/' "$file"
         ;;
     wide) sed -i 's/hidden: \[8\]/hidden: [200, 200, 200]/' "$file" ;; # gradients in several buckets
-    skipping) sed -i 's/^trainer: {/trainer: {recovery: {policy: skip, loss_upper_bound: 1.2, max_tries: 99}, /' "$file" ;;
+    skipping) sed -i 's/^trainer: {/trainer: {recovery: {policy: skip, loss_upper_bound: 1.15, max_tries: 99}, /' "$file" ;;
     translation)
         sed -i -e 's/embedding_width: 8/embedding_width: 8, dropout_rate: 0.1/' -e 's/batch_tokens: 128/batch_tokens: 64/' \
             -e 's/^trainer: {/trainer: {accumulation_steps: 2, /' "$file"

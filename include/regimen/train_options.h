@@ -69,7 +69,7 @@ typedef enum rgm_recovery_policy {
 
 typedef struct rgm_trainer_recovery {
     rgm_recovery_policy policy; /* default stop */
-    double loss_upper_bound;    /* of one step's loss, default infinity */
+    double loss_upper_bound;    /* of a step's loss, over all of its batches; default infinity */
     int64_t begin_steps; /* the bound holds from this step on; NaN is always checked            */
     int64_t max_tries;   /* skips or rollbacks before it becomes an error, default 3            */
 } rgm_trainer_recovery;

@@ -176,6 +176,63 @@ static void a_bad_shard_changes_nothing_and_the_data_go_on_behind_the_step(void 
     clear_plane(&s.data);
 }
 
+/* Four batches of an item each, one of which is far off; all at weights that stay as they are. */
+static plane_setup far_off(double *mean, double *worst)
+{
+    plane_setup s = sharded(1, 1);
+    rgm_trainer *trainer;
+
+    s.data.in_order = true;
+    s.data.dropout = 0;
+    s.optimizer = rgm_sgd(1e-30, 0);
+    for (int i = 1; i < 3; i++) { /* alike but for the label: one of them is wrong */
+        memcpy(rgm_tensor_f32(s.data.x) + i * WIDTH, (float[]){30, -20, 25}, WIDTH * sizeof(float));
+        rgm_tensor_i64(s.data.label)[i] = i - 1;
+    }
+    *mean = *worst = 0;
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_OK(rgm_trainer_train_loop_begin(trainer));
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(rgm_trainer_train_step(trainer));
+        *mean += rgm_trainer_last_loss(trainer) / 4;
+        *worst = fmax(*worst, rgm_trainer_last_loss(trainer));
+    }
+    rgm_trainer_release(trainer);
+    CHECK(*worst > 1.5 * *mean);
+    return s;
+}
+
+/* Of four shards, and of four batches that are accumulated. */
+static void the_bound_is_one_on_the_loss_of_a_whole_step(void **state)
+{
+    double mean, worst;
+    plane_setup s = far_off(&mean, &worst);
+
+    (void)state;
+    for (int shards = 1; shards <= 4; shards += 3) {
+        rgm_trainer *fresh, *within, *above;
+
+        s.runtime.shards = shards;
+        s.options.accumulation_steps = 4 / shards;
+        s.options.recovery.loss_upper_bound = (mean + worst) / 2;
+        CHECK_OK(open_plane(&within, &s));
+        CHECK_OK(rgm_trainer_train_loop_begin(within));
+        CHECK_OK(rgm_trainer_train_step(within));
+        CHECK_CLOSE(mean, rgm_trainer_last_loss(within), 1e-6, 0);
+        s.options.recovery.loss_upper_bound = 0.9 * mean;
+        CHECK_OK(open_plane(&fresh, &s));
+        CHECK_OK(open_plane(&above, &s));
+        CHECK_OK(rgm_trainer_train_loop_begin(above));
+        CHECK_STATUS(RGM_ERR_NUMERIC, rgm_trainer_train_step(above));
+        CHECK_MESSAGE("above trainer.recovery.loss_upper_bound");
+        check_same_weights("a step above the bound", fresh, above);
+        rgm_trainer_release(within);
+        rgm_trainer_release(fresh);
+        rgm_trainer_release(above);
+    }
+    clear_plane(&s.data);
+}
+
 /* Gradients of bf16: near those of f32, and other numbers; the states are the same. */
 static void gradients_of_bf16_are_near_those_of_f32(void **state)
 {
@@ -422,6 +479,7 @@ TESTS(cmocka_unit_test(shards_are_worth_as_many_batches_of_one_process),
       cmocka_unit_test(each_shard_draws_dropout_of_its_own),
       cmocka_unit_test(a_continued_run_has_the_same_bits),
       cmocka_unit_test(a_bad_shard_changes_nothing_and_the_data_go_on_behind_the_step),
+      cmocka_unit_test(the_bound_is_one_on_the_loss_of_a_whole_step),
       cmocka_unit_test(gradients_of_bf16_are_near_those_of_f32),
       cmocka_unit_test(a_pass_over_shards_is_the_whole_pass),
       cmocka_unit_test(batches_are_completed_a_step_and_a_round_at_once),

@@ -159,7 +159,8 @@ rgm_status rgmi_check_loss(const rgm_trainer *trainer, double loss)
     return RGM_OK;
 }
 
-/* Forward and backward of one batch; the loss must be a number within its bound. */
+/* Forward and backward of one batch; the loss must be a number. Its bound is one of a whole step's,
+ * which the caller knows. */
 rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_element *inputs,
                           int64_t draw)
 {
@@ -184,11 +185,7 @@ rgm_status rgmi_run_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
         trainer->step_flops += rgm_executor_flops(trainer->train_run);
     take_outputs(step, fetches, trainer->model.head_count);
     take_gradients(trainer);
-    if (!isfinite(step->loss))
-        return rgmi_explain_nan(trainer, feeds, *count);
-    if (trainer->task.parts > 0) /* the loss is that of all parts: see rgmi_shards_step() */
-        return RGM_OK;
-    return rgmi_check_loss(trainer, step->loss);
+    return isfinite(step->loss) ? RGM_OK : rgmi_explain_nan(trainer, feeds, *count);
 }
 
 /* A hook changes copies, since the executor may return one tensor for two gradients. */

@@ -180,10 +180,10 @@ static rgm_status run(rgmi_part *all, work *w)
     return rgmi_shards_sum(all, trainer, run_shards(w));
 }
 
-/* Parts are one batch, whose loss they have together: all processes find the same. */
+/* The loss over the batches of all shards: all processes find the same. */
 static rgm_status check_whole(rgm_trainer *trainer, double loss)
 {
-    rgm_status status = trainer->task.parts > 0 ? rgmi_check_loss(trainer, loss) : RGM_OK;
+    rgm_status status = rgmi_check_loss(trainer, loss);
 
     trainer->is_bad = trainer->is_bad || status != RGM_OK;
     return rgmi_step_undo(trainer, status);

@@ -15,6 +15,7 @@ static rgm_status train_one_batch(rgm_step *step)
     int64_t count = 0;
 
     RGM_TRY(rgmi_run_batch(step, feeds, &count, step->inputs, trainer->step));
+    RGM_TRY(rgmi_check_loss(trainer, step->loss));
     RGM_TRY(rgmi_update(trainer, trainer->gradients, feeds, count));
     RGM_TRY(rgmi_update_states(trainer));
     rgmi_count_step(step);
@@ -114,10 +115,10 @@ static rgm_status train_batches(rgm_step *step)
         RGM_GO(status);
         RGM_GO(rgmi_add_batch(step, feeds, &count, inputs, b.all, k, &all));
     }
+    rgmi_set_part(step, &all);
+    RGM_GO(rgmi_check_loss(trainer, step->loss));
     rgmi_divide_gradients(trainer, all.items);
     RGM_GO(rgmi_update(trainer, trainer->accumulator.sums, feeds, count));
-    rgmi_set_part(step, &all);
-    status = RGM_OK;
 done:
     batches_release(&b);
     return rgmi_step_undo(trainer, status);
@@ -157,6 +158,7 @@ rgm_status rgm_trainer_compute_gradients(rgm_step *step, rgm_element *inputs,
                         trainer->task.name);
     RGM_TRY(
         rgmi_run_batch(step, feeds, &count, inputs, trainer->step + (trainer->runs++ << runs_at)));
+    RGM_TRY(rgmi_check_loss(trainer, step->loss)); /* what else a step has is not known */
     *gradients = trainer->gradients;
     return RGM_OK;
 }
