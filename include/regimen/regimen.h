@@ -14,6 +14,7 @@
  *   read data as a stream of batches             data.h                       03
  *   search hyperparameters                       trial.h, master.h            11, 12
  *   write a searcher or a sampler                search_rows.h
+ *   change a search while it goes on             search_live.h
  *   train with several processes                 comm.h; with workers that come and go: async.h
  *   have batches made by other processes         service.h
  *   keep trained models under a name             registry.h
@@ -46,6 +47,7 @@
 #include <regimen/record.h>
 #include <regimen/registry.h>
 #include <regimen/search_file.h>
+#include <regimen/search_live.h>
 #include <regimen/search_rows.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>

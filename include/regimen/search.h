@@ -189,7 +189,9 @@ typedef enum rgm_search_event_kind {
     RGM_CHECKPOINTED, /* at `length`                                                     */
     RGM_EXITED,       /* it failed for good: nothing more comes from it, it is closed    */
     RGM_INVALID,      /* its hyperparameters cannot be: closed, replaced, never counted  */
-    RGM_CLOSED        /* what RGM_ASK_CLOSE asked for is done                                */
+    RGM_CLOSED,       /* what RGM_ASK_CLOSE asked for is done                                */
+    RGM_ENDED         /* it was ended on request at `length`, with metrics: it counts as what it
+                           reached, and is closed; without metrics it counts as nothing        */
 } rgm_search_event_kind;
 extern const char *const rgm_search_event_names[]; /* "trained", ..., ended by NULL */
 
@@ -197,8 +199,8 @@ extern const char *const rgm_search_event_names[]; /* "trained", ..., ended by N
 typedef struct rgm_search_event {
     rgm_search_event_kind kind;
     int64_t trial, length;
-    const double *metrics; /* validated: [objective_count] as the objectives say them; what is
-                              not finite is the worst there is                                   */
+    const double *metrics; /* validated, ended: [objective_count] as the objectives say them; what
+                              is not finite is the worst there is */
 } rgm_search_event;
 
 /* ---- searchers ------------------------------------------------------------------------------ */
@@ -217,6 +219,7 @@ typedef struct rgm_search_trial {
                                         +infinity   */
     double best_key;                 /* of the first objective, over all its validations          */
     bool closed, exited, invalid;
+    bool outside; /* of bounds that were changed since (search_live.h): no sampler learns of it   */
 } rgm_search_trial;
 
 typedef struct rgm_searcher rgm_searcher;
@@ -228,8 +231,8 @@ typedef struct rgm_search_rows rgm_search_rows;
  * Read the section `searcher` of an experiment file: name and its options. All searchers have
  * metric and smaller_is_better (true; lists of one length for several objectives), sampler (a name,
  * or a map of `type` and its keys; random) and points (known ones to begin with, in order).
- * source_trial_id and source_checkpoint_uuid belong to others and are ignored here. All mistakes
- * are reported at once, as by rgm_space_read().
+ * source_trial_id, source_checkpoint_uuid and source_experiment belong to others and are ignored
+ * here. All mistakes are reported at once, as by rgm_space_read().
  *
  * @param space  [in] retained
  * @param seed   [in] of every draw, reproducibility.experiment_seed

@@ -40,6 +40,19 @@ bool rgm_archive_reads(const rgm_archive *archive);
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/** Of a searcher that may be changed while it goes on, or after its end (search_live.h). Its state
+ * was saved under other values of `keys` and restored under these. */
+typedef struct rgm_searcher_live {
+    const char *const *keys; /* of its section that may change, ended by NULL */
+    /** Create the trials that may begin now. */
+    rgm_status (*extend)(rgm_searcher *searcher, void *state, const void *options);
+    /** How many trials it will create beyond those that it has, if none is replaced. */
+    int64_t (*left)(const void *state, const void *options);
+    /** Append "key: value" of what its plan follows from besides, so that the plan stays when a key
+     * changes; NULL: it has no such plan. */
+    rgm_status (*print_plan)(rgm_text *out, const void *state);
+} rgm_searcher_live;
+
 /**
  * A searcher as one row. State is zeroed memory that the searcher's common part allocates; the
  * functions see the search through the calls of the last section. Every function except `begin`,
@@ -80,7 +93,8 @@ typedef struct rgm_searcher_type {
     rgm_status (*describe)(rgm_text *out, const rgm_searcher *searcher, const void *state,
                            const void *options);
     rgm_status (*archive)(rgm_archive *archive, void *state);
-    void (*clear)(void *state); /* gives back what state holds */
+    void (*clear)(void *state);    /* gives back what state holds */
+    const rgm_searcher_live *live; /* NULL: it cannot be changed once it has begun */
 } rgm_searcher_type;
 /** single, random, grid, async_halving, sync_halving, adaptive, adaptive_simple, adaptive_asha,
  * pbt, median; ended by NULL. */

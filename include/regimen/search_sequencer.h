@@ -99,6 +99,16 @@ rgm_status rgm_sequencer_completed(bool *asked, rgm_sequencer *sequencer,
  * trial now stands.
  */
 rgm_workload rgm_sequencer_rollback(rgm_sequencer *sequencer, int64_t most);
+/**
+ * The trial ends where it is: the step that is under way is its last one, is validated, and what
+ * was asked for behind it is forgotten. The searcher is told of nothing that was asked for before.
+ *
+ * @param end         [out] how far it comes, in batches; 0: it has done nothing and does nothing
+ * @param is_running  [in] somebody may be at its next workload
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_sequencer_end(int64_t *end, rgm_sequencer *sequencer, bool is_running);
 /** Where the trial stands: steps and batches done. */
 int64_t rgm_sequencer_steps(const rgm_sequencer *sequencer);
 int64_t rgm_sequencer_batches(const rgm_sequencer *sequencer);

@@ -7,6 +7,8 @@
 
 #include "report.h"
 
+#include <regimen/search_live.h>
+
 /** What is being loaded. */
 typedef struct loading {
     rgm_search_report *r;
@@ -122,7 +124,7 @@ static rgm_status read_values(rgm_hyper_value *values, const loading *l, const j
     if (text == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for the hyperparameters of a trial"));
     RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "hyperparameters"));
-    RGM_GO(rgm_space_read_point(values, l->space, rgm_yaml_root(yaml)));
+    RGM_GO(rgm_space_read_trial(values, l->space, rgm_yaml_root(yaml)));
 done:
     rgm_yaml_release(yaml);
     free(text);

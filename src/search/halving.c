@@ -287,8 +287,15 @@ done:
     return status;
 }
 
+static const char *const asha_live_keys[] = {"max_trials", "max_concurrent_trials", "bracket_rungs",
+                                             NULL};
+static const rgm_searcher_live asha_live = {.keys = asha_live_keys,
+                                            .extend = rgmi_tournament_extend,
+                                            .left = rgmi_tournament_left,
+                                            .print_plan = rgmi_tournament_print_plan};
+
 /* All of them go as tournaments. */
-#define HALVING(key, text, values, table)                                                          \
+#define HALVING(key, text, values, table, changes)                                                 \
     {                                                                                              \
         .section = {.name = (key),                                                                 \
                     .help = (text),                                                                \
@@ -300,21 +307,22 @@ done:
         .validated = rgmi_tournament_validated, .exited = rgmi_tournament_exited,                  \
         .closed = rgmi_tournament_closed, .progress = rgmi_tournament_progress,                    \
         .describe = rgmi_tournament_describe, .archive = rgmi_tournament_archive,                  \
-        .clear = rgmi_tournament_clear                                                             \
+        .clear = rgmi_tournament_clear, .live = (changes)                                          \
     }
 
 /* PEDL's first form; its name says that trials of a rung need not report together. */
 const rgm_searcher_type rgmi_async_halving_type =
     HALVING("async_halving", "one bracket of successive halving, with a budget of steps", defaults,
-            async_fields);
+            async_fields, NULL);
 const rgm_searcher_type rgmi_sync_halving_type =
     HALVING("sync_halving", "one bracket of successive halving, with a budget in any unit",
-            defaults, sync_fields);
+            defaults, sync_fields, NULL);
 const rgm_searcher_type rgmi_adaptive_type =
     HALVING("adaptive", "brackets of successive halving, with a budget of steps", defaults,
-            adaptive_fields);
+            adaptive_fields, NULL);
 const rgm_searcher_type rgmi_adaptive_simple_type =
     HALVING("adaptive_simple", "brackets of successive halving, with a number of trials", defaults,
-            simple_fields);
-const rgm_searcher_type rgmi_adaptive_asha_type = HALVING(
-    "adaptive_asha", "brackets of asynchronous successive halving", asha_defaults, asha_fields);
+            simple_fields, NULL);
+const rgm_searcher_type rgmi_adaptive_asha_type =
+    HALVING("adaptive_asha", "brackets of asynchronous successive halving", asha_defaults,
+            asha_fields, &asha_live);

@@ -208,6 +208,30 @@ static rgm_status exited(rgm_searcher *searcher, void *state, const void *option
     return add_trial(searcher, s, options);
 }
 
+/* ---- changes -------------------------------------------------------------------------------- */
+
+static int64_t left(const void *state, const void *options)
+{
+    int64_t most = ((const median_options *)options)->max_trials;
+    int64_t created = ((const median_state *)state)->created;
+
+    return most > created ? most - created : 0;
+}
+
+static rgm_status extend(rgm_searcher *searcher, void *state, const void *options)
+{
+    const median_options *o = options;
+    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
+
+    while (left(state, options) > 0 && searcher->open < most)
+        RGM_TRY(add_trial(searcher, state, o));
+    return RGM_OK;
+}
+
+static const char *const live_keys[] = {"max_trials", "max_concurrent_trials", "startup_trials",
+                                        "warmup", NULL};
+static const rgm_searcher_live live = {.keys = live_keys, .extend = extend, .left = left};
+
 /* ---- the rest ------------------------------------------------------------------------------ */
 
 /* Trials, each by its share of the full length, or whole once it is closed. */
@@ -320,4 +344,5 @@ const rgm_searcher_type rgmi_median_type = {.section = {.name = "median",
                                             .progress = progress,
                                             .describe = describe,
                                             .archive = archive,
-                                            .clear = clear};
+                                            .clear = clear,
+                                            .live = &live};

@@ -3,6 +3,7 @@
  * go by: which trial is better than which.
  */
 #include "samplers_internal.h"
+#include "search_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -176,23 +177,41 @@ static void add_observed(rgmi_history *h, int64_t row, const rgm_search_trial *t
     add_point(h, row, trial);
 }
 
+/* Trials of earlier searches, then those of this one; NULL: nothing is learned of it, since it is
+ * outside of today's bounds, or was stopped before it was validated. */
+static const rgm_search_trial *trial_at(const rgm_searcher *searcher, int64_t i)
+{
+    const rgm_search_trial *trial =
+        i < searcher->earlier_count ? &searcher->earlier[i]->seen
+                                    : rgm_searcher_trial(searcher, i + 1 - searcher->earlier_count);
+
+    return trial->outside || (trial->closed && !observed(trial)) ? NULL : trial;
+}
+
 rgm_status rgmi_history_read(rgmi_history *h, const rgm_searcher *searcher)
 {
     const rgm_objective *objectives;
-    int64_t trials = rgm_searcher_trial_count(searcher), row = 0, pending = 0;
+    int64_t trials = searcher->earlier_count + rgm_searcher_trial_count(searcher);
+    int64_t row = 0, pending = 0;
 
     *h = (rgmi_history){.space = rgm_searcher_space(searcher),
                         .objectives = rgm_searcher_objectives(&objectives, searcher)};
     RGM_TRY(rgmi_axes_create(&h->axes, &h->axis_count, h->space));
-    for (int64_t t = 1; t <= trials; t++)
-        h->count += observed(rgm_searcher_trial(searcher, t));
-    h->pending_count = trials - h->count;
+    for (int64_t t = 0; t < trials; t++) {
+        const rgm_search_trial *trial = trial_at(searcher, t);
+
+        h->count += trial != NULL && observed(trial);
+        h->pending_count += trial != NULL && !observed(trial);
+    }
     RGM_TRY(RGM_NEW(h->points, trials * h->axis_count + 1));
     RGM_TRY(RGM_NEW(h->keys, h->count * h->objectives + 1));
     RGM_TRY(RGM_NEW(h->lengths, h->count + 1));
     RGM_TRY(RGM_NEW(h->bad, h->count + 1));
-    for (int64_t t = 1; t <= trials; t++) {
-        const rgm_search_trial *trial = rgm_searcher_trial(searcher, t);
+    for (int64_t t = 0; t < trials; t++) {
+        const rgm_search_trial *trial = trial_at(searcher, t);
+
+        if (trial == NULL)
+            continue;
         if (observed(trial))
             add_observed(h, row++, trial);
         else

@@ -90,6 +90,29 @@ static rgm_status exited(rgm_searcher *searcher, void *state, const void *option
     return closed(searcher, state, options, trial);
 }
 
+/* ---- changes -------------------------------------------------------------------------------- */
+
+static int64_t left(const void *state, const void *options)
+{
+    int64_t most = ((const rgmi_full_options *)options)->max_trials;
+    int64_t created = ((const random_state *)state)->created;
+
+    return most > created ? most - created : 0;
+}
+
+static rgm_status extend(rgm_searcher *searcher, void *state, const void *options)
+{
+    const rgmi_full_options *o = options;
+    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
+
+    while (left(state, options) > 0 && searcher->open < most)
+        RGM_TRY(add_trial(searcher, state, options));
+    return RGM_OK;
+}
+
+static const char *const live_keys[] = {"max_trials", "max_concurrent_trials", NULL};
+static const rgm_searcher_live live = {.keys = live_keys, .extend = extend, .left = left};
+
 static double progress(const rgm_searcher *searcher, const void *state, const void *options)
 {
     const rgmi_full_options *o = options;
@@ -137,4 +160,5 @@ const rgm_searcher_type rgmi_random_type = {.section = {.name = "random",
                                                                 "the end",
                                                         .options_size = sizeof(rgmi_full_options),
                                                         .fields = random_fields},
+                                            .live = &live,
                                             FULL_FUNCTIONS};

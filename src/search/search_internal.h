@@ -79,8 +79,9 @@ void rgmi_item_range(double *low, double *high, const rgm_hyperparameter *h);
 
 /* ---- the searcher --------------------------------------------------------------------------- */
 
-#define RGMI_MOST_INVALID 10000
-#define RGMI_MOST_TRIALS  1000000
+#define RGMI_MOST_INVALID  10000
+#define RGMI_MOST_REPLACED 10 /* of trials that failed, beyond as many as succeeded */
+#define RGMI_MOST_TRIALS   1000000
 /* Trials that wait at a time unless the file says more: they are created all at once, each with
    rows of the master's database, while nobody else is answered. */
 #define RGMI_MOST_AT_ONCE 10000
@@ -133,6 +134,9 @@ struct rgm_searcher {
     rgmi_operations queue, held;
     double progress; /* the most that was told */
     bool begun, over, failed;
+    bool replaces_failed;          /* another trial takes the place of one that failed for good */
+    rgmi_searched_trial **earlier; /* [earlier_count] of other searches: samplers learn of them */
+    int64_t earlier_count, earlier_capacity;
 };
 
 rgmi_searched_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
@@ -140,6 +144,15 @@ rgm_status rgmi_trial_new(rgmi_searched_trial **out, const rgm_searcher *searche
 void rgmi_trial_release(rgmi_searched_trial *trial);
 rgm_status rgmi_operations_add(rgmi_operations *operations, rgm_operation_kind kind, int64_t trial,
                                int64_t length);
+
+/** Shut down once nothing is open; behind whatever changed. */
+rgm_status rgmi_searcher_settle(rgm_searcher *searcher);
+/** Metrics as keys: smaller is better, and what is not finite is +infinity. */
+void rgmi_keys_of(double *keys, const rgm_searcher *searcher, const double *metrics);
+/** rgm_searcher_restore() of a state that was saved under other options of the same searcher. */
+rgm_status rgmi_searcher_restore_changed(rgm_searcher *searcher, const char *text, int64_t size);
+/** Whether values are within the bounds, and keep the constraints. */
+bool rgmi_space_has(const rgm_space *space, const rgm_hyper_value *values);
 
 struct rgm_archive {
     const rgm_json *from; /* reads */
@@ -272,6 +285,10 @@ double rgmi_tournament_progress(const rgm_searcher *searcher, const void *state,
 rgm_status rgmi_tournament_describe(rgm_text *out, const rgm_searcher *searcher, const void *state,
                                     const void *options);
 rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state);
+/* ... of asynchronous brackets, which may be given more trials. */
+rgm_status rgmi_tournament_extend(rgm_searcher *searcher, void *state, const void *options);
+int64_t rgmi_tournament_left(const void *state, const void *options);
+rgm_status rgmi_tournament_print_plan(rgm_text *out, const void *state);
 void rgmi_tournament_clear(void *state);
 
 /* How brackets go: bracket_sync.c and bracket_async.c. */

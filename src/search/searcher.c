@@ -10,8 +10,8 @@
 
 const char *const rgm_operation_names[] = {"create", "train",    "validate", "checkpoint",
                                            "close",  "shutdown", NULL};
-const char *const rgm_search_event_names[] = {
-    "trained", "validated", "checkpointed", "exited", "invalid", "closed", NULL};
+const char *const rgm_search_event_names[] = {"trained", "validated", "checkpointed", "exited",
+                                              "invalid", "closed",    "ended",        NULL};
 
 /* ---- trials -------------------------------------------------------------------------------- */
 
@@ -304,13 +304,16 @@ static rgm_status check_event(const rgm_searcher *s, const rgm_search_event *e)
     if (!s->begun || s->failed)
         return RGM_FAIL(RGM_ERR_ARG, "the searcher %s",
                         s->failed ? "failed before" : "has not begun");
-    if ((unsigned)e->kind > RGM_CLOSED)
+    if ((unsigned)e->kind > RGM_ENDED)
         return RGM_FAIL(RGM_ERR_ARG, "there is no event of kind %d", (int)e->kind);
     if (t == NULL || t->seen.closed)
         return RGM_FAIL(RGM_ERR_ARG, "'%s' of trial %lld, which %s",
                         rgm_search_event_names[e->kind], (long long)e->trial,
                         t == NULL ? "is not there" : "was closed");
-    if (e->kind == RGM_EXITED || e->kind == RGM_INVALID)
+    if (e->kind == RGM_ENDED && (e->length < 0 || e->length > RGM_MAX_LENGTH))
+        return RGM_FAIL(RGM_ERR_ARG, "trial %lld ended at %lld", (long long)e->trial,
+                        (long long)e->length);
+    if (e->kind == RGM_EXITED || e->kind == RGM_INVALID || e->kind == RGM_ENDED)
         return RGM_OK;
     if (e->kind == RGM_TRAINED ? e->length < 0 || e->length > t->target
                                : find_asked(t, asked_by[e->kind], e->length) < 0)
@@ -330,18 +333,28 @@ static void advance(rgm_searcher *s, rgmi_searched_trial *t, int64_t length)
     t->trained = length;
 }
 
-static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
+void rgmi_keys_of(double *keys, const rgm_searcher *s, const double *metrics)
 {
-    answer(t, RGM_ASK_VALIDATE, e->length);
+    for (int64_t i = 0; i < s->objective_count; i++) {
+        double key = s->objectives[i].smaller_is_better ? metrics[i] : -metrics[i];
+
+        keys[i] = isfinite(key) ? key : INFINITY; /* -inf is no success either */
+    }
+}
+
+static void note_metrics(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
+{
     advance(s, t, e->length);
     s->work++;
     t->seen.length = e->length;
-    for (int64_t i = 0; i < s->objective_count; i++) {
-        double key = s->objectives[i].smaller_is_better ? e->metrics[i] : -e->metrics[i];
-
-        t->seen.keys[i] = isfinite(key) ? key : INFINITY; /* -inf is no success either */
-    }
+    rgmi_keys_of(t->seen.keys, s, e->metrics);
     t->seen.best_key = fmin(t->seen.best_key, t->seen.keys[0]);
+}
+
+static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
+{
+    answer(t, RGM_ASK_VALIDATE, e->length);
+    note_metrics(s, t, e);
     return s->type->validated(s, s->state, s->options, e->trial, e->length);
 }
 
@@ -366,6 +379,23 @@ static rgm_status closed(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
     return s->type->closed != NULL ? s->type->closed(s, s->state, s->options, e->trial) : RGM_OK;
 }
 
+/* Whether another trial takes the place of one that failed for good. Where nearly all fail the
+ * fault is not theirs. */
+static bool is_replaced(const rgm_searcher *s, const rgm_search_event *e)
+{
+    int64_t failed = 0, others = 0;
+
+    if (!s->replaces_failed || e->kind != RGM_EXITED)
+        return false;
+    for (int64_t i = 0; i < s->trial_count; i++) {
+        const rgm_search_trial *t = &s->trials[i]->seen;
+
+        failed += t->exited;
+        others += t->length > 0 && !t->exited && !t->invalid;
+    }
+    return failed <= RGMI_MOST_REPLACED + others;
+}
+
 static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
     bool invalid = e->kind == RGM_INVALID, was_closing = t->closing;
@@ -375,7 +405,7 @@ static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
     t->asked_count = 0;
     t->waits_for = 0;
     t->seen.closed = true;
-    t->seen.exited = !invalid;
+    t->seen.exited = e->kind == RGM_EXITED;
     t->seen.invalid = invalid;
     s->open--;
     if (invalid) {
@@ -386,8 +416,17 @@ static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
     if (was_closing) /* the row was done with it */
         return s->type->closed != NULL ? s->type->closed(s, s->state, s->options, e->trial)
                                        : RGM_OK;
-    return s->type->exited != NULL ? s->type->exited(s, s->state, s->options, e->trial, invalid)
-                                   : RGM_OK;
+    return s->type->exited != NULL
+               ? s->type->exited(s, s->state, s->options, e->trial, invalid || is_replaced(s, e))
+               : RGM_OK;
+}
+
+/* What it reached is known; for its row it is gone as one that exited. */
+static rgm_status ended(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
+{
+    if (e->metrics != NULL)
+        note_metrics(s, t, e);
+    return exited(s, t, e);
 }
 
 static double progress_now(const rgm_searcher *s)
@@ -401,7 +440,7 @@ static double progress_now(const rgm_searcher *s)
 }
 
 /* Behind every step: shut down once nothing is open. */
-static rgm_status settle(rgm_searcher *s)
+rgm_status rgmi_searcher_settle(rgm_searcher *s)
 {
     if (s->open == 0 && !s->over) {
         s->over = true;
@@ -425,6 +464,8 @@ static rgm_status apply(rgm_searcher *s, const rgm_search_event *e)
         return checkpointed(s, t, e);
     case RGM_CLOSED:
         return closed(s, t, e);
+    case RGM_ENDED:
+        return ended(s, t, e);
     default:
         return exited(s, t, e);
     }
@@ -437,7 +478,7 @@ rgm_status rgm_searcher_tell(rgm_searcher *searcher, const rgm_search_event *eve
     RGM_TRY(check_event(searcher, event));
     status = apply(searcher, event);
     if (status == RGM_OK)
-        status = settle(searcher);
+        status = rgmi_searcher_settle(searcher);
     searcher->failed = status != RGM_OK;
     return status;
 }
@@ -451,7 +492,7 @@ rgm_status rgm_searcher_begin(rgm_searcher *searcher)
     searcher->begun = true;
     status = searcher->type->begin(searcher, searcher->state, searcher->options);
     if (status == RGM_OK)
-        status = settle(searcher);
+        status = rgmi_searcher_settle(searcher);
     searcher->failed = status != RGM_OK;
     return status;
 }

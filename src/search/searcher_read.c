@@ -6,9 +6,16 @@
 
 #include <string.h>
 
-static const char *const common_keys[] = {
-    "name",   "metric",          "smaller_is_better",      "sampler",
-    "points", "source_trial_id", "source_checkpoint_uuid", NULL};
+static const char *const common_keys[] = {"name",
+                                          "metric",
+                                          "smaller_is_better",
+                                          "sampler",
+                                          "points",
+                                          "source_trial_id",
+                                          "source_checkpoint_uuid",
+                                          "source_experiment",
+                                          "replace_failed",
+                                          NULL};
 static const char *const sampler_keys[] = {"type", NULL};
 
 typedef struct reader {
@@ -229,6 +236,10 @@ static rgm_status read_all(reader *r)
     RGM_TRY(read_sampler(r));
     RGM_TRY(read_points(r));
     RGM_TRY(check_source(r));
+    if (rgm_yaml_find(r->section, "replace_failed") != NULL)
+        RGM_TRY(
+            rgmi_mistake(&r->mistakes, rgm_yaml_bool(&s->replaces_failed,
+                                                     rgm_yaml_find(r->section, "replace_failed"))));
     if (r->mistakes.count == 0 && s->type->prepare != NULL)
         RGM_TRY(rgmi_mistake(&r->mistakes, s->type->prepare(s, s->state, s->options, r->section)));
     return RGM_OK;
@@ -266,6 +277,9 @@ void rgm_searcher_release(rgm_searcher *searcher)
     for (int64_t i = 0; i < searcher->trial_count; i++)
         rgmi_trial_release(searcher->trials[i]);
     rgm_free(searcher->trials);
+    for (int64_t i = 0; i < searcher->earlier_count; i++)
+        rgmi_trial_release(searcher->earlier[i]);
+    rgm_free(searcher->earlier);
     rgm_free(searcher->queue.items);
     rgm_free(searcher->held.items);
     rgm_arena_release(searcher->arena);

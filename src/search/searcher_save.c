@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT 1
+#define FORMAT     1
+#define MOST_WHOLE ((int64_t)1 << 53) /* of an int, in size */
 
 /* ---- arrays -------------------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ enum {
 static const char *const member_names[MEMBERS] = {"length", "trained",   "target", "checkpoints",
                                                   "from",   "waits_for", "seed",   "id_high",
                                                   "id_low", "flags"};
-enum { CLOSED = 1, EXITED = 2, INVALID = 4, CLOSING = 8, ALL_FLAGS = 15 };
+enum { CLOSED = 1, EXITED = 2, INVALID = 4, CLOSING = 8, OUTSIDE = 16, ALL_FLAGS = 31 };
 
 static int64_t id_half(const uint8_t *bytes)
 {
@@ -70,7 +71,7 @@ static int64_t member_of(const rgmi_searched_trial *t, int member)
         return id_half(t->request_id + 8);
     default:
         return t->seen.closed * CLOSED + t->seen.exited * EXITED + t->seen.invalid * INVALID +
-               t->closing * CLOSING;
+               t->closing * CLOSING + t->seen.outside * OUTSIDE;
     }
 }
 
@@ -117,6 +118,7 @@ static bool set_member(rgm_searcher *s, rgmi_searched_trial *t, int member, int6
         t->seen.exited = (value & EXITED) != 0;
         t->seen.invalid = (value & INVALID) != 0;
         t->closing = (value & CLOSING) != 0;
+        t->seen.outside = (value & OUTSIDE) != 0;
         return in_range(value, 0, ALL_FLAGS);
     }
 }
@@ -175,13 +177,16 @@ done:
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static bool is_possible(const rgm_hyperparameter *h, const rgm_hyper_value *v)
+/* A number may be outside of bounds that were changed since. */
+static bool is_possible(const rgm_hyperparameter *h, const rgm_hyper_value *v, bool outside)
 {
     double low, high;
 
     if (h->kind == RGM_HYPER_CONST || h->kind == RGM_HYPER_CATEGORICAL)
         return in_range(v->choice, 0, h->values.count - 1);
     rgmi_item_range(&low, &high, h);
+    if (h->kind == RGM_HYPER_INT && outside)
+        return in_range(v->integer, -MOST_WHOLE, MOST_WHOLE);
     if (h->kind == RGM_HYPER_INT)
         return in_range(v->integer, (int64_t)low, (int64_t)high);
     return isfinite(v->number);
@@ -232,7 +237,8 @@ static rgm_status archive_values(rgm_archive *a, rgm_searcher *s)
     for (int64_t i = 0; i < count; i++) {
         const rgm_hyper_value *v = &s->trials[i / n]->values[i % n];
 
-        if (v->is_set && !is_possible(rgm_space_at(s->space, i % n), v))
+        if (v->is_set &&
+            !is_possible(rgm_space_at(s->space, i % n), v, s->trials[i / n]->seen.outside))
             RGM_GO(damaged("choices"));
     }
 done:
@@ -421,7 +427,7 @@ rgm_status rgm_searcher_save(rgm_text *out, const rgm_searcher *searcher)
     return rgm_text_add(out, "}", 1);
 }
 
-static rgm_status check_head(const rgm_json *json, const rgm_searcher *s)
+static rgm_status check_head(const rgm_json *json, const rgm_searcher *s, bool may_be_changed)
 {
     const char *name = rgm_json_text(rgm_json_find(json, "name"));
     const char *of = rgm_json_text(rgm_json_find(json, "of"));
@@ -434,7 +440,7 @@ static rgm_status check_head(const rgm_json *json, const rgm_searcher *s)
         return RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state of format %lld, this reads %d",
                         (long long)format, FORMAT);
     snprintf(hash, sizeof hash, "%016" PRIx64, s->hash);
-    if (strcmp(name, rgm_searcher_name(s)) != 0 || strcmp(of, hash) != 0)
+    if (strcmp(name, rgm_searcher_name(s)) != 0 || (strcmp(of, hash) != 0 && !may_be_changed))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "this is the state of a searcher '%.100s' with other options, "
                         "hyperparameters or seed than this one's ('%s')",
@@ -442,7 +448,8 @@ static rgm_status check_head(const rgm_json *json, const rgm_searcher *s)
     return RGM_OK;
 }
 
-rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_t size)
+static rgm_status restore(rgm_searcher *searcher, const char *text, int64_t size,
+                          bool may_be_changed)
 {
     rgm_status status = RGM_OK;
     rgm_archive archive = {0};
@@ -451,7 +458,7 @@ rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_
     if (searcher->begun || searcher->failed)
         return RGM_FAIL(RGM_ERR_ARG, "a state is restored into a searcher that has not begun");
     RGM_GO(rgm_json_parse(&json, text, size, "searcher state"));
-    RGM_GO(check_head(json, searcher));
+    RGM_GO(check_head(json, searcher, may_be_changed));
     archive.from = json;
     RGM_GO(archive_all(&archive, searcher));
 done:
@@ -459,4 +466,14 @@ done:
     if (status != RGM_OK)
         searcher->failed = true;
     return status;
+}
+
+rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_t size)
+{
+    return restore(searcher, text, size, false);
+}
+
+rgm_status rgmi_searcher_restore_changed(rgm_searcher *searcher, const char *text, int64_t size)
+{
+    return restore(searcher, text, size, true);
 }

@@ -384,6 +384,29 @@ rgm_workload rgm_sequencer_rollback(rgm_sequencer *s, int64_t most)
     return (rgm_workload){RGM_RUN_STEP, s->at, s->steps[s->at].batches};
 }
 
+rgm_status rgm_sequencer_end(int64_t *end, rgm_sequencer *s, bool is_running)
+{
+    int64_t now = s->steps[s->at].batches;
+    asked_length *length;
+    rgm_workload next;
+    bool goes_on = is_running && find_next(&next, s) && next.kind == RGM_RUN_STEP;
+
+    *end = goes_on ? next.batches : now;
+    s->length_count = lower_bound(s, *end + 1);
+    s->count = least(s->count, s->at + 1 + goes_on);
+    s->target = *end;
+    s->under_way = goes_on ? *end : 0;
+    if (*end == 0)
+        return RGM_OK;
+    for (int64_t i = 0; i < s->length_count; i++) /* of which nobody waits for an answer any more */
+        s->lengths[i].trained_told = s->lengths[i].told[0] = s->lengths[i].told[1] = true;
+    RGM_TRY(enter_length(&length, s, *end));
+    length->asked[VALIDATION] = length->told[VALIDATION] = true;
+    if (!goes_on)
+        s->steps[s->at].wanted[VALIDATION] = true;
+    return RGM_OK;
+}
+
 int64_t rgm_sequencer_steps(const rgm_sequencer *s)
 {
     return s->at;

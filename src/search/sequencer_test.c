@@ -497,6 +497,69 @@ static void damaged_states_are_refused(void **state)
     }
 }
 
+static rgm_workload next_of(rgm_sequencer *s)
+{
+    rgm_workload w = {.kind = RGM_TERMINATE};
+
+    rgm_sequencer_next(&w, s);
+    return w;
+}
+
+/* Asked for 400 batches, it has done 120 when it is told: in the middle of its third step, whose
+ * validation is the last thing that it does; with nobody at it, where it stands. */
+static void a_trial_that_is_ended_validates_where_it_is(void **state)
+{
+    const rgm_sequencer_options options = {.batches_per_step = 60};
+
+    (void)state;
+    for (int running = 0; running < 2; running++) {
+        rgm_sequencer *s, *back;
+        rgm_text text = {0};
+        int64_t end;
+        bool asked;
+
+        CHECK_OK(rgm_sequencer_create(&s, &options));
+        CHECK_OK(rgm_sequencer_train(s, 400));
+        CHECK_OK(rgm_sequencer_validate(NULL, s, 400));
+        for (int i = 0; i < 2; i++) {
+            rgm_workload w = next_of(s);
+            CHECK_OK(rgm_sequencer_completed(NULL, s, &w, false));
+        }
+        CHECK_INT(180, next_of(s).batches);
+        CHECK_OK(rgm_sequencer_end(&end, s, running == 1));
+        CHECK_INT(running == 1 ? 180 : 120, end);
+        CHECK_OK(rgm_sequencer_save(&text, s));
+        CHECK_OK(rgm_sequencer_restore(&back, text.data, text.size));
+        for (rgm_workload w; rgm_sequencer_next(&w, back);) {
+            CHECK(w.batches == end && w.kind != RGM_CHECKPOINT_MODEL);
+            CHECK_OK(rgm_sequencer_completed(&asked, back, &w, false));
+            CHECK(!asked);
+        }
+        CHECK_INT(end, rgm_sequencer_batches(back));
+        CHECK_INT(0, rgm_sequencer_rollback(back, INT64_MAX).batches); /* it comes there again */
+        for (rgm_workload w; rgm_sequencer_next(&w, back);)
+            CHECK_OK(rgm_sequencer_completed(NULL, back, &w, false));
+        CHECK_INT(end, rgm_sequencer_batches(back));
+        rgm_text_clear(&text);
+        rgm_sequencer_release(back);
+        rgm_sequencer_release(s);
+    }
+}
+
+static void a_trial_that_has_done_nothing_ends_at_once(void **state)
+{
+    const rgm_sequencer_options options = {.batches_per_step = 60};
+    rgm_sequencer *s;
+    int64_t end;
+
+    (void)state;
+    CHECK_OK(rgm_sequencer_create(&s, &options));
+    CHECK_OK(rgm_sequencer_train(s, 400));
+    CHECK_OK(rgm_sequencer_end(&end, s, false));
+    CHECK(end == 0 && rgm_sequencer_is_up_to_date(s));
+    rgm_sequencer_release(s);
+}
+
 static rgm_status course(void)
 {
     const rgm_sequencer_options options = {.batches_per_step = 1, .validation_period = 1};
@@ -536,4 +599,6 @@ TESTS(cmocka_unit_test(case_33_requests_preclose_and_rollback), cmocka_unit_test
       cmocka_unit_test(a_checkpoint_that_is_there_answers_a_request),
       cmocka_unit_test(an_initial_validation_comes_first),
       cmocka_unit_test(what_was_not_due_is_refused), cmocka_unit_test(damaged_states_are_refused),
+      cmocka_unit_test(a_trial_that_is_ended_validates_where_it_is),
+      cmocka_unit_test(a_trial_that_has_done_nothing_ends_at_once),
       cmocka_unit_test(memory_that_runs_out_is_told))

@@ -3,6 +3,8 @@
  */
 #include "search_internal.h"
 
+#include <regimen/search_live.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,6 +106,8 @@ typedef struct point {
     const rgm_space *space;
     rgmi_mistakes mistakes;
     const rgm_yaml_node **given; /* [count] by place */
+    const rgm_hyper_value *base; /* [count] where nothing is given; NULL: none */
+    bool any_bounds;             /* of a trial: they may have been others then */
     char name[RGMI_LONGEST_NAME + 1];
 } point;
 
@@ -202,7 +206,7 @@ static rgm_status read_number(point *p, rgm_hyper_value *value, const rgmi_item 
     number = whole ? (double)value->integer : value->number;
     /* base^minval is rarely what a person writes for it to the last bit. */
     slack = item->shown.kind == RGM_HYPER_LOG ? 1e-12 : 0;
-    if (number >= low * (1 - slack) && number <= high * (1 + slack))
+    if (p->any_bounds || (number >= low * (1 - slack) && number <= high * (1 + slack)))
         return RGM_OK;
     return MISTAKE(p, node, "'%s' is %s, but must be in %g .. %g", item->shown.name, node->text,
                    low, high);
@@ -219,6 +223,10 @@ static rgm_status read_value(point *p, const rgm_yaml_node *map, int64_t i)
         return node == NULL ? RGM_OK
                             : MISTAKE(p, node, "'%s' is given, but is there only when %.200s",
                                       item->shown.name, item->shown.when);
+    if (node == NULL && p->base != NULL && p->base[i].is_set) {
+        *value = p->base[i];
+        return RGM_OK;
+    }
     if (node == NULL)
         return item->shown.kind == RGM_HYPER_CONST
                    ? RGM_OK
@@ -228,24 +236,40 @@ static rgm_status read_value(point *p, const rgm_yaml_node *map, int64_t i)
     return read_number(p, value, item, node);
 }
 
-rgm_status rgm_space_read_point(rgm_hyper_value *values, const rgm_space *space,
-                                const rgm_yaml_node *map)
+static rgm_status read_point(point *p, const rgm_yaml_node *map)
 {
     rgm_status status = RGM_OK;
     const char *broken;
-    point p = {.values = values, .space = space};
 
     if (map->kind != RGM_YAML_MAP)
         return rgm_yaml_fail(map, "a point is a map of hyperparameters to values");
-    RGM_GO(RGM_NEW(p.given, space->count));
-    RGM_GO(gather(&p, map, 0));
-    for (int64_t i = 0; i < space->count; i++)
-        RGM_GO(read_value(&p, map, i));
-    if (p.mistakes.count == 0 && !rgm_space_holds(space, values, &broken))
-        RGM_GO(MISTAKE(&p, map, "the point breaks the constraint '%.200s'", broken));
-    status = rgmi_mistakes_tell(&p.mistakes);
+    RGM_GO(RGM_NEW(p->given, p->space->count));
+    RGM_GO(gather(p, map, 0));
+    for (int64_t i = 0; i < p->space->count; i++)
+        RGM_GO(read_value(p, map, i));
+    if (p->mistakes.count == 0 && !p->any_bounds && !rgm_space_holds(p->space, p->values, &broken))
+        RGM_GO(MISTAKE(p, map, "the point breaks the constraint '%.200s'", broken));
+    status = rgmi_mistakes_tell(&p->mistakes);
 done:
-    rgm_text_clear(&p.mistakes.lines);
-    rgm_free(p.given);
+    rgm_text_clear(&p->mistakes.lines);
+    rgm_free(p->given);
     return status;
+}
+
+rgm_status rgm_space_read_point(rgm_hyper_value *values, const rgm_space *space,
+                                const rgm_yaml_node *map)
+{
+    return read_point(&(point){.values = values, .space = space}, map);
+}
+
+rgm_status rgm_space_read_trial(rgm_hyper_value *values, const rgm_space *space,
+                                const rgm_yaml_node *map)
+{
+    return read_point(&(point){.values = values, .space = space, .any_bounds = true}, map);
+}
+
+rgm_status rgm_space_vary_point(rgm_hyper_value *values, const rgm_space *space,
+                                const rgm_hyper_value *base, const rgm_yaml_node *map)
+{
+    return read_point(&(point){.values = values, .space = space, .base = base}, map);
 }

@@ -283,6 +283,52 @@ rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state)
     return RGM_OK;
 }
 
+/* ---- changes -------------------------------------------------------------------------------- */
+
+static int64_t left_of(const rgmi_bracket *b)
+{
+    return b->max_trials > b->created ? b->max_trials - b->created : 0;
+}
+
+int64_t rgmi_tournament_left(const void *state, const void *options)
+{
+    const rgmi_tournament *t = state;
+    int64_t left = 0;
+
+    (void)options;
+    for (int64_t i = 0; i < t->count; i++)
+        left += left_of(&t->brackets[i]);
+    return left;
+}
+
+rgm_status rgmi_tournament_extend(rgm_searcher *searcher, void *state, const void *options)
+{
+    rgmi_tournament *t = state;
+
+    (void)options;
+    for (int64_t i = 0; i < t->count; i++) {
+        int64_t busy = 0;
+
+        for (int64_t k = 0; k < t->brackets[i].rung_count; k++)
+            busy += t->brackets[i].rungs[k].outstanding;
+        for (; busy < t->brackets[i].concurrent && left_of(&t->brackets[i]) > 0; busy++)
+            RGM_TRY(rgmi_bracket_add_trial(searcher, t, i));
+    }
+    return RGM_OK;
+}
+
+/* With more trials a search might be planned with more rungs, where no trial has been. */
+rgm_status rgmi_tournament_print_plan(rgm_text *out, const void *state)
+{
+    const rgmi_tournament *t = state;
+
+    RGM_TRY(rgm_text_printf(out, "bracket_rungs: ["));
+    for (int64_t i = 0; i < t->count; i++)
+        RGM_TRY(rgm_text_printf(out, "%s%lld", i > 0 ? ", " : "",
+                                (long long)t->brackets[i].rung_count));
+    return rgm_text_printf(out, "]");
+}
+
 void rgmi_tournament_clear(void *state)
 {
     rgmi_tournament *t = state;

@@ -1,6 +1,7 @@
 /*
  * A worker whose workloads are a trial's: an open run in the trial's folder.
  */
+#include <regimen/search_live.h>
 #include <regimen/trial.h>
 #include <regimen/trial_worker.h>
 
@@ -54,7 +55,7 @@ static rgm_status read_values(trial_worker *w, const rgm_worker_setup *setup)
     RGM_GO(RGM_NEW(w->values, rgm_space_count(space) + 1));
     RGM_GO(rgm_yaml_parse(&yaml, setup->hyperparameters, (int64_t)strlen(setup->hyperparameters),
                           "hyperparameters"));
-    RGM_GO(rgm_space_read_point(w->values, space, rgm_yaml_root(yaml)));
+    RGM_GO(rgm_space_read_trial(w->values, space, rgm_yaml_root(yaml)));
 done:
     rgm_yaml_release(yaml);
     return status;

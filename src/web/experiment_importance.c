@@ -7,6 +7,8 @@
 #include "masters.h"
 #include "web_internal.h"
 
+#include <regimen/search_live.h>
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,7 +131,7 @@ static rgm_status read_values(rgm_hyper_value *values, const finding *f, const j
     if (text == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "a trial has no hyperparameters"));
     RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "hyperparameters"));
-    RGM_GO(rgm_space_read_point(values, f->space, rgm_yaml_root(yaml)));
+    RGM_GO(rgm_space_read_trial(values, f->space, rgm_yaml_root(yaml)));
 done:
     rgm_yaml_release(yaml);
     free(text);

@@ -1,0 +1,425 @@
+/*
+ * Searches that are changed while they go on: more trials, points, bounds; trials that end on
+ * request; earlier searches to learn of. What goes on after a change can be saved and restored as
+ * ever.
+ */
+#include "search_check.h"
+
+#include <regimen/search_live.h>
+
+#define SPACE                                                                                      \
+    "hyperparameters: {rate: {type: double, minval: 0, maxval: %s}, kind: {type: categorical, "    \
+    "vals: %s}}\nsearcher: {metric: loss, %s}\n"
+
+static rgm_search_file *file_of(const char *searcher, const char *most, const char *kinds)
+{
+    rgm_search_file *file;
+    char text[1000];
+
+    snprintf(text, sizeof text, SPACE, most, kinds, searcher);
+    CHECK_OK(rgm_search_file_parse(&file, NULL, text, (int64_t)strlen(text), "s.yaml", NULL));
+    return file;
+}
+
+static rgm_searcher *searcher_of(const rgm_search_file *file)
+{
+    rgm_searcher *searcher;
+
+    CHECK_OK(rgm_search_file_searcher(&searcher, file, 7, NULL));
+    return searcher;
+}
+
+static rgm_searcher *begun(const rgm_search_file *file)
+{
+    rgm_searcher *searcher = searcher_of(file);
+
+    CHECK_OK(rgm_searcher_begin(searcher));
+    return searcher;
+}
+
+/* Does what it asks for, at most `most` validations; by its rate the loss is. */
+static int64_t work(rgm_searcher *s, int64_t most)
+{
+    int64_t done = 0;
+    rgm_operation o;
+
+    while (done < most && rgm_searcher_next(&o, s)) {
+        double loss;
+
+        if (o.kind == RGM_ASK_VALIDATE) {
+            loss = rgm_searcher_trial(s, o.trial)->values[1].number + 1 / (double)(1 + o.length);
+            CHECK_OK(
+                rgm_searcher_tell(s, &(rgm_search_event){RGM_VALIDATED, o.trial, o.length, &loss}));
+            done++;
+        } else if (o.kind == RGM_ASK_CLOSE) {
+            CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){.kind = RGM_CLOSED, o.trial}));
+        }
+    }
+    return done;
+}
+
+static void print_trials(rgm_text *out, const rgm_searcher *s)
+{
+    rgm_text_clear(out);
+    for (int64_t i = 1; i <= rgm_searcher_trial_count(s); i++) {
+        const rgm_search_trial *t = rgm_searcher_trial(s, i);
+
+        CHECK_OK(rgm_text_printf(out, "%lld ", (long long)t->length));
+        CHECK_OK(rgm_space_print_json(out, rgm_searcher_space(s), t->values));
+        CHECK_OK(rgm_text_printf(out, "\n"));
+    }
+}
+
+/* What came of a changed search, and of one that was so from its beginning. */
+static void check_same(rgm_searcher *changed, rgm_searcher *whole)
+{
+    rgm_text a = {0}, b = {0};
+
+    print_trials(&a, changed);
+    print_trials(&b, whole);
+    CHECK_TEXT(b.data, a.data);
+    rgm_text_clear(&a);
+    rgm_text_clear(&b);
+}
+
+/* ---- more trials ---------------------------------------------------------------------------- */
+
+static const char *const few_and_many[][2] = {
+    {"name: random, max_steps: 3, max_trials: 3", "name: random, max_steps: 3, max_trials: 8"},
+    {"name: random, max_steps: 3, max_trials: 3, max_concurrent_trials: 2",
+     "name: random, max_steps: 3, max_trials: 8, max_concurrent_trials: 2"},
+    {"name: median, max_steps: 9, interval: 9, max_trials: 3, max_concurrent_trials: 1",
+     "name: median, max_steps: 9, interval: 9, max_trials: 8, max_concurrent_trials: 1"},
+    {"name: adaptive_asha, max_steps: 16, max_trials: 4, bracket_rungs: [2], "
+     "max_concurrent_trials: 1",
+     "name: adaptive_asha, max_steps: 16, max_trials: 8, bracket_rungs: [2], "
+     "max_concurrent_trials: 1"},
+};
+
+/* Random ones come out the same as if there had been so many from the beginning. */
+static void more_trials_are_those_that_would_have_been(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof few_and_many / sizeof *few_and_many; i++)
+        for (int after = 0; after < 2; after++) {
+            rgm_search_file *few = file_of(few_and_many[i][0], "1", "[a, b]");
+            rgm_search_file *many = file_of(few_and_many[i][1], "1", "[a, b]");
+            rgm_searcher *before = begun(few), *whole = begun(many), *s = searcher_of(many);
+
+            work(before, after == 1 ? INT64_MAX : 2);
+            CHECK(rgm_searcher_is_over(before) == (after == 1));
+            CHECK_OK(rgm_search_file_check_change(many, few));
+            CHECK_OK(rgm_searcher_take_over(s, before));
+            CHECK(!rgm_searcher_is_over(s));
+            CHECK(rgm_searcher_progress(s) < 1);
+            CHECK(work(s, INT64_MAX) > 0);
+            work(whole, INT64_MAX);
+            CHECK(rgm_searcher_is_over(s) && rgm_searcher_trials_left(s) == 0);
+            CHECK_INT(8, rgm_searcher_trial_count(s));
+            if (i < 3)
+                check_same(s, whole);
+            rgm_searcher_release(before);
+            rgm_searcher_release(whole);
+            rgm_searcher_release(s);
+            rgm_search_file_release(few);
+            rgm_search_file_release(many);
+        }
+}
+
+/* Of eight trials more would be planned with three rungs; they go by the two that there are. */
+static void more_trials_keep_the_rungs(void **state)
+{
+    rgm_search_file *few = file_of("name: adaptive_asha, max_steps: 16, max_trials: 4", "1", "[a]");
+    rgm_search_file *many =
+        file_of("name: adaptive_asha, max_steps: 16, max_trials: 20", "1", "[a]");
+    rgm_searcher *before = begun(few), *s = searcher_of(many);
+    rgm_text plan = {0};
+
+    (void)state;
+    work(before, 3);
+    CHECK_OK(rgm_searcher_print_plan(&plan, before));
+    CHECK_TEXT("bracket_rungs: [2]", plan.data);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_searcher_take_over(s, before));
+    rgm_searcher_release(s);
+    rgm_search_file_release(many);
+    many = file_of("name: adaptive_asha, max_steps: 16, max_trials: 20, bracket_rungs: [2]", "1",
+                   "[a]");
+    s = searcher_of(many);
+    CHECK_OK(rgm_search_file_check_change(many, few));
+    CHECK_OK(rgm_searcher_take_over(s, before));
+    work(s, INT64_MAX);
+    CHECK_INT(20, rgm_searcher_trial_count(s));
+    rgm_text_clear(&plan);
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_search_file_release(few);
+    rgm_search_file_release(many);
+}
+
+/* ---- bounds --------------------------------------------------------------------------------- */
+
+#define TPE(trials)                                                                                \
+    "name: random, max_steps: 3, max_concurrent_trials: 2, sampler: {type: tpe, startup_trials: "  \
+    "4}, max_trials: " #trials
+
+static void trials_outside_of_new_bounds_are_not_learned_of(void **state)
+{
+    rgm_search_file *wide = file_of(TPE(12), "1", "[a, b]");
+    rgm_search_file *narrow = file_of(TPE(30), "0.125", "[a, b, c]");
+    rgm_searcher *before = begun(wide), *s = searcher_of(narrow), *again = searcher_of(narrow);
+    int64_t outside = 0, third = 0;
+    rgm_text a = {0};
+
+    (void)state;
+    work(before, 9);
+    CHECK_OK(rgm_search_file_check_change(narrow, wide));
+    CHECK_OK(rgm_searcher_take_over(s, before));
+    CHECK_OK(rgm_searcher_save(&a, s));
+    CHECK_OK(rgm_searcher_restore(again, a.data, a.size)); /* with values beyond its bounds */
+    for (int64_t i = 1; i <= rgm_searcher_trial_count(before); i++) {
+        bool is_outside = rgm_searcher_trial(s, i)->values[1].number > 0.125;
+
+        outside += is_outside;
+        CHECK(rgm_searcher_trial(s, i)->outside == is_outside);
+        CHECK(rgm_searcher_trial(again, i)->outside == is_outside);
+    }
+    CHECK(outside > 0);
+    work(s, INT64_MAX);
+    for (int64_t i = rgm_searcher_trial_count(before) + 1; i <= rgm_searcher_trial_count(s); i++) {
+        CHECK(rgm_searcher_trial(s, i)->values[1].number <= 0.125);
+        third += rgm_searcher_trial(s, i)->values[0].choice == 2;
+    }
+    CHECK_INT(30, rgm_searcher_trial_count(s));
+    CHECK(third > 0);
+    work(again, INT64_MAX);
+    check_same(again, s);
+    rgm_text_clear(&a);
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_searcher_release(again);
+    rgm_search_file_release(wide);
+    rgm_search_file_release(narrow);
+}
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+static void a_point_is_the_next_trial(void **state)
+{
+    const char *two = "name: random, max_steps: 3, max_trials: 4, max_concurrent_trials: 1, "
+                      "points: [{rate: 0.5, kind: a}, {rate: 0.25, kind: b}]";
+    const char *other = "name: random, max_steps: 3, max_trials: 4, max_concurrent_trials: 1, "
+                        "points: [{rate: 0.75, kind: a}, {rate: 0.25, kind: b}]";
+    rgm_search_file *one = file_of("name: random, max_steps: 3, max_trials: 4, "
+                                   "max_concurrent_trials: 1, points: [{rate: 0.5, kind: a}]",
+                                   "1", "[a, b]");
+    rgm_search_file *more = file_of(two, "1", "[a, b]"), *changed = file_of(other, "1", "[a, b]");
+    rgm_searcher *before = begun(one), *s = searcher_of(more), *wrong = searcher_of(changed);
+
+    (void)state;
+    work(before, 2);
+    CHECK_INT(2, rgm_searcher_trials_left(before));
+    CHECK_INT(0, rgm_searcher_points_left(before));
+    CHECK_OK(rgm_search_file_check_change(more, one));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_searcher_take_over(wrong, before));
+    CHECK(strstr(rgm_error_message(), "the first 1 were tried") != NULL);
+    CHECK_OK(rgm_searcher_take_over(s, before));
+    CHECK_INT(1, rgm_searcher_points_left(s));
+    work(s, INT64_MAX);
+    CHECK_INT(4, rgm_searcher_trial_count(s));
+    CHECK(rgm_searcher_trial(s, 3)->values[1].number == 0.25);
+    CHECK_INT(1, rgm_searcher_trial(s, 3)->values[0].choice);
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_searcher_release(wrong);
+    rgm_search_file_release(one);
+    rgm_search_file_release(more);
+    rgm_search_file_release(changed);
+}
+
+/* What is not given is the other's; what is not there under the new values is left out. */
+static void a_point_is_varied(void **state)
+{
+    static const char text[] =
+        "hyperparameters: {kind: {type: categorical, vals: [gcn, gat]}, heads: {type: int, minval: "
+        "1, maxval: 8, when: kind == gat}, rate: {type: double, minval: 0, maxval: 1}}\n";
+    rgm_hyper_value base[3], values[3];
+    rgm_yaml *yaml;
+    rgm_space *space;
+    rgm_text json = {0};
+
+    (void)state;
+    CHECK_OK(read_space(&space, text));
+    CHECK_OK(rgm_yaml_parse(&yaml, "{kind: gat, heads: 4, rate: 7}", 30, "p"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_space_read_point(base, space, rgm_yaml_root(yaml)));
+    CHECK_OK(rgm_space_read_trial(base, space, rgm_yaml_root(yaml))); /* of other bounds */
+    rgm_yaml_release(yaml);
+    CHECK_OK(rgm_yaml_parse(&yaml, "{kind: gcn, rate: 0.5}", 22, "p"));
+    CHECK_OK(rgm_space_vary_point(values, space, base, rgm_yaml_root(yaml)));
+    CHECK_OK(rgm_space_print_json(&json, space, values));
+    CHECK_TEXT("{\"kind\": \"gcn\", \"rate\": 0.5}", json.data);
+    rgm_yaml_release(yaml);
+    CHECK_OK(rgm_yaml_parse(&yaml, "{rate: 0.5}", 11, "p"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_space_vary_point(values, space, NULL, rgm_yaml_root(yaml)));
+    CHECK(strstr(rgm_error_message(), "says nothing of 'kind'") != NULL);
+    rgm_yaml_release(yaml);
+    rgm_text_clear(&json);
+    rgm_space_release(space);
+}
+
+/* ---- what cannot be changed ----------------------------------------------------------------- */
+
+static void what_would_be_another_search_is_refused(void **state)
+{
+    static const char random[] = "name: random, max_steps: 3, max_trials: 4";
+    static const struct {
+        const char *searcher, *most, *kinds, *why;
+    } changes[] = {
+        {"name: random, max_steps: 4, max_trials: 4", "1", "[a, b]", "searcher.max_steps"},
+        {"name: median, max_steps: 3, max_trials: 4", "1", "[a, b]", "searcher.name"},
+        {"name: random, max_steps: 3, max_trials: 4, smaller_is_better: false", "1", "[a, b]",
+         "searcher.smaller_is_better"},
+        {random, "1", "[b, a]", "the list of its values"},
+        {random, "1", "[a]", "the list of its values"},
+        {random, "1}, more: {type: double, minval: 0, maxval: 1", "[a, b]", "hyperparameters"},
+    };
+    rgm_search_file *file = file_of(random, "1", "[a, b]");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        rgm_search_file *changed = file_of(changes[i].searcher, changes[i].most, changes[i].kinds);
+
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_search_file_check_change(changed, file));
+        CHECK(strstr(rgm_error_message(), changes[i].why) != NULL);
+        rgm_search_file_release(changed);
+    }
+    rgm_search_file_release(file);
+}
+
+static void a_searcher_with_a_plan_of_its_own_is_not_changed(void **state)
+{
+    rgm_search_file *file =
+        file_of("name: adaptive_simple, max_steps: 16, max_trials: 8", "1", "[a]");
+    rgm_search_file *changed =
+        file_of("name: adaptive_simple, max_steps: 16, max_trials: 9", "1", "[a]");
+    rgm_searcher *before = begun(file), *s = searcher_of(file);
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_search_file_check_change(changed, file));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_searcher_take_over(s, before));
+    CHECK(strstr(rgm_error_message(), "'adaptive_simple' cannot be changed") != NULL);
+    CHECK_INT(-1, rgm_searcher_trials_left(before));
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_search_file_release(file);
+    rgm_search_file_release(changed);
+}
+
+/* ---- trials that end ------------------------------------------------------------------------ */
+
+/* It counts with its metric, and another takes its place where one is left. */
+static void a_trial_that_ends_on_request_counts_as_what_it_reached(void **state)
+{
+    rgm_search_file *file = file_of("name: random, max_steps: 9, max_trials: 3, "
+                                    "max_concurrent_trials: 2",
+                                    "1", "[a, b]");
+    rgm_searcher *s = begun(file), *again = searcher_of(file);
+    double loss = 0.25;
+    rgm_text a = {0};
+
+    (void)state;
+    CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_ENDED, 1, 4, &loss}));
+    CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){.kind = RGM_ENDED, .trial = 2}));
+    CHECK_INT(3, rgm_searcher_trial_count(s));
+    CHECK_OK(rgm_searcher_save(&a, s));
+    CHECK_OK(rgm_searcher_restore(again, a.data, a.size));
+    for (int i = 0; i < 2; i++) {
+        const rgm_search_trial *t = rgm_searcher_trial(i == 0 ? s : again, 1);
+
+        CHECK(t->closed && !t->exited && !t->invalid && t->length == 4 && t->keys[0] == 0.25);
+        CHECK(rgm_searcher_trial(i == 0 ? s : again, 2)->length == 0);
+    }
+    CHECK_STATUS(RGM_ERR_ARG, rgm_searcher_tell(s, &(rgm_search_event){RGM_ENDED, 1, 4, &loss}));
+    work(s, INT64_MAX);
+    CHECK(rgm_searcher_is_over(s));
+    rgm_text_clear(&a);
+    rgm_searcher_release(s);
+    rgm_searcher_release(again);
+    rgm_search_file_release(file);
+}
+
+/* ---- earlier searches ----------------------------------------------------------------------- */
+
+/* Forty trials of before said that small rates are good: the first trials are small at once. */
+static double mean_of_first_rates(bool learns)
+{
+    rgm_search_file *file = file_of("name: random, max_steps: 3, max_concurrent_trials: 2, "
+                                    "sampler: gp, max_trials: 8",
+                                    "1", "[a]");
+    rgm_searcher *s = searcher_of(file);
+    double sum = 0;
+
+    for (int i = 0; i < 40 && learns; i++) {
+        const rgm_hyper_value values[] = {{.is_set = true},
+                                          {.is_set = true, .number = (double)i / 40}};
+        double loss = values[1].number;
+
+        CHECK_OK(rgm_searcher_learn(s, values, 3, &loss));
+    }
+    CHECK_OK(rgm_searcher_begin(s));
+    work(s, INT64_MAX);
+    for (int64_t i = 1; i <= 8; i++)
+        sum += rgm_searcher_trial(s, i)->values[1].number;
+    rgm_searcher_release(s);
+    rgm_search_file_release(file);
+    return sum / 8;
+}
+
+static void an_earlier_search_is_learned_of(void **state)
+{
+    (void)state;
+    CHECK(mean_of_first_rates(false) > 0.3);
+    CHECK(mean_of_first_rates(true) < 0.1);
+}
+
+static rgm_status change_once(void)
+{
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL, *changed = NULL;
+    rgm_searcher *before = NULL, *s = NULL;
+    const rgm_hyper_value values[] = {{.is_set = true}, {.is_set = true, .number = 0.5}};
+    double loss = 1;
+    char text[2][500];
+
+    snprintf(text[0], sizeof text[0], SPACE, "1", "[a, b]", TPE(4));
+    snprintf(text[1], sizeof text[1], SPACE, "0.5", "[a, b, c]", TPE(9));
+    RGM_GO(rgm_search_file_parse(&file, NULL, text[0], (int64_t)strlen(text[0]), "s", NULL));
+    RGM_GO(rgm_search_file_parse(&changed, NULL, text[1], (int64_t)strlen(text[1]), "s", NULL));
+    RGM_GO(rgm_search_file_check_change(changed, file));
+    RGM_GO(rgm_search_file_searcher(&before, file, 7, NULL));
+    RGM_GO(rgm_searcher_begin(before));
+    RGM_GO(rgm_search_file_searcher(&s, changed, 7, NULL));
+    RGM_GO(rgm_searcher_learn(s, values, 3, &loss));
+    RGM_GO(rgm_searcher_take_over(s, before));
+done:
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_search_file_release(file);
+    rgm_search_file_release(changed);
+    return status;
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    CHECK_EVERY_OOM(change_once(), (void)0);
+}
+
+TESTS(cmocka_unit_test(more_trials_are_those_that_would_have_been),
+      cmocka_unit_test(more_trials_keep_the_rungs),
+      cmocka_unit_test(trials_outside_of_new_bounds_are_not_learned_of),
+      cmocka_unit_test(a_point_is_the_next_trial), cmocka_unit_test(a_point_is_varied),
+      cmocka_unit_test(what_would_be_another_search_is_refused),
+      cmocka_unit_test(a_searcher_with_a_plan_of_its_own_is_not_changed),
+      cmocka_unit_test(a_trial_that_ends_on_request_counts_as_what_it_reached),
+      cmocka_unit_test(an_earlier_search_is_learned_of),
+      cmocka_unit_test(memory_that_runs_out_is_told))
