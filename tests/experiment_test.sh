@@ -225,6 +225,36 @@ says "^ *[0-9]+ +[0-9]+ +[0-9]+ +COMPLETED +[0-9.]+ +[0-9,]+ +[0-9a-f-]{36} " ou
 [ "$(grep -c "COMPLETED.* 1/[0-9]" out)" = $removed ] || fail "gc-policy lists not $removed: $(cat out)"
 expect 0 "$regimen" experiment checkpoints 1 --csv
 [ "$(grep -c ,COMPLETED, out)" = 1 ] || fail "gc-policy 1 0 0 keeps $(grep -c ,COMPLETED, out)"
+
+# A search that is over goes on; slots are drained.
+expect 0 "$regimen" experiment create random.yaml --paused
+live=$(sed -n 's/^Created experiment //p' out)
+expect 0 "$regimen" experiment activate "$live"
+expect 0 "$regimen" experiment wait "$live"
+trials=$("$regimen" experiment trials "$live" --csv | grep -c ,COMPLETED,)
+expect 0 "$regimen" experiment set "$live" searcher.max_trials=$((trials + 1))
+expect 0 "$regimen" experiment wait "$live"
+expect 0 "$regimen" experiment try "$live" --like 1
+says "trial $((trials + 2)), before those that wait" err
+expect 0 "$regimen" experiment wait "$live"
+[ "$("$regimen" experiment trials "$live" --csv | grep -c ,COMPLETED,)" = $((trials + 2)) ] || fail "no two trials more"
+expect 0 "$regimen" experiment changes "$live"
+says "searcher.max_trials +$((trials + 1))" out
+expect 1 "$regimen" experiment set "$live" data.batch_size=7
+says "'data' cannot be changed" err
+expect 2 "$regimen" experiment set "$live" searcher.max_trials=9 nothing
+expect 2 "$regimen" experiment try "$live"
+expect 1 "$regimen" trial stop "$live/1"
+says "is COMPLETED" err
+expect 0 "$regimen" experiment delete "$live" -y
+expect 0 "$regimen" master drain 1
+says "^ *1 .*drained" out
+expect 0 "$regimen" master slots --csv
+says "^0,,free" out
+expect 1 "$regimen" master enable 0-2
+expect 2 "$regimen" master enable x
+expect 0 "$regimen" master enable 0,1
+
 kill -INT $master
 wait $master
 [ $? = 75 ] || fail "the master's end: $(cat master.err)"

@@ -35,6 +35,7 @@ typedef struct rgm_search_resources {
     int64_t max_slots;       /* of all trials together; 0: no bound               */
     int64_t priority;        /* 1..99, small first; default 42                    */
     double weight;           /* of a fair share; default 1                        */
+    const char *pool;        /* slots of that name, of the master's file; NULL: those of no pool */
 } rgm_search_resources;
 
 /** Bounds on time, in seconds; 0: none. */
@@ -45,15 +46,20 @@ typedef struct rgm_search_limits {
     double search_seconds; /* in which any of its trials was at work: then all save and end       */
 } rgm_search_limits;
 
-typedef enum rgm_scheduler_type { RGM_SCHEDULER_LOCAL, RGM_SCHEDULER_SLURM } rgm_scheduler_type;
+typedef enum rgm_scheduler_type {
+    RGM_SCHEDULER_LOCAL,
+    RGM_SCHEDULER_SLURM,
+    RGM_SCHEDULER_COMMANDS /* of three commands, which the master has under its name */
+} rgm_scheduler_type;
 
 /** Where trials run. What the file does not say is NULL (texts) or 0 (numbers). */
 typedef struct rgm_scheduler_options {
-    rgm_scheduler_type type; /* default local: processes of this machine */
-    /* slurm alone: */
-    const char *partition, *account, *qos;
-    const char *time;   /* of a job, as sbatch --time takes it          */
-    const char *memory; /* of a job, as sbatch --mem takes it           */
+    rgm_scheduler_type type;
+    const char *name; /* of scheduler.type; default "local": processes of this machine */
+    /* of jobs alone: */
+    const char *partition, *account, *qos; /* partition: or queue                             */
+    const char *time;   /* of a job, as sbatch --time takes it, or the scheduler's own command  */
+    const char *memory; /* of a job, as sbatch --mem takes it, or that command                  */
     rgm_texts options;  /* more of sbatch's, each whole: "--constraint=icelake" */
     rgm_texts setup;    /* lines of shell before the trial: "module load gcc"   */
 } rgm_scheduler_options;

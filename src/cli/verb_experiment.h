@@ -52,6 +52,13 @@ int experiment_fork(int argc, char **argv);
 int experiment_continue(int argc, char **argv);
 int experiment_export(int argc, char **argv);
 
+/* ---- verb_experiment_live.c: a search while it goes on --------------------------------------- */
+
+int experiment_try(int argc, char **argv);
+int experiment_changes(int argc, char **argv);
+/** Set keys of an experiment's file; words: its number, then KEY=VALUE. */
+int experiment_change(const char *where, const text_list *words);
+
 /* ---- verb_trial_steer.c: a trial goes on ----------------------------------------------------- */
 
 /** What is asked of a trial that is trained further, as an experiment of its own. */

@@ -195,17 +195,26 @@ int experiment_set(int argc, char **argv)
     const argument arguments[] = {
         {"y", ARG_FLAG, &yes, NULL, "gc-policy: do not ask"}, MASTER_ARGUMENT(where), {0}};
     const usage how = {
-        "experiment set ID description|project|max-slots|weight|priority|gc-policy VALUE...",
-        "Change an experiment, while it runs too. gc-policy takes three counts: "
-        "checkpoints to keep\n"
-        "of the best of the experiment, of the best of each trial, of the latest of "
-        "each trial; what\n"
-        "it does not keep is listed, and removed when you agree.",
-        arguments, 3, 5};
+        "experiment set ID description|project|max-slots|weight|priority|gc-policy VALUE...\n"
+        "       regimen experiment set ID KEY=VALUE...",
+        "Change an experiment, while it runs too. gc-policy takes three counts: checkpoints to "
+        "keep\n"
+        "of the best of the experiment, of the best of each trial, of the latest of each trial; "
+        "what\n"
+        "it does not keep is listed, and removed when you agree. KEY is one of its file: "
+        "searcher.max_trials,\n"
+        "searcher.max_concurrent_trials, searcher.sampler, hyperparameters.NAME.minval, "
+        ".maxval, .vals,\n"
+        "constraints, limits.*, max_restarts. A search that is over goes on where that leaves it "
+        "something\n"
+        "to try.",
+        arguments, 2, 40};
     text_list rest;
     json_t *body;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (strchr(rest.items[1], '=') != NULL)
+        return experiment_change(where, &rest);
     body = setting(rest.items[1], &rest);
     if (body == NULL)
         return EXIT_USAGE;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "verb_experiment.h"
+#include "verb_master.h"
 
 static bool is_done(rgm_master *master, void *payload)
 {
@@ -62,7 +63,7 @@ done:
     return status != RGM_OK ? report(status) : EXIT_CONTINUE;
 }
 
-int verb_master(int argc, char **argv)
+static int begin(int argc, char **argv)
 {
     bounds kept = {NAN, NAN, 0};
     rgm_master_options options = {.subject = &rgm_trial_subject};
@@ -92,13 +93,15 @@ int verb_master(int argc, char **argv)
         "[--allow-remote]] | master token create|list|revoke",
         "Run the searches of a folder until it is told to stop (Ctrl-C, SIGTERM): then trials "
         "save,\n"
-        "and the same command goes on. The verbs of experiments speak to it, and work without it.",
+        "and the same command goes on. The verbs of experiments speak to it, and work without "
+        "it.\n"
+        "DIR/master.yaml names pools of slots and schedulers. regimen master slots, drain, enable: "
+        "which\n"
+        "slots get trials.",
         arguments, 0, 0};
     text_list rest;
     int code;
 
-    if (argc > 1 && strcmp(argv[1], "token") == 0)
-        return master_token(argc - 1, argv + 1);
     READ_ARGUMENTS(&rest, &how, argc, argv);
     code = set_scheduling(&options, scheduling);
     if (code == EXIT_DONE)
@@ -107,6 +110,22 @@ int verb_master(int argc, char **argv)
         return code;
     options.folder = master_place(where);
     return serve(&options);
+}
+
+int verb_master(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int argc, char **argv);
+    } verbs[] = {{"token", master_token},
+                 {"slots", master_slots},
+                 {"drain", master_drain},
+                 {"enable", master_enable}};
+
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (argc > 1 && strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 1, argv + 1);
+    return begin(argc, argv);
 }
 
 /* ---- queue --------------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@ static const verb verbs[] = {
     {"describe", trial_describe, "a trial with its steps"},
     {"logs", trial_logs, "what its processes printed"},
     {"note", trial_note, "what people write about it, in Markdown"},
-    {"kill", trial_kill, "end it"},
+    {"stop", trial_stop, "end it where it is: it validates, saves and counts"},
+    {"kill", trial_kill, "end it at once"},
     {"continue", trial_continue, "train it further, as an experiment of its own"},
     {"run", trial_run, "what a master starts for a trial"},
 };

@@ -17,6 +17,11 @@ int trial_logs(int argc, char **argv);
 int trial_kill(int argc, char **argv);
 int trial_continue(int argc, char **argv);
 
+/* ---- verb_experiment_live.c
+ * ----------------------------------------------------------------------- */
+
+int trial_stop(int argc, char **argv);
+
 /* ---- verb_trial_process.c
  * ------------------------------------------------------------------------- */
 

@@ -167,10 +167,11 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         "INSERT INTO experiments(id, state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id, engine, code, project) VALUES(?, ?, ?, ?, ?, ?, "
-        "?, ?, "
-        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?)",
-        "ittttttiidiiiiiitidtittt", last + 1,
+        " source_checkpoint, source_checkpoint_id, engine, code, pool, project) VALUES(?, ?, ?, ?, "
+        "?, ?, ?, "
+        "?, "
+        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?, ?)",
+        "ittttttiidiiiiiitidtitttt", last + 1,
         rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
@@ -180,8 +181,8 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->resources.slots_per_trial, o->checkpoint_storage.save_experiment_best,
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
-        from->checkpoint, o->scheduler.type == RGM_SCHEDULER_SLURM ? "slurm" : "local",
-        code->data != NULL ? code->hash : NULL, o->project != NULL ? o->project : "");
+        from->checkpoint, o->scheduler.name, code->data != NULL ? code->hash : NULL,
+        o->resources.pool != NULL ? o->resources.pool : "", o->project != NULL ? o->project : "");
 }
 
 static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,
@@ -195,9 +196,27 @@ static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *
     for (int64_t i = 0; i < o->labels.count; i++)
         RGM_TRY(rgmi_database_run(master->database, "INSERT OR IGNORE INTO labels VALUES(?, ?)",
                                   "it", call->id, o->labels.items[i]));
+    RGM_TRY(rgmi_earlier_copy(master, call->id, file));
     RGM_TRY(rgmi_experiment_files_write(master, call->id, file, code));
     RGM_TRY(rgmi_experiment_begin(master, call->id));
     return rgmi_answer_experiment(call);
+}
+
+/* Slots that it can wait for. */
+static rgm_status check_pool(const rgm_master *master, const rgm_search_settings *o)
+{
+    int64_t pool = rgmi_machines_pool(master->machines, o->resources.pool);
+
+    if (pool < 0)
+        return rgmi_machines_no_pool(master->machines, o->resources.pool);
+    if (o->resources.pool != NULL &&
+        o->resources.slots_per_trial > master->machines->pools[pool].slot_count)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "a trial takes %lld slots (resources.slots_per_trial), and pool '%s' has "
+                        "%lld",
+                        (long long)o->resources.slots_per_trial, o->resources.pool,
+                        (long long)master->machines->pools[pool].slot_count);
+    return RGM_OK;
 }
 
 static rgm_status create(rgmi_call *call, const plan *p)
@@ -209,10 +228,12 @@ static rgm_status create(rgmi_call *call, const plan *p)
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
                                  p->name, call->master->options.subject));
-    if (rgm_search_file_settings(file)->scheduler.type == RGM_SCHEDULER_SLURM)
+    if (rgm_search_file_settings(file)->scheduler.type != RGM_SCHEDULER_LOCAL)
         RGM_GO(rgmi_jobs_check(call->master, file));
+    RGM_GO(check_pool(call->master, rgm_search_file_settings(file)));
     RGM_GO(rgmi_launch_check(file));
     RGM_GO(find_source(&from, call->master, file));
+    RGM_GO(rgmi_earlier_check(call->master, file));
     RGM_GO(rgmi_trial_code_read(&code, call->master, file, p->working_folder,
                                 p->keeps_code ? p->parent : 0));
     if (p->validate_only) {

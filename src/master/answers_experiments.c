@@ -116,7 +116,9 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         EXPERIMENT_COLUMNS
         "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
         " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
-        " working_folder, code, note, saved, saved_of, saved_unit, (SELECT"
+        " working_folder, code, note, saved, saved_of, saved_unit, (SELECT count(*) FROM "
+        "earlier_trials"
+        " WHERE experiment_id = e.id) AS earlier, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
         " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
         " running FROM experiments e WHERE id = ?",
@@ -183,7 +185,8 @@ rgm_status rgmi_answer_events(rgmi_call *call)
     RGM_TRY(rgmi_database_query(
         &rows, call->master->database,
         "SELECT id, CASE kind WHEN 0 THEN 'trained' WHEN 1 THEN 'validated' WHEN 2 THEN"
-        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' ELSE 'closed' END AS "
+        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' WHEN 6 THEN 'ended' ELSE "
+        "'closed' END AS "
         "'kind:text',"
         " trial, length, metrics AS 'metrics:json', time AS 'time:time' FROM searcher_events WHERE"
         " experiment_id = ? ORDER BY id LIMIT ? OFFSET ?",

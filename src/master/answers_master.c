@@ -8,20 +8,24 @@
 rgm_status rgmi_answer_master(rgmi_call *call)
 {
     const rgm_master *m = call->master;
-    int64_t taken = 0;
+    int64_t taken = 0, drained = 0;
 
-    for (int64_t i = 0; i < m->options.slots; i++)
+    for (int64_t i = 0; i < m->options.slots; i++) {
         taken += m->slot_taken[i];
+        drained += m->slot_drained[i];
+    }
     RGM_TRY(rgm_text_printf(call->out, "{\"version\": \"%s\", \"pid\": %ld, \"folder\": ",
                             RGM_VERSION, (long)getpid()));
     RGM_TRY(rgm_json_print_text(call->out, m->options.folder));
     return rgm_text_printf(
         call->out,
         ", \"serves\": %s, \"slots\": %lld, \"threads_per_slot\": %lld, \"slots_taken\": %lld, "
+        "\"slots_drained\": %lld, "
         "\"processes\": %lld, \"scheduling\": \"%s\", \"preemption\": %s}",
         m->serves ? "true" : "false", (long long)m->options.slots,
-        (long long)m->options.threads_per_slot, (long long)taken, (long long)m->process_count,
-        rgm_scheduling_names[m->options.scheduling], m->options.preemption ? "true" : "false");
+        (long long)m->options.threads_per_slot, (long long)taken, (long long)drained,
+        (long long)m->process_count, rgm_scheduling_names[m->options.scheduling],
+        m->options.preemption ? "true" : "false");
 }
 
 #define LEFT "this master serves another search alone; activate takes this one in"

@@ -209,3 +209,17 @@ done:
         rgmi_outcome_clear(out);
     return status;
 }
+
+/* What goes before the last line are steps. */
+rgm_status rgmi_command_fail(rgm_status status, const char *program, const rgmi_outcome *out)
+{
+    const char *said = out->error.data != NULL ? out->error.data : "";
+    int64_t end = out->error.data != NULL ? out->error.size : 0, begin;
+
+    while (end > 0 && said[end - 1] == '\n')
+        end--;
+    for (begin = end; begin > 0 && said[begin - 1] != '\n'; begin--)
+        ;
+    return RGM_FAIL(status, "%s ended with status %d: %.*s", program, out->exit_status,
+                    (int)(end - begin), said + begin);
+}

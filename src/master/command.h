@@ -31,4 +31,8 @@ void rgmi_outcome_clear(rgmi_outcome *outcome);
  */
 rgm_status rgmi_command_run(rgmi_outcome *out, const rgmi_command *command);
 
+/** A command that did not end with 0, as an error of `status`: which, with what, and the last line
+ * that it had to say. Returns `status`. */
+rgm_status rgmi_command_fail(rgm_status status, const char *program, const rgmi_outcome *out);
+
 #endif

@@ -114,6 +114,24 @@ static const char *const migrations[] = {
     "CREATE TABLE tokens("
     " id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, scope TEXT NOT NULL,"
     " sha256 TEXT NOT NULL UNIQUE, time REAL NOT NULL, end_time REAL NOT NULL);",
+    /* Searches that are changed while they go on. ahead: it starts before those that were there
+       first. ending: it was told to end where it is. */
+    "ALTER TABLE trials ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE trials ADD COLUMN ending INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX trials_waiting;"
+    "CREATE INDEX trials_waiting ON trials(experiment_id, ahead DESC, number) WHERE wants AND"
+    " run_token IS NULL;"
+    "CREATE TABLE search_changes("
+    " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
+    " id INTEGER NOT NULL, event_id INTEGER NOT NULL, what TEXT NOT NULL, time REAL NOT NULL,"
+    " PRIMARY KEY(experiment_id, id)) WITHOUT ROWID;"
+    "CREATE TABLE earlier_trials("
+    " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
+    " id INTEGER NOT NULL, hyperparameters TEXT NOT NULL, metrics TEXT NOT NULL,"
+    " length INTEGER NOT NULL, PRIMARY KEY(experiment_id, id)) WITHOUT ROWID;",
+    /* pool: of the master's file; "": the slots of none. Slots that get no trial any more. */
+    "ALTER TABLE experiments ADD COLUMN pool TEXT NOT NULL DEFAULT '';"
+    "CREATE TABLE drained_slots(slot INTEGER PRIMARY KEY, time REAL NOT NULL);",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

@@ -223,6 +223,12 @@ static void a_database_of_version_3_is_upgraded(void **state)
             "UPDATE validations SET metric = -9e999 WHERE step_id = 2;"
             "UPDATE validations SET metric = 0.5 + step_id WHERE trial_id = 1 AND step_id <> 2;"
             "UPDATE validations SET metric = 9e999 WHERE trial_id = 2;"
+            "DROP INDEX trials_waiting;"
+            "CREATE INDEX trials_waiting ON trials(experiment_id, number) WHERE wants AND run_token"
+            " IS NULL;"
+            "ALTER TABLE trials DROP COLUMN ahead; ALTER TABLE trials DROP COLUMN ending;"
+            "DROP TABLE search_changes; DROP TABLE earlier_trials; DROP TABLE drained_slots;"
+            "ALTER TABLE experiments DROP COLUMN pool;"
             "ALTER TABLE experiments DROP COLUMN seconds;"
             "ALTER TABLE experiments DROP COLUMN saved;"
             "ALTER TABLE experiments DROP COLUMN saved_of;"
@@ -336,7 +342,7 @@ static void rows_that_cannot_be_are_refused_where_they_enter(void **state)
         {"UPDATE experiments SET state = NULL", "/api/v1/experiments", "'state'"},
         {"INSERT INTO searcher_events VALUES(1, 1, 77, 1, 1, NULL, 1)",
          "/api/v1/experiments/1/search", "'kind'"},
-        {"INSERT INTO searcher_snapshots VALUES(1, 0, NULL)", "/api/v1/experiments/1/search",
+        {"INSERT INTO searcher_snapshots VALUES(1, -1, NULL)", "/api/v1/experiments/1/search",
          "'event_id'"},
         {"INSERT INTO runs VALUES(1, '', 'a', 1, 1)", "/api/v1/experiments/1/runs", "'slots'"},
         {"INSERT INTO checkpoints VALUES(1, 1, 1, '/etc', 'COMPLETED', 1, 'a', 1, 1, '{}')",

@@ -1,7 +1,7 @@
 /*
  * What the master asks of whatever runs its trials: start one, tell how all of them are, stop one
- * gracefully, kill it, find those that an earlier master started. Slurm is one (slurm.h); processes
- * of this machine are another.
+ * gracefully, kill it, find those that an earlier master started. Slurm is one (slurm.h), a
+ * scheduler of three commands another (commands.h).
  */
 #ifndef RGM_MASTER_ENGINE_H
 #define RGM_MASTER_ENGINE_H
@@ -59,11 +59,12 @@ typedef struct rgmi_engine_type {
      * others; the jobs are then as before. */
     rgm_status (*poll)(void *state, rgmi_job *jobs, int64_t count);
     /** Ask it to save its state and end (SIGTERM); one that has not begun never does. */
-    rgm_status (*stop)(void *state, int64_t id);
-    rgm_status (*kill)(void *state, int64_t id);
+    rgm_status (*stop)(void *state, const rgmi_job *job);
+    rgm_status (*kill)(void *state, const rgmi_job *job);
     /** Let it begin again, from the head of its program, under the same id. */
-    rgm_status (*requeue)(void *state, int64_t id);
-    /** All jobs of this master that are known, rgm_free() them: those that are over as well. */
+    rgm_status (*requeue)(void *state, const rgmi_job *job);
+    /** All jobs of this master that are known, rgm_free() them: those that are over as well. NULL:
+     * poll() finds jobs by their tags where their ids are 0, and fills those in. */
     rgm_status (*find)(void *state, rgmi_job **jobs, int64_t *count);
     void (*release)(void *state);
 } rgmi_engine_type;

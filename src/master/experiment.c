@@ -51,11 +51,12 @@ static rgm_status restore_snapshot(rgm_master *master, rgmi_experiment *e)
     return status;
 }
 
-/* "[0.5, 1.0]" of objectives. */
-static rgm_status read_metrics(double *metrics, const rgmi_experiment *e, const char *text)
+/* ---- metrics of events ---------------------------------------------------------------------- */
+
+rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *e, const char *text)
 {
     const rgm_objective *objectives;
-    int64_t count = rgm_searcher_objectives(&objectives, e->searcher);
+    int64_t count = rgm_search_file_objectives(&objectives, e->file);
     rgm_json *json;
     rgm_status status = RGM_OK;
 
@@ -65,6 +66,15 @@ static rgm_status read_metrics(double *metrics, const rgmi_experiment *e, const 
             status = RGM_FAIL(RGM_ERR_DATA, "an event's metrics are '%s'", text);
     rgm_json_release(json);
     return status;
+}
+
+rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        RGM_TRY(rgm_text_add(out, i == 0 ? "[" : ", ", i == 0 ? 1 : 2));
+        RGM_TRY(rgm_json_print_number(out, metrics[i]));
+    }
+    return rgm_text_add(out, "]", 1);
 }
 
 static rgm_status repeat_events(rgm_master *master, rgmi_experiment *e)
@@ -83,7 +93,7 @@ static rgm_status repeat_events(rgm_master *master, rgmi_experiment *e)
                                   .length = rgmi_rows_int(rows, 3)};
 
         if (rgmi_rows_text(rows, 4) != NULL) {
-            RGM_GO(read_metrics(metrics, e, rgmi_rows_text(rows, 4)));
+            RGM_GO(rgmi_metrics_read(metrics, e, rgmi_rows_text(rows, 4)));
             event.metrics = metrics;
         }
         e->events = rgmi_rows_int(rows, 0);
@@ -135,7 +145,8 @@ static rgm_status load(rgm_master *master, rgmi_experiment *e)
     RGM_TRY(status);
     if (e->state >= RGM_WORK_STOPPING_COMPLETED)
         return RGM_OK; /* nobody is told any more */
-    return rgm_search_file_searcher(&e->searcher, e->file, seed, NULL);
+    RGM_TRY(rgm_search_file_searcher(&e->searcher, e->file, seed, NULL));
+    return rgmi_earlier_tell(master, e, e->searcher);
 }
 
 static rgm_status enter(rgmi_experiment **out, rgm_master *master, int64_t id)
@@ -188,12 +199,8 @@ static rgm_status keep_event(rgm_master *master, rgmi_experiment *e, const rgm_s
     const rgm_objective *objectives;
     int64_t count = rgm_searcher_objectives(&objectives, e->searcher);
 
-    for (int64_t i = 0; event->metrics != NULL && i < count; i++) {
-        RGM_GO(rgm_text_add(&metrics, i == 0 ? "[" : ", ", i == 0 ? 1 : 2));
-        RGM_GO(rgm_json_print_number(&metrics, event->metrics[i]));
-    }
-    if (metrics.size > 0)
-        RGM_GO(rgm_text_add(&metrics, "]", 1));
+    if (event->metrics != NULL)
+        RGM_GO(rgmi_metrics_print(&metrics, event->metrics, count));
     RGM_GO(rgmi_database_run(master->database,
                              "INSERT INTO searcher_events(experiment_id, id, kind, trial, length,"
                              " metrics, time) VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -204,15 +211,11 @@ done:
     return status;
 }
 
-/* So rarely that writing states takes no more than a part of what events take. */
-static rgm_status snapshot(rgm_master *master, rgmi_experiment *e)
+static rgm_status save_snapshot(rgm_master *master, rgmi_experiment *e)
 {
     rgm_status status = RGM_OK;
-    int64_t most = 4 * rgm_searcher_trial_count(e->searcher);
     rgm_text state = {0};
 
-    if (e->events - e->saved_events < (most > SNAPSHOT_EVENTS ? most : SNAPSHOT_EVENTS))
-        return RGM_OK;
     RGM_GO(rgm_searcher_save(&state, e->searcher));
     RGM_GO(rgmi_database_run(master->database,
                              "INSERT INTO searcher_snapshots(experiment_id, event_id, state)"
@@ -223,6 +226,16 @@ static rgm_status snapshot(rgm_master *master, rgmi_experiment *e)
 done:
     rgm_text_clear(&state);
     return status;
+}
+
+/* So rarely that writing states takes no more than a part of what events take. */
+static rgm_status snapshot(rgm_master *master, rgmi_experiment *e)
+{
+    int64_t most = 4 * rgm_searcher_trial_count(e->searcher);
+
+    if (e->events - e->saved_events < (most > SNAPSHOT_EVENTS ? most : SNAPSHOT_EVENTS))
+        return RGM_OK;
+    return save_snapshot(master, e);
 }
 
 /* It cannot go on: the experiment ends with the reason. */
@@ -267,6 +280,12 @@ static rgm_status tell_noted(rgm_master *master, rgmi_experiment *e)
     return status;
 }
 
+static rgm_status note_progress(rgm_master *master, const rgmi_experiment *e)
+{
+    return rgmi_database_run(master->database, "UPDATE experiments SET progress = ? WHERE id = ?",
+                             "di", rgm_searcher_progress(e->searcher), e->id);
+}
+
 rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *e,
                                 const rgm_search_event *event)
 {
@@ -274,9 +293,25 @@ rgm_status rgmi_experiment_tell(rgm_master *master, rgmi_experiment *e,
     RGM_TRY(tell_noted(master, e));
     if (e->searcher == NULL)
         return RGM_OK;
-    RGM_TRY(rgmi_database_run(master->database, "UPDATE experiments SET progress = ? WHERE id = ?",
-                              "di", rgm_searcher_progress(e->searcher), e->id));
+    RGM_TRY(note_progress(master, e));
     return snapshot(master, e);
+}
+
+rgm_status rgmi_experiment_note(rgm_master *master, rgmi_experiment *e,
+                                const rgm_search_event *event)
+{
+    RGM_TRY(keep_event(master, e, event));
+    return rgm_searcher_tell(e->searcher, event);
+}
+
+rgm_status rgmi_experiment_go_on(rgm_master *master, rgmi_experiment *e)
+{
+    RGM_TRY(rgmi_operations_apply(master, e));
+    RGM_TRY(tell_noted(master, e));
+    if (e->searcher == NULL)
+        return RGM_OK;
+    RGM_TRY(note_progress(master, e));
+    return save_snapshot(master, e);
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
@@ -289,6 +324,14 @@ static rgm_search_event_kind event_of(rgm_work_state state)
 rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
                              rgm_work_state state, rgm_search_event_kind kind, const char *message)
 {
+    return rgmi_trial_end_with(master, e, trial, state,
+                               &(rgm_search_event){.kind = kind, .trial = trial->number}, message);
+}
+
+rgm_status rgmi_trial_end_with(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
+                               rgm_work_state state, const rgm_search_event *event,
+                               const char *message)
+{
     trial->state = state;
     trial->dirty = true;
     RGM_TRY(rgmi_database_run(master->database,
@@ -296,8 +339,7 @@ rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *e, rgmi_trial 
                               rgm_wall_time(), message, trial->id));
     if (state == RGM_WORK_ERROR)
         RGM_TRY(rgmi_hooks_note(master, e->id, trial->id, RGMI_HOOK_FAILURE));
-    return rgmi_experiment_tell(master, e,
-                                &(rgm_search_event){.kind = kind, .trial = trial->number});
+    return rgmi_experiment_tell(master, e, event);
 }
 
 rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
@@ -308,8 +350,8 @@ rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *tr
 
 /* ---- what follows --------------------------------------------------------------------------- */
 
-/* Trials that the searcher closed and that have nothing left to do, the last checkpoint included.
- */
+/* Trials that the searcher closed, or that were told to end, and that have nothing left to do, the
+ * last checkpoint included. */
 static rgm_status close_trials(bool *any, rgm_master *master, rgmi_experiment *e)
 {
     rgm_workload workload;
@@ -318,11 +360,12 @@ static rgm_status close_trials(bool *any, rgm_master *master, rgmi_experiment *e
     for (int64_t i = 0; i < e->trial_count; i++) {
         rgmi_trial *trial = e->trials[i];
 
-        if (trial->closing && trial->state == RGM_WORK_ACTIVE &&
+        if ((trial->closing || trial->ending) && trial->state == RGM_WORK_ACTIVE &&
             rgm_sequencer_is_up_to_date(trial->sequencer) &&
             !rgm_sequencer_preclose(&workload, trial->sequencer)) {
             *any = true;
-            RGM_TRY(rgmi_trial_end(master, e, trial, RGM_WORK_COMPLETED, NULL));
+            RGM_TRY(trial->ending ? rgmi_trial_ended_here(master, e, trial)
+                                  : rgmi_trial_end(master, e, trial, RGM_WORK_COMPLETED, NULL));
         }
     }
     return RGM_OK;
@@ -390,8 +433,12 @@ static rgm_status end_experiment(rgm_master *master, rgmi_experiment *e)
         " ? = " RGMI_SQL(COMPLETED) " THEN 1.0 ELSE progress END WHERE id = ?",
         "tdti", rgm_work_state_names[end], rgm_wall_time(), rgm_work_state_names[end], e->id));
     RGM_TRY(rgmi_hooks_note(master, e->id, 0, RGMI_HOOK_END));
+    /* The searcher of a file that was changed cannot be had by all of its events. */
     return rgmi_database_run(master->database,
-                             "DELETE FROM searcher_snapshots WHERE experiment_id = ?", "i", e->id);
+                             "DELETE FROM searcher_snapshots WHERE experiment_id = ? AND NOT EXISTS"
+                             "(SELECT 1 FROM search_changes c WHERE c.experiment_id ="
+                             " searcher_snapshots.experiment_id)",
+                             "i", e->id);
 }
 
 static void drop_idle_trials(rgm_master *master, rgmi_experiment *e)

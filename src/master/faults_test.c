@@ -21,9 +21,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     static const char *const names[] = {
-        "FAKE_TRIAL_FAIL",     "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL",
-        "FAKE_TRIAL_INFINITE", "FAKE_TRIAL_HANG",     "FAKE_TRIAL_MS",
-        "FAKE_TRIAL_BUSY",     "FAKE_TRIAL_STAYS",    "FAKE_TRIAL_UNLOADED"};
+        "FAKE_TRIAL_FAIL",     "FAKE_TRIAL_HOPELESS", "FAKE_TRIAL_FULL", "FAKE_TRIAL_INFINITE",
+        "FAKE_TRIAL_HANG",     "FAKE_TRIAL_MS",       "FAKE_TRIAL_BUSY", "FAKE_TRIAL_STAYS",
+        "FAKE_TRIAL_UNLOADED", "FAKE_TRIAL_EXIT"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -266,6 +266,66 @@ static void what_cannot_be_opened_is_tried_once_and_says_why(void **state)
     rgm_json_release(e);
     e = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
     CHECK_INT(3, int_member(e, "total")); /* one of each */
+    rgm_json_release(e);
+    rgm_master_close(master);
+}
+
+/* By its exit code a program says that no other try can succeed, or only that this one did not. */
+static void an_exit_code_says_whether_to_try_again(void **state)
+{
+    static const struct {
+        const char *code;
+        int runs;
+        const char *why;
+    } ends[] = {
+        {"2", 1, "its process ended with exit code 2, which says that no other try can succeed"},
+        {"78", 1, "its process ended with exit code 78, which says"},
+        {"3", 2, "failed 2 times, the last one: its process ended with exit code 3"},
+    };
+    rgm_master *master = open_master(folder, 2);
+    char path[64];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        setenv("FAKE_TRIAL_EXIT", ends[i].code, 1);
+        create_experiment(master, "{name: single, metric: valid.loss, max_steps: 3}",
+                          "max_restarts: 1\n");
+        serve_all(master, 60);
+        snprintf(path, sizeof path, "/api/v1/trials/%d", i + 1);
+        rgm_json *t = ask(master, 200, "GET", path, NULL);
+        CHECK_TEXT("ERROR", text_member(t, "state"));
+        CHECK(strncmp(ends[i].why, text_member(t, "message"), strlen(ends[i].why)) == 0);
+        CHECK_INT(ends[i].runs, int_member(t, "restarts"));
+        rgm_json_release(t);
+    }
+    rgm_master_close(master);
+}
+
+/* Every third trial cannot be opened: with replace_failed four others are trained. */
+static void what_failed_for_good_gives_its_place_to_another(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+
+    (void)state;
+    setenv("FAKE_TRIAL_HOPELESS", "3", 1);
+    create_experiment(master,
+                      "{name: random, metric: valid.loss, max_trials: 4, max_steps: 3, "
+                      "max_concurrent_trials: 2, replace_failed: true}",
+                      "");
+    serve_all(master, 60);
+    check_states(master, 1, "COMPLETED", 4);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_INT(5, int_member(e, "trials"));
+    rgm_json_release(e);
+    setenv("FAKE_TRIAL_HOPELESS", "1", 1); /* all: it is not tried without end */
+    create_experiment(master,
+                      "{name: random, metric: valid.loss, max_trials: 4, max_steps: 3, "
+                      "max_concurrent_trials: 2, replace_failed: true}",
+                      "");
+    serve_all(master, 60);
+    e = ask(master, 200, "GET", "/api/v1/experiments/2", NULL);
+    CHECK_TEXT("ERROR", text_member(e, "state"));
+    CHECK_INT(14, int_member(e, "trials"));
     rgm_json_release(e);
     rgm_master_close(master);
 }
@@ -556,6 +616,8 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_full_disk_is_no_failure_of_a_trial),
       TEST(a_program_that_cannot_be_loaded_is_no_failure_of_a_trial),
       TEST(what_cannot_be_opened_is_tried_once_and_says_why),
+      TEST(an_exit_code_says_whether_to_try_again),
+      TEST(what_failed_for_good_gives_its_place_to_another),
       TEST(a_trial_without_its_newest_checkpoint_goes_on_from_an_older_one),
       TEST(an_infinite_metric_is_never_the_best),
       TEST(a_process_that_says_nothing_is_ended_and_begins_again),

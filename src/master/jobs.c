@@ -1,12 +1,12 @@
 /*
- * Trials that Slurm runs. A job is put down in the database before it is submitted, with a token
- * that nobody else has; so whatever dies in between, it is found again by that or was never
- * submitted. Commands of Slurm take their time: one thread runs them, one after the other, and
- * holds the master's lock only to see what is to be done and to put down what came of it.
+ * Trials that a scheduler runs, Slurm or one of three commands. A job is put down in the database
+ * before it is submitted, with a token that nobody else has; so whatever dies in between, it is
+ * found again by that or was never submitted. A scheduler's commands take their time: one thread
+ * runs them, one after the other, and holds the master's lock only to see what is to be done and to
+ * put down what came of it.
  */
 #include "jobs.h"
 #include "launch.h"
-#include "slurm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,29 +70,48 @@ rgm_status rgmi_job_began(rgm_master *master, const rgmi_process *p)
                                              "ittd", p->trial, p->token, lane, rgm_wall_time()));
 }
 
+const char *rgmi_job_scheduler(const rgmi_process *p)
+{
+    return strcmp(p->scheduler, "slurm") == 0 ? "Slurm" : p->scheduler;
+}
+
 rgm_status rgmi_job_print_reason(rgm_text *out, const rgmi_process *p)
 {
     const char *why = p->job_reason[0] != 0 ? ": " : "";
 
     if (p->job == 0)
-        return rgm_text_printf(out, "is being submitted to Slurm%s%s", why, p->job_reason);
-    if (p->job_state == RGMI_JOB_PENDING)
-        return rgm_text_printf(out, "Slurm job %lld waits%s%s", (long long)p->job, why,
+        return rgm_text_printf(out, "is being submitted to %s%s%s", rgmi_job_scheduler(p), why,
                                p->job_reason);
-    return rgm_text_printf(out, "Slurm job %lld is %s, and its process has not spoken yet%s%s",
-                           (long long)p->job, rgmi_job_state_name(p->job_state), why,
-                           p->job_reason);
+    if (p->job_state == RGMI_JOB_PENDING)
+        return rgm_text_printf(out, "%s job %lld waits%s%s", rgmi_job_scheduler(p),
+                               (long long)p->job, why, p->job_reason);
+    return rgm_text_printf(out, "%s job %lld is %s, and its process has not spoken yet%s%s",
+                           rgmi_job_scheduler(p), (long long)p->job,
+                           rgmi_job_state_name(p->job_state), why, p->job_reason);
 }
 
 /* ---- what is to be done --------------------------------------------------------------------- */
 
 typedef enum errand_kind { NOTHING, SUBMIT, STOP, KILL, LOOK } errand_kind;
 
-/* One command of Slurm, with all that it needs while the lock is free. */
+/* A scheduler that is asked, and when it was last. */
+typedef struct asked_scheduler {
+    char name[33];
+    rgmi_job_engine engine;
+    double last_look;
+} asked_scheduler;
+
+typedef struct asked_schedulers {
+    asked_scheduler *items;
+    int64_t count, capacity;
+} asked_schedulers;
+
+/* One command of a scheduler, with all that it needs while the lock is free. */
 typedef struct errand {
     errand_kind kind;
-    rgmi_job job; /* SUBMIT, STOP, KILL: whom it is about */
-    void *engine; /* SUBMIT: with the experiment's options */
+    rgmi_job job;           /* SUBMIT, STOP, KILL: whom it is about */
+    int64_t scheduler;      /* whom it is told to                   */
+    rgmi_job_engine engine; /* SUBMIT: with the experiment's options */
     rgmi_launch launch;
     int64_t cpus;
     rgmi_job *jobs; /* LOOK: [known] with a number, then those that may have one */
@@ -101,7 +120,7 @@ typedef struct errand {
 
 static void clear_errand(errand *x)
 {
-    rgmi_slurm.release(x->engine);
+    rgmi_job_engine_release(&x->engine);
     rgmi_launch_clear(&x->launch);
     rgm_free(x->jobs);
 }
@@ -129,7 +148,7 @@ static void end_job(rgm_master *master, rgmi_process *p)
     rgmi_master_wake(master);
 }
 
-/* Slurm would refuse it again: its experiment waits a while, and says why. */
+/* It would be refused again: its experiment waits a while, and says why. */
 static void hold(rgm_master *master, rgmi_process *p, const char *message)
 {
     rgmi_held_jobs *held = rgmi_held_jobs_find(master, p->experiment);
@@ -140,7 +159,8 @@ static void hold(rgm_master *master, rgmi_process *p, const char *message)
     if (held != NULL) {
         held->experiment = p->experiment;
         held->until = rgm_now() + HOLD_S;
-        snprintf(held->reason, sizeof held->reason, "Slurm takes no job of it: %s", message);
+        snprintf(held->reason, sizeof held->reason, "%s takes no job of it: %s",
+                 rgmi_job_scheduler(p), message);
     }
     rgm_log_write(RGM_LOG_WARNING, "trial %lld is not submitted: %s", (long long)p->trial, message);
     p->killed = true; /* nothing ran: it waits again */
@@ -206,15 +226,20 @@ static void choose_for(errand *x, rgm_master *master, rgmi_process *p)
     }
 }
 
-static rgm_status prepare_look(errand *x, rgm_master *master)
+static bool is_asked_about(const rgmi_process *p, const asked_scheduler *a)
+{
+    return p->is_job && !p->ended && !p->job_over && strcmp(p->scheduler, a->name) == 0;
+}
+
+static rgm_status prepare_look(errand *x, rgm_master *master, const asked_scheduler *a)
 {
     RGM_TRY(RGM_NEW(x->jobs, master->process_count));
     for (int unsure = 0; unsure < 2; unsure++)
         for (int64_t i = 0; i < master->process_count; i++) {
             rgmi_process *p = &master->processes[i];
 
-            if (p->is_job && !p->ended && !p->job_over && (p->job == 0) == (unsure == 1)) {
-                p->asked_before = p->asked; /* what Slurm says is of then, or later */
+            if (is_asked_about(p, a) && (p->job == 0) == (unsure == 1)) {
+                p->asked_before = p->asked; /* what it says is of then, or later */
                 x->jobs[x->count++] = job_of(p);
                 x->known += unsure == 0;
             }
@@ -224,14 +249,14 @@ static rgm_status prepare_look(errand *x, rgm_master *master)
 }
 
 /* How long after the last look the next one is due; below 0: there is nothing to look at. */
-static double look_after(const rgm_master *master)
+static double look_after(const rgm_master *master, const asked_scheduler *a)
 {
     double seconds = -1;
 
     for (int64_t i = 0; i < master->process_count; i++) {
         const rgmi_process *p = &master->processes[i];
 
-        if (!p->is_job || p->ended || p->job_over)
+        if (!is_asked_about(p, a))
             continue;
         if ((p->killed || p->terminated || p->failed) && !master->jobs_fail)
             return SOON_S;
@@ -240,31 +265,64 @@ static double look_after(const rgm_master *master)
     return seconds;
 }
 
-static void choose(errand *x, rgm_master *master, double last_look)
+/* The place of a job's scheduler; -1: it cannot be asked, which was told. */
+static int64_t find_scheduler(asked_schedulers *all, const rgm_master *master, const char *name)
 {
-    double seconds;
+    asked_scheduler *a;
 
+    for (int64_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].name, name) == 0)
+            return i;
+    if (RGM_RESERVE(all->items, all->capacity, all->count + 1) != RGM_OK)
+        return -1;
+    a = &all->items[all->count];
+    *a = (asked_scheduler){.last_look = -LOOK_S};
+    snprintf(a->name, sizeof a->name, "%s", name);
+    if (rgmi_jobs_asking_engine(&a->engine, master, name) != RGM_OK) {
+        rgm_log_write(RGM_LOG_ERROR, "%s: %s", name, rgm_error_message());
+        a->engine.type = NULL; /* not in this master's life */
+    }
+    return all->count++;
+}
+
+static void clear_schedulers(asked_schedulers *all)
+{
+    for (int64_t i = 0; i < all->count; i++)
+        rgmi_job_engine_release(&all->items[i].engine);
+    rgm_free(all->items);
+}
+
+static void choose(errand *x, rgm_master *master, asked_schedulers *all)
+{
     for (int64_t i = 0; i < master->process_count && x->kind == NOTHING; i++) {
         rgmi_process *p = &master->processes[i];
 
-        if (p->is_job && !p->ended && !p->job_over)
+        if (!p->is_job || p->ended || p->job_over)
+            continue;
+        x->scheduler = find_scheduler(all, master, p->scheduler);
+        if (x->scheduler >= 0 && all->items[x->scheduler].engine.type != NULL)
             choose_for(x, master, p);
     }
-    seconds = look_after(master);
-    if (x->kind == NOTHING && seconds >= 0 && rgm_now() >= last_look + seconds &&
-        prepare_look(x, master) != RGM_OK)
-        x->kind = NOTHING; /* no memory: later */
+    for (int64_t i = 0; i < all->count && x->kind == NOTHING; i++) {
+        const asked_scheduler *a = &all->items[i];
+        double seconds = a->engine.type != NULL ? look_after(master, a) : -1;
+
+        x->scheduler = i;
+        if (seconds >= 0 && rgm_now() >= a->last_look + seconds &&
+            prepare_look(x, master, a) != RGM_OK)
+            x->kind = NOTHING; /* no memory: later */
+    }
 }
 
 /* ---- doing it ------------------------------------------------------------------------------- */
 
 /* Jobs that may have been submitted, by their tags. */
-static rgm_status find_unsure(errand *x, void *engine)
+static rgm_status find_unsure(errand *x, const rgmi_job_engine *engine)
 {
     rgmi_job *all = NULL;
     int64_t count;
 
-    RGM_TRY(rgmi_slurm.find(engine, &all, &count));
+    RGM_TRY(engine->type->find(engine->state, &all, &count));
     for (int64_t i = x->known; i < x->count; i++) {
         x->jobs[i].state = RGMI_JOB_GONE;
         for (int64_t j = 0; j < count; j++)
@@ -277,7 +335,16 @@ static rgm_status find_unsure(errand *x, void *engine)
     return RGM_OK;
 }
 
-static rgm_status perform(errand *x, void *engine)
+static rgm_status look(errand *x, const rgmi_job_engine *engine)
+{
+    if (engine->type->find == NULL) /* it knows them by their tags */
+        return engine->type->poll(engine->state, x->jobs, x->count);
+    if (x->known > 0)
+        RGM_TRY(engine->type->poll(engine->state, x->jobs, x->known));
+    return x->known < x->count ? find_unsure(x, engine) : RGM_OK;
+}
+
+static rgm_status perform(errand *x, const rgmi_job_engine *engine)
 {
     rgmi_job_request request = {.tag = x->job.tag,
                                 .argv = (const char *const *)x->launch.argv,
@@ -288,15 +355,13 @@ static rgm_status perform(errand *x, void *engine)
 
     switch (x->kind) {
     case SUBMIT:
-        return rgmi_slurm.start(x->engine, &x->job.id, &request);
+        return x->engine.type->start(x->engine.state, &x->job.id, &request);
     case STOP:
-        return rgmi_slurm.stop(engine, x->job.id);
+        return engine->type->stop(engine->state, &x->job);
     case KILL:
-        return rgmi_slurm.kill(engine, x->job.id);
+        return engine->type->kill(engine->state, &x->job);
     case LOOK:
-        if (x->known > 0)
-            RGM_TRY(rgmi_slurm.poll(engine, x->jobs, x->known));
-        return x->known < x->count ? find_unsure(x, engine) : RGM_OK;
+        return look(x, engine);
     default:
         return RGM_OK;
     }
@@ -320,7 +385,8 @@ static void put_down(rgm_master *master, rgmi_process *p, int64_t job)
                                                    " run_token = ?",
                                                    "iit", job, p->trial, p->token));
     if (status != RGM_OK)
-        rgm_log_write(RGM_LOG_WARNING, "Slurm job %lld: %s", (long long)job, rgm_error_message());
+        rgm_log_write(RGM_LOG_WARNING, "%s job %lld: %s", rgmi_job_scheduler(p), (long long)job,
+                      rgm_error_message());
 }
 
 static void take_submit(rgm_master *master, const errand *x, rgmi_process *p, rgm_status status)
@@ -347,8 +413,8 @@ static void take_state(rgm_master *master, const rgmi_job *job)
     again = job->state == RGMI_JOB_PENDING && p->asked_before;
     if (again &&
         !p->killed) /* what it did is lost, and it does not know: another takes its place */
-        rgm_log_write(RGM_LOG_WARNING, "trial %lld: Slurm job %lld was requeued",
-                      (long long)p->trial, (long long)p->job);
+        rgm_log_write(RGM_LOG_WARNING, "trial %lld: %s job %lld was requeued", (long long)p->trial,
+                      rgmi_job_scheduler(p), (long long)p->job);
     p->killed = p->killed || again;
     if (job->state == RGMI_JOB_RUNNING && p->job_state != RGMI_JOB_RUNNING)
         p->heard = rgm_now(); /* its silence counts from here */
@@ -359,26 +425,29 @@ static void take_state(rgm_master *master, const rgmi_job *job)
     if (!rgmi_job_is_over(job->state))
         return;
     if (!p->terminated && !p->failed && !p->killed && rgmi_job_end(p) == RGMI_RUN_LOST)
-        rgm_log_write(RGM_LOG_WARNING, "trial %lld: Slurm job %lld is lost (%s): it begins again",
-                      (long long)p->trial, (long long)p->job, rgmi_job_state_name(job->state));
+        rgm_log_write(RGM_LOG_WARNING, "trial %lld: %s job %lld is lost (%s): it begins again",
+                      (long long)p->trial, rgmi_job_scheduler(p), (long long)p->job,
+                      rgmi_job_state_name(job->state));
     end_job(master, p);
 }
 
-/* Slurm is silent: what is not running says so. */
-static void take_silence(rgm_master *master)
+/* It is silent: what is not running says so. */
+static void take_silence(rgm_master *master, const asked_scheduler *a)
 {
+    const char *name = strcmp(a->name, "slurm") == 0 ? "Slurm" : a->name;
+
     if (!master->jobs_fail)
-        rgm_log_write(RGM_LOG_WARNING, "Slurm cannot be asked: %s", rgm_error_message());
+        rgm_log_write(RGM_LOG_WARNING, "%s cannot be asked: %s", name, rgm_error_message());
     for (int64_t i = 0; i < master->process_count; i++) {
         rgmi_process *p = &master->processes[i];
 
-        if (p->is_job && !p->asked)
-            snprintf(p->job_reason, sizeof p->job_reason, "Slurm cannot be asked: %s",
+        if (is_asked_about(p, a) && !p->asked)
+            snprintf(p->job_reason, sizeof p->job_reason, "%s cannot be asked: %s", name,
                      rgm_error_message());
     }
 }
 
-static void take(rgm_master *master, const errand *x, rgm_status status)
+static void take(rgm_master *master, const errand *x, const asked_scheduler *a, rgm_status status)
 {
     rgmi_process *p = x->kind != LOOK ? process_of(master, &x->job) : NULL;
 
@@ -392,7 +461,7 @@ static void take(rgm_master *master, const errand *x, rgm_status status)
         for (int64_t i = 0; i < x->count; i++)
             take_state(master, &x->jobs[i]);
     else if (x->kind == LOOK)
-        take_silence(master);
+        take_silence(master, a);
     if (x->kind != NOTHING && x->kind != SUBMIT)
         master->jobs_fail = status != RGM_OK;
 }
@@ -435,25 +504,22 @@ static void let_go(rgm_master *master)
 void *rgmi_jobs_work(void *payload)
 {
     rgm_master *master = payload;
-    double last_look = -LOOK_S;
-    void *engine = NULL;
+    asked_schedulers all = {0};
 
     pthread_mutex_lock(&master->lock);
     while (!master->jobs_stop) {
         errand x = {0};
 
         let_go(master);
-        if (has_jobs(master) && engine == NULL &&
-            rgmi_jobs_asking_engine(&engine, master) != RGM_OK)
-            rgm_log_write(RGM_LOG_ERROR, "Slurm: %s", rgm_error_message());
-        if (engine != NULL)
-            choose(&x, master, last_look);
+        choose(&x, master, &all);
         if (x.kind != NOTHING) {
+            asked_scheduler *a = &all.items[x.scheduler];
+
             pthread_mutex_unlock(&master->lock);
-            rgm_status status = perform(&x, engine);
-            last_look = x.kind == LOOK ? rgm_now() : last_look;
+            rgm_status status = perform(&x, &a->engine);
+            a->last_look = x.kind == LOOK ? rgm_now() : a->last_look;
             pthread_mutex_lock(&master->lock);
-            take(master, &x, status);
+            take(master, &x, a, status);
         }
         bool idle = x.kind == NOTHING;
         clear_errand(&x);
@@ -461,6 +527,6 @@ void *rgmi_jobs_work(void *payload)
             rest(master);
     }
     pthread_mutex_unlock(&master->lock);
-    rgmi_slurm.release(engine);
+    clear_schedulers(&all);
     return NULL;
 }

@@ -1,7 +1,8 @@
 /*
- * Which trials get a job, and what sbatch is told of one.
+ * Which trials get a job, and what the scheduler is told of one.
  */
 #include "command.h"
+#include "commands.h"
 #include "jobs.h"
 #include "scheduler.h"
 #include "slurm.h"
@@ -64,14 +65,12 @@ static rgm_status add_host(job_options *o, const rgm_master *master)
     return add_flag(o, "--nodelist=%s", host);
 }
 
-rgm_status rgmi_jobs_engine(void **out, const rgm_master *master, const rgm_search_file *file,
-                            const char *folder)
+static rgm_status slurm_engine(void **out, const rgm_master *master, const rgm_scheduler_options *s,
+                               const char *folder)
 {
-    const rgm_scheduler_options *s = &rgm_search_file_settings(file)->scheduler;
     rgm_status status = RGM_OK;
     job_options o = {0};
 
-    *out = NULL;
     print_name(o.name, master);
     RGM_GO(add_flag(&o, "--account=%s", s->account));
     RGM_GO(add_flag(&o, "--qos=%s", s->qos));
@@ -91,35 +90,98 @@ done:
     return status;
 }
 
-rgm_status rgmi_jobs_asking_engine(void **out, const rgm_master *master)
+/* Of three commands. */
+static rgm_status commands_engine(void **out, const rgm_master *master,
+                                  const rgm_scheduler_options *s)
+{
+    const rgmi_commands_table *table = rgmi_machines_table(master->machines, s->name);
+    const char *names[64];
+    int64_t count = 0;
+
+    if (table != NULL)
+        return rgmi_commands_create(out, table,
+                                    &(rgmi_commands_options){.queue = s->partition,
+                                                             .account = s->account,
+                                                             .qos = s->qos,
+                                                             .time = s->time,
+                                                             .memory = s->memory,
+                                                             .options = s->options,
+                                                             .setup = s->setup});
+    names[count++] = "local";
+    names[count++] = "slurm";
+    for (int64_t i = 0; i < master->machines->table_count && count < 64; i++)
+        names[count++] = master->machines->tables[i].name;
+    return RGM_FAIL(RGM_ERR_CONFIG, "scheduler.type: this master has no scheduler '%s'%s", s->name,
+                    rgm_did_you_mean(s->name, names, count, NULL, "there are ").text);
+}
+
+rgm_status rgmi_jobs_engine(rgmi_job_engine *out, const rgm_master *master,
+                            const rgm_search_file *file, const char *folder)
+{
+    const rgm_scheduler_options *s = &rgm_search_file_settings(file)->scheduler;
+
+    *out = (rgmi_job_engine){.type = &rgmi_slurm};
+    if (s->type == RGM_SCHEDULER_SLURM)
+        return slurm_engine(&out->state, master, s, folder);
+    out->type = &rgmi_commands;
+    return commands_engine(&out->state, master, s);
+}
+
+rgm_status rgmi_jobs_asking_engine(rgmi_job_engine *out, const rgm_master *master,
+                                   const char *scheduler)
 {
     rgmi_slurm_options o = {.folder = master->options.folder};
     char name[32];
 
+    *out = (rgmi_job_engine){.type = &rgmi_commands};
+    if (strcmp(scheduler, "slurm") != 0)
+        return commands_engine(&out->state, master, &(rgm_scheduler_options){.name = scheduler});
+    out->type = &rgmi_slurm;
     print_name(name, master);
     o.master = name;
-    return rgmi_slurm_create(out, &o);
+    return rgmi_slurm_create(&out->state, &o);
+}
+
+void rgmi_job_engine_release(rgmi_job_engine *engine)
+{
+    if (engine->type != NULL)
+        engine->type->release(engine->state);
+    *engine = (rgmi_job_engine){.type = NULL};
+}
+
+/* Whether there is such a program at all: what it says is no matter. */
+static rgm_status check_program(const rgm_search_file *file, const char *program)
+{
+    const rgm_scheduler_options *s = &rgm_search_file_settings(file)->scheduler;
+    rgmi_outcome out = {0};
+    rgm_status status = rgmi_command_run(
+        &out, &(rgmi_command){.argv = (const char *const[]){program, "--version", NULL},
+                              .max_size = 1 << 16,
+                              .seconds = CHECK_S});
+
+    rgmi_outcome_clear(&out);
+    if (status == RGM_ERR_NOT_FOUND)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "scheduler.type: %s needs %s commands where the master is: there is no "
+                        "program '%s' on the PATH",
+                        s->name, s->type == RGM_SCHEDULER_SLURM ? "Slurm's" : "its", program);
+    return status == RGM_ERR_IO && s->type == RGM_SCHEDULER_COMMANDS ? RGM_OK : status;
 }
 
 rgm_status rgmi_jobs_check(rgm_master *master, const rgm_search_file *file)
 {
+    const rgm_scheduler_options *s = &rgm_search_file_settings(file)->scheduler;
+    const rgmi_commands_table *table = rgmi_machines_table(master->machines, s->name);
+    rgmi_job_engine engine = {.type = NULL};
     rgm_status status = RGM_OK;
-    rgmi_outcome out = {0};
-    void *engine = NULL;
 
-    status = rgmi_command_run(
-        &out, &(rgmi_command){.argv = (const char *const[]){"sbatch", "--version", NULL},
-                              .max_size = 1 << 16,
-                              .seconds = CHECK_S});
-    if (status == RGM_ERR_NOT_FOUND)
-        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "scheduler.type: slurm needs Slurm's commands where the master is: there "
-                        "is no program 'sbatch' on the PATH"));
-    RGM_GO(status);
+    if (s->type == RGM_SCHEDULER_SLURM)
+        RGM_GO(check_program(file, "sbatch"));
     RGM_GO(rgmi_jobs_engine(&engine, master, file, master->options.folder));
+    if (table != NULL)
+        RGM_GO(check_program(file, table->submit->items[0]->text));
 done:
-    rgmi_slurm.release(engine);
-    rgmi_outcome_clear(&out);
+    rgmi_job_engine_release(&engine);
     return status;
 }
 
@@ -133,7 +195,8 @@ rgmi_held_jobs *rgmi_held_jobs_find(rgm_master *master, int64_t experiment)
     return NULL;
 }
 
-static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experiment, int64_t slots)
+static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experiment, int64_t slots,
+                            const char *scheduler)
 {
     rgmi_process p = {.trial = trial,
                       .experiment = experiment,
@@ -150,6 +213,7 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
 
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_TRY(rgm_random_hex(p.token));
+    snprintf(p.scheduler, sizeof p.scheduler, "%s", scheduler);
     status = rgmi_run_prepare(master, trial);
     if (rgmi_is_unreadable(status)) {
         rgmi_delay_note(master, experiment, trial, rgm_error_message());
@@ -165,10 +229,12 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
     return RGM_OK;
 }
 
-/* An experiment's share of Slurm is what max_slots leaves it; the rest is Slurm's to decide. */
+/* An experiment's share of a scheduler is what max_slots leaves it; the rest is the scheduler's to
+ * decide. */
 typedef struct share {
     int64_t experiment, slots, max_slots, held, jobs;
     const char *refused;
+    char scheduler[33];
 } share;
 
 static rgm_status give(rgm_master *master, share *s, int64_t trial)
@@ -181,7 +247,7 @@ static rgm_status give(rgm_master *master, share *s, int64_t trial)
         (s->max_slots > 0 ? s->held + s->slots <= s->max_slots : s->jobs < MOST_JOBS)) {
         s->held += s->slots;
         s->jobs++;
-        return start_job(master, trial, s->experiment, s->slots);
+        return start_job(master, trial, s->experiment, s->slots, s->scheduler);
     }
     if (delay != NULL)
         RGM_GO(rgmi_delay_print(&reason, delay));
@@ -196,9 +262,10 @@ static rgm_status give(rgm_master *master, share *s, int64_t trial)
                                                          .used = s->held}));
     else
         RGM_GO(rgm_text_printf(&reason,
-                               "its experiment has %d jobs in Slurm; resources.max_slots allows "
-                               "for more",
-                               (int)MOST_JOBS));
+                               "its experiment has %d jobs in %s; resources.max_slots allows for "
+                               "more",
+                               (int)MOST_JOBS,
+                               strcmp(s->scheduler, "slurm") == 0 ? "Slurm" : s->scheduler));
     RGM_GO(rgmi_waiting_note(master, trial, s->experiment, reason.data));
 done:
     rgm_text_clear(&reason);
@@ -214,7 +281,7 @@ static rgm_status list_waiting(int64_t *out, int64_t *count, rgm_master *master,
     *count = 0;
     RGM_TRY(rgmi_database_query(&rows, master->database,
                                 "SELECT id FROM trials WHERE experiment_id = ? AND wants AND"
-                                " run_token IS NULL ORDER BY number LIMIT ?",
+                                " run_token IS NULL ORDER BY ahead DESC, number LIMIT ?",
                                 "ii", experiment, (int64_t)MOST_JOBS));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         if (rgmi_process_of(master, rgmi_rows_int(rows, 0)) == NULL)
@@ -232,6 +299,7 @@ static rgm_status share_one(rgm_master *master, rgmi_rows *rows)
 
     if (rgmi_is_left(master, s.experiment))
         return RGM_OK;
+    snprintf(s.scheduler, sizeof s.scheduler, "%s", rgmi_rows_text(rows, 3));
     for (int64_t i = 0; i < master->process_count; i++)
         if (master->processes[i].experiment == s.experiment && !master->processes[i].ended) {
             s.held += master->processes[i].width;
@@ -252,10 +320,11 @@ rgm_status rgmi_jobs_share_out(rgm_master *master)
     rgmi_rows *rows;
     rgm_status status;
 
-    RGM_TRY(rgmi_database_query(&rows, master->database,
-                                "SELECT id, slots_per_trial, max_slots FROM experiments WHERE"
-                                " engine = 'slurm' AND state = " RGMI_SQL(ACTIVE) " ORDER BY id",
-                                ""));
+    RGM_TRY(
+        rgmi_database_query(&rows, master->database,
+                            "SELECT id, slots_per_trial, max_slots, engine FROM experiments WHERE"
+                            " engine <> 'local' AND state = " RGMI_SQL(ACTIVE) " ORDER BY id",
+                            ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(share_one(master, rows));
     if (status == RGM_END)

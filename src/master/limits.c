@@ -33,9 +33,9 @@ static void print_silence(char text[240], const rgmi_process *p, double seconds)
 {
     if (p->is_job && !p->asked)
         snprintf(text, 240,
-                 "its Slurm job %lld has run for %.0f s, and its process never spoke: its log may "
+                 "its %s job %lld has run for %.0f s, and its process never spoke: its log may "
                  "tell why",
-                 (long long)p->job, seconds);
+                 rgmi_job_scheduler(p), (long long)p->job, seconds);
     else
         snprintf(text, 240, "its process has said nothing and used no processor for %.0f s",
                  seconds);

@@ -93,6 +93,7 @@ static rgm_status read_slots(rgm_master *master)
     o->stop_seconds = o->stop_seconds > 0 ? o->stop_seconds : 300;
     o->orphan_seconds = o->orphan_seconds > 0 ? o->orphan_seconds : 600;
     RGM_GO(RGM_NEW(master->slot_taken, o->slots));
+    RGM_GO(RGM_NEW(master->slot_drained, o->slots));
 done:
     rgm_free(cpus);
     return status;
@@ -157,6 +158,8 @@ rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options)
     RGM_GO(rgm_path_join(&master->database_path, master->options.folder, "master.db"));
     RGM_GO(rgmi_database_open(&master->database, master->database_path));
     RGM_GO(rgmi_tokens_load(master));
+    RGM_GO(rgmi_machines_load(&master->machines, master->options.folder, master->options.slots));
+    RGM_GO(rgmi_slots_load(master));
     RGM_GO(rgmi_processes_adopt(master));
     *out = master;
     master = NULL;
@@ -182,6 +185,8 @@ void rgm_master_close(rgm_master *master)
     rgm_free(master->experiments);
     rgm_free(master->processes);
     rgm_free(master->slot_taken);
+    rgm_free(master->slot_drained);
+    rgmi_machines_release(master->machines);
     rgm_free(master->held_jobs);
     rgm_free(master->delays);
     rgm_free(master->left);

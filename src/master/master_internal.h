@@ -9,6 +9,7 @@
 #include "cpus.h"
 #include "database.h"
 #include "engine.h"
+#include "machines.h"
 
 #include <regimen/master.h>
 
@@ -53,6 +54,7 @@ typedef struct rgmi_trial {
     rgm_work_state state;
     rgm_sequencer *sequencer;
     bool closing;                /* the searcher asks no more of it                              */
+    bool ending;                 /* it was told to end where it is                               */
     bool dirty, sequencer_dirty; /* the rows are behind; steps alone do not make the second so  */
     rgmi_asked_length *asked;    /* [asked_count] what the searcher waits for        */
     int64_t asked_count, asked_capacity;
@@ -118,19 +120,20 @@ typedef struct rgmi_process {
     int status;           /* of waitpid(); -1: not known                                  */
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
-    int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
-    double heard;      /* when it spoke last, or began to run; rgm_now()                       */
-    double begun;      /* when it was given its last workload, or began                        */
-    bool warned;       /* it was told that nothing is heard of it                              */
-    double worked;     /* seconds that its trial's workloads took, this one's and others'; -1: to be
-                          found out                                                            */
-    double kill_at;    /* its trial's time is over, and so is that to end by itself; 0: it is not */
-    bool is_job;       /* Slurm runs it; it holds no slots here, pid is -1                      */
-    int64_t job;       /* its number; 0: none yet, or not known                                */
-    bool unsure;       /* it may have been submitted all the same                             */
-    bool adopted;      /* an earlier master's                                                   */
-    bool asked;        /* its process has spoken to this master                                 */
-    bool asked_before; /* ... when Slurm was asked about it last                          */
+    int64_t width;  /* slots of its trial, held here or not: so many times the threads      */
+    double heard;   /* when it spoke last, or began to run; rgm_now()                       */
+    double begun;   /* when it was given its last workload, or began                        */
+    bool warned;    /* it was told that nothing is heard of it                              */
+    double worked;  /* seconds that its trial's workloads took, this one's and others'; -1: to be
+                       found out                                                            */
+    double kill_at; /* its trial's time is over, and so is that to end by itself; 0: it is not */
+    bool is_job;    /* a scheduler runs it; it holds no slots here, pid is -1                */
+    char scheduler[33]; /* of a job: "slurm", or a table's name                                  */
+    int64_t job;        /* its number; 0: none yet, or not known                                */
+    bool unsure;        /* it may have been submitted all the same                             */
+    bool adopted;       /* an earlier master's                                                   */
+    bool asked;         /* its process has spoken to this master                                 */
+    bool asked_before;  /* ... when Slurm was asked about it last                          */
     bool stop_sent, kill_sent;
     bool job_over; /* Slurm says so, or it was not submitted                                */
     rgmi_job_state job_state;
@@ -193,9 +196,11 @@ struct rgm_master {
     int64_t experiment_count, experiment_capacity;
     rgmi_process *processes;
     int64_t process_count, process_capacity;
-    rgmi_slots slots; /* options.slots of them */
-    bool *slot_taken; /* [options.slots]       */
-    int wake_fd;      /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
+    rgmi_slots slots;   /* options.slots of them */
+    bool *slot_taken;   /* [options.slots]       */
+    bool *slot_drained; /* [options.slots] it gets no trial any more */
+    rgmi_machines *machines;
+    int wake_fd; /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
     bool serves, stops, changed;
     double retry_seconds, retry_at; /* after a turn that failed; 0: the last one did not */
     bool again;                     /* what was to start in this turn did not, and others may */
@@ -257,6 +262,63 @@ rgm_status rgmi_experiment_set_state(rgm_master *master, rgmi_experiment *experi
 void rgmi_experiments_forget(rgm_master *master);
 void rgmi_experiment_release(rgmi_experiment *experiment);
 
+/** An event that comes of no trial's work: kept, and told; what is asked for then stays in the
+ * searcher. */
+rgm_status rgmi_experiment_note(rgm_master *master, rgmi_experiment *experiment,
+                                const rgm_search_event *event);
+/** Its searcher is another, which took over: what that asks for is put down, and a snapshot of it
+ * is written. Nothing that was told before is told to it again. */
+rgm_status rgmi_experiment_go_on(rgm_master *master, rgmi_experiment *experiment);
+/** "[0.5, 1.0]" of objectives; of an event, or of an earlier search. */
+rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *experiment, const char *text);
+rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count);
+
+/* ---- search_change.c: a search that is changed ---------------------------------------------- */
+
+/** Set keys of an experiment's file, each with a YAML text as `regimen config --set` takes it; one
+ * that is over goes on. In a change under way. Errors: RGM_ERR_CONFIG (what cannot be changed, or
+ * would make no sense; details: more lines), RGM_ERR_NOT_FOUND, RGM_ERR_BUSY (it is being ended, or
+ * nothing is left to be done), and those of the database. */
+rgm_status rgmi_search_change(rgm_text *details, rgm_master *master, int64_t experiment,
+                              const rgm_json *set);
+/**
+ * A point to try next, with the values of `values` and else those of a trial: of the best one
+ * (like 0), or of trial number `like`. *number: the trial that it became; 0: one of those to come.
+ * Errors: as above.
+ */
+rgm_status rgmi_search_try(int64_t *number, rgm_text *details, rgm_master *master,
+                           int64_t experiment, const rgm_json *values, int64_t like);
+
+/* ---- earlier_trials.c: searches to learn from ----------------------------------------------- */
+
+/** What `searcher.source_experiment` of a file names: its trials become rows of a new experiment.
+ * In a change under way; nothing where the file names none. Errors: RGM_ERR_CONFIG (there is none,
+ * or nothing that can be learned of), and those of the database. */
+rgm_status rgmi_earlier_copy(rgm_master *master, int64_t experiment, const rgm_search_file *file);
+/** The same without a new experiment: whether it can be. */
+rgm_status rgmi_earlier_check(rgm_master *master, const rgm_search_file *file);
+/** Tell a searcher that has not begun of the rows of its experiment. */
+rgm_status rgmi_earlier_tell(rgm_master *master, const rgmi_experiment *experiment,
+                             rgm_searcher *searcher);
+
+/* ---- ending.c: trials that end where they are ----------------------------------------------- */
+
+/** It validates what it has, saves, and is over, counted as what it reached. In a change under way.
+ * RGM_ERR_BUSY: it is over, or its experiment is. */
+rgm_status rgmi_trial_end_here(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial);
+/** It has nothing more to do. */
+rgm_status rgmi_trial_ended_here(rgm_master *master, rgmi_experiment *experiment,
+                                 rgmi_trial *trial);
+/** What its searcher is told of it: how far it came, and its last validation. metrics: room of
+ * RGM_MAX_OBJECTIVES, which the event borrows. */
+rgm_status rgmi_trial_reached(rgm_search_event *out, double *metrics, rgm_master *master,
+                              const rgmi_experiment *experiment, int64_t number);
+
+/** The objectives of a trial's validation at so many batches; *is_there: it has one. */
+rgm_status rgmi_validation_read(double *metrics, bool *is_there, rgm_master *master,
+                                const rgmi_experiment *experiment, const rgmi_trial *trial,
+                                int64_t batches);
+
 /* ---- operations.c: what a searcher asks for ------------------------------------------------- */
 
 /** Put down all that it asks for now. */
@@ -265,6 +327,8 @@ rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *experiment
  * "valid.". RGM_ERR_CONFIG: one is not there; those that are are told. */
 rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *experiment,
                                 const rgm_json *values);
+/** The same by a file. */
+rgm_status rgmi_objectives_of(double *metrics, const rgm_search_file *file, const rgm_json *values);
 /** The first objective of a file. */
 const rgm_objective *rgmi_objective(const rgm_search_file *file);
 /** Whether a metric of the first objective is better than another; what is no finite number is
@@ -288,6 +352,9 @@ rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *experiment, rgmi_
 /** The same, told as that. */
 rgm_status rgmi_trial_end_as(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
                              rgm_work_state state, rgm_search_event_kind kind, const char *message);
+rgm_status rgmi_trial_end_with(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
+                               rgm_work_state state, const rgm_search_event *event,
+                               const char *message);
 /** Back to its newest checkpoint: rows of later steps go. */
 rgm_status rgmi_trial_rollback(rgm_master *master, rgmi_trial *trial, int64_t most);
 
@@ -330,10 +397,10 @@ typedef enum rgmi_start_fault {
     RGMI_START_EXPERIMENT, /* all trials of the experiment             */
     RGMI_START_TRIAL       /* this one alone: its folder, what is stored of it */
 } rgmi_start_fault;
-/** A new one for a trial, on slots that are free; its row is written in the change under way, and
- * ends with it when that fails. *fault: of an error. */
+/** A new one for a trial, on slots of a pool that are free; its row is written in the change under
+ * way, and ends with it when that fails. *fault: of an error. */
 rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64_t trial,
-                              int64_t slots);
+                              int64_t slots, int64_t pool);
 /** Those that were started in a change that failed. */
 void rgmi_processes_undo(rgm_master *master, int64_t first);
 /** Find out at opening what became of those of an earlier master. */
@@ -440,6 +507,18 @@ rgm_status rgmi_job_print_reason(rgm_text *out, const rgmi_process *p);
 /** Until jobs_stop: submit, ask, stop and kill. Threads: beside all others; the lock is free while
  * a command of Slurm runs. `payload` is the master. */
 void *rgmi_jobs_work(void *payload);
+
+/** What messages call its scheduler: "Slurm". */
+const char *rgmi_job_scheduler(const rgmi_process *p);
+
+/* ---- slots.c: slots that are drained, and pools --------------------------------------------- */
+
+/** Read at opening which slots are drained. */
+rgm_status rgmi_slots_load(rgm_master *master);
+/** How many slots of a pool trials may be started on. */
+int64_t rgmi_slots_of_pool(const rgm_master *master, int64_t pool);
+/** Of those that a process holds, how many are that; its pool's alone. */
+int64_t rgmi_slots_held(const rgm_master *master, const rgmi_process *p, int64_t pool);
 
 /* ---- address.c: where a master is found by jobs --------------------------------------------- */
 

@@ -50,8 +50,13 @@ static rgm_status fail_metric(const rgm_json *values, const char *name)
 
 rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *e, const rgm_json *values)
 {
+    return rgmi_objectives_of(metrics, e->file, values);
+}
+
+rgm_status rgmi_objectives_of(double *metrics, const rgm_search_file *file, const rgm_json *values)
+{
     const rgm_objective *objectives;
-    int64_t count = rgm_search_file_objectives(&objectives, e->file);
+    int64_t count = rgm_search_file_objectives(&objectives, file);
 
     for (int64_t i = 0; i < count; i++)
         if (!rgm_json_number(&metrics[i], find_metric(values, objectives[i].metric)))

@@ -117,29 +117,13 @@ static rgm_status tell_validation(rgm_master *master, rgmi_experiment *e, rgmi_t
                                   int64_t batches, int64_t length)
 {
     rgmi_told *told;
-    rgm_status status;
-    rgm_json *values = NULL;
-    rgmi_rows *rows;
+    bool is_there;
 
-    RGM_TRY(
-        rgmi_database_query(&rows, master->database,
-                            "SELECT metrics FROM validations WHERE trial_id = ? AND batches = ?",
-                            "ii", trial->id, batches));
-    RGM_GO(rgmi_rows_next(master->database, rows));
-    if (rgmi_rows_text(rows, 0) == NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "trial %lld: its validation at %lld batches has no metrics",
-                        (long long)trial->id, (long long)batches));
-    RGM_GO(rgm_json_parse(&values, rgmi_rows_text(rows, 0),
-                          (int64_t)strlen(rgmi_rows_text(rows, 0)), "metrics"));
-    RGM_GO(tell_later(&told, e, RGM_VALIDATED, trial->number, length));
-    RGM_GO(rgmi_objectives_read(told->metrics, e, values));
-done:
-    rgmi_rows_leave(rows);
-    rgm_json_release(values);
-    return status == RGM_END
-               ? RGM_FAIL(RGM_ERR_DATA, "trial %lld has no validation at %lld batches",
-                          (long long)trial->id, (long long)batches)
-               : status;
+    RGM_TRY(tell_later(&told, e, RGM_VALIDATED, trial->number, length));
+    RGM_TRY(rgmi_validation_read(told->metrics, &is_there, master, e, trial, batches));
+    return is_there ? RGM_OK
+                    : RGM_FAIL(RGM_ERR_DATA, "trial %lld has no validation at %lld batches",
+                               (long long)trial->id, (long long)batches);
 }
 
 static rgm_status ask(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
@@ -183,7 +167,7 @@ rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *e)
             continue;
         }
         RGM_TRY(rgmi_trial_get(&trial, master, e, operation.trial));
-        if (trial->state != RGM_WORK_ACTIVE)
+        if (trial->state != RGM_WORK_ACTIVE || trial->ending)
             continue;
         if (operation.kind == RGM_ASK_CLOSE)
             trial->closing = trial->dirty = true;

@@ -24,6 +24,18 @@ enum {
     UNLOADED = 127, /* ... of a program that a loader or shell could not begin       */
 };
 
+/* Statuses of programs that say that another try would come to the same: usage or experiment file
+ * (2), and of sysexits usage, data, input, configuration. */
+static bool is_hopeless(int status)
+{
+    static const int codes[] = {2, 64, 65, 66, 78};
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == codes[i])
+            return true;
+    return false;
+}
+
 /* When a process began, in ticks since the system did; -1: there is none. */
 static int64_t start_of(pid_t pid)
 {
@@ -48,11 +60,12 @@ static int64_t start_of(pid_t pid)
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-static rgm_status take_slots(rgm_master *master, rgmi_process *p, int64_t count)
+static rgm_status take_slots(rgm_master *master, rgmi_process *p, int64_t count, int64_t pool)
 {
     RGM_TRY(RGM_NEW(p->slots, count));
     for (int64_t i = 0; i < master->options.slots && p->slot_count < count; i++)
-        if (!master->slot_taken[i]) {
+        if (!master->slot_taken[i] && !master->slot_drained[i] &&
+            master->machines->pool_of[i] == pool) {
             master->slot_taken[i] = true;
             p->slots[p->slot_count++] = i;
         }
@@ -136,7 +149,7 @@ done:
 }
 
 rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64_t trial,
-                              int64_t slots)
+                              int64_t slots, int64_t pool)
 {
     rgm_status status = RGM_OK;
     rgmi_process p = {.trial = trial,
@@ -152,7 +165,7 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
     *fault = RGMI_START_CHANGE;
     RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_GO(rgm_random_hex(p.token));
-    RGM_GO(take_slots(master, &p, slots));
+    RGM_GO(take_slots(master, &p, slots, pool));
     p.width = p.slot_count;
     *fault = RGMI_START_EXPERIMENT;
     RGM_GO(rgmi_launch_prepare(&l, master, &p));
@@ -226,8 +239,10 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
     const char *slots = rgmi_rows_text(rows, 5);
 
     snprintf(p.token, sizeof p.token, "%s", rgmi_rows_text(rows, 2));
-    if (p.is_job)
+    if (p.is_job) {
         rgmi_job_adopt(&p, rgmi_rows_int(rows, 6));
+        snprintf(p.scheduler, sizeof p.scheduler, "%s", rgmi_rows_text(rows, 8));
+    }
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     if (!p.is_job)
         watch_again(master, &p, rgmi_rows_int(rows, 4));
@@ -249,7 +264,7 @@ rgm_status rgmi_processes_adopt(rgm_master *master)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
-        " run_slots, coalesce(run_job, -1) AS run_job, slots_per_trial FROM trials t"
+        " run_slots, coalesce(run_job, -1) AS run_job, slots_per_trial, engine FROM trials t"
         " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
         " NOT NULL",
         ""));
@@ -290,16 +305,24 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST
                        : orphaned                     ? RGMI_RUN_LOST
                        : unloaded                     ? RGMI_RUN_MACHINE
+                       : is_hopeless(p->status)       ? RGMI_RUN_HOPELESS
                                                       : RGMI_RUN_FAILED;
 
     if (how == RGMI_RUN_MACHINE && message == NULL)
         message =
             "its program could not begin (exit code 127): it or a library of it is missing, or "
             "is being replaced; what it wrote is in the trial's log";
+    if (how == RGMI_RUN_HOPELESS && message == NULL) {
+        snprintf(text, sizeof text,
+                 "its process ended with exit code %d, which says that no other try can succeed; "
+                 "its log may tell why",
+                 WEXITSTATUS(p->status));
+        message = text;
+    }
     if (how == RGMI_RUN_FAILED && message == NULL) {
         if (p->is_job)
-            snprintf(text, sizeof text, "its Slurm job %lld ended as %s%s%s, and was not told to",
-                     (long long)p->job, rgmi_job_state_name(p->job_state),
+            snprintf(text, sizeof text, "its %s job %lld ended as %s%s%s, and was not told to",
+                     rgmi_job_scheduler(p), (long long)p->job, rgmi_job_state_name(p->job_state),
                      p->job_reason[0] != 0 ? ": " : "", p->job_reason);
         else if (p->status != -1 && WIFSIGNALED(p->status))
             snprintf(text, sizeof text, "its process ended by signal %d (%s)", WTERMSIG(p->status),

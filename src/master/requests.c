@@ -24,6 +24,14 @@ static const request_row rows[] = {
     {{"GET", "/api/v1/shares",
       "experiments that are not over: slots held, waited for, and the fair share"},
      rgmi_answer_shares},
+    {{"GET", "/api/v1/slots", "slots of this machine: state, pool, and whose trial has them"},
+     rgmi_answer_slots},
+    {{"POST", "/api/v1/slots/drain",
+      "{slots: [N], or pool: NAME, stop}: they get no trial any more; stop: those on them save and "
+      "end now"},
+     rgmi_answer_drain},
+    {{"POST", "/api/v1/slots/enable", "{slots: [N], or pool: NAME}: they get trials again"},
+     rgmi_answer_enable},
     {{"GET", "/api/v1/experiments",
       "?state=, ?label=, ?project=, ?archived=0|1|all, ?limit=, ?offset=: newest first"},
      rgmi_answer_experiments},
@@ -56,6 +64,17 @@ static const request_row rows[] = {
       "that "
       "its policy does not keep; preview: list them, of another policy too"},
      rgmi_answer_collect},
+    {{"POST", "/api/v1/experiments/{id}/change",
+      "{set: {key: YAML}}: of its file, while it goes on or after its end, which then goes on: "
+      "searcher.max_trials and what else its searcher lets be changed, hyperparameters' bounds, "
+      "constraints, limits, max_restarts"},
+     rgmi_answer_change},
+    {{"POST", "/api/v1/experiments/{id}/try",
+      "{values: {name: value}, like: NUMBER}: a point to try next; what is not given is as in that "
+      "trial, or in the best one"},
+     rgmi_answer_try},
+    {{"GET", "/api/v1/experiments/{id}/changes", "what was changed of it: ?limit=, ?offset="},
+     rgmi_answer_changes},
     {{"GET", "/api/v1/experiments/{id}/config", "the merged experiment file"}, rgmi_answer_config},
     {{"GET", "/api/v1/experiments/{id}/search", "progress and plan of its searcher"},
      rgmi_answer_search},
@@ -82,6 +101,9 @@ static const request_row rows[] = {
      rgmi_answer_logs},
     {{"POST", "/api/v1/trials/{id}/kill", "its process is ended, and it with that"},
      rgmi_answer_kill_trial},
+    {{"POST", "/api/v1/trials/{id}/stop",
+      "it ends its step, validates, saves, and is over, counted as what it reached"},
+     rgmi_answer_stop_trial},
     {{"POST", "/api/v1/trials/{id}/continue",
       "{max_length: {steps: N}, description, paused}: an experiment of one trial from its last "
       "checkpoint"},

@@ -91,6 +91,10 @@ rgmi_answer rgmi_answer_tokens, rgmi_answer_create_token, rgmi_answer_revoke_tok
 /* answers_webhooks.c */
 rgmi_answer rgmi_answer_webhooks, rgmi_answer_add_webhook, rgmi_answer_remove_webhook,
     rgmi_answer_try_webhook, rgmi_answer_deliveries;
+/* slots.c */
+rgmi_answer rgmi_answer_slots, rgmi_answer_drain, rgmi_answer_enable;
+/* answers_live.c */
+rgmi_answer rgmi_answer_change, rgmi_answer_try, rgmi_answer_changes, rgmi_answer_stop_trial;
 /* answers_running.c */
 rgmi_answer rgmi_answer_running, rgmi_answer_shares;
 

@@ -14,6 +14,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define AHEAD ((int64_t)1 << 52) /* so much older counts a trial that was asked for */
+
 enum {
     TURN_MS = 200,
     RETRY_S = 1,
@@ -26,6 +28,7 @@ enum {
 
 /* What the schedule is asked about: groups with their tasks, which lie one behind the other. */
 typedef struct question {
+    int64_t pool; /* whose slots are shared out */
     rgmi_group *groups;
     rgmi_task *tasks;
     int64_t *first; /* of a group's tasks; pointers are set at the end, for arrays grow */
@@ -51,7 +54,7 @@ static rgm_status add_running(question *q, const rgm_master *master, int64_t exp
         q->tasks[q->task_count++] = (rgmi_task){
             .id = p->trial,
             .order = p->trial,
-            .slots = p->slot_count,
+            .slots = rgmi_slots_held(master, p, q->pool),
             .state = p->stops || p->killed || p->terminated || !is_active ? RGMI_TASK_STOPPING
                                                                           : RGMI_TASK_RUNNING};
     }
@@ -78,8 +81,8 @@ static rgm_status add_waiting(question *q, rgm_master *master, int64_t experimen
     rgm_status status;
 
     RGM_TRY(rgmi_database_query(&rows, master->database,
-                                "SELECT id FROM trials WHERE experiment_id = ? AND wants AND"
-                                " run_token IS NULL ORDER BY number LIMIT ?",
+                                "SELECT id, ahead FROM trials WHERE experiment_id = ? AND wants AND"
+                                " run_token IS NULL ORDER BY ahead DESC, number LIMIT ?",
                                 "ii", experiment, master->options.slots + 1 + master->delay_count));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         int64_t id = rgmi_rows_int(rows, 0);
@@ -97,7 +100,10 @@ static rgm_status add_waiting(question *q, rgm_master *master, int64_t experimen
         }
         RGM_GO(RGM_RESERVE(q->tasks, q->task_capacity, q->task_count + 1));
         q->tasks[q->task_count++] =
-            (rgmi_task){.id = id, .order = id, .slots = slots, .state = RGMI_TASK_PENDING};
+            (rgmi_task){.id = id,
+                        .order = rgmi_rows_int(rows, 1) != 0 ? id - AHEAD : id,
+                        .slots = slots,
+                        .state = RGMI_TASK_PENDING};
     }
     if (status == RGM_END)
         status = RGM_OK;
@@ -136,8 +142,8 @@ static rgm_status ask(question *q, rgm_master *master)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT id, state, slots_per_trial, max_slots, weight, priority FROM experiments WHERE"
-        " engine = 'local' AND state NOT IN " RGMI_SQL_OVER " ORDER BY id",
-        ""));
+        " engine = 'local' AND pool = ? AND state NOT IN " RGMI_SQL_OVER " ORDER BY id",
+        "t", master->machines->pools[q->pool].name));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(add_group(q, master, rows));
     if (status == RGM_END)
@@ -159,7 +165,12 @@ static rgm_status note_waiting(rgm_master *master, int64_t trial, int64_t experi
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgmi_reason_print(&text, reason));
+    if (reason->kind == RGMI_REASON_MORE) /* of slots, where machines do not come */
+        RGM_GO(rgm_text_printf(
+            &text, "needs %lld slot%s: %lld are there, and the others are drained",
+            (long long)reason->needed, reason->needed == 1 ? "" : "s", (long long)reason->total));
+    else
+        RGM_GO(rgmi_reason_print(&text, reason));
     RGM_GO(rgmi_waiting_note(master, trial, experiment, text.data));
 done:
     rgm_text_clear(&text);
@@ -167,14 +178,14 @@ done:
 }
 
 /* What the machine, or what is stored, does not let start waits for a while: others do not. */
-static rgm_status start(rgm_master *master, int64_t experiment, const rgmi_task *task)
+static rgm_status start(rgm_master *master, int64_t experiment, const rgmi_task *task, int64_t pool)
 {
     const rgmi_delay *delay = rgmi_delay_of(master, experiment, task->id);
     rgmi_start_fault fault;
     rgm_status status;
 
     if (delay == NULL) {
-        status = rgmi_process_start(&fault, master, task->id, task->slots);
+        status = rgmi_process_start(&fault, master, task->id, task->slots, pool);
         if (status == RGM_OK || fault == RGMI_START_CHANGE)
             return status;
         rgmi_delay_note(master, experiment,
@@ -196,7 +207,7 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_sc
             const rgmi_decision *decision = &plan->tasks[at];
 
             if (decision->verdict == RGMI_START)
-                RGM_TRY(start(master, q->groups[g].id, task));
+                RGM_TRY(start(master, q->groups[g].id, task, q->pool));
             else if (decision->verdict == RGMI_STOP && rgmi_process_of(master, task->id) != NULL)
                 rgmi_process_of(master, task->id)->stops = true;
             else if (decision->verdict == RGMI_WAIT)
@@ -208,39 +219,82 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_sc
 /* What each was offered, for GET /shares. */
 static rgm_status note_shares(rgm_master *master, const question *q, const rgmi_schedule_plan *plan)
 {
-    master->share_count = 0;
     if (plan->offers == NULL)
         return RGM_OK;
-    RGM_TRY(RGM_RESERVE(master->shares, master->share_capacity, q->group_count));
+    RGM_TRY(
+        RGM_RESERVE(master->shares, master->share_capacity, master->share_count + q->group_count));
     for (int64_t g = 0; g < q->group_count; g++)
         master->shares[master->share_count++] = (rgmi_share){q->groups[g].id, plan->offers[g]};
     return RGM_OK;
 }
 
-static rgm_status share_out(rgm_master *master)
+/* Trials of a pool that the master's file has no more. */
+static rgm_status note_no_pool(rgm_master *master)
 {
+    rgmi_rows *rows;
+    rgm_status status;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT e.id, pool, coalesce((SELECT min(id) FROM trials WHERE experiment_id"
+        " = e.id AND wants AND run_token IS NULL), 0) AS trial FROM experiments"
+        " e WHERE pool <> '' AND engine = 'local' AND state"
+        " = " RGMI_SQL(ACTIVE),
+        ""));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
+        if (rgmi_rows_int(rows, 2) == 0 ||
+            rgmi_machines_pool(master->machines, rgmi_rows_text(rows, 1)) >= 0)
+            continue;
+        rgmi_machines_no_pool(master->machines, rgmi_rows_text(rows, 1));
+        RGM_GO(rgmi_waiting_note(master, rgmi_rows_int(rows, 2), rgmi_rows_int(rows, 0),
+                                 rgm_error_message()));
+        rgm_error_reset();
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+done:
+    rgmi_rows_leave(rows);
+    return status;
+}
+
+/* The slots of a pool among the experiments that are to have them; in a change under way. */
+static rgm_status share_pool(rgm_master *master, int64_t pool)
+{
+    int64_t slots = rgmi_slots_of_pool(master, pool);
     const rgmi_rules rules = {
         .policy = master->options.scheduling == RGM_PRIORITY ? RGMI_PRIORITY : RGMI_FAIR_SHARE,
-        .preemption = master->options.preemption};
+        .preemption = master->options.preemption,
+        .may_grow = slots < master->machines->pools[pool].slot_count}; /* drained ones come back */
     rgm_status status = RGM_OK;
-    question q = {0};
+    question q = {.pool = pool};
     rgmi_schedule_plan plan = {0};
+
+    RGM_GO(ask(&q, master));
+    RGM_GO(rgmi_schedule(&plan, &rules, &slots, 1, q.groups, q.group_count));
+    RGM_GO(note_shares(master, &q, &plan));
+    RGM_GO(carry_out(master, &q, &plan));
+done:
+    rgmi_plan_clear(&plan);
+    clear_question(&q);
+    return status;
+}
+
+static rgm_status share_out(rgm_master *master)
+{
     int64_t had = master->process_count;
+    rgm_status status;
 
     rgmi_waiting_clear(master);
-    RGM_GO(ask(&q, master));
-    RGM_GO(rgmi_schedule(&plan, &rules, &master->options.slots, 1, q.groups, q.group_count));
-    RGM_GO(note_shares(master, &q, &plan));
-    RGM_GO(rgmi_change_begin(master));
-    status = carry_out(master, &q, &plan);
+    master->share_count = 0;
+    RGM_TRY(rgmi_change_begin(master));
+    status = note_no_pool(master);
+    for (int64_t pool = 0; pool < master->machines->pool_count && status == RGM_OK; pool++)
+        status = share_pool(master, pool);
     if (status == RGM_OK)
         status = rgmi_jobs_share_out(master);
     status = rgmi_change_end(master, status);
     if (status != RGM_OK)
         rgmi_processes_undo(master, had);
-done:
-    rgmi_plan_clear(&plan);
-    clear_question(&q);
     return status;
 }
 

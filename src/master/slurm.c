@@ -131,19 +131,10 @@ static bool is_passing(const char *said)
     return false;
 }
 
-/* A command that failed, with the last line that it had to say of it: what goes before are steps.
- */
 static rgm_status refused(const word_list *argv, const rgmi_outcome *out)
 {
-    const char *said = out->error.data;
-    int64_t end = out->error.size, begin;
-
-    while (end > 0 && said[end - 1] == '\n')
-        end--;
-    for (begin = end; begin > 0 && said[begin - 1] != '\n'; begin--)
-        ;
-    return RGM_FAIL(is_passing(said) ? RGM_ERR_IO : RGM_ERR_CONFIG, "%s ended with status %d: %.*s",
-                    argv->items[0], out->exit_status, (int)(end - begin), said + begin);
+    return rgmi_command_fail(is_passing(out->error.data) ? RGM_ERR_IO : RGM_ERR_CONFIG,
+                             argv->items[0], out);
 }
 
 /* ---- start ---- */
@@ -417,26 +408,26 @@ done:
 
 #define SCANCEL(...) ((const char *const[]){"scancel", __VA_ARGS__, NULL})
 
-static rgm_status slurm_stop(void *state, int64_t id)
+static rgm_status slurm_stop(void *state, const rgmi_job *job)
 {
-    RGM_TRY(tell(state, SCANCEL("--state=PENDING"), id));
-    return tell(state, SCANCEL("--batch", "--signal=TERM"), id);
+    RGM_TRY(tell(state, SCANCEL("--state=PENDING"), job->id));
+    return tell(state, SCANCEL("--batch", "--signal=TERM"), job->id);
 }
 
 /* First its program, at once: a cancelled job is sent SIGTERM, and has some time to save its state.
  * With
  * --full the signal would be that, too. */
-static rgm_status slurm_kill(void *state, int64_t id)
+static rgm_status slurm_kill(void *state, const rgmi_job *job)
 {
-    RGM_TRY(tell(state, SCANCEL("--state=PENDING"), id));
-    if (tell(state, SCANCEL("--batch", "--signal=KILL"), id) == RGM_ERR_NOMEM)
+    RGM_TRY(tell(state, SCANCEL("--state=PENDING"), job->id));
+    if (tell(state, SCANCEL("--batch", "--signal=KILL"), job->id) == RGM_ERR_NOMEM)
         return RGM_ERR_NOMEM;
-    return tell(state, (const char *const[]){"scancel", NULL}, id);
+    return tell(state, (const char *const[]){"scancel", NULL}, job->id);
 }
 
-static rgm_status slurm_requeue(void *state, int64_t id)
+static rgm_status slurm_requeue(void *state, const rgmi_job *job)
 {
-    return tell(state, (const char *const[]){"scontrol", "requeue", NULL}, id);
+    return tell(state, (const char *const[]){"scontrol", "requeue", NULL}, job->id);
 }
 
 /* ---- options ---- */

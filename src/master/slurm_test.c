@@ -414,27 +414,27 @@ static void jobs_are_stopped_killed_and_begun_again(void **state)
 
     (void)state;
     open_lab(&lab, NULL);
-    CHECK_OK(rgmi_slurm.stop(lab.slurm, 5));
+    CHECK_OK(rgmi_slurm.stop(lab.slurm, &(rgmi_job){.id = 5}));
     check_calls(&lab, "scancel\n<--state=PENDING>\n<5>\n\n"
                       "scancel\n<--batch>\n<--signal=TERM>\n<5>\n\n");
-    CHECK_OK(rgmi_slurm.kill(lab.slurm, 5));
+    CHECK_OK(rgmi_slurm.kill(lab.slurm, &(rgmi_job){.id = 5}));
     check_calls(&lab, "scancel\n<--state=PENDING>\n<5>\n\n"
                       "scancel\n<--batch>\n<--signal=KILL>\n<5>\n\nscancel\n<5>\n\n");
-    CHECK_OK(rgmi_slurm.requeue(lab.slurm, 5));
+    CHECK_OK(rgmi_slurm.requeue(lab.slurm, &(rgmi_job){.id = 5}));
     check_calls(&lab, "scontrol\n<requeue>\n<5>\n\n");
     answer(&lab, "scancel", NULL, NULL, 1); /* no job in that state */
-    CHECK_OK(rgmi_slurm.stop(lab.slurm, 5));
+    CHECK_OK(rgmi_slurm.stop(lab.slurm, &(rgmi_job){.id = 5}));
     answer(&lab, "scancel", NULL,
            "scancel: error: Kill job error on job id 5: Invalid job id specified\n", 1);
-    CHECK_OK(rgmi_slurm.stop(lab.slurm, 5)); /* it is over */
+    CHECK_OK(rgmi_slurm.stop(lab.slurm, &(rgmi_job){.id = 5})); /* it is over */
     answer(&lab, "scancel", NULL,
            "scancel: error: Kill job error on job id 5: Job can not be altered now, try again "
            "later\n",
            228);
-    CHECK_STATUS(RGM_ERR_IO, rgmi_slurm.stop(lab.slurm, 5));
+    CHECK_STATUS(RGM_ERR_IO, rgmi_slurm.stop(lab.slurm, &(rgmi_job){.id = 5}));
     answer(&lab, "scancel", NULL,
            "scancel: error: Kill job error on job id 5: Access/permission denied\n", 0);
-    CHECK_STATUS(RGM_ERR_CONFIG, rgmi_slurm.kill(lab.slurm, 5));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgmi_slurm.kill(lab.slurm, &(rgmi_job){.id = 5}));
     CHECK_MESSAGE("Access/permission denied");
     close_lab(&lab);
 }
@@ -457,7 +457,7 @@ static void without_memory_nothing_is_asked_or_known(void **state)
     CHECK_EVERY_OOM(rgmi_slurm.start(lab.slurm, &id, &wanted), (void)id);
     CHECK_EVERY_OOM(rgmi_slurm.find(lab.slurm, &found, &count), rgm_free(found));
     CHECK_EVERY_OOM(rgmi_slurm.poll(lab.slurm, jobs, 2), (void)0);
-    CHECK_EVERY_OOM(rgmi_slurm.stop(lab.slurm, 5), (void)0);
+    CHECK_EVERY_OOM(rgmi_slurm.stop(lab.slurm, &(rgmi_job){.id = 5}), (void)0);
     close_lab(&lab);
 }
 

@@ -34,6 +34,7 @@ static rgm_status read_row(rgmi_trial *trial, rgmi_rows *rows)
 {
     const char *asked = rgmi_rows_text(rows, 11), *sequencer = rgmi_rows_text(rows, 10);
 
+    trial->ending = rgmi_rows_int(rows, 12) != 0;
     trial->id = rgmi_rows_int(rows, 0);
     RGM_TRY(rgmi_state_read(&trial->state, rgmi_rows_text(rows, 1)));
     trial->closing = rgmi_rows_int(rows, 2) != 0;
@@ -98,7 +99,8 @@ rgm_status rgmi_trial_get(rgmi_trial **out, rgm_master *master, rgmi_experiment 
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT t.id, t.state, closing, restarts, steps, batches, last_kind, last_step, metric,"
-        " best_metric, s.state AS sequencer, asked FROM trials t JOIN sequencers s ON s.trial_id = "
+        " best_metric, s.state AS sequencer, asked, ending FROM trials t JOIN sequencers s ON "
+        "s.trial_id = "
         "t.id"
         " WHERE experiment_id = ? AND number = ?",
         "ii", e->id, number));
@@ -153,11 +155,13 @@ rgm_status rgmi_trial_write(rgm_master *master, rgmi_trial *trial)
                                trial->asked[i].batches, trial->asked[i].length));
     RGM_GO(rgmi_database_run(
         master->database,
-        "UPDATE trials SET state = ?, closing = ?, wants = ?, restarts = ?, steps = ?, batches = ?,"
+        "UPDATE trials SET state = ?, closing = ?, ending = ?, wants = ?, restarts = ?, steps = ?, "
+        "batches = ?,"
         " last_kind = ?, last_step = ?, metric = ?, best_metric = ?, asked = ? WHERE id = ?",
-        "tiiiiiiiddti", rgm_work_state_names[trial->state], (int64_t)trial->closing, (int64_t)wants,
-        trial->restarts, trial->steps, trial->batches, trial->last_kind, trial->last_step,
-        trial->metric, trial->best_metric, asked.data, trial->id));
+        "tiiiiiiiiddti", rgm_work_state_names[trial->state], (int64_t)trial->closing,
+        (int64_t)trial->ending, (int64_t)wants, trial->restarts, trial->steps, trial->batches,
+        trial->last_kind, trial->last_step, trial->metric, trial->best_metric, asked.data,
+        trial->id));
     trial->dirty = false;
 done:
     rgm_text_clear(&asked);

@@ -74,9 +74,11 @@ static rgm_status tell_if(bool asked, rgm_master *master, rgmi_experiment *e, rg
                                                   [RGM_ASK_CHECKPOINT] = RGM_CHECKPOINTED};
     int64_t length;
 
-    if (!asked || !take_asked(&length, trial, kind, batches))
+    if (!asked)
         return RGM_OK;
     trial->sequencer_dirty = true; /* it has been told, and says so */
+    if (e->state >= RGM_WORK_STOPPING_COMPLETED || !take_asked(&length, trial, kind, batches))
+        return RGM_OK; /* if the search ever goes on, it is told then */
     return rgmi_experiment_tell(
         master, e,
         &(rgm_search_event){

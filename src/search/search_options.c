@@ -10,7 +10,6 @@
 /* ---- tables --------------------------------------------------------------------------------- */
 
 static const char *const policies[] = {"best", "all", "none", NULL};
-static const char *const schedulers[] = {"local", "slurm", NULL};
 
 #define RGM_OPTIONS rgm_checkpoint_storage
 static const rgm_field storage_fields[] = {
@@ -32,6 +31,7 @@ static const rgm_field resource_fields[] = {
     RGM_INT_FIELD(max_slots, 0, 1e9, "cores of all trials together; 0: no bound"),
     RGM_INT_FIELD(priority, 1, 99, "small first"),
     RGM_FLOAT_FIELD(weight, RGM_ABOVE_0, 1e9, "of a fair share"),
+    RGM_TEXT_FIELD(pool, "slots of that name, by the master's file"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_search_limits
@@ -60,14 +60,17 @@ static const rgm_field environment_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_scheduler_options
 static const rgm_field scheduler_fields[] = {
-    RGM_CHOICE_FIELD(type, schedulers, "where trials run: this machine, or jobs of Slurm"),
-    RGM_TEXT_FIELD(partition, "slurm: sbatch --partition"),
-    RGM_TEXT_FIELD(account, "slurm: sbatch --account"),
-    RGM_TEXT_FIELD(qos, "slurm: sbatch --qos"),
-    RGM_TEXT_FIELD(time, "slurm: sbatch --time of a job, e.g. 4:00:00"),
-    RGM_TEXT_FIELD(memory, "slurm: sbatch --mem of a job, e.g. 4G"),
-    RGM_TEXTS_FIELD(options, "slurm: more options of sbatch, each whole"),
-    RGM_TEXTS_FIELD(setup, "slurm: lines of shell before the trial"),
+    {.name = "type",
+     .kind = RGM_FIELD_TEXT,
+     .offset = offsetof(rgm_scheduler_options, name),
+     .help = "where trials run: local, slurm, pbs, lsf, kubectl, or a name of the master's file"},
+    RGM_TEXT_FIELD(partition, "of jobs: sbatch --partition, or {queue}"),
+    RGM_TEXT_FIELD(account, "of jobs: sbatch --account, or {account}"),
+    RGM_TEXT_FIELD(qos, "of jobs: sbatch --qos, or {qos}"),
+    RGM_TEXT_FIELD(time, "of jobs: sbatch --time, e.g. 4:00:00, or {time}"),
+    RGM_TEXT_FIELD(memory, "of jobs: sbatch --mem, e.g. 4G, or {memory}"),
+    RGM_TEXTS_FIELD(options, "of jobs: more options of sbatch, each whole, or {options}"),
+    RGM_TEXTS_FIELD(setup, "of jobs: lines of shell before the trial"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_search_settings
@@ -125,9 +128,8 @@ static const struct {
     {"security", "trials are processes and see the files of their machine"},
     {"resources.shm_size", "trials are processes, not containers"},
     {"resources.devices", "trials are processes, not containers"},
-    {"resources.agent_label", "there are no agents; scheduler.options says where Slurm puts jobs"},
-    {"resources.resource_pool",
-     "there are no pools; scheduler.partition says where Slurm puts jobs"},
+    {"resources.agent_label", "say resources.pool: a name of the master's file"},
+    {"resources.resource_pool", "say resources.pool: a name of the master's file"},
     {"resources.native_parallel",
      "slots are threads of a trial, or with runtime.shards processes that train it together"},
     {"resources.is_single_node", "the processes of a trial are always on one node"},
@@ -156,7 +158,7 @@ static const struct {
     {"workspace", "say labels"},
     {"project", "say labels"},
     {"slurm", "say scheduler: {type: slurm}"},
-    {"pbs", "Slurm is the only queue: scheduler: {type: slurm}"},
+    {"pbs", "say scheduler: {type: pbs}"},
     {"log_policies", "a log line decides nothing here"},
     {"retention_policy", "logs stand in the run folders of their trials"},
     {"preemption_timeout", "a trial is stopped between two workloads; say limits.silent_seconds"},
@@ -354,17 +356,31 @@ static rgm_status check_resources(const rgm_search_file *file)
     return RGM_OK;
 }
 
-static rgm_status check_scheduler(const rgm_search_file *file)
+/* Which there are besides local and slurm, the master knows that is asked to run it. */
+static rgm_status check_scheduler(rgm_search_file *file)
 {
-    const rgm_scheduler_options *o = &file->options.scheduler;
+    rgm_scheduler_options *o = &file->options.scheduler;
     const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(file->merged), "scheduler");
+    size_t size = strlen(o->name);
+
+    if (size < 1 || size > 32 ||
+        strspn(o->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != size)
+        return rgm_yaml_fail(section, "scheduler.type is 1 to 32 of A-Z a-z 0-9 - _");
+    o->type = strcmp(o->name, "local") == 0   ? RGM_SCHEDULER_LOCAL
+              : strcmp(o->name, "slurm") == 0 ? RGM_SCHEDULER_SLURM
+                                              : RGM_SCHEDULER_COMMANDS;
+    if (o->type != RGM_SCHEDULER_LOCAL && file->options.resources.pool != NULL)
+        return rgm_yaml_fail(section, "resources.pool is of the slots of this machine, and "
+                                      "scheduler.partition of jobs");
 
     if (o->type == RGM_SCHEDULER_LOCAL && section != NULL && section->kind == RGM_YAML_MAP)
         for (int64_t i = 0; i < section->count; i++)
             if (strcmp(section->items[i]->key, "type") != 0)
-                return rgm_yaml_fail(section->items[i],
-                                     "scheduler.%s is about Slurm; add scheduler.type: slurm",
-                                     section->items[i]->key);
+                return rgm_yaml_fail(
+                    section->items[i],
+                    "scheduler.%s is about Slurm and other queues; add scheduler.type: "
+                    "slurm",
+                    section->items[i]->key);
     return RGM_OK;
 }
 
@@ -427,6 +443,7 @@ static void set_defaults(rgm_search_settings *o)
         .reproducibility = {.experiment_seed = -1},
         .resources = {.slots_per_trial = 1, .priority = 42, .weight = 1},
         .limits = {.silent_seconds = 3600},
+        .scheduler = {.name = "local"},
         .optimizations = {.aggregation_frequency = 1, .average_aggregated_gradients = true},
     };
 }

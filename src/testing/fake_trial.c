@@ -12,6 +12,7 @@
  *     FAKE_TRIAL_HOPELESS=N trials of that number and its multiples cannot be opened
  *     FAKE_TRIAL_FULL=FILE while FILE is there, checkpoints find no space left
  *     FAKE_TRIAL_UNLOADED=FILE while FILE is there, a process ends as one whose library is missing
+ *     FAKE_TRIAL_EXIT=N    the process ends with that exit code, and says nothing
  *     FAKE_TRIAL_INFINITE=N trials of that number and its multiples have a loss of -infinity
  *     FAKE_TRIAL_HANG=N    the first process of trial N says nothing any more at its first step
  *     FAKE_TRIAL_BUSY=FILE the first step works, and says nothing, until FILE is there
@@ -238,6 +239,8 @@ int main(int argc, char **argv)
 
     if (unloaded != NULL && access(unloaded, F_OK) == 0)
         _exit(127);
+    if (option("FAKE_TRIAL_EXIT") != 0)
+        _exit((int)option("FAKE_TRIAL_EXIT"));
     signal(SIGTERM, on_term);
     rgm_status status = option("FAKE_TRIAL_REAL") != 0
                             ? rgm_worker_run_trial(arguments, argc - 1, is_told_to_stop)

@@ -29,7 +29,7 @@ function card(id) {
   function slots(master, running) {
     const on = new Map();
     for (const r of running?.running ?? [])
-      if (r.engine !== "slurm")
+      if (r.engine === "local")
         for (const slot of String(r.slots ?? "").split(",").filter(v => v !== ""))
           on.set(Number(slot), r);
     const cells = Array.from({length: Math.min(master.slots, MOST.slots)}, (_, i) => {
@@ -50,13 +50,13 @@ function card(id) {
       {title: "Trials", kind: "number", cell: e => number(e.trials)},
       column("Slots a trial", "slots_per_trial", (v, e) => of(e, "ranks") > 1 ? `${number(v)}, ${number(of(e, "ranks"))} ranks` : number(v)), column("Holds", "held"), column("Waits for", "waits", v => short(v)), column("Demand", "demand", v => short(v)),
       ...(fair ? [column("Fair share", "share", (v, e) => v === null ? "–" : h("span", {class: "meter"}, h("span", {class: "meter-bar", style: {width: `${Math.round(60 * Math.min(1, v / Math.max(1, master.slots)))}px`}}), `${number(v)} of ${number(master.slots)}`)), column("Weight", "weight")] : [column("Priority", "priority")]),
-      column("At most", "max_slots", v => v > 0 ? number(v) : "all"), {title: "Runs on", cell: e => of(e, "engine") === "slurm" ? "Slurm" : "slots here"},
+      column("At most", "max_slots", v => v > 0 ? number(v) : "all"), {title: "Runs on", cell: e => of(e, "engine") === "local" ? "slots here" : of(e, "engine") === "slurm" ? "Slurm" : of(e, "engine")},
     ], experiments, "No experiment is under way.");
   }
 
   function draw({master, queue, running, shares, experiments}) {
     names = new Map(experiments.map(e => [e.id, `${e.name} (${e.id})`]));
-    const jobs = (running?.running ?? []).filter(r => r.engine === "slurm"), loose = (running?.running ?? []).filter(r => r.engine !== "slurm" && !r.slots);
+    const jobs = (running?.running ?? []).filter(r => r.engine !== "local"), loose = (running?.running ?? []).filter(r => r.engine === "local" && !r.slots);
     const fact = (key, ...value) => h("div", null, h("dt", null, key), h("dd", null, value));
     fill(element, h("h2", null, master.folder),
       master.serves ? null : h("div", {class: "notice"}, h("p", null, "No master is at work in this folder: nothing is started, and what is asked for is done when one is. Start one with"),
