@@ -46,7 +46,7 @@
 #include <regimen/parts_sampling.h>
 #include <regimen/record.h>
 #include <regimen/registry.h>
-#include <regimen/search_file.h>
+#include <regimen/search_code.h>
 #include <regimen/search_live.h>
 #include <regimen/search_rows.h>
 #include <regimen/translation.h>

@@ -70,8 +70,14 @@ typedef struct rgm_search_settings {
     const char *project;       /* what it belongs to, for lists; NULL: nothing */
     rgm_texts labels;          /* of a list or of a map's keys */
     const char *entrypoint;    /* "FILE.so" or "FILE.so:NAME", a program's own model and data; NULL:
-                                  the    file's task is trained */
-    int64_t batches_per_step;  /* >= 1, default 100                                     */
+                                  the file's task is trained, or: */
+    rgm_texts command;         /* words of a program that trains a trial (trial_program.h); "{NAME}"
+                                  in them is a hyperparameter. 0 words: none */
+    rgm_texts include;         /* what goes with its files, or with the entrypoint: shell patterns
+                                  below code_folder */
+    const char *code_folder;   /* in which they and the entrypoint's files lie; NULL: the folder in
+                                  which the experiment is created */
+    int64_t batches_per_step;  /* >= 1, default 100, of a command 1                     */
     int64_t records_per_epoch; /* 0: not given; lengths in epochs need it               */
     rgm_length min_validation_period; /* 0 units: none */
     rgm_length min_checkpoint_period;
@@ -176,6 +182,22 @@ int64_t rgm_search_file_objectives(const rgm_objective **objectives, const rgm_s
  * hyperparameter.
  */
 int64_t rgm_search_file_ranks(const rgm_search_file *file);
+
+/** Whether a program says what is trained, by `entrypoint` as a file or as a command: names of
+ * hyperparameters are then free. */
+bool rgm_search_file_is_own(const rgm_search_file *file);
+/**
+ * The words of the file's command at a point: "{NAME}" is the value of that hyperparameter, a text
+ * as it stands and all else as JSON; "{{" and "}}" are braces. A word that names a hyperparameter
+ * which the point does not have is left out.
+ *
+ * @param words   [out, owned] [*count + 1], ended by NULL; rgm_names_release()
+ * @param values  [in] [rgm_space_count()]
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_words(char ***words, int64_t *count, const rgm_search_file *file,
+                                 const rgm_hyper_value *values);
 
 /** rgm_searcher_read() of the file's section over its space. own: may be NULL. Errors:
  * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */

@@ -93,6 +93,20 @@ bool rgm_sequencer_preclose(rgm_workload *out, const rgm_sequencer *sequencer);
 rgm_status rgm_sequencer_completed(bool *asked, rgm_sequencer *sequencer,
                                    const rgm_workload *workload, bool is_best);
 /**
+ * Tell the sequencer that a step is done which ended where the trial says, not where it was planned
+ * to: of a program, which counts for itself.
+ *
+ * @param asked    [out] as rgm_sequencer_completed() has it
+ * @param batches  [in] trained in all; above rgm_sequencer_batches(), at most rgm_sequencer_reach()
+ *
+ * Errors: RGM_ERR_ARG (no step is to be done, or it ends elsewhere; nothing is changed),
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_sequencer_trained(bool *asked, rgm_sequencer *sequencer, int64_t batches);
+/** How far the trial may train before anything else is due, however long steps are; where nothing
+ * is to be trained, where it stands. */
+int64_t rgm_sequencer_reach(const rgm_sequencer *sequencer);
+/**
  * The trial failed, or was opened again: go back to its newest checkpoint of at most `most` batches
  * (INT64_MAX: of all), or to 0 if there is none. What was asked for stays asked. What the searcher
  * was told stays told: it is done again, and the searcher is not told again. Returns where the

@@ -104,7 +104,7 @@ static rgm_status check_sections(const rgm_search_file *file, rgmi_faults *mista
 static rgm_status check_points(const rgm_search_file *file, rgmi_faults *mistakes)
 {
     int64_t before = mistakes->count;
-    bool checks = file->has_subject && file->options.entrypoint == NULL;
+    bool checks = file->has_subject && !rgm_search_file_is_own(file);
     rgm_hyper_value *values = NULL;
     rgm_mt19937 random;
     rgm_status status = RGM_OK;
@@ -170,10 +170,11 @@ static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
         return rgmi_faults_note(mistakes, status);
     RGM_TRY(look_at_searcher(file, mistakes));
     before = mistakes->count;
-    if (file->has_subject && file->options.entrypoint == NULL)
+    if (file->has_subject && !rgm_search_file_is_own(file))
         RGM_TRY(check_sections(file, mistakes));
-    if (file->options.entrypoint == NULL) /* names of hooks are free */
+    if (!rgm_search_file_is_own(file)) /* there names are free */
         RGM_TRY(rgmi_search_file_check_overruled(file, mistakes));
+    RGM_TRY(rgmi_search_command_check(file, mistakes));
     if (mistakes->count == before)
         RGM_TRY(check_lengths(file, mistakes));
     return mistakes->count == before ? check_points(file, mistakes) : RGM_OK;
@@ -321,6 +322,11 @@ const rgm_search_settings *rgm_search_file_settings(const rgm_search_file *file)
 rgm_space *rgm_search_file_space(const rgm_search_file *file)
 {
     return file->space;
+}
+
+bool rgm_search_file_is_own(const rgm_search_file *file)
+{
+    return file->options.entrypoint != NULL || file->options.command.count > 0;
 }
 
 const rgm_yaml_node *rgm_search_file_section(const rgm_search_file *file, const char *name)

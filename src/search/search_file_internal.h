@@ -49,6 +49,10 @@ void rgmi_faults_clear(rgmi_faults *mistakes);
 /** Note each hyperparameter whose value no trial would have, since the search sets its key. */
 rgm_status rgmi_search_file_check_overruled(const rgm_search_file *file, rgmi_faults *mistakes);
 
+/* search_command.c */
+/** Note what is wrong with the words of the file's command. */
+rgm_status rgmi_search_command_check(const rgm_search_file *file, rgmi_faults *mistakes);
+
 /* search_options.c */
 /** Fill options and nodes from the sections of a search; `left` keeps the others. */
 rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes);

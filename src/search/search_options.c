@@ -77,7 +77,11 @@ static const rgm_field scheduler_fields[] = {
 static const rgm_field option_fields[] = {
     RGM_TEXT_FIELD(description, "what the search is about"),
     RGM_TEXT_FIELD(project, "what the search belongs to, by which lists can be filtered"),
-    RGM_TEXT_FIELD(entrypoint, "FILE.so or FILE.so:NAME with a program's own model and data"),
+    RGM_TEXT_FIELD(entrypoint, "FILE.so or FILE.so:NAME with a program's own model and data; or a "
+                               "list: words of a command that trains a trial"),
+    RGM_TEXTS_FIELD(include,
+                    "what is kept with the entrypoint: patterns of files below its folder"),
+    RGM_TEXT_FIELD(code_folder, "the folder of the entrypoint; default: that of this file"),
     RGM_INT_FIELD(batches_per_step, 1, 1e12,
                   "batches of a step, over which training metrics are taken"),
     RGM_INT_FIELD(records_per_epoch, 1, 1e15, "what lengths in epochs count with"),
@@ -96,6 +100,12 @@ static const rgm_field option_fields[] = {
     RGM_BOOL_FIELD(debug, "trials log at the level debug"),
     {0}};
 #undef RGM_OPTIONS
+
+/* The other form of `entrypoint`. */
+static const rgm_field command_fields[] = {{.name = "entrypoint",
+                                            .kind = RGM_FIELD_TEXTS,
+                                            .offset = offsetof(rgm_search_settings, command)},
+                                           {0}};
 
 #define NODE_ROW(member, text)                                                                     \
     {                                                                                              \
@@ -250,6 +260,9 @@ static rgm_status read_item(rgm_search_file *file, rgmi_faults *mistakes, rgm_ya
     const char *why = why_refused(item->key);
 
     *stays = is_subject_section(file, item->key);
+    if (strcmp(item->key, "entrypoint") == 0 && item->kind == RGM_YAML_LIST)
+        return rgmi_faults_note(mistakes,
+                                read_one(&file->options, command_fields, item, "", file->arena));
     if (field != NULL && field->kind == RGM_FIELD_GROUP && item->kind == RGM_YAML_MAP)
         return read_group(mistakes, (char *)&file->options + field->offset, field->group, item,
                           file->arena);
@@ -416,20 +429,20 @@ static rgm_status check_trainer(const rgm_search_file *file, rgmi_faults *mistak
 
 static rgm_status check_entrypoint(const rgm_search_file *file, rgmi_faults *mistakes)
 {
-    static const char *const own[] = {"task",   "tasks",   "model",       "optimizer",
-                                      "export", "actions", "restrictions"};
+    /* The last four mean something beside functions, but nothing to a command. */
+    static const char *const own[] = {"task",    "tasks",         "model",        "optimizer",
+                                      "export",  "actions",       "restrictions", "trainer",
+                                      "runtime", "optimizations", "data"};
     const rgm_yaml_node *root = rgm_yaml_root(file->merged);
+    bool is_command = file->options.command.count > 0;
 
-    if (file->options.entrypoint == NULL)
-        return RGM_OK;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    for (int i = 0; i < (is_command ? 11 : file->options.entrypoint != NULL ? 7 : 0); i++) {
         const rgm_yaml_node *section = rgm_yaml_find(root, own[i]);
 
         if (section != NULL)
             RGM_TRY(rgmi_faults_note(
-                mistakes,
-                rgm_yaml_fail(section, "'%s' beside 'entrypoint', whose functions say all of it",
-                              own[i])));
+                mistakes, rgm_yaml_fail(section, "'%s' beside 'entrypoint', whose %s all of it",
+                                        own[i], is_command ? "program says" : "functions say")));
     }
     return RGM_OK;
 }
@@ -474,6 +487,9 @@ rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes
 
     set_defaults(o);
     RGM_TRY(read_items(file, mistakes));
+    if (o->command.count > 0 &&
+        rgm_yaml_find(rgm_yaml_root(file->merged), "batches_per_step") == NULL)
+        o->batches_per_step = 1; /* a batch is what the program counts */
     RGM_TRY(rgmi_faults_note(mistakes, read_labels(file, file->nodes.labels)));
     RGM_TRY(rgmi_faults_note(mistakes, read_period(&o->min_validation_period,
                                                    file->nodes.min_validation_period,

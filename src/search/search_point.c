@@ -55,7 +55,7 @@ int64_t rgm_search_file_ranks(const rgm_search_file *file)
 {
     int64_t slots = file->options.resources.slots_per_trial, ranks = 1;
     int64_t shards =
-        rgm_space_find(file->space, "runtime.shards") >= 0 && file->options.entrypoint == NULL
+        rgm_space_find(file->space, "runtime.shards") >= 0 && !rgm_search_file_is_own(file)
             ? 1
             : file_count(file, "runtime", "shards");
 
@@ -70,7 +70,7 @@ static rgm_status batches_of_update(int64_t *out, const rgm_search_file *file,
                                     const rgm_hyper_value *values)
 {
     *out = 0;
-    if (file->options.entrypoint == NULL)
+    if (!rgm_search_file_is_own(file))
         RGM_TRY(value_count(out, file, values, ACCUMULATION));
     if (*out == 0)
         *out = file_count(file, "trainer", "accumulation_steps");
@@ -97,7 +97,7 @@ static rgm_status shards_of_update(int64_t *out, const rgm_search_file *file,
                                    const rgm_hyper_value *values)
 {
     *out = 0;
-    if (!is_private(file) && file->options.entrypoint == NULL)
+    if (!is_private(file) && !rgm_search_file_is_own(file))
         RGM_TRY(value_count(out, file, values, "runtime.shards"));
     if (!is_private(file) && *out == 0)
         *out = file_count(file, "runtime", "shards");
@@ -300,7 +300,7 @@ static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
     if (longest.batches == 0)
         return RGM_OK;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        if (o->entrypoint == NULL || !is_set_below(lengths[i]))
+        if (!rgm_search_file_is_own(file) || !is_set_below(lengths[i]))
             take_out(section_of(document, "trainer"), lengths[i]);
     RGM_TRY(set_int(document, file, "trainer.train_steps", longest.batches));
     RGM_TRY(set_int(document, file, "trainer.steps_per_loop", o->batches_per_step));
@@ -336,8 +336,10 @@ static rgm_status put_free_values(rgm_yaml *document, const rgm_search_file *fil
     rgm_text json = {0};
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgm_yaml_set(document, "entrypoint", "x", file->path));
-    rgm_yaml_find(rgm_yaml_root(document), "entrypoint")->text = file->options.entrypoint;
+    if (file->options.entrypoint != NULL) {
+        RGM_GO(rgm_yaml_set(document, "entrypoint", "x", file->path));
+        rgm_yaml_find(rgm_yaml_root(document), "entrypoint")->text = file->options.entrypoint;
+    }
     RGM_GO(rgm_space_print_json(&json, file->space, values));
     RGM_GO(rgm_yaml_set(document, "hyperparameters", json.data, file->path));
     take_out(rgm_yaml_root(document), "constraints");
@@ -374,7 +376,7 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
     const rgm_search_settings *o = &file->options;
     const rgm_yaml_node *runtime;
 
-    if (o->entrypoint != NULL) {
+    if (rgm_search_file_is_own(file)) {
         RGM_TRY(put_free_values(document, file, values));
         RGM_TRY(set_searcher(document, file, values));
     } else {
@@ -382,6 +384,8 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
             if (values[i].is_set)
                 RGM_TRY(put_value(document, file, i, &values[i]));
     }
+    if (o->command.count > 0) /* the program is told the rest, and has no such sections */
+        return RGM_OK;
     RGM_TRY(set_int(document, file, "runtime.seed", seed));
     runtime = section_of(document, "runtime");
     if (rgm_yaml_find(runtime, "threads") == NULL)
@@ -451,7 +455,7 @@ rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
 
     *out = NULL;
     RGM_GO(rgm_yaml_parse(&document, "", 0, file->path));
-    RGM_GO(rgm_yaml_merge(document, file->options.entrypoint != NULL ? file->merged : file->left));
+    RGM_GO(rgm_yaml_merge(document, rgm_search_file_is_own(file) ? file->merged : file->left));
     RGM_GO(fill_in(document, file, values, seed));
     *out = document;
     document = NULL;

@@ -220,14 +220,11 @@ static int64_t period_of(const rgm_sequencer *s, int kind)
     return kind == VALIDATION ? s->options.validation_period : s->options.checkpoint_period;
 }
 
-/* Where the step behind the last one ends: after a rollback where it did. */
-static int64_t next_end(const rgm_sequencer *s)
+int64_t rgm_sequencer_reach(const rgm_sequencer *s)
 {
     int64_t now = s->steps[s->at].batches, i = lower_bound(s, now + 1);
-    int64_t end = least(now + s->options.batches_per_step, s->target);
+    int64_t end = s->target > now ? s->target : now;
 
-    if (s->at + 1 < s->count)
-        return s->steps[s->at + 1].batches;
     if (i < s->length_count)
         end = least(end, s->lengths[i].batches);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -240,6 +237,14 @@ static int64_t next_end(const rgm_sequencer *s)
             end = least(end, due);
     }
     return end;
+}
+
+/* Where the step behind the last one ends: after a rollback where it did. */
+static int64_t next_end(const rgm_sequencer *s)
+{
+    if (s->at + 1 < s->count)
+        return s->steps[s->at + 1].batches;
+    return least(s->steps[s->at].batches + s->options.batches_per_step, rgm_sequencer_reach(s));
 }
 
 static bool is_wanted(const rgm_sequencer *s, int kind)
@@ -369,6 +374,26 @@ rgm_status rgm_sequencer_completed(bool *asked, rgm_sequencer *s, const rgm_work
             now->wanted[CHECKPOINT] = true;
         tells = tell(s, workload->batches, VALIDATION);
     }
+    if (asked != NULL)
+        *asked = tells;
+    return RGM_OK;
+}
+
+rgm_status rgm_sequencer_trained(bool *asked, rgm_sequencer *s, int64_t batches)
+{
+    int64_t reach = rgm_sequencer_reach(s);
+    bool tells;
+    rgm_workload next;
+
+    if (!find_next(&next, s) || next.kind != RGM_RUN_STEP || batches <= s->steps[s->at].batches ||
+        batches > reach)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "a step to %lld batches was done behind %lld, when %lld was as far as it "
+                        "could go",
+                        (long long)batches, (long long)s->steps[s->at].batches, (long long)reach);
+    if (s->at + 1 < s->count && s->steps[s->at + 1].batches != batches)
+        s->count = s->at + 1; /* before a rollback it ended elsewhere, and so did those behind */
+    RGM_TRY(step_done(&tells, s, batches));
     if (asked != NULL)
         *asked = tells;
     return RGM_OK;

@@ -590,7 +590,43 @@ static void memory_that_runs_out_is_told(void **state)
     CHECK_EVERY_OOM(course(), (void)0);
 }
 
-TESTS(cmocka_unit_test(case_33_requests_preclose_and_rollback), cmocka_unit_test(case_34_periods),
+static void a_program_says_where_steps_end(void **state)
+{
+    rgm_sequencer *s = open_sequencer(2, 0, 0, RGM_POLICY_NONE), *again;
+    rgm_text text = {0};
+    bool asked;
+
+    (void)state;
+    CHECK_OK(rgm_sequencer_train(s, 9));
+    CHECK_OK(rgm_sequencer_train(s, 20));
+    CHECK_OK(rgm_sequencer_validate(NULL, s, 9));
+    CHECK_INT(9, rgm_sequencer_reach(s));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_sequencer_trained(&asked, s, 10));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_sequencer_trained(&asked, s, 0));
+    CHECK_OK(rgm_sequencer_trained(&asked, s, 5));
+    CHECK(!asked);
+    CHECK_OK(rgm_sequencer_completed(NULL, s, &(rgm_workload){RGM_CHECKPOINT_MODEL, 1, 5}, false));
+    CHECK_OK(rgm_sequencer_trained(&asked, s, 6));
+    CHECK_INT(5, rgm_sequencer_rollback(s, INT64_MAX).batches);
+    CHECK_OK(rgm_sequencer_trained(&asked, s, 8)); /* it ends elsewhere than before */
+    CHECK_OK(rgm_sequencer_save(&text, s));
+    CHECK_OK(rgm_sequencer_restore(&again, text.data, text.size));
+    CHECK_OK(rgm_sequencer_trained(&asked, again, 9));
+    CHECK(asked);
+    expect(again, RGM_COMPUTE_VALIDATION_METRICS, 3, 9);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_sequencer_trained(&asked, again, 10)); /* a validation is due */
+    complete(again, RGM_COMPUTE_VALIDATION_METRICS, 3, 9);
+    CHECK_INT(20, rgm_sequencer_reach(again));
+    CHECK_OK(rgm_sequencer_trained(NULL, again, 20));
+    CHECK_INT(20, rgm_sequencer_reach(again));
+    CHECK(rgm_sequencer_is_up_to_date(again));
+    rgm_text_clear(&text);
+    rgm_sequencer_release(again);
+    rgm_sequencer_release(s);
+}
+
+TESTS(cmocka_unit_test(a_program_says_where_steps_end),
+      cmocka_unit_test(case_33_requests_preclose_and_rollback), cmocka_unit_test(case_34_periods),
       cmocka_unit_test(case_35_policy_best),
       cmocka_unit_test(case_36_runs_after_failures_begin_at_step_3),
       cmocka_unit_test(random_courses_follow_section_1_2),
