@@ -13,6 +13,7 @@
  *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
  *   read data as a stream of batches             data.h                       03
  *   search hyperparameters                       trial.h, master.h            11, 12
+ *   search by asking and telling                 search_study.h
  *   write a searcher or a sampler                search_rows.h
  *   change a search while it goes on             search_live.h
  *   train with several processes                 comm.h; with workers that come and go: async.h
@@ -49,6 +50,7 @@
 #include <regimen/search_code.h>
 #include <regimen/search_live.h>
 #include <regimen/search_rows.h>
+#include <regimen/search_study.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
 #include <regimen/trial_task.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "verb_experiment.h"
+#include "verb_search.h"
 
 /* Every later trial is worse: the plan of a searcher that promotes the fewest it can. */
 static void worsening(double *metrics, int64_t trial, int64_t length, void *payload)
@@ -129,6 +129,9 @@ static int preview(int argc, char **argv)
 
 static const verb verbs[] = {
     {"preview", preview, "the plan of a search and its cost, without running it"},
+    {"ask", search_ask, "of a study on disk: what to try next, for programs that drive themselves"},
+    {"tell", search_tell, "... what it came to"},
+    {"show", search_show, "... its trials, and the best"},
 };
 
 int verb_search(int argc, char **argv)

@@ -1,0 +1,82 @@
+/*
+ * search: a study, a search on disk for programs that drive themselves. Each of any number of
+ * processes asks for a piece of work, does it, and tells what it came to; no master is at work.
+ *
+ *     rgm_study_open(&study, "study.json", file);      waits until no other process has it open
+ *     rgm_study_ask(&piece, study, 0);                 trial 3: train it from 0 to 4
+ *     rgm_study_close(study);
+ *     ...
+ *     rgm_study_open(&study, "study.json", NULL);
+ *     rgm_study_tell(study, 3, 4, RGM_VALIDATED, &loss);
+ *     rgm_study_close(study);
+ *
+ * What was asked and told is on disk when the call returns.
+ */
+#ifndef REGIMEN_SEARCH_STUDY_H
+#define REGIMEN_SEARCH_STUDY_H
+
+#include <regimen/search_file.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rgm_study rgm_study;
+/**
+ * Open a study and lock it until it is closed; another process waits for that long.
+ *
+ * @param path  [in] a file, made where there is none
+ * @param file  [in] the search that a new study begins with; its experiment_seed, or the time. An
+ *                   older study keeps its own. NULL: the study has to be there
+ *
+ * Errors: RGM_ERR_NOT_FOUND (there is none, and no file to begin with), RGM_ERR_FORMAT (it is no
+ * study, or damaged), RGM_ERR_VERSION, RGM_ERR_CONFIG, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_study_open(rgm_study **out, const char *path, const rgm_search_file *file);
+void rgm_study_close(rgm_study *study); /* NULL does nothing */
+/** Its search; borrowed. */
+const rgm_search_file *rgm_study_file(const rgm_study *study);
+const rgm_searcher *rgm_study_searcher(const rgm_study *study);
+
+typedef enum rgm_study_kind {
+    RGM_STUDY_WORK,
+    RGM_STUDY_WAIT, /* nothing now: others are at work, whose results decide */
+    RGM_STUDY_OVER  /* the search is over                                   */
+} rgm_study_kind;
+
+/** What is to be done: train a trial from one length to another, and validate it there. */
+typedef struct rgm_study_piece {
+    rgm_study_kind kind;
+    int64_t trial;
+    int64_t from, to; /* lengths in the searcher's unit; from 0: from the beginning */
+    int64_t source;   /* from 0: the trial whose newest state it begins with; 0: none */
+    uint32_t seed;    /* of the trial                                      */
+    const rgm_hyper_value *values; /* [rgm_space_count()] borrowed from the study       */
+    int64_t out;                   /* pieces that are given out and not told, this one included */
+} rgm_study_piece;
+/**
+ * Ask for a piece of work. It is given to nobody else.
+ *
+ * @param lost_seconds  [in] pieces that were given out longer ago are lost, and are given out
+ * again; 0: none is
+ *
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM, those of rgm_searcher_tell(); nothing is given out then.
+ */
+rgm_status rgm_study_ask(rgm_study_piece *out, rgm_study *study, double lost_seconds);
+/**
+ * Tell what a piece came to. The same a second time is no error, and changes nothing.
+ *
+ * @param length   [in] to which it was trained; 0: to which it was asked to
+ * @param kind     [in] RGM_VALIDATED, RGM_EXITED (it failed for good) or RGM_INVALID
+ * @param metrics  [in] [rgm_search_file_objectives()], of RGM_VALIDATED
+ *
+ * Errors: RGM_ERR_ARG (there is no such trial, or nothing of the kind is asked of it), those of
+ * rgm_study_ask(); nothing is changed then.
+ */
+rgm_status rgm_study_tell(rgm_study *study, int64_t trial, int64_t length,
+                          rgm_search_event_kind kind, const double *metrics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,315 @@
+/*
+ * regimen search ask, tell, show: a study on disk, for programs that drive themselves. Any number
+ * of processes may ask and tell at once.
+ */
+#include "verb_search.h"
+
+#include <regimen/search_study.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the search that a study begins with ---------------------------------------------------- */
+
+/* A search that says nothing of it has so many trials under way: values are drawn when they are
+ * asked for, from what was told until then. */
+static rgm_status limit_workers(rgm_search_file **file, int64_t workers)
+{
+    const char *text = rgm_search_file_text(*file), *path = rgm_search_file_path(*file);
+    const rgm_yaml_node *searcher = rgm_search_file_section(*file, "searcher");
+    rgm_search_file *limited = NULL;
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    char number[32];
+
+    if (rgm_yaml_find(searcher, "max_concurrent_trials") != NULL)
+        return RGM_OK;
+    snprintf(number, sizeof number, "%lld", (long long)workers);
+    RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), path));
+    RGM_GO(rgm_yaml_set(yaml, "searcher.max_concurrent_trials", number, "--workers"));
+    status = rgm_search_file_load(&limited, NULL, path, yaml, NULL);
+    if (status == RGM_ERR_CONFIG) { /* a searcher that makes trials together has no such key */
+        rgm_error_reset();
+        status = RGM_OK;
+        goto done;
+    }
+    RGM_GO(status);
+    rgm_search_file_release(*file);
+    *file = limited;
+done:
+    rgm_yaml_release(yaml);
+    return status;
+}
+
+/* Names of hyperparameters are free: whoever asks knows what they mean. */
+static rgm_status load_search(rgm_search_file **out, const char *name, const text_list *sets,
+                              int64_t workers)
+{
+    rgm_experiment_layers layers = {.name = name, .sets = sets->items, .set_count = sets->count};
+    rgm_status status = RGM_OK;
+    rgm_yaml *merged = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_experiment_merge_layers(&merged, &layers));
+    RGM_GO(rgm_search_file_load(out, NULL, name, merged, NULL));
+    RGM_GO(limit_workers(out, workers));
+done:
+    rgm_yaml_release(merged);
+    return status;
+}
+
+/* ---- ask ------------------------------------------------------------------------------------ */
+
+static rgm_status print_values(rgm_json_writer *w, const rgm_study *study,
+                               const rgm_hyper_value *values)
+{
+    rgm_text json = {0};
+    rgm_status status;
+
+    status = rgm_space_print_json(&json, rgm_searcher_space(rgm_study_searcher(study)), values);
+    if (status == RGM_OK)
+        status = rgm_json_write_printed(w, "hyperparameters", json.data);
+    rgm_text_clear(&json);
+    return status;
+}
+
+static rgm_status print_piece(rgm_text *out, const rgm_study *study, const rgm_study_piece *p)
+{
+    rgm_json_writer w = {.out = out};
+
+    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+    if (p->kind == RGM_STUDY_OVER) {
+        RGM_TRY(rgm_json_write_bool(&w, "over", true));
+    } else if (p->kind == RGM_STUDY_WAIT) {
+        RGM_TRY(rgm_json_write_bool(&w, "wait", true));
+        RGM_TRY(rgm_json_write_int(&w, "out", p->out));
+    } else {
+        RGM_TRY(rgm_json_write_int(&w, "trial", p->trial));
+        RGM_TRY(print_values(&w, study, p->values));
+        RGM_TRY(rgm_json_write_int(&w, "seed", p->seed));
+        RGM_TRY(rgm_json_write_int(&w, "from", p->from));
+        RGM_TRY(rgm_json_write_int(&w, "to", p->to));
+        if (p->source > 0)
+            RGM_TRY(rgm_json_write_int(&w, "source", p->source));
+    }
+    RGM_TRY(rgm_json_close(&w));
+    return rgm_text_add(out, "\n", 1);
+}
+
+int search_ask(int argc, char **argv)
+{
+    const char *name = NULL;
+    text_list sets = {.count = 0}, rest;
+    int64_t workers = 1;
+    double lost = 0;
+    const argument arguments[] = {
+        {"file", ARG_TEXT, &name, "NAME|FILE", "the search that a new study begins with"},
+        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of that file"},
+        {"workers", ARG_COUNT, &workers, "N",
+         "trials at once, of a new study whose file does not say (default 1)"},
+        {"lost", ARG_FLOAT, &lost, "SECONDS",
+         "give out again what was given out so long ago and never told"},
+        {0}};
+    const usage how = {
+        "search ask STUDY [--file NAME|FILE] [--lost SECONDS]",
+        "What to try next, as a line of JSON: {\"trial\", \"hyperparameters\", \"seed\", \"from\", "
+        "\"to\"}:\n"
+        "train that trial from one length to another, and tell its metrics. {\"wait\"}: what "
+        "others "
+        "are\nat work on decides; {\"over\"}: the search is over. STUDY is a file; it is made "
+        "where "
+        "there is none.",
+        arguments, 1, 1};
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+    rgm_study *study = NULL;
+    rgm_text text = {0};
+    rgm_study_piece piece;
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (name == NULL && sets.count > 0)
+        return usage_error("--set is about the file of a new study: --file names it");
+    if (name != NULL)
+        RGM_GO(load_search(&file, name, &sets, workers));
+    RGM_GO(rgm_study_open(&study, rest.items[0], file));
+    RGM_GO(rgm_study_ask(&piece, study, lost));
+    RGM_GO(print_piece(&text, study, &piece));
+    code = print_exact(text.data);
+done:
+    rgm_study_close(study);
+    rgm_search_file_release(file);
+    rgm_text_clear(&text);
+    return status == RGM_OK ? code : report(status);
+}
+
+/* ---- tell ----------------------------------------------------------------------------------- */
+
+/* "loss" also where the file says "valid.loss". */
+static bool is_named(const char *objective, const char *text)
+{
+    size_t size = strcspn(text, "=");
+    const char *name = strncmp(objective, "valid.", 6) == 0 ? objective + 6 : objective;
+
+    return (strlen(objective) == size && memcmp(objective, text, size) == 0) ||
+           (strlen(name) == size && memcmp(name, text, size) == 0);
+}
+
+static rgm_status read_metrics(double *metrics, const rgm_study *study, const text_list *given)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_search_file_objectives(&objectives, rgm_study_file(study));
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t k = 1;
+        char *end;
+
+        while (k < given->count && !is_named(objectives[i].metric, given->items[k]))
+            k++;
+        if (k == given->count)
+            return RGM_FAIL(RGM_ERR_CONFIG, "the searcher's metric is missing: %s=NUMBER",
+                            objectives[i].metric);
+        const char *text = given->items[k] + strcspn(given->items[k], "=");
+        metrics[i] = *text == '=' ? strtod(text + 1, &end) : 0;
+        if (*text != '=' || end == text + 1 || *end != '\0')
+            return RGM_FAIL(RGM_ERR_CONFIG, "'%s' is not NAME=NUMBER", given->items[k]);
+    }
+    for (int64_t k = 1; k < given->count; k++)
+        if (strchr(given->items[k], '=') == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "'%s' is not NAME=NUMBER", given->items[k]);
+    return RGM_OK;
+}
+
+int search_tell(int argc, char **argv)
+{
+    int64_t trial = 0, at = 0;
+    bool failed = false, invalid = false;
+    const argument arguments[] = {
+        {"trial", ARG_COUNT, &trial, "N", "which trial (needed)"},
+        {"at", ARG_COUNT, &at, "LENGTH", "to which it was trained (default: as it was asked)"},
+        {"failed", ARG_FLAG, &failed, NULL, "it failed, and will not go on"},
+        {"invalid", ARG_FLAG, &invalid, NULL,
+         "its hyperparameters cannot be: another one takes its place"},
+        {0}};
+    const usage how = {"search tell STUDY --trial N (METRIC=NUMBER... | --failed | --invalid)",
+                       "What a piece of work of `search ask` came to. Told twice, it counts once.",
+                       arguments, 1, 256};
+    double metrics[RGM_MAX_OBJECTIVES];
+    rgm_status status = RGM_OK;
+    rgm_study *study = NULL;
+    text_list rest;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (trial == 0)
+        return usage_error("search tell needs --trial N");
+    if ((failed || invalid) && (rest.count > 1 || (failed && invalid)))
+        return usage_error("--failed and --invalid stand alone: there are no metrics then");
+    RGM_GO(rgm_study_open(&study, rest.items[0], NULL));
+    if (!failed && !invalid)
+        RGM_GO(read_metrics(metrics, study, &rest));
+    RGM_GO(rgm_study_tell(study, trial, at,
+                          failed    ? RGM_EXITED
+                          : invalid ? RGM_INVALID
+                                    : RGM_VALIDATED,
+                          metrics));
+done:
+    rgm_study_close(study);
+    return report(status);
+}
+
+/* ---- show ----------------------------------------------------------------------------------- */
+
+static rgm_status add_rows(table *t, json_t *rows, const rgm_study *study)
+{
+    const rgm_searcher *searcher = rgm_study_searcher(study);
+    const rgm_objective *objectives;
+    int64_t count = rgm_searcher_objectives(&objectives, searcher);
+
+    RGM_TRY(table_add_column(t, "TRIAL"));
+    RGM_TRY(table_add_column(t, "STATE"));
+    RGM_TRY(table_add_column(t, "LENGTH"));
+    for (int64_t k = 0; k < count; k++)
+        RGM_TRY(table_add_column(t, objectives[k].metric));
+    RGM_TRY(table_add_column(t, "HYPERPARAMETERS"));
+    for (int64_t i = 1; i <= rgm_searcher_trial_count(searcher); i++) {
+        const rgm_search_trial *trial = rgm_searcher_trial(searcher, i);
+        const char *state = trial->invalid  ? "INVALID"
+                            : trial->exited ? "FAILED"
+                            : trial->closed ? "OVER"
+                                            : "ACTIVE";
+        rgm_text values = {0};
+        rgm_status status =
+            rgm_space_print_json(&values, rgm_searcher_space(searcher), trial->values);
+        json_t *row = json_pack("{s:I, s:s, s:I}", "trial", (json_int_t)i, "state", state, "length",
+                                (json_int_t)trial->length);
+
+        if (status == RGM_OK)
+            status = table_add_row(t);
+        if (status == RGM_OK) {
+            table_set_count(t, 0, i);
+            status = table_set(t, 1, state);
+            table_set_count(t, 2, trial->length);
+        }
+        for (int64_t k = 0; k < count && status == RGM_OK; k++) {
+            double value = objectives[k].smaller_is_better ? trial->keys[k] : -trial->keys[k];
+            char text[32] = "";
+
+            if (trial->length > 0)
+                snprintf(text, sizeof text, "%.6g", value);
+            status = table_set(t, (int)(3 + k), text);
+            json_object_set_new(row, objectives[k].metric,
+                                trial->length > 0 ? json_number(value) : json_null());
+        }
+        if (status == RGM_OK)
+            status = table_set(t, (int)(3 + count), values.data);
+        json_object_set_new(row, "hyperparameters",
+                            status == RGM_OK ? json_loads(values.data, 0, NULL) : json_null());
+        json_array_append_new(rows, row);
+        rgm_text_clear(&values);
+        RGM_TRY(status);
+    }
+    return RGM_OK;
+}
+
+static rgm_status say_best(const rgm_study *study)
+{
+    const rgm_searcher *searcher = rgm_study_searcher(study);
+    int64_t *best = NULL, count;
+
+    RGM_TRY(rgm_searcher_front(&best, &count, searcher, false));
+    say("study", "%s, %.1f%%%s", rgm_search_file_name(rgm_study_file(study)),
+        100 * rgm_searcher_progress(searcher), rgm_searcher_is_over(searcher) ? ", over" : "");
+    for (int64_t i = 0; i < count && i < 8; i++)
+        say("best", "trial %lld", (long long)best[i]);
+    rgm_free(best);
+    return RGM_OK;
+}
+
+int search_show(int argc, char **argv)
+{
+    list_form form = {0};
+    const argument arguments[] = {LIST_ARGUMENTS(form), {0}};
+    const usage how = {"search show STUDY [--json | --csv]",
+                       "The trials of a study, and the best of them.", arguments, 1, 1};
+    rgm_status status = RGM_OK;
+    json_t *rows = NULL;
+    rgm_study *study = NULL;
+    text_list rest;
+    table t = {0};
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    rows = json_array();
+    RGM_GO(rgm_study_open(&study, rest.items[0], NULL));
+    RGM_GO(add_rows(&t, rows, study));
+    code = form.json ? print_json(json_incref(rows)) : print_table(&t, &form, "no trials");
+    if (!form.json && !form.csv)
+        RGM_GO(say_best(study));
+done:
+    rgm_study_close(study);
+    table_clear(&t);
+    json_decref(rows);
+    return status == RGM_OK ? code : report(status);
+}
