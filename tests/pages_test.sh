@@ -26,6 +26,15 @@ says 'valid.*accuracy' told
 says 'no mistakes' told
 [ -s curves.svg ] || fail "no curves.svg"
 
+type_page docs/programs.md 12
+says '^. checkpointed +1 files' told
+says '^state +COMPLETED' told
+says '^descent.sh +[0-9]+ +[0-9a-f]{16}' told
+says '^\+# another version$' told
+says 'max_trials: 3' told
+[ "$(cat as_it_was/descent.sh)" = "$(cat examples/14_program/descent.sh)" ] || fail "the code is not as it was"
+says '^\{"trial": 2, "hyperparameters": \{"learning_rate": ' told
+
 type_page docs/data_sets.md 4
 says '^wrote    shop/experiment.yaml$' told
 awk '/^test / { for (i = 1; i < NF; i++) if ($i == "accuracy") good = $(i + 1) > 0.7 }

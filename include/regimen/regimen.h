@@ -53,8 +53,8 @@
 #include <regimen/search_study.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
+#include <regimen/trial_program.h>
 #include <regimen/trial_task.h>
-#include <regimen/trial_worker.h>
 #include <regimen/web.h>
 
 #endif

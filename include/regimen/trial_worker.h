@@ -8,7 +8,7 @@
 #ifndef REGIMEN_TRIAL_WORKER_H
 #define REGIMEN_TRIAL_WORKER_H
 
-#include <regimen/search_sequencer.h>
+#include <regimen/search_code.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +22,8 @@ typedef struct rgm_worker_result {
     const char *checkpoint;            /* folder, relative to the trial's; of a checkpoint alone */
     const rgm_named_number *resources; /* its files with their bytes                        */
     int64_t resource_count;
+    const rgm_workload *done; /* what was done in the place of what was to be: of programs, which
+                                 say themselves where a step ends; NULL: what was to be */
 } rgm_worker_result;
 
 /** What a worker is told before its first workload. */
@@ -30,7 +32,8 @@ typedef struct rgm_worker_setup {
     const char *experiment_file; /* <folder>/<experiment>/experiment.yaml             */
     const char *run_dir;         /* <folder>/<experiment>/<trial>                     */
     const char *entrypoint; /* the master's copy of the file's; NULL: it has none, or no copy */
-    const char *code;       /* its rgm_hash64() in hexadecimal; NULL with the other     */
+    const char *code_dir;   /* the folder of the experiment's code; NULL: it has none of its own */
+    const rgm_code *code;   /* the files that are to be there, without their bytes               */
     const char *hyperparameters; /* one line of JSON                                  */
     const char *from;            /* checkpoint folder to warm start from; NULL: none  */
     const char *at;              /* own checkpoint folder to go on from; NULL: none   */
@@ -50,6 +53,13 @@ typedef struct rgm_worker {
     rgm_status (*work)(rgm_worker_result *result, const rgm_workload *workload, void *payload);
     void (*close)(void *payload);
     void *payload;
+    /** Called when a workload was given, also when it is the end: how far it may train before
+     * anything else is due, and whether it ends behind this workload. NULL: not wanted. */
+    void (*see)(const rgm_workload *workload, int64_t reach, bool ends, void *payload);
+    /** Whether it has been heard of since this was asked last, and seconds of processors that
+     * others than this process have used for it; called by another thread. NULL: this process does
+     * all. */
+    bool (*is_alive)(double *used, void *payload);
     /**
      * Called after each workload. After true (SIGTERM came, as before a job's time is over) the
      * master answers with a checkpoint and then the end; the trial goes on in another process.

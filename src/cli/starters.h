@@ -10,8 +10,8 @@ typedef struct starter_file {
     const char *text;
     int64_t size;
 } starter_file;
-/** Of `regimen init trial`; ended by {0}. */
-extern const starter_file starter_trial[];
+/** Of `regimen init trial` and `regimen init program`; ended by {0}. */
+extern const starter_file starter_trial[], starter_program[];
 /** Of `regimen completion`, which are installed as files too; ended by {0}. */
 extern const starter_file completion_scripts[];
 

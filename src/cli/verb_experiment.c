@@ -11,6 +11,7 @@ static const verb verbs[] = {
     {"best", experiment_best, "the best trial: its hyperparameters and its experiment file"},
     {"report", experiment_report, "what a search came to, as a page, a picture or a table"},
     {"config", experiment_config, "the merged file of an experiment"},
+    {"code", experiment_code, "the code that it began with: shown, unpacked, or of two compared"},
     {"logs", experiment_logs, "what the trials of an experiment printed"},
     {"wait", experiment_wait, "until an experiment is over"},
     {"pause", experiment_post, "trials save and give their slots back"},

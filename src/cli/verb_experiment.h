@@ -30,6 +30,10 @@ rgm_status add_steps(json_t *trial, const asked_master *whom);
  * is none yet. */
 rgm_status best_trial(json_t **out, char **folder, const asked_master *whom, int64_t experiment);
 
+/* ---- verb_experiment_code.c ------------------------------------------------------------------ */
+
+int experiment_code(int argc, char **argv);
+
 /* ---- verb_experiment_run.c: making and following --------------------------------------------- */
 
 int experiment_create(int argc, char **argv);

@@ -771,6 +771,8 @@ static rgm_status copy_file(const char *to, const char *from)
     RGM_TRY(rgm_file_load(&data, &size, from, 1 << 20));
     RGM_GO(rgm_yaml_parse(&yaml, data, size, from));
     entrypoint = rgm_yaml_find(rgm_yaml_root(yaml), "entrypoint");
+    if (entrypoint != NULL && entrypoint->kind == RGM_YAML_LIST) /* of a program: where it lies */
+        entrypoint = rgm_yaml_find(rgm_yaml_root(yaml), "code_folder");
     if (entrypoint != NULL && entrypoint->kind == RGM_YAML_SCALAR && entrypoint->text[0] != '/') {
         RGM_GO(absolute_object(&object, entrypoint->text, from));
         entrypoint->text = object;

@@ -4,8 +4,9 @@
  */
 #include "verb_experiment.h"
 
+#include <regimen/search_code.h>
+
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,25 +77,21 @@ static rgm_status create(int64_t *id, const asked_master *whom, const rgm_search
 /* An experiment keeps the code that it began with: say so where the user's was built anew. */
 static void tell_other_code(const json_t *experiment, const rgm_search_file *file)
 {
+    const rgm_texts *words = &rgm_search_file_settings(file)->command;
     const char *entrypoint = rgm_search_file_settings(file)->entrypoint;
     const char *kept = text_of(experiment, "code");
-    char *path = NULL, *data = NULL, hash[17];
-    int64_t size;
+    rgm_code code = {0};
 
-    if (entrypoint == NULL || kept[0] == '\0' ||
-        rgm_strndup(&path, entrypoint, strcspn(entrypoint, ":")) != RGM_OK)
+    if (!rgm_search_file_is_own(file) || kept[0] == '\0')
         return;
-    if (rgm_file_load(&data, &size, path, 1 << 30) == RGM_OK) {
-        snprintf(hash, sizeof hash, "%016" PRIx64, rgm_hash64(data, (size_t)size));
-        if (strcmp(hash, kept) != 0)
-            say("code",
-                "%s is not what it was when the experiment began, which goes on with its "
-                "own copy",
-                path);
-    }
+    if (rgm_code_collect(&code, file, ".") == RGM_OK && strcmp(code.hash, kept) != 0)
+        say("code",
+            "%.*s%s is not what it was when the experiment began, which goes on with its own copy",
+            entrypoint != NULL ? (int)strcspn(entrypoint, ":") : 0,
+            entrypoint != NULL ? entrypoint : "",
+            words->count > 0 ? "what the entrypoint names" : "");
     rgm_error_reset(); /* it need not be there any more */
-    rgm_free(data);
-    rgm_free(path);
+    rgm_code_clear(&code);
 }
 
 /* What is unfinished of the same file, else a new one. */

@@ -44,6 +44,24 @@ static int init_trial(int argc, char **argv)
     return code;
 }
 
+static int init_program(int argc, char **argv)
+{
+    const argument arguments[] = {{0}};
+    const usage how = {
+        "init program DIR",
+        "Write a program that is a trial into DIR: train.py, which needs no package, "
+        "and\ntrain.yaml, a search over it.",
+        arguments, 1, 1};
+    text_list rest;
+    int code = EXIT_DONE;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    code = write_files(rest.items[0], starter_program);
+    if (code == EXIT_DONE)
+        say("next", "regimen trial test %s/train.yaml", rest.items[0]);
+    return code;
+}
+
 /* The data that an earlier experiment of the folder has imported. */
 static rgm_status is_imported(bool *out, const seen_folder *seen)
 {
@@ -158,6 +176,7 @@ done:
 static const verb verbs[] = {
     {"experiment", init_experiment, "an experiment about the data of a folder"},
     {"trial", init_trial, "a model and data of one's own in C, with a search over it"},
+    {"program", init_program, "a Python program as a trial, with a search over it"},
 };
 
 int verb_init(int argc, char **argv)

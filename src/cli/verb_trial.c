@@ -9,6 +9,11 @@ static const verb verbs[] = {
     {"stop", trial_stop, "end it where it is: it validates, saves and counts"},
     {"kill", trial_kill, "end it at once"},
     {"continue", trial_continue, "train it further, as an experiment of its own"},
+    {"next", trial_next, "of a program that is a trial: what it is to do"},
+    {"report", trial_report, "... what it has measured"},
+    {"checkpoint", trial_checkpoint, "... that it has saved"},
+    {"should-stop", trial_should_stop, "... whether it is to end; exit status 0: yes"},
+    {"invalid", trial_invalid, "... that its hyperparameters cannot be"},
     {"run", trial_run, "what a master starts for a trial"},
 };
 

@@ -22,6 +22,15 @@ int trial_continue(int argc, char **argv);
 
 int trial_stop(int argc, char **argv);
 
+/* ---- verb_trial_program.c: what a script says to the trial that it is
+ * ------------------------------------------------------------------------------------------ */
+
+int trial_next(int argc, char **argv);
+int trial_report(int argc, char **argv);
+int trial_checkpoint(int argc, char **argv);
+int trial_should_stop(int argc, char **argv);
+int trial_invalid(int argc, char **argv);
+
 /* ---- verb_trial_process.c
  * ------------------------------------------------------------------------- */
 

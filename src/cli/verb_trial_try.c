@@ -5,6 +5,9 @@
 
 #include "verb_trial.h"
 
+#include <regimen/search_code.h>
+#include <regimen/trial_program.h>
+
 /* ---- test ---------------------------------------------------------------------------------- */
 
 static void tick(const char *what, const char *format, double number)
@@ -31,6 +34,85 @@ static rgm_status tell_point(const rgm_search_file *file, const rgm_hyper_value 
         say("point", "%s", json.data);
     rgm_text_clear(&json);
     return status;
+}
+
+/* What a program does with one workload of its first step. */
+static int do_one(rgm_worker_result *r, rgm_program *program, rgm_workload_kind kind, bool ends,
+                  const char *what)
+{
+    rgm_status status = rgm_program_do(
+        r, program,
+        &(rgm_program_order){
+            .workload = {.kind = kind, .step = 1, .batches = 1}, .reach = 1, .ends = ends});
+
+    return status == RGM_OK ? EXIT_DONE : cross(what, status);
+}
+
+static double metric_of(const rgm_worker_result *r, const char *name)
+{
+    for (int64_t i = 0; i < r->metric_count; i++)
+        if (strcmp(r->metrics[i].name, name) == 0 ||
+            (strncmp(name, "valid.", 6) == 0 && strcmp(r->metrics[i].name, name + 6) == 0))
+            return r->metrics[i].value;
+    return strtod("nan", NULL);
+}
+
+/* A checkpoint that the program made of itself is not waited for a second time. */
+static int do_program(rgm_program *program, const rgm_search_file *file)
+{
+    const rgm_objective *objectives;
+    rgm_worker_result r;
+    int64_t files = 0;
+    int code = do_one(&r, program, RGM_RUN_STEP, false, "trained a step");
+
+    if (code != EXIT_DONE)
+        return code;
+    tick("trained a step", "%.0f metrics", (double)r.metric_count);
+    do {
+        code = do_one(&r, program, RGM_COMPUTE_VALIDATION_METRICS, false, "validated");
+        files = r.checkpoint != NULL ? r.resource_count : files;
+    } while (code == EXIT_DONE && r.done != NULL);
+    if (code != EXIT_DONE)
+        return code;
+    if (rgm_search_file_objectives(&objectives, file) > 0)
+        tick("validated", "searcher's metric %g", metric_of(&r, objectives[0].metric));
+    if (files == 0) {
+        code = do_one(&r, program, RGM_CHECKPOINT_MODEL, true, "checkpointed");
+        files = r.resource_count;
+    }
+    if (code == EXIT_DONE)
+        tick("checkpointed", "%.0f files", (double)files);
+    return code;
+}
+
+static int test_program(rgm_search_file *file, const rgm_hyper_value *values, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    rgm_program *program = NULL;
+    rgm_code code = {0};
+    char *copy = NULL, *run_dir = NULL;
+    int result = EXIT_DONE;
+
+    RGM_GO(rgm_path_join(&copy, folder, "code"));
+    RGM_GO(rgm_path_join(&run_dir, folder, "1"));
+    RGM_GO(rgm_code_collect(&code, file, "."));
+    RGM_GO(rgm_code_copy(&code, copy, NULL, true));
+    RGM_GO(rgm_program_open(&program, &(rgm_program_setup){.file = file,
+                                                           .values = values,
+                                                           .code = copy,
+                                                           .run_dir = run_dir,
+                                                           .seed = 1,
+                                                           .threads = 1}));
+    tick("opened", "%.0f files of code", (double)code.count);
+    result = do_program(program, file);
+done:
+    if (status != RGM_OK)
+        result = cross("opened", status);
+    rgm_program_close(program, result == EXIT_DONE);
+    rgm_code_clear(&code);
+    rgm_free(copy);
+    rgm_free(run_dir);
+    return result;
 }
 
 /* One batch of each, on a trial that is open. */
@@ -70,6 +152,11 @@ static int test_file(rgm_search_file *file, const char *folder)
         status = rgm_space_draw(values, space, &random);
     if (status == RGM_OK)
         status = tell_point(file, values);
+    if (status == RGM_OK && rgm_search_file_settings(file)->command.count > 0) {
+        code = test_program(file, values, folder);
+        rgm_free(values);
+        return code;
+    }
     if (status == RGM_OK)
         status = rgm_trial_open(
             &trial,

@@ -151,7 +151,7 @@ done:
 }
 
 static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search_file *file,
-                             const source *from, const rgmi_trial_code *code)
+                             const source *from, const rgm_code *code)
 {
     const rgm_search_settings *o = rgm_search_file_settings(file);
     const rgm_objective *objective = rgmi_objective(file);
@@ -181,12 +181,12 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->resources.slots_per_trial, o->checkpoint_storage.save_experiment_best,
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
-        from->checkpoint, o->scheduler.name, code->data != NULL ? code->hash : NULL,
+        from->checkpoint, o->scheduler.name, code->count > 0 ? code->hash : NULL,
         o->resources.pool != NULL ? o->resources.pool : "", o->project != NULL ? o->project : "");
 }
 
 static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,
-                         const source *from, const rgmi_trial_code *code)
+                         const source *from, const rgm_code *code, const rgmi_code_origin *origin)
 {
     rgm_master *master = call->master;
     const rgm_search_settings *o = rgm_search_file_settings(file);
@@ -198,6 +198,9 @@ static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *
                                   "it", call->id, o->labels.items[i]));
     RGM_TRY(rgmi_earlier_copy(master, call->id, file));
     RGM_TRY(rgmi_experiment_files_write(master, call->id, file, code));
+    RGM_TRY(rgmi_code_origin_insert(master, call->id, origin));
+    if (code->count > 0 && origin->folder == NULL)
+        RGM_TRY(rgmi_code_origin_inherit(master, call->id, p->parent));
     RGM_TRY(rgmi_experiment_begin(master, call->id));
     return rgmi_answer_experiment(call);
 }
@@ -224,7 +227,8 @@ static rgm_status create(rgmi_call *call, const plan *p)
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
     source from = {0};
-    rgmi_trial_code code = {0};
+    rgm_code code = {0};
+    rgmi_code_origin origin = {0};
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
                                  p->name, call->master->options.subject));
@@ -234,19 +238,20 @@ static rgm_status create(rgmi_call *call, const plan *p)
     RGM_GO(rgmi_launch_check(file));
     RGM_GO(find_source(&from, call->master, file));
     RGM_GO(rgmi_earlier_check(call->master, file));
-    RGM_GO(rgmi_trial_code_read(&code, call->master, file, p->working_folder,
+    RGM_GO(rgmi_trial_code_read(&code, &origin, call->master, file, p->working_folder,
                                 p->keeps_code ? p->parent : 0));
     if (p->validate_only) {
         RGM_GO(rgm_text_printf(call->out, "{\"valid\": true}"));
         goto done;
     }
     RGM_GO(rgmi_change_begin(call->master));
-    RGM_GO(rgmi_change_end(call->master, insert(call, p, file, &from, &code)));
+    RGM_GO(rgmi_change_end(call->master, insert(call, p, file, &from, &code, &origin)));
     call->status = 201;
 done:
     rgm_search_file_release(file);
     rgm_free(from.folder);
-    rgmi_trial_code_clear(&code);
+    rgm_code_clear(&code);
+    rgmi_code_origin_clear(&origin);
     return status;
 }
 

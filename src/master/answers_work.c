@@ -79,23 +79,41 @@ done:
     return status;
 }
 
+/* Each file with its hash. */
+static rgm_status print_code_files(rgmi_call *call, const rgm_code *code)
+{
+    rgm_json_writer w = {.out = call->out};
+
+    RGM_TRY(rgm_text_printf(call->out, ", \"code_files\": "));
+    RGM_TRY(rgm_json_open_list(&w, NULL, RGM_JSON_SPACED));
+    for (int64_t i = 0; i < code->count; i++) {
+        RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
+        RGM_TRY(rgm_json_write_text(&w, "path", code->files[i].path));
+        RGM_TRY(rgm_json_write_text(&w, "hash", code->files[i].hash));
+        RGM_TRY(rgm_json_close(&w));
+    }
+    return rgm_json_close(&w);
+}
+
 /* Where its code is, and what it is; nothing where it has none of its own. */
 static rgm_status print_code(rgmi_call *call, const rgmi_experiment *e)
 {
     rgm_status status = RGM_OK;
-    char *entrypoint = NULL;
-    rgmi_rows *rows;
+    char *entrypoint = NULL, *folder = NULL;
+    rgm_code code = {0};
 
-    RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                "SELECT code FROM experiments WHERE id = ?", "i", e->id));
-    RGM_GO(rgmi_rows_next(call->master->database, rows));
-    if (rgmi_rows_text(rows, 0) != NULL && rgm_search_file_settings(e->file)->entrypoint != NULL)
+    RGM_GO(rgmi_experiment_code(&code, call->master, e->id));
+    if (code.count > 0)
+        RGM_GO(rgmi_master_path(&folder, call->master, e->id, 0, "code"));
+    if (code.count > 0 && rgm_search_file_settings(e->file)->entrypoint != NULL)
         RGM_GO(rgmi_experiment_entrypoint(&entrypoint, call->master, e->id, e->file));
     RGM_GO(print_path(call->out, "entrypoint", entrypoint));
-    RGM_GO(print_path(call->out, "code", rgmi_rows_text(rows, 0)));
+    RGM_GO(print_path(call->out, "code_dir", folder));
+    RGM_GO(print_code_files(call, &code));
 done:
-    rgmi_rows_leave(rows);
+    rgm_code_clear(&code);
     rgm_free(entrypoint);
+    rgm_free(folder);
     return status;
 }
 
@@ -174,7 +192,7 @@ static rgm_status read_report(rgmi_report *out, const rgm_json *told)
     return RGM_OK;
 }
 
-static rgm_status take_and_give(rgm_workload *next, rgmi_call *call, rgmi_process *process,
+static rgm_status take_and_give(rgmi_order *next, rgmi_call *call, rgmi_process *process,
                                 const rgmi_report *report)
 {
     rgmi_experiment *e;
@@ -184,7 +202,7 @@ static rgm_status take_and_give(rgm_workload *next, rgmi_call *call, rgmi_proces
     rgm_status status = rgmi_trial_find(&trial, &e, call->master, call->id);
     if (status == RGM_ERR_BUSY) { /* the experiment is over */
         process->terminated = true;
-        *next = (rgm_workload){.kind = RGM_TERMINATE};
+        *next = (rgmi_order){.workload = {.kind = RGM_TERMINATE}, .ends = true};
         return RGM_OK;
     }
     RGM_TRY(status);
@@ -202,12 +220,15 @@ static rgm_status take_and_give(rgm_workload *next, rgmi_call *call, rgmi_proces
 
 static rgm_status print_next(rgmi_call *call, rgmi_process *process, const rgmi_report *report)
 {
-    rgm_workload next;
+    rgmi_order next;
 
     RGM_TRY(take_and_give(&next, call, process, report));
-    return rgm_text_printf(
-        call->out, "{\"workload\": {\"kind\": \"%s\", \"step\": %lld, \"batches\": %lld}}",
-        rgm_workload_names[next.kind], (long long)next.step, (long long)next.batches);
+    return rgm_text_printf(call->out,
+                           "{\"workload\": {\"kind\": \"%s\", \"step\": %lld, \"batches\": %lld, "
+                           "\"reach\": %lld, \"ends\": %s}}",
+                           rgm_workload_names[next.workload.kind], (long long)next.workload.step,
+                           (long long)next.workload.batches, (long long)next.reach,
+                           next.ends ? "true" : "false");
 }
 
 rgm_status rgmi_answer_workload(rgmi_call *call)

@@ -125,6 +125,17 @@ static const rgmi_column_rule columns[] = {
     {"uuid", UUID, false, 0, 36},
     {"folder", INNER, false, 1, 300},
     {"resources", JSON, false, 0, RGMI_BODY_LIMIT},
+    /* code */
+    {"code_path", INNER, false, 1, 255},
+    COUNT("size"),
+    FLAG("is_executable"),
+    {"hash", HEX, false, 0, 16},
+    {"origin", ABSOLUTE, false, 1, 4096},
+    {"git_commit", TEXT, true, 40, 64},
+    {"git_branch", TEXT, true, 0, 1024},
+    FLAG("is_dirty"),
+    {"diff", TEXT, true, 0, RGMI_BODY_LIMIT},
+    FLAG("is_cut"),
     /* searchers: what they are made of is checked by who reads it */
     {"sequencer", TEXT, false, 1, INFINITY},
     {"searcher_state", TEXT, false, 1, INFINITY},

@@ -132,6 +132,18 @@ static const char *const migrations[] = {
     /* pool: of the master's file; "": the slots of none. Slots that get no trial any more. */
     "ALTER TABLE experiments ADD COLUMN pool TEXT NOT NULL DEFAULT '';"
     "CREATE TABLE drained_slots(slot INTEGER PRIMARY KEY, time REAL NOT NULL);",
+    /* The files of an experiment's code, in <experiment>/code; experiments.code is the hash of all.
+       Of one of before there is its object alone, without a row. */
+    "CREATE TABLE code_files("
+    " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
+    " code_path TEXT NOT NULL, size INTEGER NOT NULL, is_executable INTEGER NOT NULL,"
+    " hash TEXT NOT NULL, PRIMARY KEY(experiment_id, code_path)) WITHOUT ROWID;"
+    /* Where it came from: the folder, and the commit of git that it was of. diff: what was changed
+       since, of the whole work tree; is_cut: its first part. */
+    "CREATE TABLE code_origins("
+    " experiment_id INTEGER PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE,"
+    " origin TEXT NOT NULL, git_commit TEXT, git_branch TEXT, is_dirty INTEGER NOT NULL,"
+    " diff TEXT, is_cut INTEGER NOT NULL);",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

@@ -229,6 +229,7 @@ static void a_database_of_version_3_is_upgraded(void **state)
             "ALTER TABLE trials DROP COLUMN ahead; ALTER TABLE trials DROP COLUMN ending;"
             "DROP TABLE search_changes; DROP TABLE earlier_trials; DROP TABLE drained_slots;"
             "ALTER TABLE experiments DROP COLUMN pool;"
+            "DROP TABLE code_files; DROP TABLE code_origins;"
             "ALTER TABLE experiments DROP COLUMN seconds;"
             "ALTER TABLE experiments DROP COLUMN saved;"
             "ALTER TABLE experiments DROP COLUMN saved_of;"

@@ -4,6 +4,8 @@
  */
 #include "master_check.h"
 
+#include <sys/stat.h>
+
 static char folder[128], work[200];
 
 static int setup(void **state)
@@ -169,9 +171,66 @@ static void an_experiment_file_that_was_edited_is_written_again(void **state)
     rgm_master_close(master);
 }
 
+/* A program's files are kept as an object is, equal ones once on disk, and git's word with them. */
+static rgm_json *create_program(rgm_master *master, const char *keys)
+{
+    char *config, *body, more[300];
+    rgm_json *answer;
+
+    snprintf(more, sizeof more, ", \"working_folder\": \"%s\"", work);
+    CHECK_OK(rgm_strprintf(&config,
+                           "%s\nhyperparameters: {a: {type: double, minval: 0, maxval: 1}}\n"
+                           "searcher: {name: random, metric: loss, max_trials: 2, max_length: 2}\n",
+                           keys));
+    body = create_body(config, more);
+    answer = ask(master, 201, "POST", "/api/v1/experiments", body);
+    rgm_free(body);
+    rgm_free(config);
+    return answer;
+}
+
+static int64_t links_of(const char *name)
+{
+    struct stat info;
+    char path[400];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_INT(0, stat(path, &info));
+    return (int64_t)info.st_nlink;
+}
+
+static void a_program_is_kept_with_what_it_includes(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    const rgm_json *files;
+    rgm_json *code;
+    int64_t size;
+
+    (void)state;
+    build("train.sh", "first");
+    build("net.sh", "second");
+    rgm_json_release(create_program(master, "entrypoint: [sh, train.sh]\ninclude: [\"*.sh\"]"));
+    build("train.sh", "third");
+    tell(master, 201, "POST", "/api/v1/experiments/1/fork", "{}");
+    check_kept(2, "train.sh", "first");
+    rgm_json_release(create_program(master, "entrypoint: [sh, train.sh]\ninclude: [\"*.sh\"]"));
+    check_kept(3, "train.sh", "third");
+    CHECK_INT(2, links_of("2/code/train.sh"));
+    code = ask(master, 200, "GET", "/api/v1/experiments/2/code", NULL);
+    files = rgm_json_find(code, "files");
+    CHECK_INT(2, rgm_json_count(files));
+    CHECK_TEXT("train.sh", rgm_json_text(rgm_json_find(rgm_json_at(files, 1), "path")));
+    CHECK(rgm_json_int(&size, rgm_json_find(rgm_json_at(files, 1), "size")) && size == 5);
+    CHECK(rgm_json_text(rgm_json_find(rgm_json_find(code, "origin"), "origin")) != NULL);
+    rgm_json_release(code);
+    rgm_json_release(ask(master, 404, "GET", "/api/v1/experiments/9/code", NULL));
+    rgm_master_close(master);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_program_is_kept_with_what_it_includes, setup, teardown),
         cmocka_unit_test_setup_teardown(code_is_that_of_the_beginning, setup, teardown),
         cmocka_unit_test_setup_teardown(a_copy_with_another_entrypoint_takes_that, setup, teardown),
         cmocka_unit_test_setup_teardown(an_entrypoint_that_is_not_there_is_refused, setup,

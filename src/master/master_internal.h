@@ -382,8 +382,14 @@ typedef struct rgmi_report {
 /** Put it down, once however often it is told. RGM_ERR_BUSY: it was not to be done. */
 rgm_status rgmi_report_take(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial,
                             const rgmi_report *report);
+/** What a trial's process is told to do. */
+typedef struct rgmi_order {
+    rgm_workload workload;
+    int64_t reach; /* batches to which it may train before anything else is due      */
+    bool ends;     /* it ends behind this workload, whatever is still asked of the trial */
+} rgmi_order;
 /** What its process does next. */
-void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *experiment,
+void rgmi_next_workload(rgmi_order *order, rgm_master *master, rgmi_experiment *experiment,
                         rgmi_trial *trial, rgmi_process *process);
 
 /* ---- process.c ------------------------------------------------------------------------------ */

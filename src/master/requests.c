@@ -76,6 +76,10 @@ static const request_row rows[] = {
     {{"GET", "/api/v1/experiments/{id}/changes", "what was changed of it: ?limit=, ?offset="},
      rgmi_answer_changes},
     {{"GET", "/api/v1/experiments/{id}/config", "the merged experiment file"}, rgmi_answer_config},
+    {{"GET", "/api/v1/experiments/{id}/code",
+      "the files of its code with their hashes, the folder and git commit that they came from, and "
+      "where they are kept"},
+     rgmi_answer_code},
     {{"GET", "/api/v1/experiments/{id}/search", "progress and plan of its searcher"},
      rgmi_answer_search},
     {{"GET", "/api/v1/experiments/{id}/events", "what its searcher was told, in order: ?limit="},

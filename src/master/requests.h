@@ -77,6 +77,8 @@ rgmi_answer rgmi_answer_experiments, rgmi_answer_experiment, rgmi_answer_patch,
     rgmi_answer_activate, rgmi_answer_pause, rgmi_answer_cancel, rgmi_answer_kill,
     rgmi_answer_archive, rgmi_answer_unarchive, rgmi_answer_delete, rgmi_answer_config,
     rgmi_answer_collect, rgmi_answer_search, rgmi_answer_events;
+/* answers_code.c */
+rgmi_answer rgmi_answer_code;
 /* answers_trials.c */
 rgmi_answer rgmi_answer_trials, rgmi_answer_trial, rgmi_answer_steps, rgmi_answer_validations,
     rgmi_answer_trial_checkpoints, rgmi_answer_logs, rgmi_answer_kill_trial,

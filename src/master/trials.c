@@ -52,8 +52,9 @@ static rgm_status read_row(rgmi_trial *trial, rgmi_rows *rows)
 }
 
 /* Steps that were done since the sequencer was written. */
-static rgm_status repeat_steps(rgm_master *master, rgmi_trial *trial)
+static rgm_status repeat_steps(rgm_master *master, const rgmi_experiment *e, rgmi_trial *trial)
 {
+    bool says_itself = rgm_search_file_settings(e->file)->command.count > 0; /* where steps end */
     rgmi_rows *rows;
     rgm_workload next;
     rgm_status status;
@@ -64,12 +65,14 @@ static rgm_status repeat_steps(rgm_master *master, rgmi_trial *trial)
         rgm_sequencer_steps(trial->sequencer)));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         if (!rgm_sequencer_next(&next, trial->sequencer) || next.kind != RGM_RUN_STEP ||
-            next.step != rgmi_rows_int(rows, 0) || next.batches != rgmi_rows_int(rows, 1)) {
+            next.step != rgmi_rows_int(rows, 0) ||
+            (next.batches != rgmi_rows_int(rows, 1) && !says_itself)) {
             rgmi_rows_leave(rows);
             return RGM_FAIL(RGM_ERR_DATA, "trial %lld: its steps are not those of its sequencer",
                             (long long)trial->id);
         }
-        status = rgm_sequencer_completed(NULL, trial->sequencer, &next, false);
+        status = says_itself ? rgm_sequencer_trained(NULL, trial->sequencer, rgmi_rows_int(rows, 1))
+                             : rgm_sequencer_completed(NULL, trial->sequencer, &next, false);
         if (status != RGM_OK) {
             rgmi_rows_leave(rows);
             return status;
@@ -114,7 +117,7 @@ rgm_status rgmi_trial_get(rgmi_trial **out, rgm_master *master, rgmi_experiment 
         status = read_row(trial, rows);
     rgmi_rows_leave(rows);
     if (status == RGM_OK)
-        status = repeat_steps(master, trial);
+        status = repeat_steps(master, e, trial);
     if (status != RGM_OK && trial != NULL)
         drop(e, trial);
     *out = status == RGM_OK ? trial : NULL;

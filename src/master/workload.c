@@ -10,14 +10,17 @@
 
 /* ---- what is next --------------------------------------------------------------------------- */
 
-void rgmi_next_workload(rgm_workload *out, rgm_master *master, rgmi_experiment *e,
+void rgmi_next_workload(rgmi_order *order, rgm_master *master, rgmi_experiment *e,
                         rgmi_trial *trial, rgmi_process *process)
 {
+    rgm_workload *out = &order->workload;
     bool goes_on = trial->state == RGM_WORK_ACTIVE && e->state == RGM_WORK_ACTIVE &&
                    !master->stops && !process->stops && !rgmi_is_left(master, e->id);
 
+    *order = (rgmi_order){.reach = rgm_sequencer_reach(trial->sequencer)};
     if (goes_on && rgm_sequencer_next(out, trial->sequencer))
         return;
+    order->ends = true;
     if (trial->state == RGM_WORK_ACTIVE && rgm_sequencer_preclose(out, trial->sequencer))
         return;
     *out = (rgm_workload){.kind = RGM_TERMINATE,
@@ -90,7 +93,10 @@ static rgm_status take_step(rgm_master *master, rgmi_experiment *e, rgmi_trial *
 {
     bool asked;
 
-    RGM_TRY(rgm_sequencer_completed(&asked, trial->sequencer, &r->workload, false));
+    if (rgm_search_file_settings(e->file)->command.count > 0)
+        RGM_TRY(rgm_sequencer_trained(&asked, trial->sequencer, r->workload.batches));
+    else
+        RGM_TRY(rgm_sequencer_completed(&asked, trial->sequencer, &r->workload, false));
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO steps(trial_id, id, state, batches, num_inputs, start_time, end_time, metrics)"

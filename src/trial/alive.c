@@ -16,7 +16,7 @@ enum { TIMES = 4, LONGEST_S = 60, CALL_S = 10 };
 #define LEAST 1e-3 /* of one processor */
 
 struct rgmi_alive {
-    const char *folder;
+    rgmi_life life;
     char path[64], body[128];
     double pause; /* seconds between two looks */
     rgm_http_client *client;
@@ -65,7 +65,7 @@ static void tell(rgmi_alive *a)
     rgm_response response = {0};
     bool served;
 
-    if (a->client == NULL && rgm_http_client_find(&a->client, a->folder) == RGM_OK)
+    if (a->client == NULL && rgm_http_client_find(&a->client, a->life.folder) == RGM_OK)
         rgm_http_client_limit(a->client, CALL_S, is_stopped, a);
     if (a->client != NULL &&
         rgm_http_client_ask(&response, &served, a->client, "POST", a->path, a->body) != RGM_OK) {
@@ -89,15 +89,26 @@ static bool wait(rgmi_alive *a)
     return !atomic_load(&a->stops);
 }
 
+/* With what its worker knows of others; *heard: they have spoken. */
+static double used_for_it(bool *heard, const rgmi_alive *a)
+{
+    const rgm_worker *worker = a->life.worker;
+    double more = 0;
+
+    *heard = worker->is_alive != NULL && worker->is_alive(&more, worker->payload);
+    return used_by_others() + more;
+}
+
 static void look_and_tell(void *payload)
 {
     rgmi_alive *a = payload;
-    double used = used_by_others(), at = rgm_now();
+    bool heard;
+    double used = used_for_it(&heard, a), at = rgm_now();
 
     while (wait(a)) {
-        double now_used = used_by_others(), now = rgm_now();
+        double now_used = used_for_it(&heard, a), now = rgm_now();
 
-        if (now_used - used >= LEAST * (now - at))
+        if (heard || now_used - used >= LEAST * (now - at))
             tell(a);
         used = now_used;
         at = now;
@@ -106,18 +117,17 @@ static void look_and_tell(void *payload)
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
-rgm_status rgmi_alive_start(rgmi_alive **out, const char *folder, const char *token, int64_t trial,
-                            double silent_seconds)
+rgm_status rgmi_alive_start(rgmi_alive **out, const rgmi_life *life)
 {
     rgm_status status = RGM_OK;
     rgmi_alive *a = NULL;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(a, 1));
-    a->folder = folder;
-    a->pause = fmin(silent_seconds / TIMES, LONGEST_S);
-    snprintf(a->path, sizeof a->path, "/api/v1/trials/%" PRId64 "/alive", trial);
-    snprintf(a->body, sizeof a->body, "{\"run\": \"%.64s\"}", token);
+    a->life = *life;
+    a->pause = fmin(life->silent_seconds / TIMES, LONGEST_S);
+    snprintf(a->path, sizeof a->path, "/api/v1/trials/%" PRId64 "/alive", life->trial);
+    snprintf(a->body, sizeof a->body, "{\"run\": \"%.64s\"}", life->token);
     pthread_mutex_init(&a->lock, NULL);
     rgm_condition_init(&a->wake);
     RGM_GO(rgm_thread_pool_create(&a->thread, 1));

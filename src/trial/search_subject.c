@@ -2,6 +2,8 @@
  * Searches over experiments: what a search file's own sections are to the search layer, which knows
  * no experiment.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trial_internal.h"
@@ -82,6 +84,36 @@ done:
     return status;
 }
 
+/* The folder of the code without links and dots: that of the file which has the entrypoint, or what
+ * its code_folder says, beside that. So the search is the same from whichever folder it is begun.
+ */
+static rgm_status place_code(rgm_yaml *merged, const char *name)
+{
+    const rgm_yaml_node *root = rgm_yaml_root(merged), *said = rgm_yaml_find(root, "code_folder");
+    const rgm_yaml_node *entrypoint = rgm_yaml_find(root, "entrypoint");
+    const char *origin = said != NULL ? said->origin : entrypoint->origin;
+    const char *slash = strrchr(origin, '/'), *text = said != NULL ? said->text : ".";
+    rgm_status status = RGM_OK;
+    char *path = NULL, *whole = NULL;
+    rgm_text quoted = {0};
+
+    if (said != NULL && said->kind != RGM_YAML_SCALAR)
+        return RGM_OK; /* which is told when it is read */
+    RGM_GO(rgm_strprintf(&path, "%.*s%s",
+                         slash != NULL && text[0] != '/' ? (int)(slash + 1 - origin) : 0, origin,
+                         text));
+    whole = realpath(path, NULL);
+    if (whole == NULL)
+        RGM_GO(RGM_FAIL_SYSTEM("find the code_folder", path));
+    RGM_GO(rgm_json_print_text(&quoted, whole));
+    RGM_GO(rgm_yaml_set(merged, "code_folder", quoted.data, name));
+done:
+    free(whole);
+    rgm_free(path);
+    rgm_text_clear(&quoted);
+    return status;
+}
+
 rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
                                  const rgm_yaml *merged, const rgm_extensions *own)
 {
@@ -100,6 +132,9 @@ rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, cons
         RGM_GO(place_beside(&path, entrypoint));
     if (path != NULL)
         entrypoint->text = path;
+    if (entrypoint != NULL && (entrypoint->kind == RGM_YAML_LIST ||
+                               rgm_yaml_find(rgm_yaml_root(placed), "include") != NULL))
+        RGM_GO(place_code(placed, name));
     RGM_GO(rgm_search_file_load(out, mistakes, name, placed, &subject));
 done:
     rgm_yaml_release(placed);
@@ -130,9 +165,9 @@ rgm_status rgm_trial_experiment(rgm_experiment **out, const rgm_search_file *fil
     rgm_yaml *document = NULL;
 
     *out = NULL;
-    if (entrypoint != NULL)
+    if (rgm_search_file_is_own(file))
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s trains what %s says, which is no experiment file",
-                        path, entrypoint);
+                        path, entrypoint != NULL ? entrypoint : "its command");
     RGM_GO(rgm_search_file_point(&document, file, values, seed));
     RGM_GO(load_point(out, path, document, own_of(file)));
 done:

@@ -187,11 +187,11 @@ done:
 #define LOST_CHECKPOINT "cannot go on from the checkpoint at "
 
 /* Memory that is short, and a disk that fails, say nothing of the checkpoint. */
-static rgm_status lost_checkpoint(rgm_status status, const rgm_trial_setup *setup)
+rgm_status rgmi_lost_checkpoint(rgm_status status, int64_t batches)
 {
     if (status >= 0 || status == RGM_ERR_NOMEM || rgm_error_is_of_the_machine())
         return status;
-    return rgm_error_prefix(status, LOST_CHECKPOINT "%lld batches", (long long)setup->at_batches);
+    return rgm_error_prefix(status, LOST_CHECKPOINT "%lld batches", (long long)batches);
 }
 
 bool rgm_trial_has_lost_checkpoint(rgm_status status)
@@ -209,8 +209,8 @@ static rgm_status go_to_checkpoint(rgm_trial *t, const rgm_trial_setup *setup)
     RGM_GO(checkpoint_path(&path, t, setup->at_batches));
     for (int turn = 0; turn < 2; turn++) {
         if (is_first(t) == (turn == 1))
-            RGM_GO(
-                lost_checkpoint(rgm_controller_restore(rgm_run_controller(t->run), path), setup));
+            RGM_GO(rgmi_lost_checkpoint(rgm_controller_restore(rgm_run_controller(t->run), path),
+                                        setup->at_batches));
         RGM_GO(rgm_comm_barrier(t->comm));
     }
     t->fresh = false;
@@ -235,6 +235,11 @@ static rgm_status check_setup(const rgm_trial_setup *setup)
     if (setup->file == NULL ||
         (setup->values == NULL && rgm_space_count(rgm_search_file_space(setup->file)) > 0))
         return RGM_FAIL(RGM_ERR_ARG, "a trial needs a search file and a point of its space");
+    if (rgm_search_file_settings(setup->file)->command.count > 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s is trained by a program: `regimen trial test` tries it, and `regimen "
+                        "experiment run` runs it, with one value for each hyperparameter too",
+                        rgm_search_file_path(setup->file));
     if (setup->start == RGM_START_AT && (setup->at_batches < 0 || setup->run_dir == NULL))
         return RGM_FAIL(RGM_ERR_ARG, "a trial to go on at %lld batches%s",
                         (long long)setup->at_batches,

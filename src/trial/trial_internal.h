@@ -7,6 +7,9 @@
 /* trial.c */
 /** The batches of the checkpoint that it went on from; 0: none. */
 int64_t rgmi_trial_opened_at(const rgm_trial *trial);
+/** An error of reading the checkpoint to go on from, as rgm_trial_has_lost_checkpoint() knows it.
+ */
+rgm_status rgmi_lost_checkpoint(rgm_status status, int64_t batches);
 /** RGM_ERR_CONFIG becomes that of a point that cannot be. */
 rgm_status rgmi_invalid(rgm_status status);
 

@@ -23,6 +23,12 @@ static rgm_status check_point(const rgm_search_file *file)
 {
     const rgm_space *space = rgm_search_file_space(file);
 
+    if (rgm_search_file_settings(file)->command.count > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s is trained by a program, whose model this command does not know: "
+                        "`regimen experiment run` trains it, and its checkpoints are what the "
+                        "program saved",
+                        rgm_search_file_path(file));
     if (rgm_search_file_settings(file)->entrypoint == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "%s has no entrypoint", rgm_search_file_path(file));
     for (int64_t i = 0; i < rgm_space_count(space); i++)

@@ -27,6 +27,7 @@ typedef struct process {
     rgm_worker_setup setup;
     const rgm_worker *worker;
     rgm_json *told; /* the answer that they came from */
+    rgm_code code;
     rgm_comm *comm;
 } process;
 
@@ -123,6 +124,20 @@ static int64_t int_of(const rgm_json *json, const char *key)
     return value;
 }
 
+static rgm_status read_code(rgm_code *out, const rgm_json *files)
+{
+    for (int64_t i = 0; i < rgm_json_count(files); i++) {
+        const rgm_json *row = rgm_json_at(files, i);
+        const char *path = rgm_json_text(rgm_json_find(row, "path"));
+        const char *hash = rgm_json_text(rgm_json_find(row, "hash"));
+
+        if (path == NULL || hash == NULL)
+            return RGM_FAIL(RGM_ERR_FORMAT, "the master does not say what its code is");
+        RGM_TRY(rgm_code_add(out, path, 0, false, hash));
+    }
+    return RGM_OK;
+}
+
 static rgm_status read_setup(process *p)
 {
     rgm_worker_setup *s = &p->setup;
@@ -137,7 +152,9 @@ static rgm_status read_setup(process *p)
     s->experiment_file = rgm_json_text(rgm_json_find(p->told, "experiment_file"));
     s->run_dir = rgm_json_text(rgm_json_find(p->told, "run_dir"));
     s->entrypoint = rgm_json_text(rgm_json_find(p->told, "entrypoint"));
-    s->code = rgm_json_text(rgm_json_find(p->told, "code"));
+    s->code = &p->code;
+    RGM_TRY(read_code(&p->code, rgm_json_find(p->told, "code_files")));
+    s->code_dir = rgm_json_text(rgm_json_find(p->told, "code_dir"));
     s->hyperparameters = rgm_json_text(rgm_json_find(p->told, "hyperparameters"));
     s->from = rgm_json_text(rgm_json_find(p->told, "from"));
     s->at = rgm_json_text(rgm_json_find(p->told, "at"));
@@ -163,6 +180,8 @@ static rgm_status write_map(rgm_json_writer *w, const char *key, const rgm_named
 static rgm_status write_completed(rgm_json_writer *w, const rgm_workload *done,
                                   const rgm_worker_result *r, double seconds)
 {
+    if (r->done != NULL)
+        done = r->done;
     RGM_TRY(rgm_json_open_object(w, "completed", RGM_JSON_SPACED));
     RGM_TRY(rgm_json_write_text(w, "kind", rgm_workload_names[done->kind]));
     RGM_TRY(rgm_json_write_int(w, "step", done->step));
@@ -262,16 +281,26 @@ static rgm_status tell_failure(process *p, rgm_status status, bool opening)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-static rgm_status read_workload(rgm_workload *out, const rgm_json *answer)
+/* A workload, and what is told with it: the same for all that train together. */
+typedef struct order {
+    rgm_status status;
+    rgm_workload workload;
+    int64_t reach;
+    bool ends;
+} order;
+
+static rgm_status read_workload(order *out, const rgm_json *answer)
 {
     const rgm_json *w = rgm_json_find(answer, "workload");
     const char *kind = rgm_json_text(rgm_json_find(w, "kind"));
 
     for (int i = 0; kind != NULL && rgm_workload_names[i] != NULL; i++)
         if (strcmp(rgm_workload_names[i], kind) == 0) {
-            *out = (rgm_workload){.kind = (rgm_workload_kind)i,
-                                  .step = int_of(w, "step"),
-                                  .batches = int_of(w, "batches")};
+            out->workload = (rgm_workload){.kind = (rgm_workload_kind)i,
+                                           .step = int_of(w, "step"),
+                                           .batches = int_of(w, "batches")};
+            out->reach = int_of(w, "reach");
+            rgm_json_bool(&out->ends, rgm_json_find(w, "ends"));
             return RGM_OK;
         }
     return RGM_FAIL(RGM_ERR_FORMAT, "the master gives no workload");
@@ -280,11 +309,7 @@ static rgm_status read_workload(rgm_workload *out, const rgm_json *answer)
 /* The next one, to what `report` says of the last: the same for all that train together. */
 static rgm_status next_workload(rgm_workload *out, process *p, const rgm_text *report)
 {
-    /* An error, or that nobody answers, is news for the others, who would wait. */
-    struct news {
-        rgm_status status;
-        rgm_workload workload;
-    } news = {0};
+    order news = {0}; /* an error, or that nobody answers, is news for the others, who would wait */
     rgm_json *answer = NULL;
     char path[64];
 
@@ -292,12 +317,14 @@ static rgm_status next_workload(rgm_workload *out, process *p, const rgm_text *r
     if (is_first(p)) {
         news.status = ask(&answer, p, "POST", path, report->data);
         if (news.status == RGM_OK)
-            news.status = read_workload(&news.workload, answer);
+            news.status = read_workload(&news, answer);
         rgm_json_release(answer);
         RGM_TRY(rgm_comm_fail(p->comm, news.status < 0 ? news.status : RGM_OK));
     }
     RGM_TRY(rgm_comm_broadcast(p->comm, &news, sizeof news, 0));
     *out = news.workload;
+    if (news.status == RGM_OK && p->worker->see != NULL)
+        p->worker->see(out, news.reach, news.ends, p->worker->payload);
     return news.status;
 }
 
@@ -342,7 +369,8 @@ static rgm_status open_and_work(process *p, const rgm_worker *worker)
     bool is_open;
 
     if (p->silent_seconds > 0 && is_first(p))
-        RGM_TRY(rgmi_alive_start(&alive, p->folder, p->token, p->trial, p->silent_seconds));
+        RGM_TRY(rgmi_alive_start(
+            &alive, &(rgmi_life){p->folder, p->token, p->trial, p->silent_seconds, worker}));
     status = worker->open(&p->setup, worker->payload);
     is_open = status == RGM_OK;
     if (is_open)
@@ -407,6 +435,7 @@ rgm_status rgm_worker_serve(const char *const *arguments, int64_t count, const r
     RGM_GO(read_setup(&p));
     status = open_and_work(&p, worker);
 done:
+    rgm_code_clear(&p.code);
     rgm_json_release(p.told);
     rgm_http_client_close(p.client);
     if (!is_first(&p)) /* the first one says how it ended */

@@ -1,20 +1,24 @@
 /*
- * A worker whose workloads are a trial's: an open run in the trial's folder.
+ * A worker whose workloads are a trial's: an open run in the trial's folder, or a program that
+ * works there.
  */
 #include <regimen/search_live.h>
 #include <regimen/trial.h>
-#include <regimen/trial_worker.h>
+#include <regimen/trial_program.h>
 
-#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CONFIG_LIMIT = 64 << 20, CODE_LIMIT = 1 << 30 };
+enum { CONFIG_LIMIT = 64 << 20 };
 
 typedef struct trial_worker {
     rgm_search_file *file;
     rgm_hyper_value *values;
-    rgm_trial *trial;
+    rgm_trial *trial; /* or: */
+    _Atomic(rgm_program *)
+        program; /* set while it is open, for the thread that asks whether it lives */
+    rgm_program_order order;
     rgm_named_number *resources;
     int64_t resource_capacity;
     bool (*is_told_to_stop)(void *payload);
@@ -24,6 +28,7 @@ static void close_trial(void *payload)
 {
     trial_worker *w = payload;
 
+    rgm_program_close(atomic_exchange(&w->program, NULL), w->order.workload.kind == RGM_TERMINATE);
     rgm_trial_close(w->trial);
     rgm_search_file_release(w->file);
     rgm_free(w->values);
@@ -65,26 +70,31 @@ done:
  */
 static rgm_status check_code(const rgm_worker_setup *setup)
 {
-    const char *colon = setup->entrypoint != NULL ? strrchr(setup->entrypoint, ':') : NULL;
-    rgm_status status = RGM_OK;
-    char *path = NULL, *data = NULL, hash[17];
-    int64_t size;
+    char whose[48];
 
-    if (setup->entrypoint == NULL || setup->code == NULL)
+    if (setup->code_dir == NULL || setup->code == NULL)
         return RGM_OK;
-    RGM_GO(rgm_strndup(&path, setup->entrypoint,
-                       colon != NULL ? (size_t)(colon - setup->entrypoint)
-                                     : strlen(setup->entrypoint)));
-    RGM_GO(rgm_file_load(&data, &size, path, CODE_LIMIT));
-    snprintf(hash, sizeof hash, "%016" PRIx64, rgm_hash64(data, (size_t)size));
-    if (strcmp(hash, setup->code) != 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
-                        "%s is not the code that experiment %lld was made with any more", path,
-                        (long long)setup->experiment));
-done:
-    rgm_free(path);
-    rgm_free(data);
-    return status;
+    snprintf(whose, sizeof whose, "experiment %lld", (long long)setup->experiment);
+    return rgm_code_check(setup->code, setup->code_dir, whose);
+}
+
+static rgm_status open_program(trial_worker *w, const rgm_worker_setup *setup)
+{
+    rgm_program *program;
+
+    RGM_TRY(rgm_program_open(&program, &(rgm_program_setup){.file = w->file,
+                                                            .values = w->values,
+                                                            .code = setup->code_dir,
+                                                            .run_dir = setup->run_dir,
+                                                            .experiment = setup->experiment,
+                                                            .trial = setup->trial,
+                                                            .number = setup->number,
+                                                            .seed = setup->seed,
+                                                            .threads = setup->threads,
+                                                            .from = setup->from,
+                                                            .at_batches = setup->at_batches}));
+    atomic_store(&w->program, program);
+    return RGM_OK;
 }
 
 static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
@@ -95,6 +105,10 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
     RGM_GO(read_file(w, setup));
     RGM_GO(read_values(w, setup));
     RGM_GO(check_code(setup));
+    if (rgm_search_file_settings(w->file)->command.count > 0) {
+        RGM_GO(open_program(w, setup));
+        goto done;
+    }
     RGM_GO(rgm_trial_open(&w->trial, &(rgm_trial_setup){.file = w->file,
                                                         .values = w->values,
                                                         .entrypoint = setup->entrypoint,
@@ -120,7 +134,10 @@ static rgm_status work(rgm_worker_result *out, const rgm_workload *workload, voi
 {
     trial_worker *w = payload;
     rgm_workload_result result = {0};
+    rgm_program *program = atomic_load(&w->program);
 
+    if (program != NULL)
+        return rgm_program_do(out, program, &w->order);
     RGM_TRY(rgm_trial_do(w->trial, workload, &result));
     out->num_inputs = result.num_inputs;
     out->checkpoint = result.checkpoint;
@@ -134,6 +151,21 @@ static rgm_status work(rgm_worker_result *out, const rgm_workload *workload, voi
     out->resources = w->resources;
     out->resource_count = result.file_count;
     return RGM_OK;
+}
+
+static void see(const rgm_workload *workload, int64_t reach, bool ends, void *payload)
+{
+    ((trial_worker *)payload)->order =
+        (rgm_program_order){.workload = *workload, .reach = reach, .ends = ends};
+}
+
+/* Of a program: this process waits for it. */
+static bool is_alive(double *used, void *payload)
+{
+    rgm_program *program = atomic_load(&((trial_worker *)payload)->program);
+
+    *used = 0;
+    return program != NULL && rgm_program_is_alive(used, program);
 }
 
 static bool is_told_to_stop(void *payload)
@@ -151,6 +183,8 @@ rgm_status rgm_worker_run_trial(const char *const *arguments, int64_t count,
                                .work = work,
                                .close = close_trial,
                                .payload = &w,
+                               .see = see,
+                               .is_alive = is_alive,
                                .is_told_to_stop = is_told_to_stop};
 
     return rgm_worker_serve(arguments, count, &worker);

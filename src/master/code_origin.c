@@ -1,0 +1,139 @@
+/*
+ * What git says of the folder of an experiment's code. git runs without the hooks, filters and
+ * programs that a repository's configuration may name, and changes nothing.
+ */
+#include "code_origin.h"
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_S 10.0 /* for each question */
+
+enum { MOST_DIFF = 1 << 20, MOST_PRINTED = 64 << 20 };
+
+/* Standard output of `git -C FOLDER ...`; *ok: it ended with 0. */
+static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const char *const *words)
+{
+    const char *argv[32] = {
+        "git", "-C", folder, "-c", "core.fsmonitor=false", "--no-optional-locks"};
+    rgmi_outcome outcome = {0};
+    rgm_status status;
+    int count = 6;
+
+    while (*words != NULL && count < 31)
+        argv[count++] = *words++;
+    out->size = 0;
+    status = rgmi_command_run(
+        &outcome, &(rgmi_command){.argv = argv, .max_size = MOST_PRINTED, .seconds = ASK_S});
+    *ok = status == RGM_OK && outcome.exit_status == 0;
+    if (status == RGM_OK)
+        status = rgm_text_printf(out, "%s", outcome.out.data != NULL ? outcome.out.data : "");
+    rgmi_outcome_clear(&outcome);
+    if (status == RGM_OK || status == RGM_ERR_NOMEM || status == RGM_ERR_NOT_FOUND) {
+        if (status == RGM_ERR_NOT_FOUND)
+            rgm_error_reset(); /* there is no git: nothing is known */
+        return status == RGM_ERR_NOMEM ? status : RGM_OK;
+    }
+    rgm_log_write(RGM_LOG_WARNING, "what git knows of %s is not kept: %s", folder,
+                  rgm_error_message());
+    rgm_error_reset();
+    return RGM_OK;
+}
+
+/* The first line of an answer; *out stays NULL where git gives none. */
+static rgm_status ask_line(char **out, const char *folder, const char *const *words)
+{
+    rgm_text text = {0};
+    rgm_status status = RGM_OK;
+    bool ok;
+
+    RGM_GO(ask_git(&text, &ok, folder, words));
+    if (ok && text.size > 0 && text.data[0] != '\n')
+        RGM_GO(rgm_strndup(out, text.data, strcspn(text.data, "\n")));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+/* Up to its last whole line, where it is too long. */
+static rgm_status keep_diff(rgmi_code_origin *o, const rgm_text *text)
+{
+    int64_t size = text->size;
+
+    if (size > MOST_DIFF) {
+        o->is_cut = true;
+        for (size = MOST_DIFF; size > 0 && text->data[size - 1] != '\n'; size--)
+            ;
+    }
+    return rgm_strndup(&o->diff, text->data, (size_t)size);
+}
+
+static rgm_status ask_changes(rgmi_code_origin *o)
+{
+    static const char *const changed[] = {"status", "--porcelain", NULL};
+    static const char *const diff[] = {
+        "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "HEAD", NULL};
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    bool ok;
+
+    RGM_GO(ask_git(&text, &ok, o->folder, changed));
+    o->is_dirty = ok && text.size > 0;
+    if (!o->is_dirty)
+        goto done;
+    RGM_GO(ask_git(&text, &ok, o->folder, diff));
+    if (ok && text.size > 0)
+        RGM_GO(keep_diff(o, &text));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgmi_code_origin_find(rgmi_code_origin *out, const char *folder)
+{
+    static const char *const commit[] = {"rev-parse", "--verify", "--quiet", "HEAD", NULL};
+    static const char *const branch[] = {"rev-parse", "--abbrev-ref", "HEAD", NULL};
+    char *whole = realpath(folder, NULL);
+    rgm_status status = RGM_OK;
+
+    *out = (rgmi_code_origin){0};
+    RGM_GO(rgm_strdup(&out->folder, whole != NULL ? whole : folder));
+    RGM_GO(ask_line(&out->commit, out->folder, commit));
+    if (out->commit == NULL)
+        goto done;
+    RGM_GO(ask_line(&out->branch, out->folder, branch));
+    RGM_GO(ask_changes(out));
+done:
+    free(whole);
+    return status;
+}
+
+void rgmi_code_origin_clear(rgmi_code_origin *o)
+{
+    rgm_free(o->folder);
+    rgm_free(o->commit);
+    rgm_free(o->branch);
+    rgm_free(o->diff);
+    *o = (rgmi_code_origin){0};
+}
+
+rgm_status rgmi_code_origin_insert(rgm_master *master, int64_t experiment,
+                                   const rgmi_code_origin *o)
+{
+    if (o->folder == NULL)
+        return RGM_OK;
+    return rgmi_database_run(master->database,
+                             "INSERT INTO code_origins VALUES(?, ?, ?, ?, ?, ?, ?)", "itttiti",
+                             experiment, o->folder, o->commit, o->branch, (int64_t)o->is_dirty,
+                             o->diff, (int64_t)o->is_cut);
+}
+
+rgm_status rgmi_code_origin_inherit(rgm_master *master, int64_t experiment, int64_t parent)
+{
+    return rgmi_database_run(master->database,
+                             "INSERT INTO code_origins SELECT ?, origin, git_commit, git_branch,"
+                             " is_dirty, diff, is_cut FROM code_origins WHERE experiment_id = ?",
+                             "ii", experiment, parent);
+}

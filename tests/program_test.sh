@@ -1,0 +1,190 @@
+#!/bin/sh
+# Programs as trials: a shell script under every kind of searcher, stopped, killed and resumed; what it says wrongly,
+# and how it fails; its code, which stays what it was when the search began.
+. "$(dirname "$0")/lib.sh"
+fast_work
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd "$work" || exit 1
+cp "$here/examples/14_program/descent.sh" "$here/examples/14_program/descent.yaml" .
+# csv MASTER ID: what the trials of a search came to, without times.
+csv() {
+    "$regimen" experiment trials "$2" --master "$1" --csv | cut -d, -f2-7
+}
+# same NAME MASTER [ID]: the trials are those of the undisturbed search NAME.
+same() {
+    csv "$2" "${3:-1}" >again.csv
+    cmp "$1.csv" again.csv || fail "$2: not the trials of $1"
+}
+
+# ---- a search, whole ---------------------------------------------------------------------------
+expect 0 "$regimen" config check descent.yaml
+expect 0 "$regimen" trial test descent.yaml
+for tick in "opened +1 files of code" "trained a step +1 metrics" "validated +searcher's metric" "checkpointed +1 files"; do
+    says "^. $tick" "$work/out"
+done
+expect 0 "$regimen" experiment run descent.yaml --master whole --slots 2
+says "^state +COMPLETED" "$work/out"
+[ "$(csv whole 1 | grep -c COMPLETED)" = 9 ] || fail "trials: $(csv whole 1)"
+run=$(sed -n 's/^run *//p' "$work/out")
+says '"split":"train","step":9,.*"w":' "$run/metrics.jsonl"
+says '"split":"valid","step":9,.*"loss":' "$run/metrics.jsonl"
+says '"learning_rate": ' "$run/trial.json"
+says "^[0-9.e-]+$" "$run/checkpoints/step-00000009/w"
+[ -L "$run/work/descent.sh" ] || fail "the program's folder has no link to its code"
+expect 0 "$regimen" experiment best 1 --master whole -o best.yaml
+expect 0 "$regimen" experiment run best.yaml --master best --slots 1
+says "^best +valid.loss $(sed -n 's/^best *valid.loss \([^,]*\),.*/\1/p' "$work/out")" "$work/out"
+expect 2 "$regimen" run best.yaml
+says "is trained by a program" "$work/err"
+expect 2 "$regimen" eval "$run"
+says "is trained by a program" "$work/err"
+
+# The starter, in Python without packages.
+expect 0 "$regimen" init program line
+if python3 -c 'import json' 2>/dev/null; then
+    expect 0 "$regimen" experiment run line/train.yaml --master line --slots 2
+    awk '$1 == "best" { good = $3 < 0.05 } END { exit !good }' out || fail "the starter: $(cat out)"
+else
+    echo "SKIPPED in part: there is no python3"
+fi
+
+# ---- every kind of searcher --------------------------------------------------------------------
+for searcher in '{name: random, metric: loss, max_trials: 3, max_length: 4}' \
+    '{name: single, metric: loss, max_length: {batches: 5}}' \
+    '{name: adaptive_asha, metric: loss, max_trials: 4, max_length: 4, divisor: 2, stop_once: true}' \
+    '{name: median, metric: loss, max_trials: 4, max_length: 4, interval: 1}' \
+    '{name: pbt, metric: loss, population_size: 3, num_rounds: 2, steps_per_round: 2, replace_function: {truncate_fraction: 0.4}, explore_function: {resample_probability: 0.2, perturb_factor: 0.2}}'; do
+    rm -rf kind
+    expect 0 "$regimen" experiment run descent.yaml --master kind --slots 2 --set "searcher=~" --set "searcher=$searcher"
+    says "^state +COMPLETED" "$work/out"
+done
+
+# ---- stopped and resumed -----------------------------------------------------------------------
+# (Which trials a halving promotes depends on who reports first; those of random are the same in any order.)
+random='{name: random, metric: loss, max_trials: 4, max_length: 6}'
+expect 0 "$regimen" experiment run descent.yaml --master even --slots 2 --set "searcher=~" --set "searcher=$random"
+csv even 1 >even.csv
+
+# The process of each trial is killed three times, at its first, second and fifth step: the same trials.
+sed 's|^            step=.*|&\n            case $step in 1 \| 2 \| 5) [ -e "killed-$step" ] \|\| { touch "killed-$step" \&\& kill -9 $$; } ;; esac|' \
+    descent.sh >killed.sh
+chmod +x killed.sh
+sed 's/descent.sh/killed.sh/' descent.yaml >killed.yaml
+expect 0 "$regimen" experiment run killed.yaml --master killed --slots 2 --set "searcher=~" --set "searcher=$random"
+same even killed
+"$regimen" experiment logs 1 --master killed >log
+says "was ended by signal 9" log
+
+# Paused behind their second step, and activated: nothing is lost, nothing is done twice.
+sed 's|^            step=.*|&\n            [ $step != 2 ] \|\| until [ -e "$GO" ]; do sleep 0.02; done|' descent.sh >waits.sh
+chmod +x waits.sh
+sed 's/descent.sh/waits.sh/' descent.yaml >waits.yaml
+GO=$work/go "$regimen" master --master paused --slots 4 --threads 1 >/dev/null 2>&1 &
+master=$!
+wait_for "$regimen" experiment list --master paused
+expect 0 "$regimen" experiment create waits.yaml --master paused --set "searcher=~" --set "searcher=$random"
+all_at() { [ "$("$regimen" experiment trials 1 --master paused --csv | cut -d, -f4 | grep -c "$1")" = 4 ]; }
+none_runs() { "$regimen" experiment describe 1 --master paused --json | grep -q '"running": 0'; }
+wait_for all_at 1
+expect 0 "$regimen" experiment pause 1 --master paused
+touch go
+wait_for none_runs
+all_at 2 || fail "not paused behind step 2: $(csv paused 1)"
+expect 0 "$regimen" experiment activate 1 --master paused
+expect 0 "$regimen" experiment wait 1 --master paused
+same even paused
+kill "$master"
+wait "$master"
+
+# ---- how programs fail -------------------------------------------------------------------------
+# fails NAME PATTERN SCRIPT...: a search of one trial whose program is the script ends with that message.
+fails() {
+    rm -rf "$1"
+    printf '#!/bin/sh\n%s\n' "$3" >"$1.sh"
+    chmod +x "$1.sh"
+    cat >"$1.yaml" <<YAML
+entrypoint: [./$1.sh]
+hyperparameters: {a: 1}
+searcher: {name: single, metric: loss, max_length: 2}
+max_restarts: 0
+YAML
+    expect 1 "$regimen" experiment run "$1.yaml" --master "$1" --slots 1
+    "$regimen" trial describe 1 --master "$1" --json >"$1.json"
+    says "$2" "$1.json"
+}
+fails crash 'ended with exit code 3; it last said:.*no such thing' 'echo no such thing >&2; exit 3'
+fails early 'stands at step 0 and is told to train to 2, and it ended with exit code 0, without a word' 'exit 0'
+fails beyond 'a report of step 3, but the trial stands at step 0 and is told to train to 2' 'regimen trial report --step 3 loss=1'
+fails unvalidated "a report of step 3, but the validation of step 2 is waited for" \
+    'regimen trial report --step 2 && regimen trial report --step 3'
+fails lacking "searcher.metric: the validation of step 2 has no 'valid.loss'; it has los" \
+    'regimen trial report --validation --step 2 los=1'
+fails empty 'a checkpoint of step 2 is told, but nothing was written to ' \
+    'regimen trial report --validation --step 2 loss=1; regimen trial checkpoint --step 2 || exit 4'
+fails unsaved 'a checkpoint of step 2 is waited for, and it ended with exit code 0' \
+    'regimen trial report --validation --step 2 loss=1; echo 1 >"$REGIMEN_SAVE/a"; exit 0'
+
+# Hyperparameters that cannot be: the searcher puts others in their place, and three trials are there in the end.
+printf '#!/bin/sh\n[ "$1" -gt 2 ] || { regimen trial invalid "a is $1, and too small"; sleep 60; }\n%s\n' \
+    'regimen trial report --validation --step 1 loss=$1; cp "$0" "$REGIMEN_SAVE"; regimen trial checkpoint --step 1' >invalid.sh
+chmod +x invalid.sh
+cat >invalid.yaml <<'YAML'
+entrypoint: [./invalid.sh, "{a}"]
+hyperparameters: {a: {type: int, minval: 1, maxval: 4}}
+searcher: {name: random, metric: loss, max_trials: 3, max_length: 1}
+reproducibility: {experiment_seed: 1}
+YAML
+expect 0 "$regimen" experiment run invalid.yaml --master invalid --slots 2
+csv invalid 1 >invalid.csv
+[ "$(grep -c COMPLETED invalid.csv)" = 3 ] || fail "invalid: $(cat invalid.csv)"
+"$regimen" experiment trials 1 --master invalid --json >invalid.json
+says 'invalid hyperparameters: a is [12], and too small' invalid.json
+
+# A program that waits for what never comes is ended; one that works is not.
+sed 's/^max_restarts.*/&\nlimits: {silent_seconds: 2}/' crash.yaml >silent.yaml
+printf '#!/bin/sh\nexec sleep 1000\n' >crash.sh
+expect 1 "$regimen" experiment run silent.yaml --master silent --slots 1
+"$regimen" trial describe 1 --master silent --json >silent.json
+says 'silent_seconds' silent.json
+pgrep -f "^sleep 1000$" >/dev/null && fail "what a program has started outlives it"
+
+# A metric that is no number is the worst of all, and nothing breaks.
+cat >nan.sh <<'SH'
+#!/bin/sh
+regimen trial report --step 1 loss=nan
+regimen trial report --validation --step 1 loss=$1
+echo 1 >"$REGIMEN_SAVE/a"
+regimen trial checkpoint --step 1
+regimen trial should-stop
+SH
+chmod +x nan.sh
+cat >nan.yaml <<'YAML'
+entrypoint: [./nan.sh, "{a}"]
+hyperparameters: {a: {type: categorical, vals: [nan, 2, inf]}}
+searcher: {name: grid, metric: loss, max_length: 1}
+YAML
+expect 0 "$regimen" experiment run nan.yaml --master nan --slots 1
+says "^best +valid.loss 2, " "$work/out"
+[ "$(csv nan 1 | grep -c COMPLETED)" = 3 ] || fail "nan: $(csv nan 1)"
+
+# ---- what the file says wrongly ----------------------------------------------------------------
+expect 2 "$regimen" config check descent.yaml --set 'entrypoint=[./descent.sh, "{learning_rat}"]'
+says "'learning_rat' in braces is no hyperparameter; did you mean 'learning_rate'" "$work/err"
+expect 2 "$regimen" config check descent.yaml --set 'entrypoint=[./descent.sh, "{learning_rate"]'
+says "a brace of '{learning_rate' stands alone" "$work/err"
+expect 2 "$regimen" config check descent.yaml --set 'entrypoint=[]'
+says "the first word of a command is a program" "$work/err"
+expect 2 "$regimen" config check descent.yaml --set trainer.epochs=3
+says "'trainer' beside 'entrypoint', whose program says all of it" "$work/err"
+expect 1 "$regimen" experiment create descent.yaml --master wrong --set 'entrypoint=[descent.sh]'
+says "there is no program 'descent.sh' on the PATH; the one beside the file is ./descent.sh" "$work/err"
+expect 1 "$regimen" experiment create descent.yaml --master wrong --set 'entrypoint=[./ascent.sh]'
+says "entrypoint: there is no ./ascent.sh in $work" "$work/err"
+expect 1 "$regimen" experiment create descent.yaml --master wrong --set 'include=[nothing*]'
+says "include: nothing matches $work/nothing\*" "$work/err"
+expect 2 "$regimen" experiment create descent.yaml --master wrong --set 'include=[../*]'
+says "'../\*' is no pattern of files below the code's folder" "$work/err"
+expect 2 "$regimen" trial report --step 1 loss=1
+says "this process belongs to no trial: REGIMEN_SOCKET is not set" "$work/err"
+expect 2 "$regimen" trial should-stop
+finish
