@@ -167,6 +167,49 @@ expect 0 "$regimen" experiment run nan.yaml --master nan --slots 1
 says "^best +valid.loss 2, " "$work/out"
 [ "$(csv nan 1 | grep -c COMPLETED)" = 3 ] || fail "nan: $(csv nan 1)"
 
+# ---- its code stays what it was ----------------------------------------------------------------
+# A search that was begun, and then edited: the trials are those of before. In git: the commit and the difference.
+mkdir -p project/lib
+cp descent.sh descent.yaml project
+sed -i 's|^entrypoint.*|&\ninclude: ["*.txt", lib]|' project/descent.yaml
+echo words >project/notes.txt
+echo more >project/lib/more
+says_git=:
+if command -v git >/dev/null; then
+    says_git=says
+    (cd project && git init -q -b main . && git add . && git -c user.name=a -c user.email=a@b commit -q -m first && echo changed >notes.txt)
+fi
+cd project || exit 1
+expect 0 "$regimen" experiment create descent.yaml --master ../kept --paused --set "searcher=~" --set "searcher=$random"
+cd .. || exit 1
+sed -i 's/ 2 \* / 3 * /' project/descent.sh
+expect 0 "$regimen" experiment run project/descent.yaml --master kept --slots 2 --set "searcher=~" --set "searcher=$random"
+says "what the entrypoint names is not what it was when the experiment began" "$work/err"
+same even kept
+expect 0 "$regimen" experiment code 1 --master kept
+says "^descent.sh +[0-9]+ +[0-9a-f]{16}$" "$work/out"
+says "^lib/more +5 " "$work/out"
+says "^notes.txt +[0-9]+ " "$work/out"
+says "^from +$work/project$" "$work/err"
+$says_git "^git +main [0-9a-f]{40}, with changes since$" "$work/err"
+expect 0 "$regimen" experiment code 1 --master kept -o unpacked
+cmp descent.sh unpacked/descent.sh || fail "what is unpacked is not what it was"
+$says_git "^\+changed$" unpacked/git.diff
+expect 2 "$regimen" experiment code 1 --master kept -o unpacked
+expect 0 "$regimen" experiment run project/descent.yaml --master kept --slots 2 --new --set "searcher=~" --set "searcher=$random"
+expect 0 "$regimen" experiment code 1 2 --master kept
+says "^--- 1/descent.sh$" "$work/out"
+says "^-.*- .rate \* 2 \* " "$work/out"
+says "^\+.*- .rate \* 3 \* " "$work/out"
+grep -q experiment.yaml "$work/out" && fail "two of the same file differ in it"
+expect 0 "$regimen" experiment code 1 1 --master kept
+says "have the same file and the same code" "$work/err"
+# Whoever changes a kept file is told by the next trial.
+chmod u+w kept/1/code/descent.sh
+echo "# tampered" >>kept/1/code/descent.sh
+expect 1 "$regimen" experiment continue 1 --steps 2 --master kept
+says "is not the code that experiment 1 was made with any more" "$work/err"
+
 # ---- what the file says wrongly ----------------------------------------------------------------
 expect 2 "$regimen" config check descent.yaml --set 'entrypoint=[./descent.sh, "{learning_rat}"]'
 says "'learning_rat' in braces is no hyperparameter; did you mean 'learning_rate'" "$work/err"

@@ -14,32 +14,31 @@
 /* ---- the search that a study begins with ---------------------------------------------------- */
 
 /* A search that says nothing of it has so many trials under way: values are drawn when they are
- * asked for, from what was told until then. */
-static rgm_status limit_workers(rgm_search_file **file, int64_t workers)
+ * asked for, from what was told until then. *out NULL: a searcher that makes trials together has no
+ * such key, or the file has mistakes. */
+static rgm_status load_limited(rgm_search_file **out, const char *name, const rgm_yaml *merged,
+                               int64_t workers)
 {
-    const char *text = rgm_search_file_text(*file), *path = rgm_search_file_path(*file);
-    const rgm_yaml_node *searcher = rgm_search_file_section(*file, "searcher");
-    rgm_search_file *limited = NULL;
+    const rgm_yaml_node *searcher = rgm_yaml_find(rgm_yaml_root(merged), "searcher");
     rgm_status status = RGM_OK;
-    rgm_yaml *yaml = NULL;
+    rgm_yaml *limited = NULL;
     char number[32];
 
-    if (rgm_yaml_find(searcher, "max_concurrent_trials") != NULL)
+    *out = NULL;
+    if (searcher == NULL || searcher->kind != RGM_YAML_MAP ||
+        rgm_yaml_find(searcher, "max_concurrent_trials") != NULL)
         return RGM_OK;
     snprintf(number, sizeof number, "%lld", (long long)workers);
-    RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), path));
-    RGM_GO(rgm_yaml_set(yaml, "searcher.max_concurrent_trials", number, "--workers"));
-    status = rgm_search_file_load(&limited, NULL, path, yaml, NULL);
-    if (status == RGM_ERR_CONFIG) { /* a searcher that makes trials together has no such key */
+    RGM_GO(rgm_yaml_parse(&limited, "", 0, name));
+    RGM_GO(rgm_yaml_merge(limited, merged));
+    RGM_GO(rgm_yaml_set(limited, "searcher.max_concurrent_trials", number, "--workers"));
+    status = rgm_search_file_load(out, NULL, name, limited, NULL);
+    if (status == RGM_ERR_CONFIG) {
         rgm_error_reset();
         status = RGM_OK;
-        goto done;
     }
-    RGM_GO(status);
-    rgm_search_file_release(*file);
-    *file = limited;
 done:
-    rgm_yaml_release(yaml);
+    rgm_yaml_release(limited);
     return status;
 }
 
@@ -53,8 +52,9 @@ static rgm_status load_search(rgm_search_file **out, const char *name, const tex
 
     *out = NULL;
     RGM_GO(rgm_experiment_merge_layers(&merged, &layers));
-    RGM_GO(rgm_search_file_load(out, NULL, name, merged, NULL));
-    RGM_GO(limit_workers(out, workers));
+    RGM_GO(load_limited(out, name, merged, workers));
+    if (*out == NULL)
+        RGM_GO(rgm_search_file_load(out, NULL, name, merged, NULL));
 done:
     rgm_yaml_release(merged);
     return status;
