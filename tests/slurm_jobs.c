@@ -72,12 +72,12 @@ static void show(const rgmi_job *job)
 
 static rgm_status work(void *slurm, const char *verb, int64_t id, const asked_for *asked)
 {
+    rgmi_job job = {.id = id, .tag = asked->request.tag};
+
     if (strcmp(verb, "start") == 0) {
         RGM_TRY(rgmi_slurm.start(slurm, &id, &asked->request));
         printf("%lld\n", (long long)id);
     } else if (strcmp(verb, "poll") == 0) {
-        rgmi_job job = {.id = id, .tag = asked->request.tag};
-
         RGM_TRY(rgmi_slurm.poll(slurm, &job, 1));
         show(&job);
     } else if (strcmp(verb, "find") == 0) {
@@ -89,11 +89,11 @@ static rgm_status work(void *slurm, const char *verb, int64_t id, const asked_fo
             show(&jobs[i]);
         rgm_free(jobs);
     } else if (strcmp(verb, "stop") == 0) {
-        return rgmi_slurm.stop(slurm, id);
+        return rgmi_slurm.stop(slurm, &job);
     } else if (strcmp(verb, "kill") == 0) {
-        return rgmi_slurm.kill(slurm, id);
+        return rgmi_slurm.kill(slurm, &job);
     } else if (strcmp(verb, "requeue") == 0) {
-        return rgmi_slurm.requeue(slurm, id);
+        return rgmi_slurm.requeue(slurm, &job);
     } else {
         return RGM_FAIL(RGM_ERR_ARG, "there is no verb '%s'", verb);
     }
