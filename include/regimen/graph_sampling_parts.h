@@ -85,7 +85,7 @@ rgm_status rgm_parted_sampler_answer(rgm_text *answer, rgm_parted_sampler *sampl
  * The schema of the graphs of batches, as they come with a readout and label (NULL: none); the
  * caller releases it. Errors: RGM_ERR_NOT_FOUND (there is no such feature), RGM_ERR_NOMEM.
  */
-rgm_status rgm_parted_sampler_schema(rgm_schema **out, const rgm_parted_sampler *sampler,
+rgm_status rgm_parted_sampler_schema(rgm_schema **out, rgm_parted_sampler *sampler,
                                      const char *label);
 
 /** A mini-batch in the making. */
@@ -95,7 +95,7 @@ typedef struct rgm_parted_batch rgm_parted_batch;
  *
  * Errors: RGM_ERR_NOMEM.
  */
-rgm_status rgm_parted_batch_begin(rgm_parted_batch **out, const rgm_parted_sampler *sampler,
+rgm_status rgm_parted_batch_begin(rgm_parted_batch **out, rgm_parted_sampler *sampler,
                                   const rgm_parted_node *seeds, int64_t count, uint64_t epoch);
 void rgm_parted_batch_release(rgm_parted_batch *batch);
 /** Append to asked [parts] what the batch wants of each part in this round. Errors: RGM_ERR_NOMEM.
@@ -111,8 +111,7 @@ rgm_status rgm_parted_batch_take(rgm_parted_batch *batch, rgm_str *answers);
  * The graph, once all rounds are over: see rgm_sampler_batch().
  * Errors: those of rgm_sampler_batch().
  */
-rgm_status rgm_parted_batch_graph(rgm_graph **out, const rgm_parted_batch *batch,
-                                  const char *label);
+rgm_status rgm_parted_batch_graph(rgm_graph **out, rgm_parted_batch *batch, const char *label);
 /** How many nodes it has, and how many of them other parts than this one own. */
 void rgm_parted_batch_count(int64_t *nodes, int64_t *others, const rgm_parted_batch *batch);
 

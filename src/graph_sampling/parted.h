@@ -54,4 +54,7 @@ rgmi_parted_columns rgmi_parted_columns_of(const rgm_parted_sampler *sampler, in
 /** Whether there is anything to ask for: a feature that is not "#id". */
 bool rgmi_parted_is_asked(const rgm_parted_sampler *sampler, int64_t set);
 
+/** What this part answers to its own batch in the last round, without the bytes. */
+rgm_status rgmi_parted_own_features(rgm_graph **out, rgm_parted_sampler *sampler, rgm_str asked);
+
 #endif

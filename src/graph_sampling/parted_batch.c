@@ -37,17 +37,19 @@ typedef struct batch_hop {
 } batch_hop;
 
 struct rgm_parted_batch {
-    const rgm_parted_sampler *sampler;
+    rgm_parted_sampler *sampler;
     uint64_t *keys;                  /* [ops] */
     int32_t *seeds;                  /* [seed_count] local numbers */
     int64_t seed_count, first_count; /* as given, and without repeats */
     int64_t round;
-    batch_nodes *nodes;  /* [sampled node sets] */
-    batch_edges *edges;  /* [sampled edge sets] */
-    batch_hop *hops;     /* [ops]               */
-    int32_t *asked;      /* [parts] how many of each in the op at work */
-    int64_t **place;     /* [sampled sets][items] in the answers that were joined */
-    rgm_graph *features; /* of all answers; NULL: nobody was asked */
+    batch_nodes *nodes;   /* [sampled node sets] */
+    batch_edges *edges;   /* [sampled edge sets] */
+    batch_hop *hops;      /* [ops]               */
+    int32_t *asked;       /* [parts] how many of each in the op at work */
+    int32_t *wanted;      /* [sampled sets][parts] items, for features */
+    int64_t **place;      /* [sampled sets][items] which of those that its owner was asked for */
+    rgm_graph **features; /* [parts] what each answered; NULL: it was not asked */
+    rgm_graph *joined;    /* all of them, one behind the other, where somebody wanted that */
 };
 
 /* ---- begin and end ------------------------------------------------------------------------- */
@@ -61,6 +63,7 @@ static rgm_status make_arrays(rgm_parted_batch *batch)
     RGM_TRY(RGM_NEW(batch->edges, sampler->local->edge_set_count));
     RGM_TRY(RGM_NEW(batch->hops, sampler->local->op_count));
     RGM_TRY(RGM_NEW(batch->place, rgmi_parted_sets(sampler)));
+    RGM_TRY(RGM_NEW(batch->features, sampler->from->parts));
     return RGM_NEW(batch->asked, sampler->from->parts);
 }
 
@@ -109,7 +112,7 @@ static rgm_status place_seeds(rgm_parted_batch *batch, const rgm_parted_node *se
     return RGM_OK;
 }
 
-rgm_status rgm_parted_batch_begin(rgm_parted_batch **out, const rgm_parted_sampler *sampler,
+rgm_status rgm_parted_batch_begin(rgm_parted_batch **out, rgm_parted_sampler *sampler,
                                   const rgm_parted_node *seeds, int64_t count, uint64_t epoch)
 {
     rgm_status status = RGM_OK;
@@ -163,7 +166,10 @@ void rgm_parted_batch_release(rgm_parted_batch *batch)
         clear_hop(&batch->hops[i]);
     for (int64_t i = 0; batch->place != NULL && i < rgmi_parted_sets(batch->sampler); i++)
         rgm_free(batch->place[i]);
-    rgm_graph_release(batch->features);
+    for (int64_t p = 0; batch->features != NULL && p < batch->sampler->from->parts; p++)
+        rgm_graph_release(batch->features[p]);
+    rgm_graph_release(batch->joined);
+    rgm_free(batch->features);
     rgm_free(batch->place);
     rgm_free(batch->keys);
     rgm_free(batch->seeds);
@@ -171,6 +177,7 @@ void rgm_parted_batch_release(rgm_parted_batch *batch)
     rgm_free(batch->edges);
     rgm_free(batch->hops);
     rgm_free(batch->asked);
+    rgm_free(batch->wanted);
     rgm_free(batch);
 }
 
@@ -349,22 +356,17 @@ static void count_items(int32_t *counts, const rgm_parted_batch *batch)
         }
 }
 
-/* Where each set's items stand once the answers are joined in the order of parts. */
-static rgm_status ask_items(rgm_text *asked, rgm_parted_batch *batch, const int32_t *counts,
-                            int64_t set)
+/* Which of the items that its owner is asked for each is. */
+static rgm_status ask_items(rgm_text *asked, rgm_parted_batch *batch, int64_t set)
 {
-    int64_t parts = batch->sampler->from->parts, count = items_of(batch, set), at = 0, *next;
+    int64_t count = items_of(batch, set), *next;
     int32_t owner, there;
     rgm_status status = RGM_OK;
 
     if (!rgmi_parted_is_asked(batch->sampler, set))
         return RGM_OK;
-    RGM_TRY(RGM_NEW(next, parts));
+    RGM_TRY(RGM_NEW(next, batch->sampler->from->parts));
     RGM_GO(RGM_NEW(batch->place[set], count));
-    for (int64_t p = 0; p < parts; p++) {
-        next[p] = at;
-        at += counts[set * parts + p];
-    }
     for (int64_t i = 0; i < count; i++) {
         place_of_item(&owner, &there, batch, set, i);
         batch->place[set][i] = next[owner]++;
@@ -375,31 +377,43 @@ done:
     return status;
 }
 
+/* What this part has itself is read at once: `begin` is where its message would begin. */
+static rgm_status take_own_features(rgm_parted_batch *batch, rgm_text *asked, int64_t begin)
+{
+    int64_t part = batch->sampler->from->part;
+
+    if (batch->asked[part] == 0)
+        return RGM_OK;
+    RGM_TRY(rgmi_parted_own_features(&batch->features[part], batch->sampler,
+                                     (rgm_str){asked->data + begin, asked->size - begin}));
+    batch->asked[part] = 0;
+    asked->size = begin;
+    return RGM_OK;
+}
+
 static rgm_status ask_features(rgm_text *asked, rgm_parted_batch *batch)
 {
     int64_t parts = batch->sampler->from->parts, sets = rgmi_parted_sets(batch->sampler);
-    rgm_status status = RGM_OK;
-    int32_t *counts;
+    rgm_text *own = &asked[batch->sampler->from->part];
+    int64_t begin = own->size;
 
-    RGM_TRY(RGM_NEW(counts, sets * parts));
-    count_items(counts, batch);
+    RGM_TRY(RGM_NEW(batch->wanted, sets * parts));
+    count_items(batch->wanted, batch);
     for (int64_t p = 0; p < parts; p++) {
         int32_t all = 0;
 
         for (int64_t set = 0; set < sets; set++)
-            all += counts[set * parts + p];
+            all += batch->wanted[set * parts + p];
         batch->asked[p] = all;
         if (all == 0)
             continue;
-        RGM_GO(add_ask(&asked[p], batch->round, 0, all));
+        RGM_TRY(add_ask(&asked[p], batch->round, 0, all));
         for (int64_t set = 0; set < sets; set++)
-            RGM_GO(add_word(&asked[p], counts[set * parts + p]));
+            RGM_TRY(add_word(&asked[p], batch->wanted[set * parts + p]));
     }
     for (int64_t set = 0; set < sets; set++)
-        RGM_GO(ask_items(asked, batch, counts, set));
-done:
-    rgm_free(counts);
-    return status;
+        RGM_TRY(ask_items(asked, batch, set));
+    return take_own_features(batch, own, begin);
 }
 
 rgm_status rgm_parted_batch_ask(rgm_text *asked, rgm_parted_batch *batch)
@@ -557,20 +571,24 @@ done:
 
 /* ---- taking features ----------------------------------------------------------------------- */
 
+/* What part p sent is what it was asked for: so many items of each set, with all features. */
 static rgm_status check_features(const rgm_graph *graph, const rgm_parted_batch *batch, int64_t p)
 {
     const rgm_schema *schema = batch->sampler->features;
-    int64_t count = 0;
 
-    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
+    RGM_TRY(rgm_schema_check_has(schema, rgm_graph_schema(graph)));
+    RGM_TRY(rgm_schema_check_has(rgm_graph_schema(graph), schema));
+    for (int64_t i = 0; i < rgmi_parted_sets(batch->sampler); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, 1 + i);
+        int32_t wanted = batch->wanted[i * batch->sampler->from->parts + p];
 
-        if (set->piece == RGM_NODE_SET && rgm_graph_total(graph, RGM_NODE_SET, set->name) < 0)
+        if (rgm_graph_total(graph, RGM_NODE_SET, set->name) != wanted)
             return no_answer();
-        if (set->piece == RGM_NODE_SET)
-            count += rgm_graph_total(graph, RGM_NODE_SET, set->name);
+        for (int64_t k = 0; k < set->feature_count && wanted > 0; k++)
+            if (!rgm_graph_has_feature(graph, RGM_NODE_SET, set->name, set->features[k].name))
+                return no_answer();
     }
-    return count == batch->asked[p] ? RGM_OK : no_answer();
+    return RGM_OK;
 }
 
 static rgm_status read_features(rgm_graph **out, const rgm_parted_batch *batch, rgm_str *answer,
@@ -598,23 +616,10 @@ static rgm_status read_features(rgm_graph **out, const rgm_parted_batch *batch, 
 
 static rgm_status take_features(rgm_parted_batch *batch, rgm_str *answers)
 {
-    int64_t parts = batch->sampler->from->parts, count = 0;
-    rgm_status status = RGM_OK;
-    rgm_graph **graphs;
-
-    RGM_TRY(RGM_NEW(graphs, parts));
-    for (int64_t p = 0; p < parts; p++)
-        if (batch->asked[p] > 0) {
-            RGM_GO(read_features(&graphs[count], batch, &answers[p], p));
-            count++;
-        }
-    if (count > 0)
-        RGM_GO(rgm_graph_merge(&batch->features, graphs, count));
-done:
-    for (int64_t i = 0; i < parts; i++)
-        rgm_graph_release(graphs[i]);
-    rgm_free(graphs);
-    return status;
+    for (int64_t p = 0; p < batch->sampler->from->parts; p++)
+        if (batch->asked[p] > 0)
+            RGM_TRY(read_features(&batch->features[p], batch, &answers[p], p));
+    return RGM_OK;
 }
 
 rgm_status rgm_parted_batch_take(rgm_parted_batch *batch, rgm_str *answers)
@@ -640,27 +645,121 @@ static rgm_status make_ids(rgm_feature *out, const batch_nodes *set)
     return RGM_OK;
 }
 
-static rgm_status put_features(rgm_graph *graph, const rgm_parted_batch *batch, int64_t set)
+/* The feature as part p answered; NULL: it has no item of the set. */
+static const rgm_feature *answer_of(const rgm_graph *answer, const rgm_parted_batch *batch,
+                                    int64_t set, const char *feature)
+{
+    const char *name = rgm_schema_set(batch->sampler->features, 1 + set)->name;
+
+    return answer != NULL && rgm_graph_total(answer, RGM_NODE_SET, name) > 0
+               ? rgm_graph_feature(answer, RGM_NODE_SET, name, feature)
+               : NULL;
+}
+
+/* Rows of one length each: from where they are to where they belong. */
+static rgm_status copy_rows(rgm_feature *out, const rgm_parted_batch *batch, int64_t set,
+                            const rgm_feature_schema *schema)
+{
+    int64_t count = items_of(batch, set), shape[RGM_MAX_RANK];
+    int rank = rgm_feature_values_shape(shape, schema, count);
+    rgm_status status = RGM_OK;
+    const char **rows = NULL;
+    size_t row;
+    char *to;
+
+    RGM_GO(rgm_buffers_tensor(&out->values, batch->sampler->local->buffers, schema->dtype, rank,
+                              shape));
+    RGM_GO(RGM_NEW(rows, batch->sampler->from->parts));
+    for (int64_t p = 0; p < batch->sampler->from->parts; p++) {
+        const rgm_feature *from = answer_of(batch->features[p], batch, set, schema->name);
+
+        rows[p] = from != NULL ? rgm_tensor_data(from->values) : NULL;
+    }
+    to = rgm_tensor_data(out->values);
+    row = count > 0 ? rgm_tensor_bytes(out->values) / (size_t)count : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t owner, there;
+
+        place_of_item(&owner, &there, batch, set, i);
+        memcpy(to + (size_t)i * row, rows[owner] + (size_t)batch->place[set][i] * row, row);
+    }
+done:
+    rgm_free((void *)rows);
+    return status;
+}
+
+/* All answers as one graph. */
+static rgm_status join_answers(rgm_parted_batch *batch)
+{
+    int64_t parts = batch->sampler->from->parts, count = 0;
+    rgm_status status = RGM_OK;
+    rgm_graph **graphs;
+
+    if (batch->joined != NULL)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(graphs, parts));
+    for (int64_t p = 0; p < parts; p++)
+        if (batch->features[p] != NULL)
+            graphs[count++] = batch->features[p];
+    RGM_GO(rgm_graph_merge(&batch->joined, graphs, count));
+done:
+    rgm_free(graphs);
+    return status;
+}
+
+/* Lists and texts. */
+static rgm_status take_lists(rgm_feature *out, rgm_parted_batch *batch, int64_t set,
+                             const rgm_feature_schema *schema)
+{
+    const char *name = rgm_schema_set(batch->sampler->features, 1 + set)->name;
+    int64_t parts = batch->sampler->from->parts, count = items_of(batch, set);
+    int64_t *begin = NULL, *items = NULL, all = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(join_answers(batch));
+    RGM_GO(RGM_NEW(begin, parts));
+    RGM_GO(RGM_NEW(items, count));
+    for (int64_t p = 0; p < parts; p++) {
+        begin[p] = all;
+        if (batch->features[p] != NULL)
+            all += rgm_graph_total(batch->features[p], RGM_NODE_SET, name);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int32_t owner, there;
+
+        place_of_item(&owner, &there, batch, set, i);
+        items[i] = begin[owner] + batch->place[set][i];
+    }
+    RGM_GO(rgm_feature_take(out, schema,
+                            rgm_graph_feature(batch->joined, RGM_NODE_SET, name, schema->name),
+                            items, count));
+done:
+    rgm_free(begin);
+    rgm_free(items);
+    return status;
+}
+
+static rgm_status put_features(rgm_graph *graph, rgm_parted_batch *batch, int64_t set)
 {
     rgmi_parted_columns columns = rgmi_parted_columns_of(batch->sampler, set);
     const rgm_set_schema *schema = rgm_schema_set(batch->sampler->local->schema, columns.set);
-    const rgm_set_schema *from = rgm_schema_set(batch->sampler->features, 1 + set);
-    rgm_feature value;
 
     for (int64_t i = 0; i < columns.count; i++) {
-        const rgm_feature *all;
+        const rgm_feature_schema *feature = &schema->features[i];
+        rgm_feature value = {0};
+        rgm_status status;
 
-        if (columns.readers[i] == NULL) {
-            RGM_TRY(make_ids(&value, &batch->nodes[set]));
-        } else {
-            all = batch->features != NULL ? rgm_graph_feature(batch->features, RGM_NODE_SET,
-                                                              from->name, schema->features[i].name)
-                                          : NULL;
-            if (all == NULL) /* the set has no items */
-                continue;
-            RGM_TRY(rgm_feature_take(&value, &schema->features[i], all, batch->place[set],
-                                     items_of(batch, set)));
-        }
+        if (columns.readers[i] == NULL)
+            status = make_ids(&value, &batch->nodes[set]);
+        else if (items_of(batch, set) == 0) /* rgm_graph_seal() makes it empty */
+            continue;
+        else if (rgm_feature_last_ragged(feature) == 0 && feature->dtype != RGM_STRING)
+            status = copy_rows(&value, batch, set, feature);
+        else
+            status = take_lists(&value, batch, set, feature);
+        if (status != RGM_OK)
+            rgm_feature_clear(&value);
+        RGM_TRY(status);
         RGM_TRY(rgm_graph_put_feature(graph, columns.set, i, &value));
     }
     return RGM_OK;
@@ -682,7 +781,7 @@ done:
     return status;
 }
 
-static rgm_status make_graph(rgm_graph **out, const rgm_parted_batch *batch)
+static rgm_status make_graph(rgm_graph **out, rgm_parted_batch *batch)
 {
     const rgm_sampler *local = batch->sampler->local;
     rgm_status status = RGM_OK;
@@ -706,7 +805,7 @@ done:
     return status;
 }
 
-rgm_status rgm_parted_batch_graph(rgm_graph **out, const rgm_parted_batch *batch, const char *label)
+rgm_status rgm_parted_batch_graph(rgm_graph **out, rgm_parted_batch *batch, const char *label)
 {
     rgm_status status = RGM_OK;
     rgm_graph *graph = NULL;

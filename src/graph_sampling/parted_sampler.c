@@ -193,7 +193,7 @@ int64_t rgm_parted_sampler_rounds(const rgm_parted_sampler *sampler)
     return sampler->local->op_count + 1;
 }
 
-rgm_status rgm_parted_sampler_schema(rgm_schema **out, const rgm_parted_sampler *sampler,
+rgm_status rgm_parted_sampler_schema(rgm_schema **out, rgm_parted_sampler *sampler,
                                      const char *label)
 {
     rgm_status status = RGM_OK;
@@ -357,12 +357,33 @@ static rgm_status take_features(rgm_graph *graph, const rgm_parted_sampler *samp
     return RGM_OK;
 }
 
+/* Bytes of the values, about. */
+static int64_t bytes_of(const rgm_graph *graph)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    int64_t bytes = 4096;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const rgm_feature *value =
+                rgm_graph_feature(graph, set->piece, set->name, set->features[k].name);
+
+            if (value != NULL)
+                bytes += (int64_t)rgm_tensor_bytes(value->values);
+        }
+    }
+    return bytes;
+}
+
 /* The bytes of the graph behind their number; what follows is at a multiple of 4 again. */
 static rgm_status add_graph(rgm_text *answer, const rgm_graph *graph)
 {
     static const char zeros[4] = {0};
     int64_t begin = answer->size, size = 0;
 
+    RGM_TRY(RGM_RESERVE(answer->data, answer->capacity, answer->size + bytes_of(graph)));
     RGM_TRY(rgm_text_add(answer, &size, sizeof size));
     RGM_TRY(rgm_graph_element.encode(answer, graph));
     size = answer->size - begin - (int64_t)sizeof size;
@@ -370,12 +391,14 @@ static rgm_status add_graph(rgm_text *answer, const rgm_graph *graph)
     return rgm_text_add(answer, zeros, (int64_t)(-(uint64_t)size % 4));
 }
 
-static rgm_status answer_features(rgm_text *answer, rgm_parted_sampler *sampler, asked_words *asked)
+/* Features of what is asked for, as a graph. */
+static rgm_status read_features(rgm_graph **out, rgm_parted_sampler *sampler, asked_words *asked)
 {
     rgm_status status = RGM_OK;
     rgm_graph *graph = NULL;
     const int32_t *counts = take_words(asked, rgmi_parted_sets(sampler));
 
+    *out = NULL;
     if (counts == NULL)
         return not_asked_so();
     RGM_GO(rgm_graph_begin(&graph, sampler->features, 1, 1));
@@ -389,10 +412,30 @@ static rgm_status answer_features(rgm_text *answer, rgm_parted_sampler *sampler,
     }
     RGM_GO(rgm_graph_check_uncut(sampler->local->graph)); /* zeros of a file may look like values */
     RGM_GO(rgm_graph_seal(graph));
-    RGM_GO(add_graph(answer, graph));
+    *out = graph;
+    graph = NULL;
 done:
     rgm_graph_release(graph);
     return status;
+}
+
+static rgm_status answer_features(rgm_text *answer, rgm_parted_sampler *sampler, asked_words *asked)
+{
+    rgm_graph *graph;
+    rgm_status status;
+
+    RGM_TRY(read_features(&graph, sampler, asked));
+    status = add_graph(answer, graph);
+    rgm_graph_release(graph);
+    return status;
+}
+
+rgm_status rgmi_parted_own_features(rgm_graph **out, rgm_parted_sampler *sampler, rgm_str asked)
+{
+    asked_words words = {asked.data, asked.size / (int64_t)sizeof(int32_t)};
+
+    (void)take_words(&words, ASK_WORDS);
+    return read_features(out, sampler, &words);
 }
 
 rgm_status rgm_parted_sampler_answer(rgm_text *answer, rgm_parted_sampler *sampler, rgm_str asked)

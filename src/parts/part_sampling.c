@@ -337,16 +337,16 @@ done:
     return status;
 }
 
-/* One exchange of d->texts, which are empty then: what came of each is in blocks, and in `own` what
- * this rank has for itself. */
-static rgm_status swap(rgm_comm_blocks *blocks, rgm_text *own, drawing *d)
+/* What the batches ask goes to the owners: what came of each is in d->asked, and in d->own_asked
+ * what this rank has for itself. */
+static rgm_status swap_asked(drawing *d)
 {
     const rgm_part *part = d->sampler->part;
-    rgm_text spare = *own;
+    rgm_text *own = &d->texts[part->number], spare = d->own_asked;
 
-    *own = d->texts[part->number];
+    d->own_asked = *own;
     spare.size = 0;
-    d->texts[part->number] = spare;
+    *own = spare;
     d->joined.size = 0;
     for (int64_t p = 0; p < part->parts; p++) {
         d->begin[p] = (size_t)d->joined.size;
@@ -354,8 +354,9 @@ static rgm_status swap(rgm_comm_blocks *blocks, rgm_text *own, drawing *d)
         d->texts[p].size = 0;
     }
     d->begin[part->parts] = (size_t)d->joined.size;
-    rgm_comm_blocks_clear(blocks);
-    return rgm_comm_swap(blocks, d->sampler->comm, d->joined.data, d->begin);
+    d->sampler->counts.bytes += d->joined.size;
+    rgm_comm_blocks_clear(&d->asked);
+    return rgm_comm_swap(&d->asked, d->sampler->comm, d->joined.data, d->begin);
 }
 
 /* What came of part p. */
@@ -369,23 +370,34 @@ static rgm_str message_of(const drawing *d, const rgm_comm_blocks *blocks, const
     return (rgm_str){blocks->memory + begin, (int64_t)(blocks->begin[p + 1] - begin)};
 }
 
-/* What others asked, and this rank answers; then its own batches take what came. */
+/* Answers go back the same way: d->answered, d->own_answered. */
+static rgm_status swap_answers(drawing *d)
+{
+    const rgm_part *part = d->sampler->part;
+
+    d->joined.size = d->own_answered.size = 0;
+    for (int64_t p = 0; p < part->parts; p++) {
+        d->begin[p] = (size_t)d->joined.size;
+        RGM_TRY(rgm_parted_sampler_answer(p == part->number ? &d->own_answered : &d->joined,
+                                          d->sampler->sampler,
+                                          message_of(d, &d->asked, &d->own_asked, p)));
+    }
+    d->begin[part->parts] = (size_t)d->joined.size;
+    rgm_comm_blocks_clear(&d->answered);
+    RGM_TRY(rgm_comm_swap(&d->answered, d->sampler->comm, d->joined.data, d->begin));
+    d->sampler->counts.bytes += (int64_t)d->answered.begin[part->parts];
+    return RGM_OK;
+}
+
+/* All ask, all answer, all take what came. */
 static rgm_status run_round(drawing *d)
 {
-    rgm_part_sampler *sampler = d->sampler;
-    int64_t parts = sampler->part->parts;
-
     for (int64_t i = 0; i < d->count; i++)
         if (d->batches[i] != NULL)
             RGM_TRY(rgm_parted_batch_ask(d->texts, d->batches[i]));
-    RGM_TRY(swap(&d->asked, &d->own_asked, d));
-    sampler->counts.bytes += d->joined.size;
-    for (int64_t p = 0; p < parts; p++)
-        RGM_TRY(rgm_parted_sampler_answer(&d->texts[p], sampler->sampler,
-                                          message_of(d, &d->asked, &d->own_asked, p)));
-    RGM_TRY(swap(&d->answered, &d->own_answered, d));
-    sampler->counts.bytes += (int64_t)d->answered.begin[parts];
-    for (int64_t p = 0; p < parts; p++)
+    RGM_TRY(swap_asked(d));
+    RGM_TRY(swap_answers(d));
+    for (int64_t p = 0; p < d->sampler->part->parts; p++)
         d->answers[p] = message_of(d, &d->answered, &d->own_answered, p);
     for (int64_t i = 0; i < d->count; i++)
         if (d->batches[i] != NULL)
