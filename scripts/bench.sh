@@ -1,7 +1,7 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
-#                                         translate_small translate_base decode runner loop checkpoint records ranks master page count
+#                                         translate_small translate_base decode runner loop checkpoint records ranks workers master page count
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
@@ -57,6 +57,11 @@ case " ${BENCH:-ranks} " in
     /usr/bin/python3 bench/ranks.py --bench "$build/bench/regimen_bench" --out "$build/bench_ranks.json" \
         --rounds "${BENCH_ROUNDS:-7}" ${peer:+--peer "$peer"}
     done_with ranks ;;
+esac
+case " ${BENCH:-workers} " in
+*" workers "*) # an input worker beside a trainer that waits for its batches
+    /usr/bin/python3 bench/workers.py --command "$build/regimen" --out "$build/bench_workers.json" --rounds "${BENCH_ROUNDS:-7}"
+    done_with workers ;;
 esac
 # shellcheck disable=SC2086
 exec /usr/bin/python3 bench/bench.py --bench "$build/bench/regimen_bench" --out "$build/bench.json" \
