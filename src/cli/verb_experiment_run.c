@@ -45,7 +45,8 @@ static rgm_status find_unfinished(int64_t *id, const asked_master *whom,
             continue;
         RGM_GO(ask(&config, whom, "GET", NULL, "/api/v1/experiments/%lld/config",
                    (long long)int_of(row, "id")));
-        if (strcmp(text_of(config, "config"), rgm_search_file_text(file)) == 0)
+        if (strcmp(text_of(config, "config"), rgm_search_file_text(file)) == 0 ||
+            strcmp(text_of(config, "original"), rgm_search_file_text(file)) == 0)
             *id = int_of(row, "id");
         json_decref(config);
         config = NULL;

@@ -136,8 +136,10 @@ rgm_status rgmi_answer_config(rgmi_call *call)
     rgmi_rows *rows;
 
     RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                "SELECT name, config FROM experiments WHERE id = ?", "i",
-                                call->id));
+                                "SELECT name, config, coalesce((SELECT config FROM search_changes"
+                                " WHERE experiment_id = e.id ORDER BY id LIMIT 1), config) AS"
+                                " original FROM experiments e WHERE id = ?",
+                                "i", call->id));
     return rgmi_print_one(call, rows, "experiment");
 }
 

@@ -64,6 +64,7 @@ static const rgmi_column_rule columns[] = {
     PLAIN("note"),
     {"project", TEXT, false, 0, 255},
     PLAIN("config"),
+    PLAIN("original"), /* config of before all changes */
     {"working_folder", ABSOLUTE, false, 1, 4096},
     PLAIN("owner"),
     {"seed", WHOLE, false, 0, UINT32_MAX},

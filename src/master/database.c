@@ -115,7 +115,7 @@ static const char *const migrations[] = {
     " id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, scope TEXT NOT NULL,"
     " sha256 TEXT NOT NULL UNIQUE, time REAL NOT NULL, end_time REAL NOT NULL);",
     /* Searches that are changed while they go on. ahead: it starts before those that were there
-       first. ending: it was told to end where it is. */
+       first. ending: it was told to end where it is. config: before the change. */
     "ALTER TABLE trials ADD COLUMN ahead INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE trials ADD COLUMN ending INTEGER NOT NULL DEFAULT 0;"
     "DROP INDEX trials_waiting;"
@@ -124,7 +124,7 @@ static const char *const migrations[] = {
     "CREATE TABLE search_changes("
     " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
     " id INTEGER NOT NULL, event_id INTEGER NOT NULL, what TEXT NOT NULL, time REAL NOT NULL,"
-    " PRIMARY KEY(experiment_id, id)) WITHOUT ROWID;"
+    " config TEXT NOT NULL, PRIMARY KEY(experiment_id, id)) WITHOUT ROWID;"
     "CREATE TABLE earlier_trials("
     " experiment_id INTEGER NOT NULL REFERENCES experiments(id) ON DELETE CASCADE,"
     " id INTEGER NOT NULL, hyperparameters TEXT NOT NULL, metrics TEXT NOT NULL,"

@@ -75,7 +75,9 @@ static const request_row rows[] = {
      rgmi_answer_try},
     {{"GET", "/api/v1/experiments/{id}/changes", "what was changed of it: ?limit=, ?offset="},
      rgmi_answer_changes},
-    {{"GET", "/api/v1/experiments/{id}/config", "the merged experiment file"}, rgmi_answer_config},
+    {{"GET", "/api/v1/experiments/{id}/config",
+      "the merged experiment file; original: as it was before it was changed"},
+     rgmi_answer_config},
     {{"GET", "/api/v1/experiments/{id}/code",
       "the files of its code with their hashes, the folder and git commit that they came from, and "
       "where they are kept"},

@@ -232,7 +232,8 @@ static rgm_status make_searcher(rgm_searcher **out, rgm_master *master, const rg
     return rgmi_earlier_tell(master, e, *out);
 }
 
-static rgm_status put_down(rgm_master *master, const rgmi_experiment *e, const rgm_json *what)
+static rgm_status put_down(rgm_master *master, const rgmi_experiment *e,
+                           const rgm_search_file *file, const rgm_json *what)
 {
     rgm_status status = RGM_OK;
     rgm_json_entry entry = {0};
@@ -248,12 +249,13 @@ static rgm_status put_down(rgm_master *master, const rgmi_experiment *e, const r
     }
     RGM_GO(rgm_text_add(&text, text.size > 0 ? "}" : "{}", text.size > 0 ? 1 : 2));
     RGM_GO(rgmi_database_run(master->database,
-                             "INSERT INTO search_changes(experiment_id, id, event_id, what, time)"
-                             " SELECT ?, coalesce(max(id), 0) + 1, ?, ?, ? FROM search_changes"
-                             " WHERE experiment_id = ?",
-                             "iitdi", e->id, e->events, text.data, rgm_wall_time(), e->id));
+                             "INSERT INTO search_changes(experiment_id, id, event_id, what, time,"
+                             " config) SELECT ?, coalesce(max(id), 0) + 1, ?, ?, ?, ? FROM"
+                             " search_changes WHERE experiment_id = ?",
+                             "iitdti", e->id, e->events, text.data, rgm_wall_time(),
+                             rgm_search_file_text(e->file), e->id));
     RGM_GO(rgmi_database_run(master->database, "UPDATE experiments SET config = ? WHERE id = ?",
-                             "ti", rgm_search_file_text(e->file), e->id));
+                             "ti", rgm_search_file_text(file), e->id));
 done:
     rgm_text_clear(&text);
     rgm_text_clear(&value);
@@ -285,10 +287,10 @@ static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *
         e->searcher = searcher;
         searcher = NULL;
     }
+    RGM_GO(put_down(master, e, file, what));
     rgm_search_file_release(e->file);
     e->file = file;
     file = NULL;
-    RGM_GO(put_down(master, e, what));
     RGM_GO(rgmi_experiment_go_on(master, e));
 done:
     rgm_text_clear(&text);

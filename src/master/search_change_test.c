@@ -117,7 +117,10 @@ static void a_search_that_is_over_goes_on_with_more_trials(void **state)
     serve_all(master, 60);
     expect(master, "/api/v1/experiments/1", "state", "COMPLETED");
     expect_count(master, "/api/v1/experiments/1/changes", "total", 2);
-    expect(master, "/api/v1/experiments/1/changes", "changes.1.what.searcher_max_trials", "(none)");
+    rgm_json *config = ask(master, 200, "GET", "/api/v1/experiments/1/config", NULL);
+    CHECK(strstr(text_member(config, "config"), "max_trials: 6") != NULL);
+    CHECK(strstr(text_member(config, "original"), "max_trials: 3") != NULL);
+    rgm_json_release(config);
     came_to = summary(master, 1);
     CHECK_TEXT(whole, came_to);
     rgm_free(whole);
