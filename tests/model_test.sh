@@ -93,4 +93,45 @@ says "best.safetensors' is not what was registered" err
 expect 0 "$regimen" model remove demo:3 -y
 expect 1 "$regimen" predict model:demo:3
 says "has no version 3; there are 1 \(archived\), 2 \(production\)" err
+
+# Templates: what a file begins with; what it says itself goes before, and the experiment keeps what was merged.
+cat >cluster.yaml <<'YAML'
+searcher: {name: random, metric: accuracy, smaller_is_better: false, max_trials: 2, max_length: 3}
+batches_per_step: 5
+resources: {priority: 11}
+trainer: {epochs: 3}
+YAML
+grep -v 'searcher:\|batches_per_step' search.yaml >short.yaml
+printf 'template: lab\nresources: {weight: 2}\n' >>short.yaml
+expect 2 "$regimen" config show short.yaml
+says "short.yaml:[0-9]+:[0-9]+: there is no template 'lab'" err
+expect 0 "$regimen" template store lab cluster.yaml
+expect 0 "$regimen" template list
+says "^lab$" out
+expect 0 "$regimen" template show lab
+cmp -s out cluster.yaml || fail "template show is another"
+expect 0 "$regimen" config show short.yaml
+says "priority: 11" out
+says "weight: 2" out
+printf 'template: lab\n' >over.yaml # a run's file says which values are the template's
+expect 0 "$regimen" template store lab demo.yaml
+expect 0 "$regimen" config show over.yaml --full
+says "templates/lab.yaml" out
+expect 0 "$regimen" template store lab cluster.yaml
+expect 0 "$regimen" experiment create short.yaml --paused
+expect 0 "$regimen" experiment config 2
+says "weight: 2" out
+says "priority: 11" out
+grep -q '^template' out && fail "the merged file names its template"
+expect 0 "$regimen" template store lab demo.yaml
+expect 0 "$regimen" experiment config 2
+says "priority: 11" out
+expect 2 "$regimen" template store lab short.yaml
+says "begins with another" err
+expect 1 "$regimen" template store ../x cluster.yaml
+expect 0 "$regimen" template remove lab
+expect 1 "$regimen" template show lab
+expect 0 "$regimen" template store lab cluster.yaml --master other
+expect 0 "$regimen" experiment run short.yaml --master other
+[ -f other/templates/lab.yaml ] || fail "no other/templates/lab.yaml"
 exit $failures

@@ -170,6 +170,23 @@ rgm_status rgm_model_set_stage(int64_t *replaced, const char *registry, const ch
  */
 rgm_status rgm_model_remove(const char *registry, const char *name, int64_t number);
 
+/* ---- templates ----------------------------------------------------------------------------- */
+
+/**
+ * The folder of stored templates: "templates" of `master`; NULL: of $REGIMEN_MASTER, or of
+ * "experiments". A template is what an experiment file begins with that says `template: NAME`.
+ *
+ * @param out  [out, owned] rgm_free()
+ *
+ * Errors: RGM_ERR_ARG ($REGIMEN_MASTER is no folder), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_template_folder(char **out, const char *master);
+/**
+ * The file of a template, "<folder>/NAME.yaml", whether it is there or not.
+ * Errors: RGM_ERR_ARG (no template has such a name), those of rgm_template_folder().
+ */
+rgm_status rgm_template_path(char **out, const char *master, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

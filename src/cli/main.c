@@ -21,6 +21,7 @@ static const verb verbs[] = {
     {"search", verb_search, "what a search will cost, before it runs"},
     {"master", verb_master, "share this machine's slots among searches"},
     {"queue", verb_queue, "trials that wait, with the reason"},
+    {"template", verb_template, "what search files begin with: store, list, show"},
     {"webhook", verb_webhook, "tell a URL of ends, failures and new bests"},
     {"serve", verb_serve, "the page: watch, compare and steer from a browser"},
     {"score", verb_score, "BLEU, chrF and TER of translations"},

@@ -95,6 +95,13 @@ static void tell_other_code(const json_t *experiment, const rgm_search_file *fil
     rgm_code_clear(&code);
 }
 
+/* Templates and models that a file names are those of the master's folder. */
+static void name_master(const char *where)
+{
+    if (where != NULL)
+        setenv("REGIMEN_MASTER", where, 1);
+}
+
 /* What is unfinished of the same file, else a new one. */
 static rgm_status take_up(int64_t *id, const asked_master *whom, const rgm_search_file *file,
                           const search_request *r)
@@ -359,6 +366,7 @@ int experiment_run(int argc, char **argv)
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     r.file = rest.items[0];
+    name_master(r.where);
     code = search_open(&file, r.file, &r.over, &r.sets);
     if (code != EXIT_DONE)
         return code;
@@ -401,6 +409,7 @@ int experiment_create(int argc, char **argv)
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     r.file = rest.items[0];
+    name_master(r.where);
     code = search_open(&file, r.file, &r.over, &r.sets);
     if (code != EXIT_DONE)
         return code;

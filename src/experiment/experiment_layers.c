@@ -79,15 +79,15 @@ static rgm_status open_document(rgm_yaml **out, bool *named, const char *name)
 
 /* ---- extends ------------------------------------------------------------------------------- */
 
-/* Take `extends` out of a document, since it is not a section. */
-static const rgm_yaml_node *take_extends(rgm_yaml *yaml)
+/* Take `extends` or `template` out of a document, since they are no sections. */
+static const rgm_yaml_node *take_key(rgm_yaml *yaml, const char *key)
 {
     rgm_yaml_node *root = rgm_yaml_root(yaml);
 
     if (root->kind != RGM_YAML_MAP)
         return NULL;
     for (int64_t i = 0; i < root->count; i++)
-        if (strcmp(root->items[i]->key, "extends") == 0) {
+        if (strcmp(root->items[i]->key, key) == 0) {
             const rgm_yaml_node *found = root->items[i];
 
             memmove(root->items + i, root->items + i + 1,
@@ -115,39 +115,94 @@ static rgm_status beside(char **out, const char *from, bool from_named, const ch
     return rgm_strprintf(out, "%.*s%.*s", (int)(slash - from + 1), from, (int)size, wanted);
 }
 
-static rgm_status load_layers(rgm_yaml **out, const char *name, int depth)
+static rgm_status load_layers(rgm_yaml **out, const char *name, int depth);
+
+/* What a document extends, if it does. */
+static rgm_status load_extended(rgm_yaml **out, rgm_yaml *document, const char *name, bool named,
+                                int depth)
 {
+    const rgm_yaml_node *extends = take_key(document, "extends");
     rgm_status status = RGM_OK;
-    rgm_yaml *over = NULL, *under = NULL;
-    const rgm_yaml_node *extends;
     char *below = NULL;
-    bool named;
 
     *out = NULL;
-    RGM_GO(open_document(&over, &named, name));
-    extends = take_extends(over);
-    if (extends == NULL) {
-        *out = over;
-        over = NULL;
-        goto done;
-    }
+    if (extends == NULL)
+        return RGM_OK;
     if (extends->kind != RGM_YAML_SCALAR)
         RGM_GO(rgm_yaml_fail(extends, "extends is the name of one file or experiment"));
     if (depth >= MAX_DEPTH)
         RGM_GO(rgm_yaml_fail(extends, "more than %d files extend each other", MAX_DEPTH));
     RGM_GO(beside(&below, name, named, extends->text));
-    status = load_layers(&under, below, depth + 1);
+    status = load_layers(out, below, depth + 1);
     if (status == RGM_ERR_NOT_FOUND)
         status = rgm_error_prefix(RGM_ERR_CONFIG, "%s:%d:%d: extends", extends->origin,
                                   extends->line, extends->column);
     RGM_GO(status);
-    RGM_GO(rgm_yaml_merge(under, over));
-    *out = under;
-    under = NULL;
 done:
-    rgm_yaml_release(over);
-    rgm_yaml_release(under);
     rgm_free(below);
+    return status;
+}
+
+/* The stored template that a document names, if it does. */
+static rgm_status load_template(rgm_yaml **out, rgm_yaml *document)
+{
+    const rgm_yaml_node *template = take_key(document, "template");
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    *out = NULL;
+    if (template == NULL)
+        return RGM_OK;
+    if (template->kind != RGM_YAML_SCALAR)
+        RGM_GO(rgm_yaml_fail(template, "template is the name of one stored template"));
+    RGM_GO(rgm_yaml_place(rgm_template_path(&path, NULL, template->text), template));
+    if (!is_file(path))
+        RGM_GO(rgm_yaml_fail(template,
+                             "there is no template '%s' (%s): regimen template list tells those "
+                             "there are",
+                             template->text, path));
+    RGM_GO(rgm_yaml_load(out, path));
+    if (take_key(*out, "template") != NULL || take_key(*out, "extends") != NULL)
+        RGM_GO(rgm_yaml_fail(template, "'%s' is a template that begins with another file", path));
+done:
+    rgm_free(path);
+    if (status != RGM_OK) {
+        rgm_yaml_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* `over` over `under`, where there is one; `over` is released then. */
+static rgm_status lay_over(rgm_yaml **over, rgm_yaml *under)
+{
+    rgm_status status;
+
+    if (under == NULL)
+        return RGM_OK;
+    status = rgm_yaml_merge(under, *over);
+    rgm_yaml_release(*over);
+    *over = under;
+    return status;
+}
+
+/* A template lies below what a file extends, and that below the file. */
+static rgm_status load_layers(rgm_yaml **out, const char *name, int depth)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *document = NULL, *under = NULL;
+    bool named;
+
+    *out = NULL;
+    RGM_GO(open_document(&document, &named, name));
+    RGM_GO(load_extended(&under, document, name, named, depth));
+    RGM_GO(lay_over(&document, under));
+    RGM_GO(load_template(&under, document));
+    RGM_GO(lay_over(&document, under));
+    *out = document;
+    document = NULL;
+done:
+    rgm_yaml_release(document);
     return status;
 }
 

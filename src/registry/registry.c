@@ -19,12 +19,12 @@ rgm_status rgmi_model_check_name(const char *name)
     for (size_t i = 0; i < size; i++)
         if (strchr(letters, name[i]) == NULL && (i == 0 || strchr("._-", name[i]) == NULL))
             size = 0;
-    return size >= 1 && size <= 64
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_ARG,
-                          "'%s' is no name of a model: 1 to 64 letters, digits, '.', '_' and '-', "
-                          "the first a letter or a digit",
-                          name);
+    return size >= 1 && size <= 64 ? RGM_OK
+                                   : RGM_FAIL(RGM_ERR_ARG,
+                                              "'%s' is no name of a model or a template: 1 to 64 "
+                                              "letters, digits, '.', '_' and '-', "
+                                              "the first a letter or a digit",
+                                              name);
 }
 
 bool rgmi_model_is_inner(const char *name)
@@ -77,25 +77,50 @@ static rgm_status absolute(char **out, const char *path)
     return status;
 }
 
-rgm_status rgm_registry_place(char **out, const char *given)
+/* A folder of the master's, or of the one that the environment names. */
+static rgm_status place_in_master(char **out, const char *master, const char *name)
 {
-    const char *master = set_value("REGIMEN_MASTER");
     rgm_status status;
     char *path;
 
     *out = NULL;
-    if (given == NULL)
-        given = set_value("REGIMEN_REGISTRY");
-    if (given != NULL)
-        return absolute(out, given);
+    if (master == NULL)
+        master = set_value("REGIMEN_MASTER");
     if (master != NULL && strstr(master, "://") != NULL)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "the registry is a folder, and $REGIMEN_MASTER is '%s': name the folder by "
-                        "--registry or $REGIMEN_REGISTRY",
-                        master);
-    RGM_TRY(rgm_path_join(&path, master != NULL ? master : "experiments", "registry"));
+        return RGM_FAIL(
+            RGM_ERR_ARG,
+            "'%s' is no folder, and %s are in the master's: name it by --master DIR, or "
+            "models by --registry DIR",
+            master, name);
+    RGM_TRY(rgm_path_join(&path, master != NULL ? master : "experiments", name));
     status = absolute(out, path);
     rgm_free(path);
+    return status;
+}
+
+rgm_status rgm_registry_place(char **out, const char *given)
+{
+    *out = NULL;
+    if (given == NULL)
+        given = set_value("REGIMEN_REGISTRY");
+    return given != NULL ? absolute(out, given) : place_in_master(out, NULL, "registry");
+}
+
+rgm_status rgm_template_folder(char **out, const char *master)
+{
+    return place_in_master(out, master, "templates");
+}
+
+rgm_status rgm_template_path(char **out, const char *master, const char *name)
+{
+    rgm_status status;
+    char *folder;
+
+    *out = NULL;
+    RGM_TRY(rgmi_model_check_name(name));
+    RGM_TRY(rgm_template_folder(&folder, master));
+    status = rgm_strprintf(out, "%s/%s.yaml", folder, name);
+    rgm_free(folder);
     return status;
 }
 

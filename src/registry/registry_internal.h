@@ -9,7 +9,7 @@
 /** Files of a version, bytes of model.json. */
 enum { RGMI_MOST_FILES = 100000, RGMI_MOST_MODEL_BYTES = 64 << 20 };
 
-/** RGM_ERR_ARG: no model can have this name. */
+/** RGM_ERR_ARG: no model or template can have this name. */
 rgm_status rgmi_model_check_name(const char *name);
 /** Whether a file of a version may have this name: a path below a folder that cannot lead out of
  * it. */
