@@ -60,8 +60,6 @@ rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client 
 rgm_status rgm_http_client_send(rgm_response *out, bool *served, rgm_http_client *client,
                                 const char *method, const char *path, const void *body,
                                 int64_t size);
-/** Whether requests to https:// can be made: libcurl has TLS. */
-bool rgm_http_has_tls(void);
 /** RGM_ERR_ARG where a URL is none of http:// or https:// with a host; RGM_ERR_UNSUPPORTED:
  * https:// without TLS. */
 rgm_status rgm_http_check_url(const char *url);

@@ -32,6 +32,16 @@ static void expand(uint32_t w[64], const uint8_t *block)
                (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 }
 
+/* One of 64 rounds; the eight words change their names in place of their places. */
+static inline void take_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e,
+                              uint32_t f, uint32_t g, uint32_t *h, uint32_t word)
+{
+    uint32_t first = *h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + (g ^ (e & (f ^ g))) + word;
+
+    *d += first;
+    *h = first + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
 static void take_block(uint32_t state[8], const uint8_t *block)
 {
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
@@ -39,15 +49,17 @@ static void take_block(uint32_t state[8], const uint8_t *block)
     uint32_t w[64];
 
     expand(w, block);
-    for (int i = 0; i < 64; i++) {
-        uint32_t first = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) +
-                         constants[i] + w[i];
-        uint32_t second = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-
-        h = g, g = f, f = e;
-        e = d + first;
-        d = c, c = b, b = a;
-        a = first + second;
+    for (int i = 0; i < 64; i++)
+        w[i] += constants[i];
+    for (int i = 0; i < 64; i += 8) {
+        take_round(a, b, c, &d, e, f, g, &h, w[i]);
+        take_round(h, a, b, &c, d, e, f, &g, w[i + 1]);
+        take_round(g, h, a, &b, c, d, e, &f, w[i + 2]);
+        take_round(f, g, h, &a, b, c, d, &e, w[i + 3]);
+        take_round(e, f, g, &h, a, b, c, &d, w[i + 4]);
+        take_round(d, e, f, &g, h, a, b, &c, w[i + 5]);
+        take_round(c, d, e, &f, g, h, a, &b, w[i + 6]);
+        take_round(b, c, d, &e, f, g, h, &a, w[i + 7]);
     }
     state[0] += a, state[1] += b, state[2] += c, state[3] += d;
     state[4] += e, state[5] += f, state[6] += g, state[7] += h;

@@ -204,7 +204,7 @@ done:
 
 /* ---- to anybody ----------------------------------------------------------------------------- */
 
-bool rgm_http_has_tls(void)
+static bool has_tls(void)
 {
     return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL) != 0;
 }
@@ -219,7 +219,7 @@ rgm_status rgm_http_check_url(const char *url)
     if (host[strcspn(host, "/?#")] == *host || strlen(url) > 2000 ||
         url[strcspn(url, " \t\r\n\"<>\\^`{|}")] != 0)
         return RGM_FAIL(RGM_ERR_ARG, "'%s' is no URL: it has no host, or odd characters", url);
-    return !is_secure || rgm_http_has_tls()
+    return !is_secure || has_tls()
                ? RGM_OK
                : RGM_FAIL(RGM_ERR_UNSUPPORTED, "the libcurl of this program has no TLS, which "
                                                "https:// needs");
