@@ -20,7 +20,8 @@ TYPES = {
     "job_reason": ["string", "null"], "best_trial": ["object", "null"], "from": ["string", "null"], "at": ["string", "null"],
     "entrypoint": ["string", "null"], "object": ["string", "null"],
     "progress": "number", "weight": "number", "silent_seconds": "number", "seconds": "number", "silent": "number",
-    "at_work": ["number", "null"],
+    "at_work": ["number", "null"], "git_commit": ["string", "null"], "git_branch": ["string", "null"],
+    "diff": ["string", "null"], "origin": ["object", "null"], "code_dir": ["string", "null"],
 }
 FREE = {"hyperparameters", "trials_by_state", "metrics", "resources", "body"}  # whose keys are the user's
 
@@ -46,6 +47,8 @@ def infer(values, key, where):
     types = TYPES.get(key)
     if key == "metric" and "string" in seen and "valid" in "".join(v for v in values if isinstance(v, str)):
         types = "string"  # of an experiment: its name
+    if key == "origin" and all(isinstance(v, str) for v in values):
+        types = "string"  # the folder
     if where.endswith("shares") and key == "waits":
         types = "integer"  # slots
     if where.endswith("webhooks") and key == "experiment_id":

@@ -256,6 +256,13 @@ static bool ask_as_trial(rgm_master *master, void *payload)
     just_try(master, 200, "GET", "/api/v1/shares", NULL);
     just_try(master, 200, "GET", "/api/v1/queue", NULL);
     just_try(master, 200, "GET", "/api/v1/experiments/1/search", NULL);
+    just_try(master, 200, "GET", "/api/v1/slots", NULL);
+    just_try(master, 200, "POST", "/api/v1/slots/drain", "{\"slots\": [0]}");
+    just_try(master, 200, "POST", "/api/v1/slots/enable", "{\"slots\": [0]}");
+    just_try(master, 200, "POST", "/api/v1/experiments/1/change",
+             "{\"set\": {\"searcher.max_trials\": \"3\"}}");
+    just_try(master, 200, "POST", "/api/v1/experiments/1/try",
+             "{\"values\": {\"a\": 0.5}, \"like\": 1}");
     snprintf(body, sizeof body,
              "{\"run\": \"%s\", \"code\": \"RGM_ERR_IO\", \"message\": \"tried\"}", run);
     just_try(master, 200, "POST", "/api/v1/trials/1/failed", body);
@@ -272,6 +279,8 @@ static void ask_about_searches(rgm_master *master)
         "/api/v1/experiments?limit=5",
         "/api/v1/experiments/1",
         "/api/v1/experiments/1/config",
+        "/api/v1/experiments/1/changes",
+        "/api/v1/experiments/1/code",
         "/api/v1/experiments/1/events",
         "/api/v1/experiments/1/trials",
         "/api/v1/experiments/1/checkpoints",
@@ -307,6 +316,9 @@ static void ask_about_searches(rgm_master *master)
     rgm_json *trials = ask(master, 200, "GET", "/api/v1/experiments/2/trials", NULL);
     snprintf(path, sizeof path, "/api/v1/trials/%lld/kill",
              (long long)int_member(trials, "trials.0.id"));
+    just_try(master, 200, "POST", path, NULL);
+    snprintf(path, sizeof path, "/api/v1/trials/%lld/stop",
+             (long long)int_member(trials, "trials.1.id"));
     rgm_json_release(trials);
     just_try(master, 200, "POST", path, NULL);
     just_try(master, 200, "POST", "/api/v1/experiments/2/cancel", NULL);
@@ -329,16 +341,23 @@ static void every_answer_is_as_described(void **state)
 {
     rgm_master *master = open_master(folder, 1);
     asking a = {.until = rgm_now() + 60};
-    char *config = search_config("{name: random, metric: valid.loss, max_trials: 2, max_length: "
-                                 "{steps: 2}}",
-                                 "min_checkpoint_period: 1\nlabels: [small]\n");
-    char *body = create_body(config, "");
+    char work[160], more[200], *body;
 
     (void)state;
+    snprintf(work, sizeof work, "%s/work", folder);
+    snprintf(more, sizeof more, ", \"working_folder\": \"%s\"", work);
+    CHECK_OK(rgm_folder_make(work));
+    snprintf(work, sizeof work, "%s/work/train.sh", folder);
+    CHECK_OK(rgm_file_save(work, "exit 1\n", 7));
+    /* A program, which has code; the process that answers for it is the tests'. */
+    body = create_body("entrypoint: [sh, train.sh]\n"
+                       "hyperparameters: {a: {type: double, minval: 0, maxval: 1}}\n"
+                       "searcher: {name: random, metric: loss, max_trials: 2, max_length: 2}\n"
+                       "min_checkpoint_period: 1\nlabels: [small]\n",
+                       more);
     just_try(master, 201, "POST", "/api/v1/webhooks", "{\"url\": \"http://127.0.0.1:1/\"}");
     just_try(master, 201, "POST", "/api/v1/experiments", body);
     rgm_free(body);
-    rgm_free(config);
     snprintf(a.go, sizeof a.go, "%s/go", folder);
     setenv("FAKE_TRIAL_BUSY", a.go, 1);
     CHECK_OK(rgm_master_serve(master, ask_as_trial, &a));
