@@ -75,6 +75,19 @@ same even killed
 "$regimen" experiment logs 1 --master killed >log
 says "was ended by signal 9" log
 
+# The master is killed four times, each time behind four more steps; its trials' processes live on, or go with it.
+steps() { "$regimen" experiment trials 1 --master storm --csv | awk -F, 'NR > 1 { n += $4 } END { print n + 0 }'; }
+at_least() { [ "$(steps)" -ge "$1" ]; }
+for least in 4 8 12 16; do
+    "$regimen" experiment run descent.yaml --master storm --slots 2 --set "searcher=~" --set "searcher=$random" >/dev/null 2>&1 &
+    master=$!
+    wait_for at_least $least
+    kill -9 "$master"
+    wait "$master" 2>/dev/null
+done
+expect 0 "$regimen" experiment run descent.yaml --master storm --slots 2 --set "searcher=~" --set "searcher=$random"
+same even storm
+
 # Paused behind their second step, and activated: nothing is lost, nothing is done twice.
 sed 's|^            step=.*|&\n            [ $step != 2 ] \|\| until [ -e "$GO" ]; do sleep 0.02; done|' descent.sh >waits.sh
 chmod +x waits.sh

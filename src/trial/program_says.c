@@ -74,10 +74,10 @@ static rgm_status read_kind(rgmi_says_kind *out, const rgm_json *json)
             return RGM_OK;
         }
     }
-    return RGM_FAIL(
-        RGM_ERR_CONFIG, "a message has the \"type\" of one of %d%s%s%s", (int)KINDS,
-        type != NULL ? ", but this one's is '" : "", type != NULL ? type : "",
-        rgm_did_you_mean(type, names, KINDS, NULL, type != NULL ? "'; there are " : ": ").text);
+    return RGM_FAIL(RGM_ERR_CONFIG, "%s%s%s%s",
+                    type != NULL ? "no message has the type '" : "a message has a \"type\"",
+                    type != NULL ? type : "", type != NULL ? "'" : "",
+                    rgm_did_you_mean(type, names, KINDS, NULL, "there are ").text);
 }
 
 static rgm_status check_keys(const rgmi_says *s)
