@@ -240,7 +240,7 @@ expect 0 "$regimen" experiment wait "$live"
 [ "$("$regimen" experiment trials "$live" --csv | grep -c ,COMPLETED,)" = $((trials + 2)) ] || fail "no two trials more"
 expect 0 "$regimen" experiment changes "$live"
 says "searcher.max_trials +$((trials + 1))" out
-expect 1 "$regimen" experiment set "$live" data.batch_size=7
+expect 2 "$regimen" experiment set "$live" data.batch_size=7
 says "'data' cannot be changed" err
 expect 2 "$regimen" experiment set "$live" searcher.max_trials=9 nothing
 expect 2 "$regimen" experiment try "$live"
