@@ -126,6 +126,11 @@ YAML
     says "$2" "$1.json"
 }
 fails crash 'ended with exit code 3; it last said:.*no such thing' 'echo no such thing >&2; exit 3'
+fails usage 'ended with exit code 2; it last said:.*no such option' 'echo no such option >&2; exit 2'
+sed 's/^max_restarts: 0/max_restarts: 5/' usage.yaml >final.yaml # and it is not begun again
+expect 1 "$regimen" experiment run final.yaml --master final --slots 1
+"$regimen" trial describe 1 --master final --json >final.json
+says '"restarts": 1,' final.json
 fails early 'stands at step 0 and is told to train to 2, and it ended with exit code 0, without a word' 'exit 0'
 fails beyond 'a report of step 3, but the trial stands at step 0 and is told to train to 2' 'regimen trial report --step 3 loss=1'
 fails unvalidated "a report of step 3, but the validation of step 2 is waited for" \

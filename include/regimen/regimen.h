@@ -48,6 +48,7 @@
 #include <regimen/record.h>
 #include <regimen/registry.h>
 #include <regimen/search_code.h>
+#include <regimen/search_exit.h>
 #include <regimen/search_live.h>
 #include <regimen/search_rows.h>
 #include <regimen/search_study.h>

@@ -6,6 +6,8 @@
 #include "launch.h"
 #include "master_internal.h"
 
+#include <regimen/search_exit.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,18 +25,6 @@ enum {
     ORPHANED = 75,  /* exit status of a process that heard of no master for too long */
     UNLOADED = 127, /* ... of a program that a loader or shell could not begin       */
 };
-
-/* Statuses of programs that say that another try would come to the same: usage or experiment file
- * (2), and of sysexits usage, data, input, configuration. */
-static bool is_hopeless(int status)
-{
-    static const int codes[] = {2, 64, 65, 66, 78};
-
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (WIFEXITED(status) && WEXITSTATUS(status) == codes[i])
-            return true;
-    return false;
-}
 
 /* When a process began, in ticks since the system did; -1: there is none. */
 static int64_t start_of(pid_t pid)
@@ -292,6 +282,11 @@ static bool has_ended(rgmi_process *p)
     return true;
 }
 
+static bool is_final(int status)
+{
+    return WIFEXITED(status) && rgm_exit_is_final(WEXITSTATUS(status));
+}
+
 static rgm_status tell_end(rgm_master *master, rgmi_process *p)
 {
     char text[RGMI_REASON_ROOM + 80];
@@ -305,7 +300,7 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
                        : p->killed || p->status == -1 ? RGMI_RUN_LOST
                        : orphaned                     ? RGMI_RUN_LOST
                        : unloaded                     ? RGMI_RUN_MACHINE
-                       : is_hopeless(p->status)       ? RGMI_RUN_HOPELESS
+                       : is_final(p->status)          ? RGMI_RUN_HOPELESS
                                                       : RGMI_RUN_FAILED;
 
     if (how == RGMI_RUN_MACHINE && message == NULL)

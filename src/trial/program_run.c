@@ -5,12 +5,14 @@
  */
 #include "program_parts.h"
 
+#include <regimen/search_exit.h>
 #include <regimen/trial.h>
 
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* How long a program that was told to stop may take, and then one that was sent SIGTERM. */
 #define STOP_S 60.0
@@ -428,6 +430,8 @@ static rgm_status fail_ended(rgm_program *p)
     if (p->refused[0] != '\0')
         RGM_GO(rgm_text_printf(&text, "had its last message refused (%.400s) and ", p->refused));
     RGM_GO(rgmi_program_print_end(&text, &p->process));
+    if (WIFEXITED(p->process.status) && rgm_exit_is_final(WEXITSTATUS(p->process.status)))
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s", text.data)); /* so would another */
     status = p->lacks_metric ? RGM_FAIL(RGM_ERR_CONFIG, "%s", text.data)
                              : RGM_FAIL(RGM_ERR_DATA, "%s", text.data);
 done:
