@@ -144,6 +144,7 @@ refused 2 'data.sampling.store is records' 2 --set data.sampling.store=records
 refused 2 'seed_time_feature_name: owners of neighbours' 2 --set data.sampling.seed_time_feature_name=year
 refused 2 'data.batch_size, batch_nodes and batch_edges' 2 --set data.sampling.sizes='[]' --set data.sampling.store=records
 refused 2 'has 2 parts, and there are 4 ranks' 4
+refused 2 'has 2 parts, and there is 1 rank: with data.sampling each rank has one part' 1
 refused 2 'runtime.shards: 1 shards for 2 ranks' 2 --set runtime.shards=1
 refused 2 'which trainer.validation_continues does not go with' 2 --set trainer.validation_steps=2 --set trainer.validation_continues=true
 in_folder none nodes.2

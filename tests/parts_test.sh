@@ -1,7 +1,7 @@
 #!/bin/sh
-# One graph in parts, a rank each, against the same run in one process: GCN, SAGE and GAT on Cora, R-GCN and embeddings of
-# nodes on films, with dropout, cut by METIS and by chance, on 2 and 4 ranks: loss curve and final weights to 1e-5.
-# What is refused, and by which words; a rank that is killed, and the run that goes on.
+# One graph in parts, a rank each or several, against the same run in one process: GCN, SAGE and GAT on Cora, R-GCN and
+# embeddings of nodes on films, with dropout, cut by METIS and by chance, on 1, 2 and 4 ranks: loss curve and final weights
+# to 1e-5. What is refused, and by which words; a rank that is killed, and the run that goes on; one that goes on with fewer ranks.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mpi_lib.sh"
 fast_work
@@ -85,16 +85,28 @@ runtime: {seed: 3, threads: 1}
 YAML
 }
 
-# compare WHAT DATA
+# on RANKS COMMAND...: one process is started as anybody starts it.
+on() {
+    if [ "$1" = 1 ]; then
+        shift
+        "$@"
+    else
+        ranks "$@"
+    fi
+}
+
+# compare WHAT DATA: in 2 parts and in 4, with a rank for each and with fewer.
 compare() {
     rm -rf one
     "$regimen" run run.yaml --run-dir one >out 2>err || fail "$1 in one process: $(tail -2 err)"
-    for n in 2 4; do
-        rm -rf on$n
-        ranks $n "$regimen" run run.yaml --set data.type=parts --set data.path="$2.$n" --run-dir on$n >out 2>err ||
-            fail "$1 on $n ranks: $(grep '^regimen: ' err)"
+    for way in 1:2 2:2 1:4 2:4 4:4; do
+        n=${way%:*} parts=${way#*:}
+        rm -rf some
+        on "$n" "$regimen" run run.yaml --set data.type=parts --set data.path="$2.$parts" --run-dir some >out 2>err ||
+            fail "$1 in $parts parts on $n ranks: $(grep '^regimen: ' err)"
         [ "$(grep -c '^run ' out)" = 1 ] || fail "$1: not one of $n ranks tells how it ended: $(cat out)"
-        python3 same.py one on$n 2>told || fail "$1 on $n ranks: $(tail -1 told)"
+        python3 same.py one some 2>told || fail "$1 in $parts parts on $n ranks: $(tail -1 told)"
+        [ $way != 2:4 ] || says '^parts +4, 2 a rank, joined \(' err
     done
 }
 experiment nodes $set $classes '{type: gcn, hidden: [16], dropout: 0.5, l2: 5e-4, input: {normalize: true}}'
@@ -145,8 +157,8 @@ refused() {
     [ ! -e none/ckpt ] || fail "$pattern: something was trained"
 }
 experiment nodes $set $classes '{type: gcn, hidden: [8]}'
-refused 2 'nodes.2 has 2 parts, and there are 4 ranks: each rank has one part' 4 --set data.path=nodes.2
-refused 2 'has 4 parts, and there is 1 rank.*Start it with mpirun -n 4' 1 --set data.path=nodes.4
+refused 2 'nodes.2 has 2 parts, and there are 4 ranks: each rank needs one at least. Start it with mpirun -n 2 or fewer, or cut the graph with regimen data partition --parts 4' \
+    4 --set data.path=nodes.2
 refused 2 'data.sampling' 2 --set data.path=nodes.2 --set data.sampling.sizes='[3]'
 refused 2 'runtime.shards is 4, but the data are in 2 parts' 2 --set data.path=nodes.2 --set runtime.shards=4
 refused 2 'data.type.*parts' 2 --set data.path=nodes.2 --set runtime.distribution=asynchronous
@@ -186,17 +198,18 @@ cat >start <<'SH2'
 #!/bin/sh
 # Each rank writes down its process, and how it ended; rank 0 stands still behind its save of step WHEN.
 trap '' TERM
-[ "$OMPI_COMM_WORLD_RANK" != 0 ] || [ -z "${WHEN:-}" ] ||
+rank=$OMPI_COMM_WORLD_RANK
+[ "$rank" != 0 ] || [ -z "${WHEN:-}" ] ||
     export LD_PRELOAD="$RGM_PRELOAD" RGM_SIGNAL=19 RGM_SIGNAL_AT="step-000000$WHEN"
 "$@" &
-echo $! >pid.$OMPI_COMM_WORLD_RANK
+echo $! >pid.$rank
 wait $!
 code=$?
-echo $code >code.$OMPI_COMM_WORLD_RANK
+echo $code >code.$rank
 exit $code
 SH2
 chmod +x start
-stands() { grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
+stands() { [ -s pid.0 ] && grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
 ended() { [ -s code.0 ]; }
 if [ -n "${RGM_SANITIZE:-}" ]; then
     echo "SKIPPED: $RGM_PRELOAD does not go with sanitizers"
@@ -226,7 +239,28 @@ else
     # What parts have trained predicts on the whole graph.
     expect 0 "$regimen" predict whole/run --set data.type=folder --set data.path=nodes.graph
     [ "$(wc -l <out)" -gt 100 ] || fail "no predictions"
-    expect 2 "$regimen" predict whole/run --set data.path=nodes.2
-    says 'nodes.2 has 2 parts, and there is 1 rank' err
+    expect 1 "$regimen" predict whole/run --set data.path=nodes.2
+    says 'data.type is parts: predictions are made on the whole graph' err
+
+    # ---- with fewer ranks than before ----
+    rm -rf one less
+    expect 0 "$regimen" run run.yaml --run-dir one
+    # stopped RANKS STEP: the last rank is asked to stop when the first has saved that step.
+    stopped() {
+        rm -f code.* pid.*
+        WHEN=$2 ranks "$1" ./start "$regimen" run run.yaml --set data.type=parts --set data.path=nodes.4 --run-dir less >out 2>err &
+        job=$!
+        wait_for stands
+        kill -TERM "$(cat pid.$(($1 - 1)))"
+        kill -CONT "$(cat pid.0)"
+        wait $job && fail "$1 ranks that are asked to stop end as if nothing was" # what mpirun ends the last ones with is its own affair
+        says "^.* stop \\| step: +${2#0} \\| asked to stop; the state is saved" less/log.txt
+    }
+    stopped 4 03
+    stopped 2 06
+    says '^resume +from step 3 of less$' err
+    "$regimen" run run.yaml --set data.type=parts --set data.path=nodes.4 --run-dir less >out 2>err || fail "the rest: $(tail -2 err)"
+    says '^resume +from step 6 of less$' err
+    python3 same.py one less 2>told || fail "on 4, 2 and 1 ranks: $(tail -1 told)"
 fi
 finish

@@ -1,13 +1,13 @@
 /*
- * parts: one graph cut into files, one for each rank of a job. A part has its own nodes, behind
- * them copies of the nodes of other parts that these have edges with (halo nodes), and each edge
- * with an own node at one end or both. So every own node has all of its edges. Here parts are
- * written, opened, and joined while a model is computed on them.
+ * parts: one graph cut into files, for as many ranks of a job or fewer, which then have several. A
+ * part has its own nodes, behind them copies of the nodes of other parts that these have edges with
+ * (halo nodes), and each edge with an own node at one end or both. So every own node has all of its
+ * edges. Here parts are written, opened, and joined while a model is computed on them.
  *
  *     RGM_TRY(rgm_parts_write(&data, "parts", &options));              once, before
  *
  *     RGM_TRY(rgm_parts_load(&parts, "parts"));                        on every rank
- *     RGM_TRY(rgm_part_open(&part, parts, rank));
+ *     RGM_TRY(rgm_part_open_for(&part, parts, rank, ranks));
  *     ... build a model on the graph of rgm_part_data(part)
  *     RGM_TRY(rgm_part_connect(part, comm));
  *     RGM_TRY(rgm_part_values(values, values, count, graph_value, part));
@@ -88,6 +88,19 @@ typedef struct rgm_part rgm_part;
  */
 rgm_status rgm_part_open(rgm_part **out, const rgm_parts *parts, int64_t number);
 void rgm_part_release(rgm_part *part);
+/**
+ * Open what rank `rank` of `ranks` has: of N parts those from rank * N / ranks on, N / ranks of
+ * them. Several are joined in memory: nodes that are copies of each other's become own ones, edges
+ * between them are there once, and all stands as if the cut had made one part of them. This takes
+ * the memory of these parts, and as much again until it returns.
+ *
+ * @param parts  [in] outlives the part
+ *
+ * Errors: RGM_ERR_CONFIG (`ranks` does not divide the number of parts: the message says what to
+ * start), RGM_ERR_ARG (there is no such rank), RGM_ERR_FORMAT (parts are not of one cut), those of
+ * rgm_part_open().
+ */
+rgm_status rgm_part_open_for(rgm_part **out, const rgm_parts *parts, int64_t rank, int64_t ranks);
 /** The part as a graph, borrowed: own nodes first, then halo nodes, in order of their owners. "#id"
  * is the number that a node has in the whole graph, a set's cardinality how many there are; the
  * split has own nodes alone, and each of its parts that the whole graph has, if only of 0 nodes. */
@@ -96,11 +109,12 @@ const rgm_graph_data *rgm_part_data(const rgm_part *part);
  * Tell the other ranks, which have opened the other parts, which of their nodes this part has
  * copies of. To be called once, before values that are exchanged are computed.
  *
- * @param comm  [in] outlives the part; its rank r has part r
+ * @param comm  [in] outlives the part; its rank r has part r, or opened its own by
+ *                   rgm_part_open_for(.., r, ranks)
  *
- * Errors: RGM_ERR_CONFIG (another number of ranks than of parts), RGM_ERR_DATA (the parts are not
- * of one cut: ranks have different parts.json), those of rgm_comm_gather(). Collective: every rank
- * calls it, and hears of the error of another.
+ * Errors: RGM_ERR_CONFIG (another number of ranks than the part was opened for), RGM_ERR_DATA (the
+ * parts are not of one cut: ranks have different parts.json), those of rgm_comm_gather().
+ * Collective: every rank calls it, and hears of the error of another.
  */
 rgm_status rgm_part_connect(rgm_part *part, rgm_comm *comm);
 /** What brings rows of a node set from part to part, owned by the part; NULL: there is no such set.

@@ -33,8 +33,8 @@ typedef struct rgm_part_sampler rgm_part_sampler;
  *
  * @param part  [in] outlives the sampler; not connected (rgm_part_connect())
  *
- * Errors: RGM_ERR_UNSUPPORTED (times of seeds), RGM_ERR_ARG (the part is connected),
- * RGM_ERR_FORMAT, those of rgm_sampler_create().
+ * Errors: RGM_ERR_UNSUPPORTED (times of seeds, several parts joined), RGM_ERR_ARG (the part is
+ * connected), RGM_ERR_FORMAT, those of rgm_sampler_create().
  */
 rgm_status rgm_part_sampler_open(rgm_part_sampler **out, rgm_part *part,
                                  const rgm_part_sampler_options *options);

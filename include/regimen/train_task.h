@@ -191,8 +191,10 @@ typedef struct rgm_task {
     const char *network; /* what is trained, for people: "graph network"; NULL: "network"       */
     void *state;
     const rgm_element_type *element_type; /* of pointers in its batches; NULL: they hold none */
-    int64_t parts; /* one thing, such as a graph, that lies with so many ranks, which compute on it
-                      together: rank r runs batch r of each step and pass. 0: batches stand alone */
+    /** One thing, such as a graph, that lies in so many parts with as many ranks or fewer, which
+     * compute on it together: of the batches of each step and pass, one a part, a rank runs that of
+     * its first part, which is all that it has. 0: batches stand alone. */
+    int64_t parts;
 
     /* ---- building, each called once ---- */
 

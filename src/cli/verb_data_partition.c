@@ -1,4 +1,4 @@
-/* regimen data partition: one graph in as many files as there will be ranks. */
+/* regimen data partition: one graph in as many files as there will be ranks at most. */
 #include <string.h>
 
 #include "cli.h"
@@ -64,7 +64,7 @@ int data_partition(int argc, char **argv)
     text_list rest;
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "new folder (required)"},
-        {"parts", ARG_INT, &o.parts, "N", "a power of two: as many as ranks, default 2"},
+        {"parts", ARG_INT, &o.parts, "N", "a power of two, at least the ranks, default 2"},
         {"method", ARG_TEXT, &method, "NAME",
          "who cuts: metis (default), multilevel (needs no METIS) or random"},
         {"balance", ARG_FLOAT, &o.balance, "X",
@@ -72,11 +72,12 @@ int data_partition(int argc, char **argv)
         {"seed", ARG_INT, &seed, "N", "of the cut, default 1"},
         {"split", ARG_TEXT, &split, "NAME", "which split, default: the only one"},
         {0}};
-    const usage how = {"data partition DATA --to DIR [--parts N] [options]",
-                       "Cut one graph into parts for training on several ranks (data.type parts).\n"
-                       "Each part has its own nodes, copies of the nodes that these have edges\n"
-                       "with, and those edges. DATA is a graph file or a folder of `regimen data`.",
-                       arguments, 1, 1};
+    const usage how = {
+        "data partition DATA --to DIR [--parts N] [options]",
+        "Cut one graph into parts for training on as many ranks or fewer (data.type parts).\n"
+        "Each part has its own nodes, copies of the nodes that these have edges\n"
+        "with, and those edges. DATA is a graph file or a folder of `regimen data`.",
+        arguments, 1, 1};
     rgm_graph_data data = {0};
     rgm_status status;
 

@@ -143,8 +143,8 @@ static const rgm_field data_fields[] = {
         type, data_types,
         "ogb: a folder of raw CSV; folder: one, or a graph file, made by `regimen data`; records: "
         "TFRecord files; citation: a generated graph; events: a generated graph with times; "
-        "triples: files of head, relation and tail with tabs between; parts: one graph in as many "
-        "parts as there are ranks, made by `regimen data partition`"),
+        "triples: files of head, relation and tail with tabs between; parts: one graph in "
+        "parts for as many ranks or fewer, made by `regimen data partition`"),
     RGM_TEXT_FIELD(path, "ogb, folder, parts: the folder; folder: or a graph file"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
                           "trainer.folds' fold"),

@@ -1,8 +1,9 @@
 /*
- * data.type parts: one graph that lies with several ranks, each of which has a part of it
- * (parts.h). A step has a batch for every rank, all at once: that of rank r is part r with the
- * nodes asked about that are its own. So a rank's data are its part, as many times as there are
- * ranks, and the trainer's shards are the parts.
+ * data.type parts: one graph that lies with several ranks, each of which has a part of it, or
+ * several joined (parts.h). A step has a batch for every part, all at once: that of a rank's first
+ * one is what the rank has, with the nodes asked about that are its own, and the others are not
+ * run. So a rank's data are its part, as many times as there are parts, and the trainer's shards
+ * are the parts, with however many ranks the run goes on.
  */
 #include "learning.h"
 
@@ -11,7 +12,7 @@
 typedef struct part_state {
     rgm_graph *graph;   /* with its readout */
     rgm_schema *schema; /* retained         */
-    int64_t ranks;
+    int64_t parts;      /* of the files     */
 } part_state;
 
 static rgm_status part_dataset(rgm_dataset **out, void *state, bool training)
@@ -22,15 +23,15 @@ static rgm_status part_dataset(rgm_dataset **out, void *state, bool training)
 
     (void)training;
     *out = NULL;
-    RGM_GO(RGM_NEW(all, part->ranks));
+    RGM_GO(RGM_NEW(all, part->parts));
     status =
         rgm_element_create_pointer(&element, &rgm_graph_element, rgm_graph_retain(part->graph));
     if (status != RGM_OK)
         rgm_graph_release(part->graph);
     RGM_GO(status);
-    for (int64_t i = 0; i < part->ranks; i++)
+    for (int64_t i = 0; i < part->parts; i++)
         all[i] = element;
-    RGM_GO(rgm_dataset_from_elements(out, all, part->ranks));
+    RGM_GO(rgm_dataset_from_elements(out, all, part->parts));
 done:
     rgm_element_release(element);
     rgm_free(all);
@@ -65,14 +66,14 @@ bool rgmi_provider_is_part(const rgm_provider *provider)
 }
 
 static rgm_status part_provider(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes,
-                                const char *label, int64_t ranks)
+                                const char *label, int64_t parts)
 {
     rgm_status status = RGM_OK;
     part_state *part;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(part, 1));
-    part->ranks = ranks;
+    part->parts = parts;
     RGM_GO(rgmi_asked_graph(&part->graph, data, nodes, label));
     part->schema = rgm_schema_retain((rgm_schema *)rgm_graph_schema(part->graph));
     *out = rgm_provider_create(&part_type, part);
@@ -111,19 +112,26 @@ static rgm_status check_setup(const rgm_task_setup *setup)
     return rgmi_is_sampled(&d->sampling) ? rgmi_sampled_parts_check(d) : RGM_OK;
 }
 
-static rgm_status check_ranks(const rgmi_graph_inputs *in, const char *path)
+static rgm_status check_ranks(const rgmi_graph_inputs *in, const rgmi_data_options *d)
 {
     int64_t parts = rgm_parts_count(in->parts);
     int ranks = rgm_comm_size(in->comm);
 
-    return ranks == parts
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_CONFIG,
-                          "data.path: %s has %lld parts, and there %s %d rank%s: each rank has one "
-                          "part. Start it with mpirun -n %lld, or cut the graph with regimen data "
-                          "partition --parts %d",
-                          path, (long long)parts, ranks == 1 ? "is" : "are", ranks,
-                          ranks == 1 ? "" : "s", (long long)parts, ranks);
+    if (ranks > parts)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.path: %s has %lld part%s, and there are %d ranks: each rank needs "
+                        "one at least. Start it with mpirun -n %lld or fewer, or cut the graph "
+                        "with regimen data partition --parts %d",
+                        d->path, (long long)parts, parts == 1 ? "" : "s", ranks, (long long)parts,
+                        ranks);
+    if (ranks < parts && rgmi_is_sampled(&d->sampling))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.path: %s has %lld parts, and there %s %d rank%s: with data.sampling "
+                        "each rank has one part. Start it with mpirun -n %lld, or cut the graph "
+                        "with regimen data partition --parts %d",
+                        d->path, (long long)parts, ranks == 1 ? "is" : "are", ranks,
+                        ranks == 1 ? "" : "s", (long long)parts, ranks);
+    return RGM_OK;
 }
 
 /* The part's graph and split as data that are cleared as any others. */
@@ -141,13 +149,14 @@ static rgm_status share_data(rgm_graph_data *out, const rgm_graph_data *of)
     return rgm_strdup(&out->split_set, of->split_set);
 }
 
-static rgm_status open_part(rgmi_graph_inputs *in, const char *path)
+static rgm_status open_part(rgmi_graph_inputs *in, const rgmi_data_options *d)
 {
     RGM_TRY(rgm_comm_open(&in->comm));
-    RGM_TRY(rgm_error_prefix(rgm_parts_load(&in->parts, path), "data.path"));
-    RGM_TRY(check_ranks(in, path));
-    RGM_TRY(rgm_error_prefix(rgm_part_open(&in->part, in->parts, rgm_comm_rank(in->comm)),
-                             "data.path"));
+    RGM_TRY(rgm_error_prefix(rgm_parts_load(&in->parts, d->path), "data.path"));
+    RGM_TRY(check_ranks(in, d));
+    RGM_TRY(rgm_error_prefix(
+        rgm_part_open_for(&in->part, in->parts, rgm_comm_rank(in->comm), rgm_comm_size(in->comm)),
+        "data.path"));
     return share_data(&in->data, rgm_part_data(in->part));
 }
 
@@ -157,7 +166,7 @@ rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, c
     rgm_tensor *nodes[3];
 
     RGM_TRY(check_setup(setup));
-    RGM_TRY(open_part(in, d->path));
+    RGM_TRY(open_part(in, d));
     nodes[0] = in->data.train;
     nodes[1] = in->data.valid;
     nodes[2] = in->data.test;
@@ -288,6 +297,7 @@ rgm_status rgmi_parts_describe(rgm_text *out, const rgmi_learning *learning)
 {
     const rgmi_graph_inputs *in = &learning->inputs;
     const rgm_schema *schema = in->data.schema;
+    int64_t a_rank = rgm_parts_count(in->parts) / rgm_comm_size(in->comm);
 
     RGM_TRY(rgm_text_printf(out, "items "));
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
@@ -299,10 +309,11 @@ rgm_status rgmi_parts_describe(rgm_text *out, const rgmi_learning *learning)
     RGM_TRY(rgm_text_printf(
         out, " of %lld ", (long long)rgm_parts_total(in->parts, RGM_NODE_SET, in->data.split_set)));
     RGM_TRY(rgm_text_add_visible(out, in->data.split_set));
-    RGM_TRY(rgm_text_printf(out,
-                            "\nparts %lld, one a rank (%s, %.2g %% of the edges cut); each has ",
-                            (long long)rgm_parts_count(in->parts), rgm_parts_made_by(in->parts),
-                            100 * rgm_parts_cut(in->parts)));
+    RGM_TRY(rgm_text_printf(out, "\nparts %lld, ", (long long)rgm_parts_count(in->parts)));
+    RGM_TRY(a_rank == 1 ? rgm_text_printf(out, "one a rank")
+                        : rgm_text_printf(out, "%lld a rank, joined", (long long)a_rank));
+    RGM_TRY(rgm_text_printf(out, " (%s, %.2g %% of the edges cut); each has ",
+                            rgm_parts_made_by(in->parts), 100 * rgm_parts_cut(in->parts)));
     for (int64_t i = 0, n = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
 

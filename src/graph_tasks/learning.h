@@ -502,7 +502,7 @@ void rgmi_learning_take_back(rgmi_learning *learning);
 /* data_parts.c: data.type parts */
 bool rgmi_provider_is_part(const rgm_provider *provider);
 /** Comm, part, data and providers of this rank. Errors: RGM_ERR_CONFIG (a key that does not go with
- * parts, another number of ranks), those of rgm_part_open(). */
+ * parts, more ranks than parts), those of rgm_part_open_for(). */
 rgm_status rgmi_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, const char *label);
 void rgmi_parts_close(rgmi_graph_inputs *in);
 /** RGM_ERR_UNSUPPORTED: a task that looks at all labels. */

@@ -1,6 +1,6 @@
 /*
  * One part that is open: its graph, checked against the manifest, and the numbers that its nodes,
- * edges and entries of features have in the whole graph.
+ * edges and entries of features have in the whole graph. A rank has one, or several joined.
  */
 #include "parts_internal.h"
 
@@ -17,6 +17,7 @@ static void clear_set(rgmi_part_set *set)
 {
     rgm_free(set->owner);
     rgm_free(set->there);
+    rgm_free(set->place);
     rgm_free(set->halo_begin);
     rgm_free(set->send);
     rgm_free(set->send_begin);
@@ -32,6 +33,11 @@ void rgm_part_release(rgm_part *part)
     for (int64_t i = 0; part->edge_numbers != NULL && i < rgm_schema_set_count(part->data.schema);
          i++)
         rgm_tensor_release(part->edge_numbers[i]);
+    for (int64_t i = 0; i < part->joined_count; i++) {
+        rgm_free((char *)(uintptr_t)part->joined[i].name);
+        rgm_tensor_release(part->joined[i].tensor);
+    }
+    rgm_free(part->joined);
     rgm_free(part->edge_numbers);
     rgm_free(part->sets);
     rgm_graph_data_clear(&part->data);
@@ -42,6 +48,43 @@ void rgm_part_release(rgm_part *part)
 const rgm_graph_data *rgm_part_data(const rgm_part *part)
 {
     return &part->data;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+static rgm_status get_numbers(rgm_tensor **out, const rgm_part *part, const char *name)
+{
+    if (part->numbers != NULL)
+        return rgm_safetensors_get(out, part->numbers, name);
+    for (int64_t i = 0; i < part->joined_count; i++)
+        if (strcmp(part->joined[i].name, name) == 0) {
+            *out = rgm_tensor_retain(part->joined[i].tensor);
+            return RGM_OK;
+        }
+    return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: parts do not have it: write them again", name);
+}
+
+rgm_status rgmi_part_numbers(rgm_tensor **out, const rgm_part *part, rgm_piece piece,
+                             const char *set, const char *what)
+{
+    int64_t count = rgm_graph_total(part->data.graphs[0], piece, set);
+    rgm_tensor *tensor = NULL;
+    rgm_status status = RGM_OK;
+    char *name = NULL;
+
+    *out = NULL;
+    RGM_GO(rgmi_numbers_name(&name, piece, set, what));
+    RGM_GO(get_numbers(&tensor, part, name));
+    if (rgm_tensor_dtype(tensor) != RGM_I64 || rgm_tensor_count(tensor) != count)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s of part %lld is not %lld numbers: write the parts again", name,
+                        (long long)part->number, (long long)count));
+    *out = tensor;
+    tensor = NULL;
+done:
+    rgm_tensor_release(tensor);
+    rgm_free(name);
+    return status;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -190,4 +233,40 @@ done:
     rgm_free(paths[1]);
     rgm_part_release(part);
     return status;
+}
+
+static rgm_status open_and_join(rgm_part **out, const rgm_parts *parts, int64_t first,
+                                int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_part **each = NULL;
+
+    RGM_GO(RGM_NEW(each, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(rgm_part_open(&each[i], parts, first + i));
+    RGM_GO(rgmi_parts_join(out, each, count));
+done:
+    for (int64_t i = 0; each != NULL && i < count; i++)
+        rgm_part_release(each[i]);
+    rgm_free(each);
+    return status;
+}
+
+rgm_status rgm_part_open_for(rgm_part **out, const rgm_parts *parts, int64_t rank, int64_t ranks)
+{
+    int64_t count = ranks > 0 ? parts->count / ranks : 0;
+
+    *out = NULL;
+    if (count < 1 || count * ranks != parts->count)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%lld parts for %lld ranks: each rank has as many parts, one or more. "
+                        "Start %lld ranks, or a half, a quarter ... of that, or cut the graph into "
+                        "%lld parts",
+                        (long long)parts->count, (long long)ranks, (long long)parts->count,
+                        (long long)ranks);
+    if (rank < 0 || rank >= ranks)
+        return RGM_FAIL(RGM_ERR_ARG, "there is no rank %lld of %lld", (long long)rank,
+                        (long long)ranks);
+    return count == 1 ? rgm_part_open(out, parts, rank)
+                      : open_and_join(out, parts, rank * count, count);
 }

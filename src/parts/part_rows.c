@@ -56,6 +56,15 @@ static rgm_status check_sends(const rgmi_part_set *set)
     return RGM_OK;
 }
 
+/* Of the nodes that others tell of by parts, which they are here. */
+static void place_sends(rgmi_part_set *set)
+{
+    int64_t count = set->send_begin[set->part->parts];
+
+    for (int64_t i = 0; i < count && set->place != NULL; i++)
+        set->send[i] = set->place[set->send[i]];
+}
+
 static rgm_status connect_set(rgmi_part_set *set)
 {
     const rgm_part *part = set->part;
@@ -75,9 +84,11 @@ static rgm_status connect_set(rgmi_part_set *set)
     mail = (rgm_comm_mail){set->there, bytes[0], set->send, bytes[1]};
     RGM_GO(post(set, &mail));
     RGM_GO(check_sends(set));
+    place_sends(set);
     rgm_free(set->owner); /* no longer needed, as what is theirs */
     rgm_free(set->there);
-    set->owner = set->there = NULL;
+    rgm_free(set->place);
+    set->owner = set->there = set->place = NULL;
 done:
     rgm_comm_blocks_clear(&counts);
     rgm_free(bytes[0]);
@@ -285,7 +296,8 @@ rgm_status rgmi_part_meet(const rgm_part *part, rgm_comm *comm)
 {
     if (rgm_comm_size(comm) != part->parts || rgm_comm_rank(comm) != part->number)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "part %lld of %lld on rank %d of %d: each rank has one part",
+                        "part %lld of %lld on rank %d of %d: each rank has one part, or several "
+                        "joined",
                         (long long)part->number, (long long)part->parts, rgm_comm_rank(comm),
                         rgm_comm_size(comm));
     return check_manifests(part, comm);

@@ -240,6 +240,10 @@ rgm_status rgm_part_sampler_open(rgm_part_sampler **out, rgm_part *part,
     rgm_part_sampler *sampler = NULL;
 
     *out = NULL;
+    if (part->numbers == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "sampling across parts needs a rank for each part, and this one has "
+                        "several joined");
     RGM_GO(RGM_NEW(sampler, 1));
     sampler->part = part;
     RGM_GO(open_sampler(sampler, options));

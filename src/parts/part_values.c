@@ -30,37 +30,13 @@ static const rgm_feature *ids_of(const model *m, const char *node_set)
     return rgm_graph_feature(m->part->data.graphs[0], RGM_NODE_SET, node_set, "#id");
 }
 
-/* A tensor i64 [items of the set] of the part's numbers. */
-static rgm_status read_numbers(rgm_tensor **out, const model *m, rgm_piece piece, const char *set,
-                               const char *what)
-{
-    int64_t count = rgm_graph_total(m->part->data.graphs[0], piece, set);
-    rgm_status status = RGM_OK;
-    rgm_tensor *tensor = NULL;
-    char *name = NULL;
-
-    *out = NULL;
-    RGM_GO(rgmi_numbers_name(&name, piece, set, what));
-    RGM_GO(rgm_safetensors_get(&tensor, m->part->numbers, name));
-    if (rgm_tensor_dtype(tensor) != RGM_I64 || rgm_tensor_count(tensor) != count)
-        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
-                        "%s of part %lld is not %lld numbers: write the parts again", name,
-                        (long long)m->part->number, (long long)count));
-    *out = tensor;
-    tensor = NULL;
-done:
-    rgm_tensor_release(tensor);
-    rgm_free(name);
-    return status;
-}
-
 static rgm_status numbers_of_edges(rgm_tensor **out, const model *m, const char *set)
 {
     int64_t index = rgm_schema_index(m->part->data.schema, RGM_EDGE_SET, set);
     rgm_tensor **kept = &m->part->edge_numbers[index];
 
     if (*kept == NULL)
-        RGM_TRY(read_numbers(kept, m, RGM_EDGE_SET, set, "number"));
+        RGM_TRY(rgmi_part_numbers(kept, m->part, RGM_EDGE_SET, set, "number"));
     *out = rgm_tensor_retain(*kept);
     return RGM_OK;
 }
@@ -82,7 +58,7 @@ static rgm_status numbers_of_lists(rgm_tensor **out, const model *m, const rgm_g
     }
     count = rgm_tensor_count(feature->values);
     RGM_GO(rgm_strprintf(&what, "%s.begin", input->feature));
-    RGM_GO(read_numbers(&begins, m, input->piece, input->set, what));
+    RGM_GO(rgmi_part_numbers(&begins, m->part, input->piece, input->set, what));
     RGM_GO(rgm_tensor_create(out, RGM_I64, 1, &count));
     for (int64_t i = 0; i < rgm_tensor_count(begins); i++)
         for (int64_t k = 0; k < rgm_tensor_i64(feature->row_lengths[1])[i]; k++)

@@ -49,15 +49,24 @@ rgm_status rgmi_numbers_name(char **out, rgm_piece piece, const char *set, const
 
 /** "train", "valid", "test": of the split's node set, the places of own nodes in that list. */
 extern const char *const rgmi_split_names[3];
+/** Numbers of a part's items in the whole graph: a tensor i64, owned by the caller, of which the
+ * count is not checked. Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
+rgm_status rgmi_part_numbers(rgm_tensor **out, const rgm_part *part, rgm_piece piece,
+                             const char *set, const char *what);
+/** parts [count], which are open and follow each other, as one that does not need them any more.
+ * Errors: RGM_ERR_FORMAT (they are not of one cut), RGM_ERR_NOMEM. */
+rgm_status rgmi_parts_join(rgm_part **out, rgm_part *const *parts, int64_t count);
 
 typedef struct rgmi_flight rgmi_flight;
 
-/** Rows of one node set that go from rank to rank. */
+/** Rows of one node set that go from rank to rank. Of a rank's own nodes others tell by their place
+ * among those of its first part, its second part ... */
 typedef struct rgmi_part_set {
     rgm_part *part;
     const char *name; /* the schema's */
     int64_t own, halo;
-    int32_t *owner, *there; /* [halo] whose, and which of that one's own */
+    int32_t *owner, *there; /* [halo] which rank's, and which of that one's own         */
+    int32_t *place;         /* [own] where such a node stands; NULL: there              */
     int64_t *halo_begin;    /* [ranks + 1] of each owner                 */
     int32_t *send;          /* own nodes that others have copies of      */
     int64_t *send_begin;    /* [ranks + 1] of each other                 */
@@ -74,10 +83,12 @@ rgm_status rgmi_find_other(int *other, rgm_comm *comm, const void *own, size_t b
 rgm_status rgmi_part_meet(const rgm_part *part, rgm_comm *comm);
 
 struct rgm_part {
-    int64_t number, parts;
+    int64_t number, parts; /* of so many ranks' parts, each of which may be several of the files' */
     const rgm_parts *manifest;
     rgm_graph_data data;
-    rgm_safetensors *numbers;
+    rgm_safetensors *numbers; /* of one part; NULL: they are in `joined` */
+    rgm_named_tensor *joined; /* owned, with their names                 */
+    int64_t joined_count;
     rgm_comm *comm; /* NULL: not connected */
     rgmi_part_set *sets;
     int64_t set_count;

@@ -14,7 +14,8 @@ typedef struct lab {
     char folder[64], path[96];
     rgm_graph_data data;
     rgm_parts *parts;
-    rgm_part *part[PARTS];
+    int ranks;
+    rgm_part *part[PARTS]; /* of each rank */
 } lab;
 
 static void generate(rgm_graph_data *out)
@@ -32,11 +33,11 @@ static void generate(rgm_graph_data *out)
     CHECK_OK(rgm_generate_citation(out, &options));
 }
 
-static void open_lab(lab *l, rgm_partition_method method)
+static void open_ranks(lab *l, rgm_partition_method method, int ranks)
 {
     rgm_parts_options options = RGM_PARTS_OPTIONS_INIT;
 
-    *l = (lab){.folder = "/tmp/regimen-parts-XXXXXX"};
+    *l = (lab){.folder = "/tmp/regimen-parts-XXXXXX", .ranks = ranks};
     CHECK(mkdtemp(l->folder) != NULL);
     snprintf(l->path, sizeof l->path, "%s/parts", l->folder);
     generate(&l->data);
@@ -44,8 +45,13 @@ static void open_lab(lab *l, rgm_partition_method method)
     options.method = method;
     CHECK_OK(rgm_parts_write(&l->data, l->path, &options));
     CHECK_OK(rgm_parts_load(&l->parts, l->path));
-    for (int p = 0; p < PARTS; p++)
-        CHECK_OK(rgm_part_open(&l->part[p], l->parts, p));
+    for (int p = 0; p < ranks; p++)
+        CHECK_OK(rgm_part_open_for(&l->part[p], l->parts, p, ranks));
+}
+
+static void open_lab(lab *l, rgm_partition_method method)
+{
+    open_ranks(l, method, PARTS);
 }
 
 static void close_lab(lab *l)
@@ -128,33 +134,124 @@ static void check_features(const lab *l, int p)
     }
 }
 
-/* Each node has one owner, which has all of its edges; a copy is its owner's node. */
+/* Edges have the ends that their number has in the whole graph, and none is there twice. */
+static void check_edges(const lab *l, int p)
+{
+    const int64_t *ids = ids_of(l, p);
+    bool there[1024] = {false};
+    rgm_tensor *numbers;
+
+    CHECK_OK(rgmi_part_numbers(&numbers, l->part[p], RGM_EDGE_SET, "edges", "number"));
+    CHECK(rgm_graph_total(l->data.graphs[0], RGM_EDGE_SET, "edges") <= 1024);
+    for (int64_t e = 0; e < rgm_tensor_count(numbers); e++) {
+        int64_t number = rgm_tensor_i64(numbers)[e];
+        const rgm_graph *part = graph_of(l, p), *whole = l->data.graphs[0];
+
+        CHECK(!there[number]);
+        there[number] = true;
+        CHECK_INT(rgm_tensor_i64(rgm_graph_source(whole, "edges"))[number],
+                  ids[rgm_tensor_i64(rgm_graph_source(part, "edges"))[e]]);
+        CHECK_INT(rgm_tensor_i64(rgm_graph_target(whole, "edges"))[number],
+                  ids[rgm_tensor_i64(rgm_graph_target(part, "edges"))[e]]);
+    }
+    rgm_tensor_release(numbers);
+}
+
+/* Own nodes whose neighbours are all own stand first, both kinds in the order of the whole graph.
+ */
+static void check_order(const lab *l, int p)
+{
+    const rgmi_part_set *set = &l->part[p]->sets[0];
+    const int64_t *ends[2], *ids = ids_of(l, p);
+    const rgm_graph *graph = graph_of(l, p);
+    bool joins[150] = {false};
+
+    ends[0] = rgm_tensor_i64(rgm_graph_source(graph, "edges"));
+    ends[1] = rgm_tensor_i64(rgm_graph_target(graph, "edges"));
+    for (int64_t e = 0; e < rgm_graph_total(graph, RGM_EDGE_SET, "edges"); e++)
+        if (ends[0][e] >= set->own || ends[1][e] >= set->own)
+            joins[ends[0][e]] = joins[ends[1][e]] = true;
+    for (int64_t i = 1; i < set->own; i++)
+        CHECK(joins[i - 1] == joins[i] ? ids[i - 1] < ids[i] : joins[i]);
+}
+
+/* Of the owner's nodes, by which others tell of them. */
+static int64_t placed(const lab *l, int owner, int64_t there)
+{
+    const int32_t *place = l->part[owner]->sets[0].place;
+
+    return place != NULL ? place[there] : there;
+}
+
+static void check_ranks(const lab *l)
+{
+    bool owned[150] = {false};
+
+    for (int p = 0; p < l->ranks; p++) {
+        const rgmi_part_set *set = &l->part[p]->sets[0];
+        int64_t own = 0;
+
+        for (int k = 0; k < PARTS / l->ranks; k++)
+            own += rgm_parts_own(l->parts, p * PARTS / l->ranks + k, RGM_NODE_SET, "nodes");
+        CHECK_INT(own, set->own);
+        for (int64_t i = 0; i < set->own; i++) {
+            CHECK(!owned[ids_of(l, p)[i]]);
+            owned[ids_of(l, p)[i]] = true;
+            check_node(l, p, i);
+        }
+        for (int64_t i = 0; i < set->halo; i++) {
+            CHECK(set->owner[i] != p && (i == 0 || set->owner[i - 1] <= set->owner[i]));
+            CHECK_INT(ids_of(l, p)[set->own + i],
+                      ids_of(l, set->owner[i])[placed(l, set->owner[i], set->there[i])]);
+        }
+        check_features(l, p);
+        check_edges(l, p);
+        check_order(l, p);
+    }
+    for (int i = 0; i < 150; i++)
+        CHECK(owned[i]);
+    CHECK(l->ranks > 1 || l->part[0]->sets[0].halo == 0);
+}
+
+/* Each node has one owner, which has all of its edges; a copy is its owner's node. So it is with a
+ * rank for each part, and with fewer. */
 static void own_nodes_have_all_of_their_edges(void **state)
 {
     static const rgm_partition_method methods[] = {RGM_PARTITION_MULTILEVEL, RGM_PARTITION_RANDOM};
 
     (void)state;
-    for (int m = 0; m < 2; m++) {
-        bool owned[150] = {false};
-        lab l;
+    for (int m = 0; m < 2; m++)
+        for (int ranks = 1; ranks <= PARTS; ranks *= 2) {
+            lab l;
 
-        open_lab(&l, methods[m]);
-        for (int p = 0; p < PARTS; p++) {
-            const rgmi_part_set *set = &l.part[p]->sets[0];
-
-            CHECK_INT(rgm_parts_own(l.parts, p, RGM_NODE_SET, "nodes"), set->own);
-            for (int64_t i = 0; i < set->own; i++) {
-                CHECK(!owned[ids_of(&l, p)[i]]);
-                owned[ids_of(&l, p)[i]] = true;
-                check_node(&l, p, i);
-            }
-            for (int64_t i = 0; i < set->halo; i++)
-                CHECK_INT(ids_of(&l, p)[set->own + i], ids_of(&l, set->owner[i])[set->there[i]]);
-            check_features(&l, p);
+            open_ranks(&l, methods[m], ranks);
+            check_ranks(&l);
+            close_lab(&l);
         }
-        for (int i = 0; i < 150; i++)
-            CHECK(owned[i]);
-        close_lab(&l);
+}
+
+static void check_split(const lab *l)
+{
+    for (int i = 0; i < 3; i++) {
+        const rgm_tensor *whole[3] = {l->data.train, l->data.valid, l->data.test};
+        bool asked[150] = {false};
+        int64_t count = 0;
+
+        for (int p = 0; p < l->ranks; p++) {
+            const rgm_graph_data *data = rgm_part_data(l->part[p]);
+            const rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
+
+            CHECK(nodes[i] != NULL);
+            count += rgm_tensor_count(nodes[i]);
+            for (int64_t k = 0; k < rgm_tensor_count(nodes[i]); k++) {
+                CHECK(rgm_tensor_at_int(nodes[i], k) < l->part[p]->sets[0].own);
+                asked[ids_of(l, p)[rgm_tensor_at_int(nodes[i], k)]] = true;
+            }
+        }
+        CHECK_INT(rgm_parts_split(l->parts, i), count);
+        CHECK_INT(rgm_tensor_count(whole[i]), count);
+        for (int64_t k = 0; k < count; k++)
+            CHECK(asked[rgm_tensor_at_int(whole[i], k)]);
     }
 }
 
@@ -165,26 +262,14 @@ static void the_split_is_dealt_out(void **state)
     lab l;
 
     (void)state;
-    open_lab(&l, RGM_PARTITION_MULTILEVEL);
-    for (int i = 0; i < 3; i++) {
-        int64_t count = 0;
-
-        for (int p = 0; p < PARTS; p++) {
-            const rgm_graph_data *data = rgm_part_data(l.part[p]);
-            const rgm_tensor *nodes[3] = {data->train, data->valid, data->test};
-
-            CHECK(nodes[i] != NULL);
-            count += rgm_tensor_count(nodes[i]);
-            for (int64_t k = 0; k < rgm_tensor_count(nodes[i]); k++)
-                CHECK(rgm_tensor_at_int(nodes[i], k) <
-                      rgm_parts_own(l.parts, p, RGM_NODE_SET, "nodes"));
-        }
-        CHECK_INT(rgm_parts_split(l.parts, i), count);
+    for (int ranks = 1; ranks <= PARTS; ranks *= 2) {
+        open_ranks(&l, RGM_PARTITION_MULTILEVEL, ranks);
+        check_split(&l);
+        CHECK_INT(150, rgm_parts_total(l.parts, RGM_NODE_SET, "nodes"));
+        CHECK_INT(-1, rgm_parts_total(l.parts, RGM_NODE_SET, "papers"));
+        CHECK_INT(-1, rgm_parts_halo(l.parts, 0, "papers"));
+        close_lab(&l);
     }
-    CHECK_INT(150, rgm_parts_total(l.parts, RGM_NODE_SET, "nodes"));
-    CHECK_INT(-1, rgm_parts_total(l.parts, RGM_NODE_SET, "papers"));
-    CHECK_INT(-1, rgm_parts_halo(l.parts, 0, "papers"));
-    close_lab(&l);
 }
 
 static void one_rank_has_no_part_of_four(void **state)
@@ -201,6 +286,13 @@ static void one_rank_has_no_part_of_four(void **state)
     CHECK(exchange != NULL && exchange->begin == NULL);
     CHECK_STATUS(RGM_ERR_ARG, rgm_part_values(NULL, NULL, 0, NULL, l.part[0]));
     CHECK_MESSAGE("not connected");
+    rgm_part_release(l.part[0]);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_part_open_for(&l.part[0], l.parts, 0, 2 * PARTS));
+    CHECK_MESSAGE("4 parts for 8 ranks");
+    CHECK_MESSAGE("Start 4 ranks, or a half");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_part_open_for(&l.part[0], l.parts, 0, 3));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_part_open_for(&l.part[0], l.parts, 0, 0));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_part_open_for(&l.part[0], l.parts, 2, 2));
     close_lab(&l);
 }
 
@@ -266,6 +358,26 @@ static void a_list_of_parts_that_is_damaged_is_refused(void **state)
     close_lab(&l);
 }
 
+/* Of one rank's parts each sees whether it has copies of what the other has. */
+static void parts_that_do_not_fit_are_not_joined(void **state)
+{
+    rgm_part *each[2], *joined;
+    lab l;
+
+    (void)state;
+    open_lab(&l, RGM_PARTITION_RANDOM);
+    each[0] = l.part[0];
+    each[1] = l.part[1];
+    CHECK_INT(1, each[0]->sets[0].owner[0]);
+    each[0]->sets[0].there[0]++;
+    CHECK_STATUS(RGM_ERR_FORMAT, rgmi_parts_join(&joined, each, 2));
+    CHECK_MESSAGE("a copy in part 0 is not what part 1 has: write the parts again");
+    CHECK(joined == NULL);
+    each[0]->sets[0].there[0] = (int32_t)each[1]->sets[0].own;
+    CHECK_STATUS(RGM_ERR_FORMAT, rgmi_parts_join(&joined, each, 2));
+    close_lab(&l);
+}
+
 static void what_cannot_be_cut_is_told(void **state)
 {
     rgm_parts_options options = RGM_PARTS_OPTIONS_INIT;
@@ -298,14 +410,14 @@ static rgm_status write_parts(const rgm_graph_data *data, const char *path)
     return rgm_parts_write(data, path, &options);
 }
 
-static rgm_status open_part(const char *path)
+static rgm_status open_part(const char *path, int64_t ranks)
 {
     rgm_parts *parts = NULL;
     rgm_part *part = NULL;
     rgm_status status = rgm_parts_load(&parts, path);
 
     if (status == RGM_OK)
-        status = rgm_part_open(&part, parts, 1);
+        status = rgm_part_open_for(&part, parts, 1, ranks);
     rgm_part_release(part);
     rgm_parts_release(parts);
     return status;
@@ -323,7 +435,8 @@ static void cutting_survives_every_failing_allocation(void **state)
     CHECK_OK(write_parts(&l.data, path)); /* the graph keeps what was made of its edges */
     CHECK_OK(rgm_folder_remove(path));
     CHECK_EVERY_OOM(write_parts(&l.data, path), CHECK_OK(rgm_folder_remove(path)));
-    CHECK_EVERY_OOM(open_part(l.path), (void)0);
+    CHECK_EVERY_OOM(open_part(l.path, PARTS), (void)0);
+    CHECK_EVERY_OOM(open_part(l.path, PARTS / 2), (void)0);
     close_lab(&l);
 }
 
@@ -334,6 +447,7 @@ int main(void)
         cmocka_unit_test(the_split_is_dealt_out),
         cmocka_unit_test(one_rank_has_no_part_of_four),
         cmocka_unit_test(a_list_of_parts_that_is_damaged_is_refused),
+        cmocka_unit_test(parts_that_do_not_fit_are_not_joined),
         cmocka_unit_test(what_cannot_be_cut_is_told),
         cmocka_unit_test(cutting_survives_every_failing_allocation),
     };

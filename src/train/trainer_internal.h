@@ -400,6 +400,9 @@ static inline bool rgmi_is_sharded(const rgm_trainer *trainer)
 }
 /** The next batch of a pass of a task that completes batches. RGM_END. */
 rgm_status rgmi_round_next(rgm_element **out, rgm_trainer *trainer);
+/** Whether a batch is run for one of this process's shards: of one thing in parts, all that the
+ * process has is the batch of its first. */
+bool rgmi_shard_has_batch(const rgm_trainer *trainer, int64_t shard);
 /** The number of batches of one step. */
 int64_t rgmi_step_batches(const rgm_trainer *trainer);
 /** Let an iterator make only what this process runs, where `each` batches of every shard in turn

@@ -90,7 +90,7 @@ static rgm_status check_data(const rgm_trainer *trainer)
                     pass == 1 ? "batch" : "batches", pass == 1 ? " (of a graph: sample it)" : "");
 }
 
-/* A graph in parts is cut into shards already. */
+/* A graph in parts is cut into shards already. A rank that has several of them has them as one. */
 static rgm_status count_shards(int64_t *count, const rgm_trainer *trainer)
 {
     int64_t parts = trainer->task.parts;
@@ -98,10 +98,11 @@ static rgm_status count_shards(int64_t *count, const rgm_trainer *trainer)
     *count = trainer->runtime.shards > 0 ? trainer->runtime.shards : 1;
     if (parts == 0)
         return RGM_OK;
-    if (rgm_comm_size(trainer->comm) != parts)
-        return RGM_FAIL(RGM_ERR_CONFIG, "the data are in %lld parts, one a rank, and there %s %d",
-                        (long long)parts, rgm_comm_size(trainer->comm) == 1 ? "is" : "are",
-                        rgm_comm_size(trainer->comm));
+    if (rgm_comm_size(trainer->comm) > parts)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the data are in %lld parts, and there are %d ranks, each of which needs "
+                        "one at least",
+                        (long long)parts, rgm_comm_size(trainer->comm));
     if (*count > 1 && *count != parts)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "runtime.shards is %lld, but the data are in %lld parts, which are the "
@@ -139,6 +140,11 @@ rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup
         return RGM_OK;
     RGM_TRY(check_task(trainer));
     return check_data(trainer);
+}
+
+bool rgmi_shard_has_batch(const rgm_trainer *trainer, int64_t shard)
+{
+    return trainer->task.parts == 0 || shard == trainer->shards.first;
 }
 
 int64_t rgmi_step_batches(const rgm_trainer *trainer)

@@ -90,7 +90,7 @@ bool rgmi_shards_pass_batch(rgm_trainer *trainer)
 
     shards->drawn++;
     shard = shard_now(shards);
-    if (shard < 0 || shard >= shards->own)
+    if (shard < 0 || shard >= shards->own || !rgmi_shard_has_batch(trainer, shards->first + shard))
         return false;
     trainer->aggregate = shards->passes[shard].aggregate;
     return true;

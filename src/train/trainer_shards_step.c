@@ -17,17 +17,22 @@ typedef struct work {
     double all[RGM_MAX_HEADS]; /* items of each head in the whole step */
 } work;
 
-/* The next batch of the step, owned; NULL: the data have ended, or it is another process's. */
+/* The next batch of the step, owned; NULL: the data have ended, or nothing is run for its shard. */
 static rgm_status draw(rgm_element **out, work *w)
 {
-    rgm_status status;
+    const rgm_trainer *trainer = w->step->trainer;
+    int64_t shard = w->drawn++ / w->each;
+    rgm_status status = RGM_OK;
 
     *out = NULL;
-    if (w->drawn++ == 0) {
+    if (w->drawn == 1)
         *out = w->step->inputs != NULL ? rgm_element_retain(w->step->inputs) : NULL;
-        return RGM_OK;
+    else
+        status = rgmi_next_train_inputs(out, w->step->trainer);
+    if (*out != NULL && !rgmi_shard_has_batch(trainer, shard)) {
+        rgm_element_release(*out);
+        *out = NULL;
     }
-    status = rgmi_next_train_inputs(out, w->step->trainer);
     return status == RGM_END ? RGM_OK : status;
 }
 
