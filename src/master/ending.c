@@ -109,17 +109,3 @@ rgm_status rgmi_trial_reached(rgm_search_event *out, double *metrics, rgm_master
         out->metrics = metrics;
     return RGM_OK;
 }
-
-rgm_status rgmi_trial_ended_here(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial)
-{
-    int64_t batches = rgm_sequencer_batches(trial->sequencer);
-    double metrics[RGM_MAX_OBJECTIVES];
-    rgm_search_event event = {.kind = RGM_ENDED, .trial = trial->number};
-    char text[100];
-
-    if (e->searcher != NULL)
-        RGM_TRY(rgmi_trial_reached(&event, metrics, master, e, trial->number));
-    snprintf(text, sizeof text, "stopped on request at %lld batches", (long long)batches);
-    return rgmi_trial_end_with(master, e, trial,
-                               batches > 0 ? RGM_WORK_COMPLETED : RGM_WORK_CANCELED, &event, text);
-}

@@ -51,32 +51,6 @@ static rgm_status restore_snapshot(rgm_master *master, rgmi_experiment *e)
     return status;
 }
 
-/* ---- metrics of events ---------------------------------------------------------------------- */
-
-rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *e, const char *text)
-{
-    const rgm_objective *objectives;
-    int64_t count = rgm_search_file_objectives(&objectives, e->file);
-    rgm_json *json;
-    rgm_status status = RGM_OK;
-
-    RGM_TRY(rgm_json_parse(&json, text, (int64_t)strlen(text), "event"));
-    for (int64_t i = 0; i < count && status == RGM_OK; i++)
-        if (!rgm_json_number(&metrics[i], rgm_json_at(json, i)))
-            status = RGM_FAIL(RGM_ERR_DATA, "an event's metrics are '%s'", text);
-    rgm_json_release(json);
-    return status;
-}
-
-rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(rgm_text_add(out, i == 0 ? "[" : ", ", i == 0 ? 1 : 2));
-        RGM_TRY(rgm_json_print_number(out, metrics[i]));
-    }
-    return rgm_text_add(out, "]", 1);
-}
-
 static rgm_status repeat_events(rgm_master *master, rgmi_experiment *e)
 {
     double metrics[RGM_MAX_OBJECTIVES];
@@ -348,6 +322,21 @@ rgm_status rgmi_trial_end(rgm_master *master, rgmi_experiment *e, rgmi_trial *tr
     return rgmi_trial_end_as(master, e, trial, state, event_of(state), message);
 }
 
+/* Told to end where it is, it has: counted as what it reached. */
+static rgm_status end_here(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial)
+{
+    int64_t batches = rgm_sequencer_batches(trial->sequencer);
+    double metrics[RGM_MAX_OBJECTIVES];
+    rgm_search_event event = {.kind = RGM_ENDED, .trial = trial->number};
+    char text[100];
+
+    if (e->searcher != NULL)
+        RGM_TRY(rgmi_trial_reached(&event, metrics, master, e, trial->number));
+    snprintf(text, sizeof text, "stopped on request at %lld batches", (long long)batches);
+    return rgmi_trial_end_with(master, e, trial,
+                               batches > 0 ? RGM_WORK_COMPLETED : RGM_WORK_CANCELED, &event, text);
+}
+
 /* ---- what follows --------------------------------------------------------------------------- */
 
 /* Trials that the searcher closed, or that were told to end, and that have nothing left to do, the
@@ -364,7 +353,7 @@ static rgm_status close_trials(bool *any, rgm_master *master, rgmi_experiment *e
             rgm_sequencer_is_up_to_date(trial->sequencer) &&
             !rgm_sequencer_preclose(&workload, trial->sequencer)) {
             *any = true;
-            RGM_TRY(trial->ending ? rgmi_trial_ended_here(master, e, trial)
+            RGM_TRY(trial->ending ? end_here(master, e, trial)
                                   : rgmi_trial_end(master, e, trial, RGM_WORK_COMPLETED, NULL));
         }
     }

@@ -269,9 +269,6 @@ rgm_status rgmi_experiment_note(rgm_master *master, rgmi_experiment *experiment,
 /** Its searcher is another, which took over: what that asks for is put down, and a snapshot of it
  * is written. Nothing that was told before is told to it again. */
 rgm_status rgmi_experiment_go_on(rgm_master *master, rgmi_experiment *experiment);
-/** "[0.5, 1.0]" of objectives; of an event, or of an earlier search. */
-rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *experiment, const char *text);
-rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count);
 
 /* ---- search_change.c: a search that is changed ---------------------------------------------- */
 
@@ -306,9 +303,6 @@ rgm_status rgmi_earlier_tell(rgm_master *master, const rgmi_experiment *experime
 /** It validates what it has, saves, and is over, counted as what it reached. In a change under way.
  * RGM_ERR_BUSY: it is over, or its experiment is. */
 rgm_status rgmi_trial_end_here(rgm_master *master, rgmi_experiment *experiment, rgmi_trial *trial);
-/** It has nothing more to do. */
-rgm_status rgmi_trial_ended_here(rgm_master *master, rgmi_experiment *experiment,
-                                 rgmi_trial *trial);
 /** What its searcher is told of it: how far it came, and its last validation. metrics: room of
  * RGM_MAX_OBJECTIVES, which the event borrows. */
 rgm_status rgmi_trial_reached(rgm_search_event *out, double *metrics, rgm_master *master,
@@ -329,6 +323,9 @@ rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *experime
                                 const rgm_json *values);
 /** The same by a file. */
 rgm_status rgmi_objectives_of(double *metrics, const rgm_search_file *file, const rgm_json *values);
+/** "[0.5, 1.0]" of objectives; of an event, or of an earlier search. */
+rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *experiment, const char *text);
+rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count);
 /** The first objective of a file. */
 const rgm_objective *rgmi_objective(const rgm_search_file *file);
 /** Whether a metric of the first objective is better than another; what is no finite number is

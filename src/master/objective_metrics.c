@@ -63,3 +63,29 @@ rgm_status rgmi_objectives_of(double *metrics, const rgm_search_file *file, cons
             return fail_metric(values, objectives[i].metric);
     return RGM_OK;
 }
+
+/* ---- metrics of events --------------------------------------------------------------------- */
+
+rgm_status rgmi_metrics_read(double *metrics, const rgmi_experiment *e, const char *text)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_search_file_objectives(&objectives, e->file);
+    rgm_json *json;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgm_json_parse(&json, text, (int64_t)strlen(text), "event"));
+    for (int64_t i = 0; i < count && status == RGM_OK; i++)
+        if (!rgm_json_number(&metrics[i], rgm_json_at(json, i)))
+            status = RGM_FAIL(RGM_ERR_DATA, "an event's metrics are '%s'", text);
+    rgm_json_release(json);
+    return status;
+}
+
+rgm_status rgmi_metrics_print(rgm_text *out, const double *metrics, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        RGM_TRY(rgm_text_add(out, i == 0 ? "[" : ", ", i == 0 ? 1 : 2));
+        RGM_TRY(rgm_json_print_number(out, metrics[i]));
+    }
+    return rgm_text_add(out, "]", 1);
+}
