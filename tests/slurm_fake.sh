@@ -6,7 +6,7 @@ name=$(basename "$0")
 {
     echo "$name"
     for word; do printf '<%s>\n' "$word"; done
-    env | grep -E '^(SLURM|SBATCH|SQUEUE|SACCT|TRIAL)_' | sort
+    env | grep -E '^(SLURM|SBATCH|SQUEUE|SACCT|TRIAL)_|^CUDA_VISIBLE_DEVICES=' | sort
     echo
 } >>"$FAKE_SLURM/calls"
 [ ! -f "$FAKE_SLURM/$name.out" ] || cat "$FAKE_SLURM/$name.out"

@@ -1,4 +1,4 @@
-# A real Slurm of one node with 4 processors, set up in the folder of lib.sh's $work and taken down again at
+# A real Slurm of one node with 4 processors, and two devices that it takes for GPUs, set up in the folder of lib.sh's $work and taken down again at
 # the end. Sourced behind lib.sh; control() starts its controller.
 PATH=$PATH:/usr/sbin:/sbin
 for program in slurmctld slurmd munged sbatch; do
@@ -86,11 +86,15 @@ MessageTimeout=10
 BatchStartTimeout=120
 ReturnToService=2
 SlurmdParameters=config_overrides
-NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+GresTypes=gpu
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP PriorityTier=10
 PartitionName=low Nodes=$host MaxTime=INFINITE State=UP PriorityTier=1 GraceTime=0
 CONF
 export SLURM_CONF="$work/slurm.conf"
+ln -s /dev/null "$work/gpu0"
+ln -s /dev/zero "$work/gpu1"
+echo "NodeName=$host Name=gpu File=$work/gpu[0-1]" >"$work/gres.conf"
 
 control() { slurmctld -f "$SLURM_CONF" >>"$work/start.log" 2>&1; }
 munged --force --key-file="$work/munge.key" --socket="$work/munge.sock" --pid-file="$work/munged.pid" \

@@ -116,6 +116,31 @@ cmp -s reference found || fail "with a node that was lost: $(diff reference foun
 sqlite3 lost/master.db "SELECT sum(restarts), (SELECT count(*) FROM runs) > 4 FROM trials" >runs 2>/dev/null &&
     says '^0\|1$' runs
 
+# ---- slots that are devices ----
+# A job asks for them as gres, and its trial computes on what Slurm gave it: of CUDA that is in the variable below, whose
+# value here is no matter of the jobs. PoCL stands in for a GPU.
+if "$regimen" doctor | grep -q '^device   opencl:0'; then
+    cat >devices.yaml <<'YAML'
+resources: {slot_type: gpu, max_slots: 2}
+runtime: {device: opencl}
+scheduler:
+  type: slurm
+  partition: all
+  setup: ['echo "Slurm gave it <$CUDA_VISIBLE_DEVICES>"']
+YAML
+    expect 0 env CUDA_VISIBLE_DEVICES=7 "$regimen" experiment run search.yaml --threads 1 --config devices.yaml \
+        --set searcher.max_trials=2 --set searcher.max_length=2 --set batches_per_step=5 --master devices
+    for trial in 1 2; do
+        expect 0 "$regimen" trial logs 1/$trial --master devices
+        says '^Slurm gave it <[01]>$' out
+        says 'plan \| device opencl:0 \(' out
+    done
+    expect 0 "$regimen" experiment describe 1 --master devices --json
+    says '"slot_type": "gpu"' out
+else
+    echo "not tested: slots that are devices, since OpenCL has none here"
+fi
+
 # ---- what Slurm refuses ----
 
 $search refused --config slurm.yaml --set scheduler.partition=nowhere >/dev/null 2>&1 &

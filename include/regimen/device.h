@@ -104,6 +104,17 @@ typedef struct rgm_device_entry {
 /** What rgm_device_open() could open here, the CPU first, and why not more: `most` entries at most.
  * Opens nothing. Returns how many there are. */
 int64_t rgm_device_list(rgm_device_entry *entries, int64_t most);
+/**
+ * The devices that a list says, one after the other: "cuda:0,cuda:2", "opencl", "gpu". What
+ * rgm_device_open() takes may stand in it, but cpu; without a number it is all of that kind. Opens
+ * nothing.
+ *
+ * @param names  [out] "cuda:0,cuda:1", each once, by interface and number; appended
+ * @param list   [in] names with commas between them
+ *
+ * Errors: as rgm_device_open(), and RGM_ERR_ARG: one device twice. *names is then as before.
+ */
+rgm_status rgm_device_find(rgm_text *names, const char *list);
 
 /** The CPU. There is one, it is never released, and any thread may use it. */
 rgm_device *rgm_device_cpu(void);

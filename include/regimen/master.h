@@ -61,9 +61,16 @@ typedef enum rgm_scheduling { RGM_FAIR_SHARE, RGM_PRIORITY } rgm_scheduling;
 extern const char *const rgm_scheduling_names[]; /* "fair_share", "priority", ended by NULL */
 
 typedef struct rgm_master_options {
-    const char *folder;       /* made when it is not there                                     */
-    int64_t slots;            /* what trials take, one or more each; 0: processors / threads   */
-    int64_t threads_per_slot; /* 0: processors / slots, at least 1                             */
+    const char *folder; /* made when it is not there                                     */
+    int64_t slots;      /* what trials take, one or more each; 0: processors / threads   */
+    int64_t
+        threads_per_slot; /* 0: processors / slots, at least 1; of a device: processors / devices */
+    /**
+     * Which devices the slots of searches with resources.slot_type: gpu are: "cuda:0,cuda:2",
+     * "opencl"; they are looked for when the master is opened. NULL: "gpu", looked for when the
+     * first such search comes. A device that is named is there, or the master is not opened.
+     */
+    const char *devices;
     /**
      * argv of a trial's process, ended by NULL; "--master FOLDER --trial ID --run TOKEN" is
      * appended. NULL: this executable with "trial run".
@@ -98,7 +105,8 @@ typedef struct rgm_master_options {
  *
  * Errors: RGM_ERR_BUSY (another process owns the folder: the message has its pid and host),
  * RGM_ERR_VERSION (the database is of a later version), RGM_ERR_FORMAT (it is damaged, or not a
- * database), RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
+ * database), RGM_ERR_CONFIG (there are no such devices), RGM_ERR_ARG, RGM_ERR_IO, RGM_ERR_NOMEM;
+ * *out is then NULL.
  */
 rgm_status rgm_master_open(rgm_master **out, const rgm_master_options *options);
 /** Unlocks the folder. Running trials are left running: the next master takes them over. */

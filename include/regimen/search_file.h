@@ -29,9 +29,15 @@ typedef struct rgm_checkpoint_storage {
     int64_t save_trial_latest;    /* default 1 */
 } rgm_checkpoint_storage;
 
+/** What a slot is: processors of the machine, or one of its devices with some of them. */
+typedef enum rgm_slot_type { RGM_SLOT_CPU, RGM_SLOT_GPU } rgm_slot_type;
+extern const char *const rgm_slot_type_names[]; /* "cpu", "gpu", ended by NULL */
+
 typedef struct rgm_search_resources {
-    int64_t slots_per_trial; /* cores of a trial: threads, or ranks of rgm_search_file_ranks();
-                                default 1 */
+    rgm_slot_type slot_type; /* default cpu. gpu: each trial has devices to itself; its documents
+                                say runtime.device: gpu where the file names no interface */
+    int64_t slots_per_trial; /* of a trial: threads, or ranks of rgm_search_file_ranks(); devices
+                                are ranks, one each; default 1 */
     int64_t max_slots;       /* of all trials together; 0: no bound               */
     int64_t priority;        /* 1..99, small first; default 42                    */
     double weight;           /* of a fair share; default 1                        */
@@ -60,6 +66,8 @@ typedef struct rgm_scheduler_options {
     const char *partition, *account, *qos; /* partition: or queue                             */
     const char *time;   /* of a job, as sbatch --time takes it, or the scheduler's own command  */
     const char *memory; /* of a job, as sbatch --mem takes it, or that command                  */
+    const char *gres;   /* of Slurm's with resources.slot_type gpu: what a device is called,
+                           "gpu:a100"; NULL: "gpu". A job of N slots asks for --gres=GRES:N     */
     rgm_texts options;  /* more of sbatch's, each whole: "--constraint=icelake" */
     rgm_texts setup;    /* lines of shell before the trial: "module load gcc"   */
 } rgm_scheduler_options;
@@ -121,6 +129,13 @@ typedef struct rgm_search_subject {
      */
     rgm_status (*check)(const char *name, const rgm_yaml *document, const void *payload);
     const void *payload;
+    /**
+     * The devices of this machine that slots of the type gpu can be: their names, with commas
+     * between them. `list` says which: "gpu", "opencl:0,opencl:1". NULL: there are none. Errors:
+     * RGM_ERR_ARG (no such list), RGM_ERR_NOT_FOUND and RGM_ERR_UNSUPPORTED (not here, and why),
+     * RGM_ERR_IO, RGM_ERR_NOMEM.
+     */
+    rgm_status (*devices)(rgm_text *names, const char *list);
 } rgm_search_subject;
 
 /**

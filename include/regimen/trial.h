@@ -242,7 +242,9 @@ typedef struct rgm_trial_setup {
                          optimizer state; NULL: none */
     rgm_trial_start start;
     int64_t at_batches;
-    int threads; /* 0: as the file says, or slots_per_trial */
+    int threads;        /* 0: as the file says, or slots_per_trial */
+    const char *device; /* what the run opens in the place of the file's runtime.device; NULL: that.
+                           Borrowed until it is closed; config.yaml keeps the file's */
     /* Those that train the trial together, each with a part of runtime.shards; all call the same.
      * Borrowed. NULL: this process alone. */
     rgm_comm *comm;

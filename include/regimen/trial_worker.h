@@ -40,6 +40,7 @@ typedef struct rgm_worker_setup {
     int64_t at_batches;          /* trained in all at that checkpoint                 */
     uint32_t seed;
     int64_t threads;       /* of each process */
+    const char *device;    /* of this process, for runtime.device; NULL: as the file says */
     struct rgm_comm *comm; /* of the processes that train the trial together; rgm_comm_self() */
 } rgm_worker_setup;
 

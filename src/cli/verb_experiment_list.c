@@ -75,18 +75,19 @@ static rgm_status experiments_table(table *t, const json_t *experiments)
 /* With what only the whole answer about one says. */
 static rgm_status described_table(table *t, const json_t *experiments)
 {
-    static const char *const heads[] = {"ID",        "NAME",   "STATE",    "PROGRESS",
-                                        "TRIALS",    "METRIC", "BEST",     "START (UTC)",
-                                        "END (UTC)", "OWNER",  "ARCHIVED", "DESCRIPTION",
-                                        "PROJECT",   "SLOTS",  "RANKS",    NULL};
+    static const char *const heads[] = {
+        "ID",      "NAME",        "STATE",     "PROGRESS", "TRIALS",   "METRIC",
+        "BEST",    "START (UTC)", "END (UTC)", "OWNER",    "ARCHIVED", "DESCRIPTION",
+        "PROJECT", "SLOT TYPE",   "SLOTS",     "RANKS",    NULL};
 
     RGM_TRY(add_columns(t, heads));
     for (size_t i = 0; i < json_array_size(experiments); i++) {
         const json_t *e = json_array_get(experiments, i);
 
         RGM_TRY(add_experiment(t, e));
-        table_set_count(t, 13, int_of(e, "slots_per_trial"));
-        table_set_count(t, 14, int_of(e, "ranks"));
+        RGM_TRY(table_set(t, 13, text_of(e, "slot_type")));
+        table_set_count(t, 14, int_of(e, "slots_per_trial"));
+        table_set_count(t, 15, int_of(e, "ranks"));
     }
     return RGM_OK;
 }

@@ -15,7 +15,7 @@
 
 /** What a verb was told. */
 typedef struct search_request {
-    const char *file, *where, *description;
+    const char *file, *where, *description, *devices;
     text_list over, sets;
     bool paused, anew, json;
     int64_t slots, threads;
@@ -244,18 +244,35 @@ static bool is_done(rgm_master *master, void *payload)
     return own->status != RGM_OK || is_over(own->state) || console_is_stopped(NULL);
 }
 
+/* Whether its slots are devices of this machine. */
+static bool wants_devices(const rgm_search_file *file)
+{
+    const rgm_search_settings *o = rgm_search_file_settings(file);
+
+    return o->resources.slot_type == RGM_SLOT_GPU && o->scheduler.type == RGM_SCHEDULER_LOCAL;
+}
+
 /* This process will not have more of them: they would be waited for in vain. */
 static rgm_status check_slots(const asked_master *whom, const rgm_search_file *file)
 {
     const rgm_search_settings *o = rgm_search_file_settings(file);
     json_t *master = NULL;
-    int64_t slots;
+    int64_t slots, devices;
 
     if (o->scheduler.type != RGM_SCHEDULER_LOCAL)
         return RGM_OK;
     RGM_TRY(ask(&master, whom, "GET", NULL, "/api/v1/master"));
     slots = int_of(master, "slots");
+    devices = (int64_t)json_array_size(json_object_get(master, "devices"));
     json_decref(master);
+    if (wants_devices(file) && o->resources.slots_per_trial > devices)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "resources.slots_per_trial is %lld with slot_type: gpu, but there %s %lld "
+                        "device%s: no trial could start",
+                        (long long)o->resources.slots_per_trial, devices == 1 ? "is" : "are",
+                        (long long)devices, devices == 1 ? "" : "s");
+    if (wants_devices(file))
+        return RGM_OK;
     return o->resources.slots_per_trial <= slots
                ? RGM_OK
                : RGM_FAIL(RGM_ERR_CONFIG,
@@ -293,12 +310,15 @@ static int run_alone(rgm_search_file *file, const search_request *r)
     rgm_master_options options = {.folder = master_place(r->where),
                                   .slots = r->slots,
                                   .threads_per_slot = r->threads,
+                                  .devices = r->devices,
                                   .subject = &rgm_trial_subject};
     own_search own = {0};
     rgm_status status = RGM_OK;
     int64_t id = 0;
     int code = EXIT_DONE;
 
+    if (options.devices == NULL && wants_devices(file))
+        options.devices = "gpu"; /* to be told now that there is none */
     console_catch_signals();
     RGM_GO(rgm_master_open(&own.whom.master, &options));
     RGM_GO(check_slots(&own.whom, file));
@@ -339,6 +359,8 @@ int experiment_run(int argc, char **argv)
         {"slots", ARG_COUNT, &r.slots, "N",
          "trials at once, where each takes one (default: cores)"},
         {"threads", ARG_COUNT, &r.threads, "N", "threads of a slot (default: cores / slots)"},
+        {"devices", ARG_TEXT, &r.devices, "LIST",
+         "of a search with resources.slot_type: gpu, e.g. cuda:0,cuda:2 or opencl (gpu)"},
         {"new", ARG_FLAG, &r.anew, NULL, "another one, though one of this file is unfinished"},
         {"description", ARG_TEXT, &r.description, "TEXT", "for people"},
         {"config", ARG_LIST, &r.over, "FILE", "lay a file or named experiment over it"},
@@ -347,7 +369,7 @@ int experiment_run(int argc, char **argv)
         MASTER_ARGUMENT(r.where),
         {0}};
     const usage how = {
-        "experiment run NAME|FILE [--slots N] [--set KEY=VALUE]... [--master DIR]",
+        "experiment run NAME|FILE [--slots N | --devices LIST] [--set KEY=VALUE]... [--master DIR]",
         "Search the hyperparameters of a file with `searcher`, to its end. Where a master is at "
         "work\n"
         "it is handed the search and followed (Ctrl-C leaves it running); else this process is "
@@ -373,7 +395,7 @@ int experiment_run(int argc, char **argv)
     status = find_master(&whom, r.where);
     if (status != RGM_OK)
         code = report(status);
-    else if (whom.client != NULL && (r.slots > 0 || r.threads > 0))
+    else if (whom.client != NULL && (r.slots > 0 || r.threads > 0 || r.devices != NULL))
         code = usage_error("a master is at work in %s: its slots are told to `regimen master`",
                            master_place(r.where));
     else if (whom.client != NULL) {

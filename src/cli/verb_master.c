@@ -72,6 +72,8 @@ static int begin(int argc, char **argv)
         {"slots", ARG_COUNT, &options.slots, "N", "what trials share (default: cores)"},
         {"threads", ARG_COUNT, &options.threads_per_slot, "N",
          "of a slot (default: cores / slots)"},
+        {"devices", ARG_TEXT, &options.devices, "LIST",
+         "slots of searches with resources.slot_type: gpu, e.g. cuda:0,cuda:2 or opencl (gpu)"},
         {"scheduling", ARG_TEXT, &scheduling, "KIND", "fair_share (default) or priority"},
         {"preemption", ARG_FLAG, &options.preemption, NULL,
          "priority: trials make room for experiments that come before theirs"},
@@ -89,8 +91,8 @@ static int begin(int argc, char **argv)
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
-        "master [--master DIR] [--slots N] [--scheduling KIND] [--listen HOST:PORT "
-        "[--allow-remote]] | master token create|list|revoke",
+        "master [--master DIR] [--slots N] [--devices LIST] [--scheduling KIND] [--listen "
+        "HOST:PORT [--allow-remote]] | master token create|list|revoke",
         "Run the searches of a folder until it is told to stop (Ctrl-C, SIGTERM): then trials "
         "save,\n"
         "and the same command goes on. The verbs of experiments speak to it, and work without "
@@ -170,11 +172,16 @@ int verb_queue(int argc, char **argv)
         code = print_json(json_incref(rows));
         goto done;
     }
-    if (bool_of(master, "serves"))
+    if (bool_of(master, "serves")) {
+        size_t devices = json_array_size(json_object_get(master, "devices"));
+
         say("slots", "%lld of %lld taken, %lld threads each",
             (long long)int_of(master, "slots_taken"), (long long)int_of(master, "slots"),
             (long long)int_of(master, "threads_per_slot"));
-    else
+        if (devices > 0)
+            say("devices", "%lld of %zu taken", (long long)int_of(master, "devices_taken"),
+                devices);
+    } else
         say("slots", "no master is at work in %s", text_of(master, "folder"));
     RGM_GO(queue_table(&t, rows));
     code = print_table(&t, &form, "no trial waits");

@@ -185,3 +185,87 @@ int64_t rgm_device_list(rgm_device_entry *entries, int64_t most)
     }
     return count;
 }
+
+/* ---- lists --------------------------------------------------------------------------------- */
+
+enum { MOST_NUMBER = 256 };
+
+/* Which devices a list has named so far. */
+typedef struct chosen_devices {
+    bool has[DRIVERS][MOST_NUMBER];
+} chosen_devices;
+
+static rgm_status choose(chosen_devices *chosen, const char *name)
+{
+    const rgmi_driver *driver;
+    int number, d = 0;
+
+    RGM_TRY(resolve(&driver, &number, name));
+    while (drivers[d] != driver)
+        d++;
+    if (number >= MOST_NUMBER)
+        return RGM_FAIL(RGM_ERR_ARG, "device '%s': a list has numbers below %d", name,
+                        (int)MOST_NUMBER);
+    if (chosen->has[d][number])
+        return RGM_FAIL(RGM_ERR_ARG, "device '%s:%d' is twice in the list", driver->name, number);
+    chosen->has[d][number] = true;
+    return RGM_OK;
+}
+
+/* All of a kind, of which there is one at least. */
+static rgm_status choose_all(chosen_devices *chosen, const char *kind)
+{
+    char name[48];
+    rgm_status status;
+
+    RGM_TRY(choose(chosen, kind));
+    for (int i = 1; i < MOST_NUMBER; i++) {
+        snprintf(name, sizeof name, "%s:%d", kind, i);
+        status = choose(chosen, name);
+        if (status == RGM_ERR_NOT_FOUND) { /* there are not so many */
+            rgm_error_reset();
+            return RGM_OK;
+        }
+        RGM_TRY(status);
+    }
+    return RGM_OK;
+}
+
+static rgm_status choose_item(chosen_devices *chosen, const char *item, size_t size)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%.*s", (int)size, item);
+    if (size >= sizeof name || strcmp(name, "cpu") == 0 || !rgm_device_is_name(name))
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "'%.*s' is no device for a list: it has gpu, cuda, opencl, with a number "
+                        "(cuda:0) or without (all of them), and commas between them",
+                        (int)(size < 60 ? size : 60), item);
+    return strchr(name, ':') != NULL ? choose(chosen, name) : choose_all(chosen, name);
+}
+
+rgm_status rgm_device_find(rgm_text *names, const char *list)
+{
+    chosen_devices chosen = {0};
+    int64_t before = names->size;
+    rgm_status status = RGM_OK;
+
+    for (const char *item = list;; item++) {
+        size_t size = strcspn(item, ",");
+
+        RGM_TRY(choose_item(&chosen, item, size));
+        item += size;
+        if (*item == 0)
+            break;
+    }
+    for (int d = 0; d < DRIVERS; d++)
+        for (int i = 0; i < MOST_NUMBER && status == RGM_OK; i++)
+            if (chosen.has[d][i])
+                status = rgm_text_printf(names, "%s%s:%d", names->size > before ? "," : "",
+                                         drivers[d]->name, i);
+    if (status != RGM_OK && names->data != NULL) {
+        names->size = before;
+        names->data[before] = 0;
+    }
+    return status;
+}

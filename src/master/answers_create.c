@@ -167,11 +167,11 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         "INSERT INTO experiments(id, state, name, description, config, working_folder, owner, seed,"
         " parent_id, weight, priority, max_slots, slots_per_trial, save_experiment_best,"
         " save_trial_best, save_trial_latest, metric, smaller_is_better, start_time,"
-        " source_checkpoint, source_checkpoint_id, engine, code, pool, project) VALUES(?, ?, ?, ?, "
-        "?, ?, ?, "
+        " source_checkpoint, source_checkpoint_id, engine, code, pool, project, slot_type) VALUES("
+        "?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, "
         "?, "
-        "nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0), ?, ?, ?, ?)",
-        "ittttttiidiiiiiitidtitttt", last + 1,
+        "?, ?, ?)",
+        "ittttttiidiiiiiitidtittttt", last + 1,
         rgm_work_state_names[p->paused ? RGM_WORK_PAUSED : RGM_WORK_ACTIVE], p->name,
         p->description != NULL   ? p->description
         : o->description != NULL ? o->description
@@ -182,7 +182,8 @@ static rgm_status insert_row(rgm_master *master, const plan *p, const rgm_search
         o->checkpoint_storage.save_trial_best, o->checkpoint_storage.save_trial_latest,
         objective->metric, (int64_t)objective->smaller_is_better, rgm_wall_time(), from->folder,
         from->checkpoint, o->scheduler.name, code->count > 0 ? code->hash : NULL,
-        o->resources.pool != NULL ? o->resources.pool : "", o->project != NULL ? o->project : "");
+        o->resources.pool != NULL ? o->resources.pool : "", o->project != NULL ? o->project : "",
+        rgm_slot_type_names[o->resources.slot_type]);
 }
 
 static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *file,
@@ -236,6 +237,7 @@ static rgm_status create(rgmi_call *call, const plan *p)
         RGM_GO(rgmi_jobs_check(call->master, file));
     RGM_GO(check_pool(call->master, rgm_search_file_settings(file)));
     RGM_GO(rgmi_launch_check(file));
+    RGM_GO(rgmi_devices_check(call->master, file));
     RGM_GO(find_source(&from, call->master, file));
     RGM_GO(rgmi_earlier_check(call->master, file));
     RGM_GO(rgmi_trial_code_read(&code, &origin, call->master, file, p->working_folder,

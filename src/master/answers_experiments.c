@@ -115,7 +115,8 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         &rows, call->master->database,
         EXPERIMENT_COLUMNS
         "," TRIALS_JSON ", smaller_is_better AS 'smaller_is_better:bool', seed, weight, priority,"
-        " max_slots, slots_per_trial, save_experiment_best, save_trial_best, save_trial_latest,"
+        " max_slots, slots_per_trial, slot_type, save_experiment_best, save_trial_best, "
+        "save_trial_latest,"
         " working_folder, code, note, saved, saved_of, saved_unit, (SELECT count(*) FROM "
         "earlier_trials"
         " WHERE experiment_id = e.id) AS earlier, (SELECT"

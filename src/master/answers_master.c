@@ -5,27 +5,42 @@
 
 #include <unistd.h>
 
+static int64_t count_taken(const bool *taken, int64_t count)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += taken[i];
+    return sum;
+}
+
+/* None before a search has asked for them. */
+static rgm_status print_devices(rgm_text *out, const rgm_master *m)
+{
+    RGM_TRY(rgm_text_printf(out, ", \"devices\": ["));
+    for (int64_t i = 0; i < m->device_count; i++)
+        RGM_TRY(rgm_text_printf(out, "%s\"%s\"", i > 0 ? ", " : "", m->devices[i]));
+    return rgm_text_printf(out, "], \"devices_taken\": %lld",
+                           (long long)count_taken(m->device_taken, m->device_count));
+}
+
 rgm_status rgmi_answer_master(rgmi_call *call)
 {
     const rgm_master *m = call->master;
-    int64_t taken = 0, drained = 0;
-
-    for (int64_t i = 0; i < m->options.slots; i++) {
-        taken += m->slot_taken[i];
-        drained += m->slot_drained[i];
-    }
     RGM_TRY(rgm_text_printf(call->out, "{\"version\": \"%s\", \"pid\": %ld, \"folder\": ",
                             RGM_VERSION, (long)getpid()));
     RGM_TRY(rgm_json_print_text(call->out, m->options.folder));
+    RGM_TRY(print_devices(call->out, m));
     return rgm_text_printf(
         call->out,
         ", \"serves\": %s, \"slots\": %lld, \"threads_per_slot\": %lld, \"slots_taken\": %lld, "
         "\"slots_drained\": %lld, "
         "\"processes\": %lld, \"scheduling\": \"%s\", \"preemption\": %s}",
         m->serves ? "true" : "false", (long long)m->options.slots,
-        (long long)m->options.threads_per_slot, (long long)taken, (long long)drained,
-        (long long)m->process_count, rgm_scheduling_names[m->options.scheduling],
-        m->options.preemption ? "true" : "false");
+        (long long)m->options.threads_per_slot,
+        (long long)count_taken(m->slot_taken, m->options.slots),
+        (long long)count_taken(m->slot_drained, m->options.slots), (long long)m->process_count,
+        rgm_scheduling_names[m->options.scheduling], m->options.preemption ? "true" : "false");
 }
 
 #define LEFT "this master serves another search alone; activate takes this one in"

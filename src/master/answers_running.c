@@ -108,7 +108,7 @@ rgm_status rgmi_answer_shares(rgmi_call *call)
             ACTIVE) " THEN"
                     " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND wants AND "
                     "run_token IS NULL)"
-                    " ELSE 0 END AS waiting, name, state, engine, weight, priority FROM "
+                    " ELSE 0 END AS waiting, name, state, engine, slot_type, weight, priority FROM "
                     "experiments e WHERE"
                     " state NOT IN " RGMI_SQL_OVER " ORDER BY id LIMIT ? OFFSET ?",
         "ii", limit, offset));

@@ -155,6 +155,7 @@ rgm_status rgmi_answer_run(rgmi_call *call)
     RGM_GO(print_path(call->out, "experiment_file", file));
     RGM_GO(print_path(call->out, "run_dir", folder));
     RGM_GO(print_code(call, e));
+    RGM_GO(rgmi_devices_answer(call->out, m, process));
     RGM_GO(print_sources(call, trial));
     RGM_GO(rgm_text_add(call->out, "}", 1));
 done:

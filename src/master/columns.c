@@ -18,7 +18,8 @@ typedef enum column_kind {
     ABSOLUTE, /* a path that begins with /           */
     HEX,      /* high digits, the case is the lower  */
     UUID,     /* 8-4-4-4-12 of them                  */
-    DIGITS    /* numbers, with commas between them   */
+    DIGITS,   /* numbers, with commas between them   */
+    SLOTS     /* the same, or names of devices: cuda:0 */
 } column_kind;
 
 struct rgmi_column_rule {
@@ -75,6 +76,7 @@ static const rgmi_column_rule columns[] = {
     {"priority", WHOLE, false, 1, 99},
     {"max_slots", WHOLE, false, 0, 1 << 30},
     {"slots_per_trial", WHOLE, false, 1, MOST_SLOTS},
+    {"slot_type", TEXT, false, 1, 32},
     {"save_experiment_best", WHOLE, false, 0, 1 << 30},
     {"save_trial_best", WHOLE, false, 0, 1 << 30},
     {"save_trial_latest", WHOLE, false, 0, 1 << 30},
@@ -113,7 +115,7 @@ static const rgmi_column_rule columns[] = {
     {"run_pid", WHOLE, true, 2, INT32_MAX},
     {"pid", WHOLE, true, 2, INT32_MAX},
     {"run_started", WHOLE, true, -1, INFINITY},
-    {"run_slots", DIGITS, true, 0, 65536},
+    {"run_slots", SLOTS, true, 0, 65536},
     {"run_job", WHOLE, false, -1, RGMI_MOST_COUNT}, /* -1: none */
     {"job", WHOLE, true, 1, RGMI_MOST_COUNT},
     {"source_checkpoint_uuid", UUID, true, 0, 36},
@@ -245,6 +247,8 @@ static bool text_fits(const rgmi_column_rule *c, const char *text, int64_t size)
         return size == 36 && is_uuid(text);
     case DIGITS:
         return is_of(text, "0123456789,");
+    case SLOTS:
+        return is_of(text, "0123456789,:abcdefghijklmnopqrstuvwxyz");
     default:
         return c->kind == TEXT || c->kind == JSON;
     }
@@ -255,10 +259,15 @@ static bool text_fits(const rgmi_column_rule *c, const char *text, int64_t size)
 static rgm_status print_wanted(rgm_text *out, const rgmi_column_rule *c)
 {
     static const char *const words[] = {
-        [TEXT] = "a text",           [JSON] = "JSON",
-        [STATE] = "a state",         [INNER] = "a path below its folder",
-        [HEX] = "hex digits",        [ABSOLUTE] = "a path that begins with /",
-        [UUID] = "a version 4 UUID", [DIGITS] = "numbers with commas between them",
+        [TEXT] = "a text",
+        [JSON] = "JSON",
+        [STATE] = "a state",
+        [INNER] = "a path below its folder",
+        [HEX] = "hex digits",
+        [ABSOLUTE] = "a path that begins with /",
+        [UUID] = "a version 4 UUID",
+        [DIGITS] = "numbers with commas between them",
+        [SLOTS] = "numbers or names of devices with commas between them",
     };
 
     if (c->kind == WHOLE)

@@ -144,6 +144,8 @@ static const char *const migrations[] = {
     " experiment_id INTEGER PRIMARY KEY REFERENCES experiments(id) ON DELETE CASCADE,"
     " origin TEXT NOT NULL, git_commit TEXT, git_branch TEXT, is_dirty INTEGER NOT NULL,"
     " diff TEXT, is_cut INTEGER NOT NULL);",
+    /* What a slot is: cpu, gpu. */
+    "ALTER TABLE experiments ADD COLUMN slot_type TEXT NOT NULL DEFAULT 'cpu';",
 };
 enum { VERSION = (int)(sizeof migrations / sizeof *migrations) };
 

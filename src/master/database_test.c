@@ -237,7 +237,8 @@ static void a_database_of_version_3_is_upgraded(void **state)
     execute("ALTER TABLE experiments DROP COLUMN logs_removed;"
             "DROP TABLE deliveries; DROP TABLE webhooks; DROP TABLE tokens;"
             "ALTER TABLE experiments DROP COLUMN note; ALTER TABLE experiments DROP COLUMN project;"
-            "ALTER TABLE trials DROP COLUMN note;");
+            "ALTER TABLE trials DROP COLUMN note;"
+            "ALTER TABLE experiments DROP COLUMN slot_type;");
     master = open_master(folder, 1);
     rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
     CHECK(rgm_json_number(&best, member(t, "best_metric")) && best == 1.5);

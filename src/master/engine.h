@@ -47,6 +47,8 @@ typedef struct rgmi_job_request {
     const char *folder;             /* it works in, absolute                                */
     const char *output;             /* file for what it prints, appended to; absolute       */
     int64_t cpus;                   /* processors, at least 1                               */
+    int64_t devices;                /* so many of `gres`; 0: none                           */
+    const char *gres;               /* "gpu", "gpu:a100"; NULL: "gpu"                       */
 } rgmi_job_request;
 
 /** A kind of engine. `state` is what its own function made. */

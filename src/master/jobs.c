@@ -113,7 +113,8 @@ typedef struct errand {
     int64_t scheduler;      /* whom it is told to                   */
     rgmi_job_engine engine; /* SUBMIT: with the experiment's options */
     rgmi_launch launch;
-    int64_t cpus;
+    int64_t cpus, devices;
+    char gres[64];
     rgmi_job *jobs; /* LOOK: [known] with a number, then those that may have one */
     int64_t count, known;
 } errand;
@@ -172,10 +173,14 @@ static void prepare_submit(errand *x, rgm_master *master, rgmi_process *p)
     rgm_status status = RGM_OK;
     rgmi_experiment *e;
     char *folder = NULL;
+    const char *gres;
 
     x->job = job_of(p);
     x->cpus = rgmi_process_threads(master, p, 1);
+    x->devices = p->on_devices ? p->width : 0;
     RGM_GO(rgmi_experiment_get(&e, master, p->experiment));
+    gres = rgm_search_file_settings(e->file)->scheduler.gres;
+    snprintf(x->gres, sizeof x->gres, "%s", gres != NULL ? gres : "gpu");
     RGM_GO(rgmi_launch_prepare(&x->launch, master, p));
     RGM_GO(rgm_folder_make(x->launch.folder));
     RGM_GO(rgmi_master_path(&folder, master, p->experiment, 0, NULL));
@@ -351,7 +356,9 @@ static rgm_status perform(errand *x, const rgmi_job_engine *engine)
                                 .environment = (const char *const *)x->launch.env,
                                 .folder = x->launch.working_folder,
                                 .output = x->launch.log,
-                                .cpus = x->cpus};
+                                .cpus = x->cpus,
+                                .devices = x->devices,
+                                .gres = x->gres};
 
     switch (x->kind) {
     case SUBMIT:

@@ -195,25 +195,35 @@ rgmi_held_jobs *rgmi_held_jobs_find(rgm_master *master, int64_t experiment)
     return NULL;
 }
 
-static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experiment, int64_t slots,
-                            const char *scheduler)
+/* An experiment's share of a scheduler is what max_slots leaves it; the rest is the scheduler's to
+ * decide. */
+typedef struct share {
+    int64_t experiment, slots, max_slots, held, jobs;
+    bool on_devices;
+    const char *refused;
+    char scheduler[33];
+} share;
+
+static rgm_status start_job(rgm_master *master, int64_t trial, const share *s)
 {
+    int64_t experiment = s->experiment;
     rgmi_process p = {.trial = trial,
                       .experiment = experiment,
+                      .on_devices = s->on_devices,
                       .pid = -1,
                       .pidfd = -1,
                       .status = -1,
                       .heard = rgm_now(),
                       .begun = rgm_now(),
                       .worked = -1,
-                      .width = slots,
+                      .width = s->slots,
                       .is_job = true};
 
     rgm_status status;
 
     RGM_TRY(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_TRY(rgm_random_hex(p.token));
-    snprintf(p.scheduler, sizeof p.scheduler, "%s", scheduler);
+    snprintf(p.scheduler, sizeof p.scheduler, "%s", s->scheduler);
     status = rgmi_run_prepare(master, trial);
     if (rgmi_is_unreadable(status)) {
         rgmi_delay_note(master, experiment, trial, rgm_error_message());
@@ -229,14 +239,6 @@ static rgm_status start_job(rgm_master *master, int64_t trial, int64_t experimen
     return RGM_OK;
 }
 
-/* An experiment's share of a scheduler is what max_slots leaves it; the rest is the scheduler's to
- * decide. */
-typedef struct share {
-    int64_t experiment, slots, max_slots, held, jobs;
-    const char *refused;
-    char scheduler[33];
-} share;
-
 static rgm_status give(rgm_master *master, share *s, int64_t trial)
 {
     const rgmi_delay *delay = rgmi_delay_of(master, s->experiment, trial);
@@ -247,7 +249,7 @@ static rgm_status give(rgm_master *master, share *s, int64_t trial)
         (s->max_slots > 0 ? s->held + s->slots <= s->max_slots : s->jobs < MOST_JOBS)) {
         s->held += s->slots;
         s->jobs++;
-        return start_job(master, trial, s->experiment, s->slots, s->scheduler);
+        return start_job(master, trial, s);
     }
     if (delay != NULL)
         RGM_GO(rgmi_delay_print(&reason, delay));
@@ -293,7 +295,8 @@ static rgm_status share_one(rgm_master *master, rgmi_rows *rows)
 {
     share s = {.experiment = rgmi_rows_int(rows, 0),
                .slots = rgmi_rows_int(rows, 1),
-               .max_slots = rgmi_rows_int(rows, 2)};
+               .max_slots = rgmi_rows_int(rows, 2),
+               .on_devices = rgmi_slot_is_device(rgmi_rows_text(rows, 4))};
     const rgmi_held_jobs *held = rgmi_held_jobs_find(master, s.experiment);
     int64_t trials[MOST_JOBS], count;
 
@@ -320,11 +323,11 @@ rgm_status rgmi_jobs_share_out(rgm_master *master)
     rgmi_rows *rows;
     rgm_status status;
 
-    RGM_TRY(
-        rgmi_database_query(&rows, master->database,
-                            "SELECT id, slots_per_trial, max_slots, engine FROM experiments WHERE"
-                            " engine <> 'local' AND state = " RGMI_SQL(ACTIVE) " ORDER BY id",
-                            ""));
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT id, slots_per_trial, max_slots, engine, slot_type FROM experiments WHERE"
+        " engine <> 'local' AND state = " RGMI_SQL(ACTIVE) " ORDER BY id",
+        ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(share_one(master, rows));
     if (status == RGM_END)

@@ -147,22 +147,29 @@ static rgm_status add_mpi(rgmi_launch *l)
 /* The master's own, with the experiment's over it, the number of threads, and which run it is. A
  * job has the first from sbatch. */
 static rgm_status prepare_environment(rgmi_launch *l, const rgm_master *master,
-                                      const rgmi_process *p, const rgm_texts *extra, int64_t ranks)
+                                      const rgmi_process *p, const rgm_texts *extra, int64_t ranks,
+                                      const char *devices)
 {
     char threads[64], run[RGMI_RUN_ROOM];
+    /* What is set for it whatever others say. */
+    const char *const own[] = {threads, run, devices};
 
     rgmi_run_print(run, master, p->token);
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld",
              (long long)rgmi_process_threads(master, p, ranks));
     for (int64_t i = 0; environ[i] != NULL && !p->is_job; i++) {
-        bool is_set = sets_same(threads, environ[i]) || sets_same(run, environ[i]);
+        bool is_set = false;
 
+        for (size_t j = 0; j < sizeof own / sizeof *own && !is_set; j++)
+            is_set = own[j] != NULL && sets_same(own[j], environ[i]);
         for (int64_t j = 0; j < extra->count && !is_set; j++)
             is_set = sets_same(extra->items[j], environ[i]);
         if (!is_set)
             RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", environ[i]));
     }
     RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", threads));
+    if (devices != NULL)
+        RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", devices));
     for (int64_t j = 0; j < extra->count; j++)
         if (!sets_same(run, extra->items[j]))
             RGM_TRY(add_text(&l->env, &l->env_count, &l->env_capacity, "%s", extra->items[j]));
@@ -213,7 +220,12 @@ int64_t rgmi_process_threads(const rgm_master *master, const rgmi_process *p, in
 {
     int64_t threads = master->options.threads_per_slot * p->width / ranks;
 
-    return p->is_job && threads < 1 ? 1 : threads; /* no job is without a processor */
+    if (p->is_job)
+        return threads < 1 ? 1 : threads; /* no job is without a processor */
+    if (!p->on_devices || master->asked_threads > 0 || master->device_count == 0)
+        return threads;
+    threads = master->slots.num_cpus / master->device_count;
+    return threads < 1 ? 1 : threads; /* each rank has one device */
 }
 
 rgm_status rgmi_launch_check(const rgm_search_file *file)
@@ -243,12 +255,18 @@ rgm_status rgmi_launch_check(const rgm_search_file *file)
 rgm_status rgmi_launch_prepare(rgmi_launch *l, rgm_master *master, rgmi_process *p)
 {
     rgmi_experiment *e;
+    char *devices = NULL;
+    rgm_status status = RGM_OK;
 
     RGM_TRY(find_folders(l, master, p));
     RGM_TRY(check_working_folder(l, p));
     RGM_TRY(rgmi_experiment_get(&e, master, p->experiment));
     RGM_TRY(prepare_command(l, master, p, rgm_search_file_ranks(e->file)));
-    return prepare_environment(
+    if (p->on_devices && !p->is_job)
+        RGM_TRY(rgmi_devices_variable(&devices, master, p));
+    status = prepare_environment(
         l, master, p, &rgm_search_file_settings(e->file)->environment.environment_variables,
-        rgm_search_file_ranks(e->file));
+        rgm_search_file_ranks(e->file), devices);
+    rgm_free(devices);
+    return status;
 }

@@ -86,6 +86,7 @@ static rgm_status read_slots(rgm_master *master)
     rgmi_cpu *cpus = NULL;
     int64_t count;
 
+    master->asked_threads = o->threads_per_slot;
     RGM_GO(rgmi_cpus_find(&cpus, &count, "/sys/devices/system/cpu"));
     RGM_GO(rgmi_slots_divide(&master->slots, cpus, count, o->slots, o->threads_per_slot));
     o->slots = master->slots.num_slots;
@@ -113,6 +114,17 @@ static rgm_status copy_command(rgm_master *master, const char *const *command)
     return RGM_OK;
 }
 
+/* Those that it was told: what cannot be is a mistake of who opens it. */
+static rgm_status find_own_devices(rgm_master *master)
+{
+    rgm_status status = rgmi_devices_find(master);
+
+    return status == RGM_OK || status == RGM_ERR_NOMEM
+               ? status
+               : RGM_FAIL(RGM_ERR_CONFIG, "slots of the type gpu (resources.slot_type): %s",
+                          rgm_error_message());
+}
+
 static rgm_status open_folder(rgm_master *master, const rgm_master_options *options)
 {
     char *folder = NULL;
@@ -120,12 +132,17 @@ static rgm_status open_folder(rgm_master *master, const rgm_master_options *opti
     master->options = *options;
     master->options.folder = NULL;
     master->options.listen = NULL;
+    master->options.devices = NULL;
     master->options.trial_command = NULL;
     if (options->folder == NULL || options->folder[0] == 0)
         return RGM_FAIL(RGM_ERR_ARG, "a master needs a folder");
     RGM_TRY(read_slots(master));
     if (options->listen != NULL)
         RGM_TRY(rgm_strdup((char **)&master->options.listen, options->listen));
+    if (options->devices != NULL) {
+        RGM_TRY(rgm_strdup((char **)&master->options.devices, options->devices));
+        RGM_TRY(find_own_devices(master));
+    }
     RGM_TRY(copy_command(master, options->trial_command));
     RGM_TRY(rgm_folder_make(options->folder));
     char *resolved = realpath(options->folder, NULL);
@@ -191,6 +208,8 @@ void rgm_master_close(rgm_master *master)
     rgm_free(master->delays);
     rgm_free(master->left);
     rgmi_slots_clear(&master->slots);
+    rgmi_devices_clear(master);
+    rgm_free((char *)master->options.devices);
     rgm_free(master->database_path);
     rgm_free(master->token);
     rgm_free(master->tokens);

@@ -118,6 +118,7 @@ typedef struct rgmi_process {
     bool ended;           /* reaped, and its trial is told, or not yet: the database refused   */
     char *message;        /* of its failure; NULL: none                                   */
     int status;           /* of waitpid(); -1: not known                                  */
+    bool on_devices;      /* its slots are devices; of a job: Slurm gives it some         */
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
     int64_t width;  /* slots of its trial, held here or not: so many times the threads      */
@@ -200,6 +201,12 @@ struct rgm_master {
     bool *slot_taken;   /* [options.slots]       */
     bool *slot_drained; /* [options.slots] it gets no trial any more */
     rgmi_machines *machines;
+    char **devices; /* [device_count] names of those that slots are; none before they are asked */
+    bool *device_taken; /* [device_count] */
+    int64_t device_count;
+    double look_for_devices_at; /* where they were looked for in vain, not again before */
+    char why_no_device[RGMI_REASON_ROOM];
+    int64_t asked_threads; /* of a slot, as the options said: 0: to be divided */
     int wake_fd; /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
     bool serves, stops, changed;
     double retry_seconds, retry_at; /* after a turn that failed; 0: the last one did not */
@@ -400,8 +407,10 @@ typedef enum rgmi_start_fault {
     RGMI_START_EXPERIMENT, /* all trials of the experiment             */
     RGMI_START_TRIAL       /* this one alone: its folder, what is stored of it */
 } rgmi_start_fault;
-/** A new one for a trial, on slots of a pool that are free; its row is written in the change under
- * way, and ends with it when that fails. *fault: of an error. */
+/** The pool of slots that are devices, beside those of the master's file. */
+enum { RGMI_DEVICES = -1 };
+/** A new one for a trial, on slots of a pool, or devices, that are free; its row is written in the
+ * change under way, and ends with it when that fails. *fault: of an error. */
 rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64_t trial,
                               int64_t slots, int64_t pool);
 /** Those that were started in a change that failed. */
@@ -425,6 +434,26 @@ void rgmi_waiting_clear(rgm_master *master);
 rgm_status rgmi_waiting_note(rgm_master *master, int64_t trial, int64_t experiment,
                              const char *reason);
 void rgmi_processes_forget(rgm_master *master);
+
+/* ---- devices.c: slots that are devices ------------------------------------------------------ */
+
+/** master->devices, where they are not known yet. Errors: those of rgm_search_subject.devices. */
+rgm_status rgmi_devices_find(rgm_master *master);
+void rgmi_devices_clear(rgm_master *master);
+/** Whether a row's `slot_type` says that. */
+bool rgmi_slot_is_device(const char *slot_type);
+/** Whether a search that asks for devices of this machine can have them. Errors: RGM_ERR_CONFIG,
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_devices_check(rgm_master *master, const rgm_search_file *file);
+/** "opencl:0,opencl:1": those of a process. */
+rgm_status rgmi_devices_print(rgm_text *out, const rgm_master *master, const rgmi_process *p);
+/** Give it those of such a text that are free; what cannot be found is told in the log. */
+rgm_status rgmi_devices_take(rgm_master *master, rgmi_process *p, const char *names);
+/** The variable of its environment that shows it no other device, rgm_free() it; NULL: none. */
+rgm_status rgmi_devices_variable(char **out, const rgm_master *master, const rgmi_process *p);
+/** The member `devices` of what it is told: names as it will see them, one for each rank; none: as
+ * its file says. */
+rgm_status rgmi_devices_answer(rgm_text *out, const rgm_master *master, const rgmi_process *p);
 
 /* ---- run_processes.c: which processes are a run's ------------------------------------------- */
 

@@ -52,20 +52,26 @@ static int64_t start_of(pid_t pid)
 
 static rgm_status take_slots(rgm_master *master, rgmi_process *p, int64_t count, int64_t pool)
 {
+    int64_t all = p->on_devices ? master->device_count : master->options.slots;
+    bool *taken = p->on_devices ? master->device_taken : master->slot_taken;
+
     RGM_TRY(RGM_NEW(p->slots, count));
-    for (int64_t i = 0; i < master->options.slots && p->slot_count < count; i++)
-        if (!master->slot_taken[i] && !master->slot_drained[i] &&
-            master->machines->pool_of[i] == pool) {
-            master->slot_taken[i] = true;
+    for (int64_t i = 0; i < all && p->slot_count < count; i++)
+        if (!taken[i] &&
+            (p->on_devices || (!master->slot_drained[i] && master->machines->pool_of[i] == pool))) {
+            taken[i] = true;
             p->slots[p->slot_count++] = i;
         }
     return RGM_OK;
 }
 
-static rgm_status print_slots(rgm_text *out, const rgmi_process *p)
+/* Where they stand in a timeline: devices behind the slots that are processors. */
+static rgm_status print_lanes(rgm_text *out, const rgm_master *master, const rgmi_process *p)
 {
+    int64_t first = p->on_devices ? master->options.slots : 0;
+
     for (int64_t i = 0; i < p->slot_count; i++)
-        RGM_TRY(rgm_text_printf(out, "%s%lld", i > 0 ? "," : "", (long long)p->slots[i]));
+        RGM_TRY(rgm_text_printf(out, "%s%lld", i > 0 ? "," : "", (long long)(first + p->slots[i])));
     return rgm_text_printf(out, "%s", "");
 }
 
@@ -75,6 +81,8 @@ static rgm_status read_slots(rgm_master *master, rgmi_process *p, const char *te
     int64_t slot;
     int used;
 
+    if (p->on_devices)
+        return rgmi_devices_take(master, p, text);
     RGM_TRY(RGM_NEW(p->slots, (int64_t)strlen(text) + 1));
     for (; sscanf(text, "%" SCNd64 "%n", &slot, &used) == 1; text += used + (text[used] == ','))
         if (slot >= 0 && slot < master->options.slots && !master->slot_taken[slot]) {
@@ -121,20 +129,23 @@ static rgm_status spawn(rgmi_process *p, const rgmi_launch *l, int log)
 static rgm_status put_down(rgm_master *master, const rgmi_process *p)
 {
     rgm_status status = RGM_OK;
-    rgm_text slots = {0};
+    rgm_text lanes = {0}, names = {0};
 
-    RGM_GO(print_slots(&slots, p));
+    RGM_GO(print_lanes(&lanes, master, p));
+    if (p->on_devices)
+        RGM_GO(rgmi_devices_print(&names, master, p));
     RGM_GO(rgmi_database_run(master->database,
                              "UPDATE trials SET run_token = ?, run_pid = ?, run_started = ?,"
                              " run_slots = ? WHERE id = ?",
-                             "tiiti", p->token, (int64_t)p->pid, start_of(p->pid), slots.data,
-                             p->trial));
+                             "tiiti", p->token, (int64_t)p->pid, start_of(p->pid),
+                             p->on_devices ? names.data : lanes.data, p->trial));
     RGM_GO(rgmi_database_run(master->database,
                              "INSERT INTO runs(trial_id, token, slots, start_time) VALUES(?, ?, ?,"
                              " ?)",
-                             "ittd", p->trial, p->token, slots.data, rgm_wall_time()));
+                             "ittd", p->trial, p->token, lanes.data, rgm_wall_time()));
 done:
-    rgm_text_clear(&slots);
+    rgm_text_clear(&lanes);
+    rgm_text_clear(&names);
     return status;
 }
 
@@ -143,6 +154,7 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
 {
     rgm_status status = RGM_OK;
     rgmi_process p = {.trial = trial,
+                      .on_devices = pool == RGMI_DEVICES,
                       .pid = -1,
                       .pidfd = -1,
                       .status = -1,
@@ -166,7 +178,7 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
     RGM_GO(spawn(&p, &l, log));
     *fault = RGMI_START_CHANGE;
     /* It starts threads when it has been answered, which is later. */
-    if (rgmi_slots_bind(&master->slots, p.slots, p.slot_count, p.pid) != RGM_OK)
+    if (!p.on_devices && rgmi_slots_bind(&master->slots, p.slots, p.slot_count, p.pid) != RGM_OK)
         rgm_log_write(RGM_LOG_WARNING, "trial %lld is not kept to its processors: %s",
                       (long long)trial, rgm_error_message());
     RGM_GO(put_down(master, &p));
@@ -225,7 +237,8 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
                       .begun = rgm_now(),
                       .worked = -1,
                       .is_job = rgmi_rows_int(rows, 6) >= 0,
-                      .width = rgmi_rows_int(rows, 7)};
+                      .width = rgmi_rows_int(rows, 7),
+                      .on_devices = rgmi_slot_is_device(rgmi_rows_text(rows, 9))};
     const char *slots = rgmi_rows_text(rows, 5);
 
     snprintf(p.token, sizeof p.token, "%s", rgmi_rows_text(rows, 2));
@@ -251,13 +264,13 @@ rgm_status rgmi_processes_adopt(rgm_master *master)
     rgmi_rows *rows;
     rgm_status status;
 
-    RGM_TRY(rgmi_database_query(
-        &rows, master->database,
-        "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
-        " run_slots, coalesce(run_job, -1) AS run_job, slots_per_trial, engine FROM trials t"
-        " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
-        " NOT NULL",
-        ""));
+    RGM_TRY(rgmi_database_query(&rows, master->database,
+                                "SELECT t.id, experiment_id, run_token, run_pid, run_started,"
+                                " run_slots, coalesce(run_job, -1) AS run_job, slots_per_trial, "
+                                "engine, slot_type FROM trials t"
+                                " JOIN experiments e ON e.id = t.experiment_id WHERE run_token IS"
+                                " NOT NULL",
+                                ""));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(adopt(master, rows));
     if (status == RGM_END)

@@ -26,7 +26,7 @@ bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment)
 void rgmi_process_clear(rgm_master *master, rgmi_process *p)
 {
     for (int64_t i = 0; i < p->slot_count; i++)
-        master->slot_taken[p->slots[i]] = false;
+        (p->on_devices ? master->device_taken : master->slot_taken)[p->slots[i]] = false;
     if (p->pidfd >= 0)
         close(p->pidfd);
     rgm_free(p->slots);

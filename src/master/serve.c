@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -28,11 +29,13 @@ enum {
 
 /* What the schedule is asked about: groups with their tasks, which lie one behind the other. */
 typedef struct question {
-    int64_t pool; /* whose slots are shared out */
+    int64_t pool; /* whose slots are shared out, or RGMI_DEVICES ... */
     rgmi_group *groups;
     rgmi_task *tasks;
     int64_t *first; /* of a group's tasks; pointers are set at the end, for arrays grow */
     int64_t group_count, group_capacity, first_capacity, task_count, task_capacity;
+    int64_t slots;        /* ... and how many there are              */
+    const char *why_none; /* there is no device, and why; NULL: there is    */
 } question;
 
 static void clear_question(question *q)
@@ -83,7 +86,7 @@ static rgm_status add_waiting(question *q, rgm_master *master, int64_t experimen
     RGM_TRY(rgmi_database_query(&rows, master->database,
                                 "SELECT id, ahead FROM trials WHERE experiment_id = ? AND wants AND"
                                 " run_token IS NULL ORDER BY ahead DESC, number LIMIT ?",
-                                "ii", experiment, master->options.slots + 1 + master->delay_count));
+                                "ii", experiment, q->slots + 1 + master->delay_count));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
         int64_t id = rgmi_rows_int(rows, 0);
         const rgmi_delay *delay = rgmi_delay_of(master, experiment, id);
@@ -142,8 +145,10 @@ static rgm_status ask(question *q, rgm_master *master)
     RGM_TRY(rgmi_database_query(
         &rows, master->database,
         "SELECT id, state, slots_per_trial, max_slots, weight, priority FROM experiments WHERE"
-        " engine = 'local' AND pool = ? AND state NOT IN " RGMI_SQL_OVER " ORDER BY id",
-        "t", master->machines->pools[q->pool].name));
+        " engine = 'local' AND slot_type = ? AND pool = ? AND state NOT IN " RGMI_SQL_OVER
+        " ORDER BY id",
+        "tt", rgm_slot_type_names[q->pool == RGMI_DEVICES ? RGM_SLOT_GPU : RGM_SLOT_CPU],
+        q->pool == RGMI_DEVICES ? "" : master->machines->pools[q->pool].name));
     while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK)
         RGM_GO(add_group(q, master, rows));
     if (status == RGM_END)
@@ -159,13 +164,15 @@ done:
 
 /* ---- what is done about it ------------------------------------------------------------------ */
 
-static rgm_status note_waiting(rgm_master *master, int64_t trial, int64_t experiment,
-                               const rgmi_reason *reason)
+static rgm_status note_waiting(rgm_master *master, const question *q, int64_t trial,
+                               int64_t experiment, const rgmi_reason *reason)
 {
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    if (reason->kind == RGMI_REASON_MORE) /* of slots, where machines do not come */
+    if (q->why_none != NULL)
+        RGM_GO(rgm_text_printf(&text, "waits for a device: %s", q->why_none));
+    else if (reason->kind == RGMI_REASON_MORE) /* of slots, where machines do not come */
         RGM_GO(rgm_text_printf(
             &text, "needs %lld slot%s: %lld are there, and the others are drained",
             (long long)reason->needed, reason->needed == 1 ? "" : "s", (long long)reason->total));
@@ -211,7 +218,7 @@ static rgm_status carry_out(rgm_master *master, const question *q, const rgmi_sc
             else if (decision->verdict == RGMI_STOP && rgmi_process_of(master, task->id) != NULL)
                 rgmi_process_of(master, task->id)->stops = true;
             else if (decision->verdict == RGMI_WAIT)
-                RGM_TRY(note_waiting(master, task->id, q->groups[g].id, &decision->reason));
+                RGM_TRY(note_waiting(master, q, task->id, q->groups[g].id, &decision->reason));
         }
     return RGM_OK;
 }
@@ -257,20 +264,56 @@ done:
     return status;
 }
 
-/* The slots of a pool among the experiments that are to have them; in a change under way. */
+/* A folder that is gone on with where there is no device leaves those who want one waiting: now and
+ * then it is looked again. */
+static rgm_status find_devices(question *q, rgm_master *master)
+{
+    rgm_status status = RGM_OK;
+
+    if (master->device_count == 0 && rgm_now() >= master->look_for_devices_at)
+        status = rgmi_devices_find(master);
+    if (status == RGM_ERR_NOMEM)
+        return status;
+    if (status != RGM_OK) {
+        snprintf(master->why_no_device, sizeof master->why_no_device, "%s", rgm_error_message());
+        rgm_error_reset();
+        master->look_for_devices_at = rgm_now() + LONGEST_RETRY_S;
+    }
+    q->slots = master->device_count;
+    q->why_none = master->device_count == 0 ? master->why_no_device : NULL;
+    return RGM_OK;
+}
+
+static rgm_status count_slots(question *q, rgm_master *master)
+{
+    int64_t wanted;
+
+    q->slots = q->pool == RGMI_DEVICES ? 0 : rgmi_slots_of_pool(master, q->pool);
+    if (q->pool != RGMI_DEVICES)
+        return RGM_OK;
+    RGM_TRY(rgmi_database_int(&wanted, master->database, 0,
+                              "SELECT count(*) FROM experiments WHERE engine = 'local' AND"
+                              " slot_type = 'gpu' AND state NOT IN " RGMI_SQL_OVER,
+                              ""));
+    return wanted > 0 ? find_devices(q, master) : RGM_OK;
+}
+
+/* The slots of a pool, or devices, among the experiments that are to have them; in a change under
+ * way. */
 static rgm_status share_pool(rgm_master *master, int64_t pool)
 {
-    int64_t slots = rgmi_slots_of_pool(master, pool);
+    question q = {.pool = pool};
+    rgm_status status = count_slots(&q, master);
     const rgmi_rules rules = {
         .policy = master->options.scheduling == RGM_PRIORITY ? RGMI_PRIORITY : RGMI_FAIR_SHARE,
         .preemption = master->options.preemption,
-        .may_grow = slots < master->machines->pools[pool].slot_count}; /* drained ones come back */
-    rgm_status status = RGM_OK;
-    question q = {.pool = pool};
+        .may_grow = pool != RGMI_DEVICES && /* drained ones come back */
+                    q.slots < master->machines->pools[pool].slot_count};
     rgmi_schedule_plan plan = {0};
 
+    RGM_GO(status);
     RGM_GO(ask(&q, master));
-    RGM_GO(rgmi_schedule(&plan, &rules, &slots, 1, q.groups, q.group_count));
+    RGM_GO(rgmi_schedule(&plan, &rules, &q.slots, 1, q.groups, q.group_count));
     RGM_GO(note_shares(master, &q, &plan));
     RGM_GO(carry_out(master, &q, &plan));
 done:
@@ -290,6 +333,8 @@ static rgm_status share_out(rgm_master *master)
     status = note_no_pool(master);
     for (int64_t pool = 0; pool < master->machines->pool_count && status == RGM_OK; pool++)
         status = share_pool(master, pool);
+    if (status == RGM_OK)
+        status = share_pool(master, RGMI_DEVICES);
     if (status == RGM_OK)
         status = rgmi_jobs_share_out(master);
     status = rgmi_change_end(master, status);

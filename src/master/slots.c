@@ -31,6 +31,8 @@ int64_t rgmi_slots_held(const rgm_master *master, const rgmi_process *p, int64_t
 {
     int64_t count = 0;
 
+    if (p->on_devices)
+        return pool == RGMI_DEVICES ? p->slot_count : 0;
     for (int64_t i = 0; i < p->slot_count; i++)
         count +=
             master->machines->pool_of[p->slots[i]] == pool && !master->slot_drained[p->slots[i]];
@@ -42,7 +44,7 @@ int64_t rgmi_slots_held(const rgm_master *master, const rgmi_process *p, int64_t
 static const rgmi_process *holder_of(const rgm_master *m, int64_t slot)
 {
     for (int64_t i = 0; i < m->process_count; i++)
-        for (int64_t k = 0; k < m->processes[i].slot_count; k++)
+        for (int64_t k = 0; k < m->processes[i].slot_count && !m->processes[i].on_devices; k++)
             if (m->processes[i].slots[k] == slot && !m->processes[i].ended)
                 return &m->processes[i];
     return NULL;
@@ -118,7 +120,7 @@ static rgm_status put_down(rgm_master *m, const bool *chosen, bool drained)
 static void stop_on(rgm_master *m, const bool *chosen)
 {
     for (int64_t i = 0; i < m->process_count; i++)
-        for (int64_t k = 0; k < m->processes[i].slot_count; k++)
+        for (int64_t k = 0; k < m->processes[i].slot_count && !m->processes[i].on_devices; k++)
             if (chosen[m->processes[i].slots[k]])
                 m->processes[i].stops = true;
 }

@@ -89,15 +89,28 @@ static bool is_set_by(const char *const *more, const char *variable)
     return false;
 }
 
+/* A job that asks for devices has those that Slurm gives it, and not what the master sees. */
+static bool is_of_devices(const char *variable)
+{
+    static const char *const dropped[] = {"CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=",
+                                          "GPU_DEVICE_ORDINAL=", "ZE_AFFINITY_MASK="};
+
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        if (strncmp(variable, dropped[i], strlen(dropped[i])) == 0)
+            return true;
+    return false;
+}
+
 static rgm_status run(rgmi_outcome *out, const slurm_state *slurm, const word_list *argv,
-                      const char *const *more)
+                      const char *const *more, bool has_devices)
 {
     rgm_status status = RGM_OK;
     word_list environment = {0};
 
     *out = (rgmi_outcome){0};
     for (char **variable = environ; *variable != NULL; variable++)
-        if (!is_of_slurm(*variable) && !is_set_by(more, *variable))
+        if (!is_of_slurm(*variable) && !is_set_by(more, *variable) &&
+            !(has_devices && is_of_devices(*variable)))
             RGM_GO(add(&environment, *variable));
     for (; more != NULL && *more != NULL; more++)
         RGM_GO(add(&environment, *more));
@@ -180,13 +193,17 @@ done:
     return status;
 }
 
-static rgm_status add_resources(word_list *argv, const rgmi_slurm_options *options, int64_t cpus)
+static rgm_status add_resources(word_list *argv, const rgmi_slurm_options *options,
+                                const rgmi_job_request *request)
 {
     for (int64_t i = 0; i < options->flags.count; i++)
         RGM_TRY(add(argv, options->flags.items[i]));
     RGM_TRY(add(argv, "--nodes=1"));
     RGM_TRY(add(argv, "--ntasks=1"));
-    RGM_TRY(add_format(argv, "--cpus-per-task=%lld", (long long)cpus));
+    RGM_TRY(add_format(argv, "--cpus-per-task=%lld", (long long)request->cpus));
+    if (request->devices > 0)
+        RGM_TRY(add_format(argv, "--gres=%s:%lld", request->gres != NULL ? request->gres : "gpu",
+                           (long long)request->devices));
     RGM_TRY(add_format(argv, "--signal=B:TERM@%lld", (long long)options->grace_s));
     RGM_TRY(add(argv, options->requeue ? "--requeue" : "--no-requeue"));
     if (options->partition != NULL)
@@ -203,7 +220,7 @@ static rgm_status add_request(word_list *argv, const slurm_state *slurm,
     long long experiment = request->tag.experiment, trial = request->tag.trial;
 
     RGM_TRY(add(argv, "sbatch"));
-    RGM_TRY(add_resources(argv, &slurm->options, request->cpus));
+    RGM_TRY(add_resources(argv, &slurm->options, request));
     RGM_TRY(add(argv, "--parsable"));
     RGM_TRY(add_format(argv, "--job-name=regimen-%lld-%lld", experiment, trial));
     RGM_TRY(add_format(argv, "--comment=regimen/%s/%lld/%lld/%s", slurm->options.master, experiment,
@@ -240,7 +257,7 @@ static rgm_status slurm_start(void *state, int64_t *id, const rgmi_job_request *
     *id = 0;
     RGM_GO(check_request(request));
     RGM_GO(add_request(&argv, slurm, request));
-    RGM_GO(run(&out, slurm, &argv, request->environment));
+    RGM_GO(run(&out, slurm, &argv, request->environment, request->devices > 0));
     if (out.exit_status != 0)
         RGM_GO(refused(&argv, &out));
     RGM_GO(read_answer(id, &out.out));
@@ -267,7 +284,7 @@ static rgm_status slurm_find(void *state, rgmi_job **jobs, int64_t *count)
     RGM_GO(add(&argv, "--states=all"));
     RGM_GO(add_format(&argv, "--user=%lld", (long long)getuid()));
     RGM_GO(add(&argv, "--format=%i|%T|%r|%k"));
-    RGM_GO(run(&out, slurm, &argv, NULL));
+    RGM_GO(run(&out, slurm, &argv, NULL, false));
     if (out.exit_status != 0)
         RGM_GO(refused(&argv, &out));
     RGM_GO(rgmi_slurm_read_queue(jobs, count, out.out.data, out.out.size, slurm->options.master));
@@ -300,7 +317,7 @@ static rgm_status ask_accounts(const slurm_state *slurm, rgmi_job *jobs, int64_t
     RGM_GO(add(&argv, "--allocations"));
     RGM_GO(add(&argv, "--format=JobIDRaw,State,ExitCode"));
     RGM_GO(add(&argv, ids.data));
-    RGM_GO(run(&out, slurm, &argv, NULL));
+    RGM_GO(run(&out, slurm, &argv, NULL, false));
     disabled = strstr(out.error.data, "accounting storage is disabled") != NULL;
     for (int64_t i = 0; i < count; i++)
         if (out.exit_status != 0 && !disabled)
@@ -396,7 +413,7 @@ static rgm_status tell(const slurm_state *slurm, const char *const *command, int
     for (; *command != NULL; command++)
         RGM_GO(add(&argv, *command));
     RGM_GO(add_format(&argv, "%lld", (long long)id));
-    RGM_GO(run(&out, slurm, &argv, NULL));
+    RGM_GO(run(&out, slurm, &argv, NULL, false));
     if (out.error.size > 0 && strstr(out.error.data, "Invalid job id specified") == NULL &&
         strstr(out.error.data, "already completing or completed") == NULL)
         RGM_GO(refused(&argv, &out));

@@ -111,6 +111,7 @@ static void a_job_is_asked_for_word_by_word(void **state)
     slurm_lab lab;
 
     (void)state;
+    unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("SBATCH_PARTITION", "slow", 1); /* what the master's own job was given ... */
     setenv("SLURM_MEM_PER_CPU", "1", 1);
     setenv("SLURM_CONF", "/etc/ours.conf", 1); /* ... but where Slurm is */
@@ -139,6 +140,37 @@ static void a_job_is_asked_for_word_by_word(void **state)
     unsetenv("SBATCH_PARTITION");
     unsetenv("SLURM_MEM_PER_CPU");
     unsetenv("SLURM_CONF");
+}
+
+/* Devices by their name among Slurm's resources; the job has those, and not what the master sees.
+ */
+static void devices_are_asked_for_as_gres(void **state)
+{
+    rgmi_job_request request = wanted;
+    char path[128], *calls;
+    int64_t id, size;
+    slurm_lab lab;
+
+    (void)state;
+    setenv("CUDA_VISIBLE_DEVICES", "5", 1);
+    open_lab(&lab, NULL);
+    snprintf(path, sizeof path, "%s/calls", lab.folder);
+    answer(&lab, "sbatch", "1\n", NULL, 0);
+    for (request.devices = 0; request.devices <= 4; request.devices += 2) {
+        bool asks = request.devices > 0;
+
+        request.gres = request.devices == 4 ? "gpu:a100" : NULL;
+        CHECK_OK(rgmi_slurm.start(lab.slurm, &id, &request));
+        CHECK_OK(rgm_file_load(&calls, &size, path, 1 << 20));
+        CHECK((strstr(calls, "<--gres=") != NULL) == asks);
+        CHECK((strstr(calls, "<--gres=gpu:2>\n") != NULL) == (request.devices == 2));
+        CHECK((strstr(calls, "<--gres=gpu:a100:4>\n") != NULL) == (request.devices == 4));
+        CHECK((strstr(calls, "CUDA_VISIBLE_DEVICES=5\n") != NULL) == !asks);
+        rgm_free(calls);
+        unlink(path);
+    }
+    close_lab(&lab);
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void refusals_are_told_from_silence(void **state)
@@ -462,6 +494,7 @@ static void without_memory_nothing_is_asked_or_known(void **state)
 }
 
 TESTS(cmocka_unit_test(a_job_is_asked_for_word_by_word),
+      cmocka_unit_test(devices_are_asked_for_as_gres),
       cmocka_unit_test(refusals_are_told_from_silence),
       cmocka_unit_test(what_cannot_be_a_job_is_refused),
       cmocka_unit_test(flags_that_make_something_else_are_refused),

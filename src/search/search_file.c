@@ -170,6 +170,7 @@ static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
         return rgmi_faults_note(mistakes, status);
     RGM_TRY(look_at_searcher(file, mistakes));
     before = mistakes->count;
+    RGM_TRY(rgmi_faults_note(mistakes, rgmi_search_file_check_devices(file)));
     if (file->has_subject && !rgm_search_file_is_own(file))
         RGM_TRY(check_sections(file, mistakes));
     if (!rgm_search_file_is_own(file)) /* there names are free */

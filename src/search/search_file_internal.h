@@ -46,6 +46,8 @@ rgm_status rgmi_faults_tell(rgm_text *out, rgmi_faults *mistakes);
 void rgmi_faults_clear(rgmi_faults *mistakes);
 
 /* search_point.c */
+/** Whether each slot that is a device can be a process of its trial. Errors: RGM_ERR_CONFIG. */
+rgm_status rgmi_search_file_check_devices(const rgm_search_file *file);
 /** Note each hyperparameter whose value no trial would have, since the search sets its key. */
 rgm_status rgmi_search_file_check_overruled(const rgm_search_file *file, rgmi_faults *mistakes);
 

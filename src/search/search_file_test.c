@@ -178,6 +178,92 @@ static void batches_of_whole_epochs_are_told_in_epochs(void **state)
     }
 }
 
+/* ---- slots that are devices ------------------------------------------------------------------ */
+
+#define BREAD SEARCHER "oven: {degrees: 200}\nhyperparameters: {oven.minutes: 5}\n"
+
+static void slots_may_be_devices(void **state)
+{
+    rgm_hyper_value values[1];
+    rgm_mt19937 random;
+    rgm_yaml *document;
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(parse(BREAD "resources: {slot_type: gpu}\n", &bread));
+    CHECK_INT(RGM_SLOT_GPU, rgm_search_file_settings(file)->resources.slot_type);
+    rgm_mt19937_seed(&random, 1);
+    CHECK_OK(rgm_space_draw(values, rgm_search_file_space(file), &random));
+    CHECK_OK(rgm_search_file_point(&document, file, values, 5));
+    CHECK_OK(rgm_yaml_print(&text, rgm_yaml_root(document)));
+    CHECK(strstr(text.data, "device: gpu") != NULL); /* what a trial's run is on elsewhere too */
+    rgm_text_clear(&text);
+    rgm_yaml_release(document);
+    CHECK_OK(parse(BREAD "resources: {slot_type: gpu, slots_per_trial: 4}\nruntime: {shards: 8, "
+                         "device: opencl}\n",
+                   &bread));
+    CHECK_INT(4, rgm_search_file_ranks(file));
+    CHECK_OK(rgm_search_file_point(&document, file, values, 5));
+    CHECK_OK(rgm_yaml_print(&text, rgm_yaml_root(document)));
+    CHECK(strstr(text.data, "device: opencl") != NULL && strstr(text.data, "gpu") == NULL);
+    rgm_text_clear(&text);
+    rgm_yaml_release(document);
+    CHECK_OK(parse(BREAD "resources: {slot_type: gpu}\nscheduler: {type: slurm, gres: "
+                         "\"gpu:a100\"}\n",
+                   &bread));
+    CHECK_TEXT("gpu:a100", rgm_search_file_settings(file)->scheduler.gres);
+}
+
+/* Each is told with its place, before anything runs. */
+static void slots_that_no_trial_could_use_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"resources: {slot_type: gpu, slots_per_trial: 2}\n",
+         "a process drives one device: set runtime.shards to 2"},
+        {"resources: {slot_type: gpu, slots_per_trial: 3}\nruntime: {shards: 4}\n",
+         "resources.slots_per_trial is a power of two"},
+        {"resources: {slot_type: gpu}\nruntime: {device: cpu}\n",
+         "leave runtime.device out, or say by which interface"},
+        {"resources: {slot_type: gpu}\nruntime: {device: \"cuda:1\"}\n",
+         "leave runtime.device out, or say by which interface"},
+        {"resources: {slot_type: tpu}\n", "slot_type"},
+        {"resources: {slot_type: gpu}\nenvironment: {environment_variables: "
+         "[CUDA_VISIBLE_DEVICES=1]}\n",
+         "CUDA_VISIBLE_DEVICES is set for each trial"},
+        {"resources: {slot_type: gpu}\nscheduler: {type: slurm, options: [--gres=gpu:2]}\n",
+         "say scheduler.gres (gpu:a100) in the place of '--gres=gpu:2'"},
+        {"resources: {slot_type: gpu}\nscheduler: {type: slurm, options: [--gpus-per-node=1]}\n",
+         "in the place of '--gpus-per-node=1'"},
+        {"resources: {slot_type: gpu}\nscheduler: {type: slurm, gres: \"gpu,x\"}\n",
+         "scheduler.gres is 'gpu,x', must be a name or NAME:TYPE"},
+        {"scheduler: {type: slurm, gres: gpu}\n",
+         "scheduler.gres is about devices; add resources.slot_type: gpu"},
+        {"resources: {slot_type: gpu}\nscheduler: {gres: gpu}\n",
+         "scheduler.gres is about Slurm and other queues; add scheduler.type: slurm"},
+        {"resources: {slot_type: gpu, pool: big}\n", "a master's devices are in no pool"},
+        {"resources: {slot_type: gpu}\nscheduler: {type: pbs}\n",
+         "slot_type: gpu is of this machine and of Slurm: with scheduler.type: pbs ask for"},
+    };
+    char text[600];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text, "%s%s", BREAD, rows[i].text);
+        CHECK_STATUS(RGM_ERR_CONFIG, parse(text, &bread));
+        CHECK_MESSAGE(rows[i].message);
+        CHECK(strncmp(rgm_error_message(), "bread.yaml:", 11) == 0);
+    }
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 parse(SEARCHER "oven: {degrees: 200}\nresources: {slot_type: gpu}\n"
+                                "hyperparameters: {runtime.device: {type: categorical, vals: "
+                                "[gpu, cuda]}}\n",
+                       &bread));
+    CHECK_MESSAGE(
+        "'runtime.device' would have no effect: with resources.slot_type: gpu each trial");
+}
+
 /* config.yaml of a trial of hooks: read again it is the same point. */
 static void a_point_of_hooks_is_a_search_file_of_that_point(void **state)
 {
@@ -326,6 +412,8 @@ int main(void)
         cmocka_unit_test_teardown(batches_of_whole_epochs_are_told_in_epochs, release),
         cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
         cmocka_unit_test_teardown(slots_are_shared_out_to_ranks, release),
+        cmocka_unit_test_teardown(slots_may_be_devices, release),
+        cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),

@@ -10,6 +10,7 @@
 /* ---- tables --------------------------------------------------------------------------------- */
 
 static const char *const policies[] = {"best", "all", "none", NULL};
+const char *const rgm_slot_type_names[] = {"cpu", "gpu", NULL};
 
 #define RGM_OPTIONS rgm_checkpoint_storage
 static const rgm_field storage_fields[] = {
@@ -26,9 +27,13 @@ static const rgm_field seed_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_search_resources
 static const rgm_field resource_fields[] = {
+    RGM_CHOICE_FIELD(slot_type, rgm_slot_type_names,
+                     "what a slot is: cpu, cores; gpu, a device of `regimen master --devices`, or "
+                     "of a Slurm job"),
     RGM_INT_FIELD(slots_per_trial, 1, 1024,
-                  "cores of a trial: its threads, or up to runtime.shards processes"),
-    RGM_INT_FIELD(max_slots, 0, 1e9, "cores of all trials together; 0: no bound"),
+                  "cores of a trial: its threads, or up to runtime.shards processes; or its "
+                  "devices, each with a process"),
+    RGM_INT_FIELD(max_slots, 0, 1e9, "slots of all trials together; 0: no bound"),
     RGM_INT_FIELD(priority, 1, 99, "small first"),
     RGM_FLOAT_FIELD(weight, RGM_ABOVE_0, 1e9, "of a fair share"),
     RGM_TEXT_FIELD(pool, "slots of that name, by the master's file"),
@@ -69,6 +74,8 @@ static const rgm_field scheduler_fields[] = {
     RGM_TEXT_FIELD(qos, "of jobs: sbatch --qos, or {qos}"),
     RGM_TEXT_FIELD(time, "of jobs: sbatch --time, e.g. 4:00:00, or {time}"),
     RGM_TEXT_FIELD(memory, "of jobs: sbatch --mem, e.g. 4G, or {memory}"),
+    RGM_TEXT_FIELD(gres,
+                   "of Slurm's jobs: what resources.slot_type gpu asks for, e.g. gpu:a100 (gpu)"),
     RGM_TEXTS_FIELD(options, "of jobs: more options of sbatch, each whole, or {options}"),
     RGM_TEXTS_FIELD(setup, "of jobs: lines of shell before the trial"),
     {0}};
@@ -137,7 +144,7 @@ static const struct {
     {"bind_mounts", "trials are processes and see the files of their machine"},
     {"security", "trials are processes and see the files of their machine"},
     {"resources.shm_size", "trials are processes, not containers"},
-    {"resources.devices", "trials are processes, not containers"},
+    {"resources.devices", "say slot_type: gpu; regimen master --devices names those it shares out"},
     {"resources.agent_label", "say resources.pool: a name of the master's file"},
     {"resources.resource_pool", "say resources.pool: a name of the master's file"},
     {"resources.native_parallel",
@@ -333,6 +340,10 @@ static rgm_status check_variables(const rgm_search_file *file)
 
         if (size == 0 || texts->items[i][size] != '=')
             return rgm_yaml_fail(place, "'%s' is not NAME=VALUE", texts->items[i]);
+        if (file->options.resources.slot_type == RGM_SLOT_GPU &&
+            strncmp(texts->items[i], "CUDA_VISIBLE_DEVICES=", size + 1) == 0)
+            return rgm_yaml_fail(place, "CUDA_VISIBLE_DEVICES is set for each trial, to the "
+                                        "devices of its slots (resources.slot_type: gpu)");
     }
     return RGM_OK;
 }
@@ -369,6 +380,46 @@ static rgm_status check_resources(const rgm_search_file *file)
     return RGM_OK;
 }
 
+/* An option of sbatch that asks for devices in a way of its own. */
+static const char *option_of_devices(const rgm_scheduler_options *o)
+{
+    for (int64_t i = 0; i < o->options.count; i++)
+        if (strncmp(o->options.items[i], "--gres", 6) == 0 ||
+            strncmp(o->options.items[i], "--gpus", 6) == 0)
+            return o->options.items[i];
+    return NULL;
+}
+
+static rgm_status check_gres(const rgm_search_file *file, const rgm_yaml_node *section)
+{
+    const rgm_scheduler_options *o = &file->options.scheduler;
+    bool is_gpu = file->options.resources.slot_type == RGM_SLOT_GPU;
+    const char *option = option_of_devices(o);
+
+    if (is_gpu && o->type == RGM_SCHEDULER_COMMANDS)
+        return rgm_yaml_fail(section,
+                             "resources.slot_type: gpu is of this machine and of Slurm: with "
+                             "scheduler.type: %s ask for devices by its options, and say "
+                             "runtime.device",
+                             o->name);
+    if (is_gpu && option != NULL)
+        return rgm_yaml_fail(rgm_yaml_find(section, "options"),
+                             "with resources.slot_type: gpu a job asks for its devices by itself; "
+                             "say scheduler.gres (gpu:a100) in the place of '%s'",
+                             option);
+    if (o->gres == NULL)
+        return RGM_OK;
+    if (!is_gpu)
+        return rgm_yaml_fail(rgm_yaml_find(section, "gres"),
+                             "scheduler.gres is about devices; add resources.slot_type: gpu");
+    if (strlen(o->gres) > 60 || o->gres[strcspn(o->gres, ",= \t\n")] != 0)
+        return rgm_yaml_fail(rgm_yaml_find(section, "gres"),
+                             "scheduler.gres is '%s', must be a name or NAME:TYPE; its number is "
+                             "slots_per_trial",
+                             o->gres);
+    return RGM_OK;
+}
+
 /* Which there are besides local and slurm, the master knows that is asked to run it. */
 static rgm_status check_scheduler(rgm_search_file *file)
 {
@@ -394,7 +445,7 @@ static rgm_status check_scheduler(rgm_search_file *file)
                     "scheduler.%s is about Slurm and other queues; add scheduler.type: "
                     "slurm",
                     section->items[i]->key);
-    return RGM_OK;
+    return check_gres(file, section);
 }
 
 /* What a run decides by itself and a trial leaves to the searcher. */

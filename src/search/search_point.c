@@ -64,6 +64,54 @@ int64_t rgm_search_file_ranks(const rgm_search_file *file)
     return ranks;
 }
 
+static const rgm_yaml_node *runtime_key(const rgm_search_file *file, const char *key)
+{
+    return rgm_yaml_find(rgm_yaml_find(rgm_yaml_root(file->left), "runtime"), key);
+}
+
+/* The master, or Slurm, gives each trial its devices: a file may say by which interface. */
+static rgm_status check_device_key(const rgm_search_file *file)
+{
+    static const char *const interfaces[] = {"gpu", "cuda", "opencl"};
+    const rgm_yaml_node *node = runtime_key(file, "device");
+
+    for (size_t i = 0; node != NULL && i < sizeof interfaces / sizeof *interfaces; i++)
+        if (node->kind == RGM_YAML_SCALAR && strcmp(node->text, interfaces[i]) == 0)
+            return RGM_OK;
+    return node == NULL
+               ? RGM_OK
+               : rgm_yaml_fail(node, "with resources.slot_type: gpu each trial gets its device "
+                                     "from the master: leave runtime.device out, or say by which "
+                                     "interface: gpu, cuda or opencl, without a number");
+}
+
+rgm_status rgmi_search_file_check_devices(const rgm_search_file *file)
+{
+    const rgm_search_resources *r = &file->options.resources;
+    const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(file->merged), "resources");
+    long long slots = r->slots_per_trial;
+
+    if (r->slot_type != RGM_SLOT_GPU)
+        return RGM_OK;
+    RGM_TRY(check_device_key(file));
+    if (r->pool != NULL && r->pool[0] != 0)
+        return rgm_yaml_fail(section, "resources.pool is of processors, and slot_type is gpu: a "
+                                      "master's devices are in no pool");
+    if (rgm_search_file_ranks(file) == slots)
+        return RGM_OK;
+    if ((slots & (slots - 1)) != 0)
+        return rgm_yaml_fail(section,
+                             "with slot_type: gpu resources.slots_per_trial is a power of "
+                             "two, since each device is a process of the trial; it is "
+                             "%lld",
+                             slots);
+    return rgm_yaml_fail(section,
+                         "resources.slots_per_trial is %lld with slot_type: gpu, and a process "
+                         "drives one device: set runtime.shards to %lld, so that a trial is %lld "
+                         "processes, or slots_per_trial to 1",
+                         slots, slots, slots);
+}
+
 /* Batches of the data that an update takes: of one key with two names, which a file has only one
  * of. Hyperparameters of hooks are free names and set no key. */
 static rgm_status batches_of_update(int64_t *out, const rgm_search_file *file,
@@ -391,6 +439,8 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
     if (rgm_yaml_find(runtime, "threads") == NULL)
         RGM_TRY(set_int(document, file, "runtime.threads",
                         o->resources.slots_per_trial / rgm_search_file_ranks(file)));
+    if (o->resources.slot_type == RGM_SLOT_GPU && rgm_yaml_find(runtime, "device") == NULL)
+        RGM_TRY(rgm_yaml_set(document, "runtime.device", "gpu", file->path));
     if (o->optimizations.aggregation_frequency > 1) { /* of its two names one */
         RGM_TRY(set_int(document, file, ACCUMULATION, o->optimizations.aggregation_frequency));
         take_out(section_of(document, "optimizations"), "aggregation_frequency");
@@ -417,6 +467,8 @@ static const char *why_overruled(const rgm_search_file *file, const char *name)
         {"export", "a trial exports nothing; regimen export does"},
     };
 
+    if (strcmp(name, "runtime.device") == 0 && file->options.resources.slot_type == RGM_SLOT_GPU)
+        return "with resources.slot_type: gpu each trial gets its device from the master";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strncmp(name, rows[i].key, strlen(rows[i].key)) == 0)
             return rows[i].why;

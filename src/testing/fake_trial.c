@@ -89,6 +89,17 @@ static rgm_status leave_child(const trial *t)
     return rgm_file_save(path, text, (int64_t)strlen(text));
 }
 
+/* What it may compute on, and what CUDA would show it: the file device of its folder. */
+static rgm_status tell_device(const rgm_worker_setup *setup)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char path[4300], text[256];
+
+    snprintf(path, sizeof path, "%s/device", setup->run_dir);
+    snprintf(text, sizeof text, "%s of %s", setup->device, visible != NULL ? visible : "all");
+    return rgm_file_save(path, text, (int64_t)strlen(text));
+}
+
 static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
 {
     trial *t = payload;
@@ -101,6 +112,8 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
                         (long long)setup->number);
     snprintf(t->run_dir, sizeof t->run_dir, "%s", setup->run_dir);
     t->number = setup->number;
+    if (setup->device != NULL)
+        RGM_TRY(tell_device(setup));
     if (option("FAKE_TRIAL_CHILD") != 0)
         RGM_TRY(leave_child(t));
     t->rate = find_rate(setup->hyperparameters);

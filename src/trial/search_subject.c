@@ -8,6 +8,8 @@
 
 #include "trial_internal.h"
 
+#include <regimen/device.h>
+
 /* A trial is one run: folds and seeds are a whole search for each. */
 static rgm_status check_single(const rgm_experiment *experiment, const char *path)
 {
@@ -46,8 +48,8 @@ static rgm_status check_point(const char *name, const rgm_yaml *document, const 
     return status;
 }
 
-const rgm_search_subject rgm_trial_subject = {.sections = rgm_experiment_section_names,
-                                              .check = check_point};
+const rgm_search_subject rgm_trial_subject = {
+    .sections = rgm_experiment_section_names, .check = check_point, .devices = rgm_device_find};
 
 /* The rows that the file was loaded with. */
 static const rgm_extensions *own_of(const rgm_search_file *file)

@@ -137,6 +137,8 @@ static void set_options(rgm_run_options *o, rgm_trial *t, const rgm_trial_setup 
         o->runtime.threads = setup->threads;
     else if (o->runtime.threads == 0)
         o->runtime.threads = search->resources.slots_per_trial;
+    if (setup->device != NULL)
+        o->runtime.device = setup->device;
     o->hooks = (rgm_controller_hooks){.should_stop = between_steps,
                                       .steps_per_loop = whole_steps,
                                       .event = see_event,

@@ -124,6 +124,21 @@ static int64_t int_of(const rgm_json *json, const char *key)
     return value;
 }
 
+/* One for each rank; none: the file says which. */
+static rgm_status read_device(process *p)
+{
+    const rgm_json *devices = rgm_json_find(p->told, "devices");
+    int64_t count = rgm_json_count(devices), rank = rgm_comm_rank(p->comm);
+
+    if (count <= 0)
+        return RGM_OK;
+    if (count != rgm_comm_size(p->comm))
+        return RGM_FAIL(RGM_ERR_FORMAT, "the master gives %lld devices to %d processes",
+                        (long long)count, rgm_comm_size(p->comm));
+    p->setup.device = rgm_json_text(rgm_json_at(devices, rank));
+    return RGM_OK;
+}
+
 static rgm_status read_code(rgm_code *out, const rgm_json *files)
 {
     for (int64_t i = 0; i < rgm_json_count(files); i++) {
@@ -162,7 +177,7 @@ static rgm_status read_setup(process *p)
     rgm_json_number(&p->silent_seconds, rgm_json_find(p->told, "silent_seconds"));
     if (s->experiment_file == NULL || s->run_dir == NULL || s->hyperparameters == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT, "the master does not say what the trial is");
-    return RGM_OK;
+    return read_device(p);
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */

@@ -118,6 +118,7 @@ static rgm_status open_trial(const rgm_worker_setup *setup, void *payload)
                                                         .start = RGM_START_AT,
                                                         .at_batches = setup->at_batches,
                                                         .threads = (int)setup->threads,
+                                                        .device = setup->device,
                                                         .comm = setup->comm}));
 done:
     if (status != RGM_OK) {

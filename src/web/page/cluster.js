@@ -32,9 +32,9 @@ function card(id) {
       if (r.engine === "local")
         for (const slot of String(r.slots ?? "").split(",").filter(v => v !== ""))
           on.set(Number(slot), r);
-    const cells = Array.from({length: Math.min(master.slots, MOST.slots)}, (_, i) => {
-      const r = on.get(i);
-      return h("li", {class: r ? "slot taken" : "slot"}, h("span", {class: "quiet"}, `slot ${i}`),
+    const cells = [...Array.from({length: Math.min(master.slots, MOST.slots)}, (_, i) => [`slot ${i}`, on.get(i)]),
+      ...(master.devices ?? []).map((name, i) => [name, on.get(master.slots + i)])].map(([name, r]) => { // devices stand behind the slots
+      return h("li", {class: r ? "slot taken" : "slot"}, h("span", {class: "quiet"}, name),
         r ? [link(r.experiment_id, names.get(r.experiment_id) ?? `experiment ${r.experiment_id}`), h("span", null, `trial ${r.number}`), h("span", {class: "quiet"}, h("time", {title: date(r.start_time)}, `for ${duration(Math.max(0, Date.now() / 1000 - seconds(r.start_time)))}`), r.stops ? ", ends" : "")]
           : h("span", {class: "quiet"}, master.serves ? "free" : "–"));
     });
@@ -50,7 +50,7 @@ function card(id) {
       {title: "Trials", kind: "number", cell: e => number(e.trials)},
       column("Slots a trial", "slots_per_trial", (v, e) => of(e, "ranks") > 1 ? `${number(v)}, ${number(of(e, "ranks"))} ranks` : number(v)), column("Holds", "held"), column("Waits for", "waits", v => short(v)), column("Demand", "demand", v => short(v)),
       ...(fair ? [column("Fair share", "share", (v, e) => v === null ? "–" : h("span", {class: "meter"}, h("span", {class: "meter-bar", style: {width: `${Math.round(60 * Math.min(1, v / Math.max(1, master.slots)))}px`}}), `${number(v)} of ${number(master.slots)}`)), column("Weight", "weight")] : [column("Priority", "priority")]),
-      column("At most", "max_slots", v => v > 0 ? number(v) : "all"), {title: "Runs on", cell: e => of(e, "engine") === "local" ? "slots here" : of(e, "engine") === "slurm" ? "Slurm" : of(e, "engine")},
+      column("At most", "max_slots", v => v > 0 ? number(v) : "all"), {title: "Runs on", cell: e => of(e, "engine") === "local" ? (of(e, "slot_type") === "gpu" ? "devices here" : "slots here") : of(e, "engine") === "slurm" ? "Slurm" : of(e, "engine")},
     ], experiments, "No experiment is under way.");
   }
 
@@ -62,7 +62,7 @@ function card(id) {
       master.serves ? null : h("div", {class: "notice"}, h("p", null, "No master is at work in this folder: nothing is started, and what is asked for is done when one is. Start one with"),
         h("pre", null, `regimen master --master ${/^[\w./-]+$/.test(master.folder) ? master.folder : `'${master.folder.replaceAll("'", "'\\''")}'`}`)),
       h("dl", {class: "facts"}, fact("state", h("span", {class: `state ${master.serves ? "running" : "stopped"}`}, master.serves ? "at work" : "not at work")),
-        fact("slots in use", `${number(master.slots_taken)} of ${number(master.slots)}`), fact("threads a slot", number(master.threads_per_slot)), fact("processes", number(master.processes)),
+        fact("slots in use", `${number(master.slots_taken)} of ${number(master.slots)}`), fact("threads a slot", number(master.threads_per_slot)), master.devices?.length > 0 ? fact("devices in use", `${number(master.devices_taken)} of ${number(master.devices.length)}`) : null, fact("processes", number(master.processes)),
         fact("slots go by", POLICIES[master.scheduling] ?? master.scheduling, master.preemption ? h("span", {class: "quiet"}, " with preemption") : null), fact("waiting", number(queue.total)), fact("version", master.version)),
       h("h3", null, "Slots"), slots(master, running), running === null ? h("p", {class: "quiet"}, "This master is of an older version: it does not tell what runs where.") : null,
       loose.length > 0 ? [h("h3", null, "Trials without slots"), plainTable("Trials without slots", [{title: "Experiment", cell: r => link(r.experiment_id, names.get(r.experiment_id) ?? r.experiment_id)}, {title: "Trial", kind: "number", cell: r => r.number}, {title: "Since", cell: r => age(seconds(r.start_time))}], loose.slice(0, MOST.running))] : null,
