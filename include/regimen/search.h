@@ -4,7 +4,7 @@
  * threads. The same seed and the same events give the same operations, on every machine.
  *
  *     rgm_space      what may vary: typed values by name, conditions and constraints between them
- *     rgm_sampler    where in the space the next trial begins: random, tpe, gp
+ *     rgm_sampler    where in the space the next trial begins: random, sobol, tpe, gp, cma, nsga2
  *     rgm_searcher   which trials there are and how far each goes: random, grid, adaptive_asha, ...
  *
  * A searcher is told what happened and asked what to do, until it shuts down:
@@ -205,19 +205,23 @@ typedef struct rgm_search_event {
 
 /* ---- searchers ------------------------------------------------------------------------------ */
 
+/** A metric that is aimed at, or one that shall keep a bound and is not aimed at. */
 typedef struct rgm_objective {
-    const char *metric; /* "valid.accuracy" */
-    bool smaller_is_better;
+    const char *metric;     /* "valid.accuracy"                       */
+    bool smaller_is_better; /* of a bound: at most that, not at least */
+    bool is_bound;
+    double bound;
 } rgm_objective;
-#define RGM_MAX_OBJECTIVES 8
+#define RGM_MAX_OBJECTIVES 8 /* bounds among them */
 
 /** A trial as searchers and samplers see it. */
 typedef struct rgm_search_trial {
     const rgm_hyper_value *values;
     int64_t length; /* of the newest validation; 0: none yet                                      */
     double keys[RGM_MAX_OBJECTIVES]; /* of that: smaller is better in all; what is not finite is
-                                        +infinity   */
-    double best_key;                 /* of the first objective, over all its validations          */
+                                        +infinity; of a bound by how much it is broken, 0: kept */
+    double best_key; /* of the first objective, over all its validations; above 1e300 where a bound
+                        was broken */
     bool closed, exited, invalid;
     bool outside; /* of bounds that were changed since (search_live.h): no sampler learns of it   */
 } rgm_search_trial;
@@ -229,7 +233,9 @@ typedef struct rgm_search_rows rgm_search_rows;
 
 /**
  * Read the section `searcher` of an experiment file: name and its options. All searchers have
- * metric and smaller_is_better (true; lists of one length for several objectives), sampler (a name,
+ * metric and smaller_is_better (true; lists of one length for several objectives), or in their
+ * place metrics (a list of maps: name and smaller_is_better, or name and at_most or at_least, which
+ * is a bound), sampler (a name,
  * or a map of `type` and its keys; random) and points (known ones to begin with, in order).
  * source_trial_id, source_checkpoint_uuid and source_experiment belong to others and are ignored
  * here. All mistakes are reported at once, as by rgm_space_read().
@@ -278,8 +284,22 @@ rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_
 /** Its name and its space; borrowed. */
 const char *rgm_searcher_name(const rgm_searcher *searcher);
 const rgm_space *rgm_searcher_space(const rgm_searcher *searcher);
-/** Returns the number of objectives; the array is borrowed. */
+/** Returns the number of objectives, bounds included, which come last; the array is borrowed. */
 int64_t rgm_searcher_objectives(const rgm_objective **objectives, const rgm_searcher *searcher);
+/**
+ * The metrics of a section `searcher` alone: metric and smaller_is_better, or metrics.
+ *
+ * @param objectives  [out] [RGM_MAX_OBJECTIVES], bounds last; names lie in `arena`
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_objectives_read(rgm_objective *objectives, int64_t *count,
+                               const rgm_yaml_node *section, rgm_arena *arena);
+/** How many of them are aimed at: those before the bounds. */
+int64_t rgm_searcher_aims(const rgm_searcher *searcher);
+/** By how much metrics [count] break those of the objectives that are bounds, all together; 0: they
+ * keep them; +infinity: one is no number. */
+double rgm_objectives_broken(const rgm_objective *objectives, int64_t count, const double *metrics);
 /** The longest that a trial is meant to train. */
 rgm_length rgm_searcher_max_length(const rgm_searcher *searcher);
 /** What stopping early saves so far: how much further trials that were closed would have trained
@@ -298,8 +318,8 @@ rgm_status rgm_searcher_describe(rgm_text *out, const rgm_searcher *searcher);
 /**
  * The trials that no other trial dominates (at least as good in all objectives and better in one),
  * by number; with one objective the best, and those equal to it. Trials with a metric that was not
- * finite are not among them. With `longest` only trials of the longest length that any reached
- * count. The caller frees *out. Errors: RGM_ERR_NOMEM.
+ * finite or that broke a bound are not among them. With `longest` only trials of the longest length
+ * that any reached count. The caller frees *out. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_searcher_front(int64_t **out, int64_t *count, const rgm_searcher *searcher,
                               bool longest);

@@ -136,6 +136,7 @@ typedef struct rgm_search_subject {
      * RGM_ERR_IO, RGM_ERR_NOMEM.
      */
     rgm_status (*devices)(rgm_text *names, const char *list);
+    const rgm_search_rows *rows; /* searchers and samplers beside the library's; NULL: none */
 } rgm_search_subject;
 
 /**
@@ -214,7 +215,7 @@ bool rgm_search_file_is_own(const rgm_search_file *file);
 rgm_status rgm_search_file_words(char ***words, int64_t *count, const rgm_search_file *file,
                                  const rgm_hyper_value *values);
 
-/** rgm_searcher_read() of the file's section over its space. own: may be NULL. Errors:
+/** rgm_searcher_read() of the file's section over its space. own: NULL: the subject's. Errors:
  * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
 rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *file, uint32_t seed,
                                     const rgm_search_rows *own);

@@ -70,6 +70,7 @@ typedef struct rgm_searcher_type {
     /** Trials are closed below max_length since others are better, and nothing takes their place:
      * what they would have trained is saved. */
     bool stops_early;
+    const char *sampler; /* of a file that names none; NULL: random */
     /**
      * Called once, when the searcher is read: checks whether options contradict each other and what
      * they need of the space, and makes the plan. It may fill in options. `section` lives no longer
@@ -97,7 +98,7 @@ typedef struct rgm_searcher_type {
     const rgm_searcher_live *live; /* NULL: it cannot be changed once it has begun */
 } rgm_searcher_type;
 /** single, random, grid, async_halving, sync_halving, adaptive, adaptive_simple, adaptive_asha,
- * pbt, median; ended by NULL. */
+ * bohb, pbt, median; ended by NULL. */
 extern const rgm_searcher_type *const rgm_searcher_types[];
 
 /** A sampler as one row: where the next trial begins. */
@@ -109,15 +110,40 @@ typedef struct rgm_sampler_type {
      */
     rgm_status (*draw)(rgm_hyper_value *values, const rgm_searcher *searcher, const void *options,
                        rgm_mt19937 *random);
+    /** It draws without looking at results: all trials may begin at once. */
+    bool blind;
+    /** Called once, when the searcher is read: whether it can draw from this space for these
+     * metrics. `section` is its map or name, for places in messages. May be NULL. */
+    rgm_status (*prepare)(const rgm_searcher *searcher, const void *options,
+                          const rgm_yaml_node *section);
 } rgm_sampler_type;
-/** random and those beside it in sampler_list.c; ended by NULL. */
+/** random, sobol, tpe, gp, cma, bohb and nsga2; ended by NULL. */
 extern const rgm_sampler_type *const rgm_sampler_types[];
 
 /** A program's own rows beside the library's; each list is ended by NULL, or NULL for none. */
 struct rgm_search_rows {
     const rgm_searcher_type *const *searchers;
     const rgm_sampler_type *const *samplers;
+    bool objects; /* names that are "FILE.so" or "FILE.so:NAME" are loaded; else they are refused */
 };
+
+/** A row of a shared object; the macros below make it. */
+typedef struct rgm_row_object {
+    int64_t size; /* of the row: that of the version it was compiled for */
+    const void *row;
+} rgm_row_object;
+/**
+ * Let files say `searcher: {name: ./mine.so}` (or `./mine.so:NAME`), or `sampler: ./mine.so`:
+ * `name` is the file's, without ".so", or NAME. `row` is a static rgm_searcher_type
+ * (rgm_sampler_type). Compile with `cc -shared -fPIC mine.c -o mine.so $(pkg-config --cflags --libs
+ * regimen)`.
+ */
+#define RGM_SEARCHER_OBJECT(name, row)                                                             \
+    extern const rgm_row_object rgm_searcher_object_##name;                                        \
+    const rgm_row_object rgm_searcher_object_##name = {(int64_t)sizeof(rgm_searcher_type), &(row)}
+#define RGM_SAMPLER_OBJECT(name, row)                                                              \
+    extern const rgm_row_object rgm_sampler_object_##name;                                         \
+    const rgm_row_object rgm_sampler_object_##name = {(int64_t)sizeof(rgm_sampler_type), &(row)}
 
 /* ---- what a searcher does: operations are given in the order of the calls ------------------- */
 

@@ -48,7 +48,7 @@ static bool is_candidate(const rgm_searcher *s, const rgm_search_trial *t, int64
     if (t->invalid || t->length == 0 || t->length < shortest)
         return false;
     for (int64_t i = 0; i < s->objective_count; i++)
-        if (t->keys[i] == INFINITY)
+        if (t->keys[i] == INFINITY || (i >= s->aim_count && t->keys[i] > 0))
             return false;
     return true;
 }
@@ -86,7 +86,7 @@ rgm_status rgm_searcher_front(int64_t **out, int64_t *count, const rgm_searcher 
         const rgm_search_trial *t = &searcher->trials[i]->seen;
 
         if (is_candidate(searcher, t, shortest))
-            all[found++] = (candidate){t->keys, i + 1, searcher->objective_count};
+            all[found++] = (candidate){t->keys, i + 1, searcher->aim_count};
     }
     if (found > 0)
         qsort(all, (size_t)found, sizeof *all, compare_keys);

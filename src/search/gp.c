@@ -35,11 +35,13 @@ static const double strides[] = {0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001
 
 typedef struct gp_options {
     int64_t startup_trials, candidates, most_trials;
+    int start;
 } gp_options;
 
 #define RGM_OPTIONS gp_options
 static const rgm_field gp_fields[] = {
-    RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn at random before the model is asked"),
+    RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn before the model is asked"),
+    RGMI_START_FIELD,
     RGM_INT_FIELD(candidates, 1, 100000, "random points at which the improvement is looked at"),
     RGM_INT_FIELD(most_trials, 8, 5000,
                   "that are modelled: half of them the best, the others the newest"),
@@ -600,10 +602,16 @@ static rgm_status gp_draw(rgm_hyper_value *values, const rgm_searcher *searcher,
     bool found = false;
 
     RGM_GO(rgmi_history_read(&s.history, searcher));
-    for (int64_t i = 0; i < s.history.count; i++)
+    for (int64_t i = 0; i < s.history.count; i++) {
+        s.history.bad[i] = s.history.bad[i] || s.history.broken[i] > 0;
         good += !s.history.bad[i];
+    }
     if (s.history.count >= s.options->startup_trials && good > 1 && s.history.axis_count > 0)
         RGM_GO(suggest(values, &found, &s, random));
+    if (s.history.count < s.options->startup_trials) {
+        RGM_GO(rgmi_start_draw(values, searcher, (rgmi_start)s.options->start, random));
+        found = true;
+    }
     if (!found)
         RGM_GO(rgm_space_draw(values, s.history.space, random));
 done:

@@ -74,6 +74,15 @@ static void asha_defaults(void *options)
     ((halving_options *)options)->mode = RGMI_AGGRESSIVE;
 }
 
+/* The divisor of its paper, and the half of its brackets that stops early: those that hardly do
+ * take most of the budget (docs/search.md). */
+static void bohb_defaults(void *options)
+{
+    defaults(options);
+    ((halving_options *)options)->divisor = 3;
+    ((halving_options *)options)->mode = RGMI_STANDARD;
+}
+
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 static rgm_status plan_async(rgmi_tournament *t, const halving_options *o)
@@ -221,6 +230,7 @@ static const halving_rule rules[] = {
     {&rgmi_adaptive_type, {"target_trial_steps", "step_budget"}, false, plan_adaptive},
     {&rgmi_adaptive_simple_type, {"max_steps", "max_trials"}, false, plan_simple},
     {&rgmi_adaptive_asha_type, {"max_trials"}, true, plan_asha},
+    {&rgmi_bohb_type, {"max_trials"}, true, plan_asha},
 };
 
 static int64_t value_of(const halving_options *o, const rgm_field *field, const char *key)
@@ -295,15 +305,15 @@ static const rgm_searcher_live asha_live = {.keys = asha_live_keys,
                                             .print_plan = rgmi_tournament_print_plan};
 
 /* All of them go as tournaments. */
-#define HALVING(key, text, values, table, changes)                                                 \
+#define HALVING(key, text, values, table, changes, points)                                         \
     {                                                                                              \
         .section = {.name = (key),                                                                 \
                     .help = (text),                                                                \
                     .options_size = sizeof(halving_options),                                       \
                     .defaults = (values),                                                          \
                     .fields = (table)},                                                            \
-        .state_size = sizeof(rgmi_tournament), .stops_early = true, .prepare = prepare,            \
-        .max_length = rgmi_length_of, .begin = rgmi_tournament_begin,                              \
+        .state_size = sizeof(rgmi_tournament), .stops_early = true, .sampler = (points),           \
+        .prepare = prepare, .max_length = rgmi_length_of, .begin = rgmi_tournament_begin,          \
         .validated = rgmi_tournament_validated, .exited = rgmi_tournament_exited,                  \
         .closed = rgmi_tournament_closed, .progress = rgmi_tournament_progress,                    \
         .describe = rgmi_tournament_describe, .archive = rgmi_tournament_archive,                  \
@@ -313,16 +323,21 @@ static const rgm_searcher_live asha_live = {.keys = asha_live_keys,
 /* PEDL's first form; its name says that trials of a rung need not report together. */
 const rgm_searcher_type rgmi_async_halving_type =
     HALVING("async_halving", "one bracket of successive halving, with a budget of steps", defaults,
-            async_fields, NULL);
+            async_fields, NULL, NULL);
 const rgm_searcher_type rgmi_sync_halving_type =
     HALVING("sync_halving", "one bracket of successive halving, with a budget in any unit",
-            defaults, sync_fields, NULL);
+            defaults, sync_fields, NULL, NULL);
 const rgm_searcher_type rgmi_adaptive_type =
     HALVING("adaptive", "brackets of successive halving, with a budget of steps", defaults,
-            adaptive_fields, NULL);
+            adaptive_fields, NULL, NULL);
 const rgm_searcher_type rgmi_adaptive_simple_type =
     HALVING("adaptive_simple", "brackets of successive halving, with a number of trials", defaults,
-            simple_fields, NULL);
+            simple_fields, NULL, NULL);
 const rgm_searcher_type rgmi_adaptive_asha_type =
     HALVING("adaptive_asha", "brackets of asynchronous successive halving", asha_defaults,
-            asha_fields, &asha_live);
+            asha_fields, &asha_live, NULL);
+/* Falkner, Klein, Hutter 2018. The brackets go side by side; in the paper they follow each other.
+ */
+const rgm_searcher_type rgmi_bohb_type =
+    HALVING("bohb", "brackets of Hyperband, with points from a model of each length (BOHB)",
+            bohb_defaults, asha_fields, &asha_live, "tpe");

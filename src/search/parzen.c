@@ -28,7 +28,9 @@ static double recency(int64_t i, int64_t n)
 static double weight_of(const rgmi_parzen_form *form, int64_t k, int64_t n)
 {
     if (k == n)
-        return n == 0 ? 1.0 : form->prior_weight;
+        return n == 0 ? 1.0 : form->reference ? 0.0 : form->prior_weight;
+    if (form->reference)
+        return 1.0;
     return form->weights != NULL ? form->weights[k] : recency(k, n);
 }
 
@@ -79,6 +81,18 @@ static void widths_by_neighbours(double *deviations, const rgmi_axis *axis, plac
     }
 }
 
+/* The normal reference rule: the same for all. */
+static double width_by_deviation(const double *means, int64_t n, int64_t axes)
+{
+    double mean = 0, squares = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        mean += means[k] / (double)n;
+    for (int64_t k = 0; k < n; k++)
+        squares += (means[k] - mean) * (means[k] - mean) / (double)n;
+    return 1.06 * sqrt(squares) * pow((double)n, -1.0 / (4.0 + (double)axes));
+}
+
 static double between(double low, double high, double mean, double deviation)
 {
     double a = (low - mean) / deviation, b = (high - mean) / deviation;
@@ -90,8 +104,8 @@ static double between(double low, double high, double mean, double deviation)
     return 0.5 * (erf(b * sqrt_half) - erf(a * sqrt_half));
 }
 
-static void set_numeric(rgmi_parzen *p, int64_t j, const double *points, double width,
-                        place *places)
+static void set_numeric(rgmi_parzen *p, int64_t j, const double *points,
+                        const rgmi_parzen_form *form, place *places)
 {
     const rgmi_axis *axis = p->axes[j];
     double *means = p->means + j * p->kernels, *deviations = p->deviations + j * p->kernels;
@@ -104,10 +118,16 @@ static void set_numeric(rgmi_parzen *p, int64_t j, const double *points, double 
         places[k] = (place){means[k], k};
     }
     widths_by_neighbours(deviations, axis, places, n);
+    if (form->reference) {
+        double same = width_by_deviation(means, n, p->axis_count);
+        least = 1e-3 * range;
+        for (int64_t k = 0; k < n; k++)
+            deviations[k] = same > least ? same : least;
+    }
     means[n] = 0.5 * (axis->low + axis->high);
     deviations[n] = range;
     for (int64_t k = 0; k <= n; k++) {
-        deviations[k] *= k < n ? width : 1.0;
+        deviations[k] *= k < n ? form->width : 1.0;
         deviations[k] = deviations[k] < least ? least : deviations[k];
         deviations[k] = deviations[k] > range ? range : deviations[k];
         log_scales[k] = -log(between(axis->low, axis->high, means[k], deviations[k]));
@@ -145,7 +165,7 @@ rgm_status rgmi_parzen_create(rgmi_parzen *p, const rgmi_axis *const *axes, int6
         if (axes[j]->kind == RGM_HYPER_CATEGORICAL)
             set_categorical(p, j, points);
         else
-            set_numeric(p, j, points, form->width, places);
+            set_numeric(p, j, points, form, places);
     }
 done:
     rgm_free(places);

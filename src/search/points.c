@@ -166,7 +166,8 @@ static void add_point(rgmi_history *h, int64_t row, const rgm_search_trial *tria
             rgmi_axis_coordinate(&h->axes[j], &trial->values[h->axes[j].place]);
 }
 
-static void add_observed(rgmi_history *h, int64_t row, const rgm_search_trial *trial)
+/* all: objectives with bounds. */
+static void add_observed(rgmi_history *h, int64_t row, const rgm_search_trial *trial, int64_t all)
 {
     h->lengths[row] = trial->length;
     h->bad[row] = trial->exited || trial->invalid;
@@ -174,6 +175,9 @@ static void add_observed(rgmi_history *h, int64_t row, const rgm_search_trial *t
         h->keys[row * h->objectives + k] = trial->keys[k];
         h->bad[row] = h->bad[row] || !isfinite(trial->keys[k]);
     }
+    for (int64_t k = h->objectives; k < all; k++)
+        h->broken[row] += trial->keys[k];
+    h->bad[row] = h->bad[row] || !isfinite(h->broken[row]);
     add_point(h, row, trial);
 }
 
@@ -193,9 +197,10 @@ rgm_status rgmi_history_read(rgmi_history *h, const rgm_searcher *searcher)
     const rgm_objective *objectives;
     int64_t trials = searcher->earlier_count + rgm_searcher_trial_count(searcher);
     int64_t row = 0, pending = 0;
+    int64_t all = rgm_searcher_objectives(&objectives, searcher);
 
     *h = (rgmi_history){.space = rgm_searcher_space(searcher),
-                        .objectives = rgm_searcher_objectives(&objectives, searcher)};
+                        .objectives = rgm_searcher_aims(searcher)};
     RGM_TRY(rgmi_axes_create(&h->axes, &h->axis_count, h->space));
     for (int64_t t = 0; t < trials; t++) {
         const rgm_search_trial *trial = trial_at(searcher, t);
@@ -205,6 +210,7 @@ rgm_status rgmi_history_read(rgmi_history *h, const rgm_searcher *searcher)
     }
     RGM_TRY(RGM_NEW(h->points, trials * h->axis_count + 1));
     RGM_TRY(RGM_NEW(h->keys, h->count * h->objectives + 1));
+    RGM_TRY(RGM_NEW(h->broken, h->count + 1));
     RGM_TRY(RGM_NEW(h->lengths, h->count + 1));
     RGM_TRY(RGM_NEW(h->bad, h->count + 1));
     for (int64_t t = 0; t < trials; t++) {
@@ -213,7 +219,7 @@ rgm_status rgmi_history_read(rgmi_history *h, const rgm_searcher *searcher)
         if (trial == NULL)
             continue;
         if (observed(trial))
-            add_observed(h, row++, trial);
+            add_observed(h, row++, trial, all);
         else
             add_point(h, h->count + pending++, trial);
     }
@@ -225,6 +231,7 @@ void rgmi_history_clear(rgmi_history *h)
     rgm_free(h->axes);
     rgm_free(h->points);
     rgm_free(h->keys);
+    rgm_free(h->broken);
     rgm_free(h->lengths);
     rgm_free(h->bad);
     *h = (rgmi_history){0};
@@ -265,6 +272,7 @@ typedef struct entry {
     const double *keys;
     int64_t objectives;
     int64_t class; /* 0: at the level; then the shorter the higher; INT64_MAX: bad */
+    double broken; /* by how much bounds are; they come before keys                 */
     int64_t index;
     double crowding;
 } entry;
@@ -275,6 +283,8 @@ static int by_class_and_keys(const void *a, const void *b)
 
     if (x->class != y->class)
         return x->class < y->class ? -1 : 1;
+    if (x->broken != y->broken)
+        return x->broken < y->broken ? -1 : 1;
     for (int64_t k = 0; x->class != INT64_MAX && k < x->objectives; k++)
         if (x->keys[k] != y->keys[k])
             return x->keys[k] < y->keys[k] ? -1 : 1;
@@ -377,10 +387,12 @@ rgm_status rgmi_history_rank(int64_t *order, const rgmi_history *h, int64_t leve
                              .class = h->bad[i]                ? INT64_MAX
                                       : h->lengths[i] >= level ? 0
                                                                : level - h->lengths[i],
+                             .broken = h->broken != NULL && !h->bad[i] ? h->broken[i] : 0,
                              .index = i};
     qsort(entries, (size_t)h->count, sizeof *entries, by_class_and_keys);
     for (int64_t i = 0, end; h->objectives > 1 && i < h->count && i < need; i = end) {
-        for (end = i + 1; end < h->count && entries[end].class == entries[i].class;)
+        for (end = i + 1; end < h->count && entries[end].class == entries[i].class &&
+                          entries[end].broken == entries[i].broken;)
             end++;
         if (entries[i].class != INT64_MAX)
             order_fronts(entries + i, end - i, need - i, rest, pairs);

@@ -25,8 +25,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 
     (void)state;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
-    if (searcher->sampler != &rgmi_random_sampler_type && o->max_concurrent_trials == 0 &&
-        o->max_trials > 1)
+    if (!searcher->sampler->blind && o->max_concurrent_trials == 0 && o->max_trials > 1)
         RGM_GO(rgmi_mistake(
             &mistakes,
             rgm_yaml_fail(section,

@@ -12,4 +12,5 @@ static rgm_status draw(rgm_hyper_value *values, const rgm_searcher *searcher, co
 
 const rgm_sampler_type rgmi_random_sampler_type = {
     .section = {.name = "random", .help = "every trial by itself, from the whole space"},
-    .draw = draw};
+    .draw = draw,
+    .blind = true};

@@ -48,10 +48,11 @@ typedef struct rgmi_history {
     const rgm_space *space;
     rgmi_axis *axes;
     int64_t axis_count;
-    int64_t objectives;
+    int64_t objectives; /* that are aimed at */
     int64_t count, pending_count;
     double *points;   /* [count + pending_count, axis_count] by trial, pending ones behind */
     double *keys;     /* [count, objectives]                                               */
+    double *broken;   /* [count] by how much bounds are broken, 0: they are kept           */
     int64_t *lengths; /* [count]                                                           */
     bool *bad;        /* [count]                                                           */
 } rgmi_history;
@@ -63,8 +64,10 @@ void rgmi_history_clear(rgmi_history *history);
 rgm_status rgmi_history_level(int64_t *level, const rgmi_history *history, int64_t enough);
 /**
  * Observed trials, best first: those that reached `level` (by keys), then the others, longer ones
- * first, then bad ones. Several objectives: by non-domination, within a front the loneliest first
- * (crowding distance, Deb et al. 2002). Only the first `need` are in order then.
+ * first, then bad ones. Of one length those that break bounds follow those that keep them, by how
+ * much (constrained domination, Deb et al. 2002). Several objectives: by non-domination, within a
+ * front the loneliest first (crowding distance, Deb et al. 2002). Only the first `need` are in
+ * order then.
  *
  * @param order  [out] [count]
  *
@@ -75,6 +78,36 @@ rgm_status rgmi_history_rank(int64_t *order, const rgmi_history *history, int64_
 
 /** How many trials of a length a model needs: BOHB's hyperparameters + 2, and `startup`. */
 int64_t rgmi_enough(const rgmi_history *history, int64_t startup);
+
+/* ---- Sobol' points (sobol.c) -------------------------------------------------------------------
+ */
+
+#define RGMI_SOBOL_DIMENSIONS 64
+typedef struct rgmi_sobol {
+    int64_t dimensions;
+    uint32_t directions[RGMI_SOBOL_DIMENSIONS][32], seeds[RGMI_SOBOL_DIMENSIONS];
+    bool scrambled;
+} rgmi_sobol;
+/** The first `dimensions`, at most RGMI_SOBOL_DIMENSIONS. Of another seed the points are others. */
+void rgmi_sobol_begin(rgmi_sobol *out, int64_t dimensions, bool scrambled, uint32_t seed);
+/** Point `index`, from 0: [dimensions] in [0, 1). */
+void rgmi_sobol_point(double *point, const rgmi_sobol *sobol, uint32_t index);
+/** The next trial's values: its number is the point's. Errors: RGM_ERR_CONFIG (constraints that
+ * hardly ever hold), RGM_ERR_NOMEM. */
+rgm_status rgmi_sobol_draw(rgm_hyper_value *values, const rgm_searcher *searcher, bool scrambled,
+                           rgm_mt19937 *random);
+
+/** How samplers that learn begin. */
+typedef enum rgmi_start { RGMI_START_RANDOM, RGMI_START_SOBOL } rgmi_start;
+extern const char *const rgmi_start_names[]; /* ended by NULL */
+rgm_status rgmi_start_draw(rgm_hyper_value *values, const rgm_searcher *searcher, rgmi_start start,
+                           rgm_mt19937 *random);
+/** A draw of tpe with its defaults. Errors: as rgm_space_draw(). */
+rgm_status rgmi_tpe_draw_default(rgm_hyper_value *values, const rgm_searcher *searcher,
+                                 rgm_mt19937 *random);
+/** Its key, in the table of a sampler's options with a member `start` (int). */
+#define RGMI_START_FIELD                                                                           \
+    RGM_CHOICE_FIELD(start, rgmi_start_names, "trials before the model: random, or evenly spread")
 
 /* ---- Parzen mixtures (parzen.c) ------------------------------------------------------------ */
 
@@ -101,6 +134,10 @@ typedef struct rgmi_parzen_form {
     double prior_weight;   /* of the prior beside an observation's 1, > 0                     */
     double width;          /* times the kernels' own, as far as the narrowest that there may be */
     const double *weights; /* [count] of the observations; NULL: by age                       */
+    /** Kernel densities of BOHB: as wide as the normal reference rule says (1.06 deviations times
+     * count^(-1 / (4 + axes))), at least a thousandth of the range; without the prior's kernel; all
+     * weigh the same. `weights` is not looked at. */
+    bool reference;
 } rgmi_parzen_form;
 /**
  * @param axes      [in] [axis_count] borrowed
@@ -156,6 +193,49 @@ rgm_status rgmi_gp_predict(double *means, double *variances, const rgmi_gp *gp,
 /** log of the expected improvement below `best` of a normal: exact to the last digits however
  * unlikely it is (Ament et al. 2023). */
 double rgmi_log_expected_improvement(double best, double mean, double variance);
+
+/* ---- covariance matrix adaptation (cma_model.c) --------------------------------------------- */
+
+#define RGMI_CMA_MOST 50 /* axes: an update takes O(n^3) */
+
+/**
+ * CMA-ES (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016) with active covariance update, on
+ * the unit box. Axes of integers have a margin (CMA-ES with Margin, Hamano et al. 2022): the
+ * integers beside the likeliest keep a probability, however small sigma becomes.
+ */
+typedef struct rgmi_cma {
+    int64_t n, population, parents;
+    double *weights; /* [population] of the best first; negative behind the parents   */
+    double mu_eff, c1, c_mu, c_sigma, d_sigma, c_c, chi_n;
+    int64_t *cells; /* [n] integers of an axis, of equal width in [0, 1]; 0: real    */
+    double margin;
+    int64_t generation;
+    double sigma;
+    double *mean, *path_sigma, *path_c, *a; /* [n]; a: of integers, widens their spread     */
+    double *c, *b, *d; /* [n, n] covariance and its eigenvectors, [n] roots of its eigenvalues */
+    double *scratch;   /* [population, n] and [3 n] */
+} rgmi_cma;
+/**
+ * @param n           [in] 1..RGMI_CMA_MOST
+ * @param population  [in] of a generation, above 1; 0: 4 + floor(3 log n)
+ * @param mean        [in] [n] in [0, 1]
+ * @param cells       [in] [n] above 1, or 0
+ *
+ * Errors: RGM_ERR_NOMEM. Clear it in any case.
+ */
+rgm_status rgmi_cma_create(rgmi_cma *out, int64_t n, int64_t population, const double *mean,
+                           double sigma, const int64_t *cells);
+void rgmi_cma_clear(rgmi_cma *cma);
+/** The point that normals [n] make: mean + sigma B D normals. */
+void rgmi_cma_point(double *x, const rgmi_cma *cma, const double *normals);
+/** The integer, from 0, that an axis of cells has at x. */
+int64_t rgmi_cma_cell(const rgmi_cma *cma, int64_t axis, double x);
+/** How far a point lies from the mean, in deviations of its direction. */
+double rgmi_cma_distance(const rgmi_cma *cma, const double *x);
+/** Take in a generation: points [population, n], best first. */
+void rgmi_cma_update(rgmi_cma *cma, const double *points);
+/** Whether nothing more comes of it: no axis spreads any more, or the matrix is degenerate. */
+bool rgmi_cma_is_over(const rgmi_cma *cma);
 
 /* ---- forests (forest.c, importance.c) ------------------------------------------------------ */
 

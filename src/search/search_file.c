@@ -38,6 +38,11 @@ static rgm_status full_metric(const char **out, rgm_search_file *file, const cha
     return *out != NULL ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a metric's name");
 }
 
+static const rgm_search_rows *rows_of(const rgm_search_file *file)
+{
+    return file->has_subject ? file->subject.rows : NULL;
+}
+
 /* What of the searcher the file's other parts need. */
 static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
 {
@@ -50,7 +55,7 @@ static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
             mistakes, rgm_yaml_fail(rgm_yaml_root(file->merged),
                                     "the section 'searcher' is missing: {name: random, metric: "
                                     "valid.loss, max_trials: 10, max_length: 5}, say"));
-    status = rgm_searcher_read(&searcher, file->nodes.searcher, file->space, 0, NULL);
+    status = rgm_searcher_read(&searcher, file->nodes.searcher, file->space, 0, rows_of(file));
     if (status != RGM_OK)
         return rgmi_faults_note(mistakes, status);
     file->max_length = rgm_searcher_max_length(searcher);
@@ -344,5 +349,6 @@ int64_t rgm_search_file_objectives(const rgm_objective **objectives, const rgm_s
 rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *file, uint32_t seed,
                                     const rgm_search_rows *own)
 {
-    return rgm_searcher_read(out, file->nodes.searcher, file->space, seed, own);
+    return rgm_searcher_read(out, file->nodes.searcher, file->space, seed,
+                             own != NULL ? own : rows_of(file));
 }

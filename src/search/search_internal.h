@@ -100,6 +100,8 @@ typedef struct rgmi_searched_trial {
     int64_t trained, target; /* told, and asked for                             */
     int64_t checkpoints;     /* done                                            */
     int64_t waits_for;       /* the trial whose checkpoint holds it back; 0     */
+    int64_t known;           /* trials that had had a result when it was created             */
+    int64_t told;            /* its place among those that have had one, from 1; 0: none yet */
     bool closing;
     rgmi_asked *asked; /* and not done */
     int64_t asked_count, asked_capacity;
@@ -123,14 +125,16 @@ struct rgm_searcher {
     void *sampler_options;
     rgm_space *space;
     rgm_objective objectives[RGM_MAX_OBJECTIVES];
-    int64_t objective_count;
+    int64_t objective_count, aim_count; /* bounds are the last ones */
     rgm_hyper_value **points;
     int64_t point_count, points_used;
     uint64_t hash; /* of section, space and seed */
+    uint32_t seed;
     rgm_mt19937 random;
     rgmi_searched_trial **trials;
     int64_t trial_count, trial_capacity;
     int64_t open, invalid, work;
+    int64_t told; /* trials that have had a result */
     rgmi_operations queue, held;
     double progress; /* the most that was told */
     bool begun, over, failed;
@@ -153,6 +157,22 @@ void rgmi_keys_of(double *keys, const rgm_searcher *searcher, const double *metr
 rgm_status rgmi_searcher_restore_changed(rgm_searcher *searcher, const char *text, int64_t size);
 /** Whether values are within the bounds, and keep the constraints. */
 bool rgmi_space_has(const rgm_space *space, const rgm_hyper_value *values);
+
+/* ---- rows of shared objects (searcher_object.c) ---------------------------------------------- */
+
+/** Whether a searcher's or sampler's name is that of a shared object: "FILE.so", "FILE.so:NAME". */
+bool rgmi_is_object(const char *name);
+/**
+ * Its row, of `size` bytes.
+ *
+ * @param hash  [in, out] the bytes of the object are mixed in
+ * @param kind  [in] "searcher" or "sampler"
+ *
+ * Errors: RGM_ERR_CONFIG (own does not let it, there is none, it cannot be loaded, it was compiled
+ * for another version), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_object_row(const void **row, uint64_t *hash, const char *kind, const char *name,
+                           int64_t size, const rgm_search_rows *own);
 
 struct rgm_archive {
     const rgm_json *from; /* reads */
@@ -307,7 +327,8 @@ rgm_status rgmi_rung_insert(int64_t *at, rgmi_rung *rung, int64_t trial, double 
 
 extern const rgm_searcher_type rgmi_single_type, rgmi_random_type, rgmi_grid_type,
     rgmi_async_halving_type, rgmi_sync_halving_type, rgmi_adaptive_type, rgmi_adaptive_simple_type,
-    rgmi_adaptive_asha_type, rgmi_pbt_type, rgmi_median_type;
-extern const rgm_sampler_type rgmi_random_sampler_type, rgmi_tpe_sampler_type, rgmi_gp_sampler_type;
+    rgmi_adaptive_asha_type, rgmi_bohb_type, rgmi_pbt_type, rgmi_median_type;
+extern const rgm_sampler_type rgmi_random_sampler_type, rgmi_tpe_sampler_type, rgmi_gp_sampler_type,
+    rgmi_sobol_sampler_type, rgmi_cma_sampler_type, rgmi_bohb_sampler_type, rgmi_nsga2_sampler_type;
 
 #endif

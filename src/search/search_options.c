@@ -620,7 +620,8 @@ rgm_status rgm_search_file_whole(rgm_yaml **out, const rgm_search_file *file)
     RGM_GO(rgm_yaml_parse(&whole, "", 0, file->path));
     RGM_GO(rgm_yaml_merge(whole, file->merged));
     RGM_GO(set_rest(whole, rgm_yaml_root(file->merged), option_fields, &file->options, ""));
-    if (searcher != NULL && rgm_yaml_find(searcher, "smaller_is_better") == NULL)
+    if (searcher != NULL && rgm_yaml_find(searcher, "metrics") == NULL &&
+        rgm_yaml_find(searcher, "smaller_is_better") == NULL)
         RGM_GO(rgm_yaml_set(whole, "searcher.smaller_is_better",
                             file->smaller_is_better ? "true" : "false", "default"));
     *out = whole;

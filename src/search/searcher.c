@@ -175,6 +175,7 @@ static rgm_status add_trial(int64_t *trial, rgm_searcher *s, rgmi_searched_trial
     id[6] = (uint8_t)((id[6] & 0x0f) | 0x40);
     id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
     t->seed = (uint32_t)rgm_mt19937_bounded(&s->random, INT32_MAX);
+    t->known = s->told;
     t->from = parent != NULL ? from : 0;
     t->waits_for = parent != NULL && waits_for_checkpoint(parent) ? from : 0;
     s->trials[s->trial_count++] = t;
@@ -279,11 +280,23 @@ rgm_mt19937 *rgm_search_random(rgm_searcher *searcher)
     return &searcher->random;
 }
 
+/* The first objective; of what breaks a bound above all that keep them, by how much. */
+static double searcher_key(const rgm_searcher *s, const rgmi_searched_trial *t)
+{
+    double broken = 0;
+
+    for (int64_t i = s->aim_count; i < s->objective_count; i++)
+        broken += t->seen.keys[i];
+    if (broken > 0 && isfinite(broken) && isfinite(t->seen.keys[0]))
+        return 1e300 * (1 + broken / (1 + broken));
+    return broken > 0 ? INFINITY : t->seen.keys[0];
+}
+
 double rgm_search_key(const rgm_searcher *searcher, int64_t trial)
 {
     const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
 
-    return t != NULL ? t->seen.keys[0] : INFINITY;
+    return t != NULL ? searcher_key(searcher, t) : INFINITY;
 }
 
 int64_t rgm_search_work(const rgm_searcher *searcher)
@@ -336,19 +349,30 @@ static void advance(rgm_searcher *s, rgmi_searched_trial *t, int64_t length)
 void rgmi_keys_of(double *keys, const rgm_searcher *s, const double *metrics)
 {
     for (int64_t i = 0; i < s->objective_count; i++) {
-        double key = s->objectives[i].smaller_is_better ? metrics[i] : -metrics[i];
+        const rgm_objective *o = &s->objectives[i];
+        double key = o->smaller_is_better ? metrics[i] : -metrics[i];
 
+        if (o->is_bound)
+            key = rgm_objectives_broken(o, 1, &metrics[i]);
         keys[i] = isfinite(key) ? key : INFINITY; /* -inf is no success either */
     }
 }
 
+/* Its first result has come, if it had none. */
+static void note_result(rgm_searcher *s, rgmi_searched_trial *t)
+{
+    if (t->told == 0)
+        t->told = ++s->told;
+}
+
 static void note_metrics(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
+    note_result(s, t);
     advance(s, t, e->length);
     s->work++;
     t->seen.length = e->length;
     rgmi_keys_of(t->seen.keys, s, e->metrics);
-    t->seen.best_key = fmin(t->seen.best_key, t->seen.keys[0]);
+    t->seen.best_key = fmin(t->seen.best_key, searcher_key(s, t));
 }
 
 static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
@@ -402,6 +426,7 @@ static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
 
     drop_operations(&s->queue, e->trial);
     drop_operations(&s->held, e->trial);
+    note_result(s, t);
     t->asked_count = 0;
     t->waits_for = 0;
     t->seen.closed = true;
@@ -513,6 +538,28 @@ int64_t rgm_searcher_objectives(const rgm_objective **objectives, const rgm_sear
 {
     *objectives = searcher->objectives;
     return searcher->objective_count;
+}
+
+int64_t rgm_searcher_aims(const rgm_searcher *searcher)
+{
+    return searcher->aim_count;
+}
+
+double rgm_objectives_broken(const rgm_objective *objectives, int64_t count, const double *metrics)
+{
+    double broken = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        double by = objectives[i].smaller_is_better ? metrics[i] - objectives[i].bound
+                                                    : objectives[i].bound - metrics[i];
+
+        if (!objectives[i].is_bound)
+            continue;
+        if (!isfinite(metrics[i]))
+            return INFINITY;
+        broken += by > 0 ? by : 0;
+    }
+    return broken;
 }
 
 rgm_length rgm_searcher_max_length(const rgm_searcher *searcher)

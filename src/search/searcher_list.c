@@ -11,6 +11,7 @@ const rgm_searcher_type *const rgm_searcher_types[] = {&rgmi_single_type,
                                                        &rgmi_adaptive_type,
                                                        &rgmi_adaptive_simple_type,
                                                        &rgmi_adaptive_asha_type,
+                                                       &rgmi_bohb_type,
                                                        &rgmi_pbt_type,
                                                        &rgmi_median_type,
                                                        NULL};

@@ -4,18 +4,13 @@
  */
 #include "search_internal.h"
 
+#include <math.h>
 #include <string.h>
 
-static const char *const common_keys[] = {"name",
-                                          "metric",
-                                          "smaller_is_better",
-                                          "sampler",
-                                          "points",
-                                          "source_trial_id",
-                                          "source_checkpoint_uuid",
-                                          "source_experiment",
-                                          "replace_failed",
-                                          NULL};
+static const char *const common_keys[] = {
+    "name",   "metric",          "smaller_is_better",      "metrics",           "sampler",
+    "points", "source_trial_id", "source_checkpoint_uuid", "source_experiment", "replace_failed",
+    NULL};
 static const char *const sampler_keys[] = {"type", NULL};
 
 typedef struct reader {
@@ -44,6 +39,18 @@ static const rgm_section_type *find_row(const char *name, const void *const *lis
                 names[(*count)++] = section->name;
         }
     return NULL;
+}
+
+/* Of the shared object that `name` is; *row NULL: the mistake is noted. */
+static rgm_status load_row(const rgm_section_type **row, reader *r, const char *kind,
+                           const rgm_yaml_node *name, size_t size)
+{
+    const void *found;
+    rgm_status status =
+        rgmi_object_row(&found, &r->searcher->hash, kind, name->text, (int64_t)size, r->own);
+
+    *row = found;
+    return rgmi_mistake(&r->mistakes, rgm_yaml_place(status, name));
 }
 
 static rgm_status read_options(void **out, reader *r, const rgm_section_type *type,
@@ -85,7 +92,7 @@ static rgm_status read_metric(reader *r, const rgm_yaml_node *node, int64_t i)
         if (s->objectives[k].metric != NULL && strcmp(s->objectives[k].metric, node->text) == 0)
             return MISTAKE(r, node, "'searcher.metric' has '%.200s' twice", node->text);
     name = rgm_arena_strdup(s->arena, node->text);
-    s->objectives[i] = (rgm_objective){name, true};
+    s->objectives[i] = (rgm_objective){.metric = name, .smaller_is_better = true};
     return name != NULL ? RGM_OK : RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a metric");
 }
 
@@ -106,6 +113,109 @@ static rgm_status read_directions(reader *r)
     return RGM_OK;
 }
 
+/* An item of `metrics`. */
+typedef struct metric_options {
+    const char *name;
+    const rgm_yaml_node *smaller_is_better;
+    double at_most, at_least; /* NaN: not given */
+} metric_options;
+#define RGM_OPTIONS metric_options
+static const rgm_field metric_fields[] = {
+    RGM_TEXT_FIELD(name, "such as valid.loss"),
+    {.name = "smaller_is_better",
+     .kind = RGM_FIELD_NODE,
+     .offset = offsetof(metric_options, smaller_is_better),
+     .help = "of what is aimed at"},
+    RGM_FLOAT_FIELD(at_most, -1e300, 1e300, "a bound that trials shall keep"),
+    RGM_FLOAT_FIELD(at_least, -1e300, 1e300, "a bound that trials shall keep"),
+    {0}};
+#undef RGM_OPTIONS
+
+/* What an item says, as an objective. */
+static rgm_status to_objective(rgm_objective *out, const metric_options *o,
+                               const rgm_yaml_node *node)
+{
+    *out = (rgm_objective){.metric = o->name,
+                           .smaller_is_better = true,
+                           .is_bound = !isnan(o->at_most) || !isnan(o->at_least)};
+    if (o->name == NULL || o->name[0] == '\0')
+        return rgm_yaml_fail(node, "'searcher.metrics' has an item without 'name'");
+    if (!isnan(o->at_most) && !isnan(o->at_least))
+        return rgm_yaml_fail(node,
+                             "'searcher.metrics': '%.200s' has 'at_most' and 'at_least': give "
+                             "it twice, once with each",
+                             o->name);
+    if (!out->is_bound)
+        return o->smaller_is_better != NULL
+                   ? rgm_yaml_bool(&out->smaller_is_better, o->smaller_is_better)
+                   : RGM_OK;
+    out->smaller_is_better = !isnan(o->at_most);
+    out->bound = out->smaller_is_better ? o->at_most : o->at_least;
+    if (o->smaller_is_better != NULL)
+        return rgm_yaml_fail(o->smaller_is_better,
+                             "'searcher.metrics': '%.200s' is a bound, which "
+                             "has no 'smaller_is_better'",
+                             o->name);
+    return RGM_OK;
+}
+
+static bool same_objective(const rgm_objective *a, const rgm_objective *b)
+{
+    return strcmp(a->metric, b->metric) == 0 && a->is_bound == b->is_bound &&
+           (!a->is_bound || a->smaller_is_better == b->smaller_is_better);
+}
+
+/* Those that are aimed at first, in order; bounds behind them. */
+static rgm_status add_objective(reader *r, const rgm_objective *one, const rgm_yaml_node *node)
+{
+    rgm_searcher *s = r->searcher;
+    int64_t at = one->is_bound ? s->objective_count : s->aim_count;
+
+    for (int64_t i = 0; i < s->objective_count; i++)
+        if (same_objective(&s->objectives[i], one))
+            return MISTAKE(r, node, "'searcher.metrics' has '%.200s' twice", one->metric);
+    memmove(&s->objectives[at + 1], &s->objectives[at],
+            (size_t)(s->objective_count - at) * sizeof *one);
+    s->objectives[at] = *one;
+    s->objective_count++;
+    s->aim_count += !one->is_bound;
+    return RGM_OK;
+}
+
+static rgm_status read_metrics(reader *r, const rgm_yaml_node *list)
+{
+    const rgm_yaml_node *other = rgm_yaml_find(r->section, "metric");
+
+    if (other == NULL)
+        other = rgm_yaml_find(r->section, "smaller_is_better");
+    if (other != NULL)
+        return MISTAKE(r, other,
+                       "'searcher.metrics' stands in place of 'metric' and "
+                       "'smaller_is_better': leave these out");
+    if (list->kind != RGM_YAML_LIST || list->count < 1 || list->count > RGM_MAX_OBJECTIVES)
+        return MISTAKE(r, list, "'searcher.metrics' is a list of 1 to %d maps with name",
+                       RGM_MAX_OBJECTIVES);
+    for (int64_t i = 0; i < list->count; i++) {
+        metric_options options = {.at_most = NAN, .at_least = NAN};
+        rgm_objective one;
+        int64_t before = r->mistakes.count;
+
+        if (list->items[i]->kind != RGM_YAML_MAP)
+            return MISTAKE(r, list->items[i], "'searcher.metrics' is a list of maps with name");
+        RGM_TRY(rgmi_mistake(&r->mistakes,
+                             rgm_options_read(&options, metric_fields, list->items[i],
+                                              "searcher.metrics", NULL, r->searcher->arena)));
+        if (r->mistakes.count == before)
+            RGM_TRY(rgmi_mistake(&r->mistakes, to_objective(&one, &options, list->items[i])));
+        if (r->mistakes.count == before)
+            RGM_TRY(add_objective(r, &one, list->items[i]));
+    }
+    return r->searcher->aim_count > 0 || r->mistakes.count > 0
+               ? RGM_OK
+               : MISTAKE(r, list,
+                         "'searcher.metrics' has bounds alone: one metric must be aimed at");
+}
+
 static rgm_status read_objectives(reader *r)
 {
     rgm_searcher *s = r->searcher;
@@ -113,6 +223,8 @@ static rgm_status read_objectives(reader *r)
     bool list = node != NULL && node->kind == RGM_YAML_LIST;
     int64_t count = list ? node->count : 1;
 
+    if (rgm_yaml_find(r->section, "metrics") != NULL)
+        return read_metrics(r, rgm_yaml_find(r->section, "metrics"));
     if (node == NULL)
         return MISTAKE(r, r->section, "'searcher.metric' must be given, such as valid.loss");
     if (count < 1 || count > RGM_MAX_OBJECTIVES)
@@ -120,8 +232,26 @@ static rgm_status read_objectives(reader *r)
                        (long long)count, RGM_MAX_OBJECTIVES);
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(read_metric(r, list ? node->items[i] : node, i));
-    s->objective_count = count;
+    s->objective_count = s->aim_count = count;
     return read_directions(r);
+}
+
+rgm_status rgm_objectives_read(rgm_objective *objectives, int64_t *count,
+                               const rgm_yaml_node *section, rgm_arena *arena)
+{
+    rgm_searcher holder = {.arena = arena};
+    reader r = {.searcher = &holder, .section = section};
+    rgm_status status = RGM_OK;
+
+    *count = 0;
+    RGM_GO(section != NULL ? read_objectives(&r)
+                           : RGM_FAIL(RGM_ERR_CONFIG, "there is no section 'searcher'"));
+    RGM_GO(rgmi_mistakes_tell(&r.mistakes));
+    memcpy(objectives, holder.objectives, sizeof holder.objectives);
+    *count = holder.objective_count;
+done:
+    rgm_text_clear(&r.mistakes.lines);
+    return status;
 }
 
 static rgm_status read_sampler(reader *r)
@@ -135,13 +265,21 @@ static rgm_status read_sampler(reader *r)
     const char *names[64], *name = "random";
     int64_t count;
 
+    if (s->type != NULL && s->type->sampler != NULL)
+        name = s->type->sampler;
+
     if (node != NULL && node->kind == RGM_YAML_MAP)
         type = rgm_yaml_find(node, "type");
     if (node != NULL && (type == NULL || type->kind != RGM_YAML_SCALAR))
         return MISTAKE(r, node, "'searcher.sampler' is a name, or a map with type");
     if (node != NULL)
         name = type->text;
-    row = find_row(name, lists, names, &count);
+    if (rgmi_is_object(name))
+        RGM_TRY(load_row(&row, r, "sampler", type, sizeof(rgm_sampler_type)));
+    else
+        row = find_row(name, lists, names, &count);
+    if (row == NULL && rgmi_is_object(name))
+        return RGM_OK; /* told */
     if (row == NULL)
         return MISTAKE(r, type, "there is no sampler '%.100s'%s", name,
                        rgm_did_you_mean(name, names, count, NULL, "there are ").text);
@@ -200,7 +338,12 @@ static rgm_status read_method(reader *r)
 
     if (name == NULL || name->kind != RGM_YAML_SCALAR)
         return MISTAKE(r, r->section, "'searcher.name' must be given, such as adaptive_asha");
-    row = find_row(name->text, lists, names, &count);
+    if (rgmi_is_object(name->text))
+        RGM_TRY(load_row(&row, r, "searcher", name, sizeof(rgm_searcher_type)));
+    else
+        row = find_row(name->text, lists, names, &count);
+    if (row == NULL && rgmi_is_object(name->text))
+        return RGM_OK; /* told */
     if (row == NULL)
         return MISTAKE(r, name, "there is no searcher '%.100s'%s", name->text,
                        rgm_did_you_mean(name->text, names, count, NULL, "there are ").text);
@@ -219,10 +362,18 @@ static rgm_status hash_section(rgm_searcher *s, const rgm_yaml_node *section, ui
     RGM_GO(rgm_yaml_print_flow(&text, section, false));
     RGM_GO(rgm_text_printf(&text, "\n%llx %lu", (unsigned long long)s->space->hash,
                            (unsigned long)seed));
-    s->hash = rgm_hash64(text.data, (size_t)text.size);
+    s->hash ^= rgm_hash64(text.data, (size_t)text.size); /* that of objects is there already */
 done:
     rgm_text_clear(&text);
     return status;
+}
+
+static rgm_status prepare_sampler(reader *r)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(r->section, "sampler");
+
+    return r->searcher->sampler->prepare(r->searcher, r->searcher->sampler_options,
+                                         node != NULL ? node : r->section);
 }
 
 static rgm_status read_all(reader *r)
@@ -240,6 +391,8 @@ static rgm_status read_all(reader *r)
         RGM_TRY(
             rgmi_mistake(&r->mistakes, rgm_yaml_bool(&s->replaces_failed,
                                                      rgm_yaml_find(r->section, "replace_failed"))));
+    if (r->mistakes.count == 0 && s->sampler->prepare != NULL)
+        RGM_TRY(rgmi_mistake(&r->mistakes, prepare_sampler(r)));
     if (r->mistakes.count == 0 && s->type->prepare != NULL)
         RGM_TRY(rgmi_mistake(&r->mistakes, s->type->prepare(s, s->state, s->options, r->section)));
     return RGM_OK;
@@ -254,6 +407,7 @@ rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, r
     *out = NULL;
     RGM_GO(RGM_NEW(r.searcher, 1));
     r.searcher->space = rgm_space_retain(space);
+    r.searcher->seed = seed;
     rgm_mt19937_seed(&r.searcher->random, seed);
     RGM_GO(rgm_arena_create(&r.searcher->arena));
     RGM_GO(read_all(&r));

@@ -26,11 +26,13 @@ enum {
     ID_HIGH,
     ID_LOW,
     FLAGS,
+    KNOWN, /* states of before lack this and what follows */
+    TOLD,
     MEMBERS
 };
 static const char *const member_names[MEMBERS] = {"length", "trained",   "target", "checkpoints",
                                                   "from",   "waits_for", "seed",   "id_high",
-                                                  "id_low", "flags"};
+                                                  "id_low", "flags",     "known",  "told"};
 enum { CLOSED = 1, EXITED = 2, INVALID = 4, CLOSING = 8, OUTSIDE = 16, ALL_FLAGS = 31 };
 
 static int64_t id_half(const uint8_t *bytes)
@@ -69,6 +71,10 @@ static int64_t member_of(const rgmi_searched_trial *t, int member)
         return id_half(t->request_id);
     case ID_LOW:
         return id_half(t->request_id + 8);
+    case KNOWN:
+        return t->known;
+    case TOLD:
+        return t->told;
     default:
         return t->seen.closed * CLOSED + t->seen.exited * EXITED + t->seen.invalid * INVALID +
                t->closing * CLOSING + t->seen.outside * OUTSIDE;
@@ -113,6 +119,13 @@ static bool set_member(rgm_searcher *s, rgmi_searched_trial *t, int member, int6
     case ID_LOW:
         set_id_half(t->request_id + 8, value);
         return true;
+    case KNOWN:
+        t->known = value;
+        return trial;
+    case TOLD:
+        t->told = value;
+        s->told = value > s->told ? value : s->told;
+        return trial;
     default:
         t->seen.closed = (value & CLOSED) != 0;
         t->seen.exited = (value & EXITED) != 0;
@@ -370,7 +383,8 @@ static rgm_status archive_trials(rgm_archive *a, rgm_searcher *s)
         RGM_TRY(make_trials(s, count));
     }
     for (int m = 0; m < MEMBERS; m++)
-        RGM_TRY(archive_member(a, s, m));
+        if (m < KNOWN || !rgm_archive_reads(a) || rgmi_archive_has(a, member_names[m]))
+            RGM_TRY(archive_member(a, s, m));
     RGM_TRY(archive_keys(a, s));
     RGM_TRY(archive_values(a, s));
     return archive_asked(a, s);

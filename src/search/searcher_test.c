@@ -35,6 +35,12 @@ static const char *const searchers[] = {
     "max_concurrent_trials: 3",
     "name: adaptive_asha, max_steps: 64, max_trials: 24, rule: pedl, mode: standard",
     "name: adaptive_asha, max_steps: 81, max_trials: 7, divisor: 3, mode: standard",
+    "name: bohb, max_steps: 27, max_trials: 30, max_concurrent_trials: 4",
+    "name: random, max_trials: 30, max_steps: 3, max_concurrent_trials: 3, sampler: {type: cma, "
+    "population: 4, startup_trials: 2}",
+    "name: random, max_trials: 20, max_steps: 3, max_concurrent_trials: 3, sampler: {type: nsga2, "
+    "population: 6}",
+    "name: random, max_trials: 9, max_steps: 3, sampler: sobol",
 };
 #define SEARCHERS (int)(sizeof searchers / sizeof *searchers)
 
@@ -803,7 +809,7 @@ done:
 
 static void every_failing_allocation_is_told_and_leaks_nothing(void **state)
 {
-    static const int chosen[] = {0, 4, 5, 11, 13, 14, 16};
+    static const int chosen[] = {0, 4, 5, 11, 13, 14, 16, 20};
 
     (void)state;
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)

@@ -21,11 +21,17 @@ typedef struct tpe_options {
     int64_t startup_trials, candidates, most_best;
     double gamma, prior_weight;
     bool multivariate, constant_liar;
+    int start;
+    /* Of bohb alone: */
+    bool reference;          /* models as BOHB has them                    */
+    double random_fraction;  /* of trials that are drawn without the model */
+    double bandwidth_factor; /* of the kernels that candidates come from   */
 } tpe_options;
 
 #define RGM_OPTIONS tpe_options
 static const rgm_field tpe_fields[] = {
-    RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn at random before the model is asked"),
+    RGM_INT_FIELD(startup_trials, 1, 1000000, "trials drawn before the model is asked"),
+    RGMI_START_FIELD,
     RGM_INT_FIELD(candidates, 1, 100000, "drawn for each hyperparameter, of which one is taken"),
     RGM_FLOAT_FIELD(gamma, 0, 1,
                     "share of the trials that is modelled as the best; 0: the square root of them"),
@@ -42,6 +48,7 @@ static void tpe_defaults(void *options)
                                             .candidates = 24,
                                             .most_best = 25,
                                             .prior_weight = 1,
+                                            .bandwidth_factor = 1,
                                             .multivariate = true,
                                             .constant_liar = true};
 }
@@ -51,6 +58,8 @@ typedef struct group {
     const rgmi_axis **axes;
     int64_t axis_count;
     rgmi_parzen best, others;
+    rgmi_parzen wide;           /* where draws of the best come from, if another than that */
+    double log_volume;          /* of its real axes */
     double *candidate, *chosen; /* [axis_count] */
     bool built;
 } group;
@@ -59,6 +68,7 @@ typedef struct tpe {
     const tpe_options *options;
     rgmi_history history;
     bool *is_best;     /* [count + pending_count]                                            */
+    bool *is_out;      /* [count + pending_count] in neither half; NULL: none                */
     double *gains;     /* [count] how much better than the others' best; NULL: all count alike */
     group *groups;     /* [group_count]           */
     int64_t *group_of; /* [rgm_space_count()] -1: it does not vary */
@@ -75,7 +85,7 @@ static rgm_status find_gains(tpe *t, const int64_t *order, int64_t count, int64_
     if (h->objectives > 1 || count == 0 || count == h->count)
         return RGM_OK;
     for (int64_t i = 0; i <= count; i++)
-        if (h->bad[order[i]] || h->lengths[order[i]] < level)
+        if (h->bad[order[i]] || h->broken[order[i]] > 0 || h->lengths[order[i]] < level)
             return RGM_OK;
     RGM_TRY(RGM_NEW(t->gains, h->count));
     for (int64_t i = 0; i < count; i++) { /* halved: the difference of huge ones stays finite */
@@ -109,6 +119,33 @@ done:
     return status;
 }
 
+/* BOHB's halves: of the longest length that 2 (hyperparameters + 1) trials reached the best gamma
+ * and the others, each at least hyperparameters + 1. *enough is false where no length is. */
+static rgm_status split_by_length(tpe *t, bool *enough)
+{
+    rgmi_history *h = &t->history;
+    int64_t *order = NULL, level, least = h->axis_count + 1, usable = 0, count;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_history_level(&level, h, 2 * least));
+    RGM_GO(RGM_NEW(t->is_best, h->count + h->pending_count + 1));
+    RGM_GO(RGM_NEW(t->is_out, h->count + h->pending_count + 1));
+    RGM_GO(RGM_NEW(order, h->count + 1));
+    for (int64_t i = 0; i < h->count + h->pending_count; i++) {
+        t->is_out[i] = i >= h->count || h->bad[i] || h->lengths[i] < level;
+        usable += !t->is_out[i];
+    }
+    *enough = usable >= 2 * least;
+    count = (int64_t)(t->options->gamma * (double)usable);
+    count = count > least ? count : least;
+    RGM_GO(rgmi_history_rank(order, h, level, count));
+    for (int64_t i = 0; i < count && *enough; i++)
+        t->is_best[order[i]] = true;
+done:
+    rgm_free(order);
+    return status;
+}
+
 static rgm_status make_groups(tpe *t)
 {
     const rgmi_history *h = &t->history;
@@ -128,6 +165,8 @@ static rgm_status make_groups(tpe *t)
             RGM_TRY(RGM_NEW(g->chosen, h->axis_count));
         }
         g->axes[g->axis_count++] = &h->axes[j];
+        if (h->axes[j].kind == RGM_HYPER_DOUBLE || h->axes[j].kind == RGM_HYPER_LOG)
+            g->log_volume += log(fabs(h->axes[j].high - h->axes[j].low));
     }
     return RGM_OK;
 }
@@ -137,6 +176,7 @@ static void clear(tpe *t)
     for (int64_t i = 0; i < t->group_count; i++) {
         rgmi_parzen_clear(&t->groups[i].best);
         rgmi_parzen_clear(&t->groups[i].others);
+        rgmi_parzen_clear(&t->groups[i].wide);
         rgm_free((void *)t->groups[i].axes);
         rgm_free(t->groups[i].candidate);
         rgm_free(t->groups[i].chosen);
@@ -144,6 +184,7 @@ static void clear(tpe *t)
     rgm_free(t->groups);
     rgm_free(t->group_of);
     rgm_free(t->is_best);
+    rgm_free(t->is_out);
     rgm_free(t->gains);
     rgmi_history_clear(&t->history);
 }
@@ -162,16 +203,17 @@ static const double *settle_weights(double *weights, int64_t n)
 
 /* The density of one half over a group, of the trials that have its hyperparameters. */
 static rgm_status build_half(rgmi_parzen *out, const tpe *t, const group *g, bool best,
-                             double *points, double *weights)
+                             double width, double *points, double *weights)
 {
     const rgmi_history *h = &t->history;
     rgmi_parzen_form form = {.prior_weight = t->options->prior_weight,
-                             .width = best || !t->options->multivariate ? 1.0 : OTHERS_WIDTH};
+                             .width = width,
+                             .reference = t->options->reference};
     int64_t rows = h->count + (t->options->constant_liar ? h->pending_count : 0), n = 0;
 
     for (int64_t i = 0; i < rows; i++) {
         bool has_all = true;
-        if (t->is_best[i] != best)
+        if (t->is_best[i] != best || (t->is_out != NULL && t->is_out[i]))
             continue;
         for (int64_t j = 0; j < g->axis_count; j++) {
             double x = h->points[i * h->axis_count + (g->axes[j] - h->axes)];
@@ -190,12 +232,15 @@ static rgm_status build(tpe *t, group *g)
     rgm_status status = RGM_OK;
     int64_t rows = t->history.count + t->history.pending_count;
     double *points = NULL, *weights = NULL;
+    bool narrow = t->options->multivariate && !t->options->reference;
 
     g->built = true;
     RGM_GO(RGM_NEW(points, rows * g->axis_count + 1));
     RGM_GO(RGM_NEW(weights, rows + 1));
-    RGM_GO(build_half(&g->best, t, g, true, points, weights));
-    RGM_GO(build_half(&g->others, t, g, false, points, weights));
+    RGM_GO(build_half(&g->best, t, g, true, 1, points, weights));
+    if (t->options->bandwidth_factor != 1)
+        RGM_GO(build_half(&g->wide, t, g, true, t->options->bandwidth_factor, points, weights));
+    RGM_GO(build_half(&g->others, t, g, false, narrow ? OTHERS_WIDTH : 1, points, weights));
 done:
     rgm_free(points);
     rgm_free(weights);
@@ -208,6 +253,15 @@ static void set_group(rgm_hyper_value *values, const group *g, const double *poi
         values[g->axes[j]->place] = rgmi_axis_value(g->axes[j], point[j]);
 }
 
+/* Kernels without a prior are nothing far away: 1e-32 there, as in BOHB. */
+static double log_density(const tpe *t, const group *g, const rgmi_parzen *half)
+{
+    const double least = -73.68272297580947; /* log 1e-32, over the unit cube */
+    double density = rgmi_parzen_log_density(half, g->candidate);
+
+    return t->options->reference ? fmax(density, least - g->log_volume) : density;
+}
+
 /* The best of the candidates that break no constraint with what is set so far; false: all do. */
 static bool draw_group(rgm_hyper_value *values, const tpe *t, const group *g, rgm_mt19937 *random)
 {
@@ -215,12 +269,12 @@ static bool draw_group(rgm_hyper_value *values, const tpe *t, const group *g, rg
     bool found = false;
 
     for (int64_t c = 0; c < t->options->candidates; c++) {
-        rgmi_parzen_draw(g->candidate, &g->best, random);
+        rgmi_parzen_draw(g->candidate, t->options->bandwidth_factor != 1 ? &g->wide : &g->best,
+                         random);
         set_group(values, g, g->candidate);
         if (!rgm_space_holds(t->history.space, values, NULL))
             continue;
-        double score = rgmi_parzen_log_density(&g->best, g->candidate);
-        score -= rgmi_parzen_log_density(&g->others, g->candidate);
+        double score = log_density(t, g, &g->best) - log_density(t, g, &g->others);
         if (!found || score > best) {
             best = score;
             found = true;
@@ -256,10 +310,11 @@ static rgm_status draw_point(rgm_hyper_value *values, bool *found, tpe *t, rgm_m
     return RGM_OK;
 }
 
+enum { TRIES = 100 }; /* then the space's own draw, which tries 10,000 times and says why not */
+
 static rgm_status tpe_draw(rgm_hyper_value *values, const rgm_searcher *searcher,
                            const void *options, rgm_mt19937 *random)
 {
-    enum { TRIES = 100 }; /* then the space's own draw, which tries 10,000 times and says why not */
     tpe t = {.options = options};
     rgm_status status = RGM_OK;
     bool found = false;
@@ -267,6 +322,75 @@ static rgm_status tpe_draw(rgm_hyper_value *values, const rgm_searcher *searcher
     RGM_GO(rgmi_history_read(&t.history, searcher));
     if (t.history.count >= t.options->startup_trials) {
         RGM_GO(split(&t));
+        RGM_GO(make_groups(&t));
+        for (int i = 0; i < TRIES && !found; i++)
+            RGM_GO(draw_point(values, &found, &t, random));
+    } else {
+        RGM_GO(rgmi_start_draw(values, searcher, (rgmi_start)t.options->start, random));
+        found = true;
+    }
+    if (!found)
+        RGM_GO(rgm_space_draw(values, t.history.space, random));
+done:
+    clear(&t);
+    return status;
+}
+
+rgm_status rgmi_tpe_draw_default(rgm_hyper_value *values, const rgm_searcher *searcher,
+                                 rgm_mt19937 *random)
+{
+    tpe_options options;
+
+    tpe_defaults(&options);
+    return tpe_draw(values, searcher, &options, random);
+}
+
+const rgm_sampler_type rgmi_tpe_sampler_type = {
+    .section = {.name = "tpe",
+                .help = "where good trials were denser than the others (Parzen estimators)",
+                .options_size = sizeof(tpe_options),
+                .defaults = tpe_defaults,
+                .fields = tpe_fields},
+    .draw = tpe_draw,
+};
+
+/* ---- bohb ---------------------------------------------------------------------------------- */
+
+#define RGM_OPTIONS tpe_options
+static const rgm_field bohb_fields[] = {
+    RGM_FLOAT_FIELD(random_fraction, 0, 1, "of the trials that are drawn without the model"),
+    RGM_FLOAT_FIELD(gamma, 1e-6, 1, "share of a length's trials that is modelled as the best"),
+    RGM_INT_FIELD(candidates, 1, 100000, "drawn for each trial, of which one is taken"),
+    RGM_FLOAT_FIELD(bandwidth_factor, 1e-3, 1e3,
+                    "how much wider than the model the kernels are that candidates come from"),
+    RGMI_START_FIELD,
+    {0}};
+#undef RGM_OPTIONS
+
+static void bohb_defaults(void *options)
+{
+    *(tpe_options *)options = (tpe_options){.candidates = 64,
+                                            .gamma = 0.15,
+                                            .prior_weight = 1,
+                                            .multivariate = true,
+                                            .reference = true,
+                                            .random_fraction = 1.0 / 3,
+                                            .bandwidth_factor = 3};
+}
+
+static rgm_status bohb_draw(rgm_hyper_value *values, const rgm_searcher *searcher,
+                            const void *options, rgm_mt19937 *random)
+{
+    tpe t = {.options = options};
+    rgm_status status = RGM_OK;
+    bool found = false, enough;
+
+    RGM_GO(rgmi_history_read(&t.history, searcher));
+    RGM_GO(split_by_length(&t, &enough));
+    if (!enough) {
+        RGM_GO(rgmi_start_draw(values, searcher, (rgmi_start)t.options->start, random));
+        found = true;
+    } else if (rgm_mt19937_unit(random) >= t.options->random_fraction) {
         RGM_GO(make_groups(&t));
         for (int i = 0; i < TRIES && !found; i++)
             RGM_GO(draw_point(values, &found, &t, random));
@@ -278,11 +402,13 @@ done:
     return status;
 }
 
-const rgm_sampler_type rgmi_tpe_sampler_type = {
-    .section = {.name = "tpe",
-                .help = "where good trials were denser than the others (Parzen estimators)",
+const rgm_sampler_type rgmi_bohb_sampler_type = {
+    .section = {.name = "bohb",
+                .help =
+                    "as tpe by BOHB's rules: kernel densities of the longest length that enough "
+                    "trials reached",
                 .options_size = sizeof(tpe_options),
-                .defaults = tpe_defaults,
-                .fields = tpe_fields},
-    .draw = tpe_draw,
+                .defaults = bohb_defaults,
+                .fields = bohb_fields},
+    .draw = bohb_draw,
 };
