@@ -191,6 +191,12 @@ void rgm_search_report_clear(rgm_search_report *r);
  */
 rgm_status rgm_search_report_rank(int64_t *rank, const rgm_search_report *r);
 /**
+ * The trials that no other is at least as good as in all objectives and better in one, at their
+ * newest validations: places in `trials`, by the first objective. None of a search for one
+ * objective. The caller frees *out. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_report_front(int64_t **out, int64_t *count, const rgm_search_report *r);
+/**
  * Append a self-contained HTML page: no network, no script. Errors: RGM_ERR_NOMEM; *out is then as
  * it was.
  */

@@ -13,6 +13,18 @@
  */
 rgm_status report_load(rgm_search_report *out, const asked_master *whom, int64_t experiment);
 
+/** A metric of a validation's; "valid.accuracy" stands under this name, or as "accuracy". NaN:
+ * none.
+ */
+double report_metric(const json_t *metrics, const char *name);
+/**
+ * The trials that no other trial beats, as they are at their newest validations: a row each, with
+ * all metrics. Without columns where the search is for one metric.
+ *
+ * Errors: those of its answers, RGM_ERR_CONFIG (its file is of another version), RGM_ERR_NOMEM.
+ */
+rgm_status front_table(table *t, const asked_master *whom, int64_t experiment);
+
 /** Add what result.json of the best trial's run folder says of it; where it cannot be read, why.
  * Errors: RGM_ERR_NOMEM. */
 rgm_status report_load_result(rgm_search_report *r, const char *run_dir);

@@ -60,7 +60,7 @@ static rgm_status load_objectives(loading *l)
     const rgm_objective *objectives;
     int64_t count = rgm_search_file_objectives(&objectives, l->file);
 
-    for (int64_t i = 0; i < count && i < RGM_REPORT_OBJECTIVES; i++) {
+    for (int64_t i = 0; i < count && i < RGM_REPORT_OBJECTIVES && !objectives[i].is_bound; i++) {
         l->r->objectives[i].smaller_is_better = objectives[i].smaller_is_better;
         l->r->objective_count = i + 1;
         RGM_TRY(rgm_strdup(&l->r->objectives[i].name, objectives[i].metric));
@@ -192,8 +192,7 @@ static rgm_report_trial *find_trial_by_number(rgm_search_report *r, int64_t numb
 
 /* ---- validations --------------------------------------------------------------------------- */
 
-/* "valid.accuracy" stands under this name, or as "accuracy". */
-static double metric_of(const json_t *metrics, const char *name)
+double report_metric(const json_t *metrics, const char *name)
 {
     if (json_object_get(metrics, name) == NULL && strncmp(name, "valid.", 6) == 0)
         name += 6;
@@ -212,7 +211,7 @@ static rgm_status add_validation(loading *l, const json_t *row)
     RGM_TRY(rgm_report_add_point(trial, number_of(row, "batches"), metric));
     trial->latest[0] = metric;
     for (int64_t k = 1; k < l->r->objective_count; k++)
-        trial->latest[k] = metric_of(json_object_get(row, "metrics"), l->r->objectives[k].name);
+        trial->latest[k] = report_metric(json_object_get(row, "metrics"), l->r->objectives[k].name);
     is_better =
         l->r->objectives[0].smaller_is_better ? metric < trial->best[0] : metric > trial->best[0];
     if (is_better || (isfinite(metric) && !isfinite(trial->best[0])))

@@ -542,7 +542,7 @@ int experiment_checkpoints(int argc, char **argv)
 
 /** The three tables of describe. */
 typedef struct description {
-    table experiments, trials, steps;
+    table experiments, trials, steps, front; /* front: of one search for several metrics */
     rgm_text notes; /* those that there are, each with whose it is */
 } description;
 
@@ -583,6 +583,8 @@ static rgm_status describe(description *d, json_t **json, const asked_master *wh
         RGM_GO(described_table(&d->experiments, experiments));
         RGM_GO(trials_table(&d->trials, trials));
         RGM_GO(steps_table(&d->steps, whom, trials, metrics));
+        if (ids->count == 1)
+            RGM_GO(front_table(&d->front, whom, int_of(json_array_get(experiments, 0), "id")));
         RGM_GO(add_notes(&d->notes, "experiment", experiments));
         RGM_GO(add_notes(&d->notes, "trial", trials));
     }
@@ -630,6 +632,10 @@ static int print_description(const description *d, const char *folder, const lis
         code = print_text("\n");
     if (code == EXIT_DONE)
         code = print_table(&d->steps, form, "no steps");
+    if (code == EXIT_DONE && d->front.columns > 0)
+        code = print_text("\n");
+    if (code == EXIT_DONE && d->front.columns > 0)
+        code = print_table(&d->front, form, "no trial is on the front yet");
     if (code == EXIT_DONE && d->notes.size > 0 && !form->csv)
         code = print_text(d->notes.data);
 done:
@@ -670,6 +676,7 @@ int experiment_describe(int argc, char **argv)
     table_clear(&d.trials);
     table_clear(&d.steps);
     rgm_text_clear(&d.notes);
+    table_clear(&d.front);
     master_close(&whom);
     return code;
 }
@@ -817,6 +824,18 @@ done:
     return status;
 }
 
+/* Of a search for several metrics. */
+static rgm_status print_front(int *code, const asked_master *whom, int64_t experiment)
+{
+    table front = {0};
+    rgm_status status = front_table(&front, whom, experiment);
+
+    if (status == RGM_OK && front.columns > 0)
+        *code = print_table(&front, &(list_form){0}, "no trial is on the front yet");
+    table_clear(&front);
+    return status;
+}
+
 int experiment_best(int argc, char **argv)
 {
     const char *where = NULL, *to = NULL;
@@ -853,6 +872,8 @@ int experiment_best(int argc, char **argv)
     } else {
         RGM_GO(print_best(trial, text_of(experiment, "metric"), folder));
         code = print_text("");
+        if (code == EXIT_DONE)
+            RGM_GO(print_front(&code, &whom, id));
     }
     if (to != NULL)
         say("wrote", "%s", to);

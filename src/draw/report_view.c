@@ -300,3 +300,17 @@ void rgmi_view_close(rgmi_report_view *v)
     rgm_free(v->varied);
     *v = (rgmi_report_view){0};
 }
+
+rgm_status rgm_search_report_front(int64_t **out, int64_t *count, const rgm_search_report *r)
+{
+    rgmi_report_view v;
+
+    *out = NULL;
+    *count = 0;
+    RGM_TRY(rgmi_view_open(&v, r));
+    *out = v.front;
+    *count = v.front_count;
+    v.front = NULL;
+    rgmi_view_close(&v);
+    return RGM_OK;
+}

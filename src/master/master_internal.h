@@ -324,6 +324,9 @@ rgm_status rgmi_validation_read(double *metrics, bool *is_there, rgm_master *mas
 
 /** Put down all that it asks for now. */
 rgm_status rgmi_operations_apply(rgm_master *master, rgmi_experiment *experiment);
+/** The metric that a validation is ranked by, of those of rgmi_objectives_read(): none (NaN) where
+ * it breaks a bound. */
+double rgmi_metric_of(const rgmi_experiment *experiment, const double *metrics);
 /** The metrics that a searcher wants, of a validation's; names as in searcher.metric, or without
  * "valid.". RGM_ERR_CONFIG: one is not there; those that are are told. */
 rgm_status rgmi_objectives_read(double *metrics, const rgmi_experiment *experiment,

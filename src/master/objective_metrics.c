@@ -23,6 +23,14 @@ bool rgmi_is_better(const rgmi_experiment *e, double metric, double than)
            (rgmi_objective(e->file)->smaller_is_better ? metric < than : metric > than);
 }
 
+double rgmi_metric_of(const rgmi_experiment *e, const double *metrics)
+{
+    const rgm_objective *objectives;
+    int64_t count = rgm_search_file_objectives(&objectives, e->file);
+
+    return rgm_objectives_broken(objectives, count, metrics) > 0 ? (double)NAN : metrics[0];
+}
+
 /* ---- metrics -------------------------------------------------------------------------------- */
 
 static const rgm_json *find_metric(const rgm_json *values, const char *name)

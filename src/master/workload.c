@@ -111,24 +111,25 @@ static rgm_status take_step(rgm_master *master, rgmi_experiment *e, rgmi_trial *
 static rgm_status take_validation(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial,
                                   const rgmi_report *r, const char *metrics)
 {
-    double values[RGM_MAX_OBJECTIVES];
+    double values[RGM_MAX_OBJECTIVES], metric;
     bool asked, is_best;
 
     RGM_TRY(rgmi_objectives_read(values, e, r->metrics));
-    is_best = rgmi_is_better(e, values[0], e->best);
+    metric = rgmi_metric_of(e, values);
+    is_best = rgmi_is_better(e, metric, e->best);
     RGM_TRY(rgm_sequencer_completed(&asked, trial->sequencer, &r->workload, is_best));
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO validations(trial_id, step_id, state, batches, num_inputs, start_time,"
         " end_time, metric, metrics) VALUES(?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?, ?)",
         "iiiidddt", trial->id, r->workload.step, r->workload.batches, r->num_inputs,
-        rgm_wall_time() - r->seconds, rgm_wall_time(), values[0], metrics));
+        rgm_wall_time() - r->seconds, rgm_wall_time(), metric, metrics));
     trial->sequencer_dirty = true;
-    trial->metric = values[0];
-    if (rgmi_is_better(e, values[0], trial->best_metric))
-        trial->best_metric = values[0];
+    trial->metric = metric;
+    if (rgmi_is_better(e, metric, trial->best_metric))
+        trial->best_metric = metric;
     if (is_best) {
-        e->best = values[0];
+        e->best = metric;
         RGM_TRY(rgmi_hooks_note(master, e->id, trial->id, RGMI_HOOK_BEST));
     }
     return tell_if(asked, master, e, trial, RGM_ASK_VALIDATE, r->workload.batches, values);

@@ -122,6 +122,9 @@ function shorten(space) {
 
 /** [{name, smaller}] */
 function objectivesOf(row, config) {
+  const aims = config?.searcher?.metrics?.filter?.(m => m?.at_most === undefined && m?.at_least === undefined);
+  if (aims)
+    return aims.map((m, i) => ({name: i === 0 ? row.metric : String(m.name), smaller: m.smaller_is_better !== false}));
   const named = config?.searcher?.metric, smaller = config?.searcher?.smaller_is_better;
   const names = Array.isArray(named) ? named.map(n => typeof n === "object" ? n?.name ?? n?.metric : n) : [row.metric];
   return names.map((name, i) => ({
@@ -311,6 +314,8 @@ export function front(e) {
   const points = [];
   for (const trial of e.trials) {
     const metrics = e.newest?.get(trial.number)?.metrics;
+    if (trial.latest === null) // no number, or a bound is broken
+      continue;
     const at = e.objectives.map((o, i) => metricOf(metrics, o.name) ?? (i === 0 ? trial.latest : null));
     if (at.every(v => v !== null))
       points.push({trial, at, keys: at.map((v, i) => e.objectives[i].smaller ? v : -v)});
