@@ -66,8 +66,10 @@ done:
 static int begin(int argc, char **argv)
 {
     bounds kept = {NAN, NAN, 0};
-    rgm_master_options options = {.subject = &rgm_trial_subject};
+    rgm_search_subject subject = rgm_trial_subject;
+    rgm_master_options options = {.subject = &subject};
     const char *where = NULL, *scheduling = "fair_share";
+    bool own_searchers = false;
     const argument arguments[] = {
         {"slots", ARG_COUNT, &options.slots, "N", "what trials share (default: cores)"},
         {"threads", ARG_COUNT, &options.threads_per_slot, "N",
@@ -88,6 +90,8 @@ static int begin(int argc, char **argv)
          "of a trial's log: its oldest lines go (default 268; 0: no bound)"},
         {"log-days", ARG_FLOAT, &kept.log_days, "DAYS",
          "after an experiment's end its trials' logs go (default 0: they stay)"},
+        {"own-searchers", ARG_FLAG, &own_searchers, NULL,
+         "load searchers and samplers that files name by FILE.so into this process"},
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
@@ -110,6 +114,8 @@ static int begin(int argc, char **argv)
         code = set_bounds(&options, &kept);
     if (code != EXIT_DONE)
         return code;
+    if (!own_searchers)
+        subject.rows = NULL;
     options.folder = master_place(where);
     return serve(&options);
 }

@@ -99,7 +99,8 @@ done:
 
 int verb_serve(int argc, char **argv)
 {
-    rgm_web_options options = {.subject = &rgm_trial_subject};
+    rgm_search_subject subject = rgm_trial_subject;
+    rgm_web_options options = {.subject = &subject};
     rgm_web_secrets secrets;
     bool fresh = false;
     const argument arguments[] = {
@@ -125,6 +126,7 @@ int verb_serve(int argc, char **argv)
     rgm_status status;
 
     READ_ARGUMENTS(&folders, &how, argc, argv);
+    subject.rows = NULL; /* what others send is not loaded as code */
     status = options.master != NULL && folders.count == 0 ? RGM_OK : choose_folders(&folders);
     options.folders = folders.items;
     options.folder_count = folders.count;

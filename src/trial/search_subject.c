@@ -2,6 +2,7 @@
  * Searches over experiments: what a search file's own sections are to the search layer, which knows
  * no experiment.
  */
+#include <regimen/search_rows.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +49,12 @@ static rgm_status check_point(const char *name, const rgm_yaml *document, const 
     return status;
 }
 
-const rgm_search_subject rgm_trial_subject = {
-    .sections = rgm_experiment_section_names, .check = check_point, .devices = rgm_device_find};
+static const rgm_search_rows objects_too = {.objects = true};
+
+const rgm_search_subject rgm_trial_subject = {.sections = rgm_experiment_section_names,
+                                              .check = check_point,
+                                              .devices = rgm_device_find,
+                                              .rows = &objects_too};
 
 /* The rows that the file was loaded with. */
 static const rgm_extensions *own_of(const rgm_search_file *file)
@@ -116,14 +121,45 @@ done:
     return status;
 }
 
+/* "./mine.so:NAME" of a searcher or sampler: beside the file or in the working folder, and from the
+ * root, since the master that loads it works elsewhere. *out NULL: it is no object that is there.
+ */
+static rgm_status place_row(char **out, const rgm_yaml_node *name)
+{
+    rgm_status status = RGM_OK;
+    char *beside = NULL, *object = NULL, *real = NULL;
+    const char *text, *colon;
+
+    *out = NULL;
+    if (name == NULL || name->kind != RGM_YAML_SCALAR || strstr(name->text, ".so") == NULL)
+        return RGM_OK;
+    RGM_GO(place_beside(&beside, name));
+    text = beside != NULL ? beside : name->text;
+    colon = strrchr(text, ':');
+    RGM_GO(rgm_strndup(&object, text, strlen(text) - (colon != NULL ? strlen(colon) : 0)));
+    real = realpath(object, NULL);
+    if (real != NULL)
+        RGM_GO(rgm_strprintf(out, "%s%s", real, colon != NULL ? colon : ""));
+done:
+    free(real);
+    rgm_free(beside);
+    rgm_free(object);
+    return status;
+}
+
+static rgm_yaml_node *found(rgm_yaml_node *map, const char *key)
+{
+    return map != NULL && map->kind == RGM_YAML_MAP ? rgm_yaml_find(map, key) : NULL;
+}
+
 rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
                                  const rgm_yaml *merged, const rgm_extensions *own)
 {
     rgm_search_subject subject = rgm_trial_subject;
     rgm_status status = RGM_OK;
     rgm_yaml *placed = NULL;
-    rgm_yaml_node *entrypoint;
-    char *path = NULL;
+    rgm_yaml_node *entrypoint, *rows[3];
+    char *path = NULL, *row_paths[3] = {NULL};
 
     *out = NULL;
     subject.payload = own;
@@ -137,10 +173,20 @@ rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, cons
     if (entrypoint != NULL && (entrypoint->kind == RGM_YAML_LIST ||
                                rgm_yaml_find(rgm_yaml_root(placed), "include") != NULL))
         RGM_GO(place_code(placed, name));
+    rows[0] = found(found(rgm_yaml_root(placed), "searcher"), "name");
+    rows[1] = found(found(rgm_yaml_root(placed), "searcher"), "sampler");
+    rows[2] = found(rows[1], "type");
+    for (int i = 0; i < 3; i++) {
+        RGM_GO(place_row(&row_paths[i], rows[i]));
+        if (row_paths[i] != NULL)
+            rows[i]->text = row_paths[i];
+    }
     RGM_GO(rgm_search_file_load(out, mistakes, name, placed, &subject));
 done:
     rgm_yaml_release(placed);
     rgm_free(path);
+    for (int i = 0; i < 3; i++)
+        rgm_free(row_paths[i]);
     return status;
 }
 
