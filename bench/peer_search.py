@@ -1,12 +1,18 @@
 """What searches find beside others, on functions and curves that no test uses.
 
-usage: peer_search.py halving|tpe|gp [--ask build/bench/search_ask] [--seeds N] [--only WORD...]
+usage: peer_search.py halving|tpe|gp|cma|bbob|zdt [--ask build/bench/search_ask] [--seeds N] [--only WORD...]
 
 halving: adaptive_asha beside two rules of asynchronous halving, restated here from their documents, on the same made-up
   learning curves with WORKERS workers: loss found and epochs trained with 64 trials, then with as many trials as cost no
   more epochs than Ray's rule with 64. Fails where ours then finds more than theirs does by two standard errors.
-tpe, gp: the sampler beside Optuna's of that kind (gp needs torch: scripts/peer.sh search): the lowest value after 60
+tpe, gp, cma: the sampler beside Optuna's of that kind (gp needs torch: scripts/peer.sh search): the lowest value after 60
   trials, one after the other. Fails where ours is worse by two standard errors. --only: functions that begin so.
+bbob: ten functions of COCO's suite bbob in five dimensions, two of each of its groups, each with instances 1 to N (20):
+  what a method finds in EVALUATIONS evaluations above the minimum, its mean rank among all methods, ours and Optuna's.
+  bohb and Optuna's TPE with its Hyperband pruner see shorter trials with noise, and take as many epochs in all as the
+  others' evaluations. --only: methods, each as "tpe" or "Optuna's tpe". Fails where a method of ours ranks behind
+  Optuna's of that name by two standard errors.
+zdt: nsga2 beside Optuna's NSGA-II on ZDT1, ZDT2, ZDT3 and a constrained problem (BNH): hypervolume after 400 trials.
 """
 import argparse
 import heapq
@@ -29,7 +35,7 @@ class Search:
     def __init__(self, ask, seed, searcher, space):
         self.process = subprocess.Popen([ask, str(seed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.values, self.waiting = {}, []
-        self.say(json.dumps({"hyperparameters": space, "searcher": {"metric": "loss", **searcher}}) + "\n---")
+        self.say(json.dumps({"hyperparameters": space, "searcher": searcher if "metrics" in searcher else {"metric": "loss", **searcher}}) + "\n---")
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
@@ -45,8 +51,8 @@ class Search:
         if self.process.poll():
             sys.exit("search_ask has failed")
 
-    def tell(self, trial, length, metric):
-        self.say(f"validated {trial} {length} {metric!r}")
+    def tell(self, trial, length, *metrics):
+        self.say(f"validated {trial} {length} " + " ".join(map(repr, metrics)))
 
     def end(self):
         self.process.stdin.close()
@@ -282,10 +288,14 @@ def ours(ask, seed, sampler, trials, function, space):
     return best
 
 
-def theirs(seed, sampler, trials, function, space):
-    import optuna
+def quiet(optuna):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
+
+
+def theirs(seed, sampler, trials, function, space):
+    import optuna
+    quiet(optuna)
 
     def objective(trial):
         values = {}
@@ -302,10 +312,178 @@ def theirs(seed, sampler, trials, function, space):
                 values[name] = trial.suggest_float(name, how["minval"], how["maxval"])
         return function(values)
 
-    kinds = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}
+    kinds = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler, "cma": optuna.samplers.CmaEsSampler,
+             "random": optuna.samplers.RandomSampler}
     study = optuna.create_study(sampler=kinds[sampler](seed=seed))
     study.optimize(objective, n_trials=trials)
     return study.best_value
+
+
+# ---- COCO's functions -------------------------------------------------------------------------------
+
+EVALUATIONS, EPOCHS = 100, 27
+BBOB = [1, 3, 6, 8, 10, 13, 15, 17, 20, 21]
+
+
+class Problem:
+    """One of COCO's functions: how far above its minimum a point is, and that with the noise of a short trial."""
+
+    def __init__(self, number, instance):
+        import cocoex
+        self.function = cocoex.BareProblem("bbob", number, 5, instance)
+        self.least, self.seed = self.function.best_value(), number * 1000 + instance
+        self.space = box("abcde", -5, 5)
+
+    def __call__(self, values):
+        return self.function([values[name] for name in "abcde"]) - self.least
+
+    def after(self, values, epochs):
+        """With a deviation of 60 % after one epoch, of none after all."""
+        noise = random.Random(f"{self.seed} {sorted(values.items())} {epochs}").gauss(0, 1)
+        return self(values) * math.exp(0.6 * math.sqrt((1 / epochs - 1 / EPOCHS) / (1 - 1 / EPOCHS)) * noise)
+
+
+def our_bohb(ask, seed, problem):
+    search = Search(ask, seed, {"name": "bohb", "max_trials": 20 * EVALUATIONS, "max_length": EPOCHS, "max_rungs": 4,
+                                "max_concurrent_trials": 4}, problem.space)
+    best, left, reached = math.inf, EVALUATIONS * EPOCHS, {}
+    while search.waiting and left > 0:
+        trial, length = search.waiting.pop(0)
+        left -= length - reached.get(trial, 0)
+        reached[trial] = length
+        values = search.values[trial]
+        if length == EPOCHS:
+            best = min(best, problem(values))
+        search.tell(trial, length, problem.after(values, length))
+    search.end()
+    return best
+
+
+def their_hyperband(seed, problem):
+    import optuna
+    quiet(optuna)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), study_name=str(seed),
+                                pruner=optuna.pruners.HyperbandPruner(min_resource=1, max_resource=EPOCHS, reduction_factor=3))
+    best, left = math.inf, EVALUATIONS * EPOCHS
+    while left > 0:
+        trial = study.ask()
+        values = {name: trial.suggest_float(name, -5, 5) for name in problem.space}
+        for epochs in range(1, EPOCHS + 1):
+            left -= 1
+            value = problem.after(values, epochs)
+            trial.report(value, epochs)
+            if epochs == EPOCHS:
+                best = min(best, problem(values))
+                study.tell(trial, value)
+            elif trial.should_prune():
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                break
+    return best
+
+
+def ranks_of(found):
+    """Of numbers, from 1; equal ones share the mean of theirs."""
+    ordered = sorted(found)
+    return [ordered.index(x) + (ordered.count(x) + 1) / 2 for x in found]
+
+
+def bbob(ask, seeds, only):
+    methods = {}
+    for name in "random", "tpe", "gp", "cma":
+        methods[name] = lambda seed, problem, name=name: ours(ask, seed, name, EVALUATIONS, problem, problem.space)
+        methods[f"Optuna's {name}"] = lambda seed, problem, name=name: theirs(seed, name, EVALUATIONS, problem, problem.space)
+    methods["bohb"] = lambda seed, problem: our_bohb(ask, seed, problem)
+    methods["Optuna's bohb"] = lambda seed, problem: their_hyperband(seed, problem)
+    names = only or list(methods)
+    print("| function | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    ranks = {name: [] for name in names}
+    for number in BBOB:
+        found = {name: [] for name in names}
+        for seed in range(seeds):
+            problem = Problem(number, seed + 1)
+            for name in names:
+                found[name].append(methods[name](seed, problem))
+            for name, rank in zip(names, ranks_of([found[name][-1] for name in names])):
+                ranks[name].append(rank)
+        print(f"| f{number} | " + " | ".join(f"{statistics.median(found[name]):.3g}" for name in names) + " |", flush=True)
+    print("| mean rank | " + " | ".join(f"{mean(ranks[name]):.2f}" for name in names) + " |", flush=True)
+    return any(worse(ranks[name], ranks[f"Optuna's {name}"], paired=True) for name in names if f"Optuna's {name}" in ranks and name != "random")
+
+
+# ---- several metrics --------------------------------------------------------------------------------
+
+def zdt(number):
+    def function(v):
+        x = [v[name] for name in sorted(v)]
+        g = 1 + 9 * mean(x[1:])
+        share = x[0] / g
+        h = 1 - math.sqrt(share) if number != 2 else 1 - share ** 2
+        return x[0], g * (h - share * math.sin(10 * math.pi * x[0]) if number == 3 else h)
+    return function
+
+
+def binh_korn(v):
+    """Two metrics, two bounds (at most 0)."""
+    x, y = v["a"], v["b"]
+    return 4 * x * x + 4 * y * y, (x - 5) ** 2 + (y - 5) ** 2, (x - 5) ** 2 + y * y - 25, 7.7 - (x - 8) ** 2 - (y + 3) ** 2
+
+
+FRONTS = {"ZDT1, 10 doubles": (zdt(1), box("abcdefghij", 0, 1), (1.1, 6)), "ZDT2, 10 doubles": (zdt(2), box("abcdefghij", 0, 1), (1.1, 6)),
+          "ZDT3, 10 doubles": (zdt(3), box("abcdefghij", 0, 1), (1.1, 6)),
+          "Binh & Korn, 2 doubles, 2 bounds": (binh_korn, {"a": box("a", 0, 5)["a"], "b": box("b", 0, 3)["b"]}, (140, 50))}
+
+
+def volume(found, corner):
+    """The area that points (two metrics, then bounds) take away below a corner; what breaks a bound takes none."""
+    area, low = 0, corner[1]
+    for x, y in sorted({p[:2] for p in found if all(b <= 0 for b in p[2:])}):
+        if x < corner[0] and y < low:
+            area += (corner[0] - x) * (low - y)
+            low = y
+    return area
+
+
+def our_front(ask, seed, trials, function, space):
+    bounds = len(function({name: how["minval"] for name, how in space.items()})) - 2
+    metrics = [{"name": "m0"}, {"name": "m1"}] + [{"name": f"b{i}", "at_most": 0} for i in range(bounds)]
+    search = Search(ask, seed, {"name": "random", "metrics": metrics, "max_trials": trials, "max_steps": 1,
+                                "max_concurrent_trials": 1, "sampler": "nsga2"}, space)
+    found = []
+    while search.waiting:
+        trial, length = search.waiting.pop(0)
+        found.append(function(search.values[trial]))
+        search.tell(trial, length, *found[-1])
+    search.end()
+    return found
+
+
+def their_front(seed, trials, function, space):
+    import optuna
+    quiet(optuna)
+    study = optuna.create_study(directions=["minimize", "minimize"],
+                                sampler=optuna.samplers.NSGAIISampler(seed=seed, constraints_func=lambda t: t.user_attrs["bounds"]))
+    found = []
+
+    def objective(trial):
+        found.append(function({name: trial.suggest_float(name, how["minval"], how["maxval"]) for name, how in space.items()}))
+        trial.set_user_attr("bounds", found[-1][2:])
+        return found[-1][:2]
+
+    study.optimize(objective, n_trials=trials)
+    return found
+
+
+def fronts(ask, seeds, only):
+    failed = False
+    print("| problem | nsga2 | Optuna's |\n|---|---|---|")
+    for name, (function, space, corner) in FRONTS.items():
+        if only and not name.startswith(tuple(only)):
+            continue
+        a = [volume(our_front(ask, seed, 400, function, space), corner) for seed in range(seeds)]
+        b = [volume(their_front(seed, 400, function, space), corner) for seed in range(seeds)]
+        print(f"| {name} | {mean(a):.4f} ± {statistics.stdev(a):.4f} | {mean(b):.4f} ± {statistics.stdev(b):.4f} |", flush=True)
+        failed = failed or worse(b, a)
+    return failed
 
 
 def worse(a, b, paired=False):
@@ -331,13 +509,15 @@ def samplers(sampler, ask, seeds, only):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["halving", "tpe", "gp"])
+    parser.add_argument("what", choices=["halving", "tpe", "gp", "cma", "bbob", "zdt"])
     parser.add_argument("--ask", default="build/bench/search_ask")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--only", nargs="+")
     options = parser.parse_args()
     if options.what == "halving":
         return halving(options.ask, options.seeds or 60)
+    if options.what in ("bbob", "zdt"):
+        return {"bbob": bbob, "zdt": fronts}[options.what](options.ask, options.seeds or 20, options.only)
     return samplers(options.what, options.ask, options.seeds or 40, options.only)
 
 

@@ -3,7 +3,7 @@
  * same trials to our searchers and to others' rules. search_ask SEED < FILE    FILE: YAML with
  * `hyperparameters` and `searcher`, ended by a line "---" Prints a line of JSON for each operation,
  * then an empty line; each further line of standard input is an event, "validated TRIAL LENGTH
- * METRIC" or "closed TRIAL", and is answered in the same way.
+ * METRIC..." or "closed TRIAL", and is answered in the same way.
  */
 #include <regimen/search.h>
 #include <stdio.h>
@@ -64,12 +64,18 @@ static rgm_status print_operations(rgm_searcher *searcher)
 static rgm_status take_event(rgm_searcher *searcher, const char *line)
 {
     long long trial = 0, length = 0;
-    double metric = 0;
-    rgm_search_event event = {.metrics = &metric};
+    const rgm_objective *objectives;
+    int64_t count = rgm_searcher_objectives(&objectives, searcher);
+    double metrics[RGM_MAX_OBJECTIVES] = {0};
+    rgm_search_event event = {.metrics = metrics};
+    int at = 0;
 
-    if (sscanf(line, "validated %lld %lld %lf", &trial, &length, &metric) == 3)
+    if (sscanf(line, "validated %lld %lld%n", &trial, &length, &at) == 2 && at > 0) {
+        char *rest = (char *)(uintptr_t)line + at;
+        for (int64_t i = 0; i < count; i++)
+            metrics[i] = strtod(rest, &rest);
         event.kind = RGM_VALIDATED;
-    else if (sscanf(line, "closed %lld", &trial) == 1)
+    } else if (sscanf(line, "closed %lld", &trial) == 1)
         event.kind = RGM_CLOSED;
     else
         return RGM_FAIL(RGM_ERR_FORMAT, "'%s' is no event", line);
