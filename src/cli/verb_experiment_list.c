@@ -543,7 +543,7 @@ int experiment_checkpoints(int argc, char **argv)
 /** The three tables of describe. */
 typedef struct description {
     table experiments, trials, steps, front; /* front: of one search for several metrics */
-    rgm_text notes; /* those that there are, each with whose it is */
+    rgm_text notes;                          /* those that there are, each with whose it is */
 } description;
 
 static rgm_status add_notes(rgm_text *out, const char *what, const json_t *rows)

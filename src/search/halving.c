@@ -74,13 +74,13 @@ static void asha_defaults(void *options)
     ((halving_options *)options)->mode = RGMI_AGGRESSIVE;
 }
 
-/* The divisor of its paper, and the half of its brackets that stops early: those that hardly do
- * take most of the budget (docs/search.md). */
+/* The divisor of its paper, and of its brackets the one that stops most: the others take most of
+ * the epochs and find less (docs/search.md). */
 static void bohb_defaults(void *options)
 {
     defaults(options);
     ((halving_options *)options)->divisor = 3;
-    ((halving_options *)options)->mode = RGMI_STANDARD;
+    ((halving_options *)options)->mode = RGMI_AGGRESSIVE;
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -336,8 +336,8 @@ const rgm_searcher_type rgmi_adaptive_simple_type =
 const rgm_searcher_type rgmi_adaptive_asha_type =
     HALVING("adaptive_asha", "brackets of asynchronous successive halving", asha_defaults,
             asha_fields, &asha_live, NULL);
-/* Falkner, Klein, Hutter 2018. The brackets go side by side; in the paper they follow each other.
- */
+/* Falkner, Klein, Hutter 2018. Several brackets go side by side; in the paper they follow each
+ * other. */
 const rgm_searcher_type rgmi_bohb_type =
-    HALVING("bohb", "brackets of Hyperband, with points from a model of each length (BOHB)",
+    HALVING("bohb", "asynchronous halving, with points from a model of each length (BOHB)",
             bohb_defaults, asha_fields, &asha_live, "tpe");
