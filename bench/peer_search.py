@@ -345,7 +345,7 @@ class Problem:
 
 def our_bohb(ask, seed, problem):
     search = Search(ask, seed, {"name": "bohb", "max_trials": 20 * EVALUATIONS, "max_length": EPOCHS, "max_rungs": 4,
-                                "max_concurrent_trials": 4}, problem.space)
+                                "max_concurrent_trials": 1}, problem.space)
     best, left, reached = math.inf, EVALUATIONS * EPOCHS, {}
     while search.waiting and left > 0:
         trial, length = search.waiting.pop(0)
