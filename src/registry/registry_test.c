@@ -216,6 +216,7 @@ static void what_is_refused_leaves_nothing(void **state)
     CHECK_INT(1, asked);
     CHECK_OK(rgm_registry_names(&names, &count, registry));
     CHECK_INT(0, count);
+    rgm_names_release(names, count);
     draft.check = NULL;
     files[0].name = "../outside";
     CHECK_STATUS(RGM_ERR_ARG, rgm_model_register(&number, registry, &draft));
