@@ -2,7 +2,7 @@
 # Mini-batches sampled across the parts of one graph, against the same run on the whole graph in one process: the same
 # bytes of checkpoints, metrics and exports on 2 and 4 ranks, however the graph was cut: SAGE and GCN on Cora with
 # dropout, several node sets with embeddings on films. A rank that is killed while others sample, and the run that goes
-# on with another number of ranks and another cut. What is refused, and by which words.
+# on with another number of ranks. What is refused, and by which words.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mpi_lib.sh"
 fast_work
@@ -68,6 +68,12 @@ compare() {
         cd "$work" || exit 1
         same_run one/run on$n/run "$what on $n ranks"
     done
+    for n in 1 2; do # four parts on fewer ranks
+        in_folder few$n "$graph.4"
+        on $n "$@" >out 2>err || fail "$what on $n ranks with 4 parts: $(grep '^regimen: ' err)"
+        cd "$work" || exit 1
+        same_run one/run few$n/run "$what on $n ranks with 4 parts"
+    done
     cd "$work" || exit 1
     [ "$(ls one/run/ckpt | wc -l)" -gt 1 ] || fail "$what: no checkpoints to compare"
 }
@@ -112,7 +118,8 @@ else
     sed -i 's/epochs: 2/epochs: 4/' run.yaml
     compare "four epochs" nodes
     in_folder life nodes.4
-    WHEN=06 ranks 4 ../start "$regimen" run ../run.yaml --run-dir run --set data.type=parts >out 2>err &
+    # mpirun gives those that are left a second to end, which is little on a machine that is busy
+    OMPI_MCA_odls_base_sigkill_timeout=60 WHEN=06 ranks 4 ../start "$regimen" run ../run.yaml --run-dir run --set data.type=parts >out 2>err &
     job=$!
     wait_for stands
     kill -KILL "$(cat pid.1)"
@@ -121,7 +128,6 @@ else
     [ "$(cat code.0)" = 75 ] || fail "rank 0 ends with $(cat code.0) when rank 1 is killed: $(grep '^regimen' err)"
     wait $job && fail "mpirun does not tell that a rank was killed"
     says '^regimen: .*a rank is lost.*rank 1 on .* has ended without a word' err
-    rm graph && ln -s ../nodes.2 graph
     on 2 >out 2>err || fail "the rest on 2 ranks: $(tail -3 err)"
     cd "$work" || exit 1
     same_run one/run life/run "killed on 4 ranks and continued on 2"
@@ -144,7 +150,6 @@ refused 2 'data.sampling.store is records' 2 --set data.sampling.store=records
 refused 2 'seed_time_feature_name: owners of neighbours' 2 --set data.sampling.seed_time_feature_name=year
 refused 2 'data.batch_size, batch_nodes and batch_edges' 2 --set data.sampling.sizes='[]' --set data.sampling.store=records
 refused 2 'has 2 parts, and there are 4 ranks' 4
-refused 2 'has 2 parts, and there is 1 rank: with data.sampling each rank has one part' 1
 refused 2 'runtime.shards: 1 shards for 2 ranks' 2 --set runtime.shards=1
 refused 2 'which trainer.validation_continues does not go with' 2 --set trainer.validation_steps=2 --set trainer.validation_continues=true
 in_folder none nodes.2

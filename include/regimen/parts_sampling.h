@@ -4,7 +4,7 @@
  * come from the lists of the whole graph, so a batch is what rgm_sampler_batch() makes of the whole
  * graph, bit for bit, whatever rank draws it and however the graph was cut.
  *
- *     RGM_TRY(rgm_part_open(&part, parts, rgm_comm_rank(comm)));
+ *     RGM_TRY(rgm_part_open_for(&part, parts, rgm_comm_rank(comm), rgm_comm_size(comm)));
  *     RGM_TRY(rgm_part_sampler_open(&sampler, part, &options));
  *     RGM_TRY(rgm_part_sampler_connect(sampler, comm));
  *     seeds = rgm_part_sampler_seeds(sampler, 0);                  of the whole graph's training
@@ -33,8 +33,8 @@ typedef struct rgm_part_sampler rgm_part_sampler;
  *
  * @param part  [in] outlives the sampler; not connected (rgm_part_connect())
  *
- * Errors: RGM_ERR_UNSUPPORTED (times of seeds, several parts joined), RGM_ERR_ARG (the part is
- * connected), RGM_ERR_FORMAT, those of rgm_sampler_create().
+ * Errors: RGM_ERR_UNSUPPORTED (times of seeds), RGM_ERR_ARG (the part is connected),
+ * RGM_ERR_FORMAT, those of rgm_sampler_create().
  */
 rgm_status rgm_part_sampler_open(rgm_part_sampler **out, rgm_part *part,
                                  const rgm_part_sampler_options *options);
@@ -44,7 +44,7 @@ void rgm_part_sampler_release(rgm_part_sampler *sampler);
  * most. Every rank then knows each node of the split and its owner: 20 bytes each. To be called
  * once, before seeds are asked for and batches drawn.
  *
- * @param comm  [in] outlives the sampler; its rank r has part r
+ * @param comm  [in] outlives the sampler; its ranks have the parts as for rgm_part_connect()
  *
  * Errors: those of rgm_part_connect(); RGM_ERR_FORMAT (the parts do not say where their nodes stand
  * in the split's lists). Collective: every rank calls it, and hears of the error of another.

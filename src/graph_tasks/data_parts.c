@@ -124,13 +124,6 @@ static rgm_status check_ranks(const rgmi_graph_inputs *in, const rgmi_data_optio
                         "with regimen data partition --parts %d",
                         d->path, (long long)parts, parts == 1 ? "" : "s", ranks, (long long)parts,
                         ranks);
-    if (ranks < parts && rgmi_is_sampled(&d->sampling))
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.path: %s has %lld parts, and there %s %d rank%s: with data.sampling "
-                        "each rank has one part. Start it with mpirun -n %lld, or cut the graph "
-                        "with regimen data partition --parts %d",
-                        d->path, (long long)parts, ranks == 1 ? "is" : "are", ranks,
-                        ranks == 1 ? "" : "s", (long long)parts, ranks);
     return RGM_OK;
 }
 

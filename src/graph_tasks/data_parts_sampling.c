@@ -180,13 +180,6 @@ rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *
     rgm_part_sampler_options options = {
         .label = label, .seed = setup->seed, .once = d->sampling.once};
 
-    if (rgm_comm_size(in->comm) != rgm_parts_count(in->parts))
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.sampling draws from one part a rank, and data.path has %lld parts "
-                        "for %d rank%s: start %lld, or cut the graph again",
-                        (long long)rgm_parts_count(in->parts), rgm_comm_size(in->comm),
-                        rgm_comm_size(in->comm) == 1 ? "" : "s",
-                        (long long)rgm_parts_count(in->parts));
     RGM_TRY(rgmi_sampling_spec(in, &d->sampling, in->data.split_set));
     options.spec = in->spec;
     RGM_TRY(rgm_part_sampler_open(&in->sampler, in->part, &options));

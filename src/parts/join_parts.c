@@ -417,10 +417,10 @@ static rgm_status put_context(const joining *j, int64_t s)
     return RGM_OK;
 }
 
-/* One tensor of numbers an edge set and a one_hot feature. */
+/* One tensor of numbers an edge set, a one_hot feature and a part of the split. */
 static int64_t most_numbers(const rgm_schema *schema)
 {
-    int64_t count = 0;
+    int64_t count = 3;
 
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++)
         count += 1 + rgm_schema_set(schema, i)->feature_count;
@@ -450,28 +450,89 @@ static rgm_tensor *split_of(const rgm_part *part, int of)
     return all[of];
 }
 
+/* Where the nodes of a part of the split stand in the list of the whole graph; *out is NULL where
+ * parts do not say it, which are not sampled then. */
+static rgm_status places_of(rgm_tensor **out, const joining *j, int64_t p, int of)
+{
+    char *name;
+    rgm_status status;
+
+    RGM_TRY(
+        rgmi_numbers_name(&name, RGM_NODE_SET, j->parts[p]->data.split_set, rgmi_split_names[of]));
+    status = rgmi_part_tensor(out, j->parts[p], name);
+    rgm_free(name);
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset();
+    *out = NULL;
+    return RGM_OK;
+}
+
+/* The nodes of one part of the split that part p has: number, place in the list, joined node. */
+static rgm_status list_split(sorted *items, bool *placed, const joining *j, const nodes *n,
+                             int64_t p, int of)
+{
+    const rgm_tensor *split = split_of(j->parts[p], of);
+    rgm_tensor *places;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(places_of(&places, j, p, of));
+    if (places != NULL && (rgm_tensor_dtype(places) != RGM_I64 ||
+                           rgm_tensor_count(places) != rgm_tensor_count(split)))
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "part %lld has other places than nodes in the split",
+                        (long long)j->parts[p]->number));
+    *placed = *placed && places != NULL;
+    for (int64_t i = 0; i < rgm_tensor_count(split); i++) {
+        int64_t node = n->begin[p] + rgm_tensor_at_int(split, i);
+
+        items[i] =
+            (sorted){n->id[node], places != NULL ? rgm_tensor_i64(places)[i] : 0, n->place[node]};
+    }
+done:
+    rgm_tensor_release(places);
+    return status;
+}
+
+static rgm_status keep_places(const joining *j, const sorted *items, int64_t count, int of)
+{
+    rgm_named_tensor *kept = &j->out->joined[j->out->joined_count];
+    rgm_tensor *places;
+    char *name;
+
+    RGM_TRY(
+        rgmi_numbers_name(&name, RGM_NODE_SET, j->parts[0]->data.split_set, rgmi_split_names[of]));
+    kept->name = name;
+    j->out->joined_count++; /* released with the part from here on */
+    RGM_TRY(rgm_tensor_create(&places, RGM_I64, 1, &count));
+    kept->tensor = places;
+    for (int64_t i = 0; i < count; i++)
+        rgm_tensor_i64(places)[i] = items[i].second;
+    return RGM_OK;
+}
+
 /* The own nodes of one part of the split, in the order of the whole graph. */
 static rgm_status join_split(rgm_tensor **out, const joining *j, const nodes *n, int of)
 {
     rgm_status status = RGM_OK;
     sorted *items = NULL;
     int64_t count = 0, at = 0;
+    bool placed = true;
 
     if (split_of(j->parts[0], of) == NULL)
         return RGM_OK;
     for (int64_t p = 0; p < j->count; p++)
         count += rgm_tensor_count(split_of(j->parts[p], of));
     RGM_GO(RGM_NEW(items, count + 1));
-    for (int64_t p = 0; p < j->count; p++)
-        for (int64_t i = 0; i < rgm_tensor_count(split_of(j->parts[p], of)); i++) {
-            int64_t node = n->begin[p] + rgm_tensor_at_int(split_of(j->parts[p], of), i);
-
-            items[at++] = (sorted){n->id[node], 0, n->place[node]};
-        }
+    for (int64_t p = 0; p < j->count; p++) {
+        RGM_GO(list_split(items + at, &placed, j, n, p, of));
+        at += rgm_tensor_count(split_of(j->parts[p], of));
+    }
     sort(items, count);
     RGM_GO(rgm_tensor_create(out, RGM_I64, 1, &count));
     for (int64_t i = 0; i < count; i++)
         rgm_tensor_i64(*out)[i] = items[i].at;
+    if (placed)
+        RGM_GO(keep_places(j, items, count, of));
 done:
     rgm_free(items);
     return status;

@@ -52,7 +52,7 @@ const rgm_graph_data *rgm_part_data(const rgm_part *part)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-static rgm_status get_numbers(rgm_tensor **out, const rgm_part *part, const char *name)
+rgm_status rgmi_part_tensor(rgm_tensor **out, const rgm_part *part, const char *name)
 {
     if (part->numbers != NULL)
         return rgm_safetensors_get(out, part->numbers, name);
@@ -74,7 +74,7 @@ rgm_status rgmi_part_numbers(rgm_tensor **out, const rgm_part *part, rgm_piece p
 
     *out = NULL;
     RGM_GO(rgmi_numbers_name(&name, piece, set, what));
-    RGM_GO(get_numbers(&tensor, part, name));
+    RGM_GO(rgmi_part_tensor(&tensor, part, name));
     if (rgm_tensor_dtype(tensor) != RGM_I64 || rgm_tensor_count(tensor) != count)
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
                         "%s of part %lld is not %lld numbers: write the parts again", name,

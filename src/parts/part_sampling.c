@@ -27,26 +27,6 @@ struct rgm_part_sampler {
 
 /* ---- the part as its sampler sees it ------------------------------------------------------- */
 
-static rgm_status read_edges(rgm_part_sampler *sampler, int64_t i, const char *set)
-{
-    const rgm_part *part = sampler->part;
-    int64_t count = rgm_graph_total(part->data.graphs[0], RGM_EDGE_SET, set);
-    rgm_status status = RGM_OK;
-    char *name = NULL;
-
-    RGM_GO(rgmi_numbers_name(&name, RGM_EDGE_SET, set, "number"));
-    RGM_GO(rgm_safetensors_get(&sampler->edges[i], part->numbers, name));
-    if (rgm_tensor_dtype(sampler->edges[i]) != RGM_I64 ||
-        rgm_tensor_count(sampler->edges[i]) != count)
-        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
-                        "%s of part %lld is not %lld numbers: write the parts again", name,
-                        (long long)part->number, (long long)count));
-    sampler->numbers[i] = rgm_tensor_i64(sampler->edges[i]);
-done:
-    rgm_free(name);
-    return status;
-}
-
 static rgm_status describe_part(rgm_part_sampler *sampler)
 {
     const rgm_part *part = sampler->part;
@@ -66,9 +46,10 @@ static rgm_status describe_part(rgm_part_sampler *sampler)
                 return RGM_FAIL(RGM_ERR_ARG, "part %lld is connected: it is computed on as a whole",
                                 (long long)part->number);
             sampler->sets[i] =
-                (rgm_parted_set){.own = nodes->own, .owner = nodes->owner, .there = nodes->there};
+                (rgm_parted_set){nodes->own, nodes->owner, nodes->there, nodes->place};
         } else if (set->piece == RGM_EDGE_SET) {
-            RGM_TRY(read_edges(sampler, i, set->name));
+            RGM_TRY(rgmi_part_numbers(&sampler->edges[i], part, RGM_EDGE_SET, set->name, "number"));
+            sampler->numbers[i] = rgm_tensor_i64(sampler->edges[i]);
         }
     }
     sampler->graph = (rgm_parted_graph){.graph = part->data.graphs[0],
@@ -87,6 +68,19 @@ typedef struct told_seed {
     int32_t number, there;
 } told_seed;
 
+/* What other ranks call each own node of the split's set: [own]. */
+static rgm_status call_nodes(int32_t **out, const rgm_part *part)
+{
+    const rgmi_part_set *set = part->sets;
+
+    while (strcmp(set->name, part->data.split_set) != 0)
+        set++;
+    RGM_TRY(RGM_NEW(*out, set->own));
+    for (int64_t i = 0; i < set->own; i++)
+        (*out)[set->place != NULL ? set->place[i] : i] = (int32_t)i;
+    return RGM_OK;
+}
+
 /* [*count] own nodes of a part of the split. */
 static rgm_status own_seeds(told_seed **out, int64_t *count, const rgm_part_sampler *sampler,
                             const rgm_tensor *nodes, const char *what)
@@ -96,12 +90,14 @@ static rgm_status own_seeds(told_seed **out, int64_t *count, const rgm_part_samp
     const rgm_feature *ids = rgm_graph_feature(part->data.graphs[0], RGM_NODE_SET, set, "#id");
     rgm_status status = RGM_OK;
     rgm_tensor *places = NULL;
+    int32_t *called = NULL;
     char *name = NULL;
 
     *count = rgm_tensor_count(nodes);
+    RGM_GO(call_nodes(&called, part));
     RGM_GO(rgmi_numbers_name(&name, RGM_NODE_SET, set, what));
-    if (rgm_safetensors_get(&places, part->numbers, name) != RGM_OK ||
-        rgm_tensor_dtype(places) != RGM_I64 || rgm_tensor_count(places) != *count)
+    if (rgmi_part_tensor(&places, part, name) != RGM_OK || rgm_tensor_dtype(places) != RGM_I64 ||
+        rgm_tensor_count(places) != *count)
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT,
                         "part %lld does not say where its nodes stand in the list '%s', which "
                         "batches are drawn from: it was cut by an earlier version; cut again",
@@ -111,10 +107,11 @@ static rgm_status own_seeds(told_seed **out, int64_t *count, const rgm_part_samp
         int64_t there = rgm_tensor_at_int(nodes, i);
 
         (*out)[i] = (told_seed){rgm_tensor_i64(places)[i],
-                                (int32_t)rgm_tensor_i64(ids->values)[there], (int32_t)there};
+                                (int32_t)rgm_tensor_i64(ids->values)[there], called[there]};
     }
 done:
     rgm_tensor_release(places);
+    rgm_free(called);
     rgm_free(name);
     return status;
 }
@@ -240,10 +237,6 @@ rgm_status rgm_part_sampler_open(rgm_part_sampler **out, rgm_part *part,
     rgm_part_sampler *sampler = NULL;
 
     *out = NULL;
-    if (part->numbers == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                        "sampling across parts needs a rank for each part, and this one has "
-                        "several joined");
     RGM_GO(RGM_NEW(sampler, 1));
     sampler->part = part;
     RGM_GO(open_sampler(sampler, options));

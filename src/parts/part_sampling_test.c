@@ -393,42 +393,25 @@ static void an_answer_to_something_else_is_refused(void **state)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* One part on one rank is the whole graph; four need four. */
-static void one_rank_has_one_part(void **state)
+/* Draws of one rank that has all: with a batch of no seeds between two. */
+static void check_one_rank(const lab *l, rgm_part *part, const rgm_sampling_spec *spec)
 {
-    rgm_parts_options cut = {1, RGM_PARTITION_RANDOM, 1.1, 1, 1 << 20};
     static const int64_t nodes[] = {3, 0, 57}, others[] = {2};
-    rgm_part_sampler_options options = {.seed = 5};
+    const rgm_part_sampler_options options = {.seed = 5, .spec = spec};
     rgm_part_sampler_counts counts;
     rgm_part_sampler *sampler;
     rgm_graph *graphs[3], *expected;
     rgm_sampler *whole;
-    rgm_parts *parts;
-    rgm_part *part;
-    char path[96];
-    lab l;
 
-    (void)state;
-    open_lab(&l);
-    options.spec = parse_spec(&l);
-    CHECK_OK(rgm_part_sampler_open(&sampler, l.part[1], &options));
-    CHECK_STATUS(RGM_ERR_ARG, rgm_part_sampler_draw(graphs, sampler, NULL, 0));
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_part_sampler_connect(sampler, rgm_comm_self()));
-    CHECK_MESSAGE("part 1 of 4 on rank 0 of 1");
-    rgm_part_sampler_release(sampler);
-    snprintf(path, sizeof path, "%s/one", l.folder);
-    CHECK_OK(rgm_parts_write(&l.data, path, &cut));
-    CHECK_OK(rgm_parts_load(&parts, path));
-    CHECK_OK(rgm_part_open(&part, parts, 0));
     CHECK_OK(rgm_part_sampler_open(&sampler, part, &options));
     CHECK(rgm_part_sampler_seeds(sampler, 0) == NULL);
     CHECK_OK(rgm_part_sampler_connect(sampler, rgm_comm_self()));
-    CHECK(rgm_tensor_equal(l.data.train, rgm_part_sampler_seeds(sampler, 0)));
-    CHECK(rgm_tensor_equal(l.data.valid, rgm_part_sampler_seeds(sampler, 1)));
+    CHECK(rgm_tensor_equal(l->data.train, rgm_part_sampler_seeds(sampler, 0)));
+    CHECK(rgm_tensor_equal(l->data.valid, rgm_part_sampler_seeds(sampler, 1)));
     CHECK(rgm_part_sampler_seeds(sampler, 2) == NULL);
     CHECK_OK(rgm_part_sampler_draw(
         graphs, sampler, (rgm_part_seeds[]){{nodes, 3, 9}, {NULL, 0, 0}, {nodes, 3, 9}}, 3));
-    CHECK_OK(rgm_sampler_create(&whole, l.data.graphs[0], options.spec, 5));
+    CHECK_OK(rgm_sampler_create(&whole, l->data.graphs[0], spec, 5));
     CHECK_OK(rgm_sampler_batch(&expected, whole, nodes, 3, 9, NULL));
     check_same(graphs[0], expected);
     check_same(graphs[2], expected);
@@ -445,9 +428,40 @@ static void one_rank_has_one_part(void **state)
     rgm_graph_release(expected);
     rgm_sampler_release(whole);
     rgm_part_sampler_release(sampler);
+}
+
+/* One part on one rank is the whole graph, and so are four that are joined; one of four needs the
+ * other ranks. */
+static void one_rank_has_all_parts(void **state)
+{
+    rgm_parts_options cut = {1, RGM_PARTITION_RANDOM, 1.1, 1, 1 << 20};
+    rgm_part_sampler *sampler;
+    rgm_sampling_spec *spec;
+    rgm_parts *parts;
+    rgm_part *part;
+    char path[96];
+    lab l;
+
+    (void)state;
+    open_lab(&l);
+    spec = parse_spec(&l);
+    CHECK_OK(rgm_part_sampler_open(&sampler, l.part[1],
+                                   &(rgm_part_sampler_options){.seed = 5, .spec = spec}));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_part_sampler_draw(NULL, sampler, NULL, 0));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_part_sampler_connect(sampler, rgm_comm_self()));
+    CHECK_MESSAGE("part 1 of 4 on rank 0 of 1");
+    rgm_part_sampler_release(sampler);
+    snprintf(path, sizeof path, "%s/one", l.folder);
+    CHECK_OK(rgm_parts_write(&l.data, path, &cut));
+    CHECK_OK(rgm_parts_load(&parts, path));
+    CHECK_OK(rgm_part_open(&part, parts, 0));
+    check_one_rank(&l, part, spec);
     rgm_part_release(part);
     rgm_parts_release(parts);
-    rgm_sampling_spec_release((rgm_sampling_spec *)options.spec);
+    CHECK_OK(rgm_part_open_for(&part, l.parts, 0, 1));
+    check_one_rank(&l, part, spec);
+    rgm_part_release(part);
+    rgm_sampling_spec_release(spec);
     close_lab(&l);
 }
 
@@ -494,7 +508,7 @@ int main(void)
         cmocka_unit_test(latest_edges_are_those_of_the_whole_graph),
         cmocka_unit_test(what_a_part_has_not_is_not_answered),
         cmocka_unit_test(an_answer_to_something_else_is_refused),
-        cmocka_unit_test(one_rank_has_one_part),
+        cmocka_unit_test(one_rank_has_all_parts),
         cmocka_unit_test(sampling_survives_every_failing_allocation),
     };
 

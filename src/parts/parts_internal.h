@@ -49,6 +49,9 @@ rgm_status rgmi_numbers_name(char **out, rgm_piece piece, const char *set, const
 
 /** "train", "valid", "test": of the split's node set, the places of own nodes in that list. */
 extern const char *const rgmi_split_names[3];
+/** A tensor of a part's numbers by its whole name, owned by the caller. Errors: RGM_ERR_NOT_FOUND,
+ * RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
+rgm_status rgmi_part_tensor(rgm_tensor **out, const rgm_part *part, const char *name);
 /** Numbers of a part's items in the whole graph: a tensor i64, owned by the caller, of which the
  * count is not checked. Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
 rgm_status rgmi_part_numbers(rgm_tensor **out, const rgm_part *part, rgm_piece piece,
