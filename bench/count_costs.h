@@ -76,7 +76,10 @@ COST(matmul_pack, rgm_matmul_args)
 
 COST(spmm, rgm_spmm_args)
 {
-    double e = (double)a->csr->count, r = (double)a->csr->rows, c = (double)a->channels;
+    const rgm_csr *csr = a->csr;
+    int64_t end = a->end_row > 0 ? a->end_row : csr->rows;
+    double e = csr->rows > 0 ? (double)(csr->row_start[end] - csr->row_start[a->first_row]) : 0;
+    double r = (double)(end - a->first_row), c = (double)a->channels;
     double read = e + (a->self_loop ? r : 0);
 
     UNUSED;

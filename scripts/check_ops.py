@@ -29,6 +29,8 @@ EXCEPTIONS = {
     ("op_map.c", "map_forward"): "the same",
     ("op_exchange.c", "state_of"): "a pointer to who brings the rows, which is an attribute and no value; on_host",
     ("op_exchange.c", "exchange_backward"): "the same",
+    ("op_exchange.c", "rgmi_exchange_of"): "the same",
+    ("op_spmm.c", "rows_of"): "which rows need no copies; products are split around an exchange on the CPU alone",
 }
 
 

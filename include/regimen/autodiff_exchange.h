@@ -28,11 +28,15 @@ typedef struct rgm_exchange_rows {
  * begins them in the same order: an op that does so runs in turn (rgm_op_type.in_turn).
  */
 typedef struct rgm_exchange {
-    /** Begin, and return: the rows may not be touched until the end. *under_way is for that. */
+    /** Begin, and return: rows of copies may not be touched until the end. Own ones are read before
+     * this returns, and are changed, when `back`, at the end. *under_way is for that. */
     rgm_status (*begin)(void **under_way, const rgm_exchange_rows *rows, void *payload);
     /** Return when all has been done; in any order. */
     rgm_status (*end)(void *under_way, void *payload);
     void *payload;
+    /** How many rows are own: the first. Sparse products then compute what needs no copies, or what
+     * others do not wait for, while the rows are on their way. 0: this is not to be. */
+    int64_t own;
 } rgm_exchange;
 
 /** Items of one kind, of which this process has some: first its own, then copies. */

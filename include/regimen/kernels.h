@@ -62,12 +62,14 @@ typedef struct rgm_matmul_args {
  * self_loop adds, before row_scale, column_scale[r] * x[r] (rows == columns).
  * With base [rows, channels], which may be y, it is added, times base_scale[0] unless that is NULL;
  * there is no activation then.
+ * first_row, end_row: rows [first_row, end_row) alone are written, with the bits that they have
+ * among all rows, and nothing is read that others need. 0 and 0 are all rows.
  */
 typedef struct rgm_spmm_args {
     void *y;
     const rgm_csr *csr;
     const void *x, *weight, *row_scale, *column_scale, *bias, *base, *base_scale;
-    int64_t channels, heads;
+    int64_t channels, heads, first_row, end_row;
     bool self_loop;
     rgm_activation activation;
     double slope;

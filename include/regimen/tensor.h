@@ -267,6 +267,12 @@ const rgm_csr *rgm_pattern_by_column(const rgm_pattern *pattern);
 const int32_t *rgm_pattern_row_of(const rgm_pattern *pattern);
 const int32_t *rgm_pattern_column_of(const rgm_pattern *pattern);
 
+/**
+ * How many rows of `csr`, one direction of the pattern, stand before the first one with an entry in
+ * column `columns` or behind it. Looked for once: the next call with the same number costs nothing.
+ */
+int64_t rgm_pattern_rows_below(rgm_pattern *pattern, const rgm_csr *csr, int64_t columns);
+
 /* ---- named tensors in one file ------------------------------------------------------------- */
 
 /** A tensor with its name, borrowed. */

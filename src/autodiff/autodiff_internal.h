@@ -104,6 +104,8 @@ rgm_status rgmi_row_needs(bool *known, bool *rows, const rgm_value *v);
 
 /** x with the rows of copies as their owners have them. */
 rgm_value *rgmi_exchange_rows(rgm_value *x, const rgm_exchange *exchange);
+/** The exchange of an op that begins one or waits for its end. */
+const rgm_exchange *rgmi_exchange_of(const rgm_value *v);
 /** The dropout that `like`, attributes of one (of items: by_item), says, with a row's number [rows]
  * in place of its place; the numbers are retained. */
 rgm_value *rgmi_numbered_dropout(rgm_value *x, const rgm_attributes *like, bool by_item,
@@ -190,6 +192,21 @@ enum {
     RGMI_SPMM_BIAS = 8,
     RGMI_SPMM_BASE_SCALE = 16
 };
+/* Which rows of a product are computed beside an exchange of some rows of x, or of the result. */
+typedef enum rgmi_spmm_rows {
+    RGMI_ALL_ROWS,
+    RGMI_INNER_ROWS,  /* those before the first that reads a row which is not own */
+    RGMI_OUTER_ROWS,  /* the others                                               */
+    RGMI_COPIED_ROWS, /* those that are not own */
+    RGMI_OWN_ROWS
+} rgmi_spmm_rows;
+/**
+ * The same product, spmm or spmm_add, of some rows; and the one of the other rows, which writes
+ * into `first`: the memory of what the first one computed, or of an exchange that has begun with
+ * it. `x` is what it reads, once all of it is there.
+ */
+rgm_value *rgmi_spmm_first(rgm_value *product, rgm_value *x, rgmi_spmm_rows rows, int64_t own);
+rgm_value *rgmi_spmm_rest(rgm_value *first, rgm_value *product, rgmi_spmm_rows rows, int64_t own);
 typedef struct rgmi_spmm {
     rgm_value *p, *x, *weight, *row_scale, *column_scale, *bias, *base_scale;
     bool self_loop;
@@ -265,9 +282,9 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_batch_moments_op, rgmi_batch_norm_op,
     rgmi_batch_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
     rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
-    rgmi_spmm_op, rgmi_spmm_add_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
-    rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
-    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op, rgmi_gather_op, rgmi_map_op_type,
-    rgmi_dropout_add_op;
+    rgmi_spmm_op, rgmi_spmm_add_op, rgmi_spmm_rest_op, rgmi_broadcast_rows_op,
+    rgmi_broadcast_columns_op, rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op,
+    rgmi_softmax_rows_grad_op, rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op,
+    rgmi_gather_op, rgmi_map_op_type, rgmi_dropout_add_op;
 
 #endif

@@ -256,6 +256,7 @@ rgmi_rule rgmi_rule_transposed, rgmi_rule_bias, rgmi_rule_activation, rgmi_rule_
     rgmi_rule_masked_softmax, rgmi_rule_residual, rgmi_rule_sum_squares, rgmi_rule_product_sum,
     rgmi_rule_pack, rgmi_rule_dropped_sum, rgmi_rule_norm_relu_grad, rgmi_rule_base_scale;
 rgmi_rule rgmi_rule_map;
+rgmi_rule rgmi_rule_inner_rows, rgmi_rule_own_rows;
 rgm_status rgmi_pass_common(rgm_executor *executor);
 
 #endif

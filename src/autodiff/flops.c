@@ -154,6 +154,7 @@ static const struct {
     {&rgmi_attention_rows_op, attention_rows},
     {&rgmi_spmm_op, spmm},
     {&rgmi_spmm_add_op, spmm_add},
+    {&rgmi_spmm_rest_op, none}, /* the product of the first rows counts all */
     {&rgmi_sddmm_op, sddmm},
     {&rgmi_gatv2_score_op, gatv2},
     {&rgmi_gatv2_grad_op, gatv2_grad},

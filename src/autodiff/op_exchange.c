@@ -134,6 +134,11 @@ const rgm_op_type rgmi_arrived_op = {
     .late = true,
 };
 
+const rgm_exchange *rgmi_exchange_of(const rgm_value *v)
+{
+    return ((const exchange_state *)rgm_tensor_data(v->attributes.tensor))->exchange;
+}
+
 rgm_value *rgmi_exchange_rows(rgm_value *x, const rgm_exchange *exchange)
 {
     return x != NULL ? exchange_by(&rgmi_exchange_op, x, exchange) : NULL;

@@ -2,7 +2,9 @@
  * Sparse-dense products: spmm with weights, scales, bias and activation, its accumulating form, and
  * sddmm. Each is the other's gradient: with respect to x, spmm over the transposed pattern with the
  * scales swapped; with respect to the weights, sddmm. Attributes of spmm: integer[0] = which
- * optional inputs there are, [1] = self loop, [2] = activation; number[0] = its slope.
+ * optional inputs there are, [1] = self loop, [2] = activation; number[0] = its slope; [3] = which
+ * rows, where an exchange goes on meanwhile, [4] = how many are own, [5] of spmm_rest = with a
+ * base.
  */
 #include "autodiff_internal.h"
 
@@ -172,12 +174,29 @@ static void spmm_args(rgm_spmm_args *args, const rgm_op_run *run, int at)
     args->slope = a->number[0];
 }
 
+/* Which rows [first_row, end_row) an op is to compute; false: none. */
+static bool rows_of(rgm_spmm_args *args, const rgm_op_run *run, const rgm_view *p)
+{
+    rgmi_spmm_rows which = (rgmi_spmm_rows)run->attributes->integer[3];
+    int64_t own = run->attributes->integer[4], rows = args->csr->rows, cut = own;
+
+    if (which == RGMI_INNER_ROWS || which == RGMI_OUTER_ROWS)
+        cut = rgm_pattern_rows_below(p->pattern, p->csr, own);
+    if (args->self_loop && cut > own) /* a row reads its own of x as well */
+        cut = own;
+    if (cut > rows)
+        cut = rows;
+    args->first_row = which == RGMI_OUTER_ROWS || which == RGMI_COPIED_ROWS ? cut : 0;
+    args->end_row = which == RGMI_INNER_ROWS || which == RGMI_OWN_ROWS ? cut : rows;
+    return args->channels > 0 && args->first_row < args->end_row;
+}
+
 static rgm_status spmm_forward(rgm_op_run *run)
 {
     rgm_spmm_args args = {.y = NULL};
 
     spmm_args(&args, run, 0);
-    if (args.channels > 0 && args.csr->rows > 0)
+    if (rows_of(&args, run, &run->in[0]))
         run->kernels->spmm(&args);
     return RGM_OK;
 }
@@ -304,11 +323,14 @@ static rgm_status spmm_add_forward(rgm_op_run *run)
 {
     rgm_spmm_args args = {.base = run->in[0].data};
 
-    if (rgmi_view_count(run->out) == 0)
-        return RGM_OK;
     spmm_args(&args, run, 1);
     args.activation = RGM_ACT_NONE;
-    run->kernels->spmm(&args);
+    if (run->attributes->integer[3] != RGMI_ALL_ROWS) { /* the rest is added to there */
+        rgmi_copy(run, &run->in[0]);
+        args.base = args.y;
+    }
+    if (rows_of(&args, run, &run->in[1]))
+        run->kernels->spmm(&args);
     return RGM_OK;
 }
 
@@ -320,6 +342,76 @@ const rgm_op_type rgmi_spmm_add_op = {
     .no_gradient = "made by the executor, after gradients",
     .in_place = true,
 };
+
+/* ---- some rows first, and the rest ---- */
+
+static rgm_status spmm_rest_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                  const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status spmm_rest_forward(rgm_op_run *run)
+{
+    rgm_spmm_args args = {.y = NULL};
+
+    run->out->data = run->in[0].data;
+    spmm_args(&args, run, 1);
+    if (run->attributes->integer[5]) {
+        args.base = args.y;
+        args.activation = RGM_ACT_NONE;
+    }
+    if (rows_of(&args, run, &run->in[1]))
+        run->kernels->spmm(&args);
+    return RGM_OK;
+}
+
+static bool spmm_rest_is_view(const rgm_value *y)
+{
+    (void)y;
+    return true;
+}
+
+const rgm_op_type rgmi_spmm_rest_op = {
+    .name = "spmm_rest",
+    .arity = -1,
+    .infer = spmm_rest_infer,
+    .forward = spmm_rest_forward,
+    .no_gradient = "made by the executor, after gradients",
+    .is_view = spmm_rest_is_view,
+};
+
+enum { MOST_INPUTS = 8 };
+
+rgm_value *rgmi_spmm_first(rgm_value *product, rgm_value *x, rgmi_spmm_rows rows, int64_t own)
+{
+    rgm_attributes attributes = product->attributes;
+    rgm_value *in[MOST_INPUTS];
+
+    memcpy(in, product->in, (size_t)product->inputs * sizeof *in);
+    in[product->type == &rgmi_spmm_add_op ? 2 : 1] = x;
+    attributes.integer[3] = rows;
+    attributes.integer[4] = own;
+    return rgm_op(product->graph, product->type, in, product->inputs, &attributes);
+}
+
+rgm_value *rgmi_spmm_rest(rgm_value *first, rgm_value *product, rgmi_spmm_rows rows, int64_t own)
+{
+    bool base = product->type == &rgmi_spmm_add_op;
+    rgm_attributes attributes = product->attributes;
+    int count = product->inputs - (base ? 1 : 0);
+    rgm_value *in[1 + MOST_INPUTS];
+
+    if (first == NULL)
+        return NULL;
+    in[0] = first;
+    memcpy(in + 1, product->in + (base ? 1 : 0), (size_t)count * sizeof *in);
+    attributes.integer[3] = rows;
+    attributes.integer[4] = own;
+    attributes.integer[5] = base;
+    return rgm_op(product->graph, &rgmi_spmm_rest_op, in, 1 + count, &attributes);
+}
 
 /* ---- sddmm ---- */
 

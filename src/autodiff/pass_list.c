@@ -23,6 +23,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     static rgmi_rule *const pack[] = {rgmi_rule_pack};
     static rgmi_rule *const map[] = {rgmi_rule_map};
     static rgmi_rule *const dropped[] = {rgmi_rule_dropped_sum};
+    static rgmi_rule *const exchanged[] = {rgmi_rule_inner_rows, rgmi_rule_own_rows};
 
 #define APPLY(list) RGM_TRY(rgmi_rules_apply(executor, list, sizeof list / sizeof *list))
     if (executor->options.eager || executor->options.no_fusion) {
@@ -44,6 +45,7 @@ rgm_status rgmi_program_optimize(rgm_executor *executor)
     RGM_TRY(rgmi_pass_common(executor));
     APPLY(map);
     APPLY(dropped);
+    APPLY(exchanged);
 #undef APPLY
     return rgmi_program_order(executor);
 }

@@ -205,17 +205,25 @@ static bool of_one_set(const rgm_value *p)
     return p->s.shape[0] == p->s.shape[1];
 }
 
+static bool gives_rows_back(const rgm_executor *executor)
+{
+    for (int64_t s = 0; s < executor->count; s++)
+        if (rgmi_is(executor->order[s], &rgmi_exchange_grad_op))
+            return true;
+    return false;
+}
+
 /*
  * spmm(P, x) W = spmm(P, x W): the sparse product on the narrower side, since it moves bytes in
- * proportion to its width; first, when both are as wide. A product of fed values alone stays: it is
- * computed once.
+ * proportion to its width; first, when both are as wide, but where rows are given back: of the last
+ * of the two some rows may be computed meanwhile if it is the sparse one. A product of fed values
+ * alone stays: it is computed once.
  */
 rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
 {
     rgmi_spmm s;
     rgmi_matmul m;
 
-    (void)executor;
     if (plain_product(v) && v->attributes.integer[0] == 0 && rgmi_is(v->in[0], &rgmi_spmm_op)) {
         rgmi_matmul_parts(&m, v);
         rgmi_spmm_parts(&s, m.a);
@@ -232,7 +240,8 @@ rgm_value *rgmi_rule_narrow(rgm_executor *executor, rgm_value *v)
         rgmi_spmm_parts(&s, v);
         rgmi_matmul_parts(&m, s.x);
         rgm_dim before = m.a->s.shape[1], after = v->s.shape[1];
-        if (!linear_rows(&s) || !of_one_set(s.p) || before < 0 || after < 0 || before > after)
+        if (!linear_rows(&s) || !of_one_set(s.p) || before < 0 || after < 0 || before > after ||
+            (before == after && !m.a->fed_only && gives_rows_back(executor)))
             return NULL;
         s.x = m.a;
         m.a = rgmi_spmm_build(&s, NULL);

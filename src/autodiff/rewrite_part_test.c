@@ -1,5 +1,6 @@
 /* Values over items of which each has a copy as well, against the same over the items alone: half
- * of the entries lead to copies, so that what is read there must have been fetched. */
+ * of the entries lead to copies, so that what is read there must have been fetched; or only those
+ * between the items behind some, which need no copies. */
 #include "autodiff_check.h"
 
 enum { ITEMS = 7, ENTRIES = 15, CHANNELS = 4, ASKED = 3 };
@@ -7,6 +8,7 @@ enum { ITEMS = 7, ENTRIES = 15, CHANNELS = 4, ASKED = 3 };
 static const int64_t rows[ENTRIES] = {0, 0, 1, 1, 1, 2, 3, 3, 4, 4, 5, 5, 6, 2, 6};
 static const int64_t columns[ENTRIES] = {1, 2, 0, 3, 4, 6, 0, 1, 2, 3, 0, 6, 5, 4, 4};
 static const int64_t asked[ASKED] = {4, 0, 6};
+static int64_t inner; /* items whose entries lead to no copies */
 
 /* What one rank would have: p [items, items] with half of its entries at copies, or p as it is. */
 typedef struct side {
@@ -21,7 +23,8 @@ typedef struct made {
     lab l;
     side whole, parted;
     rgm_exchange exchange;
-    int fetches, returns, under_way;
+    int fetches, returns, under_way, over;
+    int meanwhile[2]; /* products, and those of the rest of a product's rows, before the end */
     rgm_exchange_rows rows[16];
     double *sent[16];
 } made;
@@ -156,19 +159,25 @@ static rgm_status end_rows(void *under_way, void *payload)
         own[count + i] = r->back ? 0 : sent[i];
     }
     free(sent);
+    m->over++;
     return RGM_OK;
 }
 
 /* Entries with an odd number lead to a copy, seen from either end. */
+static bool is_cut(int64_t e)
+{
+    return inner > 0 ? rows[e] >= inner && columns[e] >= inner : e % 2;
+}
+
 static int64_t at_copies(int64_t *number, int64_t *row, int64_t *column)
 {
     int64_t count = 0;
 
     for (int64_t e = 0; e < ENTRIES; e++)
-        for (int twice = 0; twice < 1 + e % 2; twice++) {
+        for (int twice = 0; twice < 1 + is_cut(e); twice++) {
             number[count] = e;
             row[count] = rows[e] + (twice ? ITEMS : 0);
-            column[count++] = columns[e] + (e % 2 && !twice ? ITEMS : 0);
+            column[count++] = columns[e] + (is_cut(e) && !twice ? ITEMS : 0);
         }
     return count;
 }
@@ -217,7 +226,7 @@ static void open_made(made *m)
     int64_t count = at_copies(number, row, column);
     rgm_tensor *x, *twice;
 
-    *m = (made){.exchange = {begin_rows, end_rows, m}};
+    *m = (made){.exchange = {begin_rows, end_rows, m, ITEMS}};
     lab_open(&m->l, RGM_F64);
     m->whole.items = rgm_cgraph_symbol(m->l.graph, "items");
     m->parted.items = rgm_cgraph_symbol(m->l.graph, "items here");
@@ -294,22 +303,94 @@ static void parts_compute_what_the_whole_does(void **state)
         {.training = true}, {.training = true, .no_fusion = true}, {.training = false}};
 
     (void)state;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+    for (size_t c = 0; c < 2 * (sizeof cases / sizeof *cases); c++)
         for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
             rgm_value *whole, *parted, *built;
-            int64_t exchanges;
+            int64_t exchanges, k = (int64_t)c / 2;
             made m;
 
+            inner = c % 2 ? 3 : 0;
             open_made(&m);
-            whole = loss_of(&m.l, &m.whole, cases[c].states);
-            built = loss_of(&m.l, &m.parted, cases[c].states);
+            whole = loss_of(&m.l, &m.whole, cases[k].states);
+            built = loss_of(&m.l, &m.parted, cases[k].states);
             CHECK_OK(part(&parted, &exchanges, &m, &built, 1));
             CHECK(parted != built);
             compare(&m, whole, parted, &options[o]);
-            CHECK_INT(cases[c].exchanges, m.fetches);
+            CHECK_INT(cases[k].exchanges, m.fetches);
             CHECK(m.returns <= m.fetches);
             lab_close(&m.l);
         }
+    inner = 0;
+}
+
+/* ---- rows meanwhile ------------------------------------------------------------------------ */
+
+static void watch_op(const rgm_op_event *event, void *payload)
+{
+    made *m = payload;
+    bool waits = m->under_way > m->over;
+
+    m->meanwhile[0] += waits && strcmp(event->op, "spmm") == 0;
+    m->meanwhile[1] += waits && strcmp(event->op, "spmm_rest") == 0;
+}
+
+/* Loss and gradients of the parted side; own: 0 or ITEMS. Returns how many there are. */
+static int64_t run_parted(rgm_tensor **results, made *m, model_fn *states, int64_t own,
+                          const rgm_executor_options *options)
+{
+    rgm_value *values[LAB_MAX], *wrt[LAB_MAX], *built;
+    rgm_tensor *borrowed[LAB_MAX];
+    rgm_parameters *parameters;
+    rgm_executor *executor;
+    int64_t exchanges, count;
+
+    open_made(m);
+    m->exchange.own = own;
+    built = loss_of(&m->l, &m->parted, states);
+    CHECK_OK(part(values, &exchanges, m, &built, 1));
+    count = rgm_cgraph_parameter_count(m->l.graph);
+    for (int64_t i = 0; i < count; i++)
+        wrt[i] = rgm_cgraph_parameter(m->l.graph, i);
+    CHECK_OK(rgm_cgraph_gradients(values + 1, values[0], wrt, count));
+    CHECK_OK(rgm_parameters_create(&parameters, m->l.graph, 1));
+    CHECK_OK(rgm_executor_create(&executor, m->l.graph, values, 1 + count, options));
+    rgm_executor_observe(executor, watch_op, m);
+    CHECK_OK(rgm_executor_run(executor, borrowed, parameters, m->l.feeds, m->l.count, 3, 5));
+    for (int64_t i = 0; i <= count; i++)
+        CHECK_OK(rgm_tensor_copy(&results[i], borrowed[i]));
+    rgm_executor_release(executor);
+    rgm_parameters_release(parameters);
+    lab_close(&m->l);
+    return 1 + count;
+}
+
+/* Copies are NaN until the end. Products split around that have the bytes of those that wait. */
+static void rows_that_need_no_copies_do_not_wait(void **state)
+{
+    static const rgm_executor_options options[] = {{.training = true}, {.training = false}};
+
+    (void)state;
+    for (inner = 3; inner >= 0; inner -= 3)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+            for (int o = 0; o < 2; o++) {
+                rgm_tensor *waiting[LAB_MAX], *split[LAB_MAX];
+                made m, n;
+                int64_t count = run_parted(waiting, &m, cases[c].states, 0, &options[o]);
+
+                CHECK_INT(count, run_parted(split, &n, cases[c].states, ITEMS, &options[o]));
+                for (int64_t i = 0; i < count; i++) {
+                    CHECK(rgm_tensor_equal(waiting[i], split[i]));
+                    rgm_tensor_release(waiting[i]);
+                    rgm_tensor_release(split[i]);
+                }
+                CHECK_INT(0, m.meanwhile[1]);
+                if (cases[c].states == sums || cases[c].states == means_with_loops) {
+                    CHECK_INT(0, m.meanwhile[0]);
+                    CHECK_INT(1, n.meanwhile[0]);
+                    CHECK_INT(1, n.meanwhile[1]);
+                }
+            }
+    inner = 0;
 }
 
 /* What no row of another is needed for stays as it is. */
@@ -438,7 +519,7 @@ static rgm_status part_all(void)
     rgm_status status = RGM_OK;
     rgm_cgraph *graph = NULL;
     lab l = {.dtype = RGM_F64};
-    rgm_exchange exchange = {begin_rows, end_rows, NULL};
+    rgm_exchange exchange = {begin_rows, end_rows, NULL, ITEMS};
     rgm_parted_items items = {.exchange = &exchange};
     rgm_parted_link link = {.total = ENTRIES};
     rgm_value *y, *out;
@@ -471,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_compute_what_the_whole_does),
+        cmocka_unit_test(rows_that_need_no_copies_do_not_wait),
         cmocka_unit_test(what_depends_on_no_link_is_left),
         cmocka_unit_test(what_cannot_be_split_is_named),
         cmocka_unit_test(states_of_all_are_refused),

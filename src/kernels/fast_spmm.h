@@ -27,6 +27,7 @@ static inline void prefetch_row(const float *row, int64_t channels)
 
 typedef struct spmm_job {
     const rgm_spmm_args *o;
+    int64_t first_row, end_row, first_block;
     bool stream, far, activates;
     int kind;
     bool whole_heads; /* each vector of channels lies in one head */
@@ -263,7 +264,8 @@ static inline __attribute__((always_inline)) void spmm_rows(const int vectors, c
 {
     const rgm_spmm_args *o = g->o;
     const int64_t *start = o->csr->row_start;
-    const int32_t *visit = far ? NULL : o->csr->visit; /* rows are asked for as they stand */
+    /* Rows that are far are asked for as they stand; an order is one of whole blocks. */
+    const int32_t *visit = far || o->end_row > 0 ? NULL : o->csr->visit;
     const spmm_walk w = {.column = o->csr->column,
                          .entry = o->csr->entry,
                          .x = (const float *)o->x + group->channel,
@@ -384,7 +386,8 @@ static void spmm_blocks(void *payload, int64_t begin, int64_t end)
 {
     const spmm_job *g = payload;
     const rgm_csr *csr = g->o->csr;
-    int64_t from = rgm_csr_block_begin(csr, begin), to = rgm_csr_block_begin(csr, end);
+    int64_t from = rgmi_max(rgm_csr_block_begin(csr, g->first_block + begin), g->first_row);
+    int64_t to = rgmi_min(rgm_csr_block_begin(csr, g->first_block + end), g->end_row);
     spmm_group groups[GROUPS];
 
     for (int64_t c = 0; c < g->o->channels;) {
@@ -405,13 +408,23 @@ static void spmm_blocks(void *payload, int64_t begin, int64_t end)
         _mm_sfence();
 }
 
+/* The block in which row r is. */
+static int64_t spmm_block(const rgm_csr *csr, int64_t r)
+{
+    return (csr->row_start[r] + r) / RGM_ROW_BLOCK;
+}
+
 static void spmm(const rgm_spmm_args *args)
 {
-    spmm_job g = {.o = args};
     const rgm_csr *csr = args->csr;
-    int64_t bytes = 4 * args->channels;
+    bool cut = args->end_row > 0;
+    spmm_job g = {.o = args,
+                  .first_row = args->first_row,
+                  .end_row = cut ? args->end_row : csr->rows,
+                  .first_block = cut ? spmm_block(csr, args->first_row) : 0};
+    int64_t bytes = 4 * args->channels, blocks;
 
-    if (args->channels == 0)
+    if (args->channels == 0 || g.first_row >= g.end_row)
         return;
     g.depth = args->channels / args->heads;
     NARROW_TAKES(args->heads > 1 ? g.depth : LANES, spmm(args));
@@ -419,9 +432,10 @@ static void spmm(const rgm_spmm_args *args)
     g.whole_heads = g.depth % LANES == 0;
     g.far = csr->columns * bytes > CACHED_BYTES;
     g.activates = args->base == NULL && args->activation > RGM_ACT_RELU;
-    g.stream = csr->rows * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
+    g.stream = (g.end_row - g.first_row) * bytes > STREAM_BYTES && args->channels % LANES == 0 &&
                (uintptr_t)args->y % (4 * LANES) == 0 && args->base == NULL && !g.activates;
-    rgm_parallel(rgm_csr_blocks(csr),
+    blocks = cut ? spmm_block(csr, g.end_row - 1) + 1 - g.first_block : rgm_csr_blocks(csr);
+    rgm_parallel(blocks,
                  rgmi_block_weight(csr) * (1 + (double)args->channels * (g.far ? 0.2 : 0.08)),
                  spmm_blocks, &g);
 }

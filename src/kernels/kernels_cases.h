@@ -247,7 +247,7 @@ static void matmul_pack_case(run *t)
     t->kernels->matmul(&o);
 }
 
-static void spmm_case(run *t)
+static rgm_spmm_args spmm_draw(run *t)
 {
     rgm_spmm_args o = {.heads = 1, .slope = 0.2};
     int64_t rows = draw_rows(t), columns;
@@ -272,11 +272,22 @@ static void spmm_case(run *t)
     o.column_scale = maybe_in(t, columns);
     o.bias = maybe_in(t, o.channels);
     o.y = out(t, rows * o.channels, NULL);
+    if (rows > 0 && t->variant % 4 == 3) { /* some of the rows */
+        o.first_row = draw_below(t, rows);
+        o.end_row = o.first_row + 1 + draw_below(t, rows - o.first_row);
+    }
     if (draw_below(t, 3) == 0)
         o.base = draw_bool(t) ? o.y : in(t, rows * o.channels);
     if (o.base != NULL)
         o.base_scale = maybe_in(t, 1);
     o.activation = o.base != NULL ? RGM_ACT_NONE : (rgm_activation)draw_below(t, 7);
+    return o;
+}
+
+static void spmm_case(run *t)
+{
+    const rgm_spmm_args o = spmm_draw(t);
+
     t->kernels->spmm(&o);
 }
 

@@ -89,6 +89,58 @@ static void every_row_gives_the_same_bits_on_any_number_of_threads(void **state)
     rgm_threads_set(2);
 }
 
+/* Rows by themselves, with numbers that they do not read unknown: the bits that they have among
+ * all.
+ */
+static void cut_product(run *t, const rgm_kernels *row, int variant)
+{
+    rgm_spmm_args o;
+    int64_t rows, cut;
+    size_t bytes, first;
+    char *all, *parts;
+
+    *t = (run){.kernels = row, .variant = variant, .state = (uint64_t)variant * 4441 + 7};
+    o = spmm_draw(t);
+    rows = o.csr->rows;
+    bytes = (size_t)(rows * o.channels) * element(t);
+    if (rows < 2 || o.base == o.y)
+        return;
+    o.first_row = o.end_row = 0;
+    all = o.y;
+    row->spmm(&o);
+    o.y = parts = out(t, rows * o.channels, NULL);
+    memset(parts, 0x7f, bytes);
+    cut = 1 + draw_below(t, rows - 1);
+    first = (size_t)(cut * o.channels) * element(t);
+    o.end_row = cut;
+    row->spmm(&o);
+    for (size_t i = first; i < bytes; i++)
+        CHECK_INT(0x7f, parts[i]);
+    CHECK(memcmp(all, parts, first) == 0);
+    memset(parts, 0x7f, first);
+    o.first_row = cut;
+    o.end_row = rows;
+    row->spmm(&o);
+    for (size_t i = 0; i < first; i++)
+        CHECK_INT(0x7f, parts[i]);
+    CHECK(memcmp(all + first, parts + first, bytes - first) == 0);
+}
+
+static void some_rows_of_a_sparse_product_have_the_bits_of_all(void **state)
+{
+    const rgm_kernels *rows[4];
+    int count = rows_here(rows);
+
+    (void)state;
+    for (int r = 0; r < count; r++)
+        for (int v = 1; v < 120; v++) {
+            run t;
+
+            cut_product(&t, rows[r], v);
+            run_clear(&t);
+        }
+}
+
 static void every_kernel_of_the_table_has_a_case_and_is_set(void **state)
 {
 #define ENTRY(result, name, arguments) {#name, offsetof(rgm_kernels, name)},
@@ -423,6 +475,7 @@ static void clearing_the_cache_between_calls_changes_nothing(void **state)
 
 TESTS(cmocka_unit_test(every_kernel_of_the_table_has_a_case_and_is_set),
       cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company),
+      cmocka_unit_test(some_rows_of_a_sparse_product_have_the_bits_of_all),
       cmocka_unit_test(functions_are_accurate_to_a_few_ulp),
       cmocka_unit_test(functions_keep_infinities_and_nan),
       cmocka_unit_test(dropout_keeps_by_the_words_of_the_stream),

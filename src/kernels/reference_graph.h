@@ -9,7 +9,7 @@ static void spmm_rows(void *payload, int64_t begin, int64_t end)
     REAL base_scale = o->base_scale ? *(const REAL *)o->base_scale : 1;
     int64_t depth = o->channels / o->heads;
 
-    for (int64_t r = begin; r < end; r++)
+    for (int64_t r = o->first_row + begin; r < o->first_row + end; r++)
         for (int64_t c = 0; c < o->channels; c++) {
             REAL *y = (REAL *)o->y + r * o->channels + c;
             double sum = 0;
@@ -35,8 +35,10 @@ static void spmm(const rgm_spmm_args *args)
 {
     const rgm_csr *csr = args->csr;
     double entries = csr->rows ? (double)csr->count / (double)csr->rows : 0;
+    int64_t end = args->end_row > 0 ? args->end_row : csr->rows;
 
-    rgm_parallel(csr->rows, (entries + 2) * (double)args->channels * 1.5, spmm_rows, (void *)args);
+    rgm_parallel(end - args->first_row, (entries + 2) * (double)args->channels * 1.5, spmm_rows,
+                 (void *)args);
 }
 
 static void sddmm_rows(void *payload, int64_t begin, int64_t end)

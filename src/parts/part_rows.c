@@ -311,7 +311,7 @@ static rgm_status connect(rgm_part *part, rgm_comm *comm)
         rgmi_part_set *set = &part->sets[i];
 
         RGM_TRY(connect_set(set));
-        set->exchange = (rgm_exchange){begin, end, set};
+        set->exchange = (rgm_exchange){begin, end, set, set->own};
     }
     return RGM_OK;
 }

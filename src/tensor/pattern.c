@@ -15,6 +15,7 @@ struct rgm_pattern {
     int64_t *start[2];            /* memory of by_row and by_column */
     int32_t *other[2], *entry[2]; /* NULL where the given order is the sorted one  */
     int32_t *visit[2];            /* NULL where rows are long or many              */
+    _Atomic uint64_t below[2];    /* columns and rows: see rgm_pattern_rows_below() */
 };
 
 static rgm_status check_size(int64_t rows, int64_t columns, int64_t count)
@@ -249,4 +250,20 @@ const int32_t *rgm_pattern_row_of(const rgm_pattern *pattern)
 const int32_t *rgm_pattern_column_of(const rgm_pattern *pattern)
 {
     return pattern->column_of;
+}
+
+int64_t rgm_pattern_rows_below(rgm_pattern *pattern, const rgm_csr *csr, int64_t columns)
+{
+    _Atomic uint64_t *below = &pattern->below[csr == &pattern->by_column];
+    uint64_t found = atomic_load_explicit(below, memory_order_relaxed);
+    int64_t at = 0, row = 0;
+
+    if ((int64_t)(found >> 32) == columns && columns > 0) /* 0: nothing was asked yet */
+        return (int64_t)(found & UINT32_MAX);
+    while (at < csr->count && csr->column[at] < columns)
+        at++;
+    while (row < csr->rows && csr->row_start[row + 1] <= at)
+        row++;
+    atomic_store_explicit(below, (uint64_t)columns << 32 | (uint64_t)row, memory_order_relaxed);
+    return row;
 }

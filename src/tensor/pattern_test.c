@@ -212,6 +212,35 @@ static void random_patterns_match_the_definition(void **state)
     }
 }
 
+static int64_t rows_below(const rgm_csr *csr, int64_t columns)
+{
+    for (int64_t r = 0; r < csr->rows; r++)
+        for (int64_t e = csr->row_start[r]; e < csr->row_start[r + 1]; e++)
+            if (csr->column[e] >= columns)
+                return r;
+    return csr->rows;
+}
+
+/* Of both directions, also when the number that was asked for last is another one. */
+static void rows_before_a_column_are_counted(void **state)
+{
+    static const int64_t row[] = {1, 1, 2, 4, 4}, column[] = {0, 1, 0, 3, 1};
+    rgm_pattern *p = NULL;
+
+    (void)state;
+    CHECK_OK(rgm_pattern_create(&p, 6, 5, 5, row, column));
+    for (int round = 0; round < 2; round++)
+        for (int64_t columns = 0; columns <= 6; columns++)
+            for (int again = 0; again < 2; again++) {
+                const rgm_csr *both[2] = {rgm_pattern_by_row(p), rgm_pattern_by_column(p)};
+
+                for (int i = 0; i < 2; i++)
+                    CHECK_INT(rows_below(both[i], columns),
+                              rgm_pattern_rows_below(p, both[i], columns));
+            }
+    rgm_pattern_release(p);
+}
+
 static void missing_memory_is_survived(void **state)
 {
     static const int64_t row[] = {2, 0, 2, 0}, column[] = {2, 2, 2, 0}, start[] = {0, 2, 2, 4};
@@ -228,4 +257,5 @@ TESTS(cmocka_unit_test(both_directions_of_a_small_matrix_are_as_drawn),
       cmocka_unit_test(short_rows_are_visited_by_length),
       cmocka_unit_test(empty_patterns_are_patterns), cmocka_unit_test(wrong_indices_are_named),
       cmocka_unit_test(random_patterns_match_the_definition),
+      cmocka_unit_test(rows_before_a_column_are_counted),
       cmocka_unit_test(missing_memory_is_survived))

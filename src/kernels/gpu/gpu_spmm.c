@@ -12,6 +12,7 @@ static void launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, cons
                 rgm_memory(o->x), rgm_memory(o->weight), rgm_memory(o->row_scale),
                 rgm_memory(o->column_scale), rgm_memory(o->bias), rgm_memory(o->base),
                 rgm_memory(o->base_scale), rgm_integer(o->channels), rgm_integer(o->heads),
+                rgm_integer(o->first_row), rgm_integer(o->end_row > 0 ? o->end_row : o->csr->rows),
                 rgm_integer(o->self_loop), rgm_integer(o->activation), rgm_real(o->slope),
                 rgm_memory(part), rgm_memory(owner), rgm_integer(w->chunks), rgm_integer(w->blocks),
                 rgm_integer(w->team));
