@@ -823,6 +823,23 @@ done:
     return status;
 }
 
+rgm_status rgm_parted_sampler_schema(rgm_schema **out, rgm_parted_sampler *sampler,
+                                     const char *label)
+{
+    rgm_status status = RGM_OK;
+    rgm_parted_batch *batch = NULL;
+    rgm_graph *graph = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_parted_batch_begin(&batch, sampler, NULL, 0, 0));
+    RGM_GO(rgm_parted_batch_graph(&graph, batch, label));
+    *out = rgm_schema_retain((rgm_schema *)rgm_graph_schema(graph));
+done:
+    rgm_graph_release(graph);
+    rgm_parted_batch_release(batch);
+    return status;
+}
+
 void rgm_parted_batch_count(int64_t *nodes, int64_t *others, const rgm_parted_batch *batch)
 {
     *nodes = *others = 0;

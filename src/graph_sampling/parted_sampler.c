@@ -193,23 +193,6 @@ int64_t rgm_parted_sampler_rounds(const rgm_parted_sampler *sampler)
     return sampler->local->op_count + 1;
 }
 
-rgm_status rgm_parted_sampler_schema(rgm_schema **out, rgm_parted_sampler *sampler,
-                                     const char *label)
-{
-    rgm_status status = RGM_OK;
-    rgm_parted_batch *batch = NULL;
-    rgm_graph *graph = NULL;
-
-    *out = NULL;
-    RGM_GO(rgm_parted_batch_begin(&batch, sampler, NULL, 0, 0));
-    RGM_GO(rgm_parted_batch_graph(&graph, batch, label));
-    *out = rgm_schema_retain((rgm_schema *)rgm_graph_schema(graph));
-done:
-    rgm_graph_release(graph);
-    rgm_parted_batch_release(batch);
-    return status;
-}
-
 /* ---- answers ------------------------------------------------------------------------------- */
 
 /** A message that is read. */
