@@ -22,6 +22,21 @@ bool rgm_model_stage_find(rgm_model_stage *out, const char *name)
     return false;
 }
 
+bool rgmi_model_is_inner(const char *name)
+{
+    if (name == NULL || strlen(name) > 1024)
+        return false;
+    for (const char *part = name;; part++) {
+        size_t size = strcspn(part, "/");
+
+        if (size == 0 || (size == 1 && part[0] == '.') || (size == 2 && memcmp(part, "..", 2) == 0))
+            return false;
+        part += size;
+        if (*part == 0)
+            return true;
+    }
+}
+
 void rgmi_model_version_clear(rgm_model_version *version)
 {
     for (int64_t i = 0; i < version->metric_count; i++)

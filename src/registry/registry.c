@@ -27,21 +27,6 @@ rgm_status rgmi_model_check_name(const char *name)
                                               name);
 }
 
-bool rgmi_model_is_inner(const char *name)
-{
-    if (name == NULL || strlen(name) > 1024)
-        return false;
-    for (const char *part = name;; part++) {
-        size_t size = strcspn(part, "/");
-
-        if (size == 0 || (size == 1 && part[0] == '.') || (size == 2 && memcmp(part, "..", 2) == 0))
-            return false;
-        part += size;
-        if (*part == 0)
-            return true;
-    }
-}
-
 rgm_status rgmi_model_place(char **out, const char *registry, const char *name, const char *last)
 {
     return rgm_strprintf(out, "%s/models/%s%s%s", registry, name, last != NULL ? "/" : "",
