@@ -330,11 +330,6 @@ rgm_space *rgm_search_file_space(const rgm_search_file *file)
     return file->space;
 }
 
-bool rgm_search_file_is_own(const rgm_search_file *file)
-{
-    return file->options.entrypoint != NULL || file->options.command.count > 0;
-}
-
 const rgm_yaml_node *rgm_search_file_section(const rgm_search_file *file, const char *name)
 {
     return rgm_yaml_find(rgm_yaml_root(file->merged), name);

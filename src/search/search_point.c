@@ -11,6 +11,11 @@
 
 #define ACCUMULATION "trainer.accumulation_steps"
 
+bool rgm_search_file_is_own(const rgm_search_file *file)
+{
+    return file->options.entrypoint != NULL || file->options.command.count > 0;
+}
+
 /* ---- lengths -------------------------------------------------------------------------------- */
 
 /* A whole number of at least 1 that a node or a value's text says; 0: it does not. */
