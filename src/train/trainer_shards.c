@@ -142,11 +142,6 @@ rgm_status rgmi_shards_open(rgm_trainer *trainer, const rgm_trainer_setup *setup
     return check_data(trainer);
 }
 
-bool rgmi_shard_has_batch(const rgm_trainer *trainer, int64_t shard)
-{
-    return trainer->task.parts == 0 || shard == trainer->shards.first;
-}
-
 int64_t rgmi_step_batches(const rgm_trainer *trainer)
 {
     if (trainer->options.privacy.clipping_norm > 0) /* each shard has a part of one */

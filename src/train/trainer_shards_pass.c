@@ -83,6 +83,11 @@ static int64_t shard_now(const rgmi_shards *shards)
     return (shards->drawn - 1) % shards->count - shards->first;
 }
 
+bool rgmi_shard_has_batch(const rgm_trainer *trainer, int64_t shard)
+{
+    return trainer->task.parts == 0 || shard == trainer->shards.first;
+}
+
 bool rgmi_shards_pass_batch(rgm_trainer *trainer)
 {
     rgmi_shards *shards = &trainer->shards;
