@@ -6,35 +6,30 @@
  * other, and so they meet only when the first recipe or the model is built.
  */
 #include "learning.h"
+#include "waiting_seeds.h"
 
 /* ---- seeds on their way through the recipe ------------------------------------------------- */
 
-typedef struct part_seeds {
-    int64_t *nodes; /* [count] numbers in the whole graph */
-    int64_t count;
-    uint64_t epoch;
-    const rgmi_pipeline *pipeline; /* that the graph around them goes through; NULL: not told yet */
-} part_seeds;
-
 static void release_seeds(void *object)
 {
-    rgm_free(((part_seeds *)object)->nodes);
+    rgm_free(((rgmi_waiting_seeds *)object)->nodes);
     rgm_free(object);
 }
 
-static const rgm_element_type seeds_element = {.name = "seeds in parts", .release = release_seeds};
+const rgm_element_type rgmi_waiting_seeds_element = {.name = "seeds in parts",
+                                                     .release = release_seeds};
 
 /* Takes over nodes, also on failure. */
 static rgm_status make_seeds(rgm_element **out, int64_t *nodes, int64_t count, uint64_t epoch,
                              const rgmi_pipeline *pipeline)
 {
     rgm_status status = RGM_OK;
-    part_seeds *seeds = NULL;
+    rgmi_waiting_seeds *seeds = NULL;
 
     RGM_GO(RGM_NEW(seeds, 1));
-    *seeds = (part_seeds){nodes, count, epoch, pipeline};
+    *seeds = (rgmi_waiting_seeds){nodes, count, epoch, pipeline};
     nodes = NULL;
-    RGM_GO(rgm_element_create_pointer(out, &seeds_element, seeds));
+    RGM_GO(rgm_element_create_pointer(out, &rgmi_waiting_seeds_element, seeds));
     seeds = NULL;
 done:
     if (seeds != NULL)
@@ -46,7 +41,7 @@ done:
 rgm_status rgmi_sampled_part_batch(rgm_element **out, const rgm_element *element,
                                    const rgm_map_call *call, void *payload)
 {
-    const part_seeds *seeds = rgm_element_pointer(element, &seeds_element);
+    const rgmi_waiting_seeds *seeds = rgm_element_pointer(element, &rgmi_waiting_seeds_element);
     int64_t *nodes;
 
     (void)call;
@@ -189,169 +184,6 @@ rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *
                 sampled_provider(&in->providers[mode], in, setup, (rgm_mode)mode, label), "%s data",
                 rgm_mode_name((rgm_mode)mode)));
     return RGM_OK;
-}
-
-/* ---- labels -------------------------------------------------------------------------------- */
-
-/* The sizes of the others; a rank without labels has none. */
-static rgm_status agree_on_classes(rgm_label_counts *counts, rgm_comm *comm)
-{
-    const int64_t own[2] = {counts->units, counts->of != NULL ? counts->classes : 0};
-    rgm_comm_blocks told = {0};
-    rgm_status status = RGM_OK;
-
-    RGM_GO(rgm_comm_gather(&told, comm, own, sizeof own, RGM_COMM_ALL));
-    for (int r = 0; r < told.count; r++) {
-        int64_t other[2];
-
-        memcpy(other, told.memory + told.begin[r], sizeof other);
-        if (other[0] == 0)
-            continue;
-        if (counts->units == 0) {
-            counts->units = other[0];
-            counts->classes = other[1];
-            if (other[1] > 0)
-                RGM_GO(RGM_NEW(counts->of, other[0] * other[1]));
-        }
-        if (other[0] != counts->units || other[1] != (counts->of != NULL ? counts->classes : 0))
-            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "rank %d has labels of another form", r));
-    }
-done:
-    rgm_comm_blocks_clear(&told);
-    return status;
-}
-
-enum { SUMS = 6 };
-
-/* The counts that are summed; whole numbers, which doubles add without rounding. */
-static void list_sums(int64_t *sums[SUMS], rgm_label_counts *counts)
-{
-    int64_t *all[SUMS] = {&counts->known,     &counts->missing,  &counts->lists,
-                          &counts->unordered, &counts->negative, &counts->minus_one};
-
-    memcpy(sums, all, sizeof all);
-}
-
-static rgm_status sum_counts(rgm_label_counts *counts, rgm_comm *comm)
-{
-    int64_t classes = counts->of != NULL ? counts->units * counts->classes : 0, *sums[SUMS];
-    double *numbers;
-    rgm_status status;
-
-    list_sums(sums, counts);
-    RGM_TRY(RGM_NEW(numbers, SUMS + classes));
-    for (int i = 0; i < SUMS; i++)
-        numbers[i] = (double)*sums[i];
-    for (int64_t i = 0; i < classes; i++)
-        numbers[SUMS + i] = (double)counts->of[i];
-    status = rgm_comm_sum(comm, numbers, SUMS + classes, RGM_F64);
-    for (int i = 0; i < SUMS && status == RGM_OK; i++)
-        *sums[i] = (int64_t)numbers[i];
-    for (int64_t i = 0; i < classes && status == RGM_OK; i++)
-        counts->of[i] = (int64_t)numbers[SUMS + i];
-    rgm_free(numbers);
-    return status;
-}
-
-rgm_status rgmi_sampled_part_sum(rgm_label_counts *counts, rgm_comm *comm)
-{
-    RGM_TRY(agree_on_classes(counts, comm));
-    return sum_counts(counts, comm);
-}
-
-/* ---- connecting ---------------------------------------------------------------------------- */
-
-/* The first batches of all ranks, for the plan: what they cost. */
-static rgm_status probe(rgmi_graph_inputs *in, int64_t batch_size)
-{
-    const rgm_tensor *all = rgm_part_sampler_seeds(in->sampler, RGM_TRAIN);
-    int64_t total = rgm_tensor_count(all), first = batch_size * rgm_comm_rank(in->comm), *nodes;
-    rgm_graph *graph = NULL;
-    rgm_status status;
-
-    in->probed = batch_size < total ? batch_size : total;
-    RGM_TRY(RGM_NEW(nodes, in->probed));
-    for (int64_t i = 0; i < in->probed; i++)
-        nodes[i] = rgm_tensor_at_int(all, (first + i) % total);
-    status = rgm_part_sampler_draw(&graph, in->sampler,
-                                   &(rgm_part_seeds){.nodes = nodes, .count = in->probed}, 1);
-    rgm_part_sampler_count(&in->probe, in->sampler);
-    rgm_graph_release(graph);
-    rgm_free(nodes);
-    return status;
-}
-
-static rgm_status connect(rgmi_learning *learning)
-{
-    rgmi_graph_inputs *in = &learning->inputs;
-
-    RGM_TRY(rgm_part_sampler_connect(in->sampler, in->comm));
-    RGM_TRY(rgmi_learning_count_parts(learning));
-    return probe(in, learning->data->batch_size);
-}
-
-rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning)
-{
-    rgmi_graph_inputs *in = &learning->inputs;
-
-    if (in->sampler == NULL || in->connected)
-        return RGM_OK;
-    in->connected = true;
-    return rgm_comm_fail(in->comm, connect(learning));
-}
-
-/* ---- batches ------------------------------------------------------------------------------- */
-
-/* The graph, which is taken over, in the place of its seeds. */
-static rgm_status put_graph(rgm_element **batch, rgm_graph *graph)
-{
-    const part_seeds *seeds = rgm_element_pointer(*batch, &seeds_element);
-    rgm_element *drawn = NULL, *made = NULL;
-    rgm_status status = rgm_element_create_pointer(&drawn, &rgm_graph_element, graph);
-
-    if (status != RGM_OK) {
-        rgm_graph_release(graph);
-        return status;
-    }
-    status = rgmi_pipeline_batch(&made, drawn, seeds->pipeline);
-    rgm_element_release(drawn);
-    if (status != RGM_OK)
-        return status;
-    rgm_element_release(*batch);
-    *batch = made;
-    return RGM_OK;
-}
-
-rgm_status rgmi_sampled_parts_complete(rgm_element **batches, int64_t count, void *state)
-{
-    const rgmi_learning *learning = state;
-    rgm_status status = RGM_OK;
-    rgm_part_seeds *seeds = NULL;
-    rgm_graph **graphs = NULL;
-
-    RGM_GO(RGM_NEW(seeds, count));
-    RGM_GO(RGM_NEW(graphs, count));
-    for (int64_t i = 0; i < count; i++) {
-        const part_seeds *of =
-            batches[i] != NULL ? rgm_element_pointer(batches[i], &seeds_element) : NULL;
-
-        if (of != NULL)
-            seeds[i] = (rgm_part_seeds){of->nodes, of->count, of->epoch};
-    }
-    RGM_GO(rgm_part_sampler_draw(graphs, learning->inputs.sampler, seeds, count));
-    for (int64_t i = 0; i < count; i++) {
-        rgm_graph *graph = graphs[i];
-
-        graphs[i] = NULL;
-        if (graph != NULL)
-            RGM_GO(put_graph(&batches[i], graph));
-    }
-done:
-    for (int64_t i = 0; graphs != NULL && i < count; i++)
-        rgm_graph_release(graphs[i]);
-    rgm_free(graphs);
-    rgm_free(seeds);
-    return status;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------ */

@@ -50,21 +50,6 @@ static rgm_status is_at_hand(bool *at_hand, const rgmi_learning *learning, rgm_m
     return RGM_OK;
 }
 
-rgm_status rgmi_learning_count_parts(rgmi_learning *learning)
-{
-    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
-        visit v = {learning, (rgm_mode)mode};
-
-        if (learning->providers[mode] == NULL)
-            continue;
-        RGM_TRY(rgmi_sampled_part_visit(learning->providers[mode], count_graph, &v));
-        for (int64_t k = 0; k < learning->task_count; k++)
-            RGM_TRY(rgmi_sampled_part_sum(&learning->counts[mode][k], learning->inputs.comm));
-        learning->counted[mode] = true;
-    }
-    return RGM_OK;
-}
-
 rgm_status rgmi_learning_count_labels(rgmi_learning *learning)
 {
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
@@ -127,6 +112,90 @@ rgm_status rgmi_learning_check_counts(const rgmi_learning *learning, rgm_mode mo
                 "order to learn; the items of a component are a list: graphs must have "
                 "several, or node_regression learns the numbers themselves",
                 task->type->section.name, (long long)c->lists, label);
+    }
+    return RGM_OK;
+}
+
+/* ---- a graph in parts --------------------------------------------------------------------- */
+
+/* The sizes of the others; a rank without labels has none. */
+static rgm_status agree_on_classes(rgm_label_counts *counts, rgm_comm *comm)
+{
+    const int64_t own[2] = {counts->units, counts->of != NULL ? counts->classes : 0};
+    rgm_comm_blocks told = {0};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_comm_gather(&told, comm, own, sizeof own, RGM_COMM_ALL));
+    for (int r = 0; r < told.count; r++) {
+        int64_t other[2];
+
+        memcpy(other, told.memory + told.begin[r], sizeof other);
+        if (other[0] == 0)
+            continue;
+        if (counts->units == 0) {
+            counts->units = other[0];
+            counts->classes = other[1];
+            if (other[1] > 0)
+                RGM_GO(RGM_NEW(counts->of, other[0] * other[1]));
+        }
+        if (other[0] != counts->units || other[1] != (counts->of != NULL ? counts->classes : 0))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "rank %d has labels of another form", r));
+    }
+done:
+    rgm_comm_blocks_clear(&told);
+    return status;
+}
+
+enum { SUMS = 6 };
+
+/* The counts that are summed; whole numbers, which doubles add without rounding. */
+static void list_sums(int64_t *sums[SUMS], rgm_label_counts *counts)
+{
+    int64_t *all[SUMS] = {&counts->known,     &counts->missing,  &counts->lists,
+                          &counts->unordered, &counts->negative, &counts->minus_one};
+
+    memcpy(sums, all, sizeof all);
+}
+
+static rgm_status sum_counts(rgm_label_counts *counts, rgm_comm *comm)
+{
+    int64_t classes = counts->of != NULL ? counts->units * counts->classes : 0, *sums[SUMS];
+    double *numbers;
+    rgm_status status;
+
+    list_sums(sums, counts);
+    RGM_TRY(RGM_NEW(numbers, SUMS + classes));
+    for (int i = 0; i < SUMS; i++)
+        numbers[i] = (double)*sums[i];
+    for (int64_t i = 0; i < classes; i++)
+        numbers[SUMS + i] = (double)counts->of[i];
+    status = rgm_comm_sum(comm, numbers, SUMS + classes, RGM_F64);
+    for (int i = 0; i < SUMS && status == RGM_OK; i++)
+        *sums[i] = (int64_t)numbers[i];
+    for (int64_t i = 0; i < classes && status == RGM_OK; i++)
+        counts->of[i] = (int64_t)numbers[SUMS + i];
+    rgm_free(numbers);
+    return status;
+}
+
+/* Counts of one part's labels become those of all. */
+static rgm_status sum_parts(rgm_label_counts *counts, rgm_comm *comm)
+{
+    RGM_TRY(agree_on_classes(counts, comm));
+    return sum_counts(counts, comm);
+}
+
+rgm_status rgmi_learning_count_parts(rgmi_learning *learning)
+{
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        visit v = {learning, (rgm_mode)mode};
+
+        if (learning->providers[mode] == NULL)
+            continue;
+        RGM_TRY(rgmi_sampled_part_visit(learning->providers[mode], count_graph, &v));
+        for (int64_t k = 0; k < learning->task_count; k++)
+            RGM_TRY(sum_parts(&learning->counts[mode][k], learning->inputs.comm));
+        learning->counted[mode] = true;
     }
     return RGM_OK;
 }

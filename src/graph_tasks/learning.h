@@ -514,25 +514,23 @@ bool rgmi_provider_is_sampled_part(const rgm_provider *provider);
  * it), those of rgm_part_sampler_open(). */
 rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *setup,
                                    const char *label);
-/** Before the first recipe and the model, where batches are sampled across parts: seeds, labels and
- * costs that all ranks have together. Collective: every rank calls it. */
-rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning);
-/** The labels of a graph in parts, counted by each rank and added up. Collective. */
-rgm_status rgmi_learning_count_parts(rgmi_learning *learning);
 /** RGM_ERR_CONFIG: what of data.sampling does not go with parts. */
 rgm_status rgmi_sampled_parts_check(const rgmi_data_options *data);
 /** Visit this part as a graph that is asked about the provider's nodes that are its own. */
 rgm_status rgmi_sampled_part_visit(const rgm_provider *provider, rgmi_graph_visitor *visit,
                                    void *payload);
-/** Counts of one part's labels become those of all. Collective: every rank calls it. */
-rgm_status rgmi_sampled_part_sum(rgm_label_counts *counts, rgm_comm *comm);
 /** A map function: a batch of seeds remembers the pipeline, its payload, that it will go through.
  */
 rgm_map_function rgmi_sampled_part_batch;
-/** rgm_task.complete: seeds become the graphs around them. */
-rgm_status rgmi_sampled_parts_complete(rgm_element **batches, int64_t count, void *state);
 /** The line sampling of the plan. */
 rgm_status rgmi_sampled_parts_describe(rgm_text *out, const rgmi_graph_inputs *in);
+
+/* data_parts_complete.c: what ranks do together for these batches */
+/** Before the first recipe and the model, where batches are sampled across parts: seeds, labels and
+ * costs that all ranks have together. Collective: every rank calls it. */
+rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning);
+/** rgm_task.complete: seeds become the graphs around them. */
+rgm_status rgmi_sampled_parts_complete(rgm_element **batches, int64_t count, void *state);
 
 /** The model with the rows that each rank has of others; exports keep it as it was written.
  * Collective: every rank calls it. */
@@ -549,6 +547,8 @@ void rgmi_loss_weight_process(double *const *states, const rgm_task_metric *metr
                               const rgm_step *step, void *state);
 /** Count the labels of parts that are in memory, and of the training part where a task needs it. */
 rgm_status rgmi_learning_count_labels(rgmi_learning *learning);
+/** The labels of a graph in parts, counted by each rank and added up. Collective. */
+rgm_status rgmi_learning_count_parts(rgmi_learning *learning);
 /** Whether each label of a task is known to be there. */
 bool rgmi_learning_is_complete(const rgmi_learning *learning, int64_t task);
 /** Whether a part that was counted has labels at all, and not -1 in the place of 0, and what a
