@@ -235,8 +235,8 @@ static void pieces_are_lost_failed_or_invalid(void **state)
 static void a_file_that_is_no_study_is_refused(void **state)
 {
     static const char *const texts[] = {"{}", "[]", "x", "{\"regimen_study\": 1}",
-                                        "{\"regimen_study\": 1, \"name\": \"a\", \"file\": \"\", "
-                                        "\"seed\": 1, \"searcher\": \"{}\", \"trials\": []}"};
+                                        ("{\"regimen_study\": 1, \"name\": \"a\", \"file\": \"\", "
+                                         "\"seed\": 1, \"searcher\": \"{}\", \"trials\": []}")};
     rgm_study *study;
     char *data;
     int64_t size;
