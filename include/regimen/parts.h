@@ -79,28 +79,20 @@ int64_t rgm_parts_split(const rgm_parts *parts, int of);
 
 typedef struct rgm_part rgm_part;
 /**
- * Open part `number`, and check its files against the hashes in parts.json. Its graph is mapped.
- *
- * @param parts  [in] outlives the part
- *
- * Errors: RGM_ERR_ARG (there is no such part), RGM_ERR_FORMAT (a file is another than was written),
- * those of rgm_graph_data_open().
- */
-rgm_status rgm_part_open(rgm_part **out, const rgm_parts *parts, int64_t number);
-void rgm_part_release(rgm_part *part);
-/**
  * Open what rank `rank` of `ranks` has: of N parts those from rank * N / ranks on, N / ranks of
  * them. Several are joined in memory: nodes that are copies of each other's become own ones, edges
  * between them are there once, and all stands as if the cut had made one part of them. This takes
- * the memory of these parts, and as much again until it returns.
+ * the memory of these parts, and as much again until it returns. Files are checked against the
+ * hashes in parts.json; the graph of one part alone is mapped.
  *
  * @param parts  [in] outlives the part
  *
  * Errors: RGM_ERR_CONFIG (`ranks` does not divide the number of parts: the message says what to
- * start), RGM_ERR_ARG (there is no such rank), RGM_ERR_FORMAT (parts are not of one cut), those of
- * rgm_part_open().
+ * start), RGM_ERR_ARG (there is no such rank), RGM_ERR_FORMAT (a file is another than was written,
+ * parts are not of one cut), those of rgm_graph_data_open().
  */
 rgm_status rgm_part_open_for(rgm_part **out, const rgm_parts *parts, int64_t rank, int64_t ranks);
+void rgm_part_release(rgm_part *part);
 /** The part as a graph, borrowed: own nodes first, then halo nodes, in order of their owners. "#id"
  * is the number that a node has in the whole graph, a set's cardinality how many there are; the
  * split has own nodes alone, and each of its parts that the whole graph has, if only of 0 nodes. */

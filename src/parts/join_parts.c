@@ -609,3 +609,41 @@ done:
     joining_clear(&j);
     return status;
 }
+
+/* ---- what a rank has ------------------------------------------------------------------------- */
+
+static rgm_status open_and_join(rgm_part **out, const rgm_parts *parts, int64_t first,
+                                int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_part **each = NULL;
+
+    RGM_GO(RGM_NEW(each, count));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(rgmi_part_open(&each[i], parts, first + i));
+    RGM_GO(rgmi_parts_join(out, each, count));
+done:
+    for (int64_t i = 0; each != NULL && i < count; i++)
+        rgm_part_release(each[i]);
+    rgm_free(each);
+    return status;
+}
+
+rgm_status rgm_part_open_for(rgm_part **out, const rgm_parts *parts, int64_t rank, int64_t ranks)
+{
+    int64_t count = ranks > 0 ? parts->count / ranks : 0;
+
+    *out = NULL;
+    if (count < 1 || count * ranks != parts->count)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%lld parts for %lld ranks: each rank has as many parts, one or more. "
+                        "Start %lld ranks, or a half, a quarter ... of that, or cut the graph into "
+                        "%lld parts",
+                        (long long)parts->count, (long long)ranks, (long long)parts->count,
+                        (long long)ranks);
+    if (rank < 0 || rank >= ranks)
+        return RGM_FAIL(RGM_ERR_ARG, "there is no rank %lld of %lld", (long long)rank,
+                        (long long)ranks);
+    return count == 1 ? rgmi_part_open(out, parts, rank)
+                      : open_and_join(out, parts, rank * count, count);
+}

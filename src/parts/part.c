@@ -204,16 +204,13 @@ static rgm_status fill_split(rgm_part *part, const rgm_parts *parts)
     return RGM_OK;
 }
 
-rgm_status rgm_part_open(rgm_part **out, const rgm_parts *parts, int64_t number)
+rgm_status rgmi_part_open(rgm_part **out, const rgm_parts *parts, int64_t number)
 {
     rgm_status status = RGM_OK;
     rgm_part *part = NULL;
     char *paths[2] = {NULL, NULL};
 
     *out = NULL;
-    if (number < 0 || number >= parts->count)
-        return RGM_FAIL(RGM_ERR_ARG, "there is no part %lld of %lld", (long long)number,
-                        (long long)parts->count);
     RGM_GO(RGM_NEW(part, 1));
     part->number = number;
     part->parts = parts->count;
@@ -233,40 +230,4 @@ done:
     rgm_free(paths[1]);
     rgm_part_release(part);
     return status;
-}
-
-static rgm_status open_and_join(rgm_part **out, const rgm_parts *parts, int64_t first,
-                                int64_t count)
-{
-    rgm_status status = RGM_OK;
-    rgm_part **each = NULL;
-
-    RGM_GO(RGM_NEW(each, count));
-    for (int64_t i = 0; i < count; i++)
-        RGM_GO(rgm_part_open(&each[i], parts, first + i));
-    RGM_GO(rgmi_parts_join(out, each, count));
-done:
-    for (int64_t i = 0; each != NULL && i < count; i++)
-        rgm_part_release(each[i]);
-    rgm_free(each);
-    return status;
-}
-
-rgm_status rgm_part_open_for(rgm_part **out, const rgm_parts *parts, int64_t rank, int64_t ranks)
-{
-    int64_t count = ranks > 0 ? parts->count / ranks : 0;
-
-    *out = NULL;
-    if (count < 1 || count * ranks != parts->count)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "%lld parts for %lld ranks: each rank has as many parts, one or more. "
-                        "Start %lld ranks, or a half, a quarter ... of that, or cut the graph into "
-                        "%lld parts",
-                        (long long)parts->count, (long long)ranks, (long long)parts->count,
-                        (long long)ranks);
-    if (rank < 0 || rank >= ranks)
-        return RGM_FAIL(RGM_ERR_ARG, "there is no rank %lld of %lld", (long long)rank,
-                        (long long)ranks);
-    return count == 1 ? rgm_part_open(out, parts, rank)
-                      : open_and_join(out, parts, rank * count, count);
 }

@@ -96,7 +96,7 @@ static void open_lab(lab *l)
     CHECK_OK(rgm_parts_write(&l->data, l->path, &options));
     CHECK_OK(rgm_parts_load(&l->parts, l->path));
     for (int p = 0; p < PARTS; p++) {
-        CHECK_OK(rgm_part_open(&l->part[p], l->parts, p));
+        CHECK_OK(rgm_part_open_for(&l->part[p], l->parts, p, PARTS));
         tell_part(l, p);
     }
 }
@@ -454,7 +454,7 @@ static void one_rank_has_all_parts(void **state)
     snprintf(path, sizeof path, "%s/one", l.folder);
     CHECK_OK(rgm_parts_write(&l.data, path, &cut));
     CHECK_OK(rgm_parts_load(&parts, path));
-    CHECK_OK(rgm_part_open(&part, parts, 0));
+    CHECK_OK(rgm_part_open_for(&part, parts, 0, 1));
     check_one_rank(&l, part, spec);
     rgm_part_release(part);
     rgm_parts_release(parts);

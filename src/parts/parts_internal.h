@@ -56,6 +56,9 @@ rgm_status rgmi_part_tensor(rgm_tensor **out, const rgm_part *part, const char *
  * count is not checked. Errors: RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
 rgm_status rgmi_part_numbers(rgm_tensor **out, const rgm_part *part, rgm_piece piece,
                              const char *set, const char *what);
+/** Open part `number`, of which there is one; see rgm_part_open_for(). Errors: RGM_ERR_FORMAT,
+ * those of rgm_graph_data_open(). */
+rgm_status rgmi_part_open(rgm_part **out, const rgm_parts *parts, int64_t number);
 /** parts [count], which are open and follow each other, as one that does not need them any more.
  * Errors: RGM_ERR_FORMAT (they are not of one cut), RGM_ERR_NOMEM. */
 rgm_status rgmi_parts_join(rgm_part **out, rgm_part *const *parts, int64_t count);

@@ -317,7 +317,7 @@ static rgm_status load_changed(lab *l, const char *from, const char *to)
     CHECK_OK(rgm_file_save(path, text.data, text.size));
     status = rgm_parts_load(&parts, path);
     if (status == RGM_OK)
-        status = rgm_part_open(&l->part[0], parts, 0);
+        status = rgm_part_open_for(&l->part[0], parts, 0, PARTS);
     rgm_part_release(l->part[0]);
     rgm_parts_release(parts);
     rgm_text_clear(&text);
@@ -354,7 +354,7 @@ static void a_list_of_parts_that_is_damaged_is_refused(void **state)
     l.part[0] = NULL;
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_parts_load(&none, "/nowhere/at/all"));
     CHECK(none == NULL);
-    CHECK_STATUS(RGM_ERR_ARG, rgm_part_open(&l.part[0], l.parts, PARTS));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_part_open_for(&l.part[0], l.parts, PARTS, PARTS));
     close_lab(&l);
 }
 
