@@ -258,7 +258,7 @@ static void a_job_that_never_speaks_is_ended_with_the_reason(void **state)
 }
 
 /* The number of a job that runs, 0: none does. */
-static int64_t find_running(rgm_master *master)
+static int64_t find_running(rgm_master *master, int64_t *out_steps)
 {
     rgm_json *list = ask(master, 200, "GET", "/api/v1/experiments/1/trials?state=ACTIVE", NULL);
     const rgm_json *items = member(list, "trials");
@@ -269,6 +269,22 @@ static int64_t find_running(rgm_master *master)
             rgm_json_int(&job, member(rgm_json_at(items, i), "job")))
             break;
     rgm_json_release(list);
+    *out_steps = steps;
+    return job;
+}
+
+/* The number of a job whose process has taken a step: it hears signals by now. */
+static int64_t wait_for_working(rgm_master *master)
+{
+    int64_t first = 0, begun = 0, job, steps;
+
+    while ((job = find_running(master, &steps)) == 0 || job != first || steps <= begun) {
+        if (job != first) {
+            first = job;
+            begun = steps;
+        }
+        pause_ms(10);
+    }
     return job;
 }
 
@@ -285,10 +301,8 @@ static void a_lost_node_and_a_told_end_are_no_failures(void **state)
     create_experiment(master, searcher, slurm);
     for (int signal_number = SIGKILL; signal_number != 0;
          signal_number = signal_number == SIGKILL ? SIGTERM : 0) {
-        int64_t job = 0;
+        int64_t job = wait_for_working(master), steps;
 
-        while ((job = find_running(master)) == 0)
-            pause_ms(10);
         if (signal_number == SIGKILL) {
             snprintf(name, sizeof name, "jobs/%lld/lost", (long long)job);
             put(name, "");
@@ -297,7 +311,7 @@ static void a_lost_node_and_a_told_end_are_no_failures(void **state)
         CHECK_OK(rgm_file_load(&pid, &size, path, 100));
         CHECK_INT(0, kill((pid_t)atol(pid), signal_number)); /* SIGTERM: its time is nearly over */
         rgm_free(pid);
-        while (find_running(master) == job)
+        while (find_running(master, &steps) == job)
             pause_ms(10);
     }
     wait_until_over(master);
