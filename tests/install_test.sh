@@ -34,7 +34,7 @@ done
 # SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c, comm's watch_meet.c between ranks; service_address.c looks up names for ZeroMQ), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
 if grep -q '^RGM_SANITIZE:STRING=$' "$RGM_BUILD/CMakeCache.txt"; then
     nm -D --undefined-only "$work/usr/bin/regimen" >"$work/imports"
-    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|watch_meet|service_address|process|command)\.c\.o:' >>"$work/imports"
+    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|watch_meet|service_address|process|command|program_socket|program_client|program_start)\.c\.o:' >>"$work/imports"
     says " dlopen(@|$)" "$work/imports" # entrypoint of a search file, libregimen-mpi.so, devices, ZeroMQ
     says " fork(@|$)" "$work/imports" # regimen run --restarts: what is looked at are the names of functions
     says " posix_spawn(@|$)" "$work/imports" # runtime.workers: this program again, by the command alone

@@ -13,12 +13,13 @@ optimizer: {type: adam}
 hyperparameters: {optimizer.learning_rate: {type: log, base: 10, minval: -3, maxval: -1}}
 searcher: {name: random, metric: accuracy, smaller_is_better: false, max_trials: 2, max_length: 3}
 YAML
-expect 0 "$regimen" trial test "$work/search.yaml"
+mkdir "$work/tmp"
+expect 0 env TMPDIR="$work/tmp" "$regimen" trial test "$work/search.yaml"
 for tick in "opened +[0-9]+ parameters" "trained a step +loss [0-9.]+" "validated +searcher's metric" "checkpointed +[0-9]+ bytes"; do
     says "^. $tick" "$work/out"
 done
 says "optimizer" "$work/err"
-ls "${TMPDIR:-/tmp}"/regimen-trial-* >/dev/null 2>&1 && fail "a test leaves its folder"
+[ -z "$(ls -A "$work/tmp")" ] || fail "a test leaves its folder: $(ls -A "$work/tmp")"
 expect 2 "$regimen" trial test "$work/search.yaml" --set searcher.metric=acuracy
 says "searcher.metric: 'valid.acuracy' is not a validation metric" "$work/err"
 expect 2 "$regimen" trial test "$work/search.yaml" --set batches_per_step=0 --set max_restarts=-1
