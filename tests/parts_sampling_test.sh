@@ -119,7 +119,7 @@ else
     compare "four epochs" nodes
     in_folder life nodes.4
     # mpirun gives those that are left a second to end, which is little on a machine that is busy
-    OMPI_MCA_odls_base_sigkill_timeout=60 WHEN=06 ranks 4 ../start "$regimen" run ../run.yaml --run-dir run --set data.type=parts >out 2>err &
+    OMPI_MCA_odls_base_sigkill_timeout=5 WHEN=06 ranks 4 ../start "$regimen" run ../run.yaml --run-dir run --set data.type=parts >out 2>err &
     job=$!
     wait_for stands
     kill -KILL "$(cat pid.1)"
