@@ -407,7 +407,9 @@ static void what_is_not_completed_is_told(void **state)
     rgm_trainer_release(trainer);
     s.runtime.shards = 1;
     CHECK_STATUS(RGM_ERR_CONFIG, open_lists(&trainer, &s, &lists));
-    CHECK_MESSAGE("runtime.shards is 1, but batches of task 'plane' are completed");
+    CHECK_MESSAGE(
+        "runtime.shards is 1, but batches of task 'plane' are completed by all processes, "
+        "several at once: set runtime.shards to 2 or more");
     s.runtime.shards = 4;
     s.options.validation_steps = 2;
     s.options.validation_continues = true;

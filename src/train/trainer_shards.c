@@ -60,8 +60,9 @@ static rgm_status check_completed(const rgm_trainer *trainer)
         return RGM_OK;
     if (trainer->shards.count == 1)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "runtime.shards is 1, but batches of task '%s' are completed by several "
-                        "processes: set runtime.shards to their number or more",
+                        "runtime.shards is 1, but batches of task '%s' are completed by all "
+                        "processes, several at once: set runtime.shards to 2 or more, and at least "
+                        "to the number of processes",
                         trainer->task.name);
     if (trainer->options.privacy.clipping_norm > 0 || hooks->next_train_inputs != NULL ||
         hooks->next_eval_inputs != NULL || trainer->options.validation_continues)
