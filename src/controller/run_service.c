@@ -42,6 +42,18 @@ static rgm_status check_options(const rgm_run_options *o)
     return RGM_OK;
 }
 
+/* A worker has nobody to ask for what completes a batch. */
+static rgm_status check_task(const rgm_task *task)
+{
+    if (task->complete == NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "runtime.input_workers: the trainer itself completes the batches of task '%s' "
+                    "by what its ranks have (data.sampling of a graph in parts); unset "
+                    "runtime.input_workers.address",
+                    task->name);
+}
+
 /* What a trainer and its workers must have alike: values, and the files that they name. */
 static rgm_status print_identity(rgm_text *out, const rgm_run_options *o)
 {
@@ -63,6 +75,7 @@ rgm_status rgmi_run_service_open(rgm_open_run *run)
     if (o->runtime.input_workers.address == NULL || !will_train(o))
         return RGM_OK;
     RGM_TRY(check_options(o));
+    RGM_TRY(check_task(&run->task));
     RGM_TRY(print_identity(&run->identity, o));
     setup.identity = run->identity.data;
     run->element_types[0] = run->task.element_type;
