@@ -155,6 +155,8 @@ refused 2 'set runtime.shards to 2 or more' 1 --set runtime.shards=1
 "$regimen" data key key >/dev/null || fail "no key of input workers"
 refused 2 'runtime.input_workers: the trainer itself completes the batches' 1 \
     --set runtime.input_workers.address=127.0.0.1:0 --set runtime.input_workers.key="$work/key"
+# What is wrong in a part has another number there than in the whole graph.
+refused 1 "items as this rank's part numbers them (config check --data with data.type folder .*): .*must be 0..0" 1 --set task.num_classes=1
 refused 2 'which trainer.validation_continues does not go with' 2 --set trainer.validation_steps=2 --set trainer.validation_continues=true
 in_folder none nodes.2
 expect 2 "$regimen" config check ../run.yaml --data --set data.type=parts --set data.sampling.store=records

@@ -138,8 +138,19 @@ static rgm_status check_own(void *payload, const rgm_graph *graph)
     return check_values(learning, graph);
 }
 
-static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
-                             const rgm_provider *provider)
+/* A part numbers its items anew, so that nobody finds by these numbers what is wrong. */
+static rgm_status tell_numbers(rgm_status status, const rgm_provider *provider)
+{
+    if (status == RGM_OK ||
+        (!rgmi_provider_is_part(provider) && !rgmi_provider_is_sampled_part(provider)))
+        return status;
+    return rgm_error_prefix(status, "items as this rank's part numbers them (config check --data "
+                                    "with data.type folder and the graph that was cut as "
+                                    "data.path has their own numbers)");
+}
+
+static rgm_status check_provider(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                                 const rgm_provider *provider)
 {
     rgm_status status;
     rgm_graph *whole;
@@ -155,6 +166,12 @@ static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline 
         status = check_values(learning, whole);
     rgm_graph_release(whole);
     return status;
+}
+
+static rgm_status check_part(const rgmi_learning *learning, const rgmi_pipeline *pipeline,
+                             const rgm_provider *provider)
+{
+    return tell_numbers(check_provider(learning, pipeline, provider), provider);
 }
 
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode)
