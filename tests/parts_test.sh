@@ -209,6 +209,8 @@ echo $code >code.$rank
 exit $code
 SH2
 chmod +x start
+# mpirun gives those that are left a second to end, which is little on a machine that is busy
+export OMPI_MCA_odls_base_sigkill_timeout=5
 stands() { [ -s pid.0 ] && grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
 ended() { [ -s code.0 ]; }
 if [ -n "${RGM_SANITIZE:-}" ]; then
