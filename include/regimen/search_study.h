@@ -66,7 +66,7 @@ rgm_status rgm_study_ask(rgm_study_piece *out, rgm_study *study, double lost_sec
 /**
  * Tell what a piece came to. The same a second time is no error, and changes nothing.
  *
- * @param length   [in] to which it was trained; 0: to which it was asked to
+ * @param length   [in] to which it was trained; 0: to which it was given out to be
  * @param kind     [in] RGM_VALIDATED, RGM_EXITED (it failed for good) or RGM_INVALID
  * @param metrics  [in] [rgm_search_file_objectives()], of RGM_VALIDATED
  *

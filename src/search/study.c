@@ -303,15 +303,22 @@ rgm_status rgm_study_ask(rgm_study_piece *out, rgm_study *s, double lost_seconds
     return save(s);
 }
 
+/* Without a length: what is asked of it, which nobody was given yet, is not what was done. */
+static bool is_not_given(const study_trial *t, int64_t length, rgm_search_event_kind kind)
+{
+    return t->state == READY && length == 0 && kind == RGM_VALIDATED;
+}
+
 /* Whether the searcher was told exactly that before. */
 static bool is_told(const rgm_study *s, int64_t trial, int64_t length, rgm_search_event_kind kind,
                     const double *metrics)
 {
+    const study_trial *piece = &s->trials[trial - 1];
     const rgm_search_trial *t = rgm_searcher_trial(s->searcher, trial);
     const rgm_objective *objectives;
     int64_t count = rgm_searcher_objectives(&objectives, s->searcher);
 
-    if (s->trials[trial - 1].state != IDLE && length != s->trials[trial - 1].from)
+    if (piece->state != IDLE && length != piece->from && !is_not_given(piece, length, kind))
         return false;
     if (kind != RGM_VALIDATED)
         return t->closed && (kind == RGM_INVALID ? t->invalid : t->exited);
@@ -337,6 +344,11 @@ rgm_status rgm_study_tell(rgm_study *s, int64_t trial, int64_t length, rgm_searc
     t = &s->trials[trial - 1];
     if (is_told(s, trial, length, kind, metrics))
         return RGM_OK;
+    if (is_not_given(t, length, kind))
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "trial %lld was told to %lld, and nobody was given the piece to %lld yet: "
+                        "ask for it, or say to which length this is (--at)",
+                        (long long)trial, (long long)t->from, (long long)t->to);
     if (t->state == IDLE || (length != 0 && length != t->to))
         return RGM_FAIL(RGM_ERR_ARG, "trial %lld was told to %lld%s%.0lld", (long long)trial,
                         (long long)t->from,

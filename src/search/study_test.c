@@ -206,6 +206,39 @@ static void what_was_not_asked_for_is_refused(void **state)
     rgm_study_close(study);
 }
 
+/* A retry of what was told comes when the searcher has asked for more of that trial already. */
+static void what_is_told_again_is_no_result_of_the_next_length(void **state)
+{
+    const double losses[] = {0.1, 0.2, 0.3}, other = 0.7;
+    const rgm_search_trial *first;
+    rgm_study_piece piece;
+    rgm_study *study;
+
+    (void)state;
+    parse("{name: adaptive_asha, metric: loss, max_trials: 4, max_length: 9, divisor: 3, "
+          "max_rungs: 2, max_concurrent_trials: 3}");
+    CHECK_OK(rgm_study_open(&study, path, file));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(rgm_study_ask(&piece, study, 0));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(rgm_study_tell(study, i + 1, 0, RGM_VALIDATED, &losses[i]));
+    first = rgm_searcher_trial(rgm_study_searcher(study), 1);
+    CHECK_INT(3, first->length);
+    CHECK_OK(rgm_study_tell(study, 1, 0, RGM_VALIDATED, &losses[0]));
+    CHECK_OK(rgm_study_tell(study, 1, 3, RGM_VALIDATED, &losses[0]));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_study_tell(study, 1, 0, RGM_VALIDATED, &other));
+    CHECK_INT(3, first->length);
+    CHECK(first->keys[0] == losses[0]);
+    do {
+        CHECK_OK(rgm_study_ask(&piece, study, 0));
+        CHECK(piece.kind == RGM_STUDY_WORK);
+    } while (piece.trial != 1);
+    CHECK_INT(9, piece.to);
+    CHECK_OK(rgm_study_tell(study, 1, 0, RGM_VALIDATED, &other));
+    CHECK_INT(9, rgm_searcher_trial(rgm_study_searcher(study), 1)->length);
+    rgm_study_close(study);
+}
+
 static void pieces_are_lost_failed_or_invalid(void **state)
 {
     rgm_study *study;
@@ -276,6 +309,7 @@ int main(void)
         IN_FOLDER(a_study_has_the_trials_of_its_searcher),
         IN_FOLDER(several_processes_ask_and_tell_at_once),
         IN_FOLDER(what_was_not_asked_for_is_refused),
+        IN_FOLDER(what_is_told_again_is_no_result_of_the_next_length),
         IN_FOLDER(pieces_are_lost_failed_or_invalid),
         IN_FOLDER(a_file_that_is_no_study_is_refused),
         IN_FOLDER(failed_allocations_leave_nothing),
