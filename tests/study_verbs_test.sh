@@ -55,4 +55,15 @@ expect 0 "$regimen" search tell other --trial 1 --failed
 expect 0 "$regimen" search ask other
 says '"trial": 2,' "$work/out"
 expect 0 "$regimen" search tell other --trial 2 loss=nan
+expect 2 "$regimen" search ask other --lost 0
+says "lost is a number of seconds above 0" "$work/err"
+
+# The search of a study is the one that it began with, however it is named, and with however many workers.
+expect 0 "$regimen" search ask other --file square.yaml --workers 2
+sed 's/maxval: 2/maxval: 3/' square.yaml >wider.yaml
+cp other before
+expect 2 "$regimen" search ask other --file wider.yaml
+says "other began with another search than wider.yaml says now: leave out --file" "$work/err"
+expect 2 "$regimen" search ask other --file square.yaml --set searcher.max_trials=99
+cmp -s other before || fail "a refused search changed the study"
 finish

@@ -60,6 +60,53 @@ done:
     return status;
 }
 
+static bool is_same_search(const rgm_search_file *a, const rgm_search_file *b)
+{
+    return strcmp(rgm_search_file_text(a), rgm_search_file_text(b)) == 0;
+}
+
+/* How many trials are under way at once, as it was said when the study began; 1: nothing says so.
+ */
+static rgm_status read_workers(int64_t *out, const rgm_search_file *file)
+{
+    const char *text = rgm_search_file_text(file);
+    const rgm_yaml_node *node;
+    rgm_yaml *yaml = NULL;
+
+    *out = 1;
+    RGM_TRY(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), rgm_search_file_name(file)));
+    node = rgm_yaml_find(rgm_yaml_root(yaml), "searcher");
+    node = node != NULL ? rgm_yaml_find(node, "max_concurrent_trials") : NULL;
+    if (node != NULL && node->kind == RGM_YAML_SCALAR)
+        *out = strtoll(node->text, NULL, 10);
+    rgm_yaml_release(yaml);
+    return RGM_OK;
+}
+
+/* Whoever asks may name the search of an older study each time, but no other one. */
+static rgm_status check_search(const char *path, const rgm_study *study,
+                               const rgm_search_file *given, const char *name,
+                               const text_list *sets)
+{
+    const rgm_search_file *own = rgm_study_file(study);
+    rgm_search_file *again = NULL;
+    rgm_status status = RGM_OK;
+    int64_t workers;
+
+    if (is_same_search(own, given))
+        return RGM_OK;
+    RGM_GO(read_workers(&workers, own));
+    RGM_GO(load_search(&again, name, sets, workers));
+    if (!is_same_search(own, again))
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s began with another search than %s says now: leave out --file to go on "
+                        "with it, or name another STUDY",
+                        path, name));
+done:
+    rgm_search_file_release(again);
+    return status;
+}
+
 /* ---- ask ------------------------------------------------------------------------------------ */
 
 static rgm_status print_values(rgm_json_writer *w, const rgm_study *study,
@@ -103,7 +150,7 @@ int search_ask(int argc, char **argv)
     const char *name = NULL;
     text_list sets = {.count = 0}, rest;
     int64_t workers = 1;
-    double lost = 0;
+    double lost = (double)NAN;
     const argument arguments[] = {
         {"file", ARG_TEXT, &name, "NAME|FILE", "the search that a new study begins with"},
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of that file"},
@@ -113,7 +160,7 @@ int search_ask(int argc, char **argv)
          "give out again what was given out so long ago and never told"},
         {0}};
     const usage how = {
-        "search ask STUDY [--file NAME|FILE] [--lost SECONDS]",
+        "search ask STUDY [--file NAME|FILE] [--workers N] [--lost SECONDS]",
         "What to try next, as a line of JSON: {\"trial\", \"hyperparameters\", \"seed\", \"from\", "
         "\"to\"}:\n"
         "train that trial from one length to another, and tell its metrics. {\"wait\"}: what "
@@ -132,10 +179,14 @@ int search_ask(int argc, char **argv)
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (name == NULL && sets.count > 0)
         return usage_error("--set is about the file of a new study: --file names it");
+    if (!isnan(lost) && !(lost > 0))
+        return usage_error("--lost is a number of seconds above 0");
     if (name != NULL)
         RGM_GO(load_search(&file, name, &sets, workers));
     RGM_GO(rgm_study_open(&study, rest.items[0], file));
-    RGM_GO(rgm_study_ask(&piece, study, lost));
+    if (file != NULL)
+        RGM_GO(check_search(rest.items[0], study, file, name, &sets));
+    RGM_GO(rgm_study_ask(&piece, study, isnan(lost) ? 0 : lost));
     RGM_GO(print_piece(&text, study, &piece));
     code = print_exact(text.data);
 done:
