@@ -7,11 +7,12 @@
 #include "command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_PRINTED (64 << 20)
 
@@ -264,6 +265,23 @@ static rgm_status print_script(rgm_text *out, const commands_state *s,
     return rgm_text_add(out, "\n", 1);
 }
 
+/* A new file, which is nobody else's from its first byte on. */
+static rgm_status save_script(const char *path, const rgm_text *script)
+{
+    rgm_status status = RGM_OK;
+    int fd;
+
+    (void)unlink(path); /* of the trial's job before */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
+    if (fd < 0)
+        return RGM_FAIL_SYSTEM("create", path);
+    RGM_GO(rgm_write_all(fd, script->data, script->size, path));
+    RGM_GO(rgm_sync(fd, path)); /* another machine reads it */
+done:
+    close(fd);
+    return status;
+}
+
 /* Beside the log. It has the token of the run, and is the user's alone. */
 static rgm_status write_script(char **path, const commands_state *s,
                                const rgmi_job_request *request)
@@ -278,9 +296,7 @@ static rgm_status write_script(char **path, const commands_state *s,
     RGM_GO(rgm_strndup(&folder, request->output, (size_t)(slash - request->output)));
     RGM_GO(rgm_path_join(path, folder, "job.sh"));
     RGM_GO(print_script(&script, s, request));
-    RGM_GO(rgm_file_save(*path, script.data, script.size));
-    if (chmod(*path, 0700) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("make executable", *path));
+    RGM_GO(save_script(*path, &script));
 done:
     rgm_text_clear(&script);
     rgm_free(folder);

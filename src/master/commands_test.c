@@ -135,6 +135,18 @@ static char *more_of(const struct ready *r, const char *other)
     return text;
 }
 
+/* A job's script has the token of its run. */
+static void check_private(const char *script)
+{
+    struct stat info;
+    char *path;
+
+    CHECK_OK(rgm_path_join(&path, folder, script));
+    CHECK_INT(0, stat(path, &info));
+    CHECK_INT(0700, info.st_mode & 0777);
+    rgm_free(path);
+}
+
 static void a_search_is_the_same_as_on_this_machine(void **state)
 {
     char *expected = run_locally();
@@ -153,6 +165,7 @@ static void a_search_is_the_same_as_on_this_machine(void **state)
         said = calls();
         if (strstr(said, ready[i].submitted) == NULL)
             fail_msg("'%s' is not in\n%s", ready[i].submitted, said);
+        check_private("1/1/job.sh");
         rgm_free(said);
         rgm_free(got);
         rgm_free(more);
