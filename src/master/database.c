@@ -2,9 +2,12 @@
 #include "master_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { STATEMENT_ROOM = 256 }; /* of texts in this layer; see find_place() */
 
@@ -529,6 +532,22 @@ static rgm_status check_schema(rgmi_database *database)
                                     database->path);
 }
 
+/* It has the secrets of webhooks, and is the user's alone. A new file is made here, since SQLite
+ * would make one that others may read; another is never opened here, since closing it would give up
+ * the locks of this process. What SQLite puts beside it gets the same mode. */
+static rgm_status make_private(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct stat info;
+
+    if (fd >= 0)
+        close(fd);
+    else if (stat(path, &info) == 0 && (info.st_mode & 077) != 0 && info.st_uid == geteuid() &&
+             chmod(path, info.st_mode & 0700) != 0)
+        return RGM_FAIL_SYSTEM("make private", path);
+    return RGM_OK;
+}
+
 rgm_status rgmi_database_open(rgmi_database **out, const char *path)
 {
     rgm_status status = RGM_OK;
@@ -538,6 +557,7 @@ rgm_status rgmi_database_open(rgmi_database **out, const char *path)
     *out = NULL;
     RGM_GO(RGM_NEW(database, 1));
     RGM_GO(rgm_strdup(&database->path, path));
+    RGM_GO(make_private(path));
     code = sqlite3_open_v2(path, &database->connection,
                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                SQLITE_OPEN_EXRESCODE,

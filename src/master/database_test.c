@@ -657,7 +657,24 @@ static void a_folder_that_cannot_be_written_is_told(void **state)
     CHECK_MESSAGE("cannot be written");
 }
 
-TESTS(cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setup, teardown),
+/* It has the secrets of webhooks: a new one, and one that an earlier version left readable. */
+static void nobody_else_reads_it(void **state)
+{
+    mode_t before = umask(0022);
+    struct stat info;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(try_open());
+        CHECK_INT(0, stat(database, &info));
+        CHECK_INT(0600, info.st_mode & 0777);
+        CHECK_INT(0, chmod(database, 0664));
+    }
+    umask(before);
+}
+
+TESTS(cmocka_unit_test_setup_teardown(nobody_else_reads_it, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_later_version_is_refused_with_both, setup, teardown),
       cmocka_unit_test_setup_teardown(rows_that_cannot_be_are_refused_where_they_enter, setup_rows,
                                       teardown_rows),
       cmocka_unit_test_setup_teardown(nothing_outside_of_the_folder_is_removed, setup_rows,
