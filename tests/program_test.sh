@@ -248,4 +248,21 @@ says "'../\*' is no pattern of files below the code's folder" "$work/err"
 expect 2 "$regimen" trial report --step 1 loss=1
 says "this process belongs to no trial: REGIMEN_SOCKET is not set" "$work/err"
 expect 2 "$regimen" trial should-stop
+
+# ---- a program that cannot be started, and one that says nothing while it is tried --------------
+sed 's|^entrypoint:.*|entrypoint: [./silent.sh]|' descent.yaml >silent.yaml
+printf '#!/bin/sh\necho $$ >"%s/silent.pid"\nexec sleep 600\n' "$work" >silent.sh
+expect 1 "$regimen" trial test silent.yaml
+says "'./silent.sh' may not be executed: chmod \\+x it, or put its interpreter before it" "$work/err"
+chmod +x silent.sh
+mkdir tried
+TMPDIR=$work/tried "$regimen" trial test silent.yaml >out 2>err &
+tries=$!
+wait_for [ -s silent.pid ]
+kill "$tries"
+wait "$tries"
+[ $? = 1 ] || fail "a try that was stopped: $(cat err)"
+says "stopped while the program was waited for" "$work/err"
+kill -0 "$(cat silent.pid)" 2>kill.err && fail "a try that was stopped leaves its program"
+[ -z "$(ls tried)" ] || fail "a try that was stopped leaves $(ls tried)"
 finish

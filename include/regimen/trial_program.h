@@ -36,6 +36,8 @@ typedef struct rgm_program_setup {
     int64_t threads;
     const char *from;   /* checkpoint folder of another trial to begin with; NULL: none */
     int64_t at_batches; /* own checkpoint to go on from; 0: none                        */
+    bool (*is_stopped)(void *payload); /* whether nobody waits any more; NULL: somebody does */
+    void *payload;                     /* of it */
 } rgm_program_setup;
 
 /** A workload, and what a master says with it. */
@@ -60,7 +62,8 @@ rgm_status rgm_program_open(rgm_program **out, const rgm_program_setup *setup);
  * @param result  [out] borrowed until the next call. result->done is set where the program did
  *                      something else: a longer step, a checkpoint that nobody asked for
  *
- * Errors: RGM_ERR_DATA (the program ended, with the last lines of its standard error),
+ * Errors: RGM_ERR_BUSY (setup->is_stopped, which is asked at least each second), RGM_ERR_DATA (the
+ * program ended, with the last lines of its standard error),
  * RGM_ERR_CONFIG (it ended since its validation lacks the searcher's metric; or what
  * rgm_trial_is_invalid() recognises: the hyperparameters cannot be), RGM_ERR_IO (a checkpoint
  * cannot be written), RGM_ERR_NOMEM.

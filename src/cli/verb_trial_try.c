@@ -93,6 +93,7 @@ static int test_program(rgm_search_file *file, const rgm_hyper_value *values, co
     char *copy = NULL, *run_dir = NULL;
     int result = EXIT_DONE;
 
+    console_catch_signals(); /* the program is a group of its own, which no Ctrl-C reaches */
     RGM_GO(rgm_path_join(&copy, folder, "code"));
     RGM_GO(rgm_path_join(&run_dir, folder, "1"));
     RGM_GO(rgm_code_collect(&code, file, "."));
@@ -102,7 +103,8 @@ static int test_program(rgm_search_file *file, const rgm_hyper_value *values, co
                                                            .code = copy,
                                                            .run_dir = run_dir,
                                                            .seed = 1,
-                                                           .threads = 1}));
+                                                           .threads = 1,
+                                                           .is_stopped = console_is_stopped}));
     tick("opened", "%.0f files of code", (double)code.count);
     result = do_program(program, file);
 done:

@@ -46,6 +46,8 @@ struct rgm_program {
     bool lacks_metric;              /* ... since the searcher's metric is not there */
     char invalid[RGM_MESSAGE_ROOM]; /* why its hyperparameters cannot be */
     atomic_bool heard;
+    bool (*is_stopped)(void *payload); /* of the setup */
+    void *payload;
 };
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -447,6 +449,17 @@ static rgm_status read_rest(rgm_program *p)
     return RGM_OK;
 }
 
+/* Until something happens. A signal that comes just before is seen a second later. */
+static rgm_status wait_for_more(rgm_program *p)
+{
+    if (p->is_stopped == NULL)
+        return rgmi_program_socket_wait(&p->socket, &p->process, -1);
+    if (p->is_stopped(p->payload))
+        return RGM_FAIL(RGM_ERR_BUSY, "stopped while the program was waited for, at step %lld",
+                        (long long)p->order.workload.step);
+    return rgmi_program_socket_wait(&p->socket, &p->process, 1);
+}
+
 rgm_status rgm_program_do(rgm_worker_result *out, rgm_program *p, const rgm_program_order *order)
 {
     bool done = false, has_ended = false;
@@ -469,8 +482,7 @@ rgm_status rgm_program_do(rgm_worker_result *out, rgm_program *p, const rgm_prog
             return fail_ended(p);
         else {
             has_ended = rgmi_program_has_ended(&p->process);
-            RGM_TRY(has_ended ? read_rest(p)
-                              : rgmi_program_socket_wait(&p->socket, &p->process, -1));
+            RGM_TRY(has_ended ? read_rest(p) : wait_for_more(p));
         }
     }
     return RGM_OK;
@@ -483,6 +495,8 @@ static rgm_status open_program(rgm_program *p, const rgm_program_setup *setup)
     p->file = rgm_search_file_retain(setup->file);
     p->waiting = p->socket.fd = p->process.pidfd = p->process.error_pipe = -1;
     p->at = p->ended = p->saved = setup->at_batches;
+    p->is_stopped = setup->is_stopped;
+    p->payload = setup->payload;
     for (int i = 0; i < RGMI_CONNECTIONS; i++)
         p->socket.connections[i].fd = -1;
     RGM_TRY(rgmi_program_folder_open(&p->folder, setup));

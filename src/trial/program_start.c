@@ -170,6 +170,11 @@ static rgm_status spawn(rgmi_program_process *p, char *const *words, char *const
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     errno = code;
+    if (code == EACCES)
+        return RGM_FAIL(RGM_ERR_IO,
+                        "entrypoint: '%s' may not be executed: chmod +x it, or put its interpreter "
+                        "before it, as in [sh, %s]",
+                        words[0], words[0]);
     if (code != 0)
         return rgm_error_prefix(RGM_FAIL_SYSTEM("start", words[0]), "entrypoint");
     p->pid = pid;
