@@ -81,6 +81,16 @@ cmp -s out predicted || fail "predict of the registered trial is another"
 expect 1 "$regimen" model register demo 1/2
 says "there is no experiment 1|experiment 1 has 0 trials|no trial" err
 
+# A folder without checkpoints has none of a step; a name that is not there is no empty list.
+mkdir few && printf x >few/x
+expect 1 "$regimen" model register few few --step 3
+says "few has no checkpoint of step 3" err
+expect 0 "$regimen" model register few few
+expect 0 "$regimen" model list few
+says "^few +1 +new .* 0.0 kB +folder few" out
+expect 1 "$regimen" model list fwe
+says "there is no model 'fwe' in '$work/registry'; did you mean 'few'" err
+
 # An export's folder, whole; what was changed behind the registry's back is not used.
 expect 0 "$regimen" model register served onnx
 expect 0 "$regimen" model list served --csv

@@ -39,6 +39,21 @@ says "is trained by a program" "$work/err"
 expect 2 "$regimen" eval "$run"
 says "is trained by a program" "$work/err"
 
+# Its model, under a name: the newest checkpoint as the program wrote it, with the code.
+expect 0 "$regimen" model register descent 1/1 --master whole --registry kept
+says "descent:1, from trial 1/1" "$work/err"
+last=$(ls whole/1/1/checkpoints | grep '^step-[0-9]*$' | tail -1)
+cmp "whole/1/1/checkpoints/$last/w" "kept/models/descent/1/checkpoints/$last/w" || fail "not the newest checkpoint"
+cmp whole/1/code/descent.sh kept/models/descent/1/code/descent.sh || fail "not the code"
+[ -e kept/models/descent/1/work ] && fail "the program's folder is registered"
+expect 0 "$regimen" model path descent --registry kept
+expect 1 "$regimen" model register descent 1/1 --master whole --registry kept --step 4711
+says "has no checkpoint of step 4711" "$work/err"
+REGIMEN_REGISTRY=$work/kept expect 2 "$regimen" predict model:descent
+says "is trained by a program" "$work/err"
+expect 1 "$regimen" experiment create descent.yaml --master wrong --set code_folder=nowhere
+says "code_folder: there is no folder $work/nowhere" "$work/err"
+
 # The starter, in Python without packages.
 expect 0 "$regimen" init program line
 if python3 -c 'import json' 2>/dev/null; then

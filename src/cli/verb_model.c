@@ -4,6 +4,7 @@
 #include <regimen/registry.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REGISTRY_ARGUMENT(where)                                                                   \
@@ -20,6 +21,7 @@ typedef struct gathered {
     rgm_model_source *files; /* [count] the same, for the draft */
     int64_t count, path_capacity, name_capacity;
     char checkpoint[64]; /* "ckpt/step-00000108"; "": it is no run */
+    bool is_program;     /* "checkpoints/step-...", as a program wrote it */
 } gathered;
 
 static void clear_gathered(gathered *g)
@@ -85,7 +87,8 @@ done:
  * are no part of its model. */
 static bool is_for_watchers(const char *name)
 {
-    static const char *const names[] = {"log.txt", "trial.log", "system.jsonl", "server"};
+    static const char *const names[] = {"log.txt", "trial.log", "system.jsonl", "server",
+                                        "program.sock"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
@@ -116,6 +119,33 @@ done:
     return status;
 }
 
+/* As find_step(), of the run of a program: a folder that the program filled, described beside. */
+static rgm_status find_program_step(int64_t *out, const char *run, int64_t wanted)
+{
+    rgm_status status = RGM_OK;
+    char **names = NULL, *folder = NULL;
+    int64_t count = 0;
+
+    *out = 0;
+    RGM_GO(rgm_path_join(&folder, run, "checkpoints"));
+    if (rgm_path_is_folder(folder))
+        RGM_GO(rgm_folder_list(&names, &count, folder));
+    for (int64_t i = 0; i < count; i++) {
+        char *end = NULL, *described;
+        long long step = strncmp(names[i], "step-", 5) == 0 ? strtoll(names[i] + 5, &end, 10) : 0;
+
+        if (step <= *out || *end != 0 || (wanted > 0 && step != wanted))
+            continue;
+        RGM_GO(rgm_strprintf(&described, "%s/%s/regimen.json", folder, names[i]));
+        *out = rgm_path_exists(described) ? step : *out;
+        rgm_free(described);
+    }
+done:
+    rgm_names_release(names, count);
+    rgm_free(folder);
+    return status;
+}
+
 /* The newest checkpoint of a run, or that of a step; 0: it has none, or is no run. */
 static rgm_status find_step(int64_t *out, const char *run, int64_t wanted)
 {
@@ -135,9 +165,6 @@ static rgm_status find_step(int64_t *out, const char *run, int64_t wanted)
     for (int64_t i = 0; i < count; i++)
         if (wanted == 0 || steps[i] == wanted)
             *out = steps[i];
-    if (wanted > 0 && *out == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint of step %lld", run,
-                        (long long)wanted));
 done:
     rgm_checkpoint_store_close(store);
     rgm_free(steps);
@@ -145,7 +172,8 @@ done:
     return status;
 }
 
-/* The shared object of a trial's own model lies with its experiment. */
+/* The code of a trial, a program's or the shared object of an own model, lies with its experiment.
+ */
 static rgm_status add_code(gathered *g, const char *run)
 {
     rgm_status status = RGM_OK;
@@ -163,7 +191,8 @@ static rgm_status gather_run(gathered *g, const char *run, int64_t step, bool is
 {
     char above[80];
 
-    snprintf(g->checkpoint, sizeof g->checkpoint, "ckpt/step-%08lld", (long long)step);
+    snprintf(g->checkpoint, sizeof g->checkpoint, "%s/step-%08lld",
+             g->is_program ? "checkpoints" : "ckpt", (long long)step);
     snprintf(above, sizeof above, "%s/", g->checkpoint);
     RGM_TRY(add_top(g, run));
     RGM_TRY(add_inner(g, run, g->checkpoint, above));
@@ -177,6 +206,15 @@ static rgm_status gather(gathered *g, const char *folder, int64_t wanted, bool i
     int64_t step;
 
     RGM_TRY(find_step(&step, folder, wanted));
+    if (step == 0) {
+        RGM_TRY(find_program_step(&step, folder, wanted));
+        g->is_program = step > 0;
+    }
+    if (step == 0 && wanted > 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint of step %lld", folder,
+                        (long long)wanted);
+    if (step == 0 && is_trial)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", folder);
     RGM_TRY(step > 0 ? gather_run(g, folder, step, is_trial) : add_folder(g, folder, ""));
     if (g->count == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no files", folder);
@@ -194,7 +232,7 @@ static rgm_status check_copy(const char *folder, void *payload)
     rgm_status status = RGM_OK;
     char *path = NULL;
 
-    if (g->checkpoint[0] == 0)
+    if (g->checkpoint[0] == 0 || g->is_program) /* whose checkpoints are published whole */
         return RGM_OK;
     RGM_GO(rgm_path_join(&path, folder, g->checkpoint));
     RGM_GO(rgm_checkpoint_load(&checkpoint, path));
@@ -323,7 +361,8 @@ static int model_register(int argc, char **argv)
         "3/5)\n"
         "or a run folder its files, its export and its newest checkpoint, which has the best "
         "weights;\n"
-        "of any other folder, such as an export, all of it. Each file is kept with its SHA-256.",
+        "of any other folder, such as an export, all of it. A trial's code is kept too. "
+        "Each file\nis kept with its SHA-256.",
         arguments, 2, 2};
     text_list rest;
 
@@ -362,6 +401,19 @@ static int64_t bytes_in(const rgm_model_version *v)
     return bytes;
 }
 
+static rgm_status set_size(table *t, int64_t column, int64_t bytes)
+{
+    char text[32];
+
+    if (bytes < 1000000)
+        snprintf(text, sizeof text, "%.1f kB", (double)bytes / 1e3);
+    else if (bytes < 10000000000)
+        snprintf(text, sizeof text, "%.1f MB", (double)bytes / 1e6);
+    else
+        snprintf(text, sizeof text, "%.1f GB", (double)bytes / 1e9);
+    return table_set(t, column, text);
+}
+
 static rgm_status list_versions(table *t, json_t *rows, const rgm_model *model)
 {
     for (int64_t i = model->count - 1; i >= 0; i--) {
@@ -379,7 +431,7 @@ static rgm_status list_versions(table *t, json_t *rows, const rgm_model *model)
         RGM_TRY(table_set(t, 2, rgm_model_stage_names[v->stage]));
         RGM_TRY(table_set_time(t, 3, (int64_t)v->created));
         RGM_TRY(table_set(t, 4, best));
-        RGM_TRY(table_set(t, 5, bytes_text(bytes_in(v))));
+        RGM_TRY(set_size(t, 5, bytes_in(v)));
         RGM_TRY(table_set(t, 6, v->source));
         RGM_TRY(table_set(t, 7, v->note));
     }
@@ -398,6 +450,12 @@ static rgm_status list_models(int *code, const char *given, const char *only, co
 
     RGM_GO(rgm_registry_place(&registry, given));
     RGM_GO(rgm_registry_names(&names, &count, registry));
+    if (only != NULL) { /* a name that is not there is a mistake, and no empty list */
+        rgm_model model;
+
+        RGM_GO(rgm_model_load(&model, registry, only));
+        rgm_model_clear(&model);
+    }
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         RGM_GO(table_add_column(&t, head[i]));
     for (int64_t i = 0; i < count; i++) {

@@ -3,6 +3,7 @@
  * no experiment.
  */
 #include <regimen/search_rows.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +111,10 @@ static rgm_status place_code(rgm_yaml *merged, const char *name)
                          slash != NULL && text[0] != '/' ? (int)(slash + 1 - origin) : 0, origin,
                          text));
     whole = realpath(path, NULL);
-    if (whole == NULL)
+    if (whole == NULL && errno != ENOENT && errno != ENOTDIR)
         RGM_GO(RGM_FAIL_SYSTEM("find the code_folder", path));
-    RGM_GO(rgm_json_print_text(&quoted, whole));
+    /* One that is not there is told by who takes code from it: what was registered has other. */
+    RGM_GO(rgm_json_print_text(&quoted, whole != NULL ? whole : path));
     RGM_GO(rgm_yaml_set(merged, "code_folder", quoted.data, name));
 done:
     free(whole);
