@@ -60,8 +60,8 @@ rgm_status rgm_http_client_ask(rgm_response *out, bool *served, rgm_http_client 
 rgm_status rgm_http_client_send(rgm_response *out, bool *served, rgm_http_client *client,
                                 const char *method, const char *path, const void *body,
                                 int64_t size);
-/** RGM_ERR_ARG where a URL is none of http:// or https:// with a host; RGM_ERR_UNSUPPORTED:
- * https:// without TLS. */
+/** RGM_ERR_ARG where a URL is none of http:// or https:// with a host, its port cannot be, or it
+ * has a user or a password; RGM_ERR_UNSUPPORTED: https:// without TLS; RGM_ERR_NOMEM. */
 rgm_status rgm_http_check_url(const char *url);
 /**
  * Post a body to a URL of anybody's, once: no redirect is followed, no proxy asked, a server's

@@ -36,7 +36,7 @@ static int token_create(int argc, char **argv)
     const char *where = NULL;
     const argument arguments[] = {
         {"scope", ARG_TEXT, &t.scope, "SCOPE",
-         "read (default): look at everything; write: change it, too"},
+         "read (default): look at everything but webhooks; write: change it, too"},
         {"days", ARG_FLOAT, &t.days, "N", "how long it is good for (default 30)"},
         {"name", ARG_TEXT, &t.name, "TEXT", "whom it is for"},
         MASTER_ARGUMENT(where),

@@ -209,6 +209,33 @@ static bool has_tls(void)
     return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL) != 0;
 }
 
+/* What libcurl makes of it: a port that there is, and neither user nor password, which lists and
+ * logs would show. */
+static rgm_status check_parts(const char *url)
+{
+    static const CURLUPart secret[] = {CURLUPART_USER, CURLUPART_PASSWORD};
+    CURLU *parts = curl_url();
+    CURLUcode code = parts != NULL ? curl_url_set(parts, CURLUPART_URL, url, 0) : CURLUE_OK;
+    bool has_secret = false;
+
+    for (size_t i = 0; i < sizeof secret / sizeof *secret && code == CURLUE_OK; i++) {
+        char *text = NULL;
+
+        has_secret =
+            has_secret || (parts != NULL && curl_url_get(parts, secret[i], &text, 0) == CURLUE_OK);
+        curl_free(text);
+    }
+    curl_url_cleanup(parts);
+    if (parts == NULL || code == CURLUE_OUT_OF_MEMORY)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a URL");
+    if (code != CURLUE_OK)
+        return RGM_FAIL(RGM_ERR_ARG, "'%s' is no URL: its host or its port cannot be", url);
+    if (has_secret)
+        return RGM_FAIL(RGM_ERR_ARG, "a URL with a user or a password would show them in lists and "
+                                     "logs: leave out what is before '@'");
+    return RGM_OK;
+}
+
 rgm_status rgm_http_check_url(const char *url)
 {
     bool is_secure = strncmp(url, "https://", 8) == 0;
@@ -219,6 +246,7 @@ rgm_status rgm_http_check_url(const char *url)
     if (host[strcspn(host, "/?#")] == *host || strlen(url) > 2000 ||
         url[strcspn(url, " \t\r\n\"<>\\^`{|}")] != 0)
         return RGM_FAIL(RGM_ERR_ARG, "'%s' is no URL: it has no host, or odd characters", url);
+    RGM_TRY(check_parts(url));
     return !is_secure || has_tls()
                ? RGM_OK
                : RGM_FAIL(RGM_ERR_UNSUPPORTED, "the libcurl of this program has no TLS, which "
@@ -265,9 +293,10 @@ rgm_status rgm_http_post(int *http_status, const char *url, const rgm_header *he
     set_request(&client, url, NULL, "POST", body, (int64_t)strlen(body));
     curl_easy_setopt(client.curl, CURLOPT_WRITEFUNCTION, ignore);
     CURLcode result = curl_easy_perform(client.curl);
-    if (result != CURLE_OK)
+    if (result != CURLE_OK) /* paths of such URLs are secrets: a log has none */
         RGM_GO(RGM_FAIL(result == CURLE_OUT_OF_MEMORY ? RGM_ERR_NOMEM : RGM_ERR_IO,
-                        "no answer from %s: %s", url, curl_easy_strerror(result)));
+                        "no answer from %.*s: %s", (int)(8 + strcspn(url + 8, "/?#")), url,
+                        curl_easy_strerror(result)));
     curl_easy_getinfo(client.curl, CURLINFO_RESPONSE_CODE, &code);
     *http_status = (int)code;
 done:

@@ -27,7 +27,7 @@ struct rgmi_server {
 /* Why a request is not answered that comes over TCP with a token of this scope; NULL: it is. */
 static const char *refusal(rgmi_scope scope, const rgm_request *request)
 {
-    static const char tokens[] = "/api/v1/tokens";
+    static const char tokens[] = "/api/v1/tokens", webhooks[] = "/api/v1/webhooks";
 
     if (scope == RGMI_SCOPE_NONE)
         return "the token of the master's folder is needed, or one that it made and that is not "
@@ -36,6 +36,9 @@ static const char *refusal(rgmi_scope scope, const rgm_request *request)
         return "tokens are made and looked at with the token of the master's folder alone";
     if (scope == RGMI_SCOPE_READ && strcmp(request->method, "GET") != 0)
         return "this token may look at things, and change none: its scope is read";
+    if (scope == RGMI_SCOPE_READ && strncmp(request->path, webhooks, strlen(webhooks)) == 0)
+        return "whoever knows a webhook's URL can write there: a token whose scope is read does "
+               "not look at them";
     return NULL;
 }
 

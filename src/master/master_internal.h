@@ -171,7 +171,7 @@ typedef struct rgmi_share {
 /** What a request over TCP may do. */
 typedef enum rgmi_scope {
     RGMI_SCOPE_NONE,
-    RGMI_SCOPE_READ,  /* look at everything but tokens */
+    RGMI_SCOPE_READ,  /* look at everything but tokens and webhooks */
     RGMI_SCOPE_WRITE, /* and change it                 */
     RGMI_SCOPE_OWNER  /* tokens too                    */
 } rgmi_scope;

@@ -365,6 +365,9 @@ static void tokens_have_a_scope_and_an_end(void **state)
     check_token(url, reads, RGM_OK, "GET", "/api/v1/experiments", NULL);
     check_token(url, reads, RGM_ERR_ARG, "DELETE", "/api/v1/webhooks/1", NULL);
     CHECK_MESSAGE("its scope is read");
+    check_token(url, reads, RGM_ERR_ARG, "GET", "/api/v1/webhooks", NULL);
+    CHECK_MESSAGE("can write there");
+    check_token(url, writes, RGM_OK, "GET", "/api/v1/webhooks", NULL);
     check_token(url, writes, RGM_OK, "GET", "/api/v1/experiments", NULL);
     check_token(url, writes, RGM_ERR_NOT_FOUND, "DELETE", "/api/v1/webhooks/1", NULL);
     check_token(url, writes, RGM_ERR_ARG, "GET", "/api/v1/tokens", NULL);

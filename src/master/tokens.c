@@ -132,7 +132,7 @@ rgm_status rgmi_answer_create_token(rgmi_call *call)
     RGM_TRY(rgmi_call_number(&days, call, "days"));
     if (scope == NULL || (strcmp(scope, scopes[RGMI_SCOPE_READ]) != 0 &&
                           strcmp(scope, scopes[RGMI_SCOPE_WRITE]) != 0))
-        return RGM_FAIL(RGM_ERR_ARG, "'scope' is read (look at everything) or write (and change "
+        return RGM_FAIL(RGM_ERR_ARG, "'scope' is read (look at things) or write (and change "
                                      "it)");
     if (!(days > 0 && days <= 3660))
         return RGM_FAIL(RGM_ERR_ARG, "'days' is above 0 and at most 3660");

@@ -243,6 +243,7 @@ static void what_was_not_told_the_next_master_tells(void **state)
     CHECK_TEXT("ACTIVE", text_member(list, "deliveries.0.state"));
     CHECK(int_member(list, "deliveries.0.tries") >= 1);
     CHECK(strstr(text_member(list, "deliveries.0.message"), "no answer from http://") != NULL);
+    CHECK(strstr(text_member(list, "deliveries.0.message"), "/hook") == NULL); /* a secret */
     rgm_json_release(list);
     rgm_master_close(master);
     listen_at(&l, address);
@@ -263,6 +264,10 @@ static void wrong_webhooks_are_refused(void **state)
         "{\"url\": \"ftp://host/\"}",
         "{\"url\": \"http://\"}",
         "{\"url\": \"http:///path\"}",
+        "{\"url\": \"http://host:99999/\"}",
+        "{\"url\": \"http://host:port/\"}",
+        "{\"url\": \"http://user:password@host/\"}",
+        "{\"url\": \"https://user@host/\"}",
         "{\"url\": \"http://host/a b\"}",
         "{\"url\": \"http://host/\\r\\nX: y\"}",
         "{\"url\": \"file:///etc/passwd\"}",
