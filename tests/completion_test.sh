@@ -29,6 +29,10 @@ expect 0 "$regimen" --complete run cora_g
 [ "$(paste -sd ' ' out)" = "cora_gat cora_gcn" ] || fail "named experiments: $(cat out)"
 expect 0 "$regimen" --complete run cora_gcn --run-dir ""
 [ -s out ] && fail "a folder's name is the shell's matter: $(cat out)"
+expect 0 "$regimen" --complete master ""
+[ "$(grep -v '^-' out | sort | paste -sd ' ')" = "drain enable slots token" ] || fail "what a master is told: $(cat out)"
+expect 0 "$regimen" --complete master token ""
+[ "$(sort out | paste -sd ' ')" = "create list revoke" ] || fail "tokens: $(cat out)"
 expect 0 "$regimen" --complete nonsense x
 [ -s out ] && fail "a verb that is none: $(cat out)"
 [ "$(ls)" = "$(printf 'err\ngot\nout\nwant')" ] || fail "completing wrote: $(ls)"

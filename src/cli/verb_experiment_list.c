@@ -734,8 +734,10 @@ rgm_status best_trial(json_t **out, char **folder, const asked_master *whom, int
     if (*out == NULL || !isfinite(number_of(*out, "best_metric"))) {
         json_decref(*out);
         *out = NULL;
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no trial of experiment %lld was validated yet",
-                        (long long)experiment);
+        return RGM_FAIL(
+            RGM_ERR_NOT_FOUND,
+            "no trial of experiment %lld was validated yet, to a metric that is a number",
+            (long long)experiment);
     }
     status = folder != NULL ? run_folder(folder, whom, *out) : RGM_OK;
     if (status != RGM_OK) {

@@ -130,9 +130,12 @@ int verb_master(int argc, char **argv)
                  {"drain", master_drain},
                  {"enable", master_enable}};
 
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        if (argc > 1 && strcmp(argv[1], verbs[i].name) == 0)
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (completing && argc == 2)
+            complete_with(verbs[i].name, argv[1]);
+        else if (argc > 1 && strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc - 1, argv + 1);
+    }
     return begin(argc, argv);
 }
 
