@@ -293,6 +293,11 @@ done:
     return status;
 }
 
+rgm_status rgmi_experiment_file_renew(rgm_master *master, const rgmi_experiment *e)
+{
+    return write_file(master, e->id, e->file);
+}
+
 rgm_status rgmi_experiment_file_restore(rgm_master *master, const rgmi_experiment *e)
 {
     const char *text = rgm_search_file_text(e->file);
@@ -306,7 +311,8 @@ rgm_status rgmi_experiment_file_restore(rgm_master *master, const rgmi_experimen
     if (data == NULL || found != size || memcmp(data, text, (size_t)size) != 0) {
         rgm_log_write(RGM_LOG_WARNING,
                       "%s was not the experiment's file any more, and is written again: an "
-                      "experiment stays as it began, and a fork changes it",
+                      "experiment stays as it is in the database; `regimen experiment set` and a "
+                      "fork change it",
                       path);
         RGM_GO(write_file(master, e->id, e->file));
     }

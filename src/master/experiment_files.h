@@ -31,6 +31,8 @@ rgm_status rgmi_experiment_code(rgm_code *out, rgm_master *master, int64_t id);
 /** Write experiment.yaml and the code of a new experiment. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgmi_experiment_files_write(rgm_master *master, int64_t id, const rgm_search_file *file,
                                        const rgm_code *code);
+/** experiment.yaml of a search that was changed. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
+rgm_status rgmi_experiment_file_renew(rgm_master *master, const rgmi_experiment *e);
 /** Before a trial reads experiment.yaml: one that is not the experiment's any more is written
  * again. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgmi_experiment_file_restore(rgm_master *master, const rgmi_experiment *e);

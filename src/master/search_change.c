@@ -4,6 +4,7 @@
  * one change. So the snapshot is always of the file that is kept, and a master that is killed goes
  * on before the change or behind it.
  */
+#include "experiment_files.h"
 #include "master_internal.h"
 
 #include <regimen/search_live.h>
@@ -314,6 +315,7 @@ rgm_status rgmi_search_change(rgm_text *details, rgm_master *master, int64_t id,
         RGM_GO(keep_plan(&x, e->searcher));
     RGM_GO(apply(details, master, e, &x, set, was_over));
     RGM_GO(rgmi_experiment_flush(master, e));
+    RGM_GO(rgmi_experiment_file_renew(master, e));
 done:
     clear_edit(&x);
     return status;
@@ -452,6 +454,7 @@ rgm_status rgmi_search_try(int64_t *number, rgm_text *details, rgm_master *maste
     RGM_GO(apply(details, master, e, &x, values, was_over));
     RGM_GO(put_ahead(number, master, e, before));
     RGM_GO(rgmi_experiment_flush(master, e));
+    RGM_GO(rgmi_experiment_file_renew(master, e));
 done:
     clear_edit(&x);
     rgm_text_clear(&point);

@@ -94,6 +94,23 @@ static char *undisturbed(const char *searcher, const char *more)
 #define CHANGE "/api/v1/experiments/1/change"
 #define SIX    "{\"set\": {\"searcher.max_trials\": 6}}"
 
+/* Whoever looks into the folder sees the search that goes on, and no trial warns of another. */
+static void its_file_is_the_changed_one(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    char path[200], *text;
+    int64_t size;
+
+    (void)state;
+    create_experiment(master, RANDOM(3), "");
+    tell(master, 200, "POST", CHANGE, SIX);
+    snprintf(path, sizeof path, "%s/1/experiment.yaml", folder);
+    CHECK_OK(rgm_file_load(&text, &size, path, 1 << 20));
+    CHECK(strstr(text, "max_trials: 6") != NULL);
+    rgm_free(text);
+    rgm_master_close(master);
+}
+
 /* Over, then changed by a master that is killed, and once more: the trials of a search of six. */
 static void a_search_that_is_over_goes_on_with_more_trials(void **state)
 {
@@ -444,7 +461,8 @@ static void a_search_that_cannot_be_learned_of_is_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-TESTS(TEST(a_search_that_is_over_goes_on_with_more_trials),
+TESTS(cmocka_unit_test_setup_teardown(its_file_is_the_changed_one, setup, teardown),
+      TEST(a_search_that_is_over_goes_on_with_more_trials),
       TEST(a_search_is_changed_while_it_goes_on), TEST(halving_keeps_its_rungs),
       TEST(a_search_whose_time_was_over_goes_on),
       TEST(bounds_are_changed_and_trials_keep_their_values),
