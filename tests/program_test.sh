@@ -269,6 +269,9 @@ sed 's|^entrypoint:.*|entrypoint: [./silent.sh]|' descent.yaml >silent.yaml
 printf '#!/bin/sh\necho $$ >"%s/silent.pid"\nexec sleep 600\n' "$work" >silent.sh
 expect 1 "$regimen" trial test silent.yaml
 says "'./silent.sh' may not be executed: chmod \\+x it, or put its interpreter before it" "$work/err"
+printf 'echo "one thing" >&2\necho "and another" >&2\nexit 3\n' >two.sh
+expect 1 "$regimen" trial test descent.yaml --set 'entrypoint=[sh, two.sh]'
+says "ended with exit code 3; it last said: one thing \\| and another$" "$work/err"
 chmod +x silent.sh
 mkdir tried
 TMPDIR=$work/tried "$regimen" trial test silent.yaml >out 2>err &

@@ -293,9 +293,15 @@ rgm_status rgmi_program_print_end(rgm_text *out, const rgmi_program_process *p)
     if (size == 0)
         return rgm_text_printf(out, ", without a word on its standard error");
     RGM_TRY(rgm_strndup(&copy, lines, (size_t)size));
-    status = rgm_text_printf(out, "; it last said:\n");
-    if (status == RGM_OK)
-        status = rgm_text_add_visible_lines(out, copy);
+    status = rgm_text_printf(out, "; it last said: ");
+    for (char *line = copy, *end; line != NULL && status == RGM_OK; line = end) {
+        end = strchr(line, '\n'); /* a message is one line, in which an end of one is \x0a */
+        if (end != NULL)
+            *end++ = '\0';
+        status = rgm_text_add_visible(out, line);
+        if (status == RGM_OK && end != NULL)
+            status = rgm_text_printf(out, " | ");
+    }
     rgm_free(copy);
     return status;
 }
