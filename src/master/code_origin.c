@@ -1,6 +1,7 @@
 /*
- * What git says of the folder of an experiment's code. git runs without the hooks, filters and
- * programs that a repository's configuration may name, and changes nothing.
+ * What git says of the folder of an experiment's code. git changes nothing, and runs without the
+ * monitor and the drivers of differences that a repository's configuration may name; filters of
+ * content, which compare a file with its commit, run as in any `git status`.
  */
 #include "code_origin.h"
 #include "command.h"
