@@ -677,25 +677,6 @@ void rgmi_commands_clear(rgmi_commands_table *t)
 
 /* ---- the engine ----------------------------------------------------------------------------- */
 
-static rgm_status copy(const char **out, rgm_arena *arena, const char *text)
-{
-    *out = text == NULL ? NULL : rgm_arena_strdup(arena, text);
-    return text == NULL || *out != NULL ? RGM_OK
-                                        : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: '%s'", text);
-}
-
-static rgm_status copy_list(rgm_texts *out, rgm_arena *arena, const rgm_texts *list)
-{
-    const char **items = rgm_arena_alloc(arena, (size_t)(list->count + 1) * sizeof *items);
-
-    if (items == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a scheduler's options");
-    for (int64_t i = 0; i < list->count; i++)
-        RGM_TRY(copy(&items[i], arena, list->items[i]));
-    *out = (rgm_texts){items, list->count};
-    return RGM_OK;
-}
-
 static void commands_release(void *state)
 {
     commands_state *s = state;
@@ -718,13 +699,13 @@ rgm_status rgmi_commands_create(void **out, const rgmi_commands_table *table,
     RGM_GO(rgm_arena_create(&s->arena));
     s->table = table;
     s->options.command_s = options->command_s;
-    RGM_GO(copy(&s->options.queue, s->arena, options->queue));
-    RGM_GO(copy(&s->options.account, s->arena, options->account));
-    RGM_GO(copy(&s->options.qos, s->arena, options->qos));
-    RGM_GO(copy(&s->options.time, s->arena, options->time));
-    RGM_GO(copy(&s->options.memory, s->arena, options->memory));
-    RGM_GO(copy_list(&s->options.options, s->arena, &options->options));
-    RGM_GO(copy_list(&s->options.setup, s->arena, &options->setup));
+    RGM_GO(rgmi_text_keep(&s->options.queue, s->arena, options->queue));
+    RGM_GO(rgmi_text_keep(&s->options.account, s->arena, options->account));
+    RGM_GO(rgmi_text_keep(&s->options.qos, s->arena, options->qos));
+    RGM_GO(rgmi_text_keep(&s->options.time, s->arena, options->time));
+    RGM_GO(rgmi_text_keep(&s->options.memory, s->arena, options->memory));
+    RGM_GO(rgmi_texts_keep(&s->options.options, s->arena, &options->options));
+    RGM_GO(rgmi_texts_keep(&s->options.setup, s->arena, &options->setup));
     *out = s;
     s = NULL;
 done:

@@ -1,5 +1,5 @@
 /*
- * States of jobs, by name.
+ * States of jobs, by name, and what engines keep of their options.
  */
 #include "engine.h"
 
@@ -20,4 +20,23 @@ const char *rgmi_job_state_name(rgmi_job_state state)
 bool rgmi_job_is_over(rgmi_job_state state)
 {
     return state != RGMI_JOB_PENDING && state != RGMI_JOB_RUNNING && state != RGMI_JOB_UNKNOWN;
+}
+
+rgm_status rgmi_text_keep(const char **out, rgm_arena *arena, const char *text)
+{
+    *out = text == NULL ? NULL : rgm_arena_strdup(arena, text);
+    return text == NULL || *out != NULL ? RGM_OK
+                                        : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: '%s'", text);
+}
+
+rgm_status rgmi_texts_keep(rgm_texts *out, rgm_arena *arena, const rgm_texts *list)
+{
+    const char **items = rgm_arena_alloc(arena, (size_t)(list->count + 1) * sizeof *items);
+
+    if (items == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a scheduler's options");
+    for (int64_t i = 0; i < list->count; i++)
+        RGM_TRY(rgmi_text_keep(&items[i], arena, list->items[i]));
+    *out = (rgm_texts){items, list->count};
+    return RGM_OK;
 }

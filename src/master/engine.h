@@ -71,4 +71,11 @@ typedef struct rgmi_engine_type {
     void (*release)(void *state);
 } rgmi_engine_type;
 
+/* ---- an engine's own copies of its options, in its arena ---------------------------------------
+ */
+
+/** NULL stays NULL. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_text_keep(const char **out, rgm_arena *arena, const char *text);
+rgm_status rgmi_texts_keep(rgm_texts *out, rgm_arena *arena, const rgm_texts *list);
+
 #endif

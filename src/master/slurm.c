@@ -490,27 +490,13 @@ static rgm_status check_options(const rgmi_slurm_options *options)
     return RGM_OK;
 }
 
-static rgm_status copy(const char **out, rgm_arena *arena, const char *text)
-{
-    *out = text == NULL ? NULL : rgm_arena_strdup(arena, text);
-    return text == NULL || *out != NULL ? RGM_OK
-                                        : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: '%s'", text);
-}
-
 static rgm_status copy_options(slurm_state *slurm, const rgmi_slurm_options *options)
 {
-    const char **flags =
-        rgm_arena_alloc(slurm->arena, (size_t)(options->flags.count + 1) * sizeof *flags);
-
-    if (flags == NULL)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: flags of sbatch");
     slurm->options = *options;
-    slurm->options.flags.items = flags;
-    RGM_TRY(copy(&slurm->options.master, slurm->arena, options->master));
-    RGM_TRY(copy(&slurm->options.folder, slurm->arena, options->folder));
-    RGM_TRY(copy(&slurm->options.partition, slurm->arena, options->partition));
-    for (int64_t i = 0; i < options->flags.count; i++)
-        RGM_TRY(copy(&flags[i], slurm->arena, options->flags.items[i]));
+    RGM_TRY(rgmi_text_keep(&slurm->options.master, slurm->arena, options->master));
+    RGM_TRY(rgmi_text_keep(&slurm->options.folder, slurm->arena, options->folder));
+    RGM_TRY(rgmi_text_keep(&slurm->options.partition, slurm->arena, options->partition));
+    RGM_TRY(rgmi_texts_keep(&slurm->options.flags, slurm->arena, &options->flags));
     if (slurm->options.grace_s == 0)
         slurm->options.grace_s = 120;
     if (slurm->options.command_s == 0)
@@ -530,7 +516,7 @@ static rgm_status write_script(slurm_state *slurm)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, slurm->options.folder, "slurm_job.sh"));
-    RGM_GO(copy(&slurm->script, slurm->arena, path));
+    RGM_GO(rgmi_text_keep(&slurm->script, slurm->arena, path));
     RGM_GO(rgm_text_printf(&script, "#!/bin/sh\n%s", setup->count > 0 ? "set -e\n" : ""));
     for (int64_t i = 0; i < setup->count; i++)
         RGM_GO(rgm_text_printf(&script, "%s\n", setup->items[i]));

@@ -70,12 +70,11 @@ static inline char *create_body(const char *config, const char *more)
     return copy;
 }
 
-/* A request that must be answered with this status; NULL where that is an error. */
-static inline rgm_json *ask(rgm_master *master, int status, const char *method, const char *path,
-                            const char *body)
+/* A request that must be answered with this status: the whole answer, to be cleared. */
+static inline rgm_response ask_whole(rgm_master *master, int status, const char *method,
+                                     const char *path, const char *body)
 {
     rgm_response r;
-    rgm_json *json = NULL;
 
     rgm_master_handle(&r, master,
                       &(rgm_request){.method = method,
@@ -85,6 +84,16 @@ static inline rgm_json *ask(rgm_master *master, int status, const char *method, 
     if (r.status != status)
         fail_msg("%s %s: %d, expected %d: %s", method, path, r.status, status,
                  r.body.data != NULL ? r.body.data : "");
+    return r;
+}
+
+/* The same as JSON; NULL where that is an error. */
+static inline rgm_json *ask(rgm_master *master, int status, const char *method, const char *path,
+                            const char *body)
+{
+    rgm_response r = ask_whole(master, status, method, path, body);
+    rgm_json *json = NULL;
+
     if (rgm_json_parse(&json, r.body.data, r.body.size, "answer") != RGM_OK)
         fail_msg("%s %s: no JSON: %s", method, path, r.body.data);
     rgm_response_clear(&r);
