@@ -39,3 +39,37 @@ reproducibility: {experiment_seed: 7}
 runtime: {shards: 2}
 YAML
 }
+
+# ranks_that_stand: writes ./start, which each rank is started by. It writes down its process, and how that ended; rank 0
+# stands still behind its save of step WHEN.
+ranks_that_stand() {
+    cat >start <<'SH2'
+#!/bin/sh
+trap '' TERM
+rank=$OMPI_COMM_WORLD_RANK
+[ "$rank" != 0 ] || [ -z "${WHEN:-}" ] ||
+    export LD_PRELOAD="$RGM_PRELOAD" RGM_SIGNAL=19 RGM_SIGNAL_AT="step-000000$WHEN"
+"$@" &
+echo $! >pid.$rank
+wait $!
+code=$?
+echo $code >code.$rank
+exit $code
+SH2
+    chmod +x start
+    # mpirun gives those that are left a second to end, which is little on a machine that is busy
+    export OMPI_MCA_odls_base_sigkill_timeout=5
+}
+stands() { [ -s pid.0 ] && grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
+ended() { [ -s code.0 ]; }
+
+# lose_rank_1 JOB: kills rank 1 while rank 0 stands; rank 0 ends with 75 and names it, and so does mpirun, JOB, not end with 0.
+lose_rank_1() {
+    wait_for stands
+    kill -KILL "$(cat pid.1)"
+    kill -CONT "$(cat pid.0)"
+    wait_for ended
+    [ "$(cat code.0)" = 75 ] || fail "rank 0 ends with $(cat code.0) when rank 1 is killed: $(grep '^regimen' err)"
+    wait "$1" && fail "mpirun does not tell that a rank was killed"
+    says '^regimen: .*a rank is lost.*rank 1 on .* has ended without a word' err # mpirun passes it on when it can
+}

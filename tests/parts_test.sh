@@ -194,25 +194,7 @@ says 'tiny.parts is there already' "$work/err"
 [ ! -e three ] || fail "a cut that was refused left something"
 
 # ---- a rank that is killed ----
-cat >start <<'SH2'
-#!/bin/sh
-# Each rank writes down its process, and how it ended; rank 0 stands still behind its save of step WHEN.
-trap '' TERM
-rank=$OMPI_COMM_WORLD_RANK
-[ "$rank" != 0 ] || [ -z "${WHEN:-}" ] ||
-    export LD_PRELOAD="$RGM_PRELOAD" RGM_SIGNAL=19 RGM_SIGNAL_AT="step-000000$WHEN"
-"$@" &
-echo $! >pid.$rank
-wait $!
-code=$?
-echo $code >code.$rank
-exit $code
-SH2
-chmod +x start
-# mpirun gives those that are left a second to end, which is little on a machine that is busy
-export OMPI_MCA_odls_base_sigkill_timeout=5
-stands() { [ -s pid.0 ] && grep -q '^State:.T' "/proc/$(cat pid.0)/status"; }
-ended() { [ -s code.0 ]; }
+ranks_that_stand
 if [ -n "${RGM_SANITIZE:-}" ]; then
     echo "SKIPPED: $RGM_PRELOAD does not go with sanitizers"
 else
@@ -228,13 +210,7 @@ else
     cd life || exit 1
     WHEN=06 on_two >out 2>err &
     job=$!
-    wait_for stands
-    kill -KILL "$(cat pid.1)"
-    kill -CONT "$(cat pid.0)"
-    wait_for ended
-    [ "$(cat code.0)" = 75 ] || fail "rank 0 ends with $(cat code.0) when rank 1 is killed: $(grep '^regimen' err)"
-    wait $job && fail "mpirun does not tell that a rank was killed"
-    says '^regimen: .*a rank is lost.*rank 1 on .* has ended without a word' err # mpirun passes it on when it can
+    lose_rank_1 $job
     on_two >out 2>err || fail "the rest: $(tail -3 err)"
     cd "$work" || exit 1
     same_run whole/run life/run "killed and continued"

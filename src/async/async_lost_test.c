@@ -73,6 +73,25 @@ static void *hang(void *payload)
     return NULL;
 }
 
+/* A party one of whose workers has taken a turn and says nothing more. */
+static const rgm_trainer_hooks *open_with_one_that_hangs(party *p, raw *r)
+{
+    void *payload[] = {r, p};
+    rgm_async_report did = {0};
+    pthread_t thread;
+
+    p->options.turn_timeout = 0.1;
+    open_party(p);
+    open_raw(r, p);
+    CHECK_OK(rgm_trainer_train_loop_begin(p->trainer));
+    CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p->trainer)); /* workers are let in */
+    CHECK_INT(0, pthread_create(&thread, NULL, hang, payload));
+    for (; did.weight_bytes == 0; rgm_async_server_report(&did, p->server))
+        CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p->trainer));
+    CHECK_INT(0, pthread_join(thread, NULL));
+    return rgm_async_server_hooks(p->server);
+}
+
 /* It says that it lives, hands in what nobody wants any more, and leaves. */
 static void *go_on(void *payload)
 {
@@ -103,16 +122,7 @@ static void a_worker_that_hangs_loses_its_turn(void **state)
     pthread_t thread;
 
     (void)state;
-    p.options.turn_timeout = 0.1;
-    open_party(&p);
-    open_raw(&r, &p);
-    hooks = rgm_async_server_hooks(p.server);
-    CHECK_OK(rgm_trainer_train_loop_begin(p.trainer));
-    CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p.trainer)); /* workers are let in */
-    CHECK_INT(0, pthread_create(&thread, NULL, hang, payload));
-    for (; did.weight_bytes == 0; rgm_async_server_report(&did, p.server))
-        CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p.trainer));
-    CHECK_INT(0, pthread_join(thread, NULL));
+    hooks = open_with_one_that_hangs(&p, &r);
     send_in(&h, &p);
     train_to(&p, 20);
     CHECK_INT(0, pthread_create(&thread, NULL, go_on, payload));
@@ -133,22 +143,10 @@ static void a_run_whose_only_worker_hangs_stops(void **state)
 {
     party p = make_party(0);
     raw r = {.id = 0};
-    void *payload[] = {&r, &p};
     const rgm_trainer_hooks *hooks;
-    rgm_async_report did = {0};
-    pthread_t thread;
 
     (void)state;
-    p.options.turn_timeout = 0.1;
-    open_party(&p);
-    open_raw(&r, &p);
-    hooks = rgm_async_server_hooks(p.server);
-    CHECK_OK(rgm_trainer_train_loop_begin(p.trainer));
-    CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p.trainer));
-    CHECK_INT(0, pthread_create(&thread, NULL, hang, payload));
-    for (; did.weight_bytes == 0; rgm_async_server_report(&did, p.server))
-        CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p.trainer));
-    CHECK_INT(0, pthread_join(thread, NULL));
+    hooks = open_with_one_that_hangs(&p, &r);
     rgm_async_server_give_up(p.server, "nobody else comes");
     while ((hooks->decide(0, hooks->payload) & RGM_DECIDE_STOP) == 0)
         CHECK_STATUS(RGM_STOPPED, rgm_trainer_train_step(p.trainer));
