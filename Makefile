@@ -3,6 +3,7 @@
 # make demo       make deps, build, and train a graph network with progress on screen
 # make test       install what tests need too, build them, and run those of every day: below 8 minutes on two cores
 # make slow       the long ones: kills, faults, Slurm, the page in a browser; 10 minutes
+# make long       those of slow in their longest form: every kernel's every case on a device, 50 kills; 10 minutes
 # make oracle     the tests against other people's programs; TF=1: against TF-GNN and TensorFlow too (2 GB from PyPI)
 # make gpu        on a machine with a GPU: rows, gradients and trainings on it, DEVICE=cuda:0 (docs/device.md)
 # make bench      time the workloads against their floors (and PyTorch where it is installed)
@@ -20,7 +21,7 @@ JOBS   ?= $(shell nproc)
 
 # Each recipe has its own JOBS; two of apt or of a build beside each other would only wait.
 .NOTPARALLEL:
-.PHONY: all configured configured-tests deps deps-test deps-check demo test slow oracle gpu bench check sanitize clang tsan \
+.PHONY: all configured configured-tests deps deps-test deps-check demo test slow long oracle gpu bench check sanitize clang tsan \
         coverage lint reproduce install uninstall clean
 
 all: configured
@@ -52,6 +53,10 @@ slow: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@JOBS=$(JOBS) scripts/tests.sh slow
 
+long: deps-test configured-tests
+	@cmake --build build -j $(JOBS)
+	@JOBS=$(JOBS) scripts/tests.sh long
+
 # TF-GNN is not among those of `make test`: its answers are in tests/oracle/tfgnn_golden.txt, which an everyday test reads.
 oracle: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
@@ -69,8 +74,9 @@ gpu: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@REGIMEN_DEVICE=$(DEVICE) scripts/gpu_check.sh
 
+# By clang, so that these tests show too that another compiler than that of `make test` takes every file.
 sanitize: deps-check
-	@cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
+	@CC=clang cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
 	       -DRGM_SANITIZE=address,undefined >/dev/null
 	@cmake --build build/asan -j $(JOBS)
 	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'

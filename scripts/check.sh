@@ -1,10 +1,11 @@
 #!/bin/sh
 # What a merge needs: what can be read off the sources (format, headers, functions, docs, names), every test (the
 # graph of layers is one), what can be read off their build (circles, unused public functions), what oclgrind says of
-# the kernels for devices, cppcheck, then the tests again by the second compiler, under address and
+# the kernels for devices, cppcheck, then the tests again by the second compiler, optimized and under its address and
 # undefined-behaviour sanitizers, and the threaded ones under the thread sanitizer.
 #   scripts/check.sh         all of it
-#   scripts/check.sh rest    without `make test` and `make slow`, for one who ran those, and without oclgrind, which takes minutes
+#   scripts/check.sh rest    without `make test` and `make slow`, for one who ran those, and without what takes minutes more
+#                            and shows little more: oclgrind, the second compiler's optimized build
 set -eu
 cd "$(dirname "$0")/.."
 scripts/deps.sh build test check
@@ -33,6 +34,6 @@ for check in $built; do
 done
 [ "${1:-}" = rest ] || look scripts/check_devices.sh
 make --no-print-directory lint
-make --no-print-directory clang
+[ "${1:-}" = rest ] || make --no-print-directory clang
 make --no-print-directory sanitize
 make --no-print-directory tsan
