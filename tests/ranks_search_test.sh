@@ -41,7 +41,17 @@ ranks_of() {
             grep -qsz "^REGIMEN_RUN=.*:.*/$1\$" "$process/environ" && echo "${process#/proc/}"
     done
 }
-has_two() { [ "$(ranks_of "$1" | wc -l)" = 2 ]; }
+# standing STEP: before a search, so that rank 0 of each trial stands still when it has saved that step. The machine may
+# be as slow as it likes then: nothing has ended before somebody looks.
+standing() { echo "env LD_PRELOAD=$RGM_PRELOAD RGM_SIGNAL=19 RGM_SIGNAL_AT=step-0000$1"; }
+stands() {
+    stopped=
+    for process in $(ranks_of "$1"); do
+        grep -q '^State:.T' "/proc/$process/status" 2>/dev/null && stopped=$process
+    done
+    [ -n "$stopped" ]
+}
+goes_on() { kill -CONT "$stopped"; }
 
 expect 0 $run one
 what one >reference
@@ -58,19 +68,24 @@ expect 0 "$regimen" trial logs 1/1 --master two
 [ "$(grep -Ec 'eval \| step: +600 ' out)" = 1 ] || fail "not one of two ranks tells: $(cat out)"
 
 # ---- told to save and end ----
-# Two of four slots each: a search that is stopped, by its own end or by a signal to a trial.
-$run stopped $two >first 2>&1 &
+# A search that is stopped, by its own end or by a signal to a trial. The second trial stands still too.
+$(standing 0600) $run stopped $two >first 2>&1 &
 master=$!
-wait_for has_two stopped
+wait_for stands stopped
 kill -TERM $master
+goes_on
 wait $master
 [ $? = 75 ] || fail "a search that is stopped: $(tail -n 3 first)"
 [ -z "$(ranks_of stopped)" ] || fail "ranks go on without their search"
-$run stopped $two >first 2>&1 &
+$(standing 1200) $run stopped $two >first 2>&1 &
 master=$!
-wait_for has_two stopped
+wait_for stands stopped
 shell=$(pgrep -f "trial run --master $work/stopped " | head -n 1) # of them all the first
 kill -TERM "$shell"
+goes_on
+in_second() { [ -d stopped/1/2 ] && stands stopped; }
+wait_for in_second
+goes_on
 wait $master
 [ $? = 0 ] || fail "a search whose trial is told to end: $(tail -n 3 first)"
 same stopped
@@ -78,15 +93,24 @@ cat stopped/1/1/trial.log stopped/1/2/trial.log >logs
 says 'Forwarding signal 10 to job' logs
 [ "$("$regimen" experiment trials 1 --csv --master stopped | cut -d, -f8 | paste -sd' ')" = "RESTARTS 0 0" ] ||
     fail "to be told to end is no failure"
-$run paused $two >first 2>&1 &
+$(standing 0600) $run paused $two >first 2>&1 &
 master=$!
-wait_for has_two paused
+wait_for stands paused
 expect 0 "$regimen" experiment pause 1 --master paused
+goes_on
 no_ranks() { [ -z "$(ranks_of "$1")" ]; }
 wait_for no_ranks paused
 expect 0 "$regimen" experiment activate 1 --master paused
-wait $master
-[ $? = 0 ] || expect 0 $run paused $two # one that is paused lets its own process end
+in_second() { [ -d paused/1/2 ] && stands paused; }
+has_ended() { ! kill -0 $master 2>/dev/null || in_second; }
+wait_for has_ended # one that is paused lets its own process end
+if in_second; then
+    goes_on
+    wait $master
+    [ $? = 0 ] || fail "a search that was paused: $(tail -n 3 first)"
+else
+    expect 0 $run paused $two
+fi
 same paused
 
 # ---- killed ----
