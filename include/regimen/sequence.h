@@ -152,6 +152,23 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 
 /* ---- search over tokens ---------------------------------------------------------------------- */
 
+/** Tokens in a row; borrowed. */
+typedef struct rgm_token_list {
+    const int32_t *ids;
+    int64_t count;
+} rgm_token_list;
+/** The maximum number of token lists that one result can be asked to contain. */
+enum { RGM_MOST_REQUIRED = 32 };
+/** What is asked of the result of one source. All zero: nothing. */
+typedef struct rgm_target_request {
+    rgm_token_list prefix;          /* the result begins with these */
+    const rgm_token_list *required; /* each of these occurs in the result, also inside the prefix;
+                                       beam_size must be 2 at least */
+    int64_t required_count;         /* RGM_MOST_REQUIRED at most */
+    const rgm_token_list *banned;   /* none of these ends behind the prefix */
+    int64_t banned_count;
+} rgm_target_request;
+
 /** Beam search, greedy search (one beam) or sampling: the keys of `task.search`. */
 typedef struct rgm_beam_search_options {
     int64_t beam_size; /* 1: greedy                                                             */
@@ -160,6 +177,15 @@ typedef struct rgm_beam_search_options {
     int64_t decode_max_length; /* maximum tokens of a result, its end included; 0:
                                   extra_decode_length more than the source has */
     int64_t extra_decode_length;
+    int64_t decode_min_length; /* minimum tokens of a result, its end not included */
+    int64_t no_repeat_ngram;   /* no so many tokens in a row occur twice in a result; 0: they may */
+    double repetition_penalty; /* the log-probabilities of tokens that a hypothesis has already are
+                                  multiplied by it (Keskar et al. 2019); 1: nothing changes, >= 1 */
+    int64_t diversity_groups;  /* beams are divided into so many groups, each of which searches by
+                                  itself and avoids what the groups before it chose in the same
+                                  step (Vijayakumar et al. 2018); 1: no groups                  */
+    double diversity; /* taken off a token's log-probability, for the choice alone, for each beam of
+                         an earlier group that chose it in this step */
     int64_t decode_batch_size; /* sentences decoded together */
     bool sample;        /* sample each token instead of searching (beam_size is 1)               */
     double temperature; /* of sampling: logits are divided by it; > 0                            */
@@ -170,13 +196,15 @@ typedef struct rgm_beam_search_options {
                            first_number + numbers[i]. So the results of a text do not depend on
                            how it is divided into calls                                          */
     int64_t first_number;
-    const int64_t *numbers; /* [count] borrowed; NULL: 0, 1, .. */
+    const int64_t *numbers;             /* [count] borrowed; NULL: 0, 1, .. */
+    const rgm_target_request *requests; /* [count] borrowed; NULL: nothing is asked */
     int32_t end_id; /* end of sentence                                                       */
 } rgm_beam_search_options;
 #define RGM_BEAM_SEARCH_OPTIONS_INIT                                                               \
     {                                                                                              \
         .beam_size = 4, .n_best = 1, .alpha = 0.6, .extra_decode_length = 50,                      \
-        .decode_batch_size = 64, .temperature = 1, .top_p = 1, .end_id = 1                         \
+        .repetition_penalty = 1, .diversity_groups = 1, .diversity = 0.5, .decode_batch_size = 64, \
+        .temperature = 1, .top_p = 1, .end_id = 1                                                  \
     }
 extern const rgm_field rgm_beam_search_fields[];
 /** RGM_ERR_CONFIG: an option out of bounds, options that exclude each other, more beams than half
@@ -189,7 +217,9 @@ typedef struct rgm_hypothesis {
     int32_t *ids;
     int64_t count;
     double log_probability, score;
-    bool finished; /* false: cut at the maximum length; the score is then the log-probability */
+    bool finished;   /* false: cut at the maximum length, or nothing that was allowed could follow;
+                        the   score is then the log-probability */
+    int64_t missing; /* required lists of its request that it lacks: 0 unless it was cut */
 } rgm_hypothesis;
 /** The best hypotheses of a sentence, best first. */
 typedef struct rgm_hypotheses {
@@ -212,6 +242,19 @@ typedef struct rgm_beam_search rgm_beam_search;
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
                                   const rgm_parameters *parameters, rgm_device *device, bool bf16);
 void rgm_beam_search_release(rgm_beam_search *search);
+/** The maximum number of models that decode together. */
+enum { RGM_MOST_MODELS = 8 };
+/**
+ * Search with other models too: the probability of a token is the mean of the probabilities that
+ * all of them give it. Replaces those that were joined before.
+ *
+ * @param others  [in] borrowed as long as `search` runs; their own runs do not disturb it
+ * @param count   [in] 0: none; RGM_MOST_MODELS - 1 at most
+ *
+ * Errors: RGM_ERR_CONFIG (other vocabularies, too many of them).
+ */
+rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const *others,
+                                int64_t count);
 /**
  * Find the best targets of each of `count` sources, which are ids with their end. Sources of
  * similar length are decoded together, keys and values of earlier tokens are kept, and a sentence
@@ -224,14 +267,27 @@ void rgm_beam_search_release(rgm_beam_search *search);
  * scores above what the best open one could reach at that length. If no hypothesis has finished,
  * the open ones are returned.
  *
+ * What is forbidden is left out, and the probabilities of the rest stay the model's: they are not
+ * scaled up, so that a score says how probable the result is without any request. With required
+ * lists, hypotheses compete only with those that have as many of the required tokens as they have,
+ * and the beams are shared out among these banks (Post and Vilar 2018), so that a result with all
+ * of them is found although each step towards it is improbable.
+ *
  * @param out  [out] [count]; the caller clears them. After an error there is nothing to clear
  *
- * Errors: RGM_ERR_CONFIG (options), RGM_ERR_DATA (an id outside the vocabulary, an empty sentence,
- * a sentence longer than max_positions), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
+ * Errors: RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_DATA (an id outside
+ * the vocabulary, an empty sentence, a sentence longer than max_positions, a request that
+ * contradicts itself or the length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,
                                const rgm_beam_search_options *options);
+
+/**
+ * The order in which sequences of like length come together: numbers [count] of 0 .. count - 1, the
+ * longest first, equal ones in their order. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_longest_first(int64_t *numbers, const int64_t *lengths, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -43,6 +43,8 @@ struct rgm_beam_search {
     size_t top_bytes;
     float *logits; /* [logit_count] brought to the host */
     int64_t logit_count;
+    rgm_beam_search *others[RGM_MOST_MODELS - 1]; /* borrowed: they decode beside it */
+    int64_t other_count;
 };
 
 static bool is_on_host(const rgm_beam_search *t)
@@ -65,6 +67,36 @@ static void copy_there(const rgm_beam_search *t, float *to, const float *from, i
 const rgm_seq2seq *rgmi_beam_search_model(const rgm_beam_search *search)
 {
     return &search->model;
+}
+
+rgm_beam_search *rgmi_beam_search_member(rgm_beam_search *search, int64_t i)
+{
+    if (i == 0)
+        return search;
+    return i <= search->other_count ? search->others[i - 1] : NULL;
+}
+
+rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const *others,
+                                int64_t count)
+{
+    if (count > RGM_MOST_MODELS - 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld models; at most %d decode together",
+                        (long long)count + 1, RGM_MOST_MODELS);
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_seq2seq *own = &search->model, *other = &others[i]->model;
+        if (own->source_vocabulary != other->source_vocabulary ||
+            own->target_vocabulary != other->target_vocabulary)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "models of vocabularies %lld and %lld, and %lld and %lld, cannot "
+                            "decode together",
+                            (long long)own->source_vocabulary, (long long)own->target_vocabulary,
+                            (long long)other->source_vocabulary,
+                            (long long)other->target_vocabulary);
+    }
+    for (int64_t i = 0; i < count; i++)
+        search->others[i] = others[i];
+    search->other_count = count;
+    return RGM_OK;
 }
 
 static int64_t layers_of(const rgm_beam_search *t)

@@ -12,6 +12,17 @@ const rgm_field rgm_beam_search_fields[] = {
                   "longest translation in tokens; 0: extra_decode_length more than the source"),
     RGM_INT_FIELD(extra_decode_length, 0, 1e6,
                   "how much longer than its source a translation may be, in tokens"),
+    RGM_INT_FIELD(decode_min_length, 0, 1e6, "minimum tokens of a translation"),
+    RGM_INT_FIELD(no_repeat_ngram, 0, 1e6,
+                  "no so many tokens in a row occur twice in a translation; 0: they may"),
+    RGM_FLOAT_FIELD(repetition_penalty, 1, 1e6,
+                    "log-probabilities of tokens that a translation has already are multiplied by "
+                    "it; 1: nothing changes"),
+    RGM_INT_FIELD(diversity_groups, 1, RGMI_MOST_BEAMS,
+                  "groups of beams, each of which avoids what those before it chose; 1: none"),
+    RGM_FLOAT_FIELD(diversity, 0, 1e6,
+                    "taken off a token's log-probability for each beam of an earlier group that "
+                    "chose it in this step"),
     RGM_INT_FIELD(decode_batch_size, 1, 1e6, "sentences decoded together"),
     RGM_BOOL_FIELD(sample, "draw each token by its probability"),
     RGM_FLOAT_FIELD(temperature, RGM_ABOVE_0, 1e6,
@@ -32,6 +43,15 @@ rgm_status rgm_beam_search_check(const rgm_beam_search_options *o, const rgm_seq
     if (o->sample && o->beam_size != 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.search.sample needs beam_size: 1, it is %lld",
                         (long long)o->beam_size);
+    if (o->beam_size % o->diversity_groups != 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.search.diversity_groups is %lld, but must divide beam_size (%lld)",
+                        (long long)o->diversity_groups, (long long)o->beam_size);
+    if (o->decode_max_length > 0 && o->decode_min_length >= o->decode_max_length)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.search.decode_min_length is %lld, but decode_max_length, which "
+                        "counts the end, is %lld",
+                        (long long)o->decode_min_length, (long long)o->decode_max_length);
     if (2 * o->beam_size > model->target_vocabulary && o->beam_size > 1)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sequence_internal.h"
+#include "beam_internal.h"
 
 /* ---- hypotheses ---------------------------------------------------------------------------- */
 
@@ -17,65 +17,22 @@ void rgm_hypotheses_clear(rgm_hypotheses *hypotheses)
     *hypotheses = (rgm_hypotheses){0};
 }
 
-/* A token behind its parent (-1: the first). */
-typedef struct node {
-    int64_t parent;
-    int32_t token;
-} node;
-
-typedef struct leaf {
-    int64_t node; /* of its last token; -1: nothing yet */
-    double log_probability, score;
-} leaf;
-
-/* A continuation of an open hypothesis. */
-typedef struct candidate {
-    double log_probability;
-    int64_t row; /* of the batch */
-    int32_t token;
-} candidate;
-
-/* A sentence of the batch. */
-typedef struct sentence {
-    int64_t number;             /* in the caller's list */
-    int64_t longest;            /* tokens of a translation at most */
-    leaf open[RGMI_MOST_BEAMS]; /* best first; as many as there are rows */
-    leaf done[RGMI_MOST_BEAMS]; /* best first */
-    int64_t open_count, done_count;
-} sentence;
-
-typedef struct search {
-    const rgm_beam_search_options *options;
-    rgmi_decoding decoding;
-    int64_t vocabulary, steps;
-    node *nodes;
-    int64_t node_count, node_capacity;
-    sentence *sentences; /* those under way, in the batch's order */
-    int64_t count;
-    int32_t *ids; /* [rows] newest tokens */
-    int64_t *parents, *survivors;
-    candidate *order; /* [vocabulary] for sampling */
-    int64_t top;      /* continuations of a row that are looked at */
-    int64_t *top_ids; /* [rows, top], most probable first */
-    float *top_log_probabilities;
-} search;
-
 static double penalty(const rgm_beam_search_options *o, int64_t length)
 {
     return pow((5 + (double)length) / 6, o->alpha);
 }
 
-static rgm_status node_add(int64_t *out, search *s, int64_t parent, int32_t token)
+static rgm_status node_add(int64_t *out, rgmi_search *s, int64_t parent, int32_t token)
 {
     RGM_TRY(RGM_RESERVE(s->nodes, s->node_capacity, s->node_count + 1));
-    s->nodes[s->node_count] = (node){.parent = parent, .token = token};
+    s->nodes[s->node_count] = (rgmi_beam_node){.parent = parent, .token = token};
     *out = s->node_count++;
     return RGM_OK;
 }
 
 /* Insert into a list of at most `most`, best first; equal ones stay in the order in which they
  * came. */
-static void keep_best(leaf *list, int64_t *count, int64_t most, leaf item)
+static void keep_best(rgmi_beam_leaf *list, int64_t *count, int64_t most, rgmi_beam_leaf item)
 {
     int64_t at = *count;
 
@@ -92,27 +49,48 @@ static void keep_best(leaf *list, int64_t *count, int64_t most, leaf item)
 
 /* ---- continuations ------------------------------------------------------------------------- */
 
-/* The best `most` continuations of a sentence's rows, best first; ties to the lower row and token.
- */
-static int64_t best_continuations(candidate *best, int64_t most, const search *s, const sentence *t,
-                                  int64_t first_row)
+/* How many hypotheses of earlier groups have chosen a token in this step. */
+static int64_t times_chosen(const rgmi_search *s, const rgmi_sentence *t,
+                            const rgmi_beam_leaf *chosen, int64_t groups, int32_t token)
 {
-    int64_t count = 0;
+    int64_t size = rgmi_group_size(s), times = 0;
 
-    for (int64_t beam = 0; beam < t->open_count; beam++) {
-        const float *row = s->top_log_probabilities + (first_row + beam) * s->top;
-        const int64_t *ids = s->top_ids + (first_row + beam) * s->top;
-        double base = t->open[beam].log_probability;
-        for (int64_t i = 0; i < s->top; i++) {
-            double sum = base + (double)row[i];
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t k = 0; k < t->open_count[g]; k++)
+            times += s->nodes[chosen[g * size + k].node].token == token;
+    return times;
+}
+
+/*
+ * The best `most` continuations of a group's rows, best first; ties to the lower row and token.
+ * chosen: what the groups before it have just taken.
+ */
+static int64_t best_continuations(rgmi_candidate *best, int64_t most, const rgmi_search *s,
+                                  const rgmi_sentence *t, int64_t first_row, int64_t group,
+                                  int64_t rows, const rgmi_beam_leaf *chosen)
+{
+    int64_t count = 0, from = rgmi_group_row(s, group);
+
+    for (int64_t beam = 0; beam < rows; beam++) {
+        int64_t row = first_row + from + beam;
+        double base = t->open[from + beam].log_probability;
+        for (int64_t i = 0; i < s->top && s->top_ids[row * s->top + i] >= 0; i++) {
+            rgmi_candidate c = {.row = row, .token = (int32_t)s->top_ids[row * s->top + i]};
             int64_t at;
-            if (count == most && !(sum > best[most - 1].log_probability))
+            c.log_probability = base + (double)s->top_log_probabilities[row * s->top + i];
+            c.choice = c.log_probability;
+            if (group > 0)
+                c.choice -=
+                    s->options->diversity * (double)times_chosen(s, t, chosen, group, c.token);
+            if (count == most && !(c.choice > best[most - 1].choice)) {
+                if (group > 0)
+                    continue; /* what is less probable may be less chosen */
                 break;
+            }
             at = count < most ? count++ : most - 1;
-            for (; at > 0 && best[at - 1].log_probability < sum; at--)
+            for (; at > 0 && best[at - 1].choice < c.choice; at--)
                 best[at] = best[at - 1];
-            best[at] = (candidate){
-                .log_probability = sum, .row = first_row + beam, .token = (int32_t)ids[i]};
+            best[at] = c;
         }
     }
     return count;
@@ -120,28 +98,46 @@ static int64_t best_continuations(candidate *best, int64_t most, const search *s
 
 static int by_probability(const void *a, const void *b)
 {
-    const candidate *x = a, *y = b;
+    const rgmi_candidate *x = a, *y = b;
 
     if (x->log_probability != y->log_probability)
         return x->log_probability > y->log_probability ? -1 : 1;
     return x->token - y->token;
 }
 
+/* What may follow a sentence's row, most probable first. logits: of that row. */
+static int64_t order_allowed(rgmi_search *s, const rgmi_sentence *t, const float *logits,
+                             int64_t row)
+{
+    int64_t count = 0;
+    int32_t forced = rgmi_forced_token(s, t);
+
+    if (s->marks != NULL) {
+        rgmi_read_history(s, t->open[0].node);
+        rgmi_token_rules_mark(s, t, &t->open[0]);
+    }
+    for (int64_t v = 0; v < s->vocabulary; v++)
+        if (forced >= 0 ? v == forced
+                        : s->marks == NULL || (s->marks[v] & RGMI_TOKEN_FORBIDDEN) == 0)
+            s->order[count++] = (rgmi_candidate){
+                .log_probability = rgmi_row_value(s, logits, row, (int32_t)v), .token = (int32_t)v};
+    rgmi_token_rules_unmark(s);
+    qsort(s->order, (size_t)count, sizeof *s->order, by_probability);
+    return count;
+}
+
 /* One continuation, drawn: temperature, then the k most probable, then the fewest that have top_p.
  */
-static void drawn_continuation(candidate *out, const search *s, const sentence *t, const float *x,
-                               int64_t row)
+static int64_t drawn_continuation(rgmi_candidate *out, rgmi_search *s, const rgmi_sentence *t,
+                                  const float *logits, int64_t row)
 {
     const rgm_beam_search_options *o = s->options;
     int64_t number = o->first_number + (o->numbers != NULL ? o->numbers[t->number] : t->number);
     rgm_rng rng = rgm_rng_stream((uint64_t)o->seed, "sample", (uint64_t)number);
-    double log_sum = (double)x[s->top_ids[row]] - (double)s->top_log_probabilities[row];
     double draw = rgm_rng_f64(&rng, (uint64_t)s->steps), sum = 0, all = 0;
-    int64_t count = s->vocabulary, pick = 0;
+    int64_t count = order_allowed(s, t, logits + row * rgm_seq2seq_padded(s->vocabulary), row);
+    int64_t pick = 0;
 
-    for (int64_t v = 0; v < s->vocabulary; v++)
-        s->order[v] = (candidate){.log_probability = x[v] - log_sum, .token = (int32_t)v};
-    qsort(s->order, (size_t)count, sizeof *s->order, by_probability);
     if (o->top_k > 0 && o->top_k < count)
         count = o->top_k;
     for (int64_t i = 0; i < count; i++)
@@ -160,55 +156,141 @@ static void drawn_continuation(candidate *out, const search *s, const sentence *
         if (draw * all < sum)
             break;
     }
+    if (count == 0)
+        return 0;
     *out = s->order[pick];
     out->row = row;
     out->log_probability += t->open[0].log_probability;
+    return 1;
 }
 
 /* ---- one step ------------------------------------------------------------------------------ */
 
-/* A sentence takes its continuations; *parents are the rows of those that stay open. */
-static rgm_status take(search *s, sentence *t, const candidate *best, int64_t count,
-                       int64_t first_row, int64_t *parents)
+static bool same_tokens(const rgmi_search *s, int64_t a, int64_t b)
+{
+    while (a != b && a >= 0 && b >= 0 && s->nodes[a].token == s->nodes[b].token) {
+        a = s->nodes[a].parent;
+        b = s->nodes[b].parent;
+    }
+    return a == b;
+}
+
+/* Another group may have found it too. */
+static bool is_found(const rgmi_search *s, const rgmi_sentence *t, int64_t node)
+{
+    int64_t size = rgmi_group_size(s), groups = s->options->diversity_groups;
+
+    for (int64_t g = 0; g < groups && groups > 1; g++)
+        for (int64_t k = 0; k < t->done_count[g]; k++)
+            if (same_tokens(s, t->done[g * size + k].node, node))
+                return true;
+    return false;
+}
+
+static uint64_t met_with(rgmi_search *s, const rgmi_sentence *t, const rgmi_beam_leaf *parent,
+                         int32_t token)
+{
+    if (t->request == NULL || t->request->required_count == 0)
+        return 0;
+    rgmi_read_history(s, parent->node);
+    s->history[s->steps] = token;
+    return rgmi_required_met(s, t->request, parent->met, s->steps + 1);
+}
+
+/* A group takes its continuations: `next` are those that stay open, *parents their rows. */
+static rgm_status take(rgmi_search *s, rgmi_sentence *t, int64_t group, rgmi_beam_leaf *next,
+                       const rgmi_candidate *best, int64_t count, int64_t first_row,
+                       int64_t *parents)
 {
     const rgm_beam_search_options *o = s->options;
-    int64_t length = s->steps + 1, open = 0;
-    leaf next[RGMI_MOST_BEAMS];
+    int64_t length = s->steps + 1, open = 0, size = rgmi_group_size(s);
 
     for (int64_t i = 0; i < count; i++) {
-        leaf item = {.log_probability = best[i].log_probability};
-        int64_t parent = t->open[best[i].row - first_row].node;
+        const rgmi_beam_leaf *parent = &t->open[best[i].row - first_row];
+        rgmi_beam_leaf item = {.log_probability = best[i].log_probability, .met = parent->met};
         if (best[i].token == o->end_id) {
-            item.node = parent;
+            item.node = parent->node;
             item.score = item.log_probability / penalty(o, length);
-            keep_best(t->done, &t->done_count, o->beam_size, item);
-        } else if (open < o->beam_size) {
-            RGM_TRY(node_add(&item.node, s, parent, best[i].token));
+            if (!is_found(s, t, item.node))
+                keep_best(t->done + group * size, &t->done_count[group], size, item);
+        } else if (open < size) {
+            RGM_TRY(node_add(&item.node, s, parent->node, best[i].token));
             item.score = item.log_probability;
+            item.met = met_with(s, t, parent, best[i].token);
             parents[open] = best[i].row;
             next[open++] = item;
         }
     }
-    memcpy(t->open, next, (size_t)open * sizeof *next);
-    t->open_count = open;
+    t->open_count[group] = open;
+    for (; open < size; open++) /* rows that mean nothing */
+        parents[open] = count > 0 ? best[0].row : first_row;
     return RGM_OK;
 }
 
-static bool is_done(const search *s, const sentence *t)
+/* A group's worst finished hypothesis is better than what its best open one could become. */
+static bool is_settled(const rgmi_search *s, const rgmi_sentence *t, int64_t group,
+                       const rgmi_beam_leaf *best)
 {
-    if (t->open_count == 0 || s->steps + 1 >= t->longest)
-        return true;
-    return t->done_count > 0 && t->done[t->done_count - 1].score >
-                                    t->open[0].log_probability / penalty(s->options, t->longest);
+    const rgmi_beam_leaf *done = &t->done[group * rgmi_group_size(s)];
+
+    return t->done_count[group] > 0 && done[t->done_count[group] - 1].score >
+                                           best->log_probability / penalty(s->options, t->longest);
 }
 
-static rgm_status hypothesis_make(rgm_hypothesis *out, const search *s, const leaf *from,
-                                  bool finished)
+/* All groups take theirs, and settled ones close; false: nothing may follow, and the hypotheses
+ * stay as they were. */
+static rgm_status take_all(bool *goes_on, rgmi_search *s, rgmi_sentence *t, int64_t first_row,
+                           const float *logits, int64_t *parents)
+{
+    const rgm_beam_search_options *o = s->options;
+    rgmi_candidate best[2 * RGMI_MOST_BEAMS];
+    rgmi_beam_leaf next[RGMI_MOST_BEAMS] = {{0}};
+    int64_t before[RGMI_MOST_BEAMS], most = o->beam_size == 1 ? 1 : 2 * rgmi_group_size(s);
+    int64_t size = rgmi_group_size(s), taken = 0;
+
+    memcpy(before, t->open_count, sizeof before);
+    for (int64_t g = 0; g < o->diversity_groups; g++) {
+        int64_t count;
+        if (o->sample)
+            count = drawn_continuation(best, s, t, logits, first_row);
+        else if (t->request != NULL && t->request->required_count > 0)
+            count = rgmi_required_continuations(best, s, t, first_row, logits);
+        else
+            count = best_continuations(best, most, s, t, first_row, g,
+                                       before[rgmi_rows_each(s) == 1 ? 0 : g], next);
+        RGM_TRY(take(s, t, g, next + g * size, best, count, first_row, parents + g * size));
+        taken += count;
+    }
+    *goes_on = taken > 0;
+    if (taken == 0) {
+        memcpy(t->open_count, before, sizeof before);
+        return RGM_OK;
+    }
+    memcpy(t->open, next, (size_t)o->beam_size * sizeof *next);
+    for (int64_t g = 0; g < o->diversity_groups; g++)
+        if (t->open_count[g] > 0 && is_settled(s, t, g, &t->open[g * size]))
+            t->open_count[g] = 0;
+    return RGM_OK;
+}
+
+static bool is_open(const rgmi_search *s, const rgmi_sentence *t)
+{
+    int64_t open = 0;
+
+    for (int64_t g = 0; g < s->options->diversity_groups; g++)
+        open += t->open_count[g];
+    return open > 0 && s->steps + 1 < t->longest;
+}
+
+static rgm_status hypothesis_make(rgm_hypothesis *out, const rgmi_search *s, const rgmi_sentence *t,
+                                  const rgmi_beam_leaf *from, bool finished)
 {
     int64_t count = 0;
 
     *out = (rgm_hypothesis){
         .log_probability = from->log_probability, .score = from->score, .finished = finished};
+    for (int64_t i = 0; t->request != NULL && i < t->request->required_count; i++)
+        out->missing += (from->met >> i & 1) == 0;
     for (int64_t n = from->node; n >= 0; n = s->nodes[n].parent)
         count++;
     RGM_TRY(RGM_NEW(out->ids, count));
@@ -218,54 +300,61 @@ static rgm_status hypothesis_make(rgm_hypothesis *out, const search *s, const le
     return RGM_OK;
 }
 
-static rgm_status finish(rgm_hypotheses *out, const search *s, const sentence *t)
+/* Finished ones of all groups; those that were cut where no group has any. */
+static rgm_status finish(rgm_hypotheses *out, const rgmi_search *s, const rgmi_sentence *t)
 {
-    bool finished = t->done_count > 0;
-    int64_t count = finished ? t->done_count : t->open_count;
+    int64_t size = rgmi_group_size(s), count = 0;
+    rgmi_beam_leaf best[RGMI_MOST_BEAMS];
+    bool finished = true;
 
+    for (int64_t g = 0; g < s->options->diversity_groups; g++)
+        for (int64_t k = 0; k < t->done_count[g]; k++)
+            keep_best(best, &count, RGMI_MOST_BEAMS, t->done[g * size + k]);
+    for (int64_t g = 0; g < s->options->diversity_groups && (count == 0 || !finished); g++)
+        for (int64_t k = 0; k < t->open_count[g]; k++) {
+            keep_best(best, &count, RGMI_MOST_BEAMS, t->open[g * size + k]);
+            finished = false;
+        }
     if (count > s->options->n_best)
         count = s->options->n_best;
     RGM_TRY(RGM_NEW(out->items, count));
     for (int64_t i = 0; i < count; i++) {
-        RGM_TRY(hypothesis_make(&out->items[i], s, finished ? &t->done[i] : &t->open[i], finished));
+        RGM_TRY(hypothesis_make(&out->items[i], s, t, &best[i], finished));
         out->count = i + 1;
     }
     return RGM_OK;
 }
 
-/* The most probable continuations of each row, and its logits where some are drawn. */
-static rgm_status continuations_find(const float **logits, search *s)
+/* The newest tokens of a sentence that goes on. */
+static void newest_tokens(int32_t *ids, const rgmi_search *s, const rgmi_sentence *t)
 {
-    *logits = NULL;
-    RGM_TRY(rgmi_decoding_step(&s->decoding, s->ids));
-    RGM_TRY(rgmi_decoding_top(s->top_log_probabilities, s->top_ids, &s->decoding, s->top));
-    return s->options->sample ? rgmi_decoding_logits(logits, &s->decoding) : RGM_OK;
+    int64_t size = rgmi_group_size(s);
+
+    for (int64_t g = 0; g < s->options->diversity_groups; g++)
+        for (int64_t k = 0; k < size; k++)
+            ids[g * size + k] =
+                k < t->open_count[g] ? s->nodes[t->open[g * size + k].node].token : 0;
 }
 
-static rgm_status search_step(rgm_hypotheses *out, search *s)
+static rgm_status search_step(rgm_hypotheses *out, rgmi_search *s)
 {
     const rgm_beam_search_options *o = s->options;
-    candidate best[2 * RGMI_MOST_BEAMS];
     const float *logits;
-    int64_t kept = 0, row = 0, padded = rgm_seq2seq_padded(s->vocabulary);
+    int64_t kept = 0;
+    bool goes_on = false;
 
-    RGM_TRY(continuations_find(&logits, s));
+    RGM_TRY(rgmi_models_step(&logits, s));
+    if (s->marks != NULL)
+        rgmi_token_rules_apply(s, logits);
     for (int64_t i = 0; i < s->count; i++) {
-        sentence *t = &s->sentences[i];
-        int64_t rows = t->open_count, count = 1;
-        int64_t *parents = s->parents + kept * o->beam_size;
-        if (o->sample)
-            drawn_continuation(best, s, t, logits + row * padded, row);
-        else
-            count = best_continuations(best, s->top, s, t, row);
-        RGM_TRY(take(s, t, best, count, row, parents));
-        row += rows;
-        if (is_done(s, t)) {
+        rgmi_sentence *t = &s->sentences[i];
+        RGM_TRY(take_all(&goes_on, s, t, i * rgmi_rows_each(s), logits,
+                         s->parents + kept * o->beam_size));
+        if (!goes_on || !is_open(s, t)) {
             RGM_TRY(finish(&out[t->number], s, t));
             continue;
         }
-        for (int64_t k = 0; k < o->beam_size; k++)
-            s->ids[kept * o->beam_size + k] = s->nodes[t->open[k].node].token;
+        newest_tokens(s->ids + kept * o->beam_size, s, t);
         s->survivors[kept] = i;
         if (kept != i)
             s->sentences[kept] = *t;
@@ -275,18 +364,54 @@ static rgm_status search_step(rgm_hypotheses *out, search *s)
     s->steps++;
     if (kept == 0)
         return RGM_OK;
-    return rgmi_decoding_select(&s->decoding, s->survivors, kept, o->beam_size, s->parents);
+    return rgmi_models_select(s, kept);
 }
 
 /* ---- a batch, all of them ------------------------------------------------------------------ */
 
-static int64_t longest_of(const rgm_beam_search_options *o, const rgm_seq2seq *model,
+/* The fewest positions of the models that decode together. */
+static int64_t positions_of(rgm_beam_search *search)
+{
+    int64_t fewest = rgmi_beam_search_model(search)->options.max_positions;
+    rgm_beam_search *member;
+
+    for (int64_t i = 1; (member = rgmi_beam_search_member(search, i)) != NULL; i++) {
+        int64_t own = rgmi_beam_search_model(member)->options.max_positions;
+        fewest = own < fewest ? own : fewest;
+    }
+    return fewest;
+}
+
+static int64_t longest_of(const rgm_beam_search_options *o, int64_t positions,
                           int64_t source_length)
 {
     int64_t longest =
         o->decode_max_length > 0 ? o->decode_max_length : source_length + o->extra_decode_length;
 
-    return longest < model->options.max_positions ? longest : model->options.max_positions;
+    return longest < positions ? longest : positions;
+}
+
+/* What a search needs that looks at more than the most probable tokens. */
+static rgm_status room_for_logits(rgmi_search *s, int64_t rows)
+{
+    bool rules = rgmi_token_rules_any(s->options), required = false;
+    int64_t longest = 0;
+
+    for (int64_t i = 0; i < s->count; i++) {
+        const rgmi_sentence *t = &s->sentences[i];
+        required |= t->request != NULL && t->request->required_count > 0;
+        longest = t->longest > longest ? t->longest : longest;
+    }
+    if (s->options->sample)
+        RGM_TRY(RGM_NEW(s->order, s->vocabulary));
+    if (s->options->sample || rules)
+        RGM_TRY(RGM_NEW(s->log_sums, rows));
+    if (!rules)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(s->marks, s->vocabulary));
+    RGM_TRY(RGM_NEW(s->marked, s->vocabulary));
+    RGM_TRY(RGM_NEW(s->history, longest + 1));
+    return required ? RGM_NEW(s->choices, rgmi_most_choices(s)) : RGM_OK;
 }
 
 /* sentences[i]: number in the caller's list; sources and lengths by that number. */
@@ -297,7 +422,7 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
 {
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_beam_search_model(beam_search);
-    search s = {.options = options, .vocabulary = model->target_vocabulary, .count = count};
+    rgmi_search s = {.options = options, .vocabulary = model->target_vocabulary, .count = count};
     const int32_t **batch = NULL;
     int64_t *batch_lengths = NULL, rows = count * options->beam_size;
 
@@ -312,28 +437,34 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
     RGM_GO(RGM_NEW(s.survivors, count));
     RGM_GO(RGM_NEW(s.top_ids, rows * s.top));
     RGM_GO(RGM_NEW(s.top_log_probabilities, rows * s.top));
-    if (options->sample)
-        RGM_GO(RGM_NEW(s.order, s.vocabulary));
     for (int64_t i = 0; i < count; i++) {
         batch[i] = sources[numbers[i]];
         batch_lengths[i] = lengths[numbers[i]];
         s.sentences[i].number = numbers[i];
-        s.sentences[i].longest = longest_of(options, model, batch_lengths[i]);
-        s.sentences[i].open[0] = (leaf){.node = -1};
-        s.sentences[i].open_count = 1;
+        s.sentences[i].longest = longest_of(options, positions_of(beam_search), batch_lengths[i]);
+        if (options->requests != NULL)
+            s.sentences[i].request = &options->requests[numbers[i]];
+        s.sentences[i].open[0] = (rgmi_beam_leaf){.node = -1};
+        s.sentences[i].open_count[0] = 1;
     }
-    RGM_GO(rgmi_decoding_open(&s.decoding, beam_search, batch, batch_lengths, count,
-                              options->beam_size));
+    RGM_GO(room_for_logits(&s, rows));
+    RGM_GO(rgmi_models_open(&s, beam_search, batch, batch_lengths));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
-    rgmi_decoding_close(&s.decoding);
+    rgmi_models_close(&s);
+    rgm_free(s.mixed);
     rgm_free(s.nodes);
     rgm_free(s.sentences);
     rgm_free(s.ids);
     rgm_free(s.parents);
     rgm_free(s.survivors);
     rgm_free(s.order);
+    rgm_free(s.log_sums);
+    rgm_free(s.marks);
+    rgm_free(s.marked);
+    rgm_free(s.history);
+    rgm_free(s.choices);
     rgm_free(s.top_ids);
     rgm_free(s.top_log_probabilities);
     rgm_free(batch);
@@ -341,19 +472,66 @@ done:
     return status;
 }
 
-static rgm_status check_source(const rgm_seq2seq *model, int64_t number, const int32_t *ids,
-                               int64_t length)
+static rgm_status check_source(const rgm_seq2seq *model, int64_t positions, int64_t number,
+                               const int32_t *ids, int64_t length)
 {
-    if (length < 1 || length > model->options.max_positions)
+    if (length < 1 || length > positions)
         return RGM_FAIL(
             RGM_ERR_DATA,
             "sentence %lld has %lld tokens; from 1 to model.max_positions (%lld) are possible",
-            (long long)number, (long long)length, (long long)model->options.max_positions);
+            (long long)number, (long long)length, (long long)positions);
     for (int64_t i = 0; i < length; i++)
         if (ids[i] < 0 || ids[i] >= model->source_vocabulary)
             return RGM_FAIL(RGM_ERR_DATA, "sentence %lld: token %lld is %lld, but ids are 0..%lld",
                             (long long)number, (long long)i, (long long)ids[i],
                             (long long)model->source_vocabulary - 1);
+    return RGM_OK;
+}
+
+static rgm_status check_tokens(const rgm_seq2seq *model, const rgm_beam_search_options *o,
+                               int64_t number, const char *what, const rgm_token_list *list)
+{
+    if (list->count < 1)
+        return RGM_FAIL(RGM_ERR_DATA, "sentence %lld: a %s list without tokens", (long long)number,
+                        what);
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->ids[i] < 0 || list->ids[i] >= model->target_vocabulary ||
+            list->ids[i] == o->end_id)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "sentence %lld: %s token %lld is %lld, but ids are 0..%lld, without "
+                            "the end (%lld)",
+                            (long long)number, what, (long long)i, (long long)list->ids[i],
+                            (long long)model->target_vocabulary - 1, (long long)o->end_id);
+    return RGM_OK;
+}
+
+static rgm_status check_request(const rgm_seq2seq *model, int64_t positions,
+                                const rgm_beam_search_options *o, int64_t number,
+                                int64_t source_length)
+{
+    const rgm_target_request *r = &o->requests[number];
+    int64_t longest = longest_of(o, positions, source_length), needed = r->prefix.count;
+
+    if (r->prefix.count > 0)
+        RGM_TRY(check_tokens(model, o, number, "prefix", &r->prefix));
+    for (int64_t i = 0; i < r->banned_count; i++)
+        RGM_TRY(check_tokens(model, o, number, "banned", &r->banned[i]));
+    if (r->required_count > RGM_MOST_REQUIRED)
+        return RGM_FAIL(RGM_ERR_DATA, "sentence %lld: %lld required lists; at most %d are possible",
+                        (long long)number, (long long)r->required_count, RGM_MOST_REQUIRED);
+    for (int64_t i = 0; i < r->required_count; i++) {
+        RGM_TRY(check_tokens(model, o, number, "required", &r->required[i]));
+        needed = needed > r->required[i].count ? needed : r->required[i].count;
+    }
+    if (r->required_count > 0 && (o->beam_size == 1 || o->diversity_groups > 1))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "sentence %lld has required tokens: they need task.search.beam_size of 2 "
+                        "at least and diversity_groups: 1",
+                        (long long)number);
+    if (needed >= longest)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "sentence %lld: %lld tokens are asked for, but a result has at most %lld",
+                        (long long)number, (long long)needed, (long long)longest - 1);
     return RGM_OK;
 }
 
@@ -370,7 +548,7 @@ static int longer_first(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static rgm_status sort_by_length(int64_t *numbers, const int64_t *lengths, int64_t count)
+rgm_status rgm_longest_first(int64_t *numbers, const int64_t *lengths, int64_t count)
 {
     by_length *order;
 
@@ -390,14 +568,16 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
 {
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_beam_search_model(beam_search);
-    int64_t *numbers = NULL;
+    int64_t *numbers = NULL, positions = positions_of(beam_search);
 
     memset(out, 0, (size_t)count * sizeof *out);
     RGM_TRY(rgm_beam_search_check(options, model));
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(check_source(model, i, sources[i], lengths[i]));
+        RGM_TRY(check_source(model, positions, i, sources[i], lengths[i]));
+    for (int64_t i = 0; i < count && options->requests != NULL; i++)
+        RGM_TRY(check_request(model, positions, options, i, lengths[i]));
     RGM_GO(RGM_NEW(numbers, count));
-    RGM_GO(sort_by_length(numbers, lengths, count));
+    RGM_GO(rgm_longest_first(numbers, lengths, count));
     for (int64_t at = 0; at < count; at += options->decode_batch_size) {
         int64_t rest = count - at;
         RGM_GO(search_batch(out, beam_search, sources, lengths, numbers + at,

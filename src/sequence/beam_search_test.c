@@ -8,46 +8,7 @@
 
 #include <regimen/kernels.h>
 
-static rgm_tensor *row_of(const int32_t *ids, int64_t count, bool shifted)
-{
-    rgm_tensor *t;
-
-    CHECK_OK(rgm_tensor_create(&t, RGM_I64, 2, (int64_t[]){1, count}));
-    for (int64_t i = 0; i < count; i++)
-        rgm_tensor_i64(t)[i] = shifted ? (i > 0 ? ids[i - 1] : 0) : ids[i];
-    return t;
-}
-
-/* Log-probabilities [count + 1, VOCABULARY] of what may follow each beginning of `ids`. */
-static void run_whole(float *out, lab *l, int64_t sentence, const int32_t *ids, int64_t count)
-{
-    rgm_tensor *result, *tensors[4] = {row_of(l->ids[sentence], l->lengths[sentence], false),
-                                       make_positions(l->lengths[sentence]),
-                                       row_of(ids, count + 1, true), make_positions(count + 1)};
-    rgm_feed feeds[4] = {{.input = l->source, .tensor = tensors[0]},
-                         {.input = l->source_positions, .tensor = tensors[1]},
-                         {.input = l->target, .tensor = tensors[2]},
-                         {.input = l->target_positions, .tensor = tensors[3]}};
-
-    CHECK_OK(rgm_executor_run(l->whole, &result, l->parameters, feeds, 4, 0, 0));
-    memcpy(out, rgm_tensor_f32(result), (size_t)rgm_tensor_count(result) * sizeof *out);
-    for (int i = 0; i < 4; i++)
-        rgm_tensor_release(tensors[i]);
-}
-
 /* ---- against the definitions ---- */
-
-/* What a hypothesis' probability is by the whole decoder, its end included if it has one. */
-static double whole_probability(lab *l, int64_t sentence, const rgm_hypothesis *h, int32_t end_id)
-{
-    float row[(MANY_TOKENS + 1) * VOCABULARY];
-    double sum = 0;
-
-    run_whole(row, l, sentence, h->ids, h->count);
-    for (int64_t i = 0; i < h->count; i++)
-        sum += row[i * VOCABULARY + h->ids[i]];
-    return h->finished ? sum + row[h->count * VOCABULARY + end_id] : sum;
-}
 
 static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
 {

@@ -116,5 +116,7 @@ rgm_status rgmi_decoding_logits(const float **logits, const rgmi_decoding *decod
 rgm_status rgmi_decoding_select(rgmi_decoding *decoding, const int64_t *sentences, int64_t count,
                                 int64_t beams, const int64_t *parents);
 const rgm_seq2seq *rgmi_beam_search_model(const rgm_beam_search *search);
+/** The search itself, then those that were joined to it; NULL: there are no more. */
+rgm_beam_search *rgmi_beam_search_member(rgm_beam_search *search, int64_t i);
 
 #endif
