@@ -194,6 +194,57 @@ expect 0 "$regimen" translate run --beam 3 --n-best 3 --set task.search.decode_m
 expect 0 "$regimen" translate run --beam 1 <source
 grep -q '^fewer' err && fail "one translation of each line is told as fewer than one"
 
+# What is asked of a translation, and how probable given ones are.
+cat >asked <<'JSON'
+{"text": "ein Hund"}
+{"text": "ein Hund", "prefix": "Cat"}
+{"text": "ein Hund schlaeft", "required": ["house"], "banned": ["Dog"]}
+JSON
+expect 0 "$regimen" translate run --json --beam 4 <asked
+cp out asked.out
+expect 0 /usr/bin/env python3 - asked.out <<'PY'
+import json, sys
+plain, begun, terms = [json.loads(line)["translations"] for line in open(sys.argv[1])]
+assert begun[0]["text"].startswith("Cat") and not plain[0]["text"].startswith("Cat"), (plain, begun)
+assert begun[0]["log_probability"] < plain[0]["log_probability"], (plain, begun)
+assert "house" in terms[0]["text"] and "Dog" not in terms[0]["text"], terms
+assert terms[0]["missing"] == terms[0]["banned"] == 0 and not terms[0]["cut"], terms
+with open("pairs", "w") as out:
+    for source, t in zip(("ein Hund", "ein Hund", "ein Hund schlaeft"), (plain, begun, terms)):
+        out.write(source + "\t" + t[0]["text"] + "\n")
+PY
+expect 0 "$regimen" score-pairs run <pairs
+cp out pairs.out
+expect 0 "$regimen" score-pairs run --json <pairs
+expect 0 /usr/bin/env python3 - asked.out pairs.out out <<'PY'
+import json, sys
+asked, lines, objects = [open(f).read().splitlines() for f in sys.argv[1:]]
+for a, line, o in zip(asked, lines, objects):
+    t, (total, count), o = json.loads(a)["translations"][0], line.split("\t"), json.loads(o)
+    assert abs(float(total) - t["log_probability"]) < 1e-4, (t, total)
+    assert len(o["tokens"]) == int(count), (o, count)
+    assert abs(sum(x["log_probability"] for x in o["tokens"]) - float(total)) < 1e-4, o
+PY
+expect 0 "$regimen" translate run <source
+cp out alone
+expect 0 "$regimen" translate run --with run --with run <source
+cmp -s alone out || fail "a model beside itself translates something else"
+expect 2 "$regimen" translate run --mbr 8 --json <asked
+says 'sentence [0-9]+ has required tokens: they need task.search.beam_size of 2' err
+head -2 asked >drawn
+expect 0 "$regimen" translate run --mbr 8 --json <drawn
+says '"score": [0-9.]+, "log_probability": -[0-9.]+' out
+expect 2 "$regimen" translate run --mbr 8 --n-best 2 <asked
+printf 'a\tb\nno tab\n' | { "$regimen" score-pairs run >out 2>err; [ $? = 1 ] || fail "a line without a TAB: $(cat err)"; }
+says '^regimen: /dev/stdin:2: no TAB between a source and a target' err
+[ "$(wc -l <out)" = 1 ] || fail "the pair before a bad line: $(cat out)"
+echo '{"text": "ein", "must": []}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown key: $(cat err)"; }
+says '^regimen: /dev/stdin:1: unknown key "must"; there are text, prefix, required and banned' err
+echo '{"text": "ein", "banned": ["\u4e2d"]}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown character: $(cat err)"; }
+says "^regimen: /dev/stdin:1: the banned text .* has a character that the tokenizer does not know" err
+expect 2 "$regimen" translate run --beam 3 --set task.search.diversity_groups=2 <source
+says 'diversity_groups is 2, but must divide beam_size \(3\)' err
+
 # Standard input is read on from where it stands, whatever it is.
 (read -r first && "$regimen" translate run) <source >out || fail "translate behind a first line"
 [ "$(wc -l <out)" = 19 ] || fail "$(wc -l <out) of 19 lines behind a first one"

@@ -95,15 +95,37 @@ void rgm_translation_defaults(void *options);
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
                                   const rgm_seq2seq_options *model, uint64_t seed, int threads);
 
+/** A line to translate; all borrowed. */
+typedef struct rgm_translation_line {
+    rgm_str text;
+    const char *prefix; /* the translation begins with this text; NULL: with any */
+    rgm_texts required; /* each of these texts occurs in it, in the pieces that the tokenizer makes
+                           of it at the beginning of a word; needs a search of 2 beams at least */
+    rgm_texts banned;   /* none of these texts occurs in it behind the prefix, in those pieces   */
+} rgm_translation_line;
 /** A translation of a line. */
 typedef struct rgm_line_translation {
     char *text; /* owned; NULL: the search found fewer than n_best translations */
-    double score;
+    double score, log_probability;
     bool cut; /* it reached the maximum length without an end; score is then the log-probability */
+    int64_t missing; /* required texts that the text lacks: of a translation that was cut */
+    int64_t banned;  /* banned texts that it has all the same, in other pieces or in its prefix */
 } rgm_line_translation;
 void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
 /** The search options of a task that rgm_translation made. */
 const rgm_beam_search_options *rgm_translation_search(const rgm_task *task);
+/**
+ * Translate with another model too (an ensemble): the probability of a token is the mean of those
+ * that all of them give it. From then on lines are translated so; validation and scores of pairs
+ * are not.
+ *
+ * @param other       [in] of rgm_translation, with the same tokenizers; borrowed as long as `task`
+ *                    translates, as its parameters are
+ *
+ * Errors: RGM_ERR_CONFIG (other tokenizers, more than RGM_MOST_MODELS models).
+ */
+rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
+                                const rgm_parameters *parameters);
 /**
  * Translate lines of text with the given weights, in their order. Without a tokenizer
  * (data.reverse) the words are token ids. A line without tokens gives an empty translation.
@@ -113,14 +135,108 @@ const rgm_beam_search_options *rgm_translation_search(const rgm_task *task);
  * @param search  [in] its numbers are those of the lines, counted from first_number
  * @param device  [in] as in rgm_beam_search_create(), and bf16
  *
- * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token;
- * the lines before it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM. Lines that were
- * not translated need no clearing.
+ * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token,
+ * or asks for what its translation cannot have; the lines before it are in `out`), RGM_ERR_CONFIG
+ * (the search), RGM_ERR_NOMEM. Lines that were not translated need no clearing.
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_beam_search_options *search,
-                                 rgm_device *device, bool bf16);
+                                 const rgm_parameters *parameters,
+                                 const rgm_translation_line *lines, int64_t count,
+                                 const rgm_beam_search_options *search, rgm_device *device,
+                                 bool bf16);
+
+/**
+ * Minimum Bayes risk over samples (Eikema and Aziz 2020): draw translations of each line, and take
+ * the one that is most like all of them by sentence chrF2. Of equal ones the more probable is
+ * taken.
+ *
+ * @param out      [out] [count]; score is the mean chrF2 against the samples, 0 to 100
+ * @param samples  [in] of each line, 1 at least; line i draws with the numbers (first_number + i) *
+ *                 samples and those that follow
+ * @param search   [in] its temperature, top_k, top_p, seed, lengths and rules; beams and n_best do
+ *                 not count
+ *
+ * The other parameters and the errors are those of rgm_translation_lines(). RGM_ERR_ARG: samples.
+ */
+rgm_status rgm_translation_mbr(rgm_line_translation *out, int64_t *done, const rgm_task *task,
+                               const rgm_parameters *parameters, const rgm_translation_line *lines,
+                               int64_t count, int64_t samples,
+                               const rgm_beam_search_options *search, rgm_device *device,
+                               bool bf16);
+
+/* ---- scores of given translations ------------------------------------------------------------ */
+
+/** A source and its target; both borrowed. */
+typedef struct rgm_text_pair {
+    rgm_str source, target;
+} rgm_text_pair;
+/** How probable a target is, given its source; natural logarithms. */
+typedef struct rgm_pair_score {
+    double log_probability;   /* of all of its tokens */
+    int64_t count;            /* tokens with the end  */
+    int32_t *ids;             /* [count] owned        */
+    float *log_probabilities; /* [count] owned: of each token, given those before it */
+} rgm_pair_score;
+void rgm_pair_scores_clear(rgm_pair_score *scores, int64_t count);
+/** Scores pairs with the weights of a model: one pass of the decoder over all tokens of a target.
+ */
+typedef struct rgm_pair_scorer rgm_pair_scorer;
+/**
+ * @param task  [in] of rgm_translation, borrowed; parameters, device and bf16 as in
+ *              rgm_beam_search_create()
+ *
+ * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_pair_scorer_create(rgm_pair_scorer **out, const rgm_task *task,
+                                  const rgm_parameters *parameters, rgm_device *device, bool bf16);
+void rgm_pair_scorer_release(rgm_pair_scorer *scorer);
+/**
+ * Score pairs, in their order; pairs of similar length go through the model together, and a score
+ * does not depend on the others. An empty target is its end alone.
+ *
+ * @param out   [out] [count]
+ * @param done  [out] how many were scored: all, or those before the first bad one
+ *
+ * Errors: RGM_ERR_DATA (pair *done has a side that is longer than max_positions, a source without
+ * tokens, or a number that is no token; those before it are in `out`), RGM_ERR_NOMEM, RGM_ERR_IO
+ * (the device is lost).
+ */
+rgm_status rgm_pair_scorer_run(rgm_pair_score *out, int64_t *done, rgm_pair_scorer *scorer,
+                               const rgm_text_pair *pairs, int64_t count);
+/** The text of a target's token as its tokenizer has it; its number where there is none, printed to
+ * `room`. */
+const char *rgm_translation_piece(char room[24], const rgm_task *task, int32_t id);
+
+/* ---- lines as JSON --------------------------------------------------------------------------- */
+
+/** A line to translate, read from JSON; begins as {0}. */
+typedef struct rgm_translation_request {
+    rgm_translation_line line; /* borrows from the others */
+    rgm_json *json;
+    const char **texts;
+} rgm_translation_request;
+/**
+ * Read {"text": .., "prefix": .., "required": [..], "banned": [..]}, of which only "text" must be
+ * there.
+ *
+ * @param name  [in] of the input, for messages
+ *
+ * Errors: RGM_ERR_FORMAT (no JSON), RGM_ERR_DATA (another key, another kind of value),
+ * RGM_ERR_NOMEM; nothing needs clearing then.
+ */
+rgm_status rgm_translation_request_read(rgm_translation_request *out, rgm_str json,
+                                        const char *name);
+void rgm_translation_request_clear(rgm_translation_request *request);
+/**
+ * Append the translations of a line as JSON without a line end: {"translations": [{"text": ..,
+ * "score": .., "log_probability": .., "cut": .., "missing": .., "banned": ..}, ..]}.
+ *
+ * @param n_best  [in] of the search; translations without a text are left out
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_translation_result_print(rgm_text *out, const rgm_line_translation *translations,
+                                        int64_t n_best);
 
 #ifdef __cplusplus
 }

@@ -205,6 +205,7 @@ int verb_eval(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_translate(int argc, char **argv);
+int verb_score_pairs(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);

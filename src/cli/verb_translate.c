@@ -6,47 +6,63 @@
 #include <string.h>
 
 #include "cli.h"
+#include "line_chunk.h"
 
 #include <regimen/translation.h>
 
-/* Lines read before any is translated: enough to sort by length. Fewer when no more have come yet.
- */
-enum { CHUNK = 1024 };
-
 typedef struct lines {
-    rgm_text text;
-    int64_t begin[CHUNK + 1];
-    rgm_str items[CHUNK];
-    int64_t count, before; /* before: lines of earlier chunks */
+    line_chunk chunk;
+    rgm_translation_line items[LINES_OF_CHUNK];
+    rgm_translation_request requests[LINES_OF_CHUNK]; /* where lines are JSON */
 } lines;
+
+/* How lines come and go. */
+typedef struct form {
+    bool json, scores;
+    int64_t n_best;
+    int64_t mbr; /* samples of each line; 0: its best is searched for */
+} form;
 
 /* What a reader of the output cannot see in it. */
 typedef struct remarks {
     int64_t translations, cut, lines, short_lists; /* short_lists: fewer than n_best */
+    int64_t missing, banned;                       /* translations that lack, or have, such texts */
 } remarks;
 
-/*
- * As many lines as are there, but one at least: who wrote it may wait for its translation. Those
- * before the end, or before a bad one, are there with its status too.
- */
-static rgm_status read_chunk(lines *l, rgm_line_reader *reader)
+static void clear_requests(lines *l)
 {
-    rgm_status status = RGM_OK;
-    rgm_str line;
+    for (int64_t i = 0; i < LINES_OF_CHUNK; i++)
+        rgm_translation_request_clear(&l->requests[i]);
+}
 
-    l->before += l->count;
-    l->count = l->text.size = 0;
-    while (l->count < CHUNK && (l->count == 0 || rgm_line_reader_ready(reader)) &&
-           (status = rgm_line_reader_next(&line, reader)) == RGM_OK) {
-        l->begin[l->count] = l->text.size;
-        if ((status = rgm_text_add(&l->text, line.data, line.size)) != RGM_OK)
-            break;
-        l->count++;
+/* Lines that are objects; those behind a bad one are left out, with its error. */
+static rgm_status read_requests(lines *l, rgm_status read)
+{
+    char name[64];
+
+    clear_requests(l);
+    for (int64_t i = 0; i < l->chunk.count; i++) {
+        rgm_status status;
+        snprintf(name, sizeof name, "/dev/stdin:%lld", (long long)(l->chunk.before + i + 1));
+        status = rgm_translation_request_read(&l->requests[i], l->chunk.items[i], name);
+        if (status != RGM_OK) {
+            l->chunk.count = i;
+            return status == RGM_ERR_DATA ? rgm_error_prefix(status, "%s", name) : status;
+        }
+        l->items[i] = l->requests[i].line;
     }
-    l->begin[l->count] = l->text.size;
-    for (int64_t i = 0; i < l->count; i++)
-        l->items[i] =
-            (rgm_str){.data = l->text.data + l->begin[i], .size = l->begin[i + 1] - l->begin[i]};
+    return read;
+}
+
+/* Those before the end, or before a bad one, are there with its status too. */
+static rgm_status read_lines(lines *l, rgm_line_reader *reader, bool json)
+{
+    rgm_status status = line_chunk_read(&l->chunk, reader);
+
+    if (json)
+        return read_requests(l, status);
+    for (int64_t i = 0; i < l->chunk.count; i++)
+        l->items[i] = (rgm_translation_line){.text = l->chunk.items[i]};
     return status;
 }
 
@@ -60,20 +76,33 @@ static void print_line(char *text)
 }
 
 /* n-best lists begin with the number of their line, from 1. */
-static rgm_status print_lines(const lines *l, const rgm_line_translation *made, int64_t count,
-                              int64_t n_best, bool scores)
+static void print_texts(int64_t line, const rgm_line_translation *made, const form *f)
 {
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t k = 0; k < n_best; k++) {
-            const rgm_line_translation *t = &made[i * n_best + k];
-            if (t->text == NULL)
-                continue;
-            if (n_best > 1)
-                printf("%lld\t", (long long)(l->before + i + 1));
-            if (scores)
-                printf("%.6f\t", t->score);
-            print_line(t->text);
-        }
+    for (int64_t k = 0; k < f->n_best && made[k].text != NULL; k++) {
+        if (f->n_best > 1)
+            printf("%lld\t", (long long)line);
+        if (f->scores)
+            printf("%.6f\t", made[k].score);
+        print_line(made[k].text);
+    }
+}
+
+static rgm_status print_lines(const lines *l, const rgm_line_translation *made, int64_t count,
+                              const form *f)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    for (int64_t i = 0; i < count && status == RGM_OK; i++) {
+        text.size = 0;
+        if (!f->json)
+            print_texts(l->chunk.before + i + 1, &made[i * f->n_best], f);
+        else if ((status = rgm_translation_result_print(&text, &made[i * f->n_best], f->n_best)) ==
+                 RGM_OK)
+            puts(text.data);
+    }
+    rgm_text_clear(&text);
+    RGM_TRY(status);
     if (fflush(stdout) != 0 || ferror(stdout))
         return RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno));
     return RGM_OK;
@@ -95,10 +124,12 @@ static void count_remarks(remarks *r, const lines *l, const rgm_line_translation
         const rgm_line_translation *of = &made[i * n_best];
 
         r->lines++;
-        r->short_lists += of[n_best - 1].text == NULL && !is_blank(l->items[i]);
+        r->short_lists += of[n_best - 1].text == NULL && !is_blank(l->items[i].text);
         for (int64_t k = 0; k < n_best && of[k].text != NULL; k++) {
             r->translations++;
             r->cut += of[k].cut;
+            r->missing += of[k].missing > 0;
+            r->banned += of[k].banned > 0;
         }
     }
 }
@@ -110,6 +141,14 @@ static void tell_remarks(const remarks *r, int64_t n_best)
             "%s of %s translations at their maximum length (task.search.decode_max_length, "
             "extra_decode_length)",
             grouped(r->cut), grouped(r->translations));
+    if (r->missing > 0)
+        say("missing", "%s of %s translations lack a required text: they were cut before it came",
+            grouped(r->missing), grouped(r->translations));
+    if (r->banned > 0)
+        say("banned",
+            "%s of %s translations have a banned text all the same, in other pieces or in their "
+            "prefix",
+            grouped(r->banned), grouped(r->translations));
     if (r->short_lists > 0)
         say("fewer", "%s of %s lines have less than %lld translations: the search found no more",
             grouped(r->short_lists), grouped(r->lines), (long long)n_best);
@@ -118,27 +157,34 @@ static void tell_remarks(const remarks *r, int64_t n_best)
 /* Those before a line that cannot be translated are out with its error. */
 static rgm_status translate_chunk(remarks *r, lines *l, rgm_line_translation *made,
                                   const session *s, const rgm_beam_search_options *search,
-                                  bool scores)
+                                  const form *f)
 {
     rgm_trainer *trainer = rgm_run_trainer(s->run);
+    const rgm_task *task = rgm_trainer_task(trainer);
+    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
     rgm_beam_search_options own = *search;
     rgm_status status, printed;
     int64_t done;
 
-    own.first_number = l->before;
-    status = rgm_translation_lines(made, &done, rgm_trainer_task(trainer),
-                                   rgm_trainer_parameters(trainer), l->items, l->count, &own,
-                                   rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
+    own.first_number = l->chunk.before;
+    if (f->mbr > 0)
+        status =
+            rgm_translation_mbr(made, &done, task, parameters, l->items, l->chunk.count, f->mbr,
+                                &own, rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
+    else
+        status =
+            rgm_translation_lines(made, &done, task, parameters, l->items, l->chunk.count, &own,
+                                  rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
     if (status == RGM_ERR_DATA)
-        status = rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->before + done + 1));
-    printed = print_lines(l, made, done, search->n_best, scores);
-    count_remarks(r, l, made, done, search->n_best);
-    rgm_line_translations_clear(made, done * search->n_best);
+        status =
+            rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->chunk.before + done + 1));
+    printed = print_lines(l, made, done, f);
+    count_remarks(r, l, made, done, f->n_best);
+    rgm_line_translations_clear(made, done * f->n_best);
     return printed != RGM_OK ? printed : status;
 }
 
-static rgm_status translate_all(const session *s, const rgm_beam_search_options *search,
-                                bool scores)
+static rgm_status translate_all(const session *s, const rgm_beam_search_options *search, form *f)
 {
     rgm_status status = RGM_OK, end = RGM_OK;
     rgm_line_reader *reader = NULL;
@@ -147,23 +193,26 @@ static rgm_status translate_all(const session *s, const rgm_beam_search_options 
     remarks r = {0};
     rgm_error bad;
 
+    f->n_best = f->mbr > 0 ? 1 : search->n_best;
     RGM_GO(RGM_NEW(l, 1));
-    RGM_GO(RGM_NEW(made, CHUNK * search->n_best));
+    RGM_GO(RGM_NEW(made, LINES_OF_CHUNK * f->n_best));
     RGM_GO(rgm_line_reader_open(&reader, "/dev/stdin", NULL));
     while (end == RGM_OK) {
-        end = read_chunk(l, reader);
+        end = read_lines(l, reader, f->json);
         if (end < 0)
             rgm_error_save(&bad, end);
-        RGM_GO(translate_chunk(&r, l, made, s, search, scores));
+        RGM_GO(translate_chunk(&r, l, made, s, search, f));
     }
-    tell_remarks(&r, search->n_best);
+    tell_remarks(&r, f->n_best);
     if (end < 0) /* what came before is out */
         status = rgm_error_restore(&bad);
 done:
     rgm_line_reader_close(reader);
     rgm_free(made);
-    if (l != NULL)
-        rgm_text_clear(&l->text);
+    if (l != NULL) {
+        clear_requests(l);
+        line_chunk_clear(&l->chunk);
+    }
     rgm_free(l);
     return status;
 }
@@ -190,30 +239,72 @@ static rgm_status add_keys(text_list *sets, char **texts, const char *const *val
     return RGM_OK;
 }
 
-static rgm_status translate_run(const char *run_dir, const text_list *sets,
-                                const weights_choice *weights, bool scores)
+/* The run, and those whose models translate beside its own. */
+typedef struct sessions {
+    session items[RGM_MOST_MODELS];
+    int64_t count;
+} sessions;
+
+static rgm_status open_run(sessions *all, const char *name, const text_list *sets,
+                           const weights_choice *weights)
 {
     const data_choice none = {.modes = {false}};
     rgm_status status = RGM_OK;
-    const rgm_task *task;
-    session s;
+    session *s = &all->items[all->count];
+    char *folder = NULL;
 
-    RGM_GO(session_open(&s, run_dir, sets, weights, &none));
-    task = rgm_run_task(s.run);
-    if (task->type != &rgm_translation)
-        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than translation", run_dir));
-    RGM_GO(translate_all(&s, rgm_translation_search(task), scores));
+    RGM_GO(model_folder(&folder, name));
+    RGM_GO(session_open(s, folder, sets, weights, &none));
+    all->count++;
+    if (rgm_run_task(s->run)->type != &rgm_translation)
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than translation", name));
 done:
-    session_close(&s);
+    rgm_free(folder);
+    return status;
+}
+
+/* The run of another model; only its weights are used. */
+static rgm_status join_run(sessions *all, const char *name, const weights_choice *weights)
+{
+    const text_list none = {.count = 0};
+    rgm_trainer *trainer;
+
+    if (all->count == RGM_MOST_MODELS)
+        return RGM_FAIL(RGM_ERR_CONFIG, "--with %s: at most %d models translate together", name,
+                        RGM_MOST_MODELS);
+    RGM_TRY(open_run(all, name, &none, weights));
+    trainer = rgm_run_trainer(all->items[all->count - 1].run);
+    return rgm_error_prefix(rgm_translation_join(rgm_run_task(all->items[0].run),
+                                                 rgm_trainer_task(trainer),
+                                                 rgm_trainer_parameters(trainer)),
+                            "--with %s", name);
+}
+
+static rgm_status translate_run(const char *name, const text_list *with, const text_list *sets,
+                                const weights_choice *weights, form *f)
+{
+    rgm_status status = RGM_OK;
+    sessions *all;
+
+    RGM_TRY(RGM_NEW(all, 1));
+    RGM_GO(open_run(all, name, sets, weights));
+    for (int64_t i = 0; i < with->count; i++)
+        RGM_GO(join_run(all, with->items[i], weights));
+    RGM_GO(
+        translate_all(&all->items[0], rgm_translation_search(rgm_run_task(all->items[0].run)), f));
+done:
+    while (all->count > 0)
+        session_close(&all->items[--all->count]);
+    rgm_free(all);
     return status;
 }
 
 int verb_translate(int argc, char **argv)
 {
-    text_list sets = {.count = 0}, rest;
+    text_list sets = {.count = 0}, with = {.count = 0}, rest;
     const char *values[KEYS] = {NULL};
     char *texts[KEYS] = {NULL};
-    bool scores = false;
+    form f = {0};
     weights_choice weights = {.last = false};
     const argument arguments[] = {
         {"beam", ARG_TEXT, &values[BEAM], "N",
@@ -221,29 +312,36 @@ int verb_translate(int argc, char **argv)
         {"n-best", ARG_TEXT, &values[N_BEST], "N",
          "more than 1: so many of each line, behind its number; default task.search.n_best"},
         {"alpha", ARG_TEXT, &values[ALPHA], "X", "length penalty; default task.search.alpha"},
-        {"scores", ARG_FLAG, &scores, NULL, "the score before each translation"},
+        {"scores", ARG_FLAG, &f.scores, NULL, "the score before each translation"},
+        {"with", ARG_LIST, &with, "RUN_DIR",
+         "a run with the same tokenizers, whose model translates too: probabilities are averaged"},
+        {"mbr", ARG_COUNT, &f.mbr, "N",
+         "draw N translations of each line and take the one that is most like all of them (chrF)"},
+        {"json", ARG_FLAG, &f.json, NULL,
+         "each line is an object {\"text\": ..} with what is asked of its translation (\"prefix\", "
+         "\"required\", \"banned\"), and gives one with its translations"},
         {"threads", ARG_TEXT, &values[THREADS], "N",
          "default runtime.threads; changes nothing but the time"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {
-        "translate RUN_DIR|model:NAME [--beam N] [--n-best N] [--scores] [--threads N] [--average "
+        "translate RUN_DIR|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... [--scores] "
+        "[--json] [--threads N] "
+        "[--average "
         "N] < IN > "
         "OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
         "at a time. The run's data need not be there.",
         arguments, 1, 1};
-    char *folder = NULL;
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    status = model_folder(&folder, rest.items[0]);
+    status = add_keys(&sets, texts, values);
+    if (status == RGM_OK && f.mbr > 0 && values[N_BEST] != NULL)
+        status = RGM_FAIL(RGM_ERR_CONFIG, "--mbr takes one translation of each line: no --n-best");
     if (status == RGM_OK)
-        status = add_keys(&sets, texts, values);
-    if (status == RGM_OK)
-        status = translate_run(folder, &sets, &weights, scores);
-    rgm_free(folder);
+        status = translate_run(rest.items[0], &with, &sets, &weights, &f);
     for (int k = 0; k < KEYS; k++)
         rgm_free(texts[k]);
     return status == RGM_OK ? print_text("") : report(status);

@@ -280,21 +280,27 @@ static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
     return build_part(out, state, rgmi_part_of_set(set), false);
 }
 
+void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
+{
+    rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
+    rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
+    rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
+
+    inputs[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
+    inputs[RGMI_TARGET] = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    inputs[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    inputs[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
+    inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     translation_task *t = state;
     rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
-    rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
-    rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
     rgm_value **in = t->inputs, *states, *logits, *losses;
     rgm_head *head = &out->heads[0];
 
-    in[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
-    in[RGMI_TARGET] = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){pairs, target});
-    in[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
-    in[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
-    in[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
+    rgmi_translation_inputs(in, graph);
     states = rgm_seq2seq_encode(scope, &t->model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
     states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS],
                                 states, in[RGMI_SOURCE]);
@@ -695,6 +701,7 @@ static const rgm_effect effects[] = {
     {"task.search.top_k", "task.search.sample == true"},
     {"task.search.top_p", "task.search.sample == true"},
     {"task.search.seed", "task.search.sample == true"},
+    {"task.search.diversity", "task.search.diversity_groups > 1"},
     {"task.search.extra_decode_length", "task.search.decode_max_length == 0"},
     {0}};
 

@@ -238,6 +238,11 @@ static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options
     RGM_TRY(write_digits(w, "alpha", o->alpha));
     RGM_TRY(rgm_json_write_int(w, "decode_max_length", o->decode_max_length));
     RGM_TRY(rgm_json_write_int(w, "extra_decode_length", o->extra_decode_length));
+    RGM_TRY(rgm_json_write_int(w, "decode_min_length", o->decode_min_length));
+    RGM_TRY(rgm_json_write_int(w, "no_repeat_ngram", o->no_repeat_ngram));
+    RGM_TRY(write_digits(w, "repetition_penalty", o->repetition_penalty));
+    RGM_TRY(rgm_json_write_int(w, "diversity_groups", o->diversity_groups));
+    RGM_TRY(write_digits(w, "diversity", o->diversity));
     RGM_TRY(rgm_json_write_bool(w, "sample", o->sample));
     RGM_TRY(write_digits(w, "temperature", o->temperature));
     RGM_TRY(rgm_json_write_int(w, "top_k", o->top_k));

@@ -150,10 +150,42 @@ typedef struct rgmi_translation_task {
     const rgm_parameters *parameters; /* .. with these                      */
     rgm_device *device;               /* .. there                           */
     bool bf16;                        /* .. in this                         */
+    struct rgmi_translation_task *joined[RGM_MOST_MODELS - 1]; /* translate beside it: borrowed, */
+    const rgm_parameters *joined_parameters[RGM_MOST_MODELS - 1]; /* .. with these              */
+    int64_t joined_count;
 } rgmi_translation_task;
-/** Have the search for those weights. */
+/** Have the search for those weights, of this model alone. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
                                   rgm_device *device, bool bf16);
+
+/** The inputs of the model, named after the tensors of a batch, up to RGMI_TARGET_POSITIONS. */
+void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph);
+/** Tokens of a source with their end; none for a text without tokens. RGM_ERR_DATA: too many for
+ * the model. */
+rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *task, rgm_str text);
+
+/* ---- translation_requests.c: what is asked of translations, in tokens ---- */
+
+/** Requests of lines; begins as {0}. */
+typedef struct rgmi_requests {
+    rgm_ids ids;   /* of all lists, one behind the other */
+    int64_t *ends; /* of each list in them               */
+    int64_t list_count, end_capacity;
+    rgm_token_list *lists;     /* once they are closed          */
+    rgm_target_request *items; /* one for each line; before that only their counts stand in them */
+    int64_t count, capacity;
+    bool any; /* a line asks for something */
+} rgmi_requests;
+/** Add those of a line. RGM_ERR_DATA: a text without tokens, or with a piece that the tokenizer
+ * does not know. */
+rgm_status rgmi_requests_add(rgmi_requests *requests, const rgmi_translation_task *task,
+                             const rgm_translation_line *line);
+/** After the last line: items are whole. */
+rgm_status rgmi_requests_close(rgmi_requests *requests);
+void rgmi_requests_clear(rgmi_requests *requests);
+/** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */
+rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
+                            int64_t vocabulary);
 
 /* ---- export ---- */
 

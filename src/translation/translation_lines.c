@@ -19,6 +19,50 @@ rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters
     return rgm_beam_search_create(&t->beam_search, &t->model, parameters, device, bf16);
 }
 
+/* ---- several models ---- */
+
+static bool same_tokenizer(const rgm_tokenizer *a, const rgm_tokenizer *b)
+{
+    int64_t a_size = 0, b_size = 0;
+    const void *a_bytes, *b_bytes;
+
+    if (a == NULL || b == NULL)
+        return a == b;
+    a_bytes = rgm_tokenizer_model(a, &a_size);
+    b_bytes = rgm_tokenizer_model(b, &b_size);
+    return a_size == b_size && memcmp(a_bytes, b_bytes, (size_t)a_size) == 0;
+}
+
+rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
+                                const rgm_parameters *parameters)
+{
+    rgmi_translation_task *t = task->state, *o = other->state;
+
+    if (t->joined_count == RGM_MOST_MODELS - 1)
+        return RGM_FAIL(RGM_ERR_CONFIG, "at most %d models translate together", RGM_MOST_MODELS);
+    if (!same_tokenizer(t->data.source, o->data.source) ||
+        !same_tokenizer(t->data.target, o->data.target) ||
+        t->data.source_vocabulary != o->data.source_vocabulary ||
+        t->data.target_vocabulary != o->data.target_vocabulary)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "it has other tokenizers: models that translate together share them");
+    t->joined[t->joined_count] = o;
+    t->joined_parameters[t->joined_count++] = parameters;
+    return RGM_OK;
+}
+
+/* The search of all models that were joined. */
+static rgm_status join_all(rgmi_translation_task *t, rgm_device *device, bool bf16)
+{
+    rgm_beam_search *others[RGM_MOST_MODELS - 1];
+
+    for (int64_t i = 0; i < t->joined_count; i++) {
+        RGM_TRY(rgmi_translation_ready(t->joined[i], t->joined_parameters[i], device, bf16));
+        others[i] = t->joined[i]->beam_search;
+    }
+    return rgm_beam_search_join(t->beam_search, others, t->joined_count);
+}
+
 const rgm_beam_search_options *rgm_translation_search(const rgm_task *task)
 {
     return &((const rgmi_translation_task *)task->state)->options.search;
@@ -57,13 +101,18 @@ static rgm_status read_numbers(rgm_ids *ids, rgm_str line, int64_t vocabulary)
     return RGM_OK;
 }
 
-/* Add a line's tokens; with their end unless there are none. */
-static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
+rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
+                            int64_t vocabulary)
+{
+    return tokenizer != NULL ? rgm_tokenizer_encode(ids, tokenizer, text.data, text.size)
+                             : read_numbers(ids, text, vocabulary);
+}
+
+rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
 {
     int64_t begin = ids->count;
 
-    RGM_TRY(t->data.source != NULL ? rgm_tokenizer_encode(ids, t->data.source, line.data, line.size)
-                                   : read_numbers(ids, line, t->data.source_vocabulary));
+    RGM_TRY(rgmi_read_tokens(ids, t->data.source, line, t->data.source_vocabulary));
     if (ids->count - begin >= t->model.options.max_positions)
         return RGM_FAIL(RGM_ERR_DATA, "%lld tokens and an end, but model.max_positions is %lld",
                         (long long)(ids->count - begin), (long long)t->model.options.max_positions);
@@ -74,16 +123,27 @@ static rgm_status read_line(rgm_ids *ids, const rgmi_translation_task *t, rgm_st
     return RGM_OK;
 }
 
+static bool asks(const rgm_translation_line *line)
+{
+    return line->prefix != NULL || line->required.count > 0 || line->banned.count > 0;
+}
+
 /*
  * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1]
- * says where each starts.
+ * says where each starts. Requests: of those with tokens.
  */
-static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read,
-                             const rgmi_translation_task *t, const rgm_str *lines, int64_t count)
+static rgm_status read_lines(rgm_ids *ids, rgmi_requests *requests, int64_t *begin, int64_t *read,
+                             const rgmi_translation_task *t, const rgm_translation_line *lines,
+                             int64_t count)
 {
     begin[0] = *read = 0;
     while (*read < count) {
-        RGM_TRY(read_line(ids, t, lines[*read]));
+        const rgm_translation_line *line = &lines[*read];
+        RGM_TRY(rgmi_read_source(ids, t, line->text));
+        if (ids->count > begin[*read])
+            RGM_TRY(rgmi_requests_add(requests, t, line));
+        else if (asks(line))
+            return RGM_FAIL(RGM_ERR_DATA, "something is asked of a translation of nothing");
         begin[++*read] = ids->count;
     }
     return RGM_OK;
@@ -91,15 +151,28 @@ static rgm_status read_lines(rgm_ids *ids, int64_t *begin, int64_t *read,
 
 /* ---- to text ------------------------------------------------------------------------------- */
 
+static int64_t count_found(const char *text, const rgm_texts *texts)
+{
+    int64_t found = 0;
+
+    for (int64_t i = 0; i < texts->count; i++)
+        found += strstr(text, texts->items[i]) != NULL;
+    return found;
+}
+
 static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
-                             const rgmi_translation_task *t, const rgm_hypotheses *from,
-                             int64_t n_best)
+                             const rgmi_translation_task *t, const rgm_translation_line *line,
+                             const rgm_hypotheses *from, int64_t n_best)
 {
     for (int64_t k = 0; k < from->count && k < n_best; k++) {
-        RGM_TRY(rgmi_write_text(text, t->data.target, from->items[k].ids, from->items[k].count));
+        const rgm_hypothesis *h = &from->items[k];
+        RGM_TRY(rgmi_write_text(text, t->data.target, h->ids, h->count));
         RGM_TRY(rgm_strndup(&out[k].text, text->size > 0 ? text->data : "", (size_t)text->size));
-        out[k].score = from->items[k].score;
-        out[k].cut = !from->items[k].finished;
+        out[k].score = h->score;
+        out[k].log_probability = h->log_probability;
+        out[k].cut = !h->finished;
+        out[k].missing = h->missing;
+        out[k].banned = count_found(out[k].text, &line->banned);
     }
     if (from->count == 0)
         RGM_TRY(rgm_strdup(&out[0].text, ""));
@@ -108,7 +181,8 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
 
 /* Lines in tokens; those without any become empty ones. */
 static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t,
-                            const rgm_ids *ids, const int64_t *begin, int64_t count,
+                            const rgm_translation_line *lines, const rgm_ids *ids,
+                            const int64_t *begin, int64_t count, const rgmi_requests *requests,
                             const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
@@ -129,10 +203,11 @@ static rgm_status translate(rgm_line_translation *out, const rgmi_translation_ta
             lengths[n++] = begin[i + 1] - begin[i];
         }
     own.numbers = numbers;
+    own.requests = requests->any ? requests->items : NULL;
     RGM_GO(rgm_beam_search_run(made, t->beam_search, sources, lengths, n, &own));
     n = 0;
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(write_line(out + i * search->n_best, &text, t,
+        RGM_GO(write_line(out + i * search->n_best, &text, t, &lines[i],
                           begin[i + 1] > begin[i] ? &made[n++] : &none, search->n_best));
 done:
     for (int64_t i = 0; made != NULL && i < count; i++)
@@ -148,29 +223,34 @@ done:
 }
 
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters, const rgm_str *lines,
-                                 int64_t count, const rgm_beam_search_options *search,
-                                 rgm_device *device, bool bf16)
+                                 const rgm_parameters *parameters,
+                                 const rgm_translation_line *lines, int64_t count,
+                                 const rgm_beam_search_options *search, rgm_device *device,
+                                 bool bf16)
 {
     rgm_status status = RGM_OK, bad;
     rgmi_translation_task *t = task->state;
     int64_t *begin = NULL, read;
+    rgmi_requests requests = {0};
     rgm_ids ids = {0};
     rgm_error error;
 
     *done = 0;
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
     RGM_GO(RGM_NEW(begin, count + 1));
-    bad = read_lines(&ids, begin, &read, t, lines, count);
+    bad = read_lines(&ids, &requests, begin, &read, t, lines, count);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
+    RGM_GO(rgmi_requests_close(&requests));
     RGM_GO(rgmi_translation_ready(t, parameters, device, bf16));
-    RGM_GO(translate(out, t, &ids, begin, read, search));
+    RGM_GO(join_all(t, device, bf16));
+    RGM_GO(translate(out, t, lines, &ids, begin, read, &requests, search));
     *done = read;
     if (bad != RGM_OK)
         status = rgm_error_restore(&error);
 done:
+    rgmi_requests_clear(&requests);
     rgm_ids_clear(&ids);
     rgm_free(begin);
     return status;

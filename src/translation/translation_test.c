@@ -2,22 +2,10 @@
  * The translation task by itself: its data made and read, batches as the model is fed them, what is
  * refused, and judging translations.
  */
-#include <check.h>
 #include <regimen/kernels.h>
 
+#include "translation_check.h"
 #include "translation_internal.h"
-
-static rgm_translation_options reversing(void)
-{
-    rgm_translation_options o;
-
-    rgm_translation_defaults(&o);
-    o.reverse = (rgm_reverse_options){
-        .vocabulary = 9, .min_length = 1, .max_length = 6, .train = 50, .valid = 20};
-    o.batch_tokens = 64;
-    o.max_length = 7;
-    return o;
-}
 
 static rgm_status create(rgm_task *out, const rgm_translation_options *o)
 {
@@ -416,43 +404,9 @@ static void scores_are_those_that_were_asked_for(void **state)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-typedef struct trained {
-    rgm_translation_options options;
-    rgm_task task;
-    rgm_cgraph *graph;
-    rgm_scope *scope;
-    rgm_parameters *parameters;
-} trained;
-
-/* A small model with random weights. */
-static void trained_open(trained *t, const rgm_translation_options *options)
-{
-    rgm_seq2seq_options model;
-    rgm_task_model built = {0};
-
-    t->options = *options;
-    rgm_seq2seq_defaults(&model);
-    model.embedding_width = 16;
-    model.encoder.num_layers = model.decoder.num_layers = 1;
-    model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
-    model.encoder.intermediate_size = model.decoder.intermediate_size = 16;
-    CHECK_OK(rgm_translation_create(&t->task, &t->options, &model, 3, 1));
-    CHECK_OK(rgm_cgraph_create(&t->graph));
-    CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
-    CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
-    CHECK_OK(rgm_parameters_create(&t->parameters, t->graph, 1));
-}
-
-static void trained_close(trained *t)
-{
-    rgm_task_release(&t->task);
-    rgm_parameters_release(t->parameters);
-    rgm_scope_release(t->scope);
-    rgm_cgraph_release(t->graph);
-}
-
 /* Scores of greedy translations: near those in f32, and others where bf16 is more than a name. */
-static void bf16_is_near(trained *t, const rgm_str *lines, rgm_beam_search_options search)
+static void bf16_is_near(trained *t, const rgm_translation_line *lines,
+                         rgm_beam_search_options search)
 {
     rgm_line_translation all[2][4];
     bool differ = false;
@@ -480,12 +434,12 @@ static rgm_status lines_of(rgm_line_translation *out, trained *t, const char *co
                            int64_t count, int64_t n_best)
 {
     rgm_beam_search_options search = *rgm_translation_search(&t->task);
-    rgm_str lines[4];
+    rgm_translation_line lines[4];
 
     search.beam_size = search.n_best = n_best;
     search.decode_max_length = 3;
     for (int64_t i = 0; i < count; i++)
-        lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
+        lines[i] = line_of(text[i]);
     return rgm_translation_lines(out, &lines_done, &t->task, t->parameters, lines, count, &search,
                                  NULL, false);
 }
@@ -592,7 +546,7 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     rgm_translation_options o = reversing();
     rgm_beam_search_options search;
     rgm_line_translation all[4], one, other;
-    rgm_str lines[4];
+    rgm_translation_line lines[4];
     int64_t done;
     trained t;
 
@@ -604,7 +558,7 @@ static void lines_are_drawn_the_same_in_whatever_parts(void **state)
     search.decode_max_length = 12;
     search.seed = 4;
     for (int i = 0; i < 4; i++)
-        lines[i] = (rgm_str){.data = text[i], .size = (int64_t)strlen(text[i])};
+        lines[i] = line_of(text[i]);
     CHECK_OK(
         rgm_translation_lines(all, &done, &t.task, t.parameters, lines, 4, &search, NULL, false));
     for (int i = 0; i < 4; i++) {
