@@ -40,7 +40,9 @@ rgm_value *rgm_leaky_relu(rgm_value *x, double slope);
 rgm_value *rgm_elu(rgm_value *x);
 rgm_value *rgm_sigmoid(rgm_value *x);
 rgm_value *rgm_tanh(rgm_value *x);
-rgm_value *rgm_gelu(rgm_value *x);
+rgm_value *rgm_gelu(rgm_value *x);      /* exact, with erf                       */
+rgm_value *rgm_gelu_tanh(rgm_value *x); /* its approximation by tanh: that of GPT-2 */
+rgm_value *rgm_silu(rgm_value *x);      /* x sigmoid(x)                          */
 /** Element-wise, by enum; RGM_ACT_NONE gives x itself. `slope` is that of leaky_relu. */
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope);
 /** Of rgm_activation, by its number; ended by NULL. */
@@ -121,6 +123,9 @@ rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets);
 /** x [.., width], each row less its mean over its standard deviation, times gamma [width] plus
  * beta. */
 rgm_value *rgm_layer_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, double epsilon);
+/** x [.., width], each row over the root of its mean square (plus epsilon), times gamma [width]:
+ * RMSNorm (Zhang & Sennrich 2019). */
+rgm_value *rgm_rms_norm_op(rgm_value *x, rgm_value *gamma, double epsilon);
 /**
  * Batch norm with the moments of x itself (Ioffe & Szegedy 2015): x [.., width], each column less
  * its mean over its standard deviation, sqrt(variance + epsilon), times gamma [width] plus beta.
@@ -134,6 +139,15 @@ rgm_value *rgm_batch_moments(rgm_value *x);
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
 
+/**
+ * Rotary positions (Su et al. 2021): the heads of rows x [n, heads depth] turned by the angles of
+ * their positions, number i of a head together with number i + depth / 2. table [places, depth] has
+ * cosines [depth / 2] and then sines of each place, and gets no gradient; positions i64 [m] are the
+ * rows' one after another, again and again where m is a part of n. A position beyond the places is
+ * RGM_ERR_DATA when it runs.
+ */
+rgm_value *rgm_rotary(rgm_value *x, rgm_value *table, rgm_value *positions, int64_t heads);
+
 /** How rgm_attention() attends. */
 typedef struct rgm_attention_options {
     int64_t heads;
@@ -142,16 +156,34 @@ typedef struct rgm_attention_options {
     rgm_value *key; /* i32/i64 [batch, keys], 0: nobody sees that key (ids with 0 as padding);
                        NULL: all are seen                                                         */
     double dropout; /* of the probabilities, on training runs                                     */
-    const char *stream; /* of the dropout; NULL takes a name from the scope and op number */
+    const char *stream; /* of the dropout; NULL takes a name from the scope and op number         */
+    int64_t kv_heads;   /* heads of key and value, of width kv_heads depth: heads / kv_heads queries
+                           share each (Shazeer 2019; Ainslie et al. 2023); 0: as many as heads      */
+    int64_t window;   /* a query sees keys nearer than this, itself 0 away; 0: all                */
+    rgm_value *query; /* as key [batch, queries]: a query sees only keys with its own number in
+                         `key`, such as those of its segment in packed sequences; NULL: all       */
+    rgm_value *slope; /* [heads]: a score falls by slope times distance (ALiBi, Press et al. 2022);
+                         not learned; NULL: none                                                  */
+    rgm_value *bias;  /* [heads, 2 reach + 1]: added to scores by how far the key stands behind the
+                         query, from -reach to reach, which all farther ones have; NULL: none     */
 } rgm_attention_options;
 /**
  * Scaled dot-product attention (Vaswani et al. 2017, section 3.2) of heads that lie side by side:
  * query [batch, queries, width], key and value [batch, keys, width] -> [batch, queries, width].
  * Neither scores nor probabilities are stored; the gradient computes them again. A query that sees
- * nothing gets 0.
+ * nothing gets 0. Query i stands at i + keys - queries.
  */
 rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
                          const rgm_attention_options *options);
+/** What an attention reads besides query, key and value. */
+typedef enum rgm_attention_extra {
+    RGM_ATTENTION_KEY,
+    RGM_ATTENTION_QUERY,
+    RGM_ATTENTION_SLOPE,
+    RGM_ATTENTION_BIAS
+} rgm_attention_extra;
+/** That of `attention`, as the options had it, of the shape that they say; NULL: it had none. */
+rgm_value *rgm_attention_extra_of(const rgm_value *attention, rgm_attention_extra which);
 /**
  * The same for tokens that are written one by one, without a gradient: keys and values stay in the
  * rows of k and v [rows, width] where they were put, and index [batch, keys] i64 says which rows a
@@ -161,6 +193,15 @@ rgm_value *rgm_attention(rgm_value *q, rgm_value *k, rgm_value *v,
  */
 rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
                               rgm_value *newest_k, rgm_value *newest_v, int64_t heads);
+/**
+ * The same with heads, kv_heads, scale, window, slope and bias of the options (its masks and
+ * dropout must not be set). A key stands at its place in the index, queries and the newest key
+ * stand at position [batch] (or [1], of all) i64, which may be NULL where neither window, slope nor
+ * bias asks.
+ */
+rgm_value *rgm_attention_rows_with(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
+                                   rgm_value *newest_k, rgm_value *newest_v, rgm_value *position,
+                                   const rgm_attention_options *options);
 
 /* ---- ops: images [n, height, width, channels]; all sizes but n are static
  * ------------------------

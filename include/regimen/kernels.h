@@ -26,7 +26,10 @@ typedef enum rgm_activation {
     RGM_ACT_ELU,
     RGM_ACT_SIGMOID,
     RGM_ACT_TANH,
-    RGM_ACT_GELU /* exact, with erf */
+    RGM_ACT_GELU,     /* exact, with erf                                                    */
+    RGM_ACT_SILU,     /* x sigmoid(x): swish                                                */
+    RGM_ACT_GELU_TANH /* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): that of GPT-2 and BERT
+                       */
 } rgm_activation;
 
 /**
@@ -174,6 +177,10 @@ typedef enum rgm_map_code {
     RGM_MAP_SHIFT,       /* x + constant                         */
     RGM_MAP_SOFTPLUS,    /* log(1 + exp(x)), stable              */
     RGM_MAP_FLOOR,       /* max(x, constant)                     */
+    RGM_MAP_SILU,        /* x sigmoid(x)                         */
+    RGM_MAP_SILU_SLOPE,  /* derivative of silu at x              */
+    RGM_MAP_GELU_TANH,
+    RGM_MAP_GELU_TANH_SLOPE,
     /* two operands */
     RGM_MAP_ADD,
     RGM_MAP_SUB,
@@ -277,23 +284,27 @@ typedef struct rgm_cross_entropy_args {
  * Scaled dot-product attention of each head (Vaswani et al. 2017, section 3.2), the scores never
  * stored: blocks of keys with a running softmax (Milakov & Gimelshein 2018).
  *
- * y [batch, queries, heads * depth]: y[b, i, h] = sum over j of p[i, j] v[b, j, h],
- * p[i, .] = softmax over the visible j of scale * q[b, i, h] . k[b, j, h]
+ * y [batch, queries, heads * depth]: y[b, i, h] = sum over j of p[i, j] v[b, j, g], where g = h /
+ * (heads / kv_heads) is the head of k and v [batch, keys, kv_heads * depth] (kv_heads 0: heads);
+ * p[i, .] = softmax over the visible j of scale * q[b, i, h] . k[b, j, g]
+ *           - slope[h] |d| + bias[h, min(max(d, -reach), reach) + reach]
  *
- * Key j is visible unless key[b, j] is 0 (key NULL: all are), and when causal only to queries i >=
- * j
- * - (keys - queries). Where nothing is visible y is 0. With rate > 0 p is dropped out: the draw of
- * (b, h, i, j) is word j % 8 of block ((b * heads + h) * keys64 + j / 64) * queries16 + i) * 8 + j
- * % 64 / 8, where keys64 and queries16 are blocks of 64 keys and queries rounded up to 16. So y
- * does not change by a bit when invisible keys are appended.
+ * Query i stands at i + keys - queries, d = j - (i + keys - queries); slope and bias may be NULL.
+ * Key j is visible unless key[b, j] is 0 (key NULL: all are), with query [batch, queries] only
+ * where that has the same number, when causal only if d <= 0, and with a window only if |d| <
+ * window. Where nothing is visible y is 0. With rate > 0 p is dropped out: the draw of (b, h, i, j)
+ * is word j % 8 of block ((b * heads + h) * keys64 + j / 64) * queries16 + i) * 8 + j % 64 / 8,
+ * where keys64 and queries16 are blocks of 64 keys and queries rounded up to 16. So y does not
+ * change by a bit when invisible keys are appended.
  *
- * Gradient: dq, dk, dv from q, k, v, y_forward and dy; p is computed, and drawn, again.
+ * Gradient: dq, dk, dv and, with a bias, dbias [batch, heads, 2 reach + 1] from q, k, v, y_forward
+ * and dy; p is computed, and drawn, again.
  */
 typedef struct rgm_attention_args {
-    void *y, *dq, *dk, *dv;
-    const void *q, *k, *v, *y_forward, *dy, *key;
-    rgm_dtype key_dtype; /* int32 or int64 */
-    int64_t batch, queries, keys, heads, depth;
+    void *y, *dq, *dk, *dv, *dbias;
+    const void *q, *k, *v, *y_forward, *dy, *key, *query, *slope, *bias;
+    rgm_dtype key_dtype; /* of key and query: int32 or int64 */
+    int64_t batch, queries, keys, heads, kv_heads, depth, window, reach;
     double scale, rate;
     rgm_rng rng;
     bool causal;
@@ -305,15 +316,19 @@ typedef struct rgm_attention_args {
  * batch.
  *
  * Key j of item b is row index[b, j] of k and v [.., heads * depth]; a negative index: there is no
- * such key. Behind those, unless newest_k is NULL, stands row b of newest_k and newest_v [batch,
- * heads * depth]. y [batch, queries, heads * depth] has the same bits wherever absent keys are; 0
- * without keys.
+ * such key. Behind those, unless newest_k is NULL, stands row b of newest_k and newest_v. k, v and
+ * the newest have kv_heads heads. y [batch, queries, heads * depth] has the same bits wherever
+ * absent keys are; 0 without keys. With a window, slope or bias, as above, key j stands at j and
+ * the queries and the newest key at position[b position_step].
  */
 typedef struct rgm_attention_rows_args {
     void *y;
     const void *q, *k, *v, *newest_k, *newest_v;
-    const int64_t *index; /* [batch, keys] */
-    int64_t batch, queries, keys, heads, depth;
+    const void *slope, *bias;
+    const int64_t *index;    /* [batch, keys]                                            */
+    const int64_t *position; /* [batch], or one number of all; NULL: nothing asks for it */
+    int64_t position_step;   /* 1, or 0: there is one number                             */
+    int64_t batch, queries, keys, heads, kv_heads, depth, window, reach;
     double scale;
 } rgm_attention_rows_args;
 
@@ -333,7 +348,9 @@ typedef struct rgm_top_args {
  * Layer norm (Ba et al. 2016) with an optional residual: s = x (+ residual), y = (s - mean) /
  * sqrt(var
  * + epsilon) * gamma + beta over channels. Gradient: dx (also the residual's), dgamma, dbeta from
- * x, residual, gamma, dy.
+ * x, residual, gamma, dy. With rms the mean is left out, y = s / sqrt(mean of s^2 + epsilon) *
+ * gamma
+ * + beta (Zhang & Sennrich 2019).
  */
 typedef struct rgm_layer_norm_args {
     void *y; /* y or dx */
@@ -341,7 +358,23 @@ typedef struct rgm_layer_norm_args {
     const void *x, *residual, *gamma, *beta, *dy;
     int64_t rows, channels;
     double epsilon;
+    bool rms;
 } rgm_layer_norm_args;
+
+/**
+ * Rotary positions (Su et al. 2021): each head's part of a row of x [rows, heads * depth] is turned
+ * by the angles of its position. With p = position[r % positions] and the table's row of p, cosines
+ * [depth / 2] and then sines, y[i] = x[i] cos_i - x[i + depth / 2] sin_i and y[i + depth / 2] =
+ * x[i + depth / 2] cos_i + x[i] sin_i; `back` turns the other way, which is the gradient. y may be
+ * x; depth is even.
+ */
+typedef struct rgm_rotary_args {
+    void *y;
+    const void *x, *table;
+    const int64_t *position;
+    int64_t rows, positions, heads, depth;
+    bool back;
+} rgm_rotary_args;
 
 /**
  * Batch norm (Ioffe & Szegedy 2015): moments [2, channels] are the mean and the biased variance of
@@ -537,6 +570,7 @@ typedef struct rgm_index_args {
     FAST(void, top_log_softmax, (const rgm_top_args *args))                                        \
     FAST(void, layer_norm, (const rgm_layer_norm_args *args))                                      \
     FAST(void, layer_norm_grad, (const rgm_layer_norm_args *args))                                 \
+    FAST(void, rotary, (const rgm_rotary_args *args))                                              \
     FAST(void, batch_moments, (const rgm_batch_norm_args *args))                                   \
     FAST(void, batch_norm, (const rgm_batch_norm_args *args))                                      \
     FAST(void, batch_norm_grad, (const rgm_batch_norm_args *args))                                 \

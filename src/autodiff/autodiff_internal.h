@@ -268,6 +268,7 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_abs_op, rgmi_square_op, rgmi_sqrt_op, rgmi_rsqrt_op, rgmi_reciprocal_op, rgmi_exp_op,
     rgmi_log_op, rgmi_softplus_op, rgmi_floor_at_op, rgmi_sign_op, rgmi_relu_op, rgmi_leaky_relu_op,
     rgmi_elu_op, rgmi_sigmoid_op, rgmi_tanh_op, rgmi_gelu_op, rgmi_gelu_slope_op, rgmi_relu_grad_op,
+    rgmi_silu_op, rgmi_silu_slope_op, rgmi_gelu_tanh_op, rgmi_gelu_tanh_slope_op,
     rgmi_leaky_relu_grad_op, rgmi_elu_grad_op, rgmi_sigmoid_grad_op, rgmi_tanh_grad_op,
     rgmi_conv2d_op, rgmi_conv2d_grad_input_op, rgmi_conv2d_grad_kernel_op, rgmi_max_pool2d_op,
     rgmi_max_pool2d_grad_op, rgmi_avg_pool2d_op, rgmi_avg_pool2d_grad_op, rgmi_cast_op,
@@ -279,12 +280,13 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_sum_squares_op, rgmi_product_sum_op, rgmi_argmax_op, rgmi_softmax_op, rgmi_softmax_grad_op,
     rgmi_masked_softmax_op, rgmi_log_softmax_op, rgmi_log_softmax_grad_op, rgmi_cross_entropy_op,
     rgmi_cross_entropy_grad_op, rgmi_attention_op, rgmi_attention_grad_op, rgmi_attention_rows_op,
-    rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_batch_moments_op, rgmi_batch_norm_op,
-    rgmi_batch_norm_grad_op, rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op,
-    rgmi_transpose_pattern_op, rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op,
-    rgmi_spmm_op, rgmi_spmm_add_op, rgmi_spmm_rest_op, rgmi_broadcast_rows_op,
-    rgmi_broadcast_columns_op, rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op,
-    rgmi_softmax_rows_grad_op, rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op,
-    rgmi_gather_op, rgmi_map_op_type, rgmi_dropout_add_op;
+    rgmi_layer_norm_op, rgmi_layer_norm_grad_op, rgmi_rms_norm_op, rgmi_rms_norm_grad_op,
+    rgmi_rotary_op, rgmi_batch_moments_op, rgmi_batch_norm_op, rgmi_batch_norm_grad_op,
+    rgmi_l2_normalize_op, rgmi_l2_normalize_grad_op, rgmi_transpose_pattern_op,
+    rgmi_add_self_loops_op, rgmi_pattern_from_index_op, rgmi_degree_op, rgmi_spmm_op,
+    rgmi_spmm_add_op, rgmi_spmm_rest_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
+    rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
+    rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op, rgmi_gather_op, rgmi_map_op_type,
+    rgmi_dropout_add_op;
 
 #endif

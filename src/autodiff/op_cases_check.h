@@ -47,6 +47,8 @@ UNARY(elu, rgm_elu(x), false)
 UNARY(sigmoid, rgm_sigmoid(x), false)
 UNARY(hyperbolic, rgm_tanh(x), false)
 UNARY(gelu, rgm_gelu(x), false)
+UNARY(silu, rgm_silu(x), false)
+UNARY(gelu_tanh, rgm_gelu_tanh(x), false)
 UNARY(cast, rgm_cast(rgm_cast(x, RGM_F64), RGM_F64), false)
 UNARY(dropout, rgm_dropout_op(x, 0.4, "stream"), false)
 UNARY(item_dropout, rgm_item_dropout_op(x, 0.4, "stream"), false)
@@ -270,16 +272,92 @@ static rgm_value *attention(lab *l, int variant)
     return rgm_attention(q, k, v, &options);
 }
 
+/* Groups that share keys, windows, segments, slopes, and a bias by distance, which is learned. */
+static rgm_value *attention_of_today(lab *l, int variant)
+{
+    /* queries, keys, heads, heads of keys, depth, window, reach */
+    static const int64_t size[][7] = {{4, 4, 4, 2, 2, 0, 2},
+                                      {3, 5, 2, 1, 3, 2, 0},
+                                      {5, 70, 2, 1, 2, 4, 3},
+                                      {4, 2, 2, 2, 1, 3, 1}};
+    rgm_attention_options o = {.causal = variant & 1, .dropout = variant & 2 ? 0.4 : 0};
+
+    if (variant >= 8 * 4)
+        return NULL;
+    const int64_t *s = size[variant / 8];
+    o.heads = s[2];
+    o.kv_heads = s[3];
+    o.window = s[5];
+    rgm_value *q = lab_input(l, 3, (int64_t[]){2, s[0], s[2] * s[4]});
+    rgm_value *k = lab_input(l, 3, (int64_t[]){2, s[1], s[3] * s[4]});
+    rgm_value *v = lab_input(l, 3, (int64_t[]){2, s[1], s[3] * s[4]});
+    if (variant & 4) {
+        o.key = rgm_reshape(lab_index(l, RGM_I64, 2 * s[1], 3), 2, (rgm_dim[]){2, s[1]});
+        o.query = rgm_reshape(lab_index(l, RGM_I64, 2 * s[0], 3), 2, (rgm_dim[]){2, s[0]});
+    }
+    if (variant % 3 != 1)
+        o.bias = lab_input(l, 2, (int64_t[]){s[2], 2 * s[6] + 1});
+    if (variant % 3 != 2) {
+        rgm_tensor *list;
+        CHECK_OK(rgm_tensor_create(&list, l->dtype, 1, &s[2]));
+        for (int64_t h = 0; h < s[2]; h++)
+            lab_set(list, h, 0.5 / (double)(1 + h));
+        o.slope = rgm_constant(l->graph, list);
+        rgm_tensor_release(list);
+    }
+    return rgm_attention(q, k, v, &o);
+}
+
+static const shape norm_shapes[] = {
+    {2, {3, 4}}, {2, {1, 5}}, {3, {2, 3, 17}}, {2, {0, 4}}, {1, {6}}};
+
 static rgm_value *layer_norm(lab *l, int variant)
 {
-    static const shape some[] = {{2, {3, 4}}, {2, {1, 5}}, {3, {2, 3, 17}}, {2, {0, 4}}, {1, {6}}};
-
     if (variant >= 5)
         return NULL;
-    const shape *s = &some[variant];
+    const shape *s = &norm_shapes[variant];
     int64_t channels = s->size[s->rank - 1];
     rgm_value *x = lab_input(l, s->rank, s->size), *gamma = lab_input(l, 1, &channels);
     return rgm_layer_norm_op(x, gamma, lab_input(l, 1, &channels), 1e-3);
+}
+
+/* Angles of `places` places; cosines first. */
+static rgm_value *rotary_table(lab *l, int64_t places, int64_t depth)
+{
+    rgm_tensor *table;
+    rgm_value *value;
+
+    CHECK_OK(rgm_tensor_create(&table, l->dtype, 2, (int64_t[]){places, depth}));
+    for (int64_t i = 0; i < places * depth / 2; i++) {
+        int64_t at = i / (depth / 2) * depth + i % (depth / 2);
+        lab_set(table, at, cos(0.7 * (double)i));
+        lab_set(table, at + depth / 2, sin(0.7 * (double)i));
+    }
+    value = rgm_constant(l->graph, table);
+    rgm_tensor_release(table);
+    return value;
+}
+
+/* Positions of all rows, and fewer that repeat. */
+static rgm_value *rotary(lab *l, int variant)
+{
+    static const int64_t some[][4] = {{4, 4, 1, 2}, {6, 3, 2, 4}, {3, 1, 2, 6}, {0, 2, 1, 4}};
+
+    if (variant >= 4)
+        return NULL;
+    const int64_t *s = some[variant]; /* rows, positions, heads, depth */
+    rgm_value *x = lab_input(l, 2, (int64_t[]){s[0], s[2] * s[3]});
+    rgm_value *table = rotary_table(l, 5, s[3]);
+    return rgm_rotary(x, table, lab_index(l, RGM_I64, s[1], 5), s[2]);
+}
+
+static rgm_value *rms_norm(lab *l, int variant)
+{
+    if (variant >= 5)
+        return NULL;
+    const shape *s = &norm_shapes[variant];
+    rgm_value *x = lab_input(l, s->rank, s->size);
+    return rgm_rms_norm_op(x, lab_input(l, 1, &s->size[s->rank - 1]), 1e-3);
 }
 
 /* Also with relu behind it, which the passes take into the norm and its gradient. */
@@ -494,6 +572,8 @@ static const struct {
     {"sigmoid", sigmoid},
     {"tanh", hyperbolic},
     {"gelu", gelu},
+    {"silu", silu},
+    {"gelu_tanh", gelu_tanh},
     {"cast", cast},
     {"dropout", dropout},
     {"item_dropout", item_dropout},
@@ -514,8 +594,11 @@ static const struct {
     {"softmax_cross_entropy", cross_entropy},
     {"softmax_cross_entropy", smoothed_cross_entropy},
     {"attention", attention},
+    {"attention", attention_of_today},
     {"softplus", sigmoid_cross_entropy},
     {"layer_norm", layer_norm},
+    {"rms_norm", rms_norm},
+    {"rotary", rotary},
     {"batch_norm", batch_norm},
     {"l2_normalize", l2_normalize},
     {"conv2d", conv2d},

@@ -315,6 +315,23 @@ BACKWARD(gelu)
     return RGM_OK;
 }
 
+BACKWARD(silu)
+{
+    (void)wanted;
+    dx[0] = rgm_mul(dy, rgmi_map_op(&rgmi_silu_slope_op, RGM_MAP_SILU_SLOPE, y->in[0], NULL, 0));
+    return RGM_OK;
+}
+
+BACKWARD(gelu_tanh)
+{
+    rgm_value *slope =
+        rgmi_map_op(&rgmi_gelu_tanh_slope_op, RGM_MAP_GELU_TANH_SLOPE, y->in[0], NULL, 0);
+
+    (void)wanted;
+    dx[0] = rgm_mul(dy, slope);
+    return RGM_OK;
+}
+
 ROW(scale, 1, scale_backward, NULL);
 ROW(shift, 1, shift_backward, NULL);
 ROW(neg, 1, neg_backward, NULL);
@@ -335,6 +352,10 @@ ROW(sigmoid, 1, sigmoid_backward, NULL);
 ROW(tanh, 1, tanh_backward, NULL);
 ROW(gelu, 1, gelu_backward, NULL);
 ROW(gelu_slope, 1, NULL, rgmi_second);
+ROW(silu, 1, silu_backward, NULL);
+ROW(silu_slope, 1, NULL, rgmi_second);
+ROW(gelu_tanh, 1, gelu_tanh_backward, NULL);
+ROW(gelu_tanh_slope, 1, NULL, rgmi_second);
 
 #define UNARY(name, code)                                                                          \
     rgm_value *rgm_##name(rgm_value *x)                                                            \
@@ -365,6 +386,8 @@ UNARY(elu, RGM_MAP_ELU)
 UNARY(sigmoid, RGM_MAP_SIGMOID)
 UNARY(tanh, RGM_MAP_TANH)
 UNARY(gelu, RGM_MAP_GELU)
+UNARY(silu, RGM_MAP_SILU)
+UNARY(gelu_tanh, RGM_MAP_GELU_TANH)
 
 rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope)
 {
@@ -383,14 +406,18 @@ rgm_value *rgm_activate(rgm_value *x, rgm_activation activation, double slope)
         return rgm_tanh(x);
     case RGM_ACT_GELU:
         return rgm_gelu(x);
+    case RGM_ACT_SILU:
+        return rgm_silu(x);
+    case RGM_ACT_GELU_TANH:
+        return rgm_gelu_tanh(x);
     }
     return x == NULL ? NULL
                      : rgm_cgraph_fail(x->graph, RGM_ERR_ARG, "activation %d is unknown",
                                        (int)activation);
 }
 
-const char *const rgm_activation_names[] = {"linear",  "relu", "leaky_relu", "elu",
-                                            "sigmoid", "tanh", "gelu",       NULL};
+const char *const rgm_activation_names[] = {"linear", "relu", "leaky_relu", "elu",       "sigmoid",
+                                            "tanh",   "gelu", "silu",       "gelu_tanh", NULL};
 
 /* max(z,0) - z t + log(1 + exp(-|z|)) = softplus(z) - z t. */
 rgm_value *rgm_sigmoid_cross_entropy(rgm_value *logits, rgm_value *targets)

@@ -287,7 +287,8 @@ static void activate(const rgm_op_run *run, void *rows, int64_t count)
     static const rgm_map_code codes[] = {
         [RGM_ACT_RELU] = RGM_MAP_RELU, [RGM_ACT_LEAKY_RELU] = RGM_MAP_LEAKY_RELU,
         [RGM_ACT_ELU] = RGM_MAP_ELU,   [RGM_ACT_SIGMOID] = RGM_MAP_SIGMOID,
-        [RGM_ACT_TANH] = RGM_MAP_TANH, [RGM_ACT_GELU] = RGM_MAP_GELU};
+        [RGM_ACT_TANH] = RGM_MAP_TANH, [RGM_ACT_GELU] = RGM_MAP_GELU,
+        [RGM_ACT_SILU] = RGM_MAP_SILU, [RGM_ACT_GELU_TANH] = RGM_MAP_GELU_TANH};
     rgmi_program program = {.inputs = 1, .steps = 1};
     rgm_view view = {.dtype = run->out->dtype, .rank = 1, .shape = {count}, .data = rows};
 

@@ -1,5 +1,6 @@
 /*
- * Layer norm (with a residual when the executor's passes fold one in) and Euclidean normalisation.
+ * Layer norm (with a residual when the executor's passes fold one in), the same without a mean, and
+ * Euclidean normalisation.
  * A norm's kernel gives three gradients at once, so its gradient is one flat value
  * [dgamma | dbeta | dx], each part padded to 16 elements, of which the three are views.
  */
@@ -145,6 +146,93 @@ const rgm_op_type rgmi_layer_norm_grad_op = {
     .arity = -1,
     .infer = layer_norm_grad_infer,
     .forward = layer_norm_grad_forward,
+    .no_gradient = rgmi_second,
+};
+
+/* ---- without a mean ---- */
+
+/* inputs: x, gamma; number[0] = epsilon */
+static rgm_status rms_norm_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                 const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(norm_check(in[0], in[1]));
+    return rgmi_same_shape(out, in[0]);
+}
+
+static rgm_status rms_norm_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    rgm_layer_norm_args args = {.y = run->out->data,
+                                .x = x->data,
+                                .gamma = run->in[1].data,
+                                .epsilon = run->attributes->number[0],
+                                .rms = true};
+
+    rgmi_rows_of(&args.rows, &args.channels, x);
+    if (args.rows > 0)
+        run->kernels->layer_norm(&args);
+    return RGM_OK;
+}
+
+static rgm_status rms_norm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, const bool *wanted)
+{
+    rgm_value *all = rgmi_op3(&rgmi_rms_norm_grad_op, y->in[0], y->in[1], dy, &y->attributes);
+    bool which[3] = {wanted[0], wanted[1], false};
+
+    rgmi_norm_grad_values(dx, 1, all, y->in[0], which);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_rms_norm_op = {
+    .name = "rms_norm",
+    .arity = 2,
+    .infer = rms_norm_infer,
+    .forward = rms_norm_forward,
+    .backward = rms_norm_backward,
+};
+
+rgm_value *rgm_rms_norm_op(rgm_value *x, rgm_value *gamma, double epsilon)
+{
+    rgm_attributes attributes = {.number[0] = epsilon};
+
+    return x == NULL || gamma == NULL
+               ? NULL
+               : rgm_op(x->graph, &rgmi_rms_norm_op, (rgm_value *[]){x, gamma}, 2, &attributes);
+}
+
+/* inputs: x, gamma, dy */
+static rgm_status rms_norm_grad_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                      const rgm_attributes *attributes)
+{
+    (void)inputs, (void)attributes;
+    RGM_TRY(norm_check(in[0], in[1]));
+    rgmi_norm_grad_shape(out, in[0]);
+    return RGM_OK;
+}
+
+static rgm_status rms_norm_grad_forward(rgm_op_run *run)
+{
+    const rgm_view *x = &run->in[0];
+    void *no_beta;
+    rgm_layer_norm_args args = {.x = x->data,
+                                .gamma = run->in[1].data,
+                                .dy = run->in[2].data,
+                                .epsilon = run->attributes->number[0],
+                                .rms = true};
+
+    rgmi_rows_of(&args.rows, &args.channels, x);
+    rgmi_norm_grad_parts(&args.dgamma, &no_beta, &args.y, run, args.channels);
+    if (args.rows > 0)
+        run->kernels->layer_norm_grad(&args);
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_rms_norm_grad_op = {
+    .name = "rms_norm_grad",
+    .arity = 3,
+    .infer = rms_norm_grad_infer,
+    .forward = rms_norm_grad_forward,
     .no_gradient = rgmi_second,
 };
 

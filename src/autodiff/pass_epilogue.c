@@ -107,7 +107,8 @@ static rgm_activation activation_of(const rgm_value *v)
         rgm_activation activation;
     } table[] = {{&rgmi_relu_op, RGM_ACT_RELU}, {&rgmi_leaky_relu_op, RGM_ACT_LEAKY_RELU},
                  {&rgmi_elu_op, RGM_ACT_ELU},   {&rgmi_sigmoid_op, RGM_ACT_SIGMOID},
-                 {&rgmi_tanh_op, RGM_ACT_TANH}, {&rgmi_gelu_op, RGM_ACT_GELU}};
+                 {&rgmi_tanh_op, RGM_ACT_TANH}, {&rgmi_gelu_op, RGM_ACT_GELU},
+                 {&rgmi_silu_op, RGM_ACT_SILU}, {&rgmi_gelu_tanh_op, RGM_ACT_GELU_TANH}};
 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (v->type == table[i].type)

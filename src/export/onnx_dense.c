@@ -43,6 +43,10 @@ static const char *element_wise(rgmi_writer *w, rgm_map_code code, double consta
         return rgmi_activate(w, a, RGM_ACT_ELU, 0, dtype);
     case RGM_MAP_GELU:
         return rgmi_activate(w, a, RGM_ACT_GELU, 0, dtype);
+    case RGM_MAP_SILU:
+        return rgmi_activate(w, a, RGM_ACT_SILU, 0, dtype);
+    case RGM_MAP_GELU_TANH:
+        return rgmi_activate(w, a, RGM_ACT_GELU_TANH, 0, dtype);
     case RGM_MAP_SCALE:
         return rgmi_node(w, "Mul", a, rgmi_scalar(w, dtype, constant), NULL);
     case RGM_MAP_SHIFT:
@@ -290,6 +294,21 @@ static void translate_layer_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *
     rgmi_float(w, "epsilon", epsilon);
 }
 
+/* Opset 18 has no node for it. */
+static void translate_rms_norm(rgmi_writer *w, const rgm_value *y, rgmi_name *name)
+{
+    rgm_dtype dtype = rgm_value_dtype(y);
+    int64_t channels = rgm_value_dim(y, -1), last = rgm_value_rank(y) - 1;
+    const char *x = input(w, y, 0),
+               *divided = rgmi_scalar(w, dtype, (double)(channels > 0 ? channels : 1));
+    const char *square = rgmi_reduce(w, "ReduceSum", rgmi_node(w, "Mul", x, x, NULL), last, true);
+    const char *least = rgmi_scalar(w, dtype, rgm_value_attributes(y)->number[0]);
+    const char *mean = rgmi_node(w, "Add", rgmi_node(w, "Div", square, divided, NULL), least, NULL);
+    const char *z = rgmi_node(w, "Div", x, rgmi_node(w, "Sqrt", mean, NULL, NULL), NULL);
+
+    name->name = rgmi_node(w, "Mul", z, input(w, y, 1), NULL);
+}
+
 /* The mean of x, shaped as `like`, over all axes but the last, which stay as axes of 1; 0 for
  * none. */
 static const char *column_mean(rgmi_writer *w, const char *x, const rgm_value *like)
@@ -376,6 +395,8 @@ const rgmi_translation rgmi_dense_translations[] = {
     {"softmax", translate_softmax},
     {"log_softmax", translate_log_softmax},
     {"layer_norm", translate_layer_norm},
+    {"rms_norm", translate_rms_norm},
+    {"rotary", rgmi_translate_rotary},
     {"batch_moments", translate_batch_moments},
     {"batch_norm", translate_batch_norm},
     {"l2_normalize", translate_l2_normalize},

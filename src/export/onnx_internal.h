@@ -172,6 +172,7 @@ rgm_status rgmi_export_as(const char *format, rgmi_finish *finish, const char *p
 /** Fills in the name(s) of y, whose inputs all have theirs. */
 typedef void rgmi_translator(rgmi_writer *w, const rgm_value *y, rgmi_name *name);
 rgmi_translator rgmi_translate_attention;
+rgmi_translator rgmi_translate_rotary;
 typedef struct rgmi_translation {
     const char *op;
     rgmi_translator *translate;

@@ -65,6 +65,8 @@ UNARY(elu, rgm_elu(x), false)
 UNARY(sigmoid, rgm_sigmoid(x), false)
 UNARY(hyperbolic, rgm_tanh(x), false)
 UNARY(gelu, rgm_gelu(x), false)
+UNARY(silu, rgm_silu(x), false)
+UNARY(gelu_tanh, rgm_gelu_tanh(x), false)
 UNARY(stop_gradient, rgm_stop_gradient(x), false)
 UNARY(when_training, rgm_when_training(rgm_softplus(x), rgm_neg(x)), false)
 UNARY(dropout, rgm_dropout_op(x, 0.4, "stream"), false)
@@ -267,6 +269,21 @@ static rgm_value *layer_norm(lab *l, int variant)
         return rgm_layer_norm_op(x, gamma, beta, 1e-3);
     return rgm_op(l->graph, lab_op("layer_norm"), (rgm_value *[]){x, gamma, beta, residual}, 4,
                   &(rgm_attributes){.number[0] = 1e-3});
+}
+
+static rgm_value *rms_norm(lab *l, int variant)
+{
+    static const shape some[] = {{2, {3, 4}}, {2, {1, 5}}, {3, {2, 3, 17}}, {2, {0, 4}}};
+
+    if (variant >= 4)
+        return NULL;
+    const shape *s = &some[variant];
+    rgm_value *x = lab_input(l, s->rank, s->size);
+    bool symbolic = l->symbolic;
+    l->symbolic = false;
+    rgm_value *gamma = lab_input(l, 1, &s->size[s->rank - 1]);
+    l->symbolic = symbolic;
+    return rgm_rms_norm_op(x, gamma, 1e-3);
 }
 
 /* Only the moments, or the norm with them. */
@@ -514,6 +531,66 @@ static rgm_value *attention(lab *l, int variant)
     return rgm_attention(x[0], x[1], x[2], &o);
 }
 
+/*
+ * Batch, queries, keys, heads, heads of keys, depth: groups that share keys, windows, segments, and
+ * what distances add; more queries than keys, one query, and none.
+ */
+static rgm_value *attention_of_today(lab *l, int variant)
+{
+    static const int64_t some[][6] = {{2, 5, 5, 4, 2, 4},
+                                      {1, 3, 6, 2, 1, 3},
+                                      {2, 4, 2, 2, 2, 1},
+                                      {2, 1, 6, 4, 1, 2},
+                                      {3, 0, 2, 2, 1, 2}};
+    int which = variant / 8, add = variant % 8;
+
+    if (which >= (int)(sizeof some / sizeof *some))
+        return NULL;
+    const int64_t *s = some[which];
+    rgm_dim batch = lab_dim(l, s[0]), queries = lab_dim(l, s[1]), keys = lab_dim(l, s[2]);
+    rgm_attention_options o = {.heads = s[3], .kv_heads = s[4], .causal = variant & 1};
+    rgm_value *x[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t sizes[3] = {s[0], i == 0 ? s[1] : s[2], s[i == 0 ? 3 : 4] * s[5]};
+        x[i] =
+            lab_input_of(l, 3, (rgm_dim[]){batch, i == 0 ? queries : keys, sizes[2]}, sizes, false);
+    }
+    bool symbolic = l->symbolic;
+    l->symbolic = false;
+    if (add & 1)
+        o.window = 2;
+    if (add & 2)
+        o.slope = lab_positive(l, 1, &s[3]);
+    if (add & 4)
+        o.bias = lab_input(l, 2, (int64_t[]){s[3], 5});
+    l->symbolic = symbolic;
+    if (add % 3 == 1) {
+        o.key = lab_integers(l, RGM_I64, 2, (rgm_dim[]){batch, keys}, (int64_t[]){s[0], s[2]}, 3);
+        o.query =
+            lab_integers(l, RGM_I64, 2, (rgm_dim[]){batch, queries}, (int64_t[]){s[0], s[1]}, 3);
+    }
+    return rgm_attention(x[0], x[1], x[2], &o);
+}
+
+/* Positions of all rows, and fewer that repeat. */
+static rgm_value *rotary(lab *l, int variant)
+{
+    static const int64_t some[][4] = {{4, 4, 1, 2}, {6, 3, 2, 4}, {3, 1, 2, 6}, {0, 2, 1, 4}};
+
+    if (variant >= 4)
+        return NULL;
+    const int64_t *s = some[variant]; /* rows, positions, heads, depth */
+    rgm_dim rows = lab_dim(l, s[0]), places = s[0] == s[1] ? rows : lab_dim(l, s[1]);
+    int64_t size[2] = {s[0], s[2] * s[3]}, depth = s[3];
+    rgm_value *x = lab_input_of(l, 2, (rgm_dim[]){rows, size[1]}, size, false), *table;
+    rgm_value *at = lab_integers(l, RGM_I64, 1, &places, &s[1], 5);
+    bool symbolic = l->symbolic;
+    l->symbolic = false;
+    table = lab_input(l, 2, (int64_t[]){5, depth});
+    l->symbolic = symbolic;
+    return rgm_rotary(x, table, at, s[2]);
+}
+
 static const struct {
     const char *op;
     build_fn *build;
@@ -546,6 +623,8 @@ static const struct {
     {"sigmoid", sigmoid},
     {"tanh", hyperbolic},
     {"gelu", gelu},
+    {"silu", silu},
+    {"gelu_tanh", gelu_tanh},
     {"cast", cast},
     {"stop_gradient", stop_gradient},
     {"when_training", when_training},
@@ -565,6 +644,7 @@ static const struct {
     {"softmax", softmax},
     {"log_softmax", log_softmax},
     {"layer_norm", layer_norm},
+    {"rms_norm", rms_norm},
     {"batch_moments", batch_norm},
     {"batch_norm", batch_norm},
     {"l2_normalize", l2_normalize},
@@ -586,6 +666,8 @@ static const struct {
     {"gatv2_score", gatv2_score},
     {"gather", gather},
     {"attention", attention},
+    {"attention", attention_of_today},
+    {"rotary", rotary},
     {"slice", slice_varying},
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -642,6 +724,8 @@ static rgm_value *without_form(lab *l, const char *op)
     rgm_value *q = lab_input(l, 3, (int64_t[]){4, 1, 3}), *labels = lab_index(l, RGM_I64, 4, 3);
     rgm_value *width = lab_input(l, 1, (int64_t[]){3}), *a = lab_input(l, 2, (int64_t[]){1, 3});
     rgm_value *ways[] = {rgm_gelu(x),
+                         rgm_silu(x),
+                         rgm_gelu_tanh(x),
                          rgm_relu(x),
                          rgm_leaky_relu(x, 0.1),
                          rgm_elu(x),
@@ -653,6 +737,7 @@ static rgm_value *without_form(lab *l, const char *op)
                          rgm_log_softmax(x),
                          rgm_softmax_cross_entropy(x, labels),
                          rgm_layer_norm_op(x, width, width, 1e-3),
+                         rgm_rms_norm_op(x, width, 1e-3),
                          rgm_batch_norm_op(x, width, width, 1e-3),
                          rgm_l2_normalize(x),
                          rgm_gather(x, labels)};
@@ -678,7 +763,7 @@ static rgm_value *without_form(lab *l, const char *op)
         y = rgm_pool_rows(y, x, RGM_SUM);
     if (strcmp(op, "attention_grad") == 0) /* any value in place of attention's own */
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){q, q, q, q, q}, 5,
-                   &(rgm_attributes){.integer = {1}});
+                   &(rgm_attributes){.integer = {1, 0, 0, 1}});
     if (strcmp(op, "map") == 0)
         y = rgm_op(l->graph, lab_op(op), &x, 1, &(rgm_attributes){.integer = {4, 3, [6] = 2}});
     if (strcmp(op, "sum_squares") == 0)

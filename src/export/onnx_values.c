@@ -424,6 +424,18 @@ static const char *gelu(rgmi_writer *w, const char *x, rgm_dtype dtype)
     return rgmi_node(w, "Mul", rgmi_node(w, "Mul", x, rgmi_scalar(w, dtype, 0.5), NULL), phi, NULL);
 }
 
+/* 0.5 x (1 + tanh(u)) with u = sqrt(2 / pi) (x + 0.044715 x^3), as x sigmoid(2 u) */
+static const char *gelu_tanh(rgmi_writer *w, const char *x, rgm_dtype dtype)
+{
+    const char *square = rgmi_node(w, "Mul", x, x, NULL);
+    const char *scaled = rgmi_node(w, "Mul", square, rgmi_scalar(w, dtype, 0.044715), NULL);
+    const char *inner = rgmi_node(w, "Add", scaled, rgmi_scalar(w, dtype, 1), NULL);
+
+    inner = rgmi_node(w, "Mul", inner, rgmi_scalar(w, dtype, 1.59576912160573071176), NULL);
+    inner = rgmi_node(w, "Mul", x, inner, NULL);
+    return rgmi_node(w, "Mul", x, rgmi_node(w, "Sigmoid", inner, NULL, NULL), NULL);
+}
+
 const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activation, double slope,
                           rgm_dtype dtype)
 {
@@ -446,6 +458,10 @@ const char *rgmi_activate(rgmi_writer *w, const char *x, rgm_activation activati
         return rgmi_node(w, "Sigmoid", x, NULL, NULL);
     case RGM_ACT_TANH:
         return rgmi_node(w, "Tanh", x, NULL, NULL);
+    case RGM_ACT_SILU:
+        return rgmi_node(w, "Mul", x, rgmi_node(w, "Sigmoid", x, NULL, NULL), NULL);
+    case RGM_ACT_GELU_TANH:
+        return gelu_tanh(w, x, dtype);
     default:
         return gelu(w, x, dtype);
     }

@@ -311,10 +311,10 @@ static const rgmi_tensor *layer_norm(rgmi_tf *t, const rgmi_onnx_node *s)
 
 /* ---- at indices ------------------------------------------------------------------------------ */
 
-/* Gather rows. */
+/* Gather along an axis. */
 static const rgmi_tensor *gather(rgmi_tf *t, const rgmi_onnx_node *s)
 {
-    const rgmi_tensor *axis = rgmi_tf_number(t, 0);
+    const rgmi_tensor *axis = rgmi_tf_number(t, get_int(s, "axis", 0));
     const rgmi_tensor *y = rgmi_tf_node(t, s->op, s->in[0]->dtype, s->in[0], s->in[1], axis);
 
     rgmi_tf_type(t, "Tparams", s->in[0]->dtype);

@@ -13,20 +13,25 @@ typedef struct rows_job {
     atomic_bool no_memory;
 } rows_job;
 
-/* Where the rows of keys and values that item b sees stand, absent ones left out; how many. */
-static int64_t rows_find(const float **k, const float **v, const rgm_attention_rows_args *o,
-                         int64_t b)
+/* Where the rows of keys and values that item b sees stand, absent ones left out, and how far they
+ * are from its queries; how many. */
+static int64_t rows_find(const float **k, const float **v, int64_t *away,
+                         const rgm_attention_rows_args *o, int64_t b)
 {
     const int64_t *index = o->index + b * o->keys;
-    int64_t width = o->heads * o->depth, count = 0;
+    int64_t width = o->heads / rgmi_key_group(o->heads, o->kv_heads) * o->depth, count = 0;
+    int64_t stands = o->position != NULL ? o->position[b * o->position_step] : 0;
 
     for (int64_t j = 0; j < o->keys; j++) {
-        if (index[j] < 0)
+        int64_t distance = j - stands;
+        if (index[j] < 0 || (o->window > 0 && (distance <= -o->window || distance >= o->window)))
             continue;
+        away[count] = distance;
         k[count] = (const float *)o->k + index[j] * width;
         v[count++] = (const float *)o->v + index[j] * width;
     }
     if (o->newest_k) {
+        away[count] = 0;
         k[count] = (const float *)o->newest_k + b * width;
         v[count++] = (const float *)o->newest_v + b * width;
     }
@@ -39,7 +44,7 @@ static inline void row_ask(const float *row, int64_t width)
         __builtin_prefetch(row + c);
 }
 
-/* y = (sum over j < n of p[j] v[j]) * factor, over `count` vectors from d on. */
+/* y = (sum over j < n of p[j] v[j]) * factor, over `count` vectors from d of v on. */
 static inline __attribute__((always_inline)) void rows_sum(float *y, const float *p,
                                                            const float *const *v, int64_t d,
                                                            int64_t n, float factor, int count)
@@ -52,8 +57,7 @@ static inline __attribute__((always_inline)) void rows_sum(float *y, const float
         UNROLL for (int u = 0; u < count; u++) sum[u] =
             v_fma(weight, v_load(v[j] + d + u * LANES), sum[u]);
     }
-    UNROLL for (int u = 0; u < count; u++)
-        v_store(y + d + u * LANES, v_mul(sum[u], v_set1(factor)));
+    UNROLL for (int u = 0; u < count; u++) v_store(y + u * LANES, v_mul(sum[u], v_set1(factor)));
 }
 
 /* p [heads][ld]: scores of all heads with one key after another, whose row is one piece of memory;
@@ -62,7 +66,7 @@ static void rows_scores(float *p, int64_t ld, const float *q, const float *const
                         const float *const *v, int64_t n, const rgm_attention_rows_args *o,
                         bool first)
 {
-    int64_t width = o->heads * o->depth;
+    int64_t group = rgmi_key_group(o->heads, o->kv_heads), width = o->heads / group * o->depth;
 
     for (int64_t j = 0; j < n; j++) {
         if (first && j + KEYS_AHEAD < n)
@@ -71,24 +75,50 @@ static void rows_scores(float *p, int64_t ld, const float *q, const float *const
             row_ask(v[j], width);
         for (int64_t h = 0; h < o->heads; h++)
             p[h * ld + j] =
-                row_dot(q + h * o->depth, k[j] + h * o->depth, o->depth) * (float)o->scale;
+                row_dot(q + h * o->depth, k[j] + h / group * o->depth, o->depth) * (float)o->scale;
     }
 }
 
-static void rows_query(float *y, const float *q, const float *const *k, const float *const *v,
-                       float *p, int64_t n, const rgm_attention_rows_args *o, bool first)
+/* What their distances add to scores. */
+static void rows_near(float *p, int64_t ld, const int64_t *away, int64_t n,
+                      const rgm_attention_rows_args *o)
 {
-    int64_t ld = o->keys + 1;
+    const float *slope = o->slope, *bias = o->bias;
 
-    rows_scores(p, ld, q, k, v, n, o, first);
+    for (int64_t h = 0; h < o->heads; h++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t d = away[j], at = rgmi_max(-o->reach, rgmi_min(o->reach, d)) + o->reach;
+            if (slope != NULL)
+                p[h * ld + j] -= slope[h] * (float)(d < 0 ? -d : d);
+            if (bias != NULL)
+                p[h * ld + j] += bias[h * (2 * o->reach + 1) + at];
+        }
+}
+
+/* The rows that an item sees, and room for its scores. */
+typedef struct rows_seen {
+    const float **k, **v;
+    int64_t *away, n;
+    float *p;
+} rows_seen;
+
+static void rows_query(float *y, const float *q, const rows_seen *seen,
+                       const rgm_attention_rows_args *o, bool first)
+{
+    int64_t ld = o->keys + 1, n = seen->n, group = rgmi_key_group(o->heads, o->kv_heads);
+    float *p = seen->p;
+
+    rows_scores(p, ld, q, seen->k, seen->v, n, o, first);
+    if (o->slope != NULL || o->bias != NULL)
+        rows_near(p, ld, seen->away, n, o);
     for (int64_t h = 0; h < o->heads; h++, p += ld) {
         float sum = row_exp(p, p, row_most(p, n), n);
-        int64_t d = h * o->depth, end = d + o->depth;
+        int64_t d = h / group * o->depth, end = d + o->depth, to = h * o->depth - d;
         sum = sum == 0 ? 0 : 1 / sum;
         for (; d + PART <= end; d += PART)
-            rows_sum(y, p, v, d, n, sum, WIDE);
+            rows_sum(y + to + d, p, seen->v, d, n, sum, WIDE);
         for (; d < end; d += LANES)
-            rows_sum(y, p, v, d, n, sum, 1);
+            rows_sum(y + to + d, p, seen->v, d, n, sum, 1);
     }
 }
 
@@ -97,25 +127,25 @@ static void rows_items(void *payload, int64_t begin, int64_t end)
     rows_job *job = payload;
     const rgm_attention_rows_args *o = job->o;
     int64_t keys = o->keys + 1, width = o->heads * o->depth;
-    const float **k =
-        rgmi_scratch_take((size_t)keys * (2 * sizeof *k + (size_t)o->heads * sizeof(float)));
-    const float **v;
-    float *p;
+    rows_seen seen = {.k =
+                          rgmi_scratch_take((size_t)keys * (2 * sizeof *seen.k + sizeof *seen.away +
+                                                            (size_t)o->heads * sizeof(float)))};
 
-    if (k == NULL) {
+    if (seen.k == NULL) {
         atomic_store(&job->no_memory, true);
         return;
     }
-    v = k + keys;
-    p = (float *)(v + keys);
+    seen.v = seen.k + keys;
+    seen.away = (int64_t *)(seen.v + keys);
+    seen.p = (float *)(seen.away + keys);
     for (int64_t b = begin; b < end; b++) {
-        int64_t n = rows_find(k, v, o, b);
+        seen.n = rows_find(seen.k, seen.v, seen.away, o, b);
         for (int64_t i = 0; i < o->queries; i++) {
             int64_t at = (b * o->queries + i) * width;
-            rows_query((float *)o->y + at, (const float *)o->q + at, k, v, p, n, o, i == 0);
+            rows_query((float *)o->y + at, (const float *)o->q + at, &seen, o, i == 0);
         }
     }
-    rgmi_scratch_give(k);
+    rgmi_scratch_give(seen.k);
 }
 
 static void attention_rows(const rgm_attention_rows_args *args)

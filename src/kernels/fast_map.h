@@ -77,6 +77,14 @@ static void map_unary(float *y, const float *a, int64_t n, rgm_map_code code, fl
         MAP_LOOP(v_select(v_gt(x, zero), one, zero));
     case RGM_MAP_GELU_SLOPE:
         MAP_LOOP(v_gelu_slope(x));
+    case RGM_MAP_SILU:
+        MAP_LOOP(v_silu(x));
+    case RGM_MAP_SILU_SLOPE:
+        MAP_LOOP(v_silu_slope(x));
+    case RGM_MAP_GELU_TANH:
+        MAP_LOOP(v_gelu_tanh(x));
+    case RGM_MAP_GELU_TANH_SLOPE:
+        MAP_LOOP(v_gelu_tanh_slope(x));
     case RGM_MAP_SCALE:
         MAP_LOOP(v_mul(x, c));
     case RGM_MAP_SHIFT:
@@ -314,6 +322,10 @@ static double map_step_ns(rgm_map_code code)
     case RGM_MAP_TANH:
     case RGM_MAP_GELU:
     case RGM_MAP_GELU_SLOPE:
+    case RGM_MAP_SILU:
+    case RGM_MAP_SILU_SLOPE:
+    case RGM_MAP_GELU_TANH:
+    case RGM_MAP_GELU_TANH_SLOPE:
     case RGM_MAP_SOFTPLUS:
         return 1.2;
     default:

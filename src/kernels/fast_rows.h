@@ -190,9 +190,9 @@ static inline void norm_moments(float *mean, float *factor, const rgm_layer_norm
     vf sum = v_zero(), squares = v_zero();
     float n = (float)o->channels;
 
-    for (int64_t c = 0; c < o->channels; c += LANES)
+    for (int64_t c = 0; c < o->channels && !o->rms; c += LANES)
         sum = v_add(sum, norm_load(o, r, c));
-    *mean = v_sum(sum) / n;
+    *mean = o->rms ? 0 : v_sum(sum) / n;
     for (int64_t c = 0; c < o->channels; c += LANES) {
         vf d = v_sub(norm_load(o, r, c), v_set1(*mean));
         d = v_select(v_first(o->channels - c), d, v_zero());
@@ -249,7 +249,7 @@ static void norm_grad_row(const norm_job *g, int64_t r, float *dgamma, float *db
         v_store_n(dgamma + c, v_fma(d, z, v_load_n(dgamma + c, left)), left);
         v_store_n(dbeta + c, v_add(v_load_n(dbeta + c, left), d), left);
     }
-    sum = v_set1(v_sum(sum) / n);
+    sum = v_set1(o->rms ? 0 : v_sum(sum) / n);
     dot = v_set1(v_sum(dot) / n);
     for (int64_t c = 0; c < o->channels && o->y; c += LANES) {
         int64_t left = o->channels - c;
@@ -294,4 +294,35 @@ static void layer_norm_grad(const rgm_layer_norm_args *args)
             out[k][c] = sum;
         }
     rgmi_scratch_give(g.partial);
+}
+
+/* ---- rotary positions ---------------------------------------------------------------------- */
+
+static void rotary_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_rotary_args *o = payload;
+    int64_t half = o->depth / 2;
+
+    for (int64_t r = begin; r < end; r++) {
+        const float *cosine = (const float *)o->table + o->position[r % o->positions] * o->depth;
+        for (int64_t h = 0; h < o->heads; h++) {
+            int64_t at = (r * o->heads + h) * o->depth;
+            const float *x = (const float *)o->x + at;
+            float *y = (float *)o->y + at;
+            for (int64_t i = 0; i < half; i += LANES) {
+                int64_t left = half - i;
+                vf a = v_load_n(x + i, left), b = v_load_n(x + half + i, left);
+                vf c = v_load_n(cosine + i, left), s = v_load_n(cosine + half + i, left);
+                s = o->back ? v_neg(s) : s;
+                v_store_n(y + i, v_fnma(b, s, v_mul(a, c)), left);
+                v_store_n(y + half + i, v_fma(a, s, v_mul(b, c)), left);
+            }
+        }
+    }
+}
+
+static void rotary(const rgm_rotary_args *args)
+{
+    rgm_parallel(args->rows, 5 + 0.15 * (double)(args->heads * args->depth), rotary_rows,
+                 (void *)args);
 }

@@ -487,11 +487,12 @@ static void map_case(run *t)
     o.steps = 1 + (int)draw_below(t, RGM_MAP_STEPS);
     for (int s = 0; s < o.steps; s++) {
         static const rgm_map_code tame[] = {
-            RGM_MAP_NEG,   RGM_MAP_ABS,     RGM_MAP_RELU,     RGM_MAP_LEAKY_RELU,
-            RGM_MAP_ELU,   RGM_MAP_SIGMOID, RGM_MAP_TANH,     RGM_MAP_GELU,
-            RGM_MAP_SCALE, RGM_MAP_SHIFT,   RGM_MAP_SOFTPLUS, RGM_MAP_FLOOR,
-            RGM_MAP_ADD,   RGM_MAP_MAX,     RGM_MAP_MIN,      RGM_MAP_MUL};
-        o.step[s] = (rgm_map_step){.code = tame[draw_below(t, 16)], .constant = 0.7};
+            RGM_MAP_NEG,      RGM_MAP_ABS,   RGM_MAP_RELU,     RGM_MAP_LEAKY_RELU, RGM_MAP_ELU,
+            RGM_MAP_SIGMOID,  RGM_MAP_TANH,  RGM_MAP_GELU,     RGM_MAP_SCALE,      RGM_MAP_SHIFT,
+            RGM_MAP_SOFTPLUS, RGM_MAP_FLOOR, RGM_MAP_ADD,      RGM_MAP_MAX,        RGM_MAP_MIN,
+            RGM_MAP_MUL,      RGM_MAP_SILU,  RGM_MAP_GELU_TANH};
+        o.step[s] = (rgm_map_step){.code = tame[draw_below(t, sizeof tame / sizeof *tame)],
+                                   .constant = 0.7};
         o.step[s].a = (int8_t)(s > 0 ? o.inputs + s - 1 : 0);
         o.step[s].b = (int8_t)draw_below(t, o.inputs + s);
     }
@@ -664,6 +665,7 @@ static const kernel_case kernel_cases[] = {
     CASE(top_log_softmax, 60, 1e-11),
     CASE(layer_norm, 60, 1e-11),
     CASE(layer_norm_grad, 60, 1e-10),
+    CASE(rotary, 60, 1e-11),
     CASE(batch_moments, 60, 1e-11),
     CASE(batch_norm, 60, 1e-11),
     CASE(batch_norm_grad, 60, 1e-10),

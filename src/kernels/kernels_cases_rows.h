@@ -75,10 +75,54 @@ static void cross_entropy_grad_case(run *t)
     t->kernels->cross_entropy_grad(&o);
 }
 
+/* Numbers of `count` tokens of an item that do not fall, hidden ones among them. */
+static void put_segments(run *t, void *ids, rgm_dtype dtype, int64_t at, int64_t count)
+{
+    int64_t id = 1;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t value = draw_below(t, 12) == 0 ? 0 : id;
+        if (dtype == RGM_I32)
+            ((int32_t *)ids)[at + i] = (int32_t)value;
+        else
+            ((int64_t *)ids)[at + i] = value;
+        id += draw_below(t, 8) == 0 ? 1 + draw_below(t, 2) : 0;
+    }
+}
+
+/* Segments: in order, as packed sequences have them, or in any. */
+static void draw_segments(run *t, rgm_attention_args *o)
+{
+    void *key = draw_index(t, o->batch * o->keys, 3, o->key_dtype);
+    void *query = draw_index(t, o->batch * o->queries, 3, o->key_dtype);
+
+    if (t->variant % 3 > 0)
+        for (int64_t b = 0; b < o->batch; b++) {
+            put_segments(t, key, o->key_dtype, b * o->keys, o->keys);
+            put_segments(t, query, o->key_dtype, b * o->queries, o->queries);
+        }
+    o->key = key;
+    o->query = query;
+}
+
+/* What a third of the cases have: groups of heads, windows, distances, segments. */
+static void draw_today(run *t, rgm_attention_args *o)
+{
+    o->heads *= PICK(t, 1, 2);
+    o->kv_heads = o->heads / PICK(t, 1, o->heads % 2 == 0 ? 2 : 1, o->heads);
+    o->window = PICK(t, 0, 0, 1, 4, 20, 100);
+    o->reach = PICK(t, 0, 1, 5, 40);
+    o->slope = maybe_in(t, o->heads);
+    o->bias = maybe_in(t, o->heads * (2 * o->reach + 1));
+    if (draw_bool(t))
+        draw_segments(t, o);
+}
+
 /* Masks of all kinds, rows that see nothing, and depths that the fast rows take and decline. */
 static rgm_attention_args attention_args(run *t)
 {
     rgm_attention_args o = {.batch = PICK(t, 1, 1, 2, 3), .heads = PICK(t, 1, 2, 3)};
+    int64_t kv_heads;
     int32_t *key;
 
     o.queries = PICK(t, 1, 2, 3, 4, 5, 17, 33, t->variant % 8 ? 70 : 0);
@@ -96,9 +140,12 @@ static rgm_attention_args attention_args(run *t)
             memset(key, 0, (size_t)(o.keys * 4)); /* nothing to see for the first rows */
         o.key = key;
     }
+    if (t->variant % 3 == 2)
+        draw_today(t, &o);
+    kv_heads = o.kv_heads > 0 ? o.kv_heads : o.heads;
     o.q = in(t, o.batch * o.queries * o.heads * o.depth);
-    o.k = in(t, o.batch * o.keys * o.heads * o.depth);
-    o.v = in(t, o.batch * o.keys * o.heads * o.depth);
+    o.k = in(t, o.batch * o.keys * kv_heads * o.depth);
+    o.v = in(t, o.batch * o.keys * kv_heads * o.depth);
     return o;
 }
 
@@ -117,9 +164,10 @@ static void attention_grad_case(run *t)
 
     do
         o = attention_args(t);
-    while (o.keys < 16); /* of a query that sees one key the gradient is 0, and rounding */
+    while (o.keys < 16 || o.window == 1); /* of a query that sees one key the gradient is 0, and
+                                             rounding */
     queries = o.batch * o.queries * o.heads * o.depth;
-    keys = o.batch * o.keys * o.heads * o.depth;
+    keys = o.batch * o.keys * (o.kv_heads > 0 ? o.kv_heads : o.heads) * o.depth;
     o.y = keep(t, (size_t)queries * element(t));
     t->kernels->attention(&o);
     o.y_forward = o.y;
@@ -127,29 +175,45 @@ static void attention_grad_case(run *t)
     o.dq = out(t, queries, NULL);
     o.dk = out(t, keys, NULL);
     o.dv = out(t, keys, NULL);
+    if (o.bias != NULL)
+        o.dbias = out(t, o.batch * o.heads * (2 * o.reach + 1), NULL);
     t->kernels->attention_grad(&o);
+    for (int64_t i = 0; o.bias != NULL && i < o.batch * o.heads * (2 * o.reach + 1); i++)
+        put(t, o.dbias, i, get(t, o.dbias, i) + 1); /* all of one bias may come to 0 as well */
 }
 
 /* Absent keys among the others and behind them, items without any, rows that several items see. */
 static void attention_rows_case(run *t)
 {
     rgm_attention_rows_args o = {.batch = PICK(t, 0, 1, 3, 8), .heads = PICK(t, 1, 2, 4)};
-    int64_t rows = PICK(t, 1, 30, 200), *index, width;
+    int64_t rows = PICK(t, 1, 30, 200), *index, *position, width, kv_width;
 
     o.queries = PICK(t, 1, 1, 2, 4, 5);
     o.keys = PICK(t, 0, 1, 5, 16, 31, 64, 130);
     o.depth = PICK(t, 1, 5, 8, 16, 32, 48, 64, 80);
     o.scale = 1 / sqrt((double)o.depth);
-    width = o.heads * o.depth;
+    width = kv_width = o.heads * o.depth;
+    if (t->variant % 2) {
+        o.kv_heads = o.heads / PICK(t, 1, o.heads);
+        kv_width = o.kv_heads * o.depth;
+        o.window = PICK(t, 0, 0, 1, 7, 60);
+        o.reach = PICK(t, 0, 3, 40);
+        o.slope = maybe_in(t, o.heads);
+        o.bias = maybe_in(t, o.heads * (2 * o.reach + 1));
+        o.position_step = draw_below(t, 2);
+        o.position = position = keep(t, (size_t)(o.batch + 1) * sizeof *position);
+        for (int64_t b = 0; b <= o.batch; b++)
+            position[b] = draw_below(t, o.keys + 1);
+    }
     o.index = index = keep(t, (size_t)(o.batch * o.keys) * sizeof *index);
     for (int64_t i = 0; i < o.batch * o.keys; i++)
         index[i] = t->variant % 5 == 0 || draw_below(t, 3) == 0 ? -1 : draw_below(t, rows);
     o.q = in(t, o.batch * o.queries * width);
-    o.k = in(t, rows * width);
-    o.v = in(t, rows * width);
+    o.k = in(t, rows * kv_width);
+    o.v = in(t, rows * kv_width);
     if (draw_bool(t)) {
-        o.newest_k = in(t, o.batch * width);
-        o.newest_v = in(t, o.batch * width);
+        o.newest_k = in(t, o.batch * kv_width);
+        o.newest_v = in(t, o.batch * kv_width);
     }
     o.y = out(t, o.batch * o.queries * width, NULL);
     t->kernels->attention_rows(&o);
@@ -178,6 +242,25 @@ static void top_log_softmax_case(run *t)
         put(t, as_numbers, i, (double)index[i]);
 }
 
+static void rotary_case(run *t)
+{
+    rgm_rotary_args o = {.positions = PICK(t, 1, 2, 5, 16), .heads = PICK(t, 1, 2, 3)};
+    int64_t places = PICK(t, 1, 7, 100), *position;
+    bool here = draw_bool(t);
+
+    o.rows = o.positions * PICK(t, 0, 1, 3, 40);
+    o.depth = 2 * PICK(t, 1, 3, 8, 16, 17, 32, 40);
+    o.back = draw_bool(t);
+    o.position = position = keep(t, (size_t)o.positions * sizeof *position);
+    for (int64_t i = 0; i < o.positions; i++)
+        position[i] = draw_below(t, places);
+    o.table = in(t, places * o.depth);
+    o.x = in(t, o.rows * o.heads * o.depth);
+    o.y = out(t, o.rows * o.heads * o.depth, here ? o.x : NULL);
+    o.x = here ? o.y : o.x;
+    t->kernels->rotary(&o);
+}
+
 static rgm_layer_norm_args layer_norm_args(run *t)
 {
     rgm_layer_norm_args o = {.rows = draw_rows(t), .channels = draw_channels(t), .epsilon = 1e-3};
@@ -186,6 +269,7 @@ static rgm_layer_norm_args layer_norm_args(run *t)
     o.residual = maybe_in(t, o.rows * o.channels);
     o.gamma = maybe_in(t, o.channels);
     o.beta = maybe_in(t, o.channels);
+    o.rms = draw_bool(t);
     return o;
 }
 

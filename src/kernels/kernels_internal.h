@@ -96,18 +96,48 @@ static inline double rgmi_block_weight(const rgm_csr *csr)
 #define RGMI_KEYS    64 /* of a block; one row's draws for a block are 8 blocks of the generator */
 #define RGMI_QUERIES 16 /* rows whose draws are made together */
 
+/** Query heads that share a head of keys and values. */
+static inline int64_t rgmi_key_group(int64_t heads, int64_t kv_heads)
+{
+    return kv_heads > 0 ? heads / kv_heads : 1;
+}
+
+/** Where query i stands among the keys. */
+static inline int64_t rgmi_stands(const rgm_attention_args *o, int64_t i)
+{
+    return i + o->keys - o->queries;
+}
+
 /** Number of the first key that query i does not see for being behind it. */
 static inline int64_t rgmi_sees(const rgm_attention_args *o, int64_t i)
 {
-    return o->causal ? rgmi_max(0, rgmi_min(o->keys, i + 1 + o->keys - o->queries)) : o->keys;
+    int64_t behind = o->causal ? 1 : o->window > 0 ? o->window : o->keys + o->queries;
+
+    return rgmi_max(0, rgmi_min(o->keys, rgmi_stands(o, i) + behind));
+}
+
+/** Number of the first key that query i sees: those before it are out of its window. */
+static inline int64_t rgmi_sees_from(const rgm_attention_args *o, int64_t i)
+{
+    return o->window > 0 ? rgmi_max(0, rgmi_stands(o, i) - o->window + 1) : 0;
+}
+
+static inline int64_t rgmi_id_at(const void *ids, rgm_dtype dtype, int64_t i)
+{
+    return dtype == RGM_I32 ? ((const int32_t *)ids)[i] : ((const int64_t *)ids)[i];
 }
 
 static inline bool rgmi_key_visible(const rgm_attention_args *o, int64_t b, int64_t j)
 {
-    int64_t at = b * o->keys + j;
+    return o->key == NULL || rgmi_id_at(o->key, o->key_dtype, b * o->keys + j) != 0;
+}
 
-    return o->key == NULL || (o->key_dtype == RGM_I32 ? ((const int32_t *)o->key)[at] != 0
-                                                      : ((const int64_t *)o->key)[at] != 0);
+/** Whether query i sees key j, which lies between rgmi_sees_from() and rgmi_sees(). */
+static inline bool rgmi_key_seen(const rgm_attention_args *o, int64_t b, int64_t i, int64_t j)
+{
+    return rgmi_key_visible(o, b, j) &&
+           (o->query == NULL || rgmi_id_at(o->key, o->key_dtype, b * o->keys + j) ==
+                                    rgmi_id_at(o->query, o->key_dtype, b * o->queries + i));
 }
 
 /** First block of the draws of query i in key block `block`; item: number of (b, h). */

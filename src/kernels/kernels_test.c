@@ -215,6 +215,13 @@ static void a_packed_operand_gives_a_row_the_same_bits_in_any_company(void **sta
 
 /* ---- accuracy of the functions --------------------------------------------------------------- */
 
+static double gelu_tanh_slope(double x)
+{
+    double c = 1.59576912160573071176, s = 1 / (1 + exp(-c * (x + 0.044715 * x * x * x)));
+
+    return s + x * s * (1 - s) * c * (1 + 3 * 0.044715 * x * x);
+}
+
 static double exact(rgm_map_code code, double x)
 {
     switch (code) {
@@ -230,6 +237,14 @@ static double exact(rgm_map_code code, double x)
         return x > 0 ? x : expm1(x);
     case RGM_MAP_SOFTPLUS:
         return fmax(x, 0) + log1p(exp(-fabs(x)));
+    case RGM_MAP_SILU:
+        return x / (1 + exp(-x));
+    case RGM_MAP_SILU_SLOPE:
+        return (1 + x / (1 + exp(x))) / (1 + exp(-x));
+    case RGM_MAP_GELU_TANH:
+        return x / (1 + exp(-1.59576912160573071176 * (x + 0.044715 * x * x * x)));
+    case RGM_MAP_GELU_TANH_SLOPE:
+        return gelu_tanh_slope(x);
     default: /* gelu, where it does not cancel */
         return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     }
@@ -254,13 +269,23 @@ static void functions_are_accurate_to_a_few_ulp(void **state)
         float low, high;
         double bound;
     } ranges[] = {
-        {RGM_MAP_EXP, -110, 95, 2},    {RGM_MAP_EXP, -1, 1, 1.5},
-        {RGM_MAP_LOG, 0, 100, 2},      {RGM_MAP_LOG, 0, 1e-37f, 2},
-        {RGM_MAP_LOG, 0, 3e38f, 2},    {RGM_MAP_LOG, 0.5, 2, 2},
-        {RGM_MAP_TANH, -12, 12, 3},    {RGM_MAP_TANH, -1e-3f, 1e-3f, 2},
-        {RGM_MAP_SIGMOID, -80, 80, 3}, {RGM_MAP_ELU, -20, 1, 3},
-        {RGM_MAP_ELU, -1e-3f, 0, 2},   {RGM_MAP_SOFTPLUS, -80, 80, 3},
+        {RGM_MAP_EXP, -110, 95, 2},
+        {RGM_MAP_EXP, -1, 1, 1.5},
+        {RGM_MAP_LOG, 0, 100, 2},
+        {RGM_MAP_LOG, 0, 1e-37f, 2},
+        {RGM_MAP_LOG, 0, 3e38f, 2},
+        {RGM_MAP_LOG, 0.5, 2, 2},
+        {RGM_MAP_TANH, -12, 12, 3},
+        {RGM_MAP_TANH, -1e-3f, 1e-3f, 2},
+        {RGM_MAP_SIGMOID, -80, 80, 3},
+        {RGM_MAP_ELU, -20, 1, 3},
+        {RGM_MAP_ELU, -1e-3f, 0, 2},
+        {RGM_MAP_SOFTPLUS, -80, 80, 3},
         {RGM_MAP_GELU, -0.5, 10, 4},
+        {RGM_MAP_SILU, -80, 80, 4},
+        {RGM_MAP_SILU_SLOPE, -1, 20, 6},
+        {RGM_MAP_GELU_TANH, -1, 10, 6},
+        {RGM_MAP_GELU_TANH_SLOPE, -0.5, 10, 6},
     };
     enum { N = 40000 };
     static float x[N], y[N];
@@ -315,6 +340,13 @@ static void functions_keep_infinities_and_nan(void **state)
         {RGM_MAP_RELU, -INFINITY, 0},
         {RGM_MAP_GELU, NAN, NAN},
         {RGM_MAP_GELU, 1e4f, 1e4f},
+        {RGM_MAP_SILU, NAN, NAN},
+        {RGM_MAP_SILU, 1e4f, 1e4f},
+        {RGM_MAP_SILU, -1e4f, 0},
+        {RGM_MAP_SILU_SLOPE, 1e4f, 1},
+        {RGM_MAP_GELU_TANH, NAN, NAN},
+        {RGM_MAP_GELU_TANH, 1e4f, 1e4f},
+        {RGM_MAP_GELU_TANH, -1e4f, 0},
         {RGM_MAP_ELU, -INFINITY, -1},
         {RGM_MAP_SOFTPLUS, 1e4f, 1e4f},
         {RGM_MAP_SOFTPLUS, -1e4f, 0},

@@ -13,6 +13,8 @@
 
 #define GELU_A R_CONST(0.70710678118654752440) /* 1 / sqrt(2)      */
 #define GELU_B R_CONST(0.39894228040143267794) /* 1 / sqrt(2 pi)   */
+#define GELU_C R_CONST(1.59576912160573071176) /* 2 sqrt(2 / pi)   */
+#define GELU_D R_CONST(0.044715)
 
 static inline REAL sigmoid(REAL x)
 {
@@ -22,6 +24,19 @@ static inline REAL sigmoid(REAL x)
 static inline REAL gelu(REAL x)
 {
     return R_CONST(0.5) * x * (1 + R(erf)(x * GELU_A));
+}
+
+/* 0.5 (1 + tanh(u)) is sigmoid(2 u), without a difference of near numbers. */
+static inline REAL gelu_tanh(REAL x)
+{
+    return x * sigmoid(GELU_C * (x + GELU_D * x * x * x));
+}
+
+static inline REAL gelu_tanh_slope(REAL x)
+{
+    REAL u = GELU_C * (x + GELU_D * x * x * x), s = sigmoid(u);
+
+    return s + x * s * sigmoid(-u) * GELU_C * (1 + 3 * GELU_D * x * x);
 }
 
 static inline REAL activate(REAL x, rgm_activation activation, REAL slope)
@@ -39,6 +54,10 @@ static inline REAL activate(REAL x, rgm_activation activation, REAL slope)
         return R(tanh)(x);
     case RGM_ACT_GELU:
         return gelu(x);
+    case RGM_ACT_SILU:
+        return x * sigmoid(x);
+    case RGM_ACT_GELU_TANH:
+        return gelu_tanh(x);
     case RGM_ACT_NONE:
         break;
     }

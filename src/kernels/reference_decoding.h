@@ -1,14 +1,30 @@
-/* What writing one token after the other takes. Part of reference.h; needs dot_product(). */
+/* What writing one token after the other takes. Part of reference.h; needs dot_product() and
+ * distance_score(). */
+
+/* How far key j of item b, or the newest, is from the queries: 0 and below. */
+static int64_t row_distance(const rgm_attention_rows_args *o, int64_t b, int64_t j)
+{
+    return o->position != NULL && j < o->keys ? j - o->position[b * o->position_step] : 0;
+}
 
 /* Row of key j of item b in x, keys, or newest, their last; NULL: there is no such key. */
 static const REAL *attention_row(const rgm_attention_rows_args *o, const void *x,
                                  const void *newest, int64_t b, int64_t h, int64_t j)
 {
     int64_t row = j < o->keys ? o->index[b * o->keys + j] : b;
+    int64_t group = rgmi_key_group(o->heads, o->kv_heads), distance = row_distance(o, b, j);
 
-    if (row < 0)
+    if (row < 0 || (o->window > 0 && (distance <= -o->window || distance >= o->window)))
         return NULL;
-    return (const REAL *)(j < o->keys ? x : newest) + (row * o->heads + h) * o->depth;
+    return (const REAL *)(j < o->keys ? x : newest) +
+           (row * (o->heads / group) + h / group) * o->depth;
+}
+
+static double row_score(const rgm_attention_rows_args *o, const REAL *q, const REAL *k, int64_t b,
+                        int64_t h, int64_t j)
+{
+    return o->scale * dot_product(q, k, o->depth) +
+           distance_score(o->slope, o->bias, o->reach, h, row_distance(o, b, j));
 }
 
 static void attention_rows_items(void *payload, int64_t begin, int64_t end)
@@ -25,17 +41,17 @@ static void attention_rows_items(void *payload, int64_t begin, int64_t end)
         for (int64_t j = 0; j < keys; j++) {
             const REAL *k = attention_row(o, o->k, o->newest_k, b, h, j);
             if (k != NULL)
-                most = fmax(most, o->scale * dot_product(q, k, o->depth));
+                most = fmax(most, row_score(o, q, k, b, h, j));
         }
         for (int64_t j = 0; j < keys; j++) {
             const REAL *k = attention_row(o, o->k, o->newest_k, b, h, j);
             if (k != NULL)
-                sum += exp(o->scale * dot_product(q, k, o->depth) - most);
+                sum += exp(row_score(o, q, k, b, h, j) - most);
         }
         for (int64_t j = 0; j < keys; j++) {
             const REAL *k = attention_row(o, o->k, o->newest_k, b, h, j);
             const REAL *v = attention_row(o, o->v, o->newest_v, b, h, j);
-            double p = k != NULL ? exp(o->scale * dot_product(q, k, o->depth) - most) / sum : 0;
+            double p = k != NULL ? exp(row_score(o, q, k, b, h, j) - most) / sum : 0;
             for (int64_t c = 0; k != NULL && c < o->depth; c++)
                 y[c] += (REAL)(p * v[c]);
         }

@@ -255,7 +255,7 @@ static void norm_moments(double *mean, double *factor, const rgm_layer_norm_args
 
     for (int64_t c = 0; c < o->channels; c++)
         sum += norm_input(o, r * o->channels + c);
-    *mean = sum / (double)o->channels;
+    *mean = o->rms ? 0 : sum / (double)o->channels;
     for (int64_t c = 0; c < o->channels; c++) {
         double d = norm_input(o, r * o->channels + c) - *mean;
         squares += d * d;
@@ -301,6 +301,7 @@ static void layer_norm_grad_row(const rgm_layer_norm_args *o, int64_t r)
         if (dbeta)
             dbeta[c] += dy[c];
     }
+    sum = o->rms ? 0 : sum;
     for (int64_t c = 0; c < o->channels && dx; c++) {
         double z = (norm_input(o, r * o->channels + c) - mean) * factor;
         double d = dy[c] * (double)(gamma ? gamma[c] : 1);
@@ -319,6 +320,35 @@ static void layer_norm_grad(const rgm_layer_norm_args *args)
         memset(o.dbeta, 0, row);
     for (int64_t r = 0; r < o.rows; r++)
         layer_norm_grad_row(&o, r);
+}
+
+/* ---- rotary positions ---------------------------------------------------------------------- */
+
+static void rotary_rows(void *payload, int64_t begin, int64_t end)
+{
+    const rgm_rotary_args *o = payload;
+    int64_t half = o->depth / 2;
+
+    for (int64_t r = begin; r < end; r++) {
+        const REAL *cosine = (const REAL *)o->table + o->position[r % o->positions] * o->depth;
+        for (int64_t h = 0; h < o->heads; h++) {
+            int64_t at = (r * o->heads + h) * o->depth;
+            const REAL *x = (const REAL *)o->x + at;
+            REAL *y = (REAL *)o->y + at;
+            for (int64_t i = 0; i < half; i++) {
+                REAL a = x[i], b = x[i + half],
+                     sine = o->back ? -cosine[half + i] : cosine[half + i];
+                y[i] = a * cosine[i] - b * sine;
+                y[i + half] = b * cosine[i] + a * sine;
+            }
+        }
+    }
+}
+
+static void rotary(const rgm_rotary_args *args)
+{
+    rgm_parallel(args->rows, 5 + 3 * (double)(args->heads * args->depth), rotary_rows,
+                 (void *)args);
 }
 
 /* ---- dropout and optimizers ---------------------------------------------------------------- */

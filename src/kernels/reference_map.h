@@ -38,6 +38,14 @@ static REAL map_unary(rgm_map_code code, REAL a, REAL constant)
         return a > 0;
     case RGM_MAP_GELU_SLOPE:
         return R_CONST(0.5) * (1 + R(erf)(a * GELU_A)) + a * GELU_B * R(exp)(R_CONST(-0.5) * a * a);
+    case RGM_MAP_SILU:
+        return a * sigmoid(a);
+    case RGM_MAP_SILU_SLOPE:
+        return sigmoid(a) * (1 + a * sigmoid(-a));
+    case RGM_MAP_GELU_TANH:
+        return gelu_tanh(a);
+    case RGM_MAP_GELU_TANH_SLOPE:
+        return gelu_tanh_slope(a);
     case RGM_MAP_SCALE:
         return a * constant;
     case RGM_MAP_SHIFT:

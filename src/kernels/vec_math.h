@@ -173,6 +173,37 @@ static inline vf v_gelu_slope(vf x)
     return v_fma(x, density, v_fma(half, v_erf(v_mul(x, v_set1(0.70710678118654752440f))), half));
 }
 
+static inline vf v_silu(vf x)
+{
+    return v_div(x, v_add(v_set1(1.f), v_exp(v_neg(x))));
+}
+
+static inline vf v_silu_slope(vf x)
+{
+    return v_mul(v_sigmoid(x), v_fma(x, v_sigmoid(v_neg(x)), v_set1(1.f)));
+}
+
+/* 2 sqrt(2 / pi) (x + 0.044715 x^3): 0.5 (1 + tanh(u)) is sigmoid(2 u). */
+static inline vf v_gelu_tanh_inner(vf x)
+{
+    vf x2 = v_mul(x, x);
+
+    return v_mul(x, v_fma(x2, v_set1(0.07135481282638152f), v_set1(1.5957691216057308f)));
+}
+
+static inline vf v_gelu_tanh(vf x)
+{
+    return v_mul(x, v_sigmoid(v_gelu_tanh_inner(x)));
+}
+
+static inline vf v_gelu_tanh_slope(vf x)
+{
+    vf u = v_gelu_tanh_inner(x), s = v_sigmoid(u), x2 = v_mul(x, x), inner;
+
+    inner = v_fma(x2, v_set1(0.21406443847914456f), v_set1(1.5957691216057308f));
+    return v_fma(v_mul(v_mul(x, s), v_sigmoid(v_neg(u))), inner, s);
+}
+
 static inline vf v_softplus(vf x)
 {
     return v_add(v_max(x, v_zero()), v_log1p_unit(v_exp(v_neg(v_abs(x)))));
@@ -209,6 +240,10 @@ static inline vf v_activate(vf x, rgm_activation activation, vf slope)
         return v_tanh(x);
     case RGM_ACT_GELU:
         return v_gelu(x);
+    case RGM_ACT_SILU:
+        return v_silu(x);
+    case RGM_ACT_GELU_TANH:
+        return v_gelu_tanh(x);
     case RGM_ACT_NONE:
         break;
     }

@@ -6,6 +6,10 @@
 RGMI_GPU_KERNEL(attention, attention);
 RGMI_GPU_KERNEL(attention, attention_grad_q);
 RGMI_GPU_KERNEL(attention, attention_grad_kv);
+RGMI_GPU_KERNEL(attention_far, far_attention);
+RGMI_GPU_KERNEL(attention_far, far_attention_grad_q);
+RGMI_GPU_KERNEL(attention_far, far_attention_grad_kv);
+RGMI_GPU_KERNEL(attention_far, far_attention_bias);
 
 enum { TILE = 64, LANES = 256 }; /* as in attention.dev */
 
@@ -26,15 +30,38 @@ static bool is_wide(rgm_dtype real, const rgm_attention_args *o)
         rgm_integer((int64_t)((o)->rng.key[0] | (uint64_t)(o)->rng.key[1] << 32)),                 \
         rgm_integer((int64_t)(o)->rng.step), rgm_real(1 / (1 - (o)->rate))
 
+/* What SHAPE has in attention_far.dev besides. */
+#define GROUPED(o)                                                                                 \
+    rgm_integer(rgmi_key_group((o)->heads, (o)->kv_heads)), rgm_integer((o)->window),              \
+        rgm_integer((o)->reach), rgm_memory((o)->query), rgm_memory((o)->slope),                   \
+        rgm_memory((o)->bias)
+
+/* Whether attention.dev is not enough. */
+static bool is_far(const rgm_attention_args *o)
+{
+    return rgmi_key_group(o->heads, o->kv_heads) > 1 || o->window > 0 || o->query != NULL ||
+           o->slope != NULL || o->bias != NULL;
+}
+
+/* Launch the KERNEL of one file or of the other: their first arguments are the same. */
+#define LAUNCH(kernel, real, o, groups, ...)                                                       \
+    do {                                                                                           \
+        if (is_far(o))                                                                             \
+            RGMI_LAUNCH(&far_##kernel, real, groups, LANES, __VA_ARGS__, SHAPE(real, o),           \
+                        GROUPED(o));                                                               \
+        else                                                                                       \
+            RGMI_LAUNCH(&kernel, real, groups, LANES, __VA_ARGS__, SHAPE(real, o));                \
+    } while (0)
+
 /* y, or with `facts` what the gradient needs of each query. */
 static void forward(rgm_dtype real, const rgm_attention_args *o, void *y, void *facts)
 {
     int64_t tiles = rgmi_blocks(o->queries, TILE), chunks = y ? rgmi_blocks(o->depth, TILE) : 1;
 
-    RGMI_LAUNCH(&attention, real, o->batch * o->heads * tiles * chunks, LANES, rgm_memory(y),
-                rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
-                rgm_memory(o->key), rgm_memory(o->y_forward), rgm_memory(o->dy), rgm_integer(tiles),
-                rgm_integer(chunks), SHAPE(real, o));
+    LAUNCH(attention, real, o, o->batch * o->heads * tiles * chunks, rgm_memory(y),
+           rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
+           rgm_memory(o->key), rgm_memory(o->y_forward), rgm_memory(o->dy), rgm_integer(tiles),
+           rgm_integer(chunks));
 }
 
 void rgmi_gpu_attention(rgm_dtype real, const rgm_attention_args *args)
@@ -46,20 +73,24 @@ void rgmi_gpu_attention_grad(rgm_dtype real, const rgm_attention_args *args)
 {
     const rgm_attention_args *o = args;
     int64_t items = o->batch * o->heads, chunks = rgmi_blocks(o->depth, TILE);
-    int64_t rows = items * o->queries;
+    int64_t rows = items * o->queries, group = rgmi_key_group(o->heads, o->kv_heads);
     int64_t query_tiles = rgmi_blocks(o->queries, TILE), key_tiles = rgmi_blocks(o->keys, TILE);
     void *facts = rgmi_gpu_take((size_t)(3 * rows) * rgm_dtype_size(real));
 
     if (facts == NULL)
         return;
     forward(real, o, NULL, facts);
-    RGMI_LAUNCH(&attention_grad_q, real, items * query_tiles * chunks, LANES, rgm_memory(o->dq),
-                rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
-                rgm_memory(o->key), rgm_memory(o->dy), rgm_integer(query_tiles),
-                rgm_integer(chunks), SHAPE(real, o));
-    RGMI_LAUNCH(&attention_grad_kv, real, items * key_tiles * chunks, LANES, rgm_memory(o->dk),
-                rgm_memory(o->dv), rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k),
-                rgm_memory(o->v), rgm_memory(o->key), rgm_memory(o->dy), rgm_integer(key_tiles),
-                rgm_integer(chunks), SHAPE(real, o));
+    LAUNCH(attention_grad_q, real, o, items * query_tiles * chunks, rgm_memory(o->dq),
+           rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k), rgm_memory(o->v),
+           rgm_memory(o->key), rgm_memory(o->dy), rgm_integer(query_tiles), rgm_integer(chunks));
+    LAUNCH(attention_grad_kv, real, o, items / group * key_tiles * chunks, rgm_memory(o->dk),
+           rgm_memory(o->dv), rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k),
+           rgm_memory(o->v), rgm_memory(o->key), rgm_memory(o->dy), rgm_integer(key_tiles),
+           rgm_integer(chunks));
+    if (o->bias != NULL)
+        RGMI_LAUNCH(&far_attention_bias, real, items * (2 * o->reach + 1), LANES,
+                    rgm_memory(o->dbias), rgm_memory(facts), rgm_memory(o->q), rgm_memory(o->k),
+                    rgm_memory(o->v), rgm_memory(o->key), rgm_memory(o->dy), SHAPE(real, o),
+                    GROUPED(o));
     rgmi_gpu_give(facts);
 }

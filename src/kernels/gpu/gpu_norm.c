@@ -26,7 +26,7 @@ void rgmi_gpu_layer_norm(rgm_dtype real, const rgm_layer_norm_args *args)
                 rgm_memory(args->y), rgm_memory(args->x), rgm_memory(args->residual),
                 rgm_memory(args->gamma), rgm_memory(args->beta), rgm_integer(args->rows),
                 rgm_integer(args->channels), rgm_integer(width), rgm_integer(is_wide(real, args)),
-                rgm_real(args->epsilon));
+                rgm_integer(args->rms), rgm_real(args->epsilon));
 }
 
 static void sum_columns(rgm_dtype real, const rgm_layer_norm_args *o, const rgmi_gpu_columns *down,
@@ -62,7 +62,7 @@ void rgmi_gpu_layer_norm_grad(rgm_dtype real, const rgm_layer_norm_args *args)
                 rgm_memory(args->y), rgm_memory(moments), rgm_memory(args->x),
                 rgm_memory(args->residual), rgm_memory(args->gamma), rgm_memory(args->dy),
                 rgm_integer(args->rows), rgm_integer(n), rgm_integer(width),
-                rgm_integer(is_wide(real, args)), rgm_real(args->epsilon));
+                rgm_integer(is_wide(real, args)), rgm_integer(args->rms), rgm_real(args->epsilon));
     if (columns)
         sum_columns(real, args, &down, moments, parts > 0 ? moments + 2 * args->rows : NULL);
     rgmi_gpu_give(moments);
