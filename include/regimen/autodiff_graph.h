@@ -46,6 +46,18 @@ rgm_dim rgm_dim_rest(rgm_cgraph *graph, rgm_dim whole, double rate);
 const char *rgm_dim_describe(const rgm_cgraph *graph, rgm_dim dim, char *buffer, size_t size);
 /** Text put before op names in messages and traces while set, e.g. a layer's path; may be NULL. */
 void rgm_cgraph_set_scope(rgm_cgraph *graph, const char *path);
+/**
+ * What is built between begin and end is a block. Where gradients recompute (Chen et al. 2016),
+ * they keep only what a block reads, and compute the values inside again before they need them:
+ * time for memory, and the same numbers, those of dropout too. Blocks do not nest: one that begins
+ * inside another is a part of that. NULL: nothing happens.
+ */
+void rgm_cgraph_block_begin(rgm_cgraph *graph);
+void rgm_cgraph_block_end(rgm_cgraph *graph);
+/** How many blocks there are. */
+int64_t rgm_cgraph_blocks(const rgm_cgraph *graph);
+/** Whether gradients that are taken from now on compute blocks again; they do not by default. */
+void rgm_cgraph_recompute(rgm_cgraph *graph, bool on);
 /** Each op and value as text, a line each. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_cgraph_print(rgm_text *out, const rgm_cgraph *graph);
 

@@ -151,6 +151,8 @@ typedef struct rgm_trainer_options {
     rgm_gradient_surgery gradient_surgery; /* between the losses of several heads                */
     rgm_restore_best restore_best_weights; /* default auto */
     bool run_eagerly; /* op by op; stops at the first NaN, with op and tensor          */
+    bool activation_checkpointing; /* a model's blocks compute their insides again in the backward
+                                      pass: less memory, more time, the same weights      */
     /* seconds without a new checkpoint, default 3600; < 0: forever */
     double continuous_eval_timeout;
     bool continuous_eval_every; /* every checkpoint in order and once; default: the newest       */

@@ -55,6 +55,8 @@ struct rgm_value {
     rgm_value *next;       /* states: their update, or NULL                             */
     int64_t index;         /* parameters and inputs: number among their kind            */
     bool picks;            /* patterns: one entry a row, and none of a column twice     */
+    int64_t block;         /* number of the block that it was built in, 0: none         */
+    int64_t again;         /* computes a value of that block again; 0: does not         */
     /* private graphs only */
     rgm_value *original;    /* the value of the user's graph that it stands for, or NULL */
     rgm_value *replacement; /* what a pass put in its place                              */
@@ -81,6 +83,10 @@ struct rgm_cgraph {
     const char *scope;
     int64_t order;         /* >= 0: given to new values while a pass runs */
     int64_t forward_count; /* values before the first gradients; 0: none were taken */
+    int64_t blocks;        /* that have begun                                       */
+    int64_t block_depth;   /* begun and not ended                                   */
+    int64_t again;         /* given to new values: see rgm_value.again              */
+    bool recompute;
     rgm_error error;
 };
 

@@ -85,8 +85,32 @@ rgm_value *rgmi_value_new(rgm_cgraph *graph)
     value->order = graph->order >= 0 ? graph->order : value->id;
     value->scope = graph->scope;
     value->index = -1;
+    value->block = graph->block_depth > 0 ? graph->blocks : 0;
+    value->again = graph->again;
     graph->values[graph->count++] = value;
     return value;
+}
+
+void rgm_cgraph_block_begin(rgm_cgraph *graph)
+{
+    if (graph != NULL && graph->block_depth++ == 0)
+        graph->blocks++;
+}
+
+void rgm_cgraph_block_end(rgm_cgraph *graph)
+{
+    if (graph != NULL && graph->block_depth > 0)
+        graph->block_depth--;
+}
+
+int64_t rgm_cgraph_blocks(const rgm_cgraph *graph)
+{
+    return graph->blocks;
+}
+
+void rgm_cgraph_recompute(rgm_cgraph *graph, bool on)
+{
+    graph->recompute = on;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------- */

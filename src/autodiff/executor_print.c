@@ -32,6 +32,16 @@ int64_t rgmi_executor_op_count(const rgm_executor *executor)
     return count;
 }
 
+/* Ops that compute what a block has computed before. */
+static int64_t again_count(const rgm_executor *executor)
+{
+    int64_t count = 0;
+
+    for (int64_t s = 0; s < executor->count; s++)
+        count += counted(executor->order[s]) && executor->order[s]->again > 0;
+    return count;
+}
+
 void rgm_executor_profile(rgm_executor *executor, bool on)
 {
     executor->profile = on;
@@ -69,10 +79,13 @@ static rgm_status slot_print(rgm_text *out, const rgm_executor *executor, int64_
 rgm_status rgm_executor_print(rgm_text *out, const rgm_executor *executor)
 {
     const rgmi_plan *plan = executor->current;
+    int64_t again = again_count(executor);
 
     RGM_TRY(rgm_text_printf(out, "%lld ops, arena %zu bytes, kept %lld bytes\n",
                             (long long)rgmi_executor_op_count(executor), executor->arena_bytes,
                             (long long)rgm_executor_hoisted_bytes(executor)));
+    if (again > 0)
+        RGM_TRY(rgm_text_printf(out, "%lld ops compute blocks again\n", (long long)again));
     for (int64_t s = 0; s < executor->count; s++)
         if (plan == NULL || executor->order[s]->type == NULL)
             RGM_TRY(slot_print(out, executor, s));

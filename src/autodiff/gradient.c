@@ -1,6 +1,8 @@
 /*
  * Gradient as graph (reverse mode): walk the program backwards from the loss, let each op build the
- * gradients of its inputs, sum where a value was used several times.
+ * gradients of its inputs, sum where a value was used several times. Where blocks are recomputed,
+ * an op of one looks at values that are made again from what the block reads, and not at those of
+ * the forward pass: nothing then keeps these.
  */
 #include "autodiff_internal.h"
 
@@ -9,6 +11,8 @@ typedef struct tape {
     bool *depends;        /* value lies between wrt and the loss          */
     rgm_value **dx;       /* for one op                                  */
     bool *wanted;
+    rgm_value **again; /* by id: what stands for it in gradients, or NULL */
+    int64_t block;     /* whose values were made again last               */
     int64_t capacity;
 } tape;
 
@@ -18,6 +22,7 @@ static void tape_clear(tape *t)
     rgm_free(t->depends);
     rgm_free(t->dx);
     rgm_free(t->wanted);
+    rgm_free(t->again);
 }
 
 static rgm_status tape_init(tape *t, const rgm_cgraph *graph, int64_t count)
@@ -29,6 +34,7 @@ static rgm_status tape_init(tape *t, const rgm_cgraph *graph, int64_t count)
     RGM_TRY(RGM_NEW(t->depends, count));
     RGM_TRY(RGM_NEW(t->dx, t->capacity));
     RGM_TRY(RGM_NEW(t->wanted, t->capacity));
+    RGM_TRY(RGM_NEW(t->again, count));
     return RGM_OK;
 }
 
@@ -50,22 +56,64 @@ static void mark_depends(tape *t, const rgm_cgraph *graph, int64_t count)
     }
 }
 
+/* v over again, on what is made again of its inputs. */
+static rgm_status value_again(tape *t, rgm_value *v)
+{
+    rgm_cgraph *graph = v->graph;
+
+    for (int k = 0; k < v->inputs; k++) {
+        rgm_value *again = t->again[v->in[k]->id];
+        t->dx[k] = again != NULL ? again : v->in[k];
+    }
+    graph->scope = v->scope;
+    graph->again = v->block;
+    t->again[v->id] = rgm_op(graph, v->type, t->dx, v->inputs, &v->attributes);
+    graph->again = 0;
+    if (t->again[v->id] != NULL)
+        t->again[v->id]->name = v->name;
+    return rgm_cgraph_status(graph);
+}
+
+/* The ops of y's block up to y, the last that a gradient goes through. Patterns stay, and what
+ * several processes do in turn. */
+static rgm_status block_again(tape *t, rgm_value *y)
+{
+    rgm_cgraph *graph = y->graph;
+    int64_t first = y->id;
+
+    while (first > 0 && graph->values[first - 1]->block == y->block)
+        first--;
+    for (int64_t i = first; i <= y->id; i++) {
+        rgm_value *v = graph->values[i];
+        if (v->type != NULL && !v->s.is_pattern && !v->type->in_turn)
+            RGM_TRY(value_again(t, v));
+    }
+    t->block = y->block;
+    return RGM_OK;
+}
+
 static rgm_status op_backward(tape *t, rgm_value *y)
 {
+    rgm_value *seen = y;
     bool any = false;
 
     for (int k = 0; k < y->inputs; k++) {
-        t->dx[k] = NULL;
         t->wanted[k] = t->depends[y->in[k]->id];
         any |= t->wanted[k];
     }
     if (!any)
         return RGM_OK;
+    if (y->graph->recompute && y->block > 0 && y->block != t->block)
+        RGM_TRY(block_again(t, y));
+    if (t->again[y->id] != NULL)
+        seen = t->again[y->id];
     y->graph->scope = y->scope;
     if (y->type->backward == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "no gradient goes through op '%s': %s", y->type->name,
                         rgmi_second);
-    RGM_TRY(y->type->backward(t->dx, y, t->gradient[y->id], t->wanted));
+    for (int k = 0; k < y->inputs; k++)
+        t->dx[k] = NULL;
+    RGM_TRY(y->type->backward(t->dx, seen, t->gradient[y->id], t->wanted));
     RGM_TRY(rgm_cgraph_status(y->graph));
     for (int k = 0; k < y->inputs; k++) {
         rgm_value **sum = &t->gradient[y->in[k]->id];

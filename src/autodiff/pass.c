@@ -48,6 +48,7 @@ static rgm_status round_run(rgm_executor *executor, rgmi_rule *const *rules, int
             v->in[k] = final(v->in[k]);
         program->order = v->order;
         program->scope = v->scope;
+        program->again = v->again;
         for (int i = 0; v->type != NULL && v->replacement == NULL && i < count; i++) {
             int64_t first = program->count;
             rgm_value *r = rules[i](executor, v);
@@ -59,6 +60,7 @@ static rgm_status round_run(rgm_executor *executor, rgmi_rule *const *rules, int
             *changed = true;
         }
     }
+    program->again = 0;
     for (int64_t i = 0; i < executor->fetch_count; i++)
         executor->fetch[i] = final(executor->fetch[i]);
     return RGM_OK;

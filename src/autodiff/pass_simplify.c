@@ -282,8 +282,8 @@ static bool same_constant(const rgm_value *a, const rgm_value *b)
 
 static bool same_value(const rgm_value *a, const rgm_value *b)
 {
-    if (a->type != b->type || a->inputs != b->inputs || a->leaf != b->leaf)
-        return false;
+    if (a->type != b->type || a->inputs != b->inputs || a->leaf != b->leaf || a->again != b->again)
+        return false; /* what is computed again would be kept else */
     if (a->type == NULL)
         return a->leaf == RGMI_CONSTANT && same_constant(a, b);
     if (a->type->random && a->attributes.text == NULL)

@@ -49,6 +49,7 @@ static rgm_status value_copy(rgm_value **copies, rgm_value **in, rgm_cgraph *pro
 
     program->order = v->id;
     program->scope = v->scope;
+    program->again = v->again;
     if (v->type == NULL) {
         RGM_TRY(leaf_copy(&copy, program, v));
     } else {
@@ -105,6 +106,7 @@ rgm_status rgmi_program_create(rgm_executor *executor, rgm_value *const *fetches
         widest = source->values[i]->inputs > widest ? source->values[i]->inputs : widest;
     RGM_GO(RGM_NEW(in, widest));
     RGM_GO(copy_all(executor, needed, copies, in));
+    executor->program->again = 0;
 done:
     if (status != RGM_OK)
         executor->fetch_count = 0;

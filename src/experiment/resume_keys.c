@@ -12,6 +12,7 @@
         {"trainer.profile", RGM_KEY_FREE}, {"trainer.flops", RGM_KEY_FREE},                        \
         {"trainer.histograms", RGM_KEY_FREE}, {"trainer.summary_interval", RGM_KEY_FREE},          \
         {"trainer.run_eagerly", RGM_KEY_FREE}, {"trainer.exports", RGM_KEY_FREE},                  \
+        {"trainer.activation_checkpointing", RGM_KEY_FREE},                                        \
         {"trainer.continuous_eval_*", RGM_KEY_FREE},                                               \
         {"trainer.steps_per_execution", RGM_KEY_FREE},                                             \
         {"trainer.checkpoint.every_*", RGM_KEY_FREE}, {"trainer.checkpoint.keep*", RGM_KEY_FREE},  \

@@ -126,6 +126,9 @@ const rgm_field rgm_trainer_fields[] = {
                      "before they are added; a backward pass for each"),
     RGM_CHOICE_FIELD(restore_best_weights, restores, "auto: iff there are validation data"),
     RGM_BOOL_FIELD(run_eagerly, "op by op; stops at the first NaN"),
+    RGM_BOOL_FIELD(activation_checkpointing,
+                   "a Transformer's layers compute their insides again in the backward pass: less "
+                   "memory, more time, the same weights"),
     RGM_FLOAT_FIELD(continuous_eval_timeout, -1, RGMI_MOST,
                     "seconds without a new checkpoint before continuous_eval ends; -1: never"),
     RGM_BOOL_FIELD(continuous_eval_every,

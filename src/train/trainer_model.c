@@ -138,6 +138,19 @@ static rgm_value *scaled_loss(rgm_trainer *trainer)
     return rgm_mul(loss, scale->input);
 }
 
+/* Blocks that gradients compute again, where that is asked for. */
+static rgm_status blocks_open(const rgm_trainer *trainer)
+{
+    bool again = trainer->options.activation_checkpointing;
+
+    rgm_cgraph_recompute(trainer->graph, again);
+    if (again && rgm_cgraph_blocks(trainer->graph) == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "trainer.activation_checkpointing: this model has no blocks that could be "
+                        "computed again, as the layers of a Transformer are: leave it out");
+    return RGM_OK;
+}
+
 static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
 {
     rgm_status status = RGM_OK;
@@ -145,6 +158,7 @@ static rgm_status gradients_open(rgm_value **gradients, rgm_trainer *trainer)
     rgm_value **parameters = NULL, **found = NULL, *loss = scaled_loss(trainer);
 
     RGM_GO(rgm_cgraph_status(trainer->graph));
+    RGM_GO(blocks_open(trainer));
     RGM_GO(RGM_NEW(parameters, count));
     RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
