@@ -262,6 +262,38 @@ lines = p.communicate()[0].splitlines()
 assert p.returncode == 0 and len(lines) == 20, (p.returncode, len(lines))
 PY
 
+# Blocks of today by their keys; computed again in the backward pass they learn the same weights; what cannot be is refused.
+cat >today.yaml <<'YAML'
+data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 600, valid: 40}, batch_tokens: 128, batch_shapes: 4}
+task: {type: translation}
+model:
+  type: seq2seq_transformer
+  embedding_width: 32
+  max_positions: 64
+  positions: rotary
+  embeddings: inputs
+  output_bias: true
+  encoder: {num_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32, norm: rms, activation: silu, gated: true}
+  decoder: {num_layers: 2, num_attention_heads: 4, num_key_value_heads: 1, intermediate_size: 32, norm: rms, activation: gelu_tanh,
+            ffn_bias: false, attention_window: 8, attention_output_dropout: 0.2}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: ~, train_steps: 12, steps_per_loop: 6, validation_interval: 12}
+runtime: {seed: 3, threads: 1}
+export: [{type: onnx}]
+YAML
+expect 0 "$regimen" run today.yaml --run-dir today
+expect 0 "$regimen" run today.yaml --run-dir again --set trainer.activation_checkpointing=true --set runtime.threads=2
+for file in $(cd today && find . -name 'model*.safetensors' -o -name '*.onnx'); do
+    cmp -s "today/$file" "again/$file" || fail "computed again $file has other bytes"
+done
+[ -n "$(find today -name 'decoder_step.onnx')" ] || fail "no export of blocks of today: $(find today -type f)"
+expect 2 "$regimen" config check today.yaml --set model.encoder.num_key_value_heads=3
+says 'model.encoder.num_key_value_heads is 3, which does not divide num_attention_heads \(4\)' err
+expect 0 "$regimen" config check today.yaml --set model.relative_buckets=8
+says 'model.relative_buckets .*has no effect: only with model.positions == relative' err
+expect 1 "$regimen" run demo --run-dir none --set trainer.activation_checkpointing=true
+says 'trainer.activation_checkpointing: this model has no blocks' err
+
 # Tokenizers that cannot serve.
 if command -v spm_train >/dev/null; then
     expect 0 spm_train --input=data/train.de,data/train.en --model_prefix=usual --model_type=bpe --vocab_size=45

@@ -13,7 +13,7 @@
 #ifndef REGIMEN_SEQUENCE_H
 #define REGIMEN_SEQUENCE_H
 
-#include <regimen/nn.h>
+#include <regimen/sequence_blocks.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,35 +25,21 @@ extern "C" {
 typedef enum rgm_seq2seq_embeddings {
     RGM_EMBEDDINGS_SHARED, /* source, target and output */
     RGM_EMBEDDINGS_TARGET, /* target and output         */
-    RGM_EMBEDDINGS_UNTIED  /* none                      */
+    RGM_EMBEDDINGS_UNTIED, /* none                      */
+    RGM_EMBEDDINGS_INPUTS  /* source and target         */
 } rgm_seq2seq_embeddings;
-/** How a token gets its position. */
-typedef enum rgm_seq2seq_positions {
-    RGM_POSITIONS_SINUSOIDAL,
-    RGM_POSITIONS_LEARNED
-} rgm_seq2seq_positions;
-
-/** One of the two stacks: `model.encoder` and `model.decoder`. */
-typedef struct rgm_seq2seq_stack {
-    int64_t num_layers, num_attention_heads, intermediate_size;
-    rgm_activation activation; /* RGM_ACT_RELU or RGM_ACT_GELU */
-    double dropout_rate;       /* of the output that a block adds                              */
-    double attention_dropout_rate; /* of the attention probabilities, and of the output that the
-                                      encoder's attention adds */
-    double intermediate_dropout; /* inside the feed-forward block                                */
-    bool use_bias;               /* of attention's projections                                   */
-    bool norm_first;             /* true: norm before each block; false: after its sum           */
-    double norm_epsilon;
-} rgm_seq2seq_stack;
-
 /** The keys of `model:` for a task that trains such a model. */
 typedef struct rgm_seq2seq_options {
-    rgm_seq2seq_stack encoder, decoder;
+    rgm_stack_options encoder, decoder;
     int64_t embedding_width;
     double dropout_rate; /* of the sum of embeddings and positions                                */
     rgm_seq2seq_embeddings embeddings;
-    rgm_seq2seq_positions positions;
-    int64_t max_positions; /* longer sequences are an error */
+    bool output_bias; /* a number for each token beside the logits                                */
+    rgm_positions positions;
+    double rotary_base;        /* of rotary: turns per token are base^(-2i / depth)               */
+    int64_t relative_buckets;  /* of relative: different numbers of a head                        */
+    int64_t relative_distance; /* of relative: farther tokens share the last bucket               */
+    int64_t max_positions;     /* longer sequences are an error                                   */
 } rgm_seq2seq_options;
 /** Base (6 + 6 layers of width 512, 8 heads, inner width 2048) and big (1024, 16 heads, 4096). */
 void rgm_seq2seq_defaults(void *options);
@@ -65,10 +51,11 @@ extern const rgm_field rgm_seq2seq_fields[];
  * the last of the vocabulary mean nothing; readers leave them out
  * (rgm_cross_entropy_options.classes).
  *
- * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), learned positions
- * under encoder/ and decoder/,
- * encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/}, ffn/{norm/,inner/,outer/}},
- * decoder/layer_<i>/{self_attention/,cross_attention/,ffn/}, encoder/norm/, decoder/norm/.
+ * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), output/bias,
+ * learned positions and relative/table under encoder/ and decoder/,
+ * encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/},
+ * ffn/{norm/,gate/,inner/,outer/}}, decoder/layer_<i>/{self_attention/,cross_attention/,ffn/},
+ * encoder/norm/, decoder/norm/; those of them that the options ask for.
  */
 typedef struct rgm_seq2seq {
     rgm_seq2seq_options options;
@@ -116,12 +103,13 @@ rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
  */
 
 /** The maximum number of decoder layers. */
-enum { RGM_SEQ2SEQ_LAYERS = 64 };
+enum { RGM_SEQ2SEQ_LAYERS = RGM_STACK_LAYERS };
 
 /** What the decoder layers attend to in the sources. */
 typedef struct rgm_seq2seq_source {
     rgm_value *ids; /* [sentences, length] i64, 0 after the end of a sentence */
-    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, width] */
+    rgm_value
+        *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, key and value heads * depth] */
 } rgm_seq2seq_source;
 /**
  * @param positions [length] i64 = 0, 1, ..; errors: rgm_seq2seq_check()'s and the graph's.

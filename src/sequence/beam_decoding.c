@@ -36,7 +36,7 @@ struct rgm_beam_search {
     /* room: grows, never shrinks */
     int64_t rows, lengths, steps;               /* rows; places in lists of source and past rows */
     rgm_tensor *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* keys and values of sources, by layer     */
-    rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, width]  */
+    rgm_tensor *past[2 * RGM_SEQ2SEQ_LAYERS];   /* of written tokens: [steps * rows, ..]     */
     int64_t *ids, *source_rows, *past_rows, *spare;
     /* of a device whose memory is not the host's: */
     void *top; /* continuations of all rows, there */
@@ -233,7 +233,7 @@ static rgm_status reserve_rows(const rgm_beam_search *t, rgm_tensor **tensor, in
 /* Before a batch: nothing of the one before it is needed. */
 static rgm_status reserve_batch(rgm_beam_search *t, int64_t count, int64_t longest, int64_t rows)
 {
-    int64_t width = t->model.options.embedding_width;
+    int64_t width = rgmi_seq2seq_key_width(&t->model);
     int64_t lengths = (longest + LENGTH_ROUND - 1) / LENGTH_ROUND * LENGTH_ROUND;
 
     if (rows > t->rows || lengths > t->lengths) {
@@ -254,7 +254,7 @@ static rgm_status reserve_batch(rgm_beam_search *t, int64_t count, int64_t longe
 static rgm_status reserve_step(rgmi_decoding *d)
 {
     rgm_beam_search *t = d->search;
-    int64_t steps = larger(LENGTH_ROUND, 2 * t->steps), width = t->model.options.embedding_width;
+    int64_t steps = larger(LENGTH_ROUND, 2 * t->steps), width = rgmi_seq2seq_key_width(&t->model);
     int64_t *lists = NULL;
 
     if (d->steps < t->steps)
@@ -314,7 +314,7 @@ static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions,
 static void source_keep(rgm_beam_search *t, const rgm_tensor *ids)
 {
     int64_t count = rgm_tensor_dim(ids, 0), longest = rgm_tensor_dim(ids, 1);
-    int64_t size = count * longest * t->model.options.embedding_width;
+    int64_t size = count * longest * rgmi_seq2seq_key_width(&t->model);
 
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
         copy_there(t, rgm_tensor_f32(t->memory[i]), rgm_tensor_f32(t->fetched[i]), size);
@@ -447,7 +447,7 @@ rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int6
                                 int64_t beams, const int64_t *parents)
 {
     rgm_beam_search *t = d->search;
-    int64_t first = d->steps * t->rows, width = t->model.options.embedding_width;
+    int64_t first = d->steps * t->rows, width = rgmi_seq2seq_key_width(&t->model);
 
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
         copy_there(t, rgm_tensor_f32(t->past[i]) + first * width, rgm_tensor_f32(t->fetched[1 + i]),

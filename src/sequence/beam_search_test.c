@@ -10,15 +10,14 @@
 
 /* ---- against the definitions ---- */
 
-static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
+static void check_kept(const rgm_seq2seq *model)
 {
     static const int64_t beams[] = {1, 2, 5};
     rgm_hypotheses out[SENTENCES];
     int64_t finished = 0;
     lab l;
 
-    (void)state;
-    lab_open(&l);
+    lab_open_with(&l, model);
     for (int k = 0; k < 3; k++) {
         rgm_beam_search_options o = plain_options(beams[k]);
         translate(out, &l, &o);
@@ -37,6 +36,34 @@ static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
     }
     CHECK(finished > SENTENCES);
     lab_close(&l);
+}
+
+static void kept_keys_and_values_are_those_of_the_whole_decoder(void **state)
+{
+    rgm_seq2seq model = small_model(2, 2, VOCABULARY, VOCABULARY);
+
+    (void)state;
+    check_kept(&model);
+}
+
+/* Where keys are fewer, turned, out of a window's reach, or count by their distance. */
+static void blocks_of_today_keep_them_alike(void **state)
+{
+    static const rgm_positions positions[] = {RGM_POSITIONS_ROTARY, RGM_POSITIONS_ALIBI,
+                                              RGM_POSITIONS_RELATIVE, RGM_POSITIONS_NONE};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        rgm_seq2seq model = small_model(1, 2, VOCABULARY, VOCABULARY);
+        rgm_stack_options *o = &model.options.decoder;
+        model.options.positions = positions[i];
+        model.options.relative_buckets = 8;
+        model.options.relative_distance = 6;
+        o->num_key_value_heads = i < 3;
+        o->attention_window = i > 0 ? 3 : 0;
+        o->gated = i % 2;
+        check_kept(&model);
+    }
 }
 
 /* More tokens than there is room for at first, with an end that is seldom; then shorter ones again.
@@ -359,7 +386,7 @@ static void every_failing_allocation_is_survived(void **state)
 }
 
 TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
-      cmocka_unit_test(many_tokens_find_room),
+      cmocka_unit_test(blocks_of_today_keep_them_alike), cmocka_unit_test(many_tokens_find_room),
       cmocka_unit_test(steps_of_sizes_met_before_allocate_nothing),
       cmocka_unit_test(greedy_takes_the_most_probable_token),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),

@@ -1,7 +1,7 @@
 /*
- * What the stacks of a Transformer are made of: embeddings with positions, attention over rows or
- * over keys and values that are kept, the feed-forward block, and how a block is added to what it
- * reads.
+ * What the stacks of a Transformer are made of: embeddings, attention over rows or over keys and
+ * values that are kept, the feed-forward block, and how a block is added to what it reads. How
+ * tokens get their positions is in positions.c.
  *
  * Rows are [sequences * length, width] everywhere but inside attention.
  */
@@ -9,73 +9,33 @@
 
 #include "sequence_internal.h"
 
-/* ---- embeddings with positions -------------------------------------------------------------- */
+/* ---- embeddings ------------------------------------------------------------------------------ */
 
-static void set_number(rgm_tensor *tensor, int64_t i, double x)
+rgm_value *rgmi_embed(rgm_scope *scope, const rgmi_embedding *o, rgm_value *table, rgm_value *ids,
+                      rgm_value *positions)
 {
-    if (rgm_tensor_dtype(tensor) == RGM_F64)
-        rgm_tensor_f64(tensor)[i] = x;
-    else
-        rgm_tensor_f32(tensor)[i] = (float)x;
-}
-
-/*
- * Row p: sin(p / t_i) for i < width / 2, then cos(p / t_i); t_i = 10000^(i / (width / 2 - 1)). In
- * double, then rounded once.
- */
-static rgm_value *sinusoids(rgm_scope *scope, int64_t count, int64_t width)
-{
-    rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_tensor *table = NULL;
-    rgm_value *value;
-    int64_t half = width / 2;
-
-    if (rgm_tensor_create(&table, rgm_scope_dtype(scope), 2, (int64_t[]){count, width}) != RGM_OK)
-        return rgm_cgraph_fail(graph, RGM_ERR_NOMEM, "out of memory: positions");
-    for (int64_t p = 0; p < count; p++)
-        for (int64_t i = 0; i < half; i++) {
-            double angle = (double)p * pow(10000, -(double)i / (double)(half > 1 ? half - 1 : 1));
-            set_number(table, p * width + i, sin(angle));
-            set_number(table, p * width + half + i, cos(angle));
-        }
-    value = rgm_constant(graph, table);
-    rgm_tensor_release(table);
-    return value;
-}
-
-/* What stands for positions [n], [n, width]. */
-static rgm_value *positions_of(rgm_scope *scope, const rgm_seq2seq_options *o, rgm_value *positions)
-{
-    int64_t shape[2] = {o->max_positions, o->embedding_width};
-    rgm_value *table;
-
-    if (o->positions == RGM_POSITIONS_LEARNED)
-        table = rgm_scope_parameter(scope, "positions", 2, shape,
-                                    (rgm_init){RGM_INIT_NORMAL, 1 / sqrt((double)shape[1])});
-    else
-        table = sinusoids(scope, shape[0], shape[1]);
-    return rgm_gather(table, positions);
-}
-
-rgm_value *rgmi_embed(rgm_scope *scope, const rgm_seq2seq_options *o, rgm_value *table,
-                      rgm_value *ids, rgm_value *positions)
-{
-    int64_t width = o->embedding_width;
-    rgm_value *x;
+    rgm_value *x, *added;
 
     if (table == NULL || ids == NULL || positions == NULL)
         return NULL;
     x = rgm_gather(table, rgm_reshape(ids, 1, (rgm_dim[]){RGM_INFER}));
-    x = rgm_reshape(rgm_scale(x, sqrt((double)width)), 3,
-                    (rgm_dim[]){rgm_value_dim(ids, 0), rgm_value_dim(ids, 1), width});
-    x = rgm_add(x, positions_of(scope, o, positions));
-    x = rgm_reshape(x, 2, (rgm_dim[]){RGM_INFER, width});
-    return rgm_dropout(scope, x, o->dropout_rate);
+    if (o->scaled)
+        x = rgm_scale(x, sqrt((double)o->width));
+    if (rgmi_positions_are_added(o->positions) && rgm_value_rank(positions) == 1) {
+        x = rgm_reshape(x, 3, (rgm_dim[]){rgm_value_dim(ids, 0), rgm_value_dim(ids, 1), o->width});
+        x = rgm_add(x, rgmi_positions_of(scope, o, positions));
+        x = rgm_reshape(x, 2, (rgm_dim[]){RGM_INFER, o->width});
+    } else if (rgmi_positions_are_added(o->positions)) {
+        added = rgmi_positions_of(scope, o, rgm_reshape(positions, 1, (rgm_dim[]){RGM_INFER}));
+        x = rgm_add(x, added);
+    }
+    return rgm_dropout(scope, x, o->dropout);
 }
 
 /* ---- blocks: each is drop(f(norm(x))) added to x, or norm(x + drop(f(x))) ------------------- */
 
-rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, rgm_value *x, double epsilon)
+rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, const rgm_stack_options *o,
+                           rgm_value *x)
 {
     rgm_scope *layer = rgm_scope_enter(scope, name);
     int64_t width = rgm_width(x);
@@ -84,30 +44,70 @@ rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, rgm_value *x, dou
     if (layer == NULL || width < 0)
         return NULL;
     gamma = rgm_scope_parameter(layer, "gamma", 1, &width, (rgm_init){RGM_INIT_ONES, 0});
+    if (o->norm == RGM_NORM_RMS)
+        return rgm_rms_norm_op(x, gamma, o->norm_epsilon);
     beta = rgm_scope_parameter(layer, "beta", 1, &width, (rgm_init){RGM_INIT_ZEROS, 0});
-    return rgm_layer_norm_op(x, gamma, beta, epsilon);
+    return rgm_layer_norm_op(x, gamma, beta, o->norm_epsilon);
 }
 
-rgm_value *rgmi_block_input(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_value *x)
+rgm_value *rgmi_stack_end(rgm_scope *stack, const rgm_stack_options *o, rgm_value *x)
 {
-    return o->norm_first ? rgmi_stack_norm(scope, "norm", x, o->norm_epsilon) : x;
+    return o->final_norm ? rgmi_stack_norm(stack, "norm", o, x) : x;
 }
 
-rgm_value *rgmi_block_output(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_value *x,
+rgm_value *rgmi_block_input(rgm_scope *scope, const rgm_stack_options *o, rgm_value *x)
+{
+    return o->norm_first ? rgmi_stack_norm(scope, "norm", o, x) : x;
+}
+
+rgm_value *rgmi_block_output(rgm_scope *scope, const rgm_stack_options *o, rgm_value *x,
                              rgm_value *made, double rate)
 {
     rgm_value *sum = rgm_add(x, rgm_dropout(scope, made, rate));
 
-    return o->norm_first ? sum : rgmi_stack_norm(scope, "norm", sum, o->norm_epsilon);
+    return o->norm_first ? sum : rgmi_stack_norm(scope, "norm", o, sum);
 }
 
-rgm_value *rgmi_project(rgm_scope *scope, const char *name, const rgm_seq2seq_stack *o,
-                        rgm_value *x)
+double rgmi_attention_output_rate(const rgm_stack_options *o, double otherwise)
+{
+    return o->attention_output_dropout >= 0 ? o->attention_output_dropout : otherwise;
+}
+
+/* ---- attention --------------------------------------------------------------------------------
+ */
+
+int64_t rgmi_key_heads(const rgm_stack_options *o)
+{
+    return o->num_key_value_heads > 0 ? o->num_key_value_heads : o->num_attention_heads;
+}
+
+int64_t rgmi_key_width(const rgm_stack_options *o, int64_t width)
+{
+    return width / o->num_attention_heads * rgmi_key_heads(o);
+}
+
+/* Rows through one of attention's kernels: "query", "key", "value", "output". */
+static rgm_value *project(rgm_scope *scope, const char *name, const rgm_stack_options *o,
+                          rgm_value *x, int64_t units)
 {
     rgm_dense_options dense = RGM_DENSE_OPTIONS_INIT;
 
     dense.bias = o->use_bias;
-    return rgm_dense_with(scope, name, x, x != NULL ? rgm_width(x) : 1, &dense);
+    return rgm_dense_with(scope, name, x, units, &dense);
+}
+
+static rgm_value *project_keys(rgm_scope *scope, const char *name, const rgm_stack_options *o,
+                               rgm_value *x)
+{
+    return project(scope, name, o, x, x != NULL ? rgmi_key_width(o, rgm_width(x)) : 1);
+}
+
+static rgm_value *project_back(rgm_scope *scope, const rgm_stack_options *o, rgm_value *y)
+{
+    if (y == NULL)
+        return NULL;
+    y = rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)});
+    return project(scope, "output", o, y, rgm_width(y));
 }
 
 static rgm_value *sequences(rgm_value *rows, const rgmi_row_shape *shape)
@@ -117,53 +117,123 @@ static rgm_value *sequences(rgm_value *rows, const rgmi_row_shape *shape)
     return rgm_reshape(rows, 3, (rgm_dim[]){shape->sequences, shape->length, rgm_width(rows)});
 }
 
-void rgmi_attention_keys(rgm_value **keys, rgm_value **values, rgm_scope *block,
-                         const rgm_seq2seq_stack *o, rgm_value *rows, const rgmi_row_shape *shape)
+static rgm_value *queries(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                          const rgmi_row_shape *shape, const rgmi_token_places *places)
 {
-    *keys = sequences(rgmi_project(block, "key", o, rows), shape);
-    *values = sequences(rgmi_project(block, "value", o, rows), shape);
+    rgm_value *q = project(block, "query", o, x, x != NULL ? rgm_width(x) : 1);
+
+    return sequences(rgmi_places_turn(places, q, o->num_attention_heads), shape);
 }
 
-rgm_value *rgmi_attend(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
-                       const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
-                       rgm_value *visible, bool causal)
+void rgmi_attention_keys(rgm_value **keys, rgm_value **values, rgm_scope *block,
+                         const rgm_stack_options *o, rgm_value *rows, const rgmi_row_shape *shape)
+{
+    *keys = sequences(project_keys(block, "key", o, rows), shape);
+    *values = sequences(project_keys(block, "value", o, rows), shape);
+}
+
+static rgm_attention_options attention_of(const rgm_stack_options *o,
+                                          const rgmi_token_places *places)
 {
     rgm_attention_options attention = {.heads = o->num_attention_heads,
-                                       .causal = causal,
-                                       .key = visible,
+                                       .kv_heads = o->num_key_value_heads,
                                        .dropout = o->attention_dropout_rate};
-    rgm_value *q = sequences(rgmi_project(block, "query", o, x), shape), *y;
 
-    y = rgm_attention(q, keys, values, &attention);
-    if (y == NULL)
-        return NULL;
-    return rgmi_project(block, "output", o,
-                        rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
+    if (places != NULL) {
+        attention.window = o->attention_window;
+        attention.slope = places->slope;
+        attention.bias = places->bias;
+    }
+    return attention;
 }
 
-rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
-                            const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
-                            rgm_value *rows, rgm_value *newest_key, rgm_value *newest_value)
+rgm_value *rgmi_attend(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                       const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
+                       rgm_value *visible)
 {
-    rgm_value *q = sequences(rgmi_project(block, "query", o, x), shape), *y;
+    rgm_attention_options attention = attention_of(o, NULL);
 
-    y = rgm_attention_rows(q, keys, values, rows, newest_key, newest_value, o->num_attention_heads);
-    if (y == NULL)
-        return NULL;
-    return rgmi_project(block, "output", o,
-                        rgm_reshape(y, 2, (rgm_dim[]){RGM_INFER, rgm_width(y)}));
+    attention.key = visible;
+    return project_back(block, o,
+                        rgm_attention(queries(block, o, x, shape, NULL), keys, values, &attention));
 }
 
-rgm_value *rgmi_feed_forward(rgm_scope *scope, const rgm_seq2seq_stack *o, rgm_value *x)
+rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                            const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
+                            rgm_value *rows)
+{
+    rgm_value *q = queries(block, o, x, shape, NULL);
+    rgm_attention_options attention = attention_of(o, NULL);
+
+    attention.dropout = 0;
+    return project_back(
+        block, o, rgm_attention_rows_with(q, keys, values, rows, NULL, NULL, NULL, &attention));
+}
+
+/* Where keys and values of earlier tokens are rows that a list names. */
+static rgm_value *attend_kept(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                              const rgmi_row_shape *shape, const rgmi_token_places *places,
+                              rgmi_kept_keys *kept)
+{
+    rgm_attention_options attention = attention_of(o, places);
+    bool asks = attention.window > 0 || attention.slope != NULL || attention.bias != NULL;
+    rgm_value *q;
+
+    kept->keys = rgmi_places_turn(places, project_keys(block, "key", o, x), rgmi_key_heads(o));
+    kept->values = project_keys(block, "value", o, x);
+    q = queries(block, o, x, shape, places);
+    attention.dropout = 0;
+    return project_back(block, o,
+                        rgm_attention_rows_with(q, kept->past_keys, kept->past_values,
+                                                kept->past_rows, kept->keys, kept->values,
+                                                asks ? places->at : NULL, &attention));
+}
+
+rgm_value *rgmi_attend_self(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                            const rgmi_row_shape *shape, const rgmi_token_places *places,
+                            const rgmi_seen *seen, rgmi_kept_keys *kept)
+{
+    rgm_attention_options attention;
+    rgm_value *keys;
+
+    if (kept->past_rows != NULL)
+        return attend_kept(block, o, x, shape, places, kept);
+    keys = project_keys(block, "key", o, x);
+    kept->keys = sequences(rgmi_places_turn(places, keys, rgmi_key_heads(o)), shape);
+    kept->values = sequences(project_keys(block, "value", o, x), shape);
+    if (kept->past_keys != NULL) {
+        kept->keys = rgm_concat((rgm_value *[]){kept->past_keys, kept->keys}, 2, 1);
+        kept->values = rgm_concat((rgm_value *[]){kept->past_values, kept->values}, 2, 1);
+    }
+    attention = attention_of(o, places);
+    attention.causal = seen->causal;
+    attention.key = seen->key;
+    attention.query = seen->query;
+    return project_back(
+        block, o,
+        rgm_attention(queries(block, o, x, shape, places), kept->keys, kept->values, &attention));
+}
+
+/* ---- feed-forward -----------------------------------------------------------------------------
+ */
+
+rgm_value *rgmi_feed_forward(rgm_scope *scope, const rgm_stack_options *o, rgm_value *x)
 {
     rgm_scope *block = rgm_scope_enter(scope, "ffn");
-    rgm_dense_options inner = RGM_DENSE_OPTIONS_INIT;
-    rgm_value *y = rgmi_block_input(block, o, x);
+    rgm_dense_options plain = RGM_DENSE_OPTIONS_INIT, active = RGM_DENSE_OPTIONS_INIT;
+    rgm_value *read = rgmi_block_input(block, o, x), *y;
 
-    inner.activation = o->activation;
-    y = rgm_dense_with(block, "inner", y, o->intermediate_size, &inner);
+    plain.bias = active.bias = o->ffn_bias;
+    active.activation = o->activation;
+    if (o->gated) {
+        rgm_value *gate = rgm_dense_with(block, "gate", read, o->intermediate_size, &active);
+        y = rgm_dense_with(block, "inner", read, o->intermediate_size, &plain);
+        y = rgm_mul(gate, y);
+    } else {
+        y = rgm_dense_with(block, "inner", read, o->intermediate_size, &active);
+    }
     y = rgm_dropout(block, y, o->intermediate_dropout);
-    y = rgm_dense(block, "outer", y, x != NULL ? rgm_width(x) : 1);
+    y = rgm_dense_with(block, "outer", y, x != NULL ? rgm_width(x) : 1, &plain);
     return rgmi_block_output(block, o, x, y, o->dropout_rate);
 }
 
@@ -173,4 +243,18 @@ rgm_scope *rgmi_stack_layer(rgm_scope *scope, int64_t i)
 
     snprintf(name, sizeof name, "layer_%lld", (long long)i);
     return rgm_scope_enter(scope, name);
+}
+
+/* ---- logits ------------------------------------------------------------------------------------
+ */
+
+rgm_value *rgmi_logits(rgm_scope *scope, rgm_value *states, rgm_value *table, bool bias)
+{
+    rgm_value *logits = rgm_matmul_t(states, table, false, true);
+
+    if (!bias || table == NULL)
+        return logits;
+    return rgm_add(logits, rgm_scope_parameter(rgm_scope_enter(scope, "output"), "bias", 1,
+                                               (int64_t[]){rgm_value_dim(table, 0)},
+                                               (rgm_init){RGM_INIT_ZEROS, 0}));
 }

@@ -60,7 +60,7 @@ static void model_build(lab *l)
 static void lab_open(lab *l)
 {
     static const char *const names[] = {"source", "target", "labels"};
-    rgm_seq2seq_stack *stacks[] = {&l->model.options.encoder, &l->model.options.decoder};
+    rgm_stack_options *stacks[] = {&l->model.options.encoder, &l->model.options.decoder};
 
     memset(l, 0, sizeof *l);
     rgm_seq2seq_defaults(&l->model.options);

@@ -27,24 +27,47 @@ static rgm_value *table_of(rgm_scope *scope, const rgm_seq2seq *model, const cha
     return rgm_scope_parameter(rgm_scope_enter(scope, side), "table", 2, shape, start);
 }
 
+rgmi_embedding rgmi_seq2seq_embedding(const rgm_seq2seq_options *o)
+{
+    return (rgmi_embedding){.width = o->embedding_width,
+                            .max_positions = o->max_positions,
+                            .scaled = true,
+                            .dropout = o->dropout_rate,
+                            .positions = o->positions,
+                            .rotary_base = o->rotary_base,
+                            .relative_buckets = o->relative_buckets,
+                            .relative_distance = o->relative_distance};
+}
+
+int64_t rgmi_seq2seq_key_width(const rgm_seq2seq *model)
+{
+    return rgmi_key_width(&model->options.decoder, model->options.embedding_width);
+}
+
+/* Whether source and target read one table. */
+static bool reads_one_table(const rgm_seq2seq *model)
+{
+    return model->options.embeddings == RGM_EMBEDDINGS_SHARED ||
+           model->options.embeddings == RGM_EMBEDDINGS_INPUTS;
+}
+
 static rgm_value *source_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
-    return model->options.embeddings == RGM_EMBEDDINGS_SHARED
+    return reads_one_table(model)
                ? table_of(scope, model, "embedding", model->source_vocabulary)
                : table_of(scope, model, "source_embedding", model->source_vocabulary);
 }
 
 static rgm_value *target_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
-    return table_of(scope, model,
-                    model->options.embeddings == RGM_EMBEDDINGS_SHARED ? "embedding"
-                                                                       : "target_embedding",
+    return table_of(scope, model, reads_one_table(model) ? "embedding" : "target_embedding",
                     model->target_vocabulary);
 }
 
 static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
-    return model->options.embeddings == RGM_EMBEDDINGS_UNTIED
+    return model->options.embeddings == RGM_EMBEDDINGS_UNTIED ||
+                   model->options.embeddings == RGM_EMBEDDINGS_INPUTS
                ? table_of(scope, model, "output", model->target_vocabulary)
                : target_table(scope, model);
 }
@@ -54,46 +77,36 @@ static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
 rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
                               rgm_value *positions)
 {
-    const rgm_seq2seq_stack *o = &model->options.encoder;
+    const rgm_stack_options *o = &model->options.encoder;
     rgm_scope *stack = rgm_scope_enter(scope, "encoder");
+    rgmi_embedding embedding = rgmi_seq2seq_embedding(&model->options);
+    double rate = rgmi_attention_output_rate(o, o->attention_dropout_rate);
     rgmi_row_shape shape;
+    rgmi_token_places places;
     rgm_value *x;
 
     if (source == NULL || stack == NULL)
         return NULL;
     shape = (rgmi_row_shape){rgm_value_dim(source, 0), rgm_value_dim(source, 1)};
-    x = rgmi_embed(stack, &model->options, source_table(scope, model), source, positions);
+    x = rgmi_embed(stack, &embedding, source_table(scope, model), source, positions);
+    rgmi_places_make(&places, stack, &embedding, o, positions, false);
     for (int64_t i = 0; i < o->num_layers; i++) {
         rgm_scope *layer = rgmi_stack_layer(stack, i), *block = rgm_scope_enter(layer, "attention");
-        rgm_value *y = rgmi_block_input(block, o, x), *keys, *values;
-        rgmi_attention_keys(&keys, &values, block, o, y, &shape);
-        y = rgmi_attend(block, o, y, &shape, keys, values, source, false);
-        x = rgmi_block_output(block, o, x, y, o->attention_dropout_rate);
+        rgmi_kept_keys kept = {0};
+        rgm_value *y;
+        rgm_cgraph_block_begin(rgm_scope_graph(scope));
+        y = rgmi_block_input(block, o, x);
+        y = rgmi_attend_self(block, o, y, &shape, &places, &(rgmi_seen){.key = source}, &kept);
+        x = rgmi_block_output(block, o, x, y, rate);
         x = rgmi_feed_forward(layer, o, x);
+        rgm_cgraph_block_end(rgm_scope_graph(scope));
     }
-    return rgmi_stack_norm(stack, "norm", x, o->norm_epsilon);
+    return rgmi_stack_end(stack, o, x);
 }
 
 /* ---- decoder ------------------------------------------------------------------------------- */
 
-static rgm_value *attend_before(rgm_scope *self, const rgm_seq2seq_stack *o, rgm_value *x,
-                                const rgmi_row_shape *shape, rgmi_seq2seq_layer *io)
-{
-    if (io->past_rows != NULL) {
-        io->keys = rgmi_project(self, "key", o, x);
-        io->values = rgmi_project(self, "value", o, x);
-        return rgmi_attend_rows(self, o, x, shape, io->past_keys, io->past_values, io->past_rows,
-                                io->keys, io->values);
-    }
-    rgmi_attention_keys(&io->keys, &io->values, self, o, x, shape);
-    if (io->past_keys != NULL) {
-        io->keys = rgm_concat((rgm_value *[]){io->past_keys, io->keys}, 2, 1);
-        io->values = rgm_concat((rgm_value *[]){io->past_values, io->values}, 2, 1);
-    }
-    return rgmi_attend(self, o, x, shape, io->keys, io->values, NULL, true);
-}
-
-static rgm_value *attend_source(rgm_scope *cross, const rgm_seq2seq_stack *o, rgm_value *x,
+static rgm_value *attend_source(rgm_scope *cross, const rgm_stack_options *o, rgm_value *x,
                                 const rgmi_row_shape *shape, const rgmi_seq2seq_layer *io,
                                 rgm_value *source)
 {
@@ -103,23 +116,25 @@ static rgm_value *attend_source(rgm_scope *cross, const rgm_seq2seq_stack *o, rg
         queries = &io->source_queries; /* the beams of a sentence are its queries */
     if (io->source_rows != NULL)
         return rgmi_attend_rows(cross, o, x, queries, io->source_keys, io->source_values,
-                                io->source_rows, NULL, NULL);
-    return rgmi_attend(cross, o, x, queries, io->source_keys, io->source_values, source, false);
+                                io->source_rows);
+    return rgmi_attend(cross, o, x, queries, io->source_keys, io->source_values, source);
 }
 
 /* Keys and values that a layer's two attentions read. */
 static rgm_value *decoder_layer(rgm_scope *layer, const rgm_seq2seq *model, rgm_value *x,
-                                const rgmi_row_shape *shape, rgmi_seq2seq_layer *io,
-                                rgm_value *source)
+                                const rgmi_row_shape *shape, const rgmi_token_places *places,
+                                rgmi_seq2seq_layer *io, rgm_value *source)
 {
-    const rgm_seq2seq_stack *o = &model->options.decoder;
+    const rgm_stack_options *o = &model->options.decoder;
     rgm_scope *self = rgm_scope_enter(layer, "self_attention");
     rgm_scope *cross = rgm_scope_enter(layer, "cross_attention");
-    rgm_value *y = attend_before(self, o, rgmi_block_input(self, o, x), shape, io);
+    double rate = rgmi_attention_output_rate(o, o->dropout_rate);
+    rgm_value *y = rgmi_block_input(self, o, x);
 
-    x = rgmi_block_output(self, o, x, y, o->dropout_rate);
+    y = rgmi_attend_self(self, o, y, shape, places, &(rgmi_seen){.causal = true}, &io->kept);
+    x = rgmi_block_output(self, o, x, y, rate);
     y = attend_source(cross, o, rgmi_block_input(cross, o, x), shape, io, source);
-    x = rgmi_block_output(cross, o, x, y, o->dropout_rate);
+    x = rgmi_block_output(cross, o, x, y, rate);
     return rgmi_feed_forward(layer, o, x);
 }
 
@@ -127,13 +142,19 @@ rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_
                                 rgm_value *positions, rgm_value *source, rgmi_seq2seq_layer *layers,
                                 const rgmi_row_shape *shape)
 {
+    const rgm_stack_options *o = &model->options.decoder;
     rgm_scope *stack = rgm_scope_enter(scope, "decoder");
-    rgm_value *x =
-        rgmi_embed(stack, &model->options, target_table(scope, model), target, positions);
+    rgmi_embedding embedding = rgmi_seq2seq_embedding(&model->options);
+    rgm_value *x = rgmi_embed(stack, &embedding, target_table(scope, model), target, positions);
+    rgmi_token_places places;
 
-    for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
-        x = decoder_layer(rgmi_stack_layer(stack, i), model, x, shape, &layers[i], source);
-    return rgmi_stack_norm(stack, "norm", x, model->options.decoder.norm_epsilon);
+    rgmi_places_make(&places, stack, &embedding, o, positions, true);
+    for (int64_t i = 0; i < o->num_layers; i++) {
+        rgm_cgraph_block_begin(rgm_scope_graph(scope));
+        x = decoder_layer(rgmi_stack_layer(stack, i), model, x, shape, &places, &layers[i], source);
+        rgm_cgraph_block_end(rgm_scope_graph(scope));
+    }
+    return rgmi_stack_end(stack, o, x);
 }
 
 void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,
@@ -164,7 +185,7 @@ rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
 
 rgm_value *rgm_seq2seq_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *states)
 {
-    return rgm_matmul_t(states, output_table(scope, model), false, true);
+    return rgmi_logits(scope, states, output_table(scope, model), model->options.output_bias);
 }
 
 /* ---- loss ---------------------------------------------------------------------------------- */

@@ -7,16 +7,6 @@
  */
 #include "sequence_internal.h"
 
-static rgm_value *layer_input(rgm_cgraph *graph, const char *what, int64_t i, int rank,
-                              const rgm_dim *shape)
-{
-    char name[64];
-
-    snprintf(name, sizeof name, "%s_%s_%lld", what, i % 2 == 0 ? "keys" : "values",
-             (long long)i / 2);
-    return rgm_input(graph, name, RGM_F32, rank, shape);
-}
-
 rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
                                     const rgm_seq2seq *model, rgm_value *ids, rgm_value *positions)
 {
@@ -43,13 +33,14 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
     rgm_cgraph *graph = rgm_scope_graph(scope);
     rgmi_seq2seq_layer layers[RGM_SEQ2SEQ_LAYERS] = {0};
     rgmi_row_shape rows = {.length = 1}, queries;
-    rgm_dim length, width = model->options.embedding_width;
+    rgm_dim length, width;
     rgm_dim steps = rgm_cgraph_symbol(graph, "steps");
     rgm_value *flat, *states;
 
     *out = (rgm_seq2seq_step){.source = source};
     RGM_TRY(rgm_seq2seq_check(model));
     RGM_TRY(rgm_cgraph_status(graph));
+    width = rgmi_seq2seq_key_width(model);
     queries = (rgmi_row_shape){rgm_value_dim(source, 0), rgm_cgraph_symbol(graph, "beams")};
     length = rgm_value_dim(source, 1);
     out->ids = rgm_input(graph, "ids", RGM_I64, 2, (rgm_dim[]){queries.sequences, queries.length});
@@ -59,21 +50,22 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
     rows.sequences = rgm_value_dim(flat, 0);
     for (int64_t i = 0; i < 2 * model->options.decoder.num_layers; i++) {
         out->memory[i] =
-            layer_input(graph, "memory", i, 3, (rgm_dim[]){queries.sequences, length, width});
-        out->past[i] = layer_input(graph, "past", i, 3, (rgm_dim[]){rows.sequences, steps, width});
+            rgmi_keys_input(graph, "memory", i, 3, (rgm_dim[]){queries.sequences, length, width});
+        out->past[i] =
+            rgmi_keys_input(graph, "past", i, 3, (rgm_dim[]){rows.sequences, steps, width});
     }
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++)
-        layers[i] = (rgmi_seq2seq_layer){.source_keys = out->memory[2 * i],
-                                         .source_values = out->memory[2 * i + 1],
-                                         .past_keys = out->past[2 * i],
-                                         .past_values = out->past[2 * i + 1],
-                                         .source_queries = queries};
+        layers[i] = (rgmi_seq2seq_layer){
+            .source_keys = out->memory[2 * i],
+            .source_values = out->memory[2 * i + 1],
+            .kept = {.past_keys = out->past[2 * i], .past_values = out->past[2 * i + 1]},
+            .source_queries = queries};
     states = rgmi_seq2seq_decoder(scope, model, flat, out->position, source, layers, &rows);
     out->log_probabilities = rgm_log_softmax(
         rgm_slice(rgm_seq2seq_logits(scope, model, states), 1, 0, model->target_vocabulary));
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
-        out->present[2 * i] = layers[i].keys;
-        out->present[2 * i + 1] = layers[i].values;
+        out->present[2 * i] = layers[i].kept.keys;
+        out->present[2 * i + 1] = layers[i].kept.values;
     }
     return rgm_cgraph_status(graph);
 }
@@ -82,7 +74,7 @@ rgm_status rgm_seq2seq_step_graph(rgm_seq2seq_step *out, rgm_scope *scope, const
 static rgm_status rows_inputs(rgmi_seq2seq_rows *out, rgm_value **flat, rgm_cgraph *graph,
                               const rgm_seq2seq *model)
 {
-    rgm_dim width = model->options.embedding_width,
+    rgm_dim width = rgmi_seq2seq_key_width(model),
             sentences = rgm_cgraph_symbol(graph, "sentences");
     rgm_dim beams = rgm_cgraph_symbol(graph, "beams"), steps = rgm_cgraph_symbol(graph, "steps");
     rgm_dim memory[2] = {rgm_cgraph_symbol(graph, "memory_rows"), width};
@@ -98,8 +90,8 @@ static rgm_status rows_inputs(rgmi_seq2seq_rows *out, rgm_value **flat, rgm_cgra
     out->past_rows =
         rgm_input(graph, "past_rows", RGM_I64, 2, (rgm_dim[]){rgm_value_dim(*flat, 0), steps});
     for (int64_t i = 0; i < 2 * model->options.decoder.num_layers; i++) {
-        out->memory[i] = layer_input(graph, "memory", i, 2, memory);
-        out->past[i] = layer_input(graph, "past", i, 2, past);
+        out->memory[i] = rgmi_keys_input(graph, "memory", i, 2, memory);
+        out->past[i] = rgmi_keys_input(graph, "past", i, 2, past);
     }
     return rgm_cgraph_status(graph);
 }
@@ -121,14 +113,14 @@ rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
             .source_values = out->memory[2 * i + 1],
             .source_rows = out->source_rows,
             .source_queries = {rgm_value_dim(out->ids, 0), rgm_value_dim(out->ids, 1)},
-            .past_keys = out->past[2 * i],
-            .past_values = out->past[2 * i + 1],
-            .past_rows = out->past_rows};
+            .kept = {.past_keys = out->past[2 * i],
+                     .past_values = out->past[2 * i + 1],
+                     .past_rows = out->past_rows}};
     states = rgmi_seq2seq_decoder(scope, model, flat, out->position, NULL, layers, &rows);
     out->logits = rgm_seq2seq_logits(scope, model, states);
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
-        out->newest[2 * i] = layers[i].keys;
-        out->newest[2 * i + 1] = layers[i].values;
+        out->newest[2 * i] = layers[i].kept.keys;
+        out->newest[2 * i + 1] = layers[i].kept.values;
     }
     return rgm_cgraph_status(graph);
 }

@@ -3,6 +3,7 @@
  * models against tests/oracle/seq2seq_reference.txt, which PyTorch made; padding; options that
  * contradict each other.
  */
+#include "reference_check.h"
 #include "seq2seq_check.h"
 
 #define FIXTURE "tests/oracle/seq2seq_reference.txt"
@@ -124,34 +125,6 @@ static void net_close(net *n)
     rgm_cgraph_release(n->graph);
 }
 
-/* The first four numbers and three sums with weights of their own, of `count` picked numbers. */
-static void figures(double *out, double *largest, const rgm_tensor *x, const int64_t *picked,
-                    int64_t count)
-{
-    static const double k[3] = {1, 2.3, 3.1};
-
-    memset(out, 0, 7 * sizeof *out);
-    *largest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        double v = rgm_tensor_at(x, picked != NULL ? picked[i] : i);
-        if (i < 4)
-            out[i] = v;
-        *largest = fmax(*largest, fabs(v));
-        for (int s = 0; s < 3; s++)
-            out[4 + s] += v * sin(k[s] * (double)i + k[s]);
-    }
-}
-
-static void compare(const char *what, const double *want, const double *got, double largest,
-                    int64_t count, double tolerance)
-{
-    for (int i = 0; i < 7; i++) {
-        double scale = fmax(largest, 1e-3) * (i < 4 ? 1 : sqrt((double)count));
-        if (!(fabs(want[i] - got[i]) <= tolerance * scale))
-            fail_msg("%s, figure %d: %.9g, PyTorch has %.9g", what, i, got[i], want[i]);
-    }
-}
-
 static void check_line(net *n, rgm_tensor *const *results, const char *name, const double *want,
                        double tolerance)
 {
@@ -170,9 +143,7 @@ static void check_line(net *n, rgm_tensor *const *results, const char *name, con
     } else {
         for (int64_t i = 0; i < n->count; i++)
             if (strcmp(rgm_parameters_name(n->parameters, i), name + strlen("gradient/")) == 0) {
-                int64_t count = rgm_tensor_count(results[2 + i]);
-                figures(got, &largest, results[2 + i], NULL, count);
-                compare(name, want, got, largest, count, tolerance);
+                compare_all(name, want, results[2 + i], tolerance);
                 return;
             }
         fail_msg("no parameter for %s", name);
@@ -182,35 +153,22 @@ static void check_line(net *n, rgm_tensor *const *results, const char *name, con
 /* The lines of one model; all of its gradients must be there. */
 static void compare_with_pytorch(const char *name, net *n, rgm_dtype dtype, double tolerance)
 {
-    FILE *file = fopen(FIXTURE, "r");
+    reference_lines lines;
     rgm_executor *executor;
     rgm_tensor *results[2 + MOST];
-    char line[1024];
-    bool ours = false;
     int64_t gradients = 0;
 
-    CHECK(file != NULL);
     net_open(n, dtype);
     CHECK_OK(rgm_executor_create(&executor, n->graph, n->fetches, 2 + n->count, NULL));
     CHECK_OK(rgm_executor_run(executor, results, n->parameters, n->feeds, 5, 1, 1));
-    while (fgets(line, sizeof line, file) != NULL) {
-        double want[7] = {0};
-        char *at = strchr(line, ' ');
-        CHECK(at != NULL);
-        *at++ = '\0';
-        if (strcmp(line, "model") == 0)
-            ours = strncmp(at, name, strlen(name)) == 0;
-        if (!ours || strcmp(line, "model") == 0)
-            continue;
-        for (int i = 0; i < 7; i++)
-            want[i] = strtod(at, &at);
-        check_line(n, results, line, want, tolerance);
-        gradients += strncmp(line, "gradient/", 9) == 0;
+    lines_open(&lines, FIXTURE, name);
+    while (lines_next(&lines)) {
+        check_line(n, results, lines.name, lines.want, tolerance);
+        gradients += strncmp(lines.name, "gradient/", 9) == 0;
     }
     CHECK_INT(n->count, gradients);
     rgm_executor_release(executor);
     net_close(n);
-    fclose(file);
 }
 
 static void values_and_gradients_are_pytorchs(void **state)
@@ -222,7 +180,7 @@ static void values_and_gradients_are_pytorchs(void **state)
         net base = {.model = small_model(2, 1, 13, 13), .smoothing = 0.1};
         net options = {.model = small_model(1, 2, 9, 13)};
         net untied = {.model = small_model(1, 1, 9, 14), .smoothing = 0.3};
-        rgm_seq2seq_stack *stacks[] = {&options.model.options.encoder,
+        rgm_stack_options *stacks[] = {&options.model.options.encoder,
                                        &options.model.options.decoder};
 
         base.model.options.encoder.activation = RGM_ACT_RELU;
@@ -241,6 +199,87 @@ static void values_and_gradients_are_pytorchs(void **state)
         untied.model.options.decoder.activation = RGM_ACT_GELU;
         compare_with_pytorch("untied", &untied, dtype, tolerance);
     }
+}
+
+/* Both stacks of a model of today. */
+typedef struct today {
+    const char *name;
+    int64_t encoder, heads, kv_heads, window;
+    rgm_positions positions;
+    rgm_activation activation;
+    rgm_seq2seq_embeddings embeddings;
+    bool rms, gated, no_ffn_bias, norm_last, bias, output_bias;
+} today;
+
+static const today todays[] = {
+    {.name = "turned",
+     .encoder = 1,
+     .heads = 4,
+     .kv_heads = 2,
+     .positions = RGM_POSITIONS_ROTARY,
+     .activation = RGM_ACT_SILU,
+     .embeddings = RGM_EMBEDDINGS_INPUTS,
+     .rms = true,
+     .gated = true,
+     .no_ffn_bias = true,
+     .output_bias = true},
+    {.name = "buckets",
+     .encoder = 2,
+     .heads = 4,
+     .kv_heads = 1,
+     .positions = RGM_POSITIONS_RELATIVE,
+     .activation = RGM_ACT_GELU_TANH,
+     .norm_last = true,
+     .bias = true},
+    {.name = "sloped",
+     .encoder = 1,
+     .heads = 4,
+     .window = 3,
+     .positions = RGM_POSITIONS_ALIBI,
+     .activation = RGM_ACT_GELU,
+     .gated = true},
+    {.name = "paper",
+     .encoder = 1,
+     .heads = 2,
+     .positions = RGM_POSITIONS_SINUSOIDAL_PAPER,
+     .activation = RGM_ACT_SILU,
+     .norm_last = true,
+     .bias = true},
+};
+
+static rgm_seq2seq model_of_today(const today *t)
+{
+    rgm_seq2seq m = small_model(t->encoder, 1, 13, 13);
+    rgm_stack_options *stacks[] = {&m.options.encoder, &m.options.decoder};
+
+    m.options.positions = t->positions;
+    m.options.embeddings = t->embeddings;
+    m.options.output_bias = t->output_bias;
+    m.options.rotary_base = 100;
+    m.options.relative_buckets = 6;
+    m.options.relative_distance = 4;
+    for (int i = 0; i < 2; i++) {
+        stacks[i]->num_attention_heads = t->heads;
+        stacks[i]->num_key_value_heads = t->kv_heads;
+        stacks[i]->attention_window = t->window;
+        stacks[i]->activation = t->activation;
+        stacks[i]->norm = t->rms ? RGM_NORM_RMS : RGM_NORM_LAYER;
+        stacks[i]->gated = t->gated;
+        stacks[i]->ffn_bias = !t->no_ffn_bias;
+        stacks[i]->norm_first = stacks[i]->final_norm = !t->norm_last;
+        stacks[i]->use_bias = t->bias;
+    }
+    return m;
+}
+
+static void blocks_of_today_are_pytorchs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof todays / sizeof *todays; i++)
+        for (int d = 0; d < 2; d++) {
+            net n = {.model = model_of_today(&todays[i])};
+            compare_with_pytorch(todays[i].name, &n, d ? RGM_F32 : RGM_F64, d ? 1e-5 : 1e-8);
+        }
 }
 
 /* ---- options ---- */
@@ -306,9 +345,33 @@ static void options_that_contradict_are_refused(void **state)
     m.options.decoder.activation = RGM_ACT_TANH;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
     CHECK_MESSAGE("model.decoder.activation is 5, which does not exist");
+    m = small_model(1, 1, 13, 13);
+    m.options.encoder.num_attention_heads = 4;
+    m.options.encoder.num_key_value_heads = 3;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.encoder.num_key_value_heads is 3, which does not divide");
+    m = small_model(1, 1, 13, 13);
+    m.options.decoder.num_attention_heads = 32;
+    m.options.positions = RGM_POSITIONS_ROTARY;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("the heads of model.decoder have the odd width 1");
+    m = small_model(1, 1, 13, 13);
+    m.options.positions = RGM_POSITIONS_RELATIVE;
+    m.options.relative_buckets = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.encoder needs at least 4 buckets");
+    m.options.relative_buckets = 64;
+    m.options.relative_distance = 16;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("a distance above 16");
+    m = small_model(1, 1, 13, 13);
+    m.options.decoder.attention_output_dropout = -0.5;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_seq2seq_check(&m));
+    CHECK_MESSAGE("model.decoder.attention_output_dropout is -0.5");
 }
 
 TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
       cmocka_unit_test(values_and_gradients_are_pytorchs),
+      cmocka_unit_test(blocks_of_today_are_pytorchs),
       cmocka_unit_test(every_norm_of_the_decoder_has_its_epsilon),
       cmocka_unit_test(options_that_contradict_are_refused))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <regimen/sequence.h>
+#include <regimen/sequence_decoder.h>
 
 /* ---- blocks.c: parts of a stack ---- */
 
@@ -17,47 +18,114 @@ typedef struct rgmi_row_shape {
     rgm_dim sequences, length;
 } rgmi_row_shape;
 
-/** Rows of ids [b, n]: [b n, width], scaled, with positions [n] added, dropped out. */
-rgm_value *rgmi_embed(rgm_scope *scope, const rgm_seq2seq_options *options, rgm_value *table,
-                      rgm_value *ids, rgm_value *positions);
-rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, rgm_value *x, double epsilon);
+/** What a model says of its embeddings. */
+typedef struct rgmi_embedding {
+    int64_t width, max_positions;
+    bool scaled; /* by sqrt(width) */
+    double dropout;
+    rgm_positions positions;
+    double rotary_base;
+    int64_t relative_buckets, relative_distance;
+} rgmi_embedding;
+/** Rows of ids [b, n]: [b n, width] with what positions, i64 [n] or [b, n], add; dropped out. */
+rgm_value *rgmi_embed(rgm_scope *scope, const rgmi_embedding *o, rgm_value *table, rgm_value *ids,
+                      rgm_value *positions);
+rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, const rgm_stack_options *o,
+                           rgm_value *x);
+/** What comes behind the last layer. */
+rgm_value *rgmi_stack_end(rgm_scope *stack, const rgm_stack_options *o, rgm_value *x);
 /** What a block reads, and its result: `made` dropped out at `rate` and added to x. */
-rgm_value *rgmi_block_input(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x);
-rgm_value *rgmi_block_output(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
+rgm_value *rgmi_block_input(rgm_scope *block, const rgm_stack_options *o, rgm_value *x);
+rgm_value *rgmi_block_output(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
                              rgm_value *made, double rate);
-/** Rows through one of attention's square kernels: "query", "key", "value", "output". */
-rgm_value *rgmi_project(rgm_scope *block, const char *name, const rgm_seq2seq_stack *o,
-                        rgm_value *rows);
-/** Keys and values of rows, [sequences, length, width]. */
+/** The dropout of what an attention adds; `otherwise`: where the options leave it open. */
+double rgmi_attention_output_rate(const rgm_stack_options *o, double otherwise);
+/** Heads and width of keys and values in a model of that width. */
+int64_t rgmi_key_heads(const rgm_stack_options *o);
+int64_t rgmi_key_width(const rgm_stack_options *o, int64_t width);
+/** Keys and values of rows, [sequences, length, key width]. */
 void rgmi_attention_keys(rgm_value **keys, rgm_value **values, rgm_scope *block,
-                         const rgm_seq2seq_stack *o, rgm_value *rows, const rgmi_row_shape *shape);
-/** Queries of rows x look up given keys and values; rows again, through the output projection.
- * visible: ids of the keys, of which 0 is hidden, or NULL. causal: a query sees no later key. */
-rgm_value *rgmi_attend(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
+                         const rgm_stack_options *o, rgm_value *rows, const rgmi_row_shape *shape);
+/** Queries of rows x look up given keys and values, wherever those stand; rows again, through the
+ * output projection. visible: ids of the keys, of which 0 is hidden, or NULL. */
+rgm_value *rgmi_attend(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
                        const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
-                       rgm_value *visible, bool causal);
-/** The same where keys and values are rows, `rows` lists those that each query sees, and the newest
- * key and value (or NULL) come behind them. */
-rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_seq2seq_stack *o, rgm_value *x,
+                       rgm_value *visible);
+/** The same where keys and values are rows, and `rows` lists those that each query sees. */
+rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
                             const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
-                            rgm_value *rows, rgm_value *newest_key, rgm_value *newest_value);
+                            rgm_value *rows);
+
+/** Keys and values of a stack's own tokens. */
+typedef struct rgmi_kept_keys {
+    rgm_value *past_keys, *past_values; /* of tokens before these, [sequences, length, key width];
+                                           NULL: there are none        */
+    rgm_value *keys, *values;           /* [out] past ones and those of these tokens           */
+    /* Unless NULL, past ones are [n, key width] and these, i64 [rows, steps], say which rows of
+     * them a row's token sees (negative: none); keys and values [rows, key width] are then those of
+     * the new tokens alone. */
+    rgm_value *past_rows;
+} rgmi_kept_keys;
+/** What of them a token sees: see rgm_attention_options. */
+typedef struct rgmi_seen {
+    rgm_value *key, *query;
+    bool causal;
+} rgmi_seen;
+struct rgmi_token_places;
+/** Rows x look up each other and what is kept. */
+rgm_value *rgmi_attend_self(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
+                            const rgmi_row_shape *shape, const struct rgmi_token_places *places,
+                            const rgmi_seen *seen, rgmi_kept_keys *kept);
 /** The whole block "ffn" of a layer. */
-rgm_value *rgmi_feed_forward(rgm_scope *layer, const rgm_seq2seq_stack *o, rgm_value *x);
+rgm_value *rgmi_feed_forward(rgm_scope *layer, const rgm_stack_options *o, rgm_value *x);
 /** "layer_<i>" of a stack. */
 rgm_scope *rgmi_stack_layer(rgm_scope *stack, int64_t i);
+/** states table^T, with "output/bias" where there is one. */
+rgm_value *rgmi_logits(rgm_scope *scope, rgm_value *states, rgm_value *table, bool bias);
+
+/* ---- positions.c ---- */
+
+/** What the attention of a stack's own tokens needs to know of their positions. */
+typedef struct rgmi_token_places {
+    rgm_value *at;           /* i64 [n] of the rows, again and again */
+    rgm_value *angles;       /* rotary: [max_positions, depth]; else NULL  */
+    rgm_value *slope, *bias; /* see rgm_attention_options; NULL: none      */
+} rgmi_token_places;
+/** positions: as rgmi_embed() has them. */
+void rgmi_places_make(rgmi_token_places *out, rgm_scope *stack, const rgmi_embedding *o,
+                      const rgm_stack_options *blocks, rgm_value *positions, bool causal);
+/** Rows of `heads` heads, turned where that is how they get their positions; places may be NULL. */
+rgm_value *rgmi_places_turn(const rgmi_token_places *places, rgm_value *rows, int64_t heads);
+bool rgmi_positions_are_added(rgm_positions positions);
+/** What is added at positions i64 [n], [n, width]. */
+rgm_value *rgmi_positions_of(rgm_scope *scope, const rgmi_embedding *o, rgm_value *positions);
+
+/* ---- blocks_options.c ---- */
+
+extern const rgm_field rgmi_stack_fields[];
+extern const char *const rgmi_position_names[];
+/** The keys of both models' embeddings that concern positions, within RGM_OPTIONS. */
+#define RGMI_POSITION_FIELDS                                                                       \
+    RGM_CHOICE_FIELD(positions, rgmi_position_names, "what tells a token its place"),              \
+        RGM_FLOAT_FIELD(rotary_base, 1, 1e12, "of rotary positions: the slowest turn"),            \
+        RGM_INT_FIELD(relative_buckets, 2, 1e5, "of relative positions: numbers of a head"),       \
+        RGM_INT_FIELD(relative_distance, 2, 1e5,                                                   \
+                      "of relative positions: farther tokens share the last bucket")
+/** Contradictions of a stack, whose key is `name`, in a model whose embeddings are `e`. */
+rgm_status rgmi_stack_check(const rgm_stack_options *o, const char *name, const rgmi_embedding *e,
+                            bool causal);
+/** Contradictions of the embeddings. */
+rgm_status rgmi_embedding_check(const rgmi_embedding *e);
 
 /* ---- seq2seq.c: the decoder with keys and values from outside ---- */
 
-/** What one layer of the decoder reads and leaves behind; all [sequences, length, width]. */
+/** What one layer of the decoder reads and leaves behind; all [sequences, length, key width]. */
 typedef struct rgmi_seq2seq_layer {
     rgm_value *source_keys, *source_values; /* of the encoder's result */
-    rgmi_row_shape source_queries;      /* sequences 0: the rows' own shape                    */
-    rgm_value *past_keys, *past_values; /* of tokens before these; NULL: there are none        */
-    rgm_value *keys, *values;           /* [out] past ones and those of these tokens           */
-    /* Unless NULL, past and source are [n, width] and these, i64, say which rows of them a row's
-     * token [rows, steps] and a sentence's beams [sentences, length] see (negative: none); keys and
-     * values [rows, width] are then those of the new tokens alone. */
-    rgm_value *past_rows, *source_rows;
+    rgmi_row_shape source_queries;          /* sequences 0: the rows' own shape              */
+    rgm_value *source_rows; /* unless NULL the source's are [n, key width], and this lists those
+                               that a sentence's beams see: [sentences, length]              */
+    rgmi_kept_keys kept;
 } rgmi_seq2seq_layer;
 
 /** source_keys and source_values of every layer, from the encoder's rows. */
@@ -69,24 +137,58 @@ rgm_value *rgmi_seq2seq_decoder(rgm_scope *scope, const rgm_seq2seq *model, rgm_
                                 rgm_value *positions, rgm_value *source, rgmi_seq2seq_layer *layers,
                                 const rgmi_row_shape *shape);
 
+/* ---- decoder.c: the decoder without a source ---- */
+
+rgmi_embedding rgmi_decoder_embedding(const rgm_decoder_options *o);
+/** States of the inputs' tokens; kept: of each layer. */
+rgm_value *rgmi_decoder_stack(rgm_scope *scope, const rgm_decoder *model,
+                              const rgm_decoder_inputs *inputs, rgmi_kept_keys *kept);
+/** An input of keys (even i) or values of layer i / 2. */
+rgm_value *rgmi_keys_input(rgm_cgraph *graph, const char *what, int64_t i, int rank,
+                           const rgm_dim *shape);
+/** Prompts, read at once. */
+typedef struct rgmi_decoder_prompt {
+    rgm_value *ids, *positions; /* inputs: i64 [prompts, tokens], i64 [tokens]                 */
+    rgm_value *last;            /* input: i64 [prompts], rows of the last tokens               */
+    rgm_value *logits;          /* [prompts, padded vocabulary] behind those                   */
+    rgm_value *keys[2 * RGM_STACK_LAYERS]; /* [prompts, tokens, key width]                     */
+} rgmi_decoder_prompt;
+rgm_status rgmi_decoder_prompt_graph(rgmi_decoder_prompt *out, rgm_scope *scope,
+                                     const rgm_decoder *model);
+/** One token more of each row, see past_rows of rgmi_kept_keys. */
+typedef struct rgmi_decoder_rows {
+    rgm_value *ids, *positions; /* inputs: i64 [rows, 1]                                       */
+    rgm_value *past_rows;       /* input: i64 [rows, steps]                                    */
+    rgm_value *past[2 * RGM_STACK_LAYERS];   /* inputs: [kept_rows, key width]                 */
+    rgm_value *logits;                       /* [rows, padded vocabulary]                      */
+    rgm_value *newest[2 * RGM_STACK_LAYERS]; /* [rows, key width]                              */
+} rgmi_decoder_rows;
+rgm_status rgmi_decoder_rows_graph(rgmi_decoder_rows *out, rgm_scope *scope,
+                                   const rgm_decoder *model);
+
 /* ---- seq2seq_graphs.c, beam_decoding.c: one token at a time ---- */
 
 enum { RGMI_MOST_BEAMS = 64 };
 
 /**
  * One token more for each row, as rgm_seq2seq_step has it, but with keys and values that stay where
- * they were put: see past_rows of rgmi_seq2seq_layer.
+ * they were put: see past_rows of rgmi_kept_keys.
  */
 typedef struct rgmi_seq2seq_rows {
     rgm_value *ids, *position;          /* inputs: i64 [sentences, beams], i64 [1]            */
     rgm_value *source_rows, *past_rows; /* inputs: i64 [sentences, length], i64 [rows, steps] */
-    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* inputs: [memory_rows, width] */
-    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];   /* inputs: [kept_rows, width]   */
+    rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* inputs: [memory_rows, key width] */
+    rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];   /* inputs: [kept_rows, key width]   */
     rgm_value *logits; /* [rows, padded target vocabulary]                   */
-    rgm_value *newest[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, width] */
+    rgm_value *newest[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, key width] */
 } rgmi_seq2seq_rows;
 rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
                                    const rgm_seq2seq *model);
+
+/** The decoder's width of keys and values. */
+int64_t rgmi_seq2seq_key_width(const rgm_seq2seq *model);
+/** What a model says of its embeddings. */
+rgmi_embedding rgmi_seq2seq_embedding(const rgm_seq2seq_options *o);
 
 /** Sentences being decoded together, one batch of a search at a time. */
 typedef struct rgmi_decoding {

@@ -33,13 +33,13 @@ static inline void prefer_end(rgm_parameters *parameters)
     rgm_parameters_touch(parameters);
 }
 
-static inline void lab_open(lab *l)
+static inline void lab_open_with(lab *l, const rgm_seq2seq *model)
 {
     rgm_value *logits;
     rgm_dim s, t;
 
     memset(l, 0, sizeof *l);
-    l->model = small_model(2, 2, VOCABULARY, VOCABULARY);
+    l->model = *model;
     l->model.options.max_positions = MANY_TOKENS + 1;
     CHECK_OK(rgm_cgraph_create(&l->graph));
     CHECK_OK(rgm_scope_create(&l->scope, l->graph, RGM_F32));
@@ -67,6 +67,13 @@ static inline void lab_open(lab *l)
             l->ids[b][i] = token_of(b, i, l->lengths[b], VOCABULARY, 3);
         l->sources[b] = l->ids[b];
     }
+}
+
+static inline void lab_open(lab *l)
+{
+    rgm_seq2seq model = small_model(2, 2, VOCABULARY, VOCABULARY);
+
+    lab_open_with(l, &model);
 }
 
 static inline void lab_close(lab *l)

@@ -10,7 +10,7 @@ static inline rgm_seq2seq small_model(int64_t encoder, int64_t decoder, int64_t 
                                       int64_t target)
 {
     rgm_seq2seq m = {.source_vocabulary = source, .target_vocabulary = target};
-    rgm_seq2seq_stack *stacks[] = {&m.options.encoder, &m.options.decoder};
+    rgm_stack_options *stacks[] = {&m.options.encoder, &m.options.decoder};
 
     rgm_seq2seq_defaults(&m.options);
     m.options.embedding_width = 32;

@@ -585,16 +585,19 @@ static rgm_status check_shared_table(const translation_task *t)
     int64_t sizes[2];
     const void *source, *target;
 
-    if (t->model.options.embeddings != RGM_EMBEDDINGS_SHARED || t->data.source == t->data.target)
+    if ((t->model.options.embeddings != RGM_EMBEDDINGS_SHARED &&
+         t->model.options.embeddings != RGM_EMBEDDINGS_INPUTS) ||
+        t->data.source == t->data.target)
         return RGM_OK;
     source = rgm_tokenizer_model(t->data.source, &sizes[0]);
     target = rgm_tokenizer_model(t->data.target, &sizes[1]);
     if (sizes[0] == sizes[1] && memcmp(source, target, (size_t)sizes[0]) == 0)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
-                    "%s and %s are different tokenizers, but model.embeddings: shared has one row "
+                    "%s and %s are different tokenizers, but model.embeddings: %s has one row "
                     "for an id of either: use target or untied, or one tokenizer",
-                    t->data.source_path, t->data.target_path);
+                    t->data.source_path, t->data.target_path,
+                    t->model.options.embeddings == RGM_EMBEDDINGS_INPUTS ? "inputs" : "shared");
 }
 
 static const rgm_task_export exports = {
@@ -696,6 +699,9 @@ static const rgm_effect effects[] = {
     {"data.reverse.train", "data.reverse.vocabulary > 0"},
     {"data.reverse.valid", "data.reverse.vocabulary > 0"},
     {"data.reverse.test", "data.reverse.vocabulary > 0"},
+    {"model.rotary_base", "model.positions == rotary"},
+    {"model.relative_buckets", "model.positions == relative"},
+    {"model.relative_distance", "model.positions == relative"},
     {"task.score", "task.decode == true"},
     {"task.search.temperature", "task.search.sample == true"},
     {"task.search.top_k", "task.search.sample == true"},

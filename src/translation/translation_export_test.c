@@ -107,9 +107,46 @@ static void depths_and_heads_of_their_own(rgm_seq2seq_options *o)
     o->decoder.norm_epsilon = 1e-3;
 }
 
-static void (*const kinds[])(rgm_seq2seq_options *) = {plain, post_norm_with_gelu,
+static void blocks_of_today(rgm_seq2seq_options *o)
+{
+    rgm_stack_options *stacks[] = {&o->encoder, &o->decoder};
+
+    o->embeddings = RGM_EMBEDDINGS_UNTIED;
+    o->positions = RGM_POSITIONS_ROTARY;
+    o->output_bias = true;
+    for (int i = 0; i < 2; i++) {
+        stacks[i]->num_attention_heads = 4;
+        stacks[i]->num_key_value_heads = 2;
+        stacks[i]->norm = RGM_NORM_RMS;
+        stacks[i]->activation = RGM_ACT_SILU;
+        stacks[i]->gated = true;
+        stacks[i]->ffn_bias = false;
+    }
+}
+
+static void buckets_within_a_window(rgm_seq2seq_options *o)
+{
+    o->positions = RGM_POSITIONS_RELATIVE;
+    o->relative_buckets = 8;
+    o->relative_distance = 6;
+    o->encoder.attention_window = o->decoder.attention_window = 2;
+    o->encoder.norm_first = o->encoder.final_norm = false;
+    o->encoder.activation = o->decoder.activation = RGM_ACT_GELU_TANH;
+}
+
+static void slopes_and_one_head_of_keys(rgm_seq2seq_options *o)
+{
+    o->positions = RGM_POSITIONS_ALIBI;
+    o->encoder.num_key_value_heads = o->decoder.num_key_value_heads = 1;
+}
+
+static void (*const kinds[])(rgm_seq2seq_options *) = {plain,
+                                                       post_norm_with_gelu,
                                                        untied_with_learned_positions_and_biases,
-                                                       depths_and_heads_of_their_own};
+                                                       depths_and_heads_of_their_own,
+                                                       blocks_of_today,
+                                                       buckets_within_a_window,
+                                                       slopes_and_one_head_of_keys};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static void every_kind_of_model_means_the_same_in_the_files(void **state)

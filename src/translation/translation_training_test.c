@@ -24,7 +24,7 @@ static rgm_translation_options reversing(void)
 static rgm_seq2seq_options tiny(double dropout)
 {
     rgm_seq2seq_options o;
-    rgm_seq2seq_stack *stacks[] = {&o.encoder, &o.decoder};
+    rgm_stack_options *stacks[] = {&o.encoder, &o.decoder};
 
     rgm_seq2seq_defaults(&o);
     o.embedding_width = 32;

@@ -30,7 +30,20 @@ MODELS = {
                     norm_first=False, bias=True, gelu=True, learned=True),
     "untied": dict(encoder=1, decoder=1, source=9, target=14, smoothing=0.3, embeddings="untied",
                    norm_first=True, bias=False, gelu=True, learned=False),
+    "turned": dict(encoder=1, decoder=1, source=13, target=13, smoothing=0.0, embeddings="inputs",
+                   norm_first=True, bias=False, learned=False, positions="rotary", rms=True, gated=True,
+                   ffn_bias=False, activation="silu", heads=4, kv_heads=2, output_bias=True),
+    "buckets": dict(encoder=2, decoder=1, source=13, target=13, smoothing=0.0, embeddings="shared",
+                    norm_first=False, final_norm=False, bias=True, learned=False, positions="relative",
+                    activation="gelu_tanh", heads=4, kv_heads=1),
+    "sloped": dict(encoder=1, decoder=1, source=13, target=13, smoothing=0.0, embeddings="shared",
+                   norm_first=True, bias=False, learned=False, positions="alibi", activation="gelu",
+                   gated=True, window=3, heads=4),
+    "paper": dict(encoder=1, decoder=1, source=13, target=13, smoothing=0.0, embeddings="shared",
+                  norm_first=False, final_norm=False, bias=True, learned=False,
+                  positions="sinusoidal_paper", activation="silu"),
 }
+BUCKETS, DISTANCE, BASE = 6, 4, 100.0  # small, so that short sequences reach them
 
 
 def padded(n):
@@ -40,44 +53,73 @@ def padded(n):
 def shapes(o):
     """Name and shape of every parameter."""
     p = {}
-    if o["embeddings"] == "shared":
+    if o["embeddings"] in ("shared", "inputs"):
         p["embedding/table"] = (padded(o["source"]), WIDTH)
     else:
         p["source_embedding/table"] = (padded(o["source"]), WIDTH)
         p["target_embedding/table"] = (padded(o["target"]), WIDTH)
-    if o["embeddings"] == "untied":
+    if o["embeddings"] in ("untied", "inputs"):
         p["output/table"] = (padded(o["target"]), WIDTH)
+    if o.get("output_bias"):
+        p["output/bias"] = (padded(o["target"]),)
+    for stack, blocks in (("encoder", ("attention",)), ("decoder", ("self_attention", "cross_attention"))):
+        p.update(stack_shapes(o, stack, blocks))
+    return p
+
+
+def stack_shapes(o, stack, blocks):
+    p = {}
 
     def norm(at):
-        p[at + "/gamma"] = p[at + "/beta"] = (WIDTH,)
+        p[at + "/gamma"] = (WIDTH,)
+        if not o.get("rms"):
+            p[at + "/beta"] = (WIDTH,)
 
     def attention(at):
         norm(at + "/norm")
         for part in ("query", "key", "value", "output"):
-            p[f"{at}/{part}/kernel"] = (WIDTH, WIDTH)
+            units = WIDTH * kv_heads(o) // heads(o) if part in ("key", "value") else WIDTH
+            p[f"{at}/{part}/kernel"] = (WIDTH, units)
             if o["bias"]:
-                p[f"{at}/{part}/bias"] = (WIDTH,)
+                p[f"{at}/{part}/bias"] = (units,)
 
     def ffn(at):
         norm(at + "/norm")
-        p[at + "/inner/kernel"], p[at + "/inner/bias"] = (WIDTH, INNER), (INNER,)
-        p[at + "/outer/kernel"], p[at + "/outer/bias"] = (INNER, WIDTH), (WIDTH,)
+        for part in ("gate", "inner", "outer")[not o.get("gated"):]:
+            shape = (INNER, WIDTH) if part == "outer" else (WIDTH, INNER)
+            p[f"{at}/{part}/kernel"] = shape
+            if o.get("ffn_bias", True):
+                p[f"{at}/{part}/bias"] = shape[1:]
 
-    for stack, blocks in (("encoder", ("attention",)), ("decoder", ("self_attention", "cross_attention"))):
-        if o["learned"]:
-            p[stack + "/positions"] = (POSITIONS, WIDTH)
-        for i in range(o[stack]):
-            for block in blocks:
-                attention(f"{stack}/layer_{i}/{block}")
-            ffn(f"{stack}/layer_{i}/ffn")
+    if kind(o) == "learned":
+        p[stack + "/positions"] = (POSITIONS, WIDTH)
+    if kind(o) == "relative":
+        p[stack + "/relative/table"] = (BUCKETS, heads(o))
+    for i in range(o[stack]):
+        for block in blocks:
+            attention(f"{stack}/layer_{i}/{block}")
+        ffn(f"{stack}/layer_{i}/ffn")
+    if o.get("final_norm", True):
         norm(stack + "/norm")
     return p
 
 
-def weights(o):
+def kind(o):
+    return o.get("positions", "learned" if o["learned"] else "sinusoidal")
+
+
+def heads(o):
+    return o.get("heads", HEADS)
+
+
+def kv_heads(o):
+    return o.get("kv_heads", heads(o))
+
+
+def weights(o, of=None):
     """0.3 sin(1.7 i + 0.9 h), h from the name; 1 more for the scales of norms."""
     made = {}
-    for name, shape in shapes(o).items():
+    for name, shape in (shapes(o) if of is None else of).items():
         h = sum(name.encode()) % 17
         w = 0.3 * torch.sin(1.7 * torch.arange(math.prod(shape), dtype=torch.float64) + 0.9 * h)
         if name.endswith("gamma"):
@@ -95,17 +137,78 @@ def ids(lengths, vocabulary, seed):
     return rows
 
 
-def positions(w, stack, o, n):
-    if o["learned"]:
-        return w[stack + "/positions"][:n]
+def positions(w, stack, o, at):
+    """What is added to the embeddings of tokens that stand at `at`."""
+    if kind(o) == "learned":
+        return w[stack + "/positions"][at]
+    if not kind(o).startswith("sinusoidal"):
+        return 0
     half = WIDTH // 2
-    scale = 10 ** (4 * torch.arange(half, dtype=torch.float64) / (half - 1))
-    angle = torch.arange(n, dtype=torch.float64)[:, None] / scale
-    return torch.cat([torch.sin(angle), torch.cos(angle)], 1)
+    last = half if kind(o) == "sinusoidal_paper" else half - 1
+    scale = 10 ** (4 * torch.arange(half, dtype=torch.float64) / last)
+    angle = at[..., None] / scale
+    return torch.cat([torch.sin(angle), torch.cos(angle)], -1)
 
 
-def norm(w, at, x):
+def norm(w, at, o, x):
+    if o.get("rms"):
+        return F.rms_norm(x, (WIDTH,), w[at + "/gamma"], 1e-6)
     return F.layer_norm(x, (WIDTH,), w[at + "/gamma"], w[at + "/beta"], 1e-6)
+
+
+def end(w, stack, o, x):
+    return norm(w, stack + "/norm", o, x) if o.get("final_norm", True) else x
+
+
+def turned(x, at, o):
+    """Rotary positions as Transformers' Llama has them; x [b, heads, n, depth]."""
+    if kind(o) != "rotary":
+        return x
+    depth = x.shape[-1]
+    frequency = BASE ** -(torch.arange(0, depth, 2, dtype=torch.float64) / depth)
+    angle = at[..., None] * frequency
+    angle = torch.cat([angle, angle], -1)
+    angle = angle[:, None] if angle.dim() == 3 else angle
+    other = torch.cat([-x[..., depth // 2:], x[..., :depth // 2]], -1)
+    return x * torch.cos(angle) + other * torch.sin(angle)
+
+
+def slopes(n):
+    """As the code of ALiBi's paper finds them."""
+    def of_power(n):
+        start = 2 ** (-2 ** -(math.log2(n) - 3))
+        return [start * start ** i for i in range(n)]
+
+    if math.log2(n).is_integer():
+        return of_power(n)
+    power = 2 ** math.floor(math.log2(n))
+    return of_power(power) + slopes(2 * power)[0::2][:n - power]
+
+
+def bucket(relative, causal):
+    """T5's, as Transformers computes it."""
+    count, first = BUCKETS, torch.zeros_like(relative)
+    if causal:
+        relative = -torch.min(relative, torch.zeros_like(relative))
+    else:
+        count //= 2
+        first = first + (relative > 0).long() * count
+        relative = relative.abs()
+    exact = count // 2
+    large = exact + (torch.log(relative.float() / exact) / math.log(DISTANCE / exact) * (count - exact)).long()
+    large = torch.min(large, torch.full_like(large, count - 1))
+    return first + torch.where(relative < exact, relative, large)
+
+
+def distances(w, stack, o, n):
+    """What is added to scores of n tokens with themselves, and which are out of a window's reach."""
+    away = torch.arange(n)[None, :] - torch.arange(n)[:, None]
+    added = torch.zeros(heads(o), n, n, dtype=torch.float64)
+    if kind(o) == "alibi":
+        added = added - torch.tensor(slopes(heads(o)), dtype=torch.float64)[:, None, None] * away.abs()
+    if kind(o) == "relative":
+        added = added + w[stack + "/relative/table"][bucket(away, stack == "decoder")].permute(2, 0, 1)
+    return added, away.abs() >= o.get("window", n)
 
 
 def dense(w, at, x):
@@ -114,25 +217,34 @@ def dense(w, at, x):
 
 def block(w, at, o, x, f):
     if o["norm_first"]:
-        return x + f(norm(w, at + "/norm", x))
-    return norm(w, at + "/norm", x + f(x))
+        return x + f(norm(w, at + "/norm", o, x))
+    return norm(w, at + "/norm", o, x + f(x))
 
 
-def attention(w, at, x, memory, hidden):
-    """hidden [b, 1, queries, keys]: true where the query does not see the key."""
-    def heads(part, y):
+def attention(w, at, o, x, memory, hidden, places=None, added=0):
+    """hidden [b, 1, queries, keys]: true where the query does not see the key; places: of tokens that
+    look up each other; added: to the scores."""
+    depth, group = WIDTH // heads(o), heads(o) // kv_heads(o)
+
+    def split(part, y):
         y = dense(w, f"{at}/{part}", y)
-        return y.reshape(*y.shape[:2], HEADS, WIDTH // HEADS).transpose(1, 2)
+        y = y.reshape(*y.shape[:2], -1, depth).transpose(1, 2)
+        return turned(y, places, o) if places is not None and part != "value" else y
 
-    q, k, v = heads("query", x), heads("key", memory), heads("value", memory)
-    scores = q @ k.transpose(2, 3) / math.sqrt(WIDTH // HEADS)
-    p = torch.softmax(scores.masked_fill(hidden, -math.inf), -1)
+    q = split("query", x)
+    k, v = (split(part, memory).repeat_interleave(group, 1) for part in ("key", "value"))
+    scores = q @ k.transpose(2, 3) / math.sqrt(depth) + added
+    p = torch.softmax(scores.masked_fill(hidden, -1e30), -1)  # padding may see nothing: no NaN then
     return dense(w, at + "/output", (p @ v).transpose(1, 2).reshape(x.shape))
 
 
 def ffn(w, at, o, x):
+    functions = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
+                 "gelu_tanh": lambda y: F.gelu(y, approximate="tanh")}
+    act = functions[o.get("activation", "gelu" if o.get("gelu") else "relu")]
     inner = dense(w, at + "/inner", x)
-    return dense(w, at + "/outer", F.gelu(inner) if o["gelu"] else F.relu(inner))
+    inner = act(dense(w, at + "/gate", x)) * inner if o.get("gated") else act(inner)
+    return dense(w, at + "/outer", inner)
 
 
 def forward(w, o, source, target):
@@ -144,23 +256,27 @@ def forward(w, o, source, target):
     padding = (source == 0)[:, None, None, :]
     later = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
 
+    at_source, at_target = torch.arange(source.shape[1]), torch.arange(target.shape[1])
     x = source_table[source] * math.sqrt(WIDTH) * (source != 0)[..., None]
-    x = x + positions(w, "encoder", o, source.shape[1])
+    x = x + positions(w, "encoder", o, at_source)
+    added, far = distances(w, "encoder", o, source.shape[1])
     for i in range(o["encoder"]):
         at = f"encoder/layer_{i}"
-        x = block(w, at + "/attention", o, x, lambda y: attention(w, at + "/attention", y, y, padding))
+        x = block(w, at + "/attention", o, x,
+                  lambda y: attention(w, at + "/attention", o, y, y, padding | far, at_source, added))
         x = block(w, at + "/ffn", o, x, lambda y: ffn(w, at + "/ffn", o, y))
-    memory = norm(w, "encoder/norm", x)
+    memory = end(w, "encoder", o, x)
 
-    x = target_table[shifted] * math.sqrt(WIDTH) + positions(w, "decoder", o, target.shape[1])
+    x = target_table[shifted] * math.sqrt(WIDTH) + positions(w, "decoder", o, at_target)
+    added, far = distances(w, "decoder", o, target.shape[1])
     for i in range(o["decoder"]):
         at = f"decoder/layer_{i}"
         x = block(w, at + "/self_attention", o, x,
-                  lambda y: attention(w, at + "/self_attention", y, y, later))
+                  lambda y: attention(w, at + "/self_attention", o, y, y, later | far, at_target, added))
         x = block(w, at + "/cross_attention", o, x,
-                  lambda y: attention(w, at + "/cross_attention", y, memory, padding))
+                  lambda y: attention(w, at + "/cross_attention", o, y, memory, padding))
         x = block(w, at + "/ffn", o, x, lambda y: ffn(w, at + "/ffn", o, y))
-    logits = norm(w, "decoder/norm", x) @ w.get("output/table", target_table).T
+    logits = end(w, "decoder", o, x) @ w.get("output/table", target_table).T + w.get("output/bias", 0)
 
     # PyTorch spreads smoothing over all classes, the label's too; we over the others.
     v, s = o["target"], o["smoothing"]
