@@ -91,9 +91,9 @@ void *rgm_element_pointer(const rgm_element *element, const rgm_element_type *ty
 const char *rgm_element_origin(const rgm_element *element);
 /**
  * A map function (see rgm_dataset_map). It stacks a list of n tensor elements with equal shapes
- * into one element of tensors [n, ...]. RGM_ERR_SHAPE and RGM_ERR_DTYPE name the item and the
- * tensor. Tensors of strings are not supported. An empty list gives tensors [0, ...] with the
- * shapes of its example, or RGM_ERR_DATA if it has no example.
+ * into one element of tensors [n, ...], and a list of n bytes elements into one tensor of texts
+ * [n]. RGM_ERR_SHAPE and RGM_ERR_DTYPE name the item and the tensor. An empty list gives tensors
+ * [0, ...] with the shapes of its example, or RGM_ERR_DATA if it has no example.
  */
 struct rgm_map_call;
 rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,

@@ -150,6 +150,56 @@ static void stacking_tells_what_does_not_fit(void **state)
     rgm_tensor_release(b);
 }
 
+static void check_texts(const rgm_tensor *tensor, const char *expected)
+{
+    char all[200] = "";
+
+    CHECK_INT(RGM_STRING, rgm_tensor_dtype(tensor));
+    for (int64_t i = 0; i < rgm_tensor_count(tensor); i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%.*s|",
+                 (int)rgm_tensor_str(tensor)[i].size, rgm_tensor_str(tensor)[i].data);
+    CHECK_TEXT(expected, all);
+}
+
+static void texts_stack_as_numbers_do(void **state)
+{
+    static const rgm_str texts[] = {{"a", 1}, {"", 0}, {"bcd", 3}, {"e", 1}, {"f", 1}, {"gh", 2}};
+    static const char *const lines[] = {"one", "", "three"};
+    rgm_element *items[3], *list, *out;
+    rgm_dataset *ds;
+    rgm_iterator *iterator;
+    rgm_tensor *t;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&t, RGM_STRING, 2, (int64_t[]){3, 2}, texts));
+    CHECK_OK(rgm_dataset_from_tensors(&ds, &t, 1));
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_dataset_batch(&ds, 3, false));
+    CHECK_OK(rgm_dataset_map(&ds, rgm_element_stack, NULL, NULL, 0));
+    CHECK_OK(rgm_iterator_create(&iterator, ds, NULL));
+    CHECK_OK(rgm_iterator_next(&out, iterator));
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(ds);
+    t = rgm_element_tensor(out, 0);
+    CHECK(rgm_tensor_rank(t) == 2 && rgm_tensor_dim(t, 0) == 3 && rgm_tensor_dim(t, 1) == 2);
+    check_texts(t, "a||bcd|e|f|gh|");
+    rgm_element_release(out);
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(rgm_element_create_bytes(&items[i], lines[i], (int64_t)strlen(lines[i])));
+    CHECK_OK(rgm_element_create_list(&list, items, 3));
+    CHECK_OK(rgm_element_stack(&out, list, NULL, NULL));
+    check_texts(rgm_element_tensor(out, 0), "one||three|");
+    rgm_element_release(out);
+    rgm_element_release(list);
+    CHECK_OK(rgm_element_create_empty_list(&list, items[0]));
+    CHECK_OK(rgm_element_stack(&out, list, NULL, NULL));
+    CHECK_INT(0, rgm_tensor_dim(rgm_element_tensor(out, 0), 0));
+    rgm_element_release(out);
+    rgm_element_release(list);
+    for (int i = 0; i < 3; i++)
+        rgm_element_release(items[i]);
+}
+
 static void repeat_counts_epochs_and_refuses_to_repeat_nothing(void **state)
 {
     (void)state;
@@ -980,6 +1030,7 @@ TESTS(cmocka_unit_test(beginnings_give_their_elements),
       cmocka_unit_test(batches_keep_or_drop_the_remainder_and_stack),
       cmocka_unit_test(lists_by_weight_keep_to_every_limit),
       cmocka_unit_test(stacking_tells_what_does_not_fit),
+      cmocka_unit_test(texts_stack_as_numbers_do),
       cmocka_unit_test(repeat_counts_epochs_and_refuses_to_repeat_nothing),
       cmocka_unit_test(shuffles_differ_by_epoch_and_seed_and_lose_nothing),
       cmocka_unit_test(shuffle_all_wants_an_indexed_recipe),

@@ -242,6 +242,24 @@ static rgm_status check_like_first(const rgm_tensor *first, const rgm_tensor *te
     return RGM_OK;
 }
 
+/* A tensor of texts has a copy of the bytes of each item's. */
+static rgm_status stack_texts(rgm_tensor **out, const rgm_element *list, int64_t number, int rank,
+                              const int64_t *shape)
+{
+    int64_t each = rgm_tensor_count(rgm_element_item_like(list)->tensors[number]);
+    rgm_status status = RGM_OK;
+    rgm_str *texts = NULL;
+
+    RGM_GO(RGM_NEW(texts, list->count * each));
+    for (int64_t i = 0; each > 0 && i < list->count; i++)
+        memcpy(texts + i * each, rgm_tensor_data(list->items[i]->tensors[number]),
+               (size_t)each * sizeof *texts);
+    RGM_GO(rgm_tensor_create_from(out, RGM_STRING, rank, shape, texts));
+done:
+    rgm_free(texts);
+    return status;
+}
+
 static rgm_status stack_one(rgm_tensor **out, const rgm_element *list, int64_t number)
 {
     const rgm_tensor *like = rgm_element_item_like(list)->tensors[number];
@@ -249,9 +267,6 @@ static rgm_status stack_one(rgm_tensor **out, const rgm_element *list, int64_t n
     int rank = rgm_tensor_rank(like);
     size_t size;
 
-    if (rgm_tensor_dtype(like) == RGM_STRING)
-        return RGM_FAIL(RGM_ERR_DTYPE, "tensor %lld holds strings, which do not stack",
-                        (long long)number);
     if (rank == RGM_MAX_RANK)
         return RGM_FAIL(RGM_ERR_SHAPE, "tensor %lld has rank %d already", (long long)number, rank);
     for (int64_t i = 1; i < list->count; i++)
@@ -259,12 +274,35 @@ static rgm_status stack_one(rgm_tensor **out, const rgm_element *list, int64_t n
     shape[0] = list->count;
     for (int axis = 0; axis < rank; axis++)
         shape[axis + 1] = rgm_tensor_shape(like)[axis];
+    if (rgm_tensor_dtype(like) == RGM_STRING)
+        return stack_texts(out, list, number, rank + 1, shape);
     RGM_TRY(rgm_tensor_create(out, rgm_tensor_dtype(like), rank + 1, shape));
     size = rgm_tensor_bytes(like);
     for (int64_t i = 0; size > 0 && i < list->count; i++)
         memcpy((char *)rgm_tensor_data(*out) + (size_t)i * size,
                rgm_tensor_data(list->items[i]->tensors[number]), size);
     return RGM_OK;
+}
+
+/* Elements of bytes, such as lines, become one tensor of texts [n]. */
+static rgm_status stack_bytes(rgm_element **out, const rgm_element *list)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *tensor = NULL;
+    rgm_str *texts = NULL;
+
+    RGM_GO(RGM_NEW(texts, list->count));
+    for (int64_t i = 0; i < list->count; i++) {
+        texts[i].data = rgm_element_bytes(list->items[i], &texts[i].size);
+        if (texts[i].data == NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "stack: item %lld is no element of bytes", (long long)i));
+    }
+    RGM_GO(rgm_tensor_create_from(&tensor, RGM_STRING, 1, (int64_t[]){list->count}, texts));
+    RGM_GO(rgm_element_create_tensors(out, &tensor, 1));
+done:
+    rgm_tensor_release(tensor);
+    rgm_free(texts);
+    return status;
 }
 
 rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
@@ -278,8 +316,11 @@ rgm_status rgm_element_stack(rgm_element **out, const rgm_element *list,
     (void)call;
     (void)payload;
     *out = NULL;
+    if (like != NULL && like->kind == RGM_ELEMENT_BYTES)
+        return stack_bytes(out, list);
     if (like == NULL || like->kind != RGM_ELEMENT_TENSORS)
-        return RGM_FAIL(RGM_ERR_DATA, "stack takes a list of elements of tensors, as batch makes");
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "stack takes a list of elements of tensors, or of bytes, as batch makes");
     for (int64_t i = 0; i < list->count; i++)
         if (list->items[i]->kind != RGM_ELEMENT_TENSORS || list->items[i]->count != like->count)
             return RGM_FAIL(RGM_ERR_DATA, "stack: item %lld is no element of %lld tensors",
