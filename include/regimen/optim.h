@@ -31,13 +31,22 @@ typedef struct rgm_warmup {
     double power;  /* polynomial: default 1                 */
 } rgm_warmup;
 
+/** What a schedule's s, offset, decay_steps and boundaries count. Its warmup always counts updates.
+ */
+typedef enum rgm_schedule_unit {
+    RGM_UNIT_UPDATES,
+    RGM_UNIT_EPOCHS /* whole ones behind: the rate moves at the end of an epoch alone */
+} rgm_schedule_unit;
+
 /**
  * A learning rate over time; every field is a config key of a map `learning_rate: {...}`, each type
  * reads those of its table (a plain number is the constant schedule). s = max(0, step - offset),
  * L = initial, D = decay_steps:
  *
  *   constant           L
- *   stepwise           values[i] for boundaries[i-1] < s <= boundaries[i]; one value more
+ *   stepwise           values[i] for boundaries[i-1] < s <= boundaries[i]; one value more. In
+ *                      epochs for boundaries[i-1] <= s < boundaries[i]: the first boundaries[0]
+ *                      epochs have values[0]
  *   exponential        L * decay_rate ^ (s / D); staircase: the exponent is rounded down
  *   inverse_time       L / (1 + decay_rate * s / D); staircase: s / D is rounded down
  *   polynomial         (L - end) * (1 - min(s, D) / D) ^ power + end; cycle: D is the first
@@ -69,6 +78,12 @@ typedef struct rgm_schedule {
     rgm_ints boundaries;          /* stepwise, step_cosine_with_offset: ascending steps         */
     rgm_floats values;            /* rates there, >= 0                                          */
     rgm_warmup warmup;
+    rgm_schedule_unit unit; /* updates                                                    */
+    int64_t
+        epoch_updates; /* by epochs: how many an epoch has; 0: one pass over the training data */
+    /* By epochs with epoch_updates 0: batches of a pass, and of an update. A trainer sets both, and
+     * update n is in epoch n * update_batches / pass_batches. 0: not known */
+    int64_t pass_batches, update_batches;
     const void *own; /* options of the type's `own`; NULL: it has none */
 } rgm_schedule;
 
@@ -97,6 +112,9 @@ rgm_schedule rgm_schedule_power(double initial, double power);
 /** The rate of update number `step` (0 is the first). Needs decay_steps > 0 where the type decays.
  */
 double rgm_schedule_rate(const rgm_schedule *schedule, int64_t step);
+/** Whole epochs behind update number `step`, as the schedule counts them; -1: it counts updates, or
+ * the length of an epoch is not known. */
+int64_t rgm_schedule_epochs(const rgm_schedule *schedule, int64_t step);
 /**
  * Hold a schedule against a run of so many updates (< 1: not known; then, and for a decay whose
  * length is open, only what does not depend on it is checked).
@@ -198,8 +216,9 @@ rgm_status rgm_optimizer_rows_check(const rgm_optimizer_rows *rows);
 rgm_status rgm_optimizer_options_read(rgm_optimizer_options *options, const rgm_yaml_node *map,
                                       const rgm_optimizer_rows *own, rgm_arena *arena);
 /**
- * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset). With total_steps
- * < 1 (unknown) a decaying schedule without decay_steps is RGM_ERR_CONFIG.
+ * Fill in decay_steps 0 from the length of the run: max(1, total_steps - offset), by epochs max(1,
+ * epochs - offset) unless the length of an epoch is not known yet. With total_steps < 1 (unknown) a
+ * decaying schedule without decay_steps is RGM_ERR_CONFIG.
  */
 rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t total_steps);
 

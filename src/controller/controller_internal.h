@@ -220,6 +220,8 @@ rgm_status rgmi_profile_finish(rgm_controller *c, rgm_status status);
 rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs);
 
 /* controller_plateau.c */
+/** Log that a schedule by epochs has moved the rate since there were `before` updates. */
+void rgmi_rate_tell(const rgm_controller *c, int64_t before);
 /** Judge the metric of a validation, which may reduce the rate. */
 void rgmi_plateau_judge(rgm_controller *c, double value);
 /** Give the state's factor to the optimizer. */

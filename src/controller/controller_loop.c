@@ -160,6 +160,7 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
     rgm_trainer *trainer = c->trainer;
 
     while (steps == RGM_TO_END || rgm_trainer_loop_step(trainer) < steps) {
+        int64_t updates = rgm_trainer_updates(trainer);
         rgm_status status;
 
         if (rgm_trainer_loop_step(trainer) % c->options.steps_per_execution == 0) {
@@ -187,6 +188,7 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         }
         if (rgm_trainer_profile_is_full(trainer))
             RGM_TRY(rgm_controller_write_profile(c));
+        rgmi_rate_tell(c, updates);
         RGM_TRY(rgmi_log_model(c, false));
         RGM_TRY(rgmi_summarize_step(c));
         RGM_TRY(validate_inside_epoch(c));

@@ -1,6 +1,6 @@
 /*
- * trainer.reduce_on_plateau: Keras' ReduceLROnPlateau on top of any schedule. A reduction is a
- * factor on the schedule's rate, and a checkpoint keeps it.
+ * What a run tells of its learning rate, and trainer.reduce_on_plateau: Keras' ReduceLROnPlateau on
+ * top of any schedule. A reduction is a factor on the schedule's rate, and a checkpoint keeps it.
  */
 #include <float.h>
 #include <math.h>
@@ -14,6 +14,25 @@ void rgmi_plateau_apply(rgm_controller *c)
     if (optimizer != NULL)
         rgm_optimizer_reduce_rate(optimizer, c->rate_factor,
                                   c->options.reduce_on_plateau.min_learning_rate);
+}
+
+void rgmi_rate_tell(const rgm_controller *c, int64_t before)
+{
+    const rgm_optimizer *optimizer = rgm_trainer_optimizer(c->trainer);
+    int64_t updates = rgm_trainer_updates(c->trainer), epochs;
+    double from, to;
+
+    if (optimizer == NULL || updates == before)
+        return;
+    epochs = rgm_schedule_epochs(&rgm_optimizer_settings(optimizer)->learning_rate, updates);
+    if (epochs == rgm_schedule_epochs(&rgm_optimizer_settings(optimizer)->learning_rate, before))
+        return;
+    from = rgm_optimizer_rate(optimizer, before);
+    to = rgm_optimizer_rate(optimizer, updates);
+    if (from != to)
+        rgm_log_write(RGM_LOG_INFO,
+                      "behind epoch %lld the learning rate goes from %g to %g at step %lld",
+                      (long long)epochs, from, to, (long long)rgm_trainer_global_step(c->trainer));
 }
 
 static void reduce(rgm_controller *c)

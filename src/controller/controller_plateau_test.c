@@ -171,6 +171,42 @@ static void what_a_plateau_cannot_be_is_refused(void **state)
     clear_plane(&s.data);
 }
 
+/* ---- schedules by epochs -----------------------------------------------------------------------
+ */
+
+/* Passes of 3 batches that repeat, `each` of them an update, stopped behind each of 8 steps. */
+static void check_epochs(int64_t each)
+{
+    plane_setup s = plateau_setup(0, 0);
+    scored parts = {.setup = &s};
+    char run[128];
+
+    s.options.reduce_on_plateau.metric = NULL;
+    s.options.accumulation_steps = each;
+    s.optimizer.learning_rate = rgm_schedule_exponential(0.1, 1, 0.5);
+    s.optimizer.learning_rate.unit = RGM_UNIT_EPOCHS;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    for (int64_t i = 1; i <= 8; i++) {
+        CHECK_OK(open_scored(&parts, run));
+        CHECK_OK(rgm_controller_train(parts.controller, i));
+        CHECK_CLOSE(rate_of(parts.trainer), 0.1 * pow(0.5, (double)(i * each / 3)), 1e-15, 0);
+        close_scored(&parts);
+    }
+    CHECK(file_says(run, "log.txt",
+                    each == 1
+                        ? "behind epoch 2 the learning rate goes from 0.05 to 0.025 at step 6"
+                        : "behind epoch 2 the learning rate goes from 0.05 to 0.025 at step 3"));
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
+}
+
+static void by_epochs_the_rate_follows_passes_and_not_starts(void **state)
+{
+    (void)state;
+    check_epochs(1);
+    check_epochs(2);
+}
+
 /* ---- trainer.max_seconds --------------------------------------------------------------------- */
 
 static rgm_status wait_a_little(const rgm_logs *output, rgm_controller *controller, void *payload)
@@ -251,4 +287,5 @@ static void a_run_ends_when_its_time_is_over_and_goes_on_with_more(void **state)
 TESTS(cmocka_unit_test(the_rate_goes_down_as_keras_has_it),
       cmocka_unit_test(a_plateau_resumes_to_the_same_bits),
       cmocka_unit_test(what_a_plateau_cannot_be_is_refused),
+      cmocka_unit_test(by_epochs_the_rate_follows_passes_and_not_starts),
       cmocka_unit_test(a_run_ends_when_its_time_is_over_and_goes_on_with_more))

@@ -179,6 +179,10 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
     if (o->type == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "optimizer options have no type; begin with rgm_adam()");
     RGM_TRY(rgmi_optimizer_options_check(o));
+    if (s->unit == RGM_UNIT_EPOCHS && rgm_schedule_epochs(s, 0) < 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "optimizer.learning_rate.unit is epochs, but the training data do not say "
+                        "how long one is: optimizer.learning_rate.epoch_updates does");
     if (s->type->decays && s->decay_steps < 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.learning_rate.decay_steps is missing; see "
                                         "rgm_optimizer_options_resolve()");

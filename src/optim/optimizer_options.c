@@ -237,6 +237,11 @@ rgm_status rgm_optimizer_options_resolve(rgm_optimizer_options *options, int64_t
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "optimizer.learning_rate.decay_steps is missing, and the length of the run "
                         "is not known to take its place");
+    if (s->unit == RGM_UNIT_EPOCHS) {
+        if (rgm_schedule_epochs(s, 0) < 0)
+            return RGM_OK;
+        total_steps = rgm_schedule_epochs(s, total_steps - 1) + 1;
+    }
     s->decay_steps = total_steps > s->offset ? total_steps - s->offset : 1;
     return RGM_OK;
 }

@@ -19,7 +19,9 @@ static double stepwise(const rgm_schedule *o, double s)
 {
     int64_t i = 0;
 
-    while (i < o->boundaries.count && s > (double)o->boundaries.items[i])
+    while (i < o->boundaries.count &&
+           (o->unit == RGM_UNIT_EPOCHS ? s >= (double)o->boundaries.items[i]
+                                       : s > (double)o->boundaries.items[i]))
         i++;
     return o->values.items[i];
 }
@@ -119,23 +121,33 @@ static const rgm_field warmup_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+static const char *const units[] = {"updates", "epochs", NULL};
+
 #define RGM_OPTIONS rgm_schedule
 #define WARMUP      RGM_GROUP_FIELD(warmup, warmup_fields, "the first steps")
-#define INITIAL     RGM_FLOAT_FIELD(initial, 0, INFINITY, "rate at the start")
-#define OFFSET      RGM_INT_FIELD(offset, 0, INFINITY, "step that counts as the first")
+#define UNIT                                                                                       \
+    RGM_CHOICE_FIELD(                                                                              \
+        unit, units,                                                                               \
+        "what offset, decay_steps and boundaries count; epochs: whole ones, at whose "             \
+        "ends alone the rate moves"),                                                              \
+        RGM_INT_FIELD(epoch_updates, 0, INFINITY,                                                  \
+                      "unit epochs: updates of an epoch; 0: one pass over the training data")
+#define INITIAL RGM_FLOAT_FIELD(initial, 0, INFINITY, "rate at the start")
+#define OFFSET  RGM_INT_FIELD(offset, 0, INFINITY, "step that counts as the first")
 #define DECAY_STEPS                                                                                \
     RGM_INT_FIELD(decay_steps, 0, INFINITY, "length of the decay; 0: to the end of the run")
 #define STAIRCASE  RGM_BOOL_FIELD(staircase, "decay in jumps")
 #define POWER      RGM_FLOAT_FIELD(power, 0, 0, "exponent of the step")
 #define BOUNDARIES RGM_INTS_FIELD(boundaries, 0, INFINITY, "steps, ascending")
 
-const rgm_field rgm_schedule_fields[] = {INITIAL, DECAY_STEPS, OFFSET, WARMUP, {0}};
+const rgm_field rgm_schedule_fields[] = {INITIAL, DECAY_STEPS, OFFSET, UNIT, WARMUP, {0}};
 
 static const rgm_field constant_fields[] = {INITIAL, WARMUP, {0}};
 static const rgm_field stepwise_fields[] = {
     BOUNDARIES,
     RGM_FLOATS_FIELD(values, 0, INFINITY, "rates up to each boundary, and one for the rest"),
     OFFSET,
+    UNIT,
     WARMUP,
     {0},
 };
@@ -145,6 +157,7 @@ static const rgm_field exponential_fields[] = {
     RGM_FLOAT_FIELD(decay_rate, RGM_ABOVE_0, 1, "factor of each decay_steps, in (0, 1]"),
     STAIRCASE,
     OFFSET,
+    UNIT,
     WARMUP,
     {0},
 };
@@ -154,6 +167,7 @@ static const rgm_field inverse_time_fields[] = {
     RGM_FLOAT_FIELD(decay_rate, 0, INFINITY, "growth of the divisor in each decay_steps"),
     STAIRCASE,
     OFFSET,
+    UNIT,
     WARMUP,
     {0},
 };
@@ -164,14 +178,16 @@ static const rgm_field polynomial_fields[] = {
     RGM_FLOAT_FIELD(power, RGM_ABOVE_0, INFINITY, "exponent; 1: a straight line"),
     RGM_BOOL_FIELD(cycle, "begin anew, lower, at each end"),
     OFFSET,
+    UNIT,
     WARMUP,
     {0},
 };
 static const rgm_field cosine_fields[] = {
     INITIAL, DECAY_STEPS, RGM_FLOAT_FIELD(floor, 0, 1, "last rate as a fraction of initial"),
-    OFFSET,  WARMUP,      {0},
+    OFFSET,  UNIT,        WARMUP,
+    {0},
 };
-static const rgm_field power_fields[] = {INITIAL, POWER, WARMUP, {0}};
+static const rgm_field power_fields[] = {INITIAL, POWER, UNIT, WARMUP, {0}};
 static const rgm_field power_linear_fields[] = {
     INITIAL,
     POWER,
@@ -179,18 +195,20 @@ static const rgm_field power_linear_fields[] = {
     RGM_FLOAT_FIELD(linear_decay_fraction, RGM_ABOVE_0, 1,
                     "last part of decay_steps, in which the rate also goes down to 0 in a line"),
     OFFSET,
+    UNIT,
     WARMUP,
     {0},
 };
 static const rgm_field power_with_offset_fields[] = {
     INITIAL, POWER,
     OFFSET,  RGM_FLOAT_FIELD(pre_offset_rate, 0, INFINITY, "rate up to offset; 0: initial"),
-    WARMUP,  {0},
+    UNIT,    WARMUP,
+    {0},
 };
 static const rgm_field step_cosine_fields[] = {
     BOUNDARIES, RGM_FLOATS_FIELD(values, 0, INFINITY, "rates at the boundaries, as many"),
-    OFFSET,     WARMUP,
-    {0},
+    OFFSET,     UNIT,
+    WARMUP,     {0},
 };
 #undef RGM_OPTIONS
 
@@ -279,9 +297,21 @@ rgm_schedule rgm_schedule_power(double initial, double exponent)
     return s;
 }
 
+int64_t rgm_schedule_epochs(const rgm_schedule *o, int64_t step)
+{
+    if (o->unit != RGM_UNIT_EPOCHS || (o->epoch_updates == 0 && o->pass_batches == 0))
+        return -1;
+    if (o->epoch_updates > 0)
+        return step / o->epoch_updates;
+    return step / o->pass_batches * o->update_batches +
+           step % o->pass_batches * o->update_batches / o->pass_batches;
+}
+
 static double rate_without_warmup(const rgm_schedule *o, int64_t step)
 {
-    return o->type->rate(o, step > o->offset ? (double)(step - o->offset) : 0);
+    int64_t at = o->unit == RGM_UNIT_EPOCHS ? rgm_schedule_epochs(o, step) : step;
+
+    return o->type->rate(o, at > o->offset ? (double)(at - o->offset) : 0);
 }
 
 double rgm_schedule_rate(const rgm_schedule *o, int64_t step)
@@ -347,6 +377,19 @@ rgm_status rgmi_schedule_check(const rgm_schedule *o)
 
 /* ---- against a run -------------------------------------------------------------------------- */
 
+/* The first update at which the schedule has counted so far. */
+static int64_t first_update(const rgm_schedule *o, int64_t count)
+{
+    int64_t each = o->epoch_updates > 0 ? o->epoch_updates : o->pass_batches, updates;
+    int64_t batches = o->epoch_updates > 0 ? 1 : o->update_batches;
+
+    if (o->unit != RGM_UNIT_EPOCHS)
+        return count;
+    return __builtin_mul_overflow(count, each, &updates) || updates > INT64_MAX - batches
+               ? INT64_MAX
+               : (updates + batches - 1) / batches;
+}
+
 /* The update from which the rate stays what it is then; INT64_MAX: it never does. */
 static int64_t end_of(const rgm_schedule *o)
 {
@@ -355,7 +398,7 @@ static int64_t end_of(const rgm_schedule *o)
 
     if (!ends || o->decay_steps > INT64_MAX - o->offset)
         return INT64_MAX;
-    return o->offset + o->decay_steps;
+    return first_update(o, o->offset + o->decay_steps);
 }
 
 /* Whether any of the run's updates has a rate; a run is looked at as far as its schedule moves. */
@@ -398,6 +441,8 @@ rgm_status rgm_schedule_check_run(rgm_text *remark, const rgm_schedule *o, int64
 {
     bool decay_known = !o->type->decays || o->decay_steps > 0;
 
+    if (o->unit == RGM_UNIT_EPOCHS && rgm_schedule_epochs(o, 0) < 0)
+        return RGM_OK; /* nothing is known before the data are */
     if (decay_known && o->warmup.steps > 0 && o->warmup.steps >= end_of(o))
         return RGM_FAIL(
             RGM_ERR_CONFIG,

@@ -396,6 +396,65 @@ static void a_schedule_of_another_length_than_the_run_is_remarked(void **state)
     CHECK(strcmp(remark_on(&s, 5), "") == 0);
 }
 
+/* PyTorch's MultiStepLR(milestones=[2, 3]), StepLR(2) and CosineAnnealingLR(4), stepped behind each
+ * epoch of 5 updates. */
+static void by_epochs_the_rate_moves_at_their_ends_alone(void **state)
+{
+    static const int64_t bounds[] = {2, 3};
+    static const double rates[] = {1, 0.1, 0.01};
+    rgm_schedule s = of("stepwise", 0);
+
+    (void)state;
+    s.boundaries = (rgm_ints){bounds, 2};
+    s.values = (rgm_floats){rates, 3};
+    s.unit = RGM_UNIT_EPOCHS;
+    s.epoch_updates = 5;
+    for (int64_t i = 0; i < 30; i++) {
+        CHECK(rgm_schedule_rate(&s, i) == (i < 10 ? 1 : i < 15 ? 0.1 : 0.01));
+        CHECK_INT(i / 5, rgm_schedule_epochs(&s, i));
+    }
+    s = rgm_schedule_exponential(1, 2, 0.5);
+    s.staircase = true;
+    s.unit = RGM_UNIT_EPOCHS;
+    s.epoch_updates = 5;
+    CHECK(rgm_schedule_rate(&s, 9) == 1 && rgm_schedule_rate(&s, 10) == 0.5);
+    CHECK(rgm_schedule_rate(&s, 19) == 0.5 && rgm_schedule_rate(&s, 20) == 0.25);
+    s = rgm_schedule_cosine(1, 4);
+    s.unit = RGM_UNIT_EPOCHS;
+    s.epoch_updates = 5;
+    CHECK(rgm_schedule_rate(&s, 4) == 1);
+    CHECK_CLOSE(rgm_schedule_rate(&s, 5), (1 + sqrt(0.5)) / 2, 1e-15, 0);
+    CHECK_CLOSE(rgm_schedule_rate(&s, 14), 0.5, 1e-15, 0);
+    s.warmup.steps = 4; /* of updates */
+    CHECK(rgm_schedule_rate(&s, 1) == 0.25 && rgm_schedule_rate(&s, 4) == 1);
+}
+
+/* A pass of 7 batches, 2 of them an update: epochs end behind 3.5 updates. */
+static void an_epoch_need_not_be_whole_updates(void **state)
+{
+    rgm_optimizer_options o = rgm_adam(1);
+    rgm_schedule *s = &o.learning_rate;
+
+    (void)state;
+    *s = rgm_schedule_cosine(1, 0);
+    s->unit = RGM_UNIT_EPOCHS;
+    CHECK_INT(-1, rgm_schedule_epochs(s, 3));
+    CHECK_OK(rgm_optimizer_options_resolve(&o, 14)); /* nothing is known yet */
+    CHECK_INT(0, s->decay_steps);
+    CHECK_OK(rgm_schedule_check_run(NULL, s, 14));
+    s->pass_batches = 7;
+    s->update_batches = 2;
+    CHECK_INT(0, rgm_schedule_epochs(s, 3));
+    CHECK_INT(1, rgm_schedule_epochs(s, 4));
+    CHECK_INT(1, rgm_schedule_epochs(s, 6));
+    CHECK_INT(2, rgm_schedule_epochs(s, 7));
+    CHECK_INT(2 * (INT64_MAX / 8) / 7, rgm_schedule_epochs(s, INT64_MAX / 8));
+    CHECK_OK(rgm_optimizer_options_resolve(&o, 14));
+    CHECK_INT(4, s->decay_steps);
+    CHECK(strstr(remark_on(s, 7), "decays until update 14, but the run has 7") != NULL);
+    CHECK(strstr(remark_on(s, 20), "is 0 from update 14 on") != NULL);
+}
+
 TESTS(cmocka_unit_test(a_constant_rate_never_changes),
       cmocka_unit_test(cosine_goes_from_peak_to_floor_and_stays),
       cmocka_unit_test(exponential_decays_by_its_factor_each_period),
@@ -413,4 +472,6 @@ TESTS(cmocka_unit_test(a_constant_rate_never_changes),
       cmocka_unit_test(wrong_options_are_refused_with_their_place),
       cmocka_unit_test(decay_steps_come_from_the_length_of_the_run),
       cmocka_unit_test(a_schedule_that_would_learn_nothing_is_refused),
-      cmocka_unit_test(a_schedule_of_another_length_than_the_run_is_remarked))
+      cmocka_unit_test(a_schedule_of_another_length_than_the_run_is_remarked),
+      cmocka_unit_test(by_epochs_the_rate_moves_at_their_ends_alone),
+      cmocka_unit_test(an_epoch_need_not_be_whole_updates))

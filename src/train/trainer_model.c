@@ -312,6 +312,20 @@ int64_t rgm_trainer_total_updates(const rgm_trainer *trainer)
     return rgm_trainer_run_length(trainer, &trainer->options);
 }
 
+/* How long an epoch is, for a schedule that counts them. */
+static void set_epoch(rgm_schedule *schedule, const rgm_trainer *trainer)
+{
+    const rgm_dataset *data = trainer->data[RGM_TRAIN];
+    int64_t steps = data != NULL ? rgm_trainer_epoch_steps(trainer, &trainer->options) : 1;
+
+    schedule->update_batches = 1;
+    schedule->pass_batches = steps;
+    if (steps > 0 || rgm_dataset_pass(data) < 1 || rgm_dataset_pass(data) == INT64_MAX)
+        return;
+    schedule->pass_batches = rgm_dataset_pass(data); /* which repeat without an end */
+    schedule->update_batches = rgmi_step_batches(trainer);
+}
+
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 {
     const rgm_task *task = &trainer->task;
@@ -319,6 +333,7 @@ rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 
     if (options->type == NULL)
         return RGM_OK;
+    set_epoch(&options->learning_rate, trainer);
     RGM_TRY(rgm_optimizer_options_resolve(options, rgm_trainer_total_updates(trainer)));
     if (trainer->data[RGM_TRAIN] != NULL)
         RGM_TRY(rgm_schedule_check_run(NULL, &options->learning_rate,
