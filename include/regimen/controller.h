@@ -24,7 +24,7 @@ typedef struct rgm_controller rgm_controller;
 /** Something done between steps, given the logs of the loop or pass. A failure ends the run with
  * that error. */
 typedef struct rgm_action {
-    const char *name; /* for messages */
+    const char *name; /* before the messages of its errors; NULL: they say where they come from */
     /** NULL: always. */
     bool (*condition)(const rgm_logs *output, rgm_controller *controller, void *payload);
     rgm_status (*run)(const rgm_logs *output, rgm_controller *controller, void *payload);

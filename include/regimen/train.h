@@ -77,6 +77,9 @@ typedef struct rgm_trainer_hooks {
     /** Called last when a trainer's state is saved, and when it is restored. */
     rgm_status (*save_state)(rgm_checkpoint *checkpoint, void *payload);
     rgm_status (*restore_state)(const rgm_checkpoint *checkpoint, void *payload);
+    /** Called last when training goes back behind a bad step, whose data go on (trainer.recovery).
+     * NULL for the checkpoint: to the beginning. */
+    rgm_status (*roll_back_state)(const rgm_checkpoint *checkpoint, void *payload);
     /** Called last in a loop; may add to its logs. */
     rgm_status (*train_loop_end)(rgm_logs *logs, rgm_trainer *trainer, void *payload);
     rgm_status (*eval_begin)(rgm_trainer *trainer, rgm_mode mode, void *payload);

@@ -43,6 +43,7 @@ typedef struct rgm_head {
     double loss_weight;    /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions validations count by
                           label for tables.jsonl; for a logit of 1 against 0: 2; 0: not counted   */
+    bool is_of_passes; /* only evaluations look at it: training does not compute its predictions */
     int64_t metric_count; /* the model's own ("compiled") metrics; of_states in passes only      */
     rgm_metric metrics[RGM_MAX_METRICS];
 } rgm_head;
@@ -403,8 +404,8 @@ typedef struct rgm_task {
 } rgm_task;
 
 /**
- * `feeds` for batches of tensors: tensor i of the batch goes to inputs[i]. RGM_ERR_ARG when there
- * is no room for them.
+ * `feeds` for batches of tensors: tensor i of the batch goes to inputs[i], and is left out where
+ * that is NULL. RGM_ERR_ARG when there is no room for them.
  */
 rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
                             rgm_value *const *inputs, int64_t input_count, rgm_element *batch);

@@ -19,8 +19,9 @@ rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_
             continue;
         status = a->run(logs, c, a->payload);
         rgm_trainer_profile_beside(c->trainer, "action", a->name, begin);
-        if (status != RGM_OK)
-            return rgm_error_prefix(status, "action '%s'", a->name != NULL ? a->name : "");
+        if (status != RGM_OK && a->name != NULL)
+            return rgm_error_prefix(status, "action '%s'", a->name);
+        RGM_TRY(status);
     }
     return RGM_OK;
 }

@@ -261,6 +261,8 @@ rgm_status rgm_trainer_reset(rgm_trainer *trainer)
     trainer->step = trainer->updates = 0;
     rgm_trainer_drop_loop(trainer);
     RGM_GO(rgm_trainer_initialize_weights(trainer));
+    if (trainer->hooks.roll_back_state != NULL)
+        RGM_GO(trainer->hooks.roll_back_state(NULL, trainer->hooks.payload));
 done:
     if (optimizer != NULL)
         trainer->optimizer = optimizer;

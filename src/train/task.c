@@ -23,9 +23,11 @@ rgm_status rgm_feed_tensors(rgm_feed *feeds, int64_t capacity, int64_t *count,
     if (capacity < input_count)
         return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, %lld are needed", (long long)capacity,
                         (long long)input_count);
+    *count = 0;
     for (int64_t i = 0; i < input_count; i++)
-        feeds[i] = (rgm_feed){.input = inputs[i], .tensor = rgm_element_tensor(batch, i)};
-    *count = input_count;
+        if (inputs[i] != NULL)
+            feeds[(*count)++] =
+                (rgm_feed){.input = inputs[i], .tensor = rgm_element_tensor(batch, i)};
     return RGM_OK;
 }
 

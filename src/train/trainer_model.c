@@ -69,7 +69,8 @@ static rgm_status fetches_open(rgmi_fetches *fetches, const rgm_trainer *trainer
     for (int64_t h = 0; h < trainer->model.head_count; h++) {
         const rgm_head *head = &trainer->model.heads[h];
 
-        fetches->predictions[h] = fetch(fetches, head->predictions);
+        fetches->predictions[h] =
+            fetch(fetches, gradients != NULL && head->is_of_passes ? NULL : head->predictions);
         fetches->labels[h] = fetch(fetches, head->labels);
         fetches->weights[h] = fetch(fetches, head->weights);
         fetches->lists[h] = fetch(fetches, head->lists);

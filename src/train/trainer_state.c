@@ -248,7 +248,7 @@ static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *check
     return rgmi_private_resume(trainer);
 }
 
-rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+static rgm_status roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
 
@@ -262,6 +262,14 @@ rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *che
     RGM_TRY(read_sums(trainer, checkpoint));
     trainer->step = rgm_checkpoint_step(checkpoint);
     return RGM_OK;
+}
+
+rgm_status rgm_trainer_roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    RGM_TRY(roll_back(trainer, checkpoint));
+    return trainer->hooks.roll_back_state != NULL
+               ? trainer->hooks.roll_back_state(checkpoint, trainer->hooks.payload)
+               : RGM_OK;
 }
 
 rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
@@ -347,7 +355,7 @@ static rgm_status restore(rgm_trainer *trainer, const rgm_checkpoint *checkpoint
     const void *position;
     int64_t size;
 
-    RGM_TRY(rgm_trainer_roll_back(trainer, checkpoint));
+    RGM_TRY(roll_back(trainer, checkpoint));
     counters(places, trainer);
     RGM_TRY(get_counters(places + ROLLED_BACK, COUNTERS - ROLLED_BACK, checkpoint));
     RGM_TRY(read_privacy(trainer, checkpoint));
