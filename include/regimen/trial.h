@@ -72,17 +72,25 @@ rgm_status rgm_trial_check_data(rgm_search_file *file);
 
 /**
  * A map of a file as a program's functions read it: the search file, or the values of a trial's
- * hyperparameters. Keys are dotted ("data.path"). What is missing or of another type gives 0, false
- * or "", and becomes the error of the hook that asked for it: functions need not check each value.
+ * hyperparameters. Keys are dotted, and entries of lists have numbers from 0 ("data.path",
+ * "data.files.0"). What is missing or of another type gives 0, false or "", and becomes the error
+ * of the hook that asked for it: functions need not check each value.
  */
 typedef struct rgm_config rgm_config;
 const char *rgm_config_string(const rgm_config *config, const char *key);
 int64_t rgm_config_int(const rgm_config *config, const char *key);
 double rgm_config_float(const rgm_config *config, const char *key);
 bool rgm_config_bool(const rgm_config *config, const char *key);
+/** The number of entries of a list or a map. */
+int64_t rgm_config_count(const rgm_config *config, const char *key);
 /** Whether there is such a key; its node as it stands, NULL: there is none, which is no error. */
 bool rgm_config_has(const rgm_config *config, const char *key);
 const rgm_yaml_node *rgm_config_node(const rgm_config *config, const char *key);
+/**
+ * The whole search file with its defaults, which hooks that are given hyperparameters alone find by
+ * them: rgm_config_string(rgm_config_experiment(hparams), "data.path").
+ */
+const rgm_config *rgm_config_experiment(const rgm_config *hparams);
 
 /**
  * The data that a hook gives. Elements are batches of tensors that all begin with the same axis, or

@@ -15,6 +15,8 @@ struct rgm_config {
     const rgm_yaml_node *map;
     const char *what; /* "the file", "the hyperparameters" */
     rgmi_first_missing *asked;
+    const rgm_config
+        *experiment; /* the whole file: itself, or what the hyperparameters belong to */
 };
 
 /** A tensor of an element, as far as batches have it in common. */

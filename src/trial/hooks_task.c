@@ -76,9 +76,10 @@ static rgm_status read_configs(rgmi_hooks_task *task, const rgm_trial_setup *set
     RGM_TRY(rgm_search_file_whole(&task->document, file));
     RGM_TRY(rgm_search_file_point(&task->point, file, setup->values, setup->seed));
     RGM_TRY(set_entrypoint(task, setup, arena));
-    task->experiment = (rgm_config){rgm_yaml_root(task->document), "the search file", &task->asked};
+    task->experiment = (rgm_config){rgm_yaml_root(task->document), "the search file", &task->asked,
+                                    &task->experiment};
     task->hparams = (rgm_config){rgm_yaml_find(rgm_yaml_root(task->point), "hyperparameters"),
-                                 "the section hyperparameters", &task->asked};
+                                 "the section hyperparameters", &task->asked, &task->experiment};
     return RGM_OK;
 }
 
