@@ -94,15 +94,20 @@ const rgm_config *rgm_config_experiment(const rgm_config *hparams);
 
 /**
  * The data that a hook gives. Elements are batches of tensors that all begin with the same axis, or
- * lists of them as rgm_dataset_batch() makes, which are stacked.
+ * lists of tensors or of bytes (lines, say) as rgm_dataset_batch() makes, which are stacked.
+ * Tensors of texts are a part of the record, too: no graph takes them, but reducers see them.
  */
 typedef struct rgm_data_loaders {
     rgm_dataset *train, *valid; /* [out, owned] of elements of the same structure */
-    const char *const *names;   /* of the tensors, ended by NULL; NULL: "0", "1", ... */
+    const char *const *names; /* of the tensors, ended by NULL; NULL: "0", "1", ... A '/' stands for
+                                 nesting: "image/pixels", "image/label" */
+    const char *const *valid_names; /* of those of `valid`: the same names, in whatever order its
+                                       tensors stand; NULL: `names`, in their order */
     /**
      * Axes that differ from batch to batch, ended by NULL: "tokens/1" is axis 1 of the tensor
-     * "tokens". The first axis, of records, always may; others that differ in the first two
-     * batches need not be named. NULL: none.
+     * "tokens", and "mask/1=tokens/1" differs as that does, so that the graph may put both
+     * together. The first axis, of records, always may; others that differ in the first two batches
+     * need not be named. NULL: none.
      */
     const char *const *varying;
 } rgm_data_loaders;

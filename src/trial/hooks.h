@@ -24,6 +24,7 @@ typedef struct rgmi_tensor_form {
     rgm_dtype dtype;
     int rank;
     int64_t shape[RGM_MAX_RANK]; /* [1..]: -1 where batches differ */
+    int same[RGM_MAX_RANK];      /* the number of the axis that an axis differs as; 0: its own */
 } rgmi_tensor_form;
 
 typedef struct rgmi_element_form {
@@ -93,7 +94,15 @@ static inline bool rgmi_is_estimator(const rgm_trial_hooks *hooks)
 /** What a hook came to: its own error, or what it asked for and did not get. */
 rgm_status rgmi_hook_done(rgmi_hooks_task *task, rgm_status status, const char *hook);
 
+/** A number above 0 for each axis of the tensors of a record. */
+static inline int rgmi_axis_number(int64_t tensor, int axis)
+{
+    return (int)tensor * RGM_MAX_RANK + axis;
+}
+
 /* hooks_data.c */
+/** The axis that an axis differs as, which may be itself. */
+int rgmi_axis_root(const rgmi_element_form *form, int64_t tensor, int axis);
 /** What hooks say of their tensors beside the data. */
 typedef struct rgmi_data_words {
     const char *const *names;

@@ -12,8 +12,8 @@ enum { LOOKED = 2 }; /* batches that the form of a data set is learned from */
 
 static const char *kind_of(rgm_element_kind kind)
 {
-    return kind == RGM_ELEMENT_BYTES  ? "bytes: decode them with rgm_dataset_map()"
-           : kind == RGM_ELEMENT_LIST ? "lists of other than tensors"
+    return kind == RGM_ELEMENT_BYTES  ? "bytes: decode them with rgm_dataset_map(), or batch them"
+           : kind == RGM_ELEMENT_LIST ? "lists of other than tensors and bytes"
                                       : "objects: make tensors of them with rgm_dataset_map()";
 }
 
@@ -39,10 +39,6 @@ static rgm_status form_of(rgmi_element_form *form, const rgm_element *batch, con
                             "tensor %lld of %s data is a scalar: they are not batched; "
                             "rgm_dataset_batch() makes batches",
                             (long long)i, what);
-        if (f->dtype == RGM_STRING)
-            return RGM_FAIL(RGM_ERR_DTYPE,
-                            "tensor %lld of %s data is of texts, which no graph takes",
-                            (long long)i, what);
         if (rgm_tensor_dim(tensor, 0) != rgm_tensor_dim(rgm_element_tensor(batch, 0), 0))
             return RGM_FAIL(RGM_ERR_DATA,
                             "a batch of %s data has tensors of %lld and %lld records: all begin "
@@ -55,12 +51,16 @@ static rgm_status form_of(rgmi_element_form *form, const rgm_element *batch, con
     return RGM_OK;
 }
 
-static rgm_status print_form(rgm_text *out, const rgmi_element_form *form)
+/* "x: f32[batch,2], y: i32[batch]", by the names of training's tensors. */
+static rgm_status print_form(rgm_text *out, const rgmi_element_form *form,
+                             const rgmi_hooks_task *task)
 {
     for (int64_t i = 0; i < form->count; i++) {
         const rgmi_tensor_form *f = &form->tensors[i];
 
-        RGM_TRY(rgm_text_printf(out, "%s%s[batch", i > 0 ? ", " : "", rgm_dtype_name(f->dtype)));
+        RGM_TRY(rgm_text_printf(out, "%s%s: %s[batch", i > 0 ? ", " : "",
+                                i < task->form.count ? task->names[i] : "?",
+                                rgm_dtype_name(f->dtype)));
         for (int a = 1; a < f->rank; a++)
             RGM_TRY(f->shape[a] < 0 ? rgm_text_printf(out, ",?")
                                     : rgm_text_printf(out, ",%lld", (long long)f->shape[a]));
@@ -166,6 +166,22 @@ static int64_t count_names(const char *const *names)
     return count;
 }
 
+/* A tensor "image" and one "image/label" cannot both be. */
+static rgm_status check_pair(const char *a, const char *b)
+{
+    size_t sizes[2] = {strlen(a), strlen(b)};
+    const char *outer = sizes[0] < sizes[1] ? a : b, *inner = outer == a ? b : a;
+    size_t size = outer == a ? sizes[0] : sizes[1];
+
+    if (strcmp(a, b) == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "two tensors are named '%s'", a);
+    if (strncmp(outer, inner, size) == 0 && inner[size] == '/')
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "a tensor is named '%s', and another '%s', which would be inside it", outer,
+                        inner);
+    return RGM_OK;
+}
+
 static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
 {
     int64_t count = count_names(names);
@@ -180,42 +196,101 @@ static rgm_status take_names(rgmi_hooks_task *task, const char *const *names)
             RGM_TRY(rgm_strprintf(&task->name_texts[i], "%lld", (long long)i));
         task->names[i] = task->name_texts[i];
         for (int64_t k = 0; k < i; k++)
-            if (strcmp(task->names[k], task->names[i]) == 0)
-                return RGM_FAIL(RGM_ERR_CONFIG, "two tensors are named '%s'", task->names[i]);
+            RGM_TRY(check_pair(task->names[k], task->names[i]));
     }
     return RGM_OK;
 }
 
-/* "tokens/1": an axis, of a name that may have a '/' itself. */
+/* ---- axes that vary --------------------------------------------------------------------------
+ */
+
+int rgmi_axis_root(const rgmi_element_form *form, int64_t tensor, int axis)
+{
+    int at = rgmi_axis_number(tensor, axis);
+
+    for (int next; (next = form->tensors[at / RGM_MAX_RANK].same[at % RGM_MAX_RANK]) != 0;)
+        at = next;
+    return at;
+}
+
+/* "tokens/1", of `size` bytes: an axis, of a name that may have a '/' itself. */
+static rgm_status find_axis(int64_t *tensor, int *axis, const rgmi_hooks_task *task,
+                            const char *text, size_t size, const char *entry)
+{
+    const char *slash = memrchr(text, '/', size);
+    size_t name = slash != NULL ? (size_t)(slash - text) : size;
+    char digits[16] = "";
+    double number = 0;
+    int64_t i = 0;
+
+    if (slash != NULL)
+        snprintf(digits, sizeof digits, "%.*s", (int)(size - name - 1), slash + 1);
+    while (i < task->form.count &&
+           (strncmp(task->names[i], text, name) != 0 || task->names[i][name] != '\0'))
+        i++;
+    if (slash == NULL || !rgm_number_parse(&number, digits))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "`varying` has '%s', which is no axis: a tensor's name, '/' and the axis' "
+                        "number, from 1, and perhaps '=' and another axis",
+                        entry);
+    if (i == task->form.count)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG, "`varying` has '%s': no tensor is named so%s", entry,
+            rgm_did_you_mean(text, task->names, task->form.count, NULL, "there are ").text);
+    if (!(number >= 1 && number < task->form.tensors[i].rank) || number != (double)(int)number)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "`varying` has '%s': the tensor has axes 0, of records, which always "
+                        "varies, to %d",
+                        entry, task->form.tensors[i].rank - 1);
+    *tensor = i;
+    *axis = (int)number;
+    return RGM_OK;
+}
+
+/* "tokens/1", or "mask/1=tokens/1". */
 static rgm_status let_vary(rgmi_hooks_task *task, const char *const *axes)
 {
     for (; axes != NULL && *axes != NULL; axes++) {
-        const char *slash = strrchr(*axes, '/');
-        size_t size = slash != NULL ? (size_t)(slash - *axes) : strlen(*axes);
-        double axis = 0;
-        int64_t i = 0;
+        const char *equal = strchr(*axes, '=');
+        int64_t tensor[2];
+        int axis[2], root[2];
 
-        while (i < task->form.count &&
-               (strncmp(task->names[i], *axes, size) != 0 || task->names[i][size] != '\0'))
-            i++;
-        if (slash == NULL || !rgm_number_parse(&axis, slash + 1))
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "`varying` has '%s', which is no axis: a tensor's name, '/' and the "
-                            "axis' number, from 1",
-                            *axes);
-        if (i == task->form.count)
-            return RGM_FAIL(
-                RGM_ERR_CONFIG, "`varying` has '%s': no tensor is named so%s", *axes,
-                rgm_did_you_mean(*axes, task->names, task->form.count, NULL, "there are ").text);
-        if (!(axis >= 1 && axis < task->form.tensors[i].rank) || axis != (double)(int)axis)
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "`varying` has '%s': the tensor has axes 0, of records, which always "
-                            "varies, to %d",
-                            *axes, task->form.tensors[i].rank - 1);
-        task->form.tensors[i].shape[(int)axis] = -1;
+        RGM_TRY(find_axis(&tensor[0], &axis[0], task, *axes,
+                          equal != NULL ? (size_t)(equal - *axes) : strlen(*axes), *axes));
+        task->form.tensors[tensor[0]].shape[axis[0]] = -1;
+        if (equal == NULL)
+            continue;
+        RGM_TRY(find_axis(&tensor[1], &axis[1], task, equal + 1, strlen(equal + 1), *axes));
+        task->form.tensors[tensor[1]].shape[axis[1]] = -1;
+        for (int k = 0; k < 2; k++)
+            root[k] = rgmi_axis_root(&task->form, tensor[k], axis[k]);
+        if (root[0] != root[1])
+            task->form.tensors[root[0] / RGM_MAX_RANK].same[root[0] % RGM_MAX_RANK] = root[1];
     }
     return RGM_OK;
 }
+
+/* Whether axes that vary as others have their sizes. */
+static rgm_status check_same(const rgmi_hooks_task *task, const rgmi_element_form *batch)
+{
+    for (int64_t i = 0; i < batch->count; i++)
+        for (int a = 1; a < batch->tensors[i].rank; a++) {
+            int root = rgmi_axis_root(&task->form, i, a);
+            int64_t of = root / RGM_MAX_RANK, axis = root % RGM_MAX_RANK;
+
+            if (batch->tensors[i].shape[a] != batch->tensors[of].shape[axis])
+                return RGM_FAIL(RGM_ERR_SHAPE,
+                                "axis %s/%d has %lld elements, but %s/%d, as which it varies, has "
+                                "%lld",
+                                task->names[i], a, (long long)batch->tensors[i].shape[a],
+                                task->names[of], (int)axis,
+                                (long long)batch->tensors[of].shape[axis]);
+        }
+    return RGM_OK;
+}
+
+/* ---- both against each other ------------------------------------------------------------------
+ */
 
 static rgm_status compare(rgmi_hooks_task *task, const rgmi_data_words *words)
 {
@@ -230,8 +305,8 @@ static rgm_status compare(rgmi_hooks_task *task, const rgmi_data_words *words)
     RGM_GO(look(&valid, task->valid, "validation"));
     if (allows(&task->form, &valid))
         goto done;
-    RGM_GO(print_form(&a, &task->form));
-    RGM_GO(print_form(&b, &valid));
+    RGM_GO(print_form(&a, &task->form, task));
+    RGM_GO(print_form(&b, &valid, task));
     status = RGM_FAIL(RGM_ERR_DATA,
                       "training data give (%s), but validation data (%s): one graph takes both; "
                       "`varying` names axes that differ, as \"%s/1\"",
@@ -250,9 +325,9 @@ rgm_status rgmi_hooks_check_batch(const rgmi_hooks_task *task, const rgm_element
 
     RGM_TRY(form_of(&form, batch, "these"));
     if (allows(&task->form, &form))
-        return RGM_OK;
-    RGM_GO(print_form(&a, &task->form));
-    RGM_GO(print_form(&b, &form));
+        return check_same(task, &form);
+    RGM_GO(print_form(&a, &task->form, task));
+    RGM_GO(print_form(&b, &form, task));
     status =
         RGM_FAIL(RGM_ERR_SHAPE, "a batch of (%s), where the first ones were (%s)", b.data, a.data);
     for (int64_t i = 0; i < form.count && form.count == task->form.count; i++)
@@ -325,11 +400,12 @@ static rgm_status find_order(tensor_order *order, const rgmi_data_words *words)
 
     if (words->names == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "it names its tensors ('%s', ...), build_train_spec does not: they are "
-                        "found by name",
-                        words->valid_names[0]);
+                        "validation's tensors have names ('%s', ...), training's have none: they "
+                        "are found by name",
+                        words->valid_names[0] != NULL ? words->valid_names[0] : "");
     if (count != others || count > RGMI_MAX_TENSORS)
-        return RGM_FAIL(RGM_ERR_CONFIG, "%lld tensors are named, but %lld in training",
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%lld tensors of validation have names, but %lld of training",
                         (long long)others, (long long)count);
     order->count = count;
     for (int64_t i = 0; i < count; i++) {
@@ -339,7 +415,8 @@ static rgm_status find_order(tensor_order *order, const rgmi_data_words *words)
             k++;
         if (k == count)
             return RGM_FAIL(
-                RGM_ERR_CONFIG, "no tensor is named '%s', as in training%s", words->names[i],
+                RGM_ERR_CONFIG, "no tensor of validation is named '%s', as in training%s",
+                words->names[i],
                 rgm_did_you_mean(words->names[i], words->valid_names, count, NULL, "there are ")
                     .text);
         if ((i >= count - words->labels) != (k >= count - words->labels))

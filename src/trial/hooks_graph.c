@@ -16,10 +16,20 @@ int64_t rgm_record_count(const rgm_record *record)
     return record->count;
 }
 
+static rgm_value *give(const rgm_record *record, int64_t i)
+{
+    if (record->values[i] != NULL)
+        return record->values[i];
+    return rgm_cgraph_fail(record->graph, RGM_ERR_DTYPE,
+                           "the tensor '%s' of the %s is of texts, which no graph takes: "
+                           "rgm_dataset_map() makes numbers of them, and reducers see them",
+                           record->names[i], record->what);
+}
+
 rgm_value *rgm_record_at(const rgm_record *record, int64_t i)
 {
     if (i >= 0 && i < record->count)
-        return record->values[i];
+        return give(record, i);
     return rgm_cgraph_fail(record->graph, RGM_ERR_NOT_FOUND,
                            "the %s has %lld tensors, none is %lld", record->what,
                            (long long)record->count, (long long)i);
@@ -29,13 +39,24 @@ rgm_value *rgm_record_value(const rgm_record *record, const char *name)
 {
     for (int64_t i = 0; i < record->count; i++)
         if (strcmp(record->names[i], name) == 0)
-            return record->values[i];
+            return give(record, i);
     return rgm_cgraph_fail(
         record->graph, RGM_ERR_NOT_FOUND, "the %s has no tensor '%s'%s", record->what, name,
         rgm_did_you_mean(name, record->names, record->count, NULL, "there are ").text);
 }
 
-/* An input for each tensor: the axis of records is one symbol, others that vary have their own. */
+/* The symbol of an axis that varies: that of the axis that it varies as. */
+static rgm_dim symbol_of(const rgmi_hooks_task *task, rgm_cgraph *graph, int64_t tensor, int axis)
+{
+    int root = rgmi_axis_root(&task->form, tensor, axis);
+    char name[160];
+
+    snprintf(name, sizeof name, "%.120s/%d", task->names[root / RGM_MAX_RANK], root % RGM_MAX_RANK);
+    return rgm_cgraph_symbol(graph, name);
+}
+
+/* An input for each tensor but those of texts: the axis of records is one symbol, others that vary
+ * have their own. */
 static void make_inputs(rgmi_hooks_task *task, rgm_cgraph *graph)
 {
     rgm_dim batch = rgm_cgraph_symbol(graph, "batch");
@@ -44,12 +65,10 @@ static void make_inputs(rgmi_hooks_task *task, rgm_cgraph *graph)
         const rgmi_tensor_form *f = &task->form.tensors[i];
         rgm_dim dims[RGM_MAX_RANK] = {batch};
 
-        for (int a = 1; a < f->rank; a++) {
-            char name[160];
-
-            snprintf(name, sizeof name, "%.120s/%d", task->names[i], a);
-            dims[a] = f->shape[a] >= 0 ? f->shape[a] : rgm_cgraph_symbol(graph, name);
-        }
+        if (f->dtype == RGM_STRING)
+            continue;
+        for (int a = 1; a < f->rank; a++)
+            dims[a] = f->shape[a] >= 0 ? f->shape[a] : symbol_of(task, graph, i, a);
         task->inputs[i] = rgm_input(graph, task->names[i], f->dtype, f->rank, dims);
     }
 }

@@ -171,8 +171,9 @@ static rgm_status ask_graph_hooks(rgm_run_options *options, rgmi_hooks_task *tas
     task->train = loaders.train;
     task->valid = loaders.valid;
     if (status == RGM_OK && task->asked.error.status == RGM_OK)
-        status = rgmi_hooks_data(
-            task, &(rgmi_data_words){.names = loaders.names, .varying = {loaders.varying}});
+        status = rgmi_hooks_data(task, &(rgmi_data_words){.names = loaders.names,
+                                                          .valid_names = loaders.valid_names,
+                                                          .varying = {loaders.varying}});
     RGM_TRY(rgmi_hook_done(task, status, "make_data_loaders"));
     options->optimizer = task->hooks->optimizer(&task->hparams);
     return rgmi_hook_done(task, check_optimizer(&options->optimizer), "optimizer");

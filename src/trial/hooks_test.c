@@ -338,10 +338,10 @@ static void mistakes_in_data_are_told(void **state)
     change.endless_valid = true;
     check_refused(h, "the validation data never end");
     change.other_type = true;
-    check_refused(h, "training data give (f32[batch,2], i32[batch]), but validation data "
-                     "(f64[batch,2], i32[batch])");
+    check_refused(h, "training data give (x: f32[batch,2], y: i32[batch]), but validation data "
+                     "(x: f64[batch,2], y: i32[batch])");
     change.other_shape = true;
-    check_refused(h, "but validation data (f32[batch,3], i32[batch])");
+    check_refused(h, "but validation data (x: f32[batch,3], y: i32[batch])");
     change.names = three;
     check_refused(h, "3 names for batches of 2 tensors");
     change.names = twice;
