@@ -183,7 +183,18 @@ typedef struct rgm_serving_receiver {
 } rgm_serving_receiver;
 #define RGM_MAX_RECEIVERS 8
 
-#define RGM_TRIAL_ABI 2
+/**
+ * Where a trial is when one of its callbacks is called. Everything is borrowed for the call.
+ */
+typedef struct rgm_trial_moment {
+    const rgm_config *hparams;  /* rgm_config_experiment() of it is the whole file                */
+    int64_t batches;            /* trained so far                                                 */
+    const rgm_logs *metrics;    /* on_step_end, on_validation_end: their numbers; else NULL       */
+    const char *folder;         /* on_save: an empty one, on_load: one with its files; else NULL  */
+    const rgm_trainer *trainer; /* with the weights, to look at; NULL in on_end                   */
+} rgm_trial_moment;
+
+#define RGM_TRIAL_ABI 3
 /**
  * A program's own trial. It has either the first group of functions (PEDL's TensorFlowTrial) or the
  * second (its EstimatorTrial). Each function returns an error of its own, or
@@ -216,7 +227,38 @@ typedef struct rgm_trial_hooks {
     /** May be NULL: no exports. @param out  [out] [RGM_MAX_RECEIVERS] */
     rgm_status (*build_serving_input_receiver_fns)(rgm_serving_receiver *out, int64_t *count,
                                                    const rgm_config *hparams);
+
+    /*
+     * Callbacks of either group; each may be NULL. An error that one returns ends the trial with
+     * its message. Of several processes that train a trial together the first one alone calls them.
+     * In this order:
+     *
+     *     on_begin            before the first work of a process on the trial; *state, NULL here,
+     * is the program's own and is given to the others on_load             next, where the trial
+     * goes on from a checkpoint that on_save wrote into on_step_end         behind each trial step
+     * (without a search: each loop) on_validation_end   behind each validation on_save in each
+     * checkpoint, behind the validation of the same step on_end              last, whatever
+     * happened, on_begin's own error included
+     *
+     * A trial that stops and goes on in another process begins and ends in both. A trial that is
+     * only opened, looked at or exported calls none of them.
+     */
+    rgm_status (*on_begin)(const rgm_trial_moment *moment, void **state);
+    rgm_status (*on_step_end)(const rgm_trial_moment *moment, void *state);
+    rgm_status (*on_validation_end)(const rgm_trial_moment *moment, void *state);
+    /**
+     * Write what `state` has into the empty folder moment->folder: files and folders, at most
+     * RGM_MAX_SAVED bytes. They become a part of the checkpoint, whole or not at all, and on_load
+     * gets the same bytes: it sets `state` to what it was, also when `state` has gone on meanwhile
+     * (trainer.recovery.policy: rollback). A trial that goes back to its beginning ends and begins
+     * anew. What is written has to follow from the training alone, or a trial that was stopped and
+     * one that was not have different checkpoints. Both or none of the two are given.
+     */
+    rgm_status (*on_save)(const rgm_trial_moment *moment, void *state);
+    rgm_status (*on_load)(const rgm_trial_moment *moment, void *state);
+    void (*on_end)(const rgm_trial_moment *moment, void *state);
 } rgm_trial_hooks;
+#define RGM_MAX_SAVED (INT64_C(1) << 30)
 
 /**
  * Publish hooks under a name, in a shared object or in a program:

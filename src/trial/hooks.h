@@ -55,6 +55,24 @@ struct rgm_outputs {
     rgm_cgraph *graph;
 };
 
+/** How callbacks hear of a run, and what they are called with. */
+typedef struct rgmi_callbacks {
+    struct rgmi_hooks_task *task; /* NULL: there are none */
+    rgm_comm *comm;               /* borrowed */
+    const rgm_trainer *trainer;
+    char *folder; /* for on_save and on_load; NULL: nothing is written */
+    bool calls;   /* else what a checkpoint has for them is only passed on */
+    bool has_begun;
+    void *state; /* the program's */
+    int64_t batches;
+    rgm_mode mode;       /* of the pass under way */
+    rgm_text saved;      /* what the checkpoint that was restored has, until on_load gets it */
+    bool has_saved;      /* it has something */
+    int64_t restored_at; /* -1: none was restored */
+    rgm_trainer_hooks hooks;
+    rgm_action step_end, validation_end;
+} rgmi_callbacks;
+
 /** State of the task that hooks make. */
 typedef struct rgmi_hooks_task {
     const rgm_trial_hooks *hooks;
@@ -74,11 +92,12 @@ typedef struct rgmi_hooks_task {
     rgm_serving_receiver receivers[RGM_MAX_RECEIVERS];
     int64_t receiver_count;
 
-    rgm_value *inputs[RGMI_MAX_TENSORS];
+    rgm_value *inputs[RGMI_MAX_TENSORS]; /* NULL: a tensor of texts */
     rgm_outputs outputs;
     rgm_head served[RGM_MAX_HEADS]; /* predictions */
     int64_t served_count;
     int64_t records; /* fed since it was last set to 0 */
+    rgmi_callbacks callbacks;
 } rgmi_hooks_task;
 
 /* hooks_open.c */
@@ -129,6 +148,18 @@ void rgmi_hooks_count(double *const *states, const rgm_task_metric *metrics, int
 rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run_options *options,
                                   rgm_arena *arena, const rgm_trial_setup *setup);
 void rgmi_hooks_task_release(rgmi_hooks_task *task);
+
+/* hooks_callbacks.c */
+rgm_status rgmi_callbacks_check(const rgm_trial_hooks *hooks);
+/** Let a run that is to be opened tell the callbacks; without `calls`, which is for a run that does
+ * not train, checkpoints alone keep what they have. Nothing without callbacks. */
+rgm_status rgmi_callbacks_attach(rgm_run_options *options, rgmi_hooks_task *task,
+                                 const char *run_dir, rgm_comm *comm, bool calls);
+/** The run is open. */
+rgm_status rgmi_callbacks_opened(rgmi_hooks_task *task, const rgm_open_run *run);
+/** on_end, if there was a begin. */
+void rgmi_callbacks_end(rgmi_callbacks *callbacks);
+void rgmi_callbacks_release(rgmi_callbacks *callbacks);
 
 /* hooks_export.c */
 /** RGM_ERR_CONFIG when a prediction of an estimator cannot be made of its features alone. */

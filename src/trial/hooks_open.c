@@ -116,6 +116,7 @@ rgm_status rgmi_hooks_check(const rgm_trial_hooks *h)
     if (h->name == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "hooks without a name; RGM_TRIAL(name, ...) gives one");
     RGM_TRY(check_group(h));
+    RGM_TRY(rgmi_callbacks_check(h));
     RGM_TRY(check_names(h, h->validation_metrics, "validation_metrics"));
     RGM_TRY(check_names(h, h->training_metrics, "training_metrics"));
     for (int64_t i = 0; i < RGM_MAX_METRICS && h->training_metrics[i] != NULL; i++)

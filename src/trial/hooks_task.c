@@ -328,6 +328,7 @@ void rgmi_hooks_task_release(rgmi_hooks_task *task)
 {
     if (task == NULL)
         return;
+    rgmi_callbacks_release(&task->callbacks);
     rgm_dataset_release(task->train);
     rgm_dataset_release(task->valid);
     for (int i = 0; i < RGMI_MAX_TENSORS; i++)

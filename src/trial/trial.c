@@ -2,19 +2,13 @@
  * A trial: an open run that does as it is told, a workload at a time. Steps are the loops of the
  * training core; nothing here trains.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "folder_pack.h"
 #include "hooks.h"
 
 enum { KEEP_ALL = 1000000 }; /* checkpoints; the master decides which go */
-
-typedef struct file_list {
-    rgm_trial_file *items;
-    int64_t count, capacity, bytes;
-} file_list;
 
 struct rgm_trial {
     rgm_search_file *file;
@@ -39,7 +33,7 @@ struct rgm_trial {
     rgm_logs metrics;
     double objectives[RGM_MAX_OBJECTIVES];
     char checkpoint[64];
-    file_list files;
+    rgmi_file_list files;
 };
 
 /* ---- the run's hooks ------------------------------------------------------------------------- */
@@ -161,6 +155,8 @@ static rgm_status open_run(rgm_trial *t, rgm_run_options *o)
     RGM_GO(t->hooks != NULL ? rgm_run_open(&t->run, &t->task, o)
                             : rgm_experiment_open(&t->run, t->experiment, o));
     if (t->hooks != NULL)
+        RGM_GO(rgmi_callbacks_opened(t->hooks, t->run));
+    if (t->hooks != NULL)
         RGM_GO(rgmi_hooks_export_check(t->hooks, t->run));
 done:
     rgm_free(actions);
@@ -260,7 +256,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_tria
     RGM_TRY(rgm_arena_create(&t->arena));
     RGM_TRY(rgmi_hooks_task_create(&t->hooks, &t->task, options, t->arena, setup));
     options->run_dir = setup->run_dir;
-    return RGM_OK;
+    return rgmi_callbacks_attach(options, t->hooks, setup->run_dir, setup->comm, true);
 }
 
 /* The first process makes what all read: samples in the run folder. */
@@ -314,24 +310,19 @@ done:
     return status;
 }
 
-static void clear_files(file_list *files)
-{
-    for (int64_t i = 0; i < files->count; i++)
-        rgm_free((char *)files->items[i].path);
-    files->count = files->bytes = 0;
-}
-
 void rgm_trial_close(rgm_trial *t)
 {
     if (t == NULL)
         return;
+    if (t->hooks != NULL)
+        rgmi_callbacks_end(&t->hooks->callbacks);
     rgm_run_close(t->run);
     rgm_experiment_release(t->experiment);
     rgmi_hooks_task_release(t->hooks);
     rgm_arena_release(t->arena);
     rgm_search_file_release(t->file);
     rgm_logs_clear(&t->metrics);
-    clear_files(&t->files);
+    rgmi_files_clear(&t->files);
     rgm_free(t->files.items);
     rgm_free(t->run_dir);
     rgm_free(t);
@@ -451,43 +442,6 @@ static rgm_status validate(rgm_trial *t, rgm_workload_result *result)
     return count_inputs(&result->num_inputs, t, RGM_VALID);
 }
 
-/* What is in a folder, its folders' own entries behind each; below: its path in the checkpoint. */
-static rgm_status list_files(file_list *files, const char *folder, const char *below)
-{
-    char **names = NULL, *path = NULL, *name = NULL;
-    int64_t count = 0;
-    rgm_status status = RGM_OK;
-
-    RGM_GO(rgm_folder_list(&names, &count, folder));
-    for (int64_t i = 0; i < count; i++) {
-        struct stat info;
-        bool is_folder;
-
-        RGM_GO(rgm_path_join(&path, folder, names[i]));
-        if (stat(path, &info) != 0)
-            RGM_GO(RGM_FAIL_SYSTEM("look at", path));
-        is_folder = S_ISDIR(info.st_mode);
-        RGM_GO(rgm_strprintf(&name, "%s%s%s", below, names[i], is_folder ? "/" : ""));
-        RGM_GO(RGM_RESERVE(files->items, files->capacity, files->count + 1));
-        files->items[files->count++] = (rgm_trial_file){name, is_folder ? 0 : info.st_size};
-        files->bytes += is_folder ? 0 : info.st_size;
-        if (is_folder) {
-            const char *inside = name;
-
-            name = NULL;
-            RGM_GO(list_files(files, path, inside));
-        }
-        name = NULL;
-        rgm_free(path);
-        path = NULL;
-    }
-done:
-    rgm_free(name);
-    rgm_free(path);
-    rgm_names_release(names, count);
-    return status;
-}
-
 static rgm_status save(rgm_trial *t, rgm_workload_result *result)
 {
     rgm_status status = RGM_OK;
@@ -502,7 +456,7 @@ static rgm_status save(rgm_trial *t, rgm_workload_result *result)
     RGM_GO(checkpoint_path(&path, t, result->workload.batches));
     if (t->hooks != NULL)
         RGM_GO(rgmi_hooks_export(t->hooks, t->run, path));
-    RGM_GO(list_files(&t->files, path, ""));
+    RGM_GO(rgmi_files_list(&t->files, path, ""));
     snprintf(t->checkpoint, sizeof t->checkpoint, "ckpt/step-%08lld",
              (long long)result->workload.batches);
     result->checkpoint = t->checkpoint;
@@ -524,7 +478,7 @@ rgm_status rgm_trial_do(rgm_trial *t, const rgm_workload *workload, rgm_workload
         return RGM_FAIL(RGM_ERR_ARG, "the trial failed or was stopped in the middle of its work; "
                                      "it goes on when it is opened again");
     rgm_logs_clear(&t->metrics);
-    clear_files(&t->files);
+    rgmi_files_clear(&t->files);
     if (t->hooks != NULL)
         t->hooks->records = 0;
     switch (workload->kind) {

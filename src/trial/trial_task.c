@@ -130,13 +130,32 @@ rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task
     return RGM_OK;
 }
 
+static bool trains(const rgm_run_options *options)
+{
+    return options->mode == RGM_RUN_TRAIN || options->mode == RGM_RUN_TRAIN_AND_EVAL ||
+           options->mode == RGM_RUN_TRAIN_AND_POST_EVAL;
+}
+
 rgm_status rgm_trial_task_open(rgm_open_run **run, const rgm_trial_task *task,
                                const rgm_run_options *options)
 {
+    rgm_run_options own = *options;
+    rgm_status status;
+
     *run = NULL;
     if (task->hooks == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "rgm_trial_task_prepare() comes first");
-    return rgm_run_open(run, &task->task, options);
+    if (options->read_only)
+        return rgm_run_open(run, &task->task, options);
+    RGM_TRY(
+        rgmi_callbacks_attach(&own, task->hooks, options->run_dir, options->comm, trains(options)));
+    RGM_TRY(rgm_run_open(run, &task->task, &own));
+    status = rgmi_callbacks_opened(task->hooks, *run);
+    if (status != RGM_OK) {
+        rgm_run_close(*run);
+        *run = NULL;
+    }
+    return status;
 }
 
 const char *rgm_trial_task_name(const rgm_trial_task *task)
