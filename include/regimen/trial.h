@@ -122,6 +122,8 @@ rgm_value *rgm_record_value(const rgm_record *record, const char *name);
 rgm_value *rgm_record_at(const rgm_record *record, int64_t i);
 int64_t rgm_record_count(const rgm_record *record);
 
+#define RGM_MAX_REDUCER_INPUTS 4
+#define RGM_MAX_REDUCERS       16
 /** How the values of batches make a metric. */
 typedef enum rgm_aggregation {
     RGM_AGGREGATE_MEAN,          /* each batch counts alike, as in PEDL    */
@@ -141,6 +143,49 @@ void rgm_output_as(rgm_outputs *out, const char *name, rgm_value *scalar,
 /** Give a prediction for each record, [batch, ...], for exports. */
 void rgm_output_prediction(rgm_outputs *out, const char *name, rgm_value *value,
                            rgm_output_kind kind);
+
+/** Give a tensor of any shape and type that reducers look at; it is computed in validation alone.
+ */
+void rgm_output_values(rgm_outputs *out, const char *name, rgm_value *value);
+
+/** What a reducer has gathered of the batches of one validation. */
+typedef struct rgm_gathered rgm_gathered;
+/** Its counts [rgm_reducer.counts], which are zeros at first: add to them. */
+double *rgm_gathered_counts(rgm_gathered *gathered);
+/** Append numbers to its list, which is empty at first. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_gathered_append(rgm_gathered *gathered, const double *numbers, int64_t count);
+/** Its list [*count]; borrowed until the next append, and NULL while it is empty. */
+const double *rgm_gathered_list(const rgm_gathered *gathered, int64_t *count);
+
+/**
+ * A metric of validation of the program's own: counts or a list that it adds to by batch, and a
+ * number made of them behind the last one. With runtime.shards (and on several ranks) each shard
+ * gathers apart: their counts are added up, and their lists stand one behind another in the order
+ * of shards.
+ */
+typedef struct rgm_reducer {
+    const char *name;                           /* of the metric; it may be the searcher's */
+    const char *inputs[RGM_MAX_REDUCER_INPUTS]; /* tensors that `add` gets: by rgm_output_values(),
+                                                    else of the record */
+    int64_t counts;                             /* of numbers in rgm_gathered_counts() */
+    bool smaller_is_better;                     /* of the number */
+    double parameter;                           /* the program's own: the 10 of hits at 10 */
+    /** Add a batch. @param values  [in] those of `inputs`, on the host */
+    rgm_status (*add)(rgm_gathered *gathered, const struct rgm_reducer *reducer,
+                      rgm_tensor *const *values, const rgm_config *hparams);
+    /** Make the number, which may be NaN where it is not defined. Called once for a validation. */
+    rgm_status (*result)(double *out, rgm_gathered *gathered, const struct rgm_reducer *reducer,
+                         const rgm_config *hparams);
+} rgm_reducer;
+
+/** What a trial measures, for the hook make_metrics. Names and reducers are copied. */
+typedef struct rgm_measures rgm_measures;
+/** Let an output of build_graph be a metric of training or of validation, as if its name stood in
+ * training_metrics or validation_metrics. */
+void rgm_measure_training(rgm_measures *measures, const char *output);
+void rgm_measure_validation(rgm_measures *measures, const char *output);
+/** Add a reducer. */
+void rgm_measure_by(rgm_measures *measures, const rgm_reducer *reducer);
 
 /** How the executor works. */
 typedef struct rgm_session_config {
@@ -216,6 +261,10 @@ typedef struct rgm_trial_hooks {
     rgm_optimizer_options (*optimizer)(const rgm_config *hparams);
     const char *validation_metrics[RGM_MAX_METRICS]; /* names of outputs */
     const char *training_metrics[RGM_MAX_METRICS];   /* the loss is always told; may be empty */
+    /** May be NULL. Metrics beside those of the lists, which may follow from the hyperparameters,
+     * and reducers. Of either group; an estimator's outputs are metrics without it. */
+    rgm_status (*make_metrics)(rgm_measures *out, const rgm_config *experiment,
+                               const rgm_config *hparams);
     /** May be NULL. `config` has the file's values. */
     void (*session_config)(rgm_session_config *config, const rgm_config *hparams);
 

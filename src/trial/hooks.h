@@ -2,6 +2,8 @@
 #ifndef RGM_TRIAL_HOOKS_H
 #define RGM_TRIAL_HOOKS_H
 
+#include <string.h>
+
 #include "trial_internal.h"
 
 enum { RGMI_MAX_TENSORS = 64, RGMI_MAX_OUTPUTS = 128 };
@@ -44,15 +46,57 @@ typedef struct rgmi_output {
     char name[RGM_METRIC_NAME];
     rgm_value *value;
     rgm_aggregation aggregation;
-    bool is_prediction;
+    bool is_prediction, is_values; /* neither: a scalar */
     rgm_output_kind kind;
     bool validates, trains; /* as a metric */
+    bool is_reduced;        /* a reducer looks at it, by the model's head: */
+    int64_t head;
 } rgmi_output;
+
+/** Whether an output is a metric, beside the loss. */
+static inline bool rgmi_output_is_told(const rgmi_output *output)
+{
+    return (output->validates || output->trains) && strcmp(output->name, "loss") != 0;
+}
 
 struct rgm_outputs {
     rgmi_output items[RGMI_MAX_OUTPUTS];
     int64_t count;
     rgm_cgraph *graph;
+};
+
+/** What a reducer looks at: an output, or a tensor of the record. */
+typedef struct rgmi_reducer_source {
+    rgmi_output *output; /* NULL: the tensor */
+    int64_t tensor;
+} rgmi_reducer_source;
+
+typedef struct rgmi_reducer {
+    rgm_reducer reducer; /* with the texts below as its names */
+    char name[RGM_METRIC_NAME], input_texts[RGM_MAX_REDUCER_INPUTS][RGM_METRIC_NAME];
+    rgmi_reducer_source sources[RGM_MAX_REDUCER_INPUTS];
+    int64_t input_count;
+} rgmi_reducer;
+
+/** An output whose batches are not added up over shards, and its column of the head. */
+typedef struct rgmi_ordered {
+    const rgmi_output *output;
+    int64_t column;
+} rgmi_ordered;
+
+typedef struct rgmi_metric_names {
+    char texts[RGM_MAX_METRICS][RGM_METRIC_NAME];
+    const char *names[RGM_MAX_METRICS];
+    int64_t count;
+} rgmi_metric_names;
+
+struct rgm_measures {
+    rgmi_first_missing mistake;
+    rgmi_metric_names training, validation;
+    rgmi_reducer reducers[RGM_MAX_REDUCERS];
+    rgmi_ordered ordered[RGM_MAX_METRICS];
+    const char *names[RGM_MAX_REDUCERS + RGM_MAX_METRICS + 1]; /* of both, ended by NULL */
+    int64_t reducer_count, ordered_count, name_count;
 };
 
 /** How callbacks hear of a run, and what they are called with. */
@@ -91,6 +135,9 @@ typedef struct rgmi_hooks_task {
     rgm_estimator estimator;
     rgm_serving_receiver receivers[RGM_MAX_RECEIVERS];
     int64_t receiver_count;
+
+    rgm_measures measures;
+    int64_t shards; /* runtime.shards */
 
     rgm_value *inputs[RGMI_MAX_TENSORS]; /* NULL: a tensor of texts */
     rgm_outputs outputs;
@@ -141,6 +188,16 @@ rgm_status rgmi_hooks_metrics(rgm_task_metric *out, int64_t *count, const rgm_ta
                               bool training, void *state);
 void rgmi_hooks_count(double *const *states, const rgm_task_metric *metrics, int64_t count,
                       const rgm_step *step, void *state);
+
+/* hooks_reduce.c */
+/** Ask make_metrics. */
+rgm_status rgmi_measures_ask(rgmi_hooks_task *task);
+/** Find what reducers look at, once the graph's outputs are known. */
+rgm_status rgmi_reducers_bind(rgmi_hooks_task *task);
+/** Whether a metric of validation is no sum but what the task aggregates. */
+bool rgmi_is_reduced(const rgmi_hooks_task *task, const rgmi_output *output);
+/** Set what the task aggregates. */
+void rgmi_reducers_attach(rgm_task *out, const rgmi_hooks_task *task);
 
 /* hooks_task.c */
 /** The task of a setup's point, with what its file says of its run: of the setup's hooks, else of

@@ -115,6 +115,11 @@ void rgm_output_prediction(rgm_outputs *out, const char *name, rgm_value *value,
     add_output(out, &(rgmi_output){.value = value, .is_prediction = true, .kind = kind}, name);
 }
 
+void rgm_output_values(rgm_outputs *out, const char *name, rgm_value *value)
+{
+    add_output(out, &(rgmi_output){.value = value, .is_values = true}, name);
+}
+
 static rgmi_output *find_output(rgm_outputs *out, const char *name)
 {
     for (int64_t i = 0; i < out->count; i++)
@@ -136,7 +141,11 @@ static rgm_status check_outputs(rgm_outputs *out)
         if ((int)o->aggregation < RGM_AGGREGATE_MEAN || (int)o->aggregation > RGM_AGGREGATE_LAST)
             return RGM_FAIL(RGM_ERR_ARG, "the output '%s' has aggregation %d", o->name,
                             (int)o->aggregation);
-        if (!o->is_prediction && (rgm_value_is_pattern(o->value) || rgm_value_rank(o->value) != 0))
+        if (o->is_values && rgm_value_is_pattern(o->value))
+            return RGM_FAIL(RGM_ERR_SHAPE, "the output '%s' is a pattern, no dense tensor",
+                            o->name);
+        if (!o->is_prediction && !o->is_values &&
+            (rgm_value_is_pattern(o->value) || rgm_value_rank(o->value) != 0))
             return RGM_FAIL(RGM_ERR_SHAPE,
                             "the output '%s' is %s, but a loss or metric is one number a batch: "
                             "rgm_mean() makes one of it",
@@ -152,8 +161,9 @@ static rgm_status check_loss(rgm_outputs *out)
     if (loss == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "there is no output 'loss': rgm_output(out, \"loss\", ...) "
                                         "says what is minimised");
-    if (loss->is_prediction)
-        return RGM_FAIL(RGM_ERR_CONFIG, "'loss' is a prediction; rgm_output() makes it a loss");
+    if (loss->is_prediction || loss->is_values)
+        return RGM_FAIL(RGM_ERR_CONFIG, "'loss' is a %s; rgm_output() makes it a loss",
+                        loss->is_prediction ? "prediction" : "tensor for reducers");
     if (rgm_value_dtype(loss->value) != RGM_F32 && rgm_value_dtype(loss->value) != RGM_F64)
         return RGM_FAIL(RGM_ERR_DTYPE, "the loss is %s, but has to be a floating-point number",
                         rgm_dtype_name(rgm_value_dtype(loss->value)));
@@ -166,7 +176,7 @@ static rgm_status mark(rgm_outputs *out, const char *const *names, bool validate
         rgmi_output *o = find_output(out, names[i]);
         const char *all[RGMI_MAX_OUTPUTS];
 
-        if (o == NULL || o->is_prediction) {
+        if (o == NULL || o->is_prediction || o->is_values) {
             for (int64_t k = 0; k < out->count; k++)
                 all[k] = out->items[k].name;
             return RGM_FAIL(RGM_ERR_CONFIG,
@@ -187,16 +197,14 @@ static rgm_status mark_metrics(rgmi_hooks_task *task)
 
     if (!rgmi_is_estimator(task->hooks)) {
         RGM_TRY(mark(out, task->hooks->validation_metrics, true, "validation_metrics"));
-        return mark(out, task->hooks->training_metrics, false, "training_metrics");
+        RGM_TRY(mark(out, task->hooks->training_metrics, false, "training_metrics"));
+        RGM_TRY(mark(out, task->measures.validation.names, true, "make_metrics"));
+        return mark(out, task->measures.training.names, false, "make_metrics");
     }
     for (int64_t i = 0; i < out->count; i++)
-        out->items[i].validates = out->items[i].trains = !out->items[i].is_prediction;
+        out->items[i].validates = out->items[i].trains =
+            !out->items[i].is_prediction && !out->items[i].is_values;
     return RGM_OK;
-}
-
-static bool is_told(const rgmi_output *o)
-{
-    return (o->validates || o->trains) && strcmp(o->name, "loss") != 0;
 }
 
 /* Predictions are what exports and `predict` give; the head of metrics is for measuring alone. */
@@ -229,9 +237,10 @@ static rgm_status check_all(rgmi_hooks_task *task)
     RGM_TRY(check_outputs(&task->outputs));
     RGM_TRY(check_loss(&task->outputs));
     RGM_TRY(mark_metrics(task));
+    RGM_TRY(rgmi_reducers_bind(task));
     RGM_TRY(take_predictions(task));
     for (int64_t i = 0; i < task->outputs.count; i++)
-        told += is_told(&task->outputs.items[i]);
+        told += rgmi_output_is_told(&task->outputs.items[i]);
     return told <= RGM_MAX_METRICS
                ? RGM_OK
                : RGM_FAIL(RGM_ERR_CONFIG, "%lld metrics, but at most %d are possible",
@@ -278,6 +287,25 @@ static rgm_value *column(rgm_scope *scope, const rgmi_output *o)
     return rgm_reshape(value, 2, (rgm_dim[]){1, 1});
 }
 
+/* What reducers look at, each in a head of its own. */
+static rgm_status add_reduced(rgm_task_model *out, rgmi_hooks_task *task)
+{
+    for (int64_t i = 0; i < task->outputs.count; i++) {
+        rgmi_output *o = &task->outputs.items[i];
+
+        if (!o->is_reduced)
+            continue;
+        if (out->head_count == RGM_MAX_HEADS)
+            return RGM_FAIL(RGM_ERR_CONFIG, "reducers look at more than %d outputs",
+                            RGM_MAX_HEADS - 1);
+        o->head = out->head_count++;
+        out->heads[o->head] =
+            (rgm_head){.predictions = o->value, .is_number = true, .is_of_passes = true};
+        snprintf(out->heads[o->head].name, sizeof out->heads[0].name, "%.63s", o->name);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     rgmi_hooks_task *task = state;
@@ -299,7 +327,7 @@ rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
     loss = find_output(&task->outputs, "loss")->value;
     columns[count++] = rgm_reshape(rgm_cast(rgm_stop_gradient(loss), dtype), 2, (rgm_dim[]){1, 1});
     for (int64_t i = 0; i < task->outputs.count; i++)
-        if (is_told(&task->outputs.items[i]))
+        if (rgmi_output_is_told(&task->outputs.items[i]))
             columns[count++] = column(scope, &task->outputs.items[i]);
     head->predictions = rgm_concat(columns, count, 1);
     out->served_count = task->served_count;
@@ -307,6 +335,7 @@ rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
     head->loss = loss;
     head->loss_weight = 1;
     out->loss = loss;
+    RGM_TRY(add_reduced(out, task));
     return rgm_cgraph_status(graph);
 }
 
@@ -357,9 +386,9 @@ rgm_status rgmi_hooks_metrics(rgm_task_metric *out, int64_t *count, const rgm_ta
         const rgmi_output *o = &task->outputs.items[i];
         rgm_task_metric *m = &out[*count];
 
-        if (!is_told(o))
+        if (!rgmi_output_is_told(o))
             continue;
-        if (training ? o->trains : o->validates) {
+        if (training ? o->trains : o->validates && !rgmi_is_reduced(task, o)) {
             *m = (rgm_task_metric){.metric = {.type = &types[o->aggregation], .class_id = at}};
             snprintf(m->metric.name, sizeof m->metric.name, "%s", o->name);
             (*count)++;

@@ -100,7 +100,9 @@ static rgm_status check_group(const rgm_trial_hooks *h)
         return missing(h, "build_graph");
     if (h->optimizer == NULL)
         return missing(h, "optimizer");
-    return h->validation_metrics[0] != NULL ? RGM_OK : missing(h, "validation_metrics");
+    return h->validation_metrics[0] != NULL || h->make_metrics != NULL
+               ? RGM_OK
+               : missing(h, "validation_metrics");
 }
 
 rgm_status rgmi_hooks_check(const rgm_trial_hooks *h)

@@ -295,6 +295,8 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     RGM_GO(rgmi_is_estimator(task->hooks) ? ask_estimator_hooks(options, task)
                                           : ask_graph_hooks(options, task));
     RGM_GO(ask_receivers(task));
+    RGM_GO(rgmi_measures_ask(task));
+    task->shards = options->runtime.shards;
 done:
     rgm_text_clear(&text);
     return status;
@@ -317,6 +319,7 @@ rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run
                        .build_metrics = rgmi_hooks_metrics,
                        .feeds = feed,
                        .process_metrics = rgmi_hooks_count};
+    rgmi_reducers_attach(task, made);
     *out = made;
     made = NULL;
 done:
