@@ -257,7 +257,8 @@ typedef struct rgm_trial_hooks {
      */
     void (*build_graph)(rgm_outputs *out, rgm_scope *scope, const rgm_record *record,
                         rgm_value *is_training, const rgm_config *hparams);
-    /** rgm_sgd(...), rgm_adam(...), with changed members. */
+    /** rgm_sgd(...), rgm_adam(...), with changed members; learning_rate may be a schedule, by
+     * updates or by epochs. */
     rgm_optimizer_options (*optimizer)(const rgm_config *hparams);
     const char *validation_metrics[RGM_MAX_METRICS]; /* names of outputs */
     const char *training_metrics[RGM_MAX_METRICS];   /* the loss is always told; may be empty */
@@ -267,6 +268,8 @@ typedef struct rgm_trial_hooks {
                                const rgm_config *hparams);
     /** May be NULL. `config` has the file's values. */
     void (*session_config)(rgm_session_config *config, const rgm_config *hparams);
+    /** May be NULL: the file's trainer.reduce_on_plateau, which `plateau` has. Of either group. */
+    void (*reduce_on_plateau)(rgm_trainer_plateau *plateau, const rgm_config *hparams);
 
     rgm_status (*build_estimator)(rgm_estimator *out, const rgm_config *hparams);
     rgm_status (*build_train_spec)(rgm_input_spec *out, const rgm_config *experiment,

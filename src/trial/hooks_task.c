@@ -121,6 +121,23 @@ static rgm_status read_session(rgm_run_options *options, rgmi_hooks_task *task, 
         "session_config");
 }
 
+/* How a program reduces the rate, in the place of what the file says. */
+static rgm_status read_plateau(rgm_run_options *options, rgmi_hooks_task *task, rgm_arena *arena)
+{
+    rgm_trainer_plateau *plateau = &options->trainer.reduce_on_plateau;
+
+    if (task->hooks->reduce_on_plateau == NULL)
+        return RGM_OK;
+    task->hooks->reduce_on_plateau(plateau, &task->hparams);
+    RGM_TRY(rgmi_hook_done(task, RGM_OK, "reduce_on_plateau"));
+    if (plateau->metric != NULL) {
+        plateau->metric = rgm_arena_strdup(arena, plateau->metric);
+        if (plateau->metric == NULL)
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a metric's name");
+    }
+    return RGM_OK; /* its values are checked with the others */
+}
+
 /* TensorBoard's page of hyperparameters. */
 static rgm_status list_hparams(rgm_run_options *options, const rgm_search_file *file,
                                const rgm_hyper_value *values, rgm_arena *arena)
@@ -292,6 +309,7 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     if (options->config == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a trial's file"));
     RGM_GO(read_session(options, task, arena));
+    RGM_GO(read_plateau(options, task, arena));
     RGM_GO(rgmi_is_estimator(task->hooks) ? ask_estimator_hooks(options, task)
                                           : ask_graph_hooks(options, task));
     RGM_GO(ask_receivers(task));
