@@ -456,6 +456,28 @@ rgm_metric *rgm_head_add_metric(rgm_head *head, const rgm_metric_type *type);
 rgm_status rgm_head_add_named_metrics(rgm_head *head, const rgm_texts *names, int64_t outputs,
                                       rgm_metrics_of of);
 
+/* ---- tokens -------------------------------------------------------------------------------- */
+
+/** How a head that predicts tokens is judged. */
+typedef struct rgm_token_judging {
+    int64_t classes;  /* tokens; logits behind them mean nothing                              */
+    double smoothing; /* that `losses` have: metrics are taken without any                    */
+    rgm_value *bytes; /* [n] in the losses' dtype: the bytes of text that each label stands for;
+                         NULL: no bits_per_byte                                               */
+} rgm_token_judging;
+/**
+ * Set the predictions of a head and add its metrics: "perplexity" (exp of the mean negative
+ * log-probability of the labels, whatever smoothing the losses have), "token_accuracy" and, with
+ * bytes, "bits_per_byte". The labels [n] are set. Predictions are [n, 3] or [n, 4]: of each label
+ * its loss, its negative log-probability, 1 where it is the most probable token, and its bytes; so
+ * the logits stay inside the graph.
+ *
+ * @param logits  [n, classes or more]
+ * @param losses  [n]
+ */
+void rgm_tokens_judge(rgm_head *head, rgm_value *logits, rgm_value *losses,
+                      const rgm_token_judging *how);
+
 /* ---- task types: what an experiment file can name -------------------------------------------- */
 
 /** One requested task: `task:`, or an entry of `tasks:`. */

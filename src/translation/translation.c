@@ -310,7 +310,9 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     head->labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
     losses = rgm_seq2seq_losses(&t->model, logits, head->labels, t->options.label_smoothing);
     /* What is fetched of each batch are numbers of tokens: logits over a vocabulary stay inside. */
-    rgmi_tokens_judge(head, &t->model, logits, losses, t->options.label_smoothing);
+    rgm_tokens_judge(head, logits, losses,
+                     &(rgm_token_judging){.classes = t->model.target_vocabulary,
+                                          .smoothing = t->options.label_smoothing});
     head->weights = rgm_seq2seq_weights(scope, head->labels);
     head->loss = rgm_weighted_mean(losses, head->weights);
     return rgm_cgraph_status(graph);

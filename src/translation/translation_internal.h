@@ -127,17 +127,6 @@ rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
 rgm_status rgmi_translation_pairs(const rgm_token_pairs **out, rgmi_translation_data *data,
                                   int part);
 
-/* ---- metrics of tokens ---- */
-
-/**
- * Predictions of the head are [n, 3]: the loss of each label, its negative log-probability (the
- * loss without smoothing), and 1 where it is the most probable token.
- */
-enum { RGMI_TOKEN_LOSS, RGMI_TOKEN_NLL, RGMI_TOKEN_RIGHT, RGMI_TOKEN_COLUMNS };
-/** The columns, and "perplexity" and "token_accuracy" as the head's metrics. */
-void rgmi_tokens_judge(rgm_head *head, const rgm_seq2seq *model, rgm_value *logits,
-                       rgm_value *losses, double smoothing);
-
 /* ---- the task's state ---- */
 
 typedef struct rgmi_translation_task {
