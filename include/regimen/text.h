@@ -1,8 +1,8 @@
 /*
  * text: from sentences to batches of tokens, and from translations to scores. Corpora hold pairs of
- * sentences, SentencePiece tokenizers turn them into tokens, and token batches are a dataset of
- * pairs of similar length. BLEU, chrF and TER score sentences against references, with sacrebleu's
- * numbers. Nothing here knows about models.
+ * sentences, tokenizers (SentencePiece, tokenizer.json) turn them into tokens, and token batches
+ * are a dataset of pairs of similar length. BLEU, chrF and TER score sentences against references,
+ * with sacrebleu's numbers. Nothing here knows about models.
  *
  *     rgm_corpus_load(&corpus, "train.de.gz", "train.en.gz", NULL);
  *     rgm_tokenizer_load(&tokenizer, "joint.model");
@@ -59,7 +59,7 @@ int64_t rgm_corpus_empty(const rgm_corpus *corpus);
 rgm_str rgm_corpus_source(const rgm_corpus *corpus, int64_t i);
 rgm_str rgm_corpus_target(const rgm_corpus *corpus, int64_t i);
 
-/* ---- SentencePiece tokenizers --------------------------------------------------------------- */
+/* ---- tokenizers ----------------------------------------------------------------------------- */
 
 /** Token numbers; a growing array. `{0}` is a valid empty one. */
 typedef struct rgm_ids {
@@ -68,20 +68,29 @@ typedef struct rgm_ids {
 } rgm_ids;
 void rgm_ids_clear(rgm_ids *ids);
 
-/** A SentencePiece model (Kudo and Richardson, EMNLP 2018). Immutable, counted, usable from any
- * thread. */
+/**
+ * A SentencePiece model (Kudo and Richardson, EMNLP 2018), or a tokenizer that merges pairs of
+ * characters or bytes (BPE) as Hugging Face's tokenizer.json describes it. Immutable, counted,
+ * usable from any thread.
+ */
 typedef struct rgm_tokenizer rgm_tokenizer;
 /**
- * Models may come from strangers, so every piece and the normalizer's tables are checked before
- * they are used. A bad model is refused and cannot crash the program.
+ * The content tells what a file is: JSON begins with a brace. Both may come from strangers, so
+ * every piece and every table is checked before it is used. A bad file is refused and cannot crash
+ * the program.
  *
- * Errors: RGM_ERR_FORMAT "FILE: what" (no model, a damaged one, over 64 MiB), RGM_ERR_NOT_FOUND,
- * RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
+ * Of tokenizer.json: a BPE model with ByteLevel, with Metaspace or with neither (as the files of
+ * GPT-2, Llama 2 and 3, Qwen 2), and no other normalizer, expression or decoder than docs/text.md
+ * lists.
+ *
+ * Errors: RGM_ERR_FORMAT "FILE: what" (no tokenizer, a damaged one, over 64 MiB),
+ * RGM_ERR_UNSUPPORTED (a part of tokenizer.json that is not known here, by name),
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
  */
 rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
 /**
  * A tokenizer from the bytes of such a file, which are copied; `name` is put into messages.
- * Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_FORMAT, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name);
@@ -91,27 +100,34 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
 const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
 
 int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer); /* pieces: ids are 0 .. size-1 */
-/** The id of a special piece, -1 when the model has none. There is always an unknown piece. */
+/** The id of a special piece, -1 when there is none. A SentencePiece model always has an unknown
+ * piece. tokenizer.json names that one alone; of the others the special token with one of their
+ * usual names is taken (docs/text.md). */
 int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer);
 int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
-/** The text of a piece, borrowed, NULL out of range; and the id of a piece, that of the unknown
- * piece if the model lacks it. */
+/** The text of a piece, borrowed, NULL out of range, "" of an id that no token has; and the id of a
+ * piece, that of the unknown piece (or -1) if there is no such piece. */
 const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
 int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
 /**
- * Append the ids of a sentence: those that spm_encode gives, without begin or end. RGM_ERR_ARG when
- * the sentence has more than 16 MiB.
+ * Append the ids of a sentence: those that spm_encode gives, or Hugging Face's encode() with
+ * add_special_tokens=False; so without begin or end. Special tokens of tokenizer.json that stand in
+ * the text are found, as they are there.
+ *
+ * Errors: RGM_ERR_ARG (more than 16 MiB), RGM_ERR_FORMAT (of tokenizer.json: not UTF-8),
+ * RGM_ERR_DATA (of tokenizer.json: a byte or character that has no token, where there is no unknown
+ * piece either; Hugging Face's program leaves it out), RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size);
 /**
  * The same with a random segmentation, which SentencePiece's SampleEncode draws from all
- * segmentations. A BPE model leaves out each merge with probability alpha (BPE-dropout, Provilkov
- * et al. 2020): 0 gives the ids of rgm_tokenizer_encode(), 1 gives single characters. A unigram
- * model draws by the probabilities of the segmentations to the power of alpha (Kudo 2018). The same
- * key draws the same segmentation.
+ * segmentations. A BPE model of either form leaves out each merge with probability alpha
+ * (BPE-dropout, Provilkov et al. 2020): 0 gives the ids of rgm_tokenizer_encode(), 1 gives single
+ * characters. A unigram model draws by the probabilities of the segmentations to the power of alpha
+ * (Kudo 2018). The same key draws the same segmentation.
  *
  * Errors: RGM_ERR_ARG (more than 16 MiB, alpha not in [0, 1]), RGM_ERR_UNSUPPORTED (a model of
  * words or characters), RGM_ERR_NOMEM.
@@ -136,6 +152,8 @@ typedef struct rgm_tokenizer_options {
         .vocab_size = 8000, .type = RGM_TOKENIZER_UNIGRAM, .coverage = 0.9995, .sentences = 0,     \
         .lines = RGM_LINE_OPTIONS_INIT                                                             \
     }
+/** `data.train_tokenizer`, in which vocab_size 0 trains none. */
+extern const rgm_field rgm_tokenizer_fields[];
 /**
  * Train on the lines of text files. Ids: 0 padding, 1 end of sentence, 2 unknown, no begin.
  * Training has no randomness: the same lines and options give the same bytes, and the pieces of

@@ -1,4 +1,8 @@
-/* A tokenizer: a SentencePiece model that was checked, with its bytes; and training one. */
+/*
+ * A tokenizer with the bytes of its file: a SentencePiece model that was checked, or a
+ * tokenizer.json. And training a SentencePiece model.
+ */
+#include "bpe_internal.h"
 #include "sentencepiece_shim.h"
 #include "tokenizer_internal.h"
 
@@ -15,7 +19,8 @@ enum {
 
 struct rgm_tokenizer {
     atomic_int references;
-    rgmi_sentencepiece *processor;
+    rgmi_sentencepiece *processor; /* NULL: it is ..          */
+    rgmi_bpe *bpe;                 /* .. one that merges pairs */
     rgm_text model;
 };
 
@@ -25,21 +30,38 @@ void rgm_ids_clear(rgm_ids *ids)
     *ids = (rgm_ids){0};
 }
 
+/* No SentencePiece model begins like an object of JSON: that would be a group of protobuf. */
+static bool is_json(const char *model, int64_t size)
+{
+    int64_t at = 0;
+
+    while (at < size &&
+           (model[at] == ' ' || model[at] == '\n' || model[at] == '\r' || model[at] == '\t'))
+        at++;
+    return at < size && model[at] == '{';
+}
+
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name)
 {
     rgm_status status = RGM_OK;
     rgm_tokenizer *tokenizer = NULL;
+    bool json;
 
     *out = NULL;
     if (size > LARGEST_MODEL)
-        return RGM_FAIL(RGM_ERR_FORMAT, "%s: a SentencePiece model of %lld bytes; %d is the most",
-                        name, (long long)size, LARGEST_MODEL);
-    RGM_TRY(rgmi_tokenizer_check(model, size, name));
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: a tokenizer of %lld bytes; %d is the most", name,
+                        (long long)size, LARGEST_MODEL);
+    json = is_json(model, size);
+    if (!json)
+        RGM_TRY(rgmi_tokenizer_check(model, size, name));
     RGM_GO(RGM_NEW(tokenizer, 1));
     atomic_init(&tokenizer->references, 1);
     RGM_GO(rgm_text_add(&tokenizer->model, model, size));
-    RGM_GO(rgmi_sentencepiece_open(&tokenizer->processor, model, size, name));
+    if (json)
+        RGM_GO(rgmi_bpe_open(&tokenizer->bpe, model, size, name));
+    else
+        RGM_GO(rgmi_sentencepiece_open(&tokenizer->processor, model, size, name));
     *out = tokenizer;
     tokenizer = NULL;
 done:
@@ -75,6 +97,7 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer)
         atomic_fetch_sub_explicit(&tokenizer->references, 1, memory_order_acq_rel) > 1)
         return;
     rgmi_sentencepiece_close(tokenizer->processor);
+    rgmi_bpe_close(tokenizer->bpe);
     rgm_text_clear(&tokenizer->model);
     rgm_free(tokenizer);
 }
@@ -87,39 +110,53 @@ const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size)
 
 int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer)
 {
-    return rgmi_sentencepiece_size(tokenizer->processor);
+    return tokenizer->bpe != NULL ? tokenizer->bpe->count
+                                  : rgmi_sentencepiece_size(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer)
 {
-    return rgmi_sentencepiece_pad_id(tokenizer->processor);
+    return tokenizer->bpe != NULL ? tokenizer->bpe->pad_id
+                                  : rgmi_sentencepiece_pad_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer)
 {
-    return rgmi_sentencepiece_unk_id(tokenizer->processor);
+    return tokenizer->bpe != NULL ? tokenizer->bpe->unk_id
+                                  : rgmi_sentencepiece_unk_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer)
 {
-    return rgmi_sentencepiece_bos_id(tokenizer->processor);
+    return tokenizer->bpe != NULL ? tokenizer->bpe->bos_id
+                                  : rgmi_sentencepiece_bos_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer)
 {
-    return rgmi_sentencepiece_eos_id(tokenizer->processor);
+    return tokenizer->bpe != NULL ? tokenizer->bpe->eos_id
+                                  : rgmi_sentencepiece_eos_id(tokenizer->processor);
 }
 
 const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id)
 {
-    return id >= 0 && id < rgm_tokenizer_size(tokenizer)
-               ? rgmi_sentencepiece_piece(tokenizer->processor, id)
-               : NULL;
+    if (id < 0 || id >= rgm_tokenizer_size(tokenizer))
+        return NULL;
+    if (tokenizer->bpe == NULL)
+        return rgmi_sentencepiece_piece(tokenizer->processor, id);
+    return tokenizer->bpe->tokens[id].size > 0
+               ? tokenizer->bpe->bytes + tokenizer->bpe->tokens[id].at
+               : "";
 }
 
 int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece)
 {
-    return rgmi_sentencepiece_find(tokenizer->processor, piece);
+    int32_t id;
+
+    if (tokenizer->bpe == NULL)
+        return rgmi_sentencepiece_find(tokenizer->processor, piece);
+    id = rgmi_bpe_find(tokenizer->bpe, piece, (int64_t)strlen(piece));
+    return id >= 0 ? id : tokenizer->bpe->unk_id;
 }
 
 static rgm_status check_size(int64_t size)
@@ -134,17 +171,25 @@ rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, co
                                 int64_t size)
 {
     RGM_TRY(check_size(size));
+    if (tokenizer->bpe != NULL)
+        return rgmi_bpe_encode(ids, tokenizer->bpe, text, size, NULL);
     return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
 }
 
 rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size, double alpha, uint64_t key)
 {
+    rgmi_bpe_draws draws = {.dropout = alpha};
+
     RGM_TRY(check_size(size));
     if (!(alpha >= 0 && alpha <= 1))
         return RGM_FAIL(RGM_ERR_ARG, "alpha of drawn segmentations is %g; it is 0 to 1", alpha);
     if (alpha == 0)
-        return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
+        return rgm_tokenizer_encode(ids, tokenizer, text, size);
+    if (tokenizer->bpe != NULL) {
+        draws.rng = rgm_rng_stream(key, "bpe-dropout", 0);
+        return rgmi_bpe_encode(ids, tokenizer->bpe, text, size, &draws);
+    }
     return rgmi_sentencepiece_sample(ids, tokenizer->processor, text, size, alpha, key);
 }
 
@@ -157,6 +202,8 @@ rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, 
         if (ids[i] < 0 || ids[i] >= size)
             return RGM_FAIL(RGM_ERR_ARG, "id %d at place %lld; the tokenizer has %lld pieces",
                             ids[i], (long long)i, (long long)size);
+    if (tokenizer->bpe != NULL)
+        return rgmi_bpe_decode(text, tokenizer->bpe, ids, count);
     return rgmi_sentencepiece_decode(text, tokenizer->processor, ids, count);
 }
 
@@ -273,6 +320,15 @@ static rgm_status check_options(const rgm_tokenizer_options *o)
 }
 
 const char *const rgm_tokenizer_kind_names[] = {"unigram", "bpe", NULL};
+
+#define RGM_OPTIONS rgm_tokenizer_options
+const rgm_field rgm_tokenizer_fields[] = {
+    RGM_INT_FIELD(vocab_size, 0, 1e7, "pieces in all; 0: none is trained"),
+    RGM_CHOICE_FIELD(type, rgm_tokenizer_kind_names, "kind of the SentencePiece model"),
+    RGM_FLOAT_FIELD(coverage, RGM_ABOVE_0, 1, "share of the text whose characters get pieces"),
+    RGM_INT_FIELD(sentences, 0, 1e12, "trained on that many, drawn from all; 0: on all"),
+    {0}};
+#undef RGM_OPTIONS
 
 static rgm_status train(rgm_tokenizer **out, training_text *text)
 {

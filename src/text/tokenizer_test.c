@@ -347,7 +347,7 @@ static void hostile_pieces_are_refused(void **state)
     put_piece(&model, "a", 1, 0, 1);
     REFUSED(model, "unk is not defined");
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_tokenizer_create(&t, model.data, INT64_C(65) << 20, "huge"));
-    CHECK_MESSAGE("huge: a SentencePiece model of 68157440 bytes");
+    CHECK_MESSAGE("huge: a tokenizer of 68157440 bytes");
     rgm_text_clear(&model);
 }
 

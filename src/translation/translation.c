@@ -21,15 +21,6 @@ static const rgm_field reverse_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-#define RGM_OPTIONS rgm_tokenizer_options
-static const rgm_field tokenizer_fields[] = {
-    RGM_INT_FIELD(vocab_size, 0, 1e7, "pieces in all; 0: none is trained"),
-    RGM_CHOICE_FIELD(type, rgm_tokenizer_kind_names, "kind of the SentencePiece model"),
-    RGM_FLOAT_FIELD(coverage, RGM_ABOVE_0, 1, "share of the text whose characters get pieces"),
-    RGM_INT_FIELD(sentences, 0, 1e12, "trained on that many, drawn from all; 0: on all"),
-    {0}};
-#undef RGM_OPTIONS
-
 #define RGM_OPTIONS rgm_translation_options
 static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(path, "folder of the files; a name that begins with / stands for itself"),
@@ -52,7 +43,7 @@ static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(tokenizer, "SentencePiece model of both sides, or of the source"),
     RGM_TEXT_FIELD(target_tokenizer, "SentencePiece model of the target, where it is another"),
     RGM_GROUP_FIELD(
-        train_tokenizer, tokenizer_fields,
+        train_tokenizer, rgm_tokenizer_fields,
         "instead of tokenizer: one for both sides, trained on all that is trained on when the run "
         "begins"),
     RGM_INT_FIELD(max_length, 1, 1 << 16,
