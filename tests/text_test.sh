@@ -41,6 +41,26 @@ printf 'a\n\n \n\302\240x\342\200\250y\nplus \360\237\230\200 \344\275\240\tz\ne
 expect 0 "$regimen" text encode --model unigram.model odd
 spm_encode --model=unigram.model --output_format=id <odd | cmp - out || fail "ids of odd text differ"
 
+# A tokenizer.json has the ids of tokenizers (tests/oracle/tokenizers_oracle.py compares thousands of lines).
+json=$(dirname "$0")/../fuzz/corpus/tokenizer
+case $0 in /*) ;; *) json=$OLDPWD/$json ;; esac
+printf "don't DON'T 'S 'Re 'll'LL x'd '\n<mask>  x\n" >odd
+expect 0 "$regimen" text encode --model "$json/gpt2.json" odd
+cp out ids
+expect 0 "$regimen" text decode --model "$json/gpt2.json" ids
+cmp -s out odd || fail "ids of tokenizer.json lead back to: $(cat out)"
+expect 1 "$regimen" text encode --model "$json/../yaml" odd
+
+# Documents as one file of tokens; the threads change nothing.
+expect 0 "$regimen" text tokens --model "$json/gpt2.json" --out one.tokens --documents paragraphs train.en val.en
+says "^text +one.tokens: [0-9,]+ tokens of 2 documents, [0-9.]+ bytes of text a token$" err
+expect 0 "$regimen" text tokens --model unigram.model --out one.tokens "$corpus/val.en.gz"
+expect 0 "$regimen" text tokens --model unigram.model --out two.tokens --threads 3 val.en
+cmp -s one.tokens two.tokens || fail "three threads write another token file"
+expect 2 "$regimen" text tokens --model unigram.model --out no --documents words val.en
+says "'words' is none of lines, paragraphs, files" err
+[ ! -e no ] || fail "a refused command wrote a file"
+
 # Lengths and padding.
 expect 0 "$regimen" text stats --model unigram.model "$corpus/train.de.gz" "$corpus/train.en.gz"
 says "^pairs +29,000, 0 with an empty side$" out

@@ -52,6 +52,7 @@
 #include <regimen/search_live.h>
 #include <regimen/search_rows.h>
 #include <regimen/search_study.h>
+#include <regimen/text_tokens.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
 #include <regimen/trial_program.h>

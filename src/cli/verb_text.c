@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-#include <regimen/text.h>
+#include <regimen/text_tokens.h>
 
 /* Lines of FILE or standard input, each made into one of standard output. */
 typedef rgm_status transform(rgm_text *out, rgm_str line, void *payload);
@@ -154,7 +154,7 @@ static int code_lines(const usage *how, const char **model, coding *c, transform
 
     READ_ARGUMENTS(&rest, how, argc, argv);
     if (*model == NULL)
-        return usage_error("--model is needed: a SentencePiece model");
+        return usage_error("--model is needed: a SentencePiece model or a tokenizer.json");
     status = rgm_tokenizer_load(&tokenizer, *model);
     c->tokenizer = tokenizer;
     if (status == RGM_OK)
@@ -170,13 +170,14 @@ static int text_encode(int argc, char **argv)
     const char *model = NULL;
     coding c = {0};
     const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model (required)"},
+        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model or tokenizer.json (required)"},
         {"pieces", ARG_FLAG, &c.pieces, NULL, "the pieces' text instead of their ids"},
         {0}};
     const usage how = {
         "text encode --model MODEL [--pieces] [FILE]",
-        "The ids of each line, as spm_encode gives them. FILE: default standard input.", arguments,
-        0, 1};
+        "The ids of each line, as spm_encode or Hugging Face's tokenizers give them. FILE:\n"
+        "default standard input.",
+        arguments, 0, 1};
 
     return code_lines(&how, &model, &c, encode_line, argc, argv);
 }
@@ -186,7 +187,8 @@ static int text_decode(int argc, char **argv)
     const char *model = NULL;
     coding c = {0};
     const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model (required)"}, {0}};
+        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model or tokenizer.json (required)"},
+        {0}};
     const usage how = {"text decode --model MODEL [FILE]",
                        "The text of each line of ids. FILE: default standard input.", arguments, 0,
                        1};
@@ -296,7 +298,7 @@ static int text_stats(int argc, char **argv)
     bool tsv = false, evaluation = false;
     text_list rest;
     const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model of both sides (required)"},
+        {"model", ARG_TEXT, &model, "MODEL", "tokenizer of both sides (required)"},
         {"tokens", ARG_INT, &o.tokens, "N", "budget: rows * longer side of a batch, default 4096"},
         {"max-length", ARG_INT, &o.max_length, "N", "of a side with its end, default 64"},
         {"shapes", ARG_INT, &o.max_shapes, "N", "most batch shapes, default 32"},
@@ -314,7 +316,7 @@ static int text_stats(int argc, char **argv)
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (model == NULL)
-        return usage_error("--model is needed: a SentencePiece model");
+        return usage_error("--model is needed: a SentencePiece model or a tokenizer.json");
     if (tsv && rest.count != 1)
         return usage_error("--tsv takes one FILE");
     code = check_batches(&o);
@@ -334,6 +336,64 @@ static int text_stats(int argc, char **argv)
     return code;
 }
 
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+typedef struct tokens_arguments {
+    const char *model, *out, *documents;
+    int64_t threads;
+} tokens_arguments;
+
+static rgm_status make_tokens(const tokens_arguments *a, const text_list *files,
+                              rgm_documents documents)
+{
+    rgm_status status = RGM_OK;
+    rgm_tokenizer *tokenizer = NULL;
+    rgm_tokens *tokens = NULL;
+    rgm_tokens_info info;
+
+    RGM_GO(rgm_tokenizer_load(&tokenizer, a->model));
+    RGM_GO(rgm_tokens_encode(&tokens, files->items, files->count, tokenizer, documents,
+                             (int)a->threads));
+    RGM_GO(rgm_tokens_save(tokens, a->out));
+    rgm_tokens_get_info(&info, tokens);
+    say("text", "%s: %s tokens of %s documents, %.2f bytes of text a token", a->out,
+        grouped(info.tokens), grouped(info.documents), (double)info.bytes / (double)info.tokens);
+done:
+    rgm_tokens_release(tokens);
+    rgm_tokenizer_release(tokenizer);
+    return status;
+}
+
+static int text_tokens(int argc, char **argv)
+{
+    tokens_arguments a = {.documents = "lines", .threads = 1};
+    int documents = 0;
+    text_list rest;
+    const argument arguments[] = {
+        {"model", ARG_TEXT, &a.model, "MODEL", "SentencePiece model or tokenizer.json (required)"},
+        {"out", ARG_TEXT, &a.out, "FILE", "the file to write (required)"},
+        {"documents", ARG_TEXT, &a.documents, "NAME",
+         "what is a document: lines (default), paragraphs (up to an empty line), files"},
+        {"threads", ARG_COUNT, &a.threads, "N", "default 1; changes nothing but the time"},
+        {0}};
+    const usage how = {"text tokens --model MODEL --out FILE [--documents NAME] TEXT...",
+                       "The tokens of text files, plain or gzip, as one file that language models\n"
+                       "are trained on. Each document ends with the tokenizer's end.",
+                       arguments, 1, 256};
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (a.model == NULL || a.out == NULL)
+        return usage_error("--model and --out are needed: a tokenizer, and the file to write");
+    if (a.threads > 256)
+        return usage_error("--threads is %lld; at most 256", (long long)a.threads);
+    while (rgm_documents_names[documents] != NULL &&
+           strcmp(rgm_documents_names[documents], a.documents) != 0)
+        documents++;
+    if (rgm_documents_names[documents] == NULL)
+        return usage_error("--documents '%s' is none of lines, paragraphs, files", a.documents);
+    return report(make_tokens(&a, &rest, (rgm_documents)documents));
+}
+
 /* ---- the verb -------------------------------------------------------------------------------- */
 
 static const verb verbs[] = {
@@ -341,6 +401,7 @@ static const verb verbs[] = {
     {"encode", text_encode, "lines to ids"},
     {"decode", text_decode, "ids to lines"},
     {"stats", text_stats, "lengths of a parallel corpus, its batches and their padding"},
+    {"tokens", text_tokens, "text files to a token file, for language models"},
 };
 
 int verb_text(int argc, char **argv)
