@@ -255,6 +255,93 @@ static void bench_matmul(bench *b)
     }
 }
 
+/* ---- products with weights in use: f32 and 8 bits -------------------------------------------- */
+
+/* Packed weights, read as they lie: no product of few rows can be faster. */
+typedef struct reading {
+    const uint64_t *words;
+    int64_t count;
+    uint64_t sums[64]; /* of the blocks, so that nothing is left out */
+} reading;
+
+#define READ_BLOCK 4096 /* words: 32 KiB */
+
+static void read_blocks(void *payload, int64_t begin, int64_t end)
+{
+    reading *r = payload;
+
+    for (int64_t i = begin; i < end; i++) {
+        const uint64_t *x = r->words + i * READ_BLOCK;
+        int64_t count = r->count - i * READ_BLOCK;
+        uint64_t sum[8] = {0};
+
+        count = count < READ_BLOCK ? count : READ_BLOCK;
+        for (int64_t k = 0; k + 8 <= count; k += 8)
+            for (int j = 0; j < 8; j++)
+                sum[j] += x[k + j];
+        for (int j = 0; j < 8; j++)
+            r->sums[i % 64] += sum[j];
+    }
+}
+
+static void read_call(void *payload)
+{
+    reading *r = payload;
+
+    rgm_parallel((r->count + READ_BLOCK - 1) / READ_BLOCK, READ_BLOCK * 0.15, read_blocks, r);
+}
+
+static double packed_time(const rgm_kernels *kernels, rgm_matmul_args *o, double *floor)
+{
+    matmul_job j = {kernels, *o};
+    size_t size = (j.args.c = NULL, kernels->matmul_pack(&j.args));
+    reading r = {.words = take(size), .count = (int64_t)(size / 8)};
+    double seconds;
+
+    j.args.c = (void *)r.words;
+    kernels->matmul_pack(&j.args);
+    j.args.c = o->c;
+    j.args.b = r.words;
+    j.args.packed = true;
+    seconds = median_time(matmul_call, &j);
+    *floor = median_time(read_call, &r);
+    rgm_free((void *)r.words);
+    return seconds;
+}
+
+/* Decoding's shapes; flops and bytes of the weights are the shape's. */
+static void bench_packed(bench *b)
+{
+    static const int64_t rows[] = {1, 4, 8, 32, 128},
+                         shapes[][2] = {{256, 256}, {1024, 256}, {256, 1024}, {8000, 256}};
+    const rgm_kernels *int8 = rgm_kernels_for(rgm_device_cpu(), RGM_I8);
+
+    for (int s = 0; s < 4; s++)
+        for (int i = 0; i < 5; i++) {
+            int64_t m = rows[i], n = shapes[s][0], k = shapes[s][1];
+            rgm_matmul_args o = {.m = m, .n = n, .k = k, .batch = 1, .lda = k, .ldb = n, .ldc = n};
+            double f32, bytes8, floor32, floor8, work = 2.0 * (double)(m * n * k) * 1e-9;
+            char name[64];
+            snprintf(name, sizeof name, "packed %lldx%lldx%lld", (long long)m, (long long)n,
+                     (long long)k);
+            if (!wanted(b, name))
+                continue;
+            o.a = numbers(b, m * k);
+            o.b = numbers(b, k * n);
+            o.c = take((size_t)(m * n) * 4);
+            f32 = packed_time(b->kernels, &o, &floor32);
+            bytes8 = packed_time(int8, &o, &floor8);
+            printf("%-24s f32 %8.1f us %6.0f GF/s (weights read in %6.1f us)  %s %8.1f us %6.0f "
+                   "Gop/s (%6.1f us)  ratio %.2f\n",
+                   name, f32 * 1e6, work / f32, floor32 * 1e6, int8->isa, bytes8 * 1e6,
+                   work / bytes8, floor8 * 1e6, f32 / bytes8);
+            fflush(stdout);
+            rgm_free((void *)o.a);
+            rgm_free((void *)o.b);
+            rgm_free(o.c);
+        }
+}
+
 /* ---- sparse ---------------------------------------------------------------------------------- */
 
 /* A random graph with a few popular nodes, both directions of each edge. */
@@ -486,6 +573,7 @@ int main(int argc, char **argv)
     bench_spmm(&b, "cora", CORA_NODES, CORA_EDGES, cora, 3);
     bench_gatv2(&b);
     bench_matmul(&b);
+    bench_packed(&b);
     bench_streams(&b, (int64_t)16 << 20, "16 M");
     bench_streams(&b, 43328, "43 k");
     return 0;

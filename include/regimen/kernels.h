@@ -603,8 +603,8 @@ typedef struct rgm_index_args {
 /** The table. Every entry is set; a call never fails (arguments are checked above this layer), and
  * pointers in arguments are addresses of the table's device. */
 typedef struct rgm_kernels {
-    const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "amx" */
-    rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64            */
+    const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "amx" */
+    rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64 */
 #define RGM_KERNEL_MEMBER(result, name, arguments) result(*name) arguments;
     RGM_KERNEL_LIST(RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER)
 #undef RGM_KERNEL_MEMBER
@@ -612,12 +612,23 @@ typedef struct rgm_kernels {
 
 /**
  * The table of a device: its own, or the best for this CPU. There dtype is RGM_F32, RGM_F64 (the
- * reference compiled for double) or RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a
- * and b to bf16 (nearest, ties to even; denormals may become 0) and sums in f32: c is off by at
- * most (2^-7 + k 2^-23) * sum |a| |b|. So where that is faster: on AMX, or AVX-512's bf16 dot
- * product where it beats the f32 multiply-add (not on Intel). Elsewhere, and for small products
- * everywhere, the arithmetic is that of RGM_F32. REGIMEN_ISA=amx|avx512_bf16|avx512|avx2|reference
- * in the environment forbids what is above it in this list; the reference rounds to bf16 as well.
+ * reference compiled for double), RGM_BF16 or RGM_I8.
+ *
+ * RGM_BF16: the f32 table, f32 in memory, whose matmul rounds a and b to bf16 (nearest, ties to
+ * even; denormals may become 0) and sums in f32: c is off by at most (2^-7 + k 2^-23) * sum |a|
+ * |b|. So where that is faster: on AMX, or AVX-512's bf16 dot product where it beats the f32
+ * multiply-add (not on Intel). Elsewhere, and for small products everywhere, the arithmetic is that
+ * of RGM_F32.
+ *
+ * RGM_I8: the f32 table, whose matmul_pack keeps each column of b in 8 bits, and whose matmul with
+ * a packed b keeps each row of a so (rgm_int8_step()), sums exactly in 32 bits and gives step of
+ * the row times step of the column times the sum, and the bias: the same bits from every row but
+ * for the activation. c is off by at most the sum of (|a| column's step + |b| row's step + product
+ * of both / 2) / 2. Where a row of a or a column of b has a number that is not finite, c is NaN. No
+ * table of a GPU: NULL.
+ *
+ * REGIMEN_ISA=amx|avx512_bf16|avx512_vnni|avx512|avx2|reference in the environment forbids what is
+ * above it in this list; the reference rounds to bf16 and to 8 bits as well.
  */
 const rgm_kernels *rgm_kernels_for(rgm_device *device, rgm_dtype dtype);
 

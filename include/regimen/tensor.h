@@ -5,6 +5,8 @@
 #ifndef REGIMEN_TENSOR_H
 #define REGIMEN_TENSOR_H
 
+#include <math.h>
+
 #include <regimen/base.h>
 
 #ifdef __cplusplus
@@ -21,6 +23,7 @@ typedef enum rgm_dtype {
     RGM_BOOL,   /* one byte, 0 or 1 */
     RGM_STRING, /* rgm_str          */
     RGM_BF16,   /* bfloat16: the upper half of an f32; for storage and conversion, not arithmetic */
+    RGM_I8,     /* one byte with a sign; for storage */
     RGM_DTYPE_COUNT
 } rgm_dtype;
 
@@ -272,6 +275,48 @@ const int32_t *rgm_pattern_column_of(const rgm_pattern *pattern);
  * column `columns` or behind it. Looked for once: the next call with the same number costs nothing.
  */
 int64_t rgm_pattern_rows_below(rgm_pattern *pattern, const rgm_csr *csr, int64_t columns);
+
+/* ---- numbers in 8 bits ---------------------------------------------------------------------- */
+
+/**
+ * The step of numbers in 8 bits of which the largest without its sign is `most`: a number is kept
+ * as x / step, rounded to the nearest of -127..127. most / 127, rounded up to 16 significant bits:
+ * so a step times a number of 8 bits is exact in f32, and what was kept gives the same step and the
+ * same numbers when it is kept again. 0: all numbers count as 0, `most` is below 1e-30. NaN: `most`
+ * is no number or infinite, and so is what comes of it.
+ */
+static inline float rgm_int8_step(float most)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } step = {most / 127};
+
+    if (!(most < INFINITY))
+        return NAN;
+    if (most < 1e-30f)
+        return 0;
+    step.bits = (step.bits + 0xff) & ~(uint32_t)0xff;
+    return step.number;
+}
+
+/**
+ * A matrix f32 [rows, columns] in 8 bits: numbers i8 [rows, columns] and steps f32, [rows] of axis
+ * 0, [columns] of axis 1, as rgm_int8_step() says. Products in int8 make the same of it.
+ * Errors: RGM_ERR_ARG (no matrix of f32), RGM_ERR_NUMERIC (a number that is not finite, with its
+ * place), RGM_ERR_NOMEM; nothing is then given.
+ */
+rgm_status rgm_int8_from(rgm_tensor **numbers, rgm_tensor **steps, const rgm_tensor *matrix,
+                         int axis);
+/**
+ * numbers times steps, exact. What it gives is kept in 8 bits by the same numbers and steps.
+ * Errors: RGM_ERR_SHAPE (steps [n] for either axis of numbers [rows, columns], i8 and f32),
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_int8_to(rgm_tensor **matrix, const rgm_tensor *numbers, const rgm_tensor *steps,
+                       int axis);
+/** Each row of x [rows, columns] as 8 bits keep it; one with a number that is not finite is NaN. */
+void rgm_int8_round_rows(float *x, int64_t rows, int64_t columns);
 
 /* ---- named tensors in one file ------------------------------------------------------------- */
 

@@ -186,7 +186,8 @@ rgm_status rgm_csv_columns_create(rgm_csv_columns **out, const rgm_csv_column *c
         column *c = &self->items[self->count];
         c->want = columns[self->count];
         c->width = c->want.list ? c->want.width : 1;
-        if ((unsigned)c->want.dtype >= RGM_DTYPE_COUNT || c->want.dtype == RGM_BF16)
+        if ((unsigned)c->want.dtype >= RGM_DTYPE_COUNT || c->want.dtype == RGM_BF16 ||
+            c->want.dtype == RGM_I8)
             RGM_GO(RGM_FAIL(RGM_ERR_DTYPE, "dtype %d of column %lld", (int)c->want.dtype,
                             (long long)self->count));
         if (c->want.name == NULL && (c->want.number < 0 || c->want.list))

@@ -499,29 +499,29 @@ static void onednn_agrees(void **state)
 static void the_environment_chooses_the_row(void **state)
 {
     static const char *const names[] = {"avx512", "avx2", "reference"};
-    const rgm_kernels *f32, *bf16;
+    rgmi_kernels_choice choice;
 
     (void)state;
     for (int i = 0; i < 3; i++) {
         if (rgmi_kernels_named(names[i], RGM_F32) == NULL)
             continue;
-        rgmi_kernels_choose(names[i], &f32, &bf16);
-        CHECK_TEXT(names[i], f32->isa);
-        CHECK_TEXT(names[i], bf16->isa);
-        CHECK((f32->matmul == bf16->matmul) == (i < 2)); /* the reference rounds */
+        choice = rgmi_kernels_choose(names[i]);
+        CHECK_TEXT(names[i], choice.f32->isa);
+        CHECK_TEXT(names[i], choice.bf16->isa);
+        CHECK((choice.f32->matmul == choice.bf16->matmul) == (i < 2)); /* the reference rounds */
     }
     for (int i = 0; i < 2; i++) {
         const char *name = i == 0 ? "amx" : "avx512_bf16";
         if (rgmi_kernels_named(name, RGM_BF16) == NULL)
             continue;
-        rgmi_kernels_choose(name, &f32, &bf16);
-        CHECK_TEXT("avx512", f32->isa);
-        CHECK_TEXT(name, bf16->isa);
+        choice = rgmi_kernels_choose(name);
+        CHECK_TEXT("avx512", choice.f32->isa);
+        CHECK_TEXT(name, choice.bf16->isa);
     }
-    rgmi_kernels_choose("no such row", &f32, &bf16);
-    CHECK_TEXT("reference", f32->isa);
-    rgmi_kernels_choose("", &f32, &bf16);
-    CHECK(f32 == rgm_kernels_for(rgm_device_cpu(), RGM_F32) || getenv("REGIMEN_ISA"));
+    choice = rgmi_kernels_choose("no such row");
+    CHECK_TEXT("reference", choice.f32->isa);
+    choice = rgmi_kernels_choose("");
+    CHECK(choice.f32 == rgm_kernels_for(rgm_device_cpu(), RGM_F32) || getenv("REGIMEN_ISA"));
     CHECK(rgmi_kernels_named("avx2", RGM_BF16) == NULL);
 }
 

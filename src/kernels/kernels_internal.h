@@ -33,14 +33,25 @@ void rgmi_avx512_bf16_matmul(const rgm_matmul_args *args);
 /** Their matmul_pack; that of the plain one is the float reference's. */
 size_t rgmi_amx_pack(const rgm_matmul_args *args);
 size_t rgmi_avx512_bf16_pack(const rgm_matmul_args *args);
+/** Dense products with a b packed in 8 bits: plain C, AVX2, AVX-512 VNNI, and their matmul_pack. */
+void rgmi_reference_int8_matmul(const rgm_matmul_args *args);
+void rgmi_avx2_int8_matmul(const rgm_matmul_args *args);
+void rgmi_avx512_int8_matmul(const rgm_matmul_args *args);
+size_t rgmi_reference_int8_pack(const rgm_matmul_args *args);
+size_t rgmi_avx2_int8_pack(const rgm_matmul_args *args);
+size_t rgmi_avx512_int8_pack(const rgm_matmul_args *args);
 /** Whether this process may use AMX tiles for bf16; asks the system for them. */
 bool rgmi_amx_ready(void);
 
 /** A table of the CPU by its name, NULL when this one cannot run it. For RGM_BF16: amx, avx512_bf16
- * and reference. */
+ * and reference; for RGM_I8: avx512_vnni, avx512, avx2 and reference. */
 const rgm_kernels *rgmi_kernels_named(const char *isa, rgm_dtype dtype);
-/** What rgm_kernels_for() gives for f32 and bf16 when REGIMEN_ISA is `most` (may be NULL). */
-void rgmi_kernels_choose(const char *most, const rgm_kernels **f32, const rgm_kernels **bf16);
+/** What rgm_kernels_for() gives for f32, bf16 and 8 bits when REGIMEN_ISA is `most` (may be NULL).
+ */
+typedef struct rgmi_kernels_choice {
+    const rgm_kernels *f32, *bf16, *int8;
+} rgmi_kernels_choice;
+rgmi_kernels_choice rgmi_kernels_choose(const char *most);
 
 /**
  * Scratch memory, 64-byte aligned, kept in a free list between calls so that a training step

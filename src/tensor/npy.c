@@ -7,7 +7,8 @@
 #include <regimen/tensor.h>
 
 static const char *const descriptions[RGM_DTYPE_COUNT] = {
-    [RGM_F32] = "<f4", [RGM_F64] = "<f8", [RGM_I32] = "<i4", [RGM_I64] = "<i8", [RGM_BOOL] = "|b1",
+    [RGM_F32] = "<f4", [RGM_F64] = "<f8",  [RGM_I32] = "<i4",
+    [RGM_I64] = "<i8", [RGM_BOOL] = "|b1", [RGM_I8] = "|i1",
 };
 
 static rgm_status print_header(rgm_text *out, const rgm_tensor *tensor)

@@ -20,8 +20,8 @@ static const struct {
     const char *name;
     rgm_dtype dtype;
 } dtype_names[] = {
-    {"F32", RGM_F32}, {"F64", RGM_F64}, {"BF16", RGM_BF16},
-    {"I32", RGM_I32}, {"I64", RGM_I64}, {"BOOL", RGM_BOOL},
+    {"F32", RGM_F32}, {"F64", RGM_F64},   {"BF16", RGM_BF16}, {"I32", RGM_I32},
+    {"I64", RGM_I64}, {"BOOL", RGM_BOOL}, {"I8", RGM_I8},
 };
 
 const char *rgmi_st_dtype_name(rgm_dtype dtype)

@@ -36,7 +36,7 @@ static const struct {
 } dtypes[RGM_DTYPE_COUNT] = {
     [RGM_F32] = {"f32", 4},   [RGM_F64] = {"f64", 8},   [RGM_I32] = {"i32", 4},
     [RGM_I64] = {"i64", 8},   [RGM_BOOL] = {"bool", 1}, [RGM_STRING] = {"string", sizeof(rgm_str)},
-    [RGM_BF16] = {"bf16", 2},
+    [RGM_BF16] = {"bf16", 2}, [RGM_I8] = {"i8", 1},
 };
 
 size_t rgm_dtype_size(rgm_dtype dtype)
@@ -454,6 +454,8 @@ int64_t rgm_tensor_at_int(const rgm_tensor *tensor, int64_t i)
         return ((const int64_t *)rgm_tensor_data(tensor))[i];
     case RGM_BOOL:
         return ((const uint8_t *)rgm_tensor_data(tensor))[i];
+    case RGM_I8:
+        return ((const int8_t *)rgm_tensor_data(tensor))[i];
     default:
         return 0;
     }

@@ -7,8 +7,8 @@
 
 static void element_types_have_sizes_and_names(void **state)
 {
-    static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str), 2};
-    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool", "string", "bf16"};
+    static const size_t sizes[] = {4, 8, 4, 8, 1, sizeof(rgm_str), 2, 1};
+    static const char *const names[] = {"f32", "f64", "i32", "i64", "bool", "string", "bf16", "i8"};
 
     (void)state;
     for (int i = 0; i < RGM_DTYPE_COUNT; i++) {
@@ -410,7 +410,39 @@ static void a_table_is_lent_until_it_is_taken_back(void **state)
     rgm_tensor_release(table);
 }
 
-TESTS(cmocka_unit_test(rows_of_a_table_are_gathered_when_somebody_asks),
+static void a_matrix_is_kept_by_rows_or_columns(void **state)
+{
+    rgm_tensor *x, *numbers, *steps, *again;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create(&x, RGM_F32, 2, (int64_t[]){2, 3}));
+    for (int i = 0; i < 6; i++)
+        rgm_tensor_f32(x)[i] = (float)((i % 2 ? -1 : 1) * (i * i));
+    for (int axis = 0; axis < 2; axis++) {
+        CHECK_OK(rgm_int8_from(&numbers, &steps, x, axis));
+        CHECK_INT(RGM_I8, rgm_tensor_dtype(numbers));
+        CHECK_INT(axis == 0 ? 2 : 3, rgm_tensor_count(steps));
+        CHECK_INT(-127, rgm_tensor_at_int(numbers, 5)); /* the largest of its row and column */
+        CHECK_OK(rgm_int8_to(&again, numbers, steps, axis));
+        for (int i = 0; i < 6; i++)
+            CHECK_CLOSE(rgm_tensor_f32(x)[i], rgm_tensor_f32(again)[i], 0, 0.1);
+        rgm_tensor_release(again);
+        CHECK_STATUS(RGM_ERR_SHAPE, rgm_int8_to(&again, numbers, steps, 1 - axis));
+        rgm_tensor_release(numbers);
+        rgm_tensor_release(steps);
+    }
+    rgm_tensor_f32(x)[4] = NAN;
+    CHECK_STATUS(RGM_ERR_NUMERIC, rgm_int8_from(&numbers, &steps, x, 0));
+    CHECK_MESSAGE("row 1 has a number that is not finite");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_int8_from(&numbers, &steps, x, 2));
+    rgm_int8_round_rows(rgm_tensor_f32(x), 2, 3);
+    CHECK(isnan(rgm_tensor_f32(x)[3]));
+    CHECK_CLOSE(4, rgm_tensor_f32(x)[2], 1e-4, 0);
+    rgm_tensor_release(x);
+}
+
+TESTS(cmocka_unit_test(a_matrix_is_kept_by_rows_or_columns),
+      cmocka_unit_test(rows_of_a_table_are_gathered_when_somebody_asks),
       cmocka_unit_test(a_table_is_lent_until_it_is_taken_back),
       cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
       cmocka_unit_test(a_tensor_converts_to_bf16_and_back),
