@@ -11,6 +11,9 @@
 #include <string.h>
 
 enum { VOCABULARY = 8000, LENGTH = 16, STEPS = 24, END = 1 };
+/* A shortlist of so many frequent tokens and so many of each source token: about 1,100 tokens of a
+ * batch of 32 sentences, as Multi30k's have with the lists of docs/translation.md. */
+enum { FREQUENT = 100, OF_EACH = 2 };
 
 typedef struct decoding {
     rgm_seq2seq model;
@@ -20,6 +23,7 @@ typedef struct decoding {
     rgm_parameters *parameters;
     rgm_beam_search *beam_search;
     rgm_beam_search_options search;
+    rgm_shortlist *shortlist;
     int64_t count;
     int32_t *ids;
     const int32_t **sources;
@@ -93,6 +97,29 @@ static rgm_status make_sources(decoding *d)
     return RGM_OK;
 }
 
+/* Pairs of one source token each, whose translations lie anywhere. */
+static rgm_status make_shortlist(decoding *d)
+{
+    rgm_shortlist_options options = {.first = FREQUENT, .best = OF_EACH};
+    rgm_status status = RGM_OK;
+    rgm_sequence_pair *pairs = NULL;
+    int32_t *ids = NULL;
+
+    RGM_GO(RGM_NEW(pairs, VOCABULARY));
+    RGM_GO(RGM_NEW(ids, VOCABULARY * (1 + OF_EACH)));
+    for (int64_t s = 0; s < VOCABULARY; s++) {
+        int32_t *at = ids + s * (1 + OF_EACH);
+        for (int64_t k = 0; k <= OF_EACH; k++)
+            at[k] = (int32_t)(k == 0 ? s : (s * 4099 + k * 1013) % VOCABULARY);
+        pairs[s] = (rgm_sequence_pair){at, at + 1, 1, OF_EACH};
+    }
+    RGM_GO(rgm_shortlist_learn(&d->shortlist, pairs, VOCABULARY, VOCABULARY, VOCABULARY, &options));
+done:
+    rgm_free(pairs);
+    rgm_free(ids);
+    return status;
+}
+
 static void out_clear(decoding *d)
 {
     for (int64_t i = 0; d->out != NULL && i < d->count; i++)
@@ -107,6 +134,7 @@ static void decoding_close(void *state)
         return;
     out_clear(d);
     rgm_beam_search_release(d->beam_search);
+    rgm_shortlist_release(d->shortlist);
     rgm_parameters_release(d->parameters);
     rgm_scope_release(d->scope);
     rgm_cgraph_release(d->graph);
@@ -128,9 +156,13 @@ static rgm_status decoding_make(decoding *d, const bench_options *options)
     d->search.decode_max_length = STEPS;
     d->search.decode_batch_size = d->count;
     d->search.end_id = END;
+    d->search.int8 = strstr(d->form, "-int8") != NULL;
     set_model(&d->model);
     RGM_TRY(make_sources(d));
     RGM_TRY(make_parameters(d));
+    if (strstr(d->form, "-short") != NULL)
+        RGM_TRY(make_shortlist(d));
+    d->search.shortlist = d->shortlist;
     return rgm_beam_search_create(&d->beam_search, &d->model, d->parameters, bench_device,
                                   strstr(d->form, "-bf16") != NULL);
 }
@@ -174,20 +206,25 @@ static rgm_status decoding_facts(rgm_text *out, void *state)
         out,
         ", \"form\": \"%s\", \"sentences\": %lld, \"beams\": %lld, \"source\": %d, \"tokens\": %d, "
         "\"width\": %lld, \"inner\": %lld, \"layers\": %lld, \"vocabulary\": %d, "
-        "\"isa_f32\": \"%s\", \"isa_bf16\": \"%s\"",
+        "\"isa_f32\": \"%s\", \"isa_bf16\": \"%s\", \"isa_int8\": \"%s\"",
         d->form, (long long)d->count, (long long)d->search.beam_size, LENGTH, STEPS,
         (long long)o->embedding_width, (long long)o->decoder.intermediate_size,
         (long long)o->decoder.num_layers, VOCABULARY,
         rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
-        rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
+        rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa,
+        rgm_kernels_for(rgm_device_cpu(), RGM_I8)->isa);
 }
 
-static const char *const forms[] = {"greedy", "beam", "greedy-bf16", "beam-bf16", NULL};
-const bench_workload bench_decode = {"decode",
-                                     "24 tokens of `size` sentences by a small Transformer; forms "
-                                     "greedy, beam, greedy-bf16, beam-bf16",
-                                     decoding_open,
-                                     decoding_step,
-                                     decoding_facts,
-                                     decoding_close,
-                                     forms};
+static const char *const forms[] = {
+    "greedy",      "beam",      "greedy-bf16",       "beam-bf16",
+    "greedy-int8", "beam-int8", "greedy-int8-short", "beam-int8-short",
+    NULL};
+const bench_workload bench_decode = {
+    "decode",
+    "24 tokens of `size` sentences by a small Transformer; forms "
+    "greedy, beam, each with -bf16, -int8 or -int8-short (a shortlist) too",
+    decoding_open,
+    decoding_step,
+    decoding_facts,
+    decoding_close,
+    forms};

@@ -24,6 +24,8 @@ typedef struct rgm_executor_options {
                        the kernel likes them, in the first run and after rgm_parameters_touch();
                        a row of such a product has the same bits whatever rows are beside it.
                        Takes once more the memory of those weights                               */
+    bool int8;      /* with inference, of the CPU: products with a stored matrix in 8 bits, see
+                       RGM_I8 of rgm_kernels_for(); all else stays f32                          */
     int64_t plans;  /* bindings of the sizes that are kept planned at a time; 0: 32              */
     rgm_device *device; /* where it computes, and has its memory; NULL: the CPU. Outlives it      */
     /* Of a device whose memory is not the host's, NULL or false: no. */
@@ -50,7 +52,8 @@ typedef struct rgm_feed {
 
 /**
  * Compile what the `count` fetched values need. The graph must outlive the executor.
- * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_ARG (int8 without inference, or with bf16), RGM_ERR_UNSUPPORTED (int8 on another
+ * device than the CPU), RGM_ERR_NOMEM.
  */
 rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value *const *fetches,
                                int64_t count, const rgm_executor_options *options);

@@ -200,6 +200,8 @@ void rgm_parameters_set(rgm_parameters *parameters, rgm_tensor *const *values);
 rgm_status rgm_parameters_take(rgm_parameters *parameters, const rgm_parameters *from);
 /** Tell executors that the tensors changed outside a run (packed copies are made again). */
 void rgm_parameters_touch(rgm_parameters *parameters);
+/** A number that is another one whenever values may have changed, and for other parameters. */
+uint64_t rgm_parameters_version(const rgm_parameters *parameters);
 
 /* ---- looking at a value ---------------------------------------------------------------------- */
 

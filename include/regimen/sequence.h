@@ -14,6 +14,7 @@
 #define REGIMEN_SEQUENCE_H
 
 #include <regimen/sequence_blocks.h>
+#include <regimen/sequence_compact.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,6 +67,10 @@ int64_t rgm_seq2seq_padded(int64_t vocabulary);
 /** RGM_ERR_CONFIG: an option out of bounds, a number of heads that does not divide the width,
  * vocabularies that cannot share a table. */
 rgm_status rgm_seq2seq_check(const rgm_seq2seq *model);
+
+/** What is added for each position in a model with either kind of sinusoids: table [max_positions,
+ * embedding_width], sines and then cosines. */
+void rgm_seq2seq_sinusoids(float *table, const rgm_seq2seq_options *options);
 
 /* ---- graphs that train it ------------------------------------------------------------------- */
 
@@ -175,6 +180,12 @@ typedef struct rgm_beam_search_options {
     double diversity; /* taken off a token's log-probability, for the choice alone, for each beam of
                          an earlier group that chose it in this step */
     int64_t decode_batch_size; /* sentences decoded together */
+    bool int8; /* on the CPU: weights in 8 bits, and what they are multiplied with: faster, nearly
+                  the same results. See rgm_int8_step(); tables are rounded row by row            */
+    const rgm_shortlist *shortlist; /* on the CPU, of one model, without sampling, groups, rules and
+                                       requests: a translation has no other tokens than those of its
+                                       source, and probabilities are among them; borrowed. NULL: all
+                                       tokens */
     bool sample;        /* sample each token instead of searching (beam_size is 1)               */
     double temperature; /* of sampling: logits are divided by it; > 0                            */
     int64_t top_k;      /* sample among the k most probable tokens; 0: among all                 */
@@ -224,7 +235,7 @@ typedef struct rgm_beam_search rgm_beam_search;
 /**
  * @param parameters  [in] borrowed; may change between runs
  * @param device      [in] computes; keys and values stay in its memory. NULL: the CPU
- * @param bf16        [in] as rgm_executor_options.bf16
+ * @param bf16        [in] as rgm_executor_options.bf16; a search with int8 does without
  * Errors: RGM_ERR_ARG, RGM_ERR_DTYPE, RGM_ERR_NOMEM.
  */
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
@@ -263,9 +274,10 @@ rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const 
  *
  * @param out  [out] [count]; the caller clears them. After an error there is nothing to clear
  *
- * Errors: RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_DATA (an id outside
- * the vocabulary, an empty sentence, a sentence longer than max_positions, a request that
- * contradicts itself or the length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
+ * Errors: RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_UNSUPPORTED (int8
+ * or a shortlist on another device than the CPU), RGM_ERR_DATA (an id outside the vocabulary, an
+ * empty sentence, a sentence longer than max_positions, a request that contradicts itself or the
+ * length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,

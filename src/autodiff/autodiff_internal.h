@@ -238,8 +238,6 @@ int64_t rgmi_matmul_block(int64_t rows);
 rgm_value *rgmi_matmul_build(const rgmi_matmul *parts, rgm_value *base);
 /** The same, b, a stored matrix, packed for `kernels`. */
 rgm_value *rgmi_matmul_pack(const rgmi_matmul *parts, const rgm_kernels *kernels);
-/** Changes with rgm_parameters_touch(); no two states of any parameters have the same. */
-uint64_t rgmi_parameters_version(const rgm_parameters *parameters);
 
 /** Elements that a part of this many takes in a flat value of several, so that the next is aligned.
  */

@@ -88,6 +88,17 @@ static rgm_status fetches_check(rgm_cgraph *graph, rgm_value *const *fetches, in
     return RGM_OK;
 }
 
+static rgm_status options_check(const rgm_executor_options *o)
+{
+    if (!o->int8)
+        return RGM_OK;
+    if (!o->inference || o->bf16)
+        return RGM_FAIL(RGM_ERR_ARG, "int8 is for weights in use: with inference, without bf16");
+    if (o->device != NULL && rgm_kernels_for(o->device, RGM_I8) == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "products in 8 bits are made on the CPU alone");
+    return RGM_OK;
+}
+
 rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value *const *fetches,
                                int64_t count, const rgm_executor_options *options)
 {
@@ -98,6 +109,8 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     if (graph == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "graph is NULL");
     RGM_TRY(fetches_check(graph, fetches, count));
+    if (options != NULL)
+        RGM_TRY(options_check(options));
     RGM_GO(RGM_NEW(executor, 1));
     if (options != NULL)
         executor->options = *options;
@@ -176,7 +189,7 @@ void rgm_executor_release(rgm_executor *executor)
 /* Packed weights of other parameters, or of what these were before, are no longer valid. */
 static void parameters_accept(rgm_executor *executor, const rgm_parameters *parameters)
 {
-    uint64_t version = parameters != NULL ? rgmi_parameters_version(parameters) : 0;
+    uint64_t version = parameters != NULL ? rgm_parameters_version(parameters) : 0;
 
     for (int64_t s = 0; s < executor->count && version != executor->version; s++)
         if (rgmi_is_packed_weight(executor->order[s]))

@@ -831,11 +831,11 @@ static void weights_are_packed_until_they_are_touched(void **state)
 
     (void)state;
     weights_open(&w);
-    for (int bf16 = 0; bf16 < 2; bf16++) {
-        rgm_executor_options options = {.inference = true, .bf16 = bf16};
+    for (int kind = 0; kind < 3; kind++) {
+        rgm_executor_options options = {.inference = true, .bf16 = kind == 1, .int8 = kind == 2};
         rgm_executor *packed, *plain;
         float three[3 * 33];
-        double bound = bf16 ? 0.03 : 1e-5;
+        double bound = kind == 0 ? 1e-5 : 0.03;
         CHECK_OK(rgm_executor_create(&packed, w.graph, &w.y, 1, &options));
         CHECK_OK(rgm_executor_create(&plain, w.graph, &w.y, 1, NULL));
         rgm_executor_profile(packed, true);
@@ -857,8 +857,24 @@ static void weights_are_packed_until_they_are_touched(void **state)
     weights_close(&w);
 }
 
+static void eight_bits_are_for_weights_in_use(void **state)
+{
+    rgm_executor_options training = {.int8 = true}, both = {.inference = true, .int8 = true};
+    rgm_executor *executor;
+    weights w;
+
+    (void)state;
+    weights_open(&w);
+    both.bf16 = true;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_create(&executor, w.graph, &w.y, 1, &training));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_create(&executor, w.graph, &w.y, 1, &both));
+    CHECK_MESSAGE("int8 is for weights in use");
+    weights_close(&w);
+}
+
 TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(weights_are_packed_until_they_are_touched),
+      cmocka_unit_test(eight_bits_are_for_weights_in_use),
       cmocka_unit_test(room_for_other_sizes_is_bounded),
       cmocka_unit_test(repeated_sizes_allocate_nothing),
       cmocka_unit_test(what_depends_on_unchanged_feeds_is_computed_once),

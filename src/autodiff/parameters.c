@@ -307,7 +307,7 @@ void rgm_parameters_touch(rgm_parameters *parameters)
     parameters->version = new_version();
 }
 
-uint64_t rgmi_parameters_version(const rgm_parameters *parameters)
+uint64_t rgm_parameters_version(const rgm_parameters *parameters)
 {
     return parameters->version;
 }

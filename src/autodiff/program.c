@@ -233,5 +233,7 @@ const rgm_kernels *rgmi_kernels_of(const rgm_value *v, const rgm_executor *execu
     }
     if (executor->options.bf16 && dtype == RGM_F32)
         dtype = RGM_BF16;
+    if (executor->options.int8 && dtype == RGM_F32)
+        dtype = RGM_I8;
     return rgm_kernels_for(executor->device, dtype);
 }

@@ -23,7 +23,12 @@ enum {
 struct rgm_beam_search {
     rgm_seq2seq model;
     const rgm_parameters *parameters;
+    rgm_parameters *rounded; /* with int8: those, tables in 8 bits; NULL: not made yet */
+    uint64_t rounded_version;
     rgm_device *device;
+    bool bf16, int8, short_step; /* of the executors as they are; short_step: it ends in states */
+    rgmi_shortened shortened;
+    int64_t *numbers;           /* [rows] of the sentences under way, among those that were begun */
     const rgm_kernels *kernels; /* the device's, f32 */
     rgm_cgraph *source_graph, *step_graph;
     rgm_executor *encode, *step;
@@ -126,7 +131,7 @@ static rgm_status open_step(rgm_beam_search *t, rgm_scope *scope,
     rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
 
     RGM_TRY(rgmi_seq2seq_rows_graph(&t->inputs, scope, &t->model));
-    fetches[0] = t->inputs.logits;
+    fetches[0] = t->short_step ? t->inputs.states : t->inputs.logits;
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
         fetches[1 + i] = t->inputs.newest[i];
     return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
@@ -148,25 +153,87 @@ done:
     return status;
 }
 
+static void close_graphs(rgm_beam_search *t)
+{
+    rgm_executor_release(t->encode);
+    rgm_executor_release(t->step);
+    rgm_cgraph_release(t->source_graph);
+    rgm_cgraph_release(t->step_graph);
+    t->encode = t->step = NULL;
+    t->source_graph = t->step_graph = NULL;
+}
+
+static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step)
+{
+    bool stays[2 * RGM_SEQ2SEQ_LAYERS + 1];
+    rgm_executor_options options = {.bf16 = t->bf16 && !int8,
+                                    .int8 = int8,
+                                    .inference = true,
+                                    .plans = PLANS,
+                                    .device = t->device,
+                                    .stays = stays};
+
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
+        stays[i] = true;
+    close_graphs(t);
+    t->int8 = int8;
+    t->short_step = short_step;
+    RGM_TRY(open_graph(t, &t->source_graph, &options, open_encode));
+    return open_graph(t, &t->step_graph, &options, open_step);
+}
+
+/* Tables in 8 bits, of the parameters as they are now: products round the other weights. */
+static rgm_status round_parameters(rgm_beam_search *t)
+{
+    uint64_t version = rgm_parameters_version(t->parameters);
+
+    if (t->rounded != NULL && t->rounded_version == version)
+        return RGM_OK;
+    if (t->rounded == NULL)
+        RGM_TRY(rgm_parameters_copy(&t->rounded, t->parameters));
+    else
+        RGM_TRY(rgm_parameters_take(t->rounded, t->parameters));
+    rgmi_round_tables(t->rounded);
+    t->rounded_version = version;
+    return RGM_OK;
+}
+
+rgm_status rgmi_beam_search_ready(rgm_beam_search *t, const rgm_beam_search_options *o)
+{
+    rgm_dtype product = o->int8 ? RGM_I8 : (t->bf16 ? RGM_BF16 : RGM_F32);
+
+    if (o->shortlist != NULL && !is_on_host(t))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "a shortlist is for the CPU: runtime.device is %s",
+                        rgm_device_kind(t->device)->name);
+    if (t->step == NULL || o->int8 != t->int8 || (o->shortlist != NULL) != t->short_step)
+        RGM_TRY(open_graphs(t, o->int8, o->shortlist != NULL));
+    t->shortened.list = o->shortlist;
+    t->shortened.kernels = t->kernels;
+    t->shortened.product = rgm_kernels_for(t->device, product);
+    t->shortened.end_id = o->end_id;
+    t->shortened.least = 2 * o->beam_size;
+    return o->int8 ? round_parameters(t) : RGM_OK;
+}
+
+static const rgm_parameters *parameters_of(const rgm_beam_search *t)
+{
+    return t->int8 ? t->rounded : t->parameters;
+}
+
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,
                                   const rgm_parameters *parameters, rgm_device *device, bool bf16)
 {
-    bool stays[2 * RGM_SEQ2SEQ_LAYERS + 1];
-    rgm_executor_options options = {
-        .bf16 = bf16, .inference = true, .plans = PLANS, .device = device, .stays = stays};
     rgm_status status = RGM_OK;
     rgm_beam_search *t = NULL;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(t, 1));
-    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++)
-        stays[i] = true;
     t->model = *model;
     t->parameters = parameters;
     t->device = device != NULL ? device : rgm_device_cpu();
+    t->bf16 = bf16;
     t->kernels = rgm_kernels_for(t->device, RGM_F32);
-    RGM_GO(open_graph(t, &t->source_graph, &options, open_encode));
-    RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
+    RGM_GO(open_graphs(t, false, false));
     *out = t;
     t = NULL;
 done:
@@ -178,10 +245,10 @@ void rgm_beam_search_release(rgm_beam_search *search)
 {
     if (search == NULL)
         return;
-    rgm_executor_release(search->encode);
-    rgm_executor_release(search->step);
-    rgm_cgraph_release(search->source_graph);
-    rgm_cgraph_release(search->step_graph);
+    close_graphs(search);
+    rgm_parameters_release(search->rounded);
+    rgmi_shortened_clear(&search->shortened);
+    rgm_free(search->numbers);
     for (int i = 0; i < 2; i++)
         rgm_tensor_release(search->position[i]);
     for (int64_t i = 0; i < 2 * RGM_SEQ2SEQ_LAYERS; i++) {
@@ -240,6 +307,7 @@ static rgm_status reserve_batch(rgm_beam_search *t, int64_t count, int64_t longe
         rows = larger(rows, t->rows);
         lengths = larger(lengths, t->lengths);
         RGM_TRY(reserve_list(&t->ids, rows));
+        RGM_TRY(reserve_list(&t->numbers, rows));
         RGM_TRY(reserve_list(&t->source_rows, rows * lengths));
         t->rows = rows;
         t->lengths = lengths;
@@ -337,6 +405,25 @@ static rgm_status positions_renew(rgm_beam_search *t)
     return RGM_OK;
 }
 
+/* The tokens that these sentences may have, where there is a shortlist. */
+static rgm_status shorten(rgm_beam_search *t, const int32_t *const *sources, const int64_t *lengths,
+                          int64_t count)
+{
+    const rgm_parameters *p = parameters_of(t);
+    int64_t table, bias;
+
+    if (!t->short_step)
+        return RGM_OK;
+    for (int64_t i = 0; i < count; i++)
+        t->numbers[i] = i;
+    table = rgm_parameters_number(p, rgmi_output_table(&t->model));
+    bias = t->model.options.output_bias ? rgm_parameters_number(p, "output/bias") : -1;
+    return rgmi_shortened_open(&t->shortened, sources, lengths, count,
+                               rgm_tensor_data(rgm_parameters_read(p, table)),
+                               bias >= 0 ? rgm_tensor_data(rgm_parameters_read(p, bias)) : NULL,
+                               t->model.options.embedding_width);
+}
+
 rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_t *const *sources,
                               const int64_t *lengths, int64_t count, int64_t beams)
 {
@@ -349,8 +436,9 @@ rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_
     RGM_GO(reserve_batch(t, count, rgm_tensor_dim(ids, 1), count * beams));
     rgm_feed feeds[] = {{.input = t->source, .tensor = ids},
                         {.input = t->source_positions, .tensor = positions}};
-    RGM_GO(rgm_executor_run(t->encode, t->fetched, t->parameters, feeds, 2, 0, 0));
+    RGM_GO(rgm_executor_run(t->encode, t->fetched, parameters_of(t), feeds, 2, 0, 0));
     source_keep(t, ids);
+    RGM_GO(shorten(t, sources, lengths, count));
     for (int64_t i = 0; i < count * t->steps; i++)
         t->past_rows[i] = -1;
 done:
@@ -389,7 +477,7 @@ rgm_status rgmi_decoding_step(rgmi_decoding *d, const int32_t *ids)
         feeds[count++] = (rgm_feed){.input = t->inputs.memory[i], .tensor = t->memory[i]};
         feeds[count++] = (rgm_feed){.input = t->inputs.past[i], .tensor = t->past[i]};
     }
-    return rgm_executor_run(t->step, t->fetched, t->parameters, feeds, count, 0, 0);
+    return rgm_executor_run(t->step, t->fetched, parameters_of(t), feeds, count, 0, 0);
 }
 
 rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_decoding *d,
@@ -405,6 +493,10 @@ rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_
                         .count = count};
     size_t each = (size_t)(top.rows * count), numbers = each * sizeof *ids;
 
+    if (t->short_step)
+        return rgmi_shortened_top(log_probabilities, ids, &t->shortened,
+                                  rgm_tensor_data(t->fetched[0]), t->numbers, d->sentences,
+                                  d->beams, count);
     if (is_on_host(t)) {
         t->kernels->top_log_softmax(&top);
         return RGM_OK;
@@ -458,6 +550,8 @@ rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int6
         list[d->steps] = first + parents[r];
     }
     memcpy(t->past_rows, t->spare, (size_t)(count * beams * t->steps) * sizeof *t->spare);
+    for (int64_t s = 0; s < count && t->short_step; s++)
+        t->numbers[s] = t->numbers[sentences[s]];
     for (int64_t s = 0; s < count && count < d->sentences; s++)
         memmove(t->source_rows + s * t->lengths, t->source_rows + sentences[s] * t->lengths,
                 (size_t)t->lengths * sizeof *t->source_rows);

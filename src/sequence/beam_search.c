@@ -569,6 +569,7 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_beam_search_model(beam_search);
     int64_t *numbers = NULL, positions = positions_of(beam_search);
+    rgm_beam_search *member;
 
     memset(out, 0, (size_t)count * sizeof *out);
     RGM_TRY(rgm_beam_search_check(options, model));
@@ -576,6 +577,10 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
         RGM_TRY(check_source(model, positions, i, sources[i], lengths[i]));
     for (int64_t i = 0; i < count && options->requests != NULL; i++)
         RGM_TRY(check_request(model, positions, options, i, lengths[i]));
+    if (options->shortlist != NULL && rgmi_beam_search_member(beam_search, 1) != NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "a shortlist goes with one model, not with several");
+    for (int64_t i = 0; (member = rgmi_beam_search_member(beam_search, i)) != NULL; i++)
+        RGM_TRY(rgmi_beam_search_ready(member, options));
     RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(rgm_longest_first(numbers, lengths, count));
     for (int64_t at = 0; at < count; at += options->decode_batch_size) {

@@ -255,16 +255,17 @@ static void beam_search_is_the_one_of_its_definition(void **state)
 
 static void batch_mates_padding_and_threads_change_no_bit(void **state)
 {
-    static const int64_t beams[] = {1, 4, 1, 4};
     lab l;
 
     (void)state;
     lab_open(&l);
-    for (int k = 0; k < 4; k++) {
-        rgm_beam_search_options o = plain_options(beams[k]), sampled = o;
+    for (int k = 0; k < 6; k++) {
+        rgm_beam_search_options o = plain_options(k % 2 == 0 ? 1 : 4), sampled;
         rgm_hypotheses all[SENTENCES], other[SENTENCES];
-        rgm_beam_search_release(l.search); /* f32, then bf16 */
-        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, NULL, k >= 2));
+        rgm_beam_search_release(l.search); /* f32, then bf16, then 8 bits */
+        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, NULL, k / 2 == 1));
+        o.int8 = k / 2 == 2;
+        sampled = o;
         for (int sample = 0; sample <= (k % 2 == 0); sample++) {
             o = sampled;
             o.sample = sample;
@@ -285,6 +286,163 @@ static void batch_mates_padding_and_threads_change_no_bit(void **state)
             clear(all);
         }
     }
+    lab_close(&l);
+}
+
+/* ---- 8 bits ---- */
+
+/* Every matrix as 8 bits keep it. */
+static void keep_in_8_bits(rgm_parameters *parameters)
+{
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        rgm_tensor *matrix = rgm_parameters_tensor(parameters, i), *numbers, *steps, *again;
+        int axis = rgm_seq2seq_int8_axis(rgm_parameters_name(parameters, i), matrix);
+        if (axis < 0)
+            continue;
+        CHECK_OK(rgm_int8_from(&numbers, &steps, matrix, axis));
+        CHECK_OK(rgm_int8_to(&again, numbers, steps, axis));
+        memcpy(rgm_tensor_f32(matrix), rgm_tensor_f32(again),
+               (size_t)rgm_tensor_count(matrix) * sizeof(float));
+        rgm_tensor_release(numbers);
+        rgm_tensor_release(steps);
+        rgm_tensor_release(again);
+    }
+    rgm_parameters_touch(parameters);
+}
+
+static void eight_bits_are_near_and_those_of_what_was_kept(void **state)
+{
+    rgm_hypotheses plain[SENTENCES], int8[SENTENCES], kept[SENTENCES];
+    rgm_beam_search_options o = plain_options(3);
+    double off = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    translate(plain, &l, &o);
+    o.int8 = true;
+    translate(int8, &l, &o);
+    for (int64_t i = 0; i < SENTENCES; i++)
+        for (int64_t k = 0; k < int8[i].count; k++) {
+            double p = whole_probability(&l, i, &int8[i].items[k], 1);
+            CHECK_CLOSE(p, int8[i].items[k].log_probability, 0.02, 0.02);
+            off = fmax(off, fabs(p - int8[i].items[k].log_probability));
+        }
+    CHECK(off > 1e-5); /* it is another arithmetic */
+    o.int8 = false;    /* and back */
+    translate(kept, &l, &o);
+    check_same(plain, kept, SENTENCES);
+    clear(kept);
+    keep_in_8_bits(l.parameters); /* the search reads them anew */
+    o.int8 = true;
+    translate(kept, &l, &o);
+    check_same(int8, kept, SENTENCES);
+    clear(kept);
+    rgm_tensor_f32(rgm_parameters_find(l.parameters, "embedding/table"))[40] += 1;
+    rgm_parameters_touch(l.parameters);
+    translate(kept, &l, &o);
+    CHECK(kept[0].items[0].log_probability != int8[0].items[0].log_probability);
+    clear(kept);
+    clear(int8);
+    clear(plain);
+    lab_close(&l);
+}
+
+/* ---- shortlists ---- */
+
+/* Token s is translated by s + 1 and s + 2, of `first` and the best two. */
+static rgm_shortlist *small_shortlist(int64_t first)
+{
+    rgm_shortlist_options o = {.first = first, .best = 2};
+    int32_t ids[VOCABULARY][3];
+    rgm_sequence_pair pairs[VOCABULARY];
+    rgm_shortlist *list;
+
+    for (int32_t s = 0; s < VOCABULARY; s++) {
+        ids[s][0] = s;
+        ids[s][1] = (s + 1) % VOCABULARY;
+        ids[s][2] = (s + 2) % VOCABULARY;
+        pairs[s] = (rgm_sequence_pair){ids[s], ids[s] + 1, 1, 2};
+    }
+    CHECK_OK(rgm_shortlist_learn(&list, pairs, VOCABULARY, VOCABULARY, VOCABULARY, &o));
+    return list;
+}
+
+static bool may_have(const rgm_shortlist *list, const lab *l, int64_t sentence, int32_t token)
+{
+    for (int64_t i = 0; i < l->lengths[sentence]; i++) {
+        const int32_t *tokens;
+        int64_t count = rgm_shortlist_tokens(&tokens, list, l->ids[sentence][i]);
+        for (int64_t k = 0; k < count; k++)
+            if (tokens[k] == token)
+                return true;
+    }
+    return token == 0; /* of equal frequency the first */
+}
+
+static void a_list_of_all_tokens_changes_nothing(void **state)
+{
+    rgm_shortlist *list = small_shortlist(VOCABULARY);
+    rgm_hypotheses all[SENTENCES], some[SENTENCES];
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int k = 0; k < 4; k++) {
+        rgm_beam_search_options o = plain_options(k % 2 == 0 ? 1 : 4);
+        o.int8 = k >= 2;
+        translate(all, &l, &o);
+        o.shortlist = list;
+        translate(some, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++) {
+            const rgm_hypothesis *a = &all[i].items[0], *b = &some[i].items[0];
+            CHECK_INT(a->count, b->count);
+            CHECK(memcmp(a->ids, b->ids, (size_t)a->count * sizeof *a->ids) == 0);
+            CHECK_CLOSE(a->score, b->score, 1e-5, 1e-5);
+        }
+        clear(some);
+        clear(all);
+    }
+    rgm_shortlist_release(list);
+    lab_close(&l);
+}
+
+static void a_shortlist_is_each_sentence_s_own(void **state)
+{
+    rgm_shortlist *list = small_shortlist(1);
+    int64_t others = 0;
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int k = 0; k < 6; k++) {
+        rgm_beam_search_options o = plain_options(k % 2 == 0 ? 1 : 2);
+        rgm_hypotheses all[SENTENCES], other[SENTENCES];
+        rgm_beam_search_release(l.search);
+        CHECK_OK(rgm_beam_search_create(&l.search, &l.model, l.parameters, NULL, k / 2 == 1));
+        o.int8 = k / 2 == 2;
+        o.shortlist = list;
+        translate(all, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++)
+            for (int64_t t = 0; t < all[i].items[0].count && l.lengths[i] > 1; t++)
+                CHECK(may_have(list, &l, i, all[i].items[0].ids[t]));
+        for (o.decode_batch_size = 1; o.decode_batch_size < 4; o.decode_batch_size++) {
+            rgm_threads_set((int)o.decode_batch_size);
+            translate(other, &l, &o);
+            check_same(all, other, SENTENCES);
+            clear(other);
+        }
+        o.shortlist = NULL; /* and without one again */
+        translate(other, &l, &o);
+        for (int64_t i = 0; i < SENTENCES; i++)
+            for (int64_t t = 0; t < other[i].items[0].count; t++)
+                others += !may_have(list, &l, i, other[i].items[0].ids[t]);
+        clear(other);
+        clear(all);
+    }
+    rgm_threads_set(2);
+    CHECK(others > 0);
+    rgm_shortlist_release(list);
     lab_close(&l);
 }
 
@@ -333,6 +491,7 @@ static void mistakes_are_named(void **state)
 {
     rgm_beam_search_options o = plain_options(4);
     rgm_hypotheses out[SENTENCES];
+    rgm_shortlist *list = small_shortlist(2);
     int64_t none = 0;
     lab l;
 
@@ -355,10 +514,29 @@ static void mistakes_are_named(void **state)
                  rgm_beam_search_run(out, l.search, l.sources, l.lengths, SENTENCES, &o));
     CHECK_MESSAGE("sentence 2: token 0 is 13, but ids are 0..12");
     CHECK_OK(rgm_beam_search_run(out, l.search, l.sources, l.lengths, 0, &o));
+    o.shortlist = list;
+    o.sample = true;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    CHECK_MESSAGE(
+        "a shortlist goes with plain greedy search and beams: not with task.search.sample");
+    o.sample = false;
+    o.no_repeat_ngram = 2;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    CHECK_MESSAGE("not with no_repeat_ngram, repetition_penalty or decode_min_length");
+    o.no_repeat_ngram = 0;
+    CHECK_OK(rgm_beam_search_join(l.search, &l.search, 1));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
+    CHECK_MESSAGE("a shortlist goes with one model");
+    CHECK_OK(rgm_beam_search_join(l.search, NULL, 0));
+    l.model.target_vocabulary--;
+    o.sample = false;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_check(&o, &l.model));
+    CHECK_MESSAGE("the shortlist is of vocabularies of 13 and 13, the model's have 13 and 12");
+    rgm_shortlist_release(list);
     lab_close(&l);
 }
 
-static rgm_status translate_two(lab *l)
+static rgm_status translate_two(lab *l, bool int8, const rgm_shortlist *list)
 {
     rgm_beam_search_options o = plain_options(2);
     rgm_hypotheses out[2];
@@ -366,6 +544,8 @@ static rgm_status translate_two(lab *l)
     rgm_status status;
 
     o.decode_max_length = 3;
+    o.int8 = int8;
+    o.shortlist = list;
     status = rgm_beam_search_create(&search, &l->model, l->parameters, NULL, false);
     if (status == RGM_OK)
         status = rgm_beam_search_run(out, search, l->sources, l->lengths, 2, &o);
@@ -377,11 +557,14 @@ static rgm_status translate_two(lab *l)
 
 static void every_failing_allocation_is_survived(void **state)
 {
+    rgm_shortlist *list = small_shortlist(2);
     lab l;
 
     (void)state;
     lab_open(&l);
-    CHECK_EVERY_OOM(translate_two(&l), (void)0);
+    CHECK_EVERY_OOM(translate_two(&l, false, NULL), (void)0);
+    CHECK_EVERY_OOM(translate_two(&l, true, list), (void)0);
+    rgm_shortlist_release(list);
     lab_close(&l);
 }
 
@@ -391,5 +574,8 @@ TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
       cmocka_unit_test(greedy_takes_the_most_probable_token),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),
       cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
+      cmocka_unit_test(eight_bits_are_near_and_those_of_what_was_kept),
+      cmocka_unit_test(a_list_of_all_tokens_changes_nothing),
+      cmocka_unit_test(a_shortlist_is_each_sentence_s_own),
       cmocka_unit_test(sampling_draws_by_probability_among_those_allowed),
       cmocka_unit_test(mistakes_are_named), cmocka_unit_test(every_failing_allocation_is_survived))

@@ -40,20 +40,42 @@ static rgm_tensor *tensor_of(rgm_dtype dtype, int rank, const int64_t *shape)
  * Row p: sin(p / t_i) for i < width / 2, then cos(p / t_i); t_i = 10000^(i / (width / 2 - 1)), or
  * as the paper has it 10000^(i / (width / 2)). In double, then rounded once.
  */
+static double sinusoid_rate(const rgmi_embedding *o, int64_t i)
+{
+    int64_t half = o->width / 2;
+    int64_t steps = o->positions == RGM_POSITIONS_SINUSOIDAL ? half - 1 : half;
+
+    return pow(10000, -(double)i / (double)(steps > 0 ? steps : 1));
+}
+
 static rgm_value *sinusoids(rgm_scope *scope, const rgmi_embedding *o)
 {
     int64_t half = o->width / 2, width = o->width;
-    int64_t steps = o->positions == RGM_POSITIONS_SINUSOIDAL ? half - 1 : half;
     rgm_tensor *table =
         tensor_of(rgm_scope_dtype(scope), 2, (int64_t[]){o->max_positions, o->width});
 
-    for (int64_t p = 0; p < o->max_positions && table != NULL; p++)
-        for (int64_t i = 0; i < half; i++) {
-            double angle = (double)p * pow(10000, -(double)i / (double)(steps > 0 ? steps : 1));
-            set_number(table, p * width + i, sin(angle));
-            set_number(table, p * width + half + i, cos(angle));
+    for (int64_t i = 0; i < half && table != NULL; i++) {
+        double rate = sinusoid_rate(o, i);
+        for (int64_t p = 0; p < o->max_positions; p++) {
+            set_number(table, p * width + i, sin((double)p * rate));
+            set_number(table, p * width + half + i, cos((double)p * rate));
         }
+    }
     return constant(scope, table);
+}
+
+void rgm_seq2seq_sinusoids(float *table, const rgm_seq2seq_options *options)
+{
+    const rgmi_embedding o = rgmi_seq2seq_embedding(options);
+    int64_t half = o.width / 2;
+
+    for (int64_t i = 0; i < half; i++) {
+        double rate = sinusoid_rate(&o, i);
+        for (int64_t p = 0; p < o.max_positions; p++) {
+            table[p * o.width + i] = (float)sin((double)p * rate);
+            table[p * o.width + half + i] = (float)cos((double)p * rate);
+        }
+    }
 }
 
 bool rgmi_positions_are_added(rgm_positions positions)

@@ -72,6 +72,16 @@ static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
                : target_table(scope, model);
 }
 
+const char *rgmi_output_table(const rgm_seq2seq *model)
+{
+    static const char *const names[] = {[RGM_EMBEDDINGS_SHARED] = "embedding/table",
+                                        [RGM_EMBEDDINGS_TARGET] = "target_embedding/table",
+                                        [RGM_EMBEDDINGS_UNTIED] = "output/table",
+                                        [RGM_EMBEDDINGS_INPUTS] = "output/table"};
+
+    return names[model->options.embeddings];
+}
+
 /* ---- encoder ------------------------------------------------------------------------------- */
 
 rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,

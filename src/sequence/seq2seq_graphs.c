@@ -116,7 +116,8 @@ rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
             .kept = {.past_keys = out->past[2 * i],
                      .past_values = out->past[2 * i + 1],
                      .past_rows = out->past_rows}};
-    states = rgmi_seq2seq_decoder(scope, model, flat, out->position, NULL, layers, &rows);
+    out->states = states =
+        rgmi_seq2seq_decoder(scope, model, flat, out->position, NULL, layers, &rows);
     out->logits = rgm_seq2seq_logits(scope, model, states);
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
         out->newest[2 * i] = layers[i].kept.keys;

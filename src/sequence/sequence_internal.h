@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <regimen/kernels.h>
 #include <regimen/sequence.h>
 #include <regimen/sequence_decoder.h>
 
@@ -128,6 +129,8 @@ typedef struct rgmi_seq2seq_layer {
     rgmi_kept_keys kept;
 } rgmi_seq2seq_layer;
 
+/** The name of the parameter whose rows give the logits. */
+const char *rgmi_output_table(const rgm_seq2seq *model);
 /** source_keys and source_values of every layer, from the encoder's rows. */
 void rgmi_seq2seq_source_keys(rgmi_seq2seq_layer *layers, rgm_scope *scope,
                               const rgm_seq2seq *model, rgm_value *memory,
@@ -179,6 +182,7 @@ typedef struct rgmi_seq2seq_rows {
     rgm_value *source_rows, *past_rows; /* inputs: i64 [sentences, length], i64 [rows, steps] */
     rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* inputs: [memory_rows, key width] */
     rgm_value *past[2 * RGM_SEQ2SEQ_LAYERS];   /* inputs: [kept_rows, key width]   */
+    rgm_value *states; /* [rows, width], from which the logits are made      */
     rgm_value *logits; /* [rows, padded target vocabulary]                   */
     rgm_value *newest[2 * RGM_SEQ2SEQ_LAYERS]; /* [rows, key width] */
 } rgmi_seq2seq_rows;
@@ -220,5 +224,46 @@ rgm_status rgmi_decoding_select(rgmi_decoding *decoding, const int64_t *sentence
 const rgm_seq2seq *rgmi_beam_search_model(const rgm_beam_search *search);
 /** The search itself, then those that were joined to it; NULL: there are no more. */
 rgm_beam_search *rgmi_beam_search_member(rgm_beam_search *search, int64_t i);
+/** Before a batch: graphs and weights as the options want them. RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_beam_search_ready(rgm_beam_search *search, const rgm_beam_search_options *options);
+
+/* ---- beam_shortlist.c: decoding among some tokens ---- */
+
+/** All target tokens, the most frequent first. */
+const int32_t *rgmi_shortlist_frequent(const rgm_shortlist *shortlist);
+/** The tokens of a batch of sentences, and room that is kept from batch to batch. */
+typedef struct rgmi_shortened {
+    const rgm_shortlist *list;    /* borrowed; NULL: none                         */
+    const rgm_kernels *kernels;   /* f32                                          */
+    const rgm_kernels *product;   /* of the same device: what multiplies          */
+    int32_t end_id;               /* may stand in every translation               */
+    int64_t least;                /* tokens that each sentence has at least       */
+    int64_t count, padded, width; /* tokens of the batch; columns of the product */
+    int32_t *ids;                 /* [count] ascending                            */
+    int64_t *start;               /* [sentences + 1] in places                    */
+    int32_t *places;              /* of each sentence's tokens among ids          */
+    float *rows, *bias, *logits, *own;
+    char *packed;
+    bool has_bias;
+    size_t ids_room, start_room, places_room, rows_room, bias_room, packed_room, logits_room,
+        own_room;
+} rgmi_shortened;
+/** The tokens of these sources; table [target vocabulary, width] gives their logits, and bias
+ * [target vocabulary], unless NULL, is added. RGM_ERR_NOMEM. */
+rgm_status rgmi_shortened_open(rgmi_shortened *shortened, const int32_t *const *sources,
+                               const int64_t *lengths, int64_t sentences, const float *table,
+                               const float *bias, int64_t width);
+void rgmi_shortened_clear(rgmi_shortened *shortened);
+/** As rgmi_decoding_top(), of states [count * beams, width] of the sentences with these numbers
+ * among the sources. RGM_ERR_NOMEM. */
+rgm_status rgmi_shortened_top(float *log_probabilities, int64_t *ids, rgmi_shortened *shortened,
+                              const float *states, const int64_t *sentences, int64_t count,
+                              int64_t beams, int64_t top);
+
+/* ---- eight_bits.c ---- */
+
+/** Round each row of each table of embeddings to what 8 bits keep of it. */
+void rgmi_round_tables(rgm_parameters *parameters);
 
 #endif

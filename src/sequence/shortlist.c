@@ -1,0 +1,534 @@
+/*
+ * Shortlists: which target tokens may translate a source token, learned from pairs by IBM's model
+ * 1, and their files.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sequence_internal.h"
+
+enum { ROUNDS = 5, VERSION = 1 };
+static const char format_name[] = "regimen-shortlist";
+
+struct rgm_shortlist {
+    int64_t source_vocabulary, target_vocabulary, first, best, pairs;
+    rgm_tensor *start;    /* i64 [source_vocabulary + 1] */
+    rgm_tensor *tokens;   /* i32 [entries] ascending for each source token */
+    rgm_tensor *frequent; /* i32 [target_vocabulary] the most frequent first */
+    char *mark;
+};
+
+void rgm_shortlist_release(rgm_shortlist *shortlist)
+{
+    if (shortlist == NULL)
+        return;
+    rgm_tensor_release(shortlist->start);
+    rgm_tensor_release(shortlist->tokens);
+    rgm_tensor_release(shortlist->frequent);
+    rgm_free(shortlist->mark);
+    rgm_free(shortlist);
+}
+
+rgm_shortlist_figures rgm_shortlist_describe(const rgm_shortlist *s)
+{
+    return (rgm_shortlist_figures){s->source_vocabulary,
+                                   s->target_vocabulary,
+                                   s->first,
+                                   s->best,
+                                   s->pairs,
+                                   rgm_tensor_count(s->tokens),
+                                   s->mark};
+}
+
+int64_t rgm_shortlist_tokens(const int32_t **tokens, const rgm_shortlist *s, int32_t source)
+{
+    const int64_t *start = rgm_tensor_i64(s->start);
+
+    *tokens = rgm_tensor_i32(s->tokens) + start[source];
+    return start[source + 1] - start[source];
+}
+
+const int32_t *rgmi_shortlist_frequent(const rgm_shortlist *shortlist)
+{
+    return rgm_tensor_i32(shortlist->frequent);
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+/* A sparse table: for each source token the targets that stand in a pair with it. */
+typedef struct lexicon {
+    const rgm_sequence_pair *pairs;
+    int64_t count, sources, targets;
+    int64_t *start;   /* [sources + 1]                              */
+    int32_t *target;  /* [entries] ascending for each source        */
+    float *p, *share; /* [entries] probability; what EM counts      */
+    int64_t entries, target_room;
+    float *empty_p, *empty_share; /* [targets] of the empty source word */
+    int64_t *frequency;           /* [targets] */
+} lexicon;
+
+static void lexicon_clear(lexicon *l)
+{
+    rgm_free(l->start);
+    rgm_free(l->target);
+    rgm_free(l->p);
+    rgm_free(l->share);
+    rgm_free(l->empty_p);
+    rgm_free(l->empty_share);
+    rgm_free(l->frequency);
+}
+
+static rgm_status check_side(const int32_t *ids, int64_t count, int64_t vocabulary, int64_t pair,
+                             const char *side)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= vocabulary)
+            return RGM_FAIL(RGM_ERR_DATA, "pair %lld: the %s has the id %lld, but ids are 0..%lld",
+                            (long long)pair, side, (long long)ids[i], (long long)vocabulary - 1);
+    return RGM_OK;
+}
+
+static rgm_status check_pairs(const lexicon *l, const rgm_shortlist_options *o)
+{
+    if (l->count < 1 || l->sources < 1 || l->targets < 2 || l->sources > INT32_MAX ||
+        l->targets > INT32_MAX)
+        return RGM_FAIL(RGM_ERR_ARG, "a shortlist is learned from pairs and two vocabularies");
+    if (o->first < 1 || o->best < 0)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "a shortlist has the first 1 or more tokens (%lld) and the best 0 or more "
+                        "(%lld)",
+                        (long long)o->first, (long long)o->best);
+    for (int64_t i = 0; i < l->count; i++) {
+        const rgm_sequence_pair *pair = &l->pairs[i];
+        RGM_TRY(check_side(pair->source, pair->source_count, l->sources, i, "source"));
+        RGM_TRY(check_side(pair->target, pair->target_count, l->targets, i, "target"));
+    }
+    return RGM_OK;
+}
+
+/* Pairs that each source token stands in: numbers [start[s]..start[s + 1]), a pair as often as the
+ * token. */
+static rgm_status find_occurrences(int64_t **start, int64_t **where, const lexicon *l)
+{
+    int64_t sum = 0;
+
+    RGM_TRY(RGM_NEW(*start, l->sources + 1));
+    for (int64_t i = 0; i < l->count; i++)
+        for (int64_t k = 0; k < l->pairs[i].source_count; k++, sum++)
+            (*start)[l->pairs[i].source[k]]++;
+    RGM_TRY(RGM_NEW(*where, sum));
+    for (int64_t s = 0; s < l->sources; s++) {
+        sum = (s > 0 ? (*start)[s - 1] : 0) + (*start)[s];
+        (*start)[s] = sum;
+    }
+    (*start)[l->sources] = sum;
+    for (int64_t i = l->count - 1; i >= 0; i--)
+        for (int64_t k = 0; k < l->pairs[i].source_count; k++)
+            (*where)[--(*start)[l->pairs[i].source[k]]] = i;
+    return RGM_OK;
+}
+
+/* The targets of one source token, ascending, behind those that are there. seen [targets]: all
+ * false before and after. */
+static rgm_status add_targets(lexicon *l, bool *seen, const int64_t *where, int64_t count)
+{
+    int64_t found = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        const rgm_sequence_pair *pair = &l->pairs[where[k]];
+        for (int64_t j = 0; j < pair->target_count; j++) {
+            found += !seen[pair->target[j]];
+            seen[pair->target[j]] = true;
+        }
+    }
+    RGM_TRY(RGM_RESERVE(l->target, l->target_room, l->entries + found));
+    for (int64_t e = 0; e < l->targets && found > 0; e++)
+        if (seen[e]) {
+            seen[e] = false;
+            l->target[l->entries++] = (int32_t)e;
+            found--;
+        }
+    return RGM_OK;
+}
+
+static rgm_status lexicon_open(lexicon *l)
+{
+    rgm_status status = RGM_OK;
+    int64_t *occurrences = NULL, *where = NULL;
+    bool *seen = NULL;
+
+    RGM_GO(RGM_NEW(seen, l->targets));
+    RGM_GO(RGM_NEW(l->start, l->sources + 1));
+    RGM_GO(RGM_NEW(l->empty_p, l->targets));
+    RGM_GO(RGM_NEW(l->empty_share, l->targets));
+    RGM_GO(RGM_NEW(l->frequency, l->targets));
+    RGM_GO(find_occurrences(&occurrences, &where, l));
+    for (int64_t s = 0; s < l->sources; s++) {
+        l->start[s] = l->entries;
+        RGM_GO(add_targets(l, seen, where + occurrences[s], occurrences[s + 1] - occurrences[s]));
+    }
+    l->start[l->sources] = l->entries;
+    RGM_GO(RGM_NEW(l->p, l->entries));
+    RGM_GO(RGM_NEW(l->share, l->entries));
+    for (int64_t s = 0; s < l->sources; s++)
+        for (int64_t i = l->start[s]; i < l->start[s + 1]; i++)
+            l->p[i] = 1 / (float)(l->start[s + 1] - l->start[s]);
+    for (int64_t e = 0; e < l->targets; e++)
+        l->empty_p[e] = 1 / (float)l->targets;
+    for (int64_t i = 0; i < l->count; i++)
+        for (int64_t j = 0; j < l->pairs[i].target_count; j++)
+            l->frequency[l->pairs[i].target[j]]++;
+done:
+    rgm_free(occurrences);
+    rgm_free(where);
+    rgm_free(seen);
+    return status;
+}
+
+/* Where the target stands among those of a source token, one of which it is. */
+static int64_t entry_of(const lexicon *l, int32_t source, int32_t target)
+{
+    int64_t low = l->start[source], high = l->start[source + 1];
+
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (l->target[middle] <= target)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What each source token has of each target token: entries [source_count] is room. */
+static void count_pair(lexicon *l, const rgm_sequence_pair *pair, int64_t *entries)
+{
+    for (int64_t j = 0; j < pair->target_count; j++) {
+        int32_t e = pair->target[j];
+        float sum = l->empty_p[e];
+
+        for (int64_t k = 0; k < pair->source_count; k++) {
+            entries[k] = entry_of(l, pair->source[k], e);
+            sum += l->p[entries[k]];
+        }
+        if (!(sum > 0))
+            continue;
+        for (int64_t k = 0; k < pair->source_count; k++)
+            l->share[entries[k]] += l->p[entries[k]] / sum;
+        l->empty_share[e] += l->empty_p[e] / sum;
+    }
+}
+
+/* Shares of one source word become probabilities, and are zeros again. */
+static void normalize(float *p, float *share, int64_t count)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += share[i];
+    for (int64_t i = 0; i < count; i++) {
+        p[i] = sum > 0 ? (float)(share[i] / sum) : 0;
+        share[i] = 0;
+    }
+}
+
+static rgm_status lexicon_train(lexicon *l)
+{
+    int64_t longest = 0, *entries;
+
+    for (int64_t i = 0; i < l->count; i++)
+        longest = l->pairs[i].source_count > longest ? l->pairs[i].source_count : longest;
+    RGM_TRY(RGM_NEW(entries, longest));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int64_t i = 0; i < l->count; i++)
+            count_pair(l, &l->pairs[i], entries);
+        for (int64_t s = 0; s < l->sources; s++)
+            normalize(l->p + l->start[s], l->share + l->start[s], l->start[s + 1] - l->start[s]);
+        normalize(l->empty_p, l->empty_share, l->targets);
+    }
+    rgm_free(entries);
+    return RGM_OK;
+}
+
+typedef struct ranked {
+    double value;
+    int32_t token;
+} ranked;
+
+static int higher_first(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static int by_token(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+/* The most probable tokens of a source token that are not among the frequent; their number, at the
+ * front of `list`, ascending. */
+static int64_t best_of(ranked *list, const lexicon *l, int64_t source, const bool *is_frequent,
+                       int64_t most)
+{
+    int64_t count = 0;
+
+    for (int64_t i = l->start[source]; i < l->start[source + 1]; i++)
+        if (l->p[i] > 0 && !is_frequent[l->target[i]])
+            list[count++] = (ranked){(double)l->p[i], l->target[i]};
+    qsort(list, (size_t)count, sizeof *list, higher_first);
+    count = count < most ? count : most;
+    qsort(list, (size_t)count, sizeof *list, by_token);
+    return count;
+}
+
+static rgm_status order_by_frequency(rgm_shortlist *s, const lexicon *l, ranked *list,
+                                     bool *is_frequent)
+{
+    int32_t *frequent;
+
+    RGM_TRY(rgm_tensor_create(&s->frequent, RGM_I32, 1, &l->targets));
+    frequent = rgm_tensor_i32(s->frequent);
+    for (int64_t e = 0; e < l->targets; e++)
+        list[e] = (ranked){(double)l->frequency[e], (int32_t)e};
+    qsort(list, (size_t)l->targets, sizeof *list, higher_first);
+    for (int64_t i = 0; i < l->targets; i++) {
+        frequent[i] = list[i].token;
+        is_frequent[list[i].token] = i < s->first;
+    }
+    return RGM_OK;
+}
+
+static rgm_status choose_tokens(rgm_shortlist *s, const lexicon *l, ranked *list,
+                                const bool *is_frequent)
+{
+    rgm_status status = RGM_OK;
+    int32_t *tokens = NULL;
+    int64_t count = 0, room = 0, *start, sources = l->sources + 1;
+
+    RGM_GO(rgm_tensor_create(&s->start, RGM_I64, 1, &sources));
+    start = rgm_tensor_i64(s->start);
+    for (int64_t f = 0; f < l->sources; f++) {
+        int64_t found = best_of(list, l, f, is_frequent, s->best);
+        RGM_GO(RGM_RESERVE(tokens, room, count + found));
+        for (int64_t i = 0; i < found; i++)
+            tokens[count++] = list[i].token;
+        start[f + 1] = count;
+    }
+    RGM_GO(rgm_tensor_create_from(&s->tokens, RGM_I32, 1, &count, tokens));
+done:
+    rgm_free(tokens);
+    return status;
+}
+
+static rgm_status shortlist_make(rgm_shortlist *s, const lexicon *l)
+{
+    rgm_status status = RGM_OK;
+    bool *is_frequent = NULL;
+    ranked *list = NULL;
+
+    RGM_GO(RGM_NEW(is_frequent, l->targets));
+    RGM_GO(RGM_NEW(list, l->targets));
+    RGM_GO(order_by_frequency(s, l, list, is_frequent));
+    RGM_GO(choose_tokens(s, l, list, is_frequent));
+done:
+    rgm_free(is_frequent);
+    rgm_free(list);
+    return status;
+}
+
+rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pairs, int64_t count,
+                               int64_t source_vocabulary, int64_t target_vocabulary,
+                               const rgm_shortlist_options *options)
+{
+    rgm_status status = RGM_OK;
+    lexicon l = {
+        .pairs = pairs, .count = count, .sources = source_vocabulary, .targets = target_vocabulary};
+    rgm_shortlist *s = NULL;
+
+    *out = NULL;
+    RGM_TRY(check_pairs(&l, options));
+    RGM_GO(RGM_NEW(s, 1));
+    s->source_vocabulary = source_vocabulary;
+    s->target_vocabulary = target_vocabulary;
+    s->first = options->first < target_vocabulary ? options->first : target_vocabulary;
+    s->best = options->best;
+    s->pairs = count;
+    RGM_GO(rgm_strdup(&s->mark, options->mark != NULL ? options->mark : ""));
+    RGM_GO(lexicon_open(&l));
+    RGM_GO(lexicon_train(&l));
+    RGM_GO(shortlist_make(s, &l));
+    *out = s;
+    s = NULL;
+done:
+    lexicon_clear(&l);
+    rgm_shortlist_release(s);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+enum { NUMBERS = 4 };
+static const char *const number_names[NUMBERS] = {"version", "first", "best", "pairs"};
+
+/* Of all that a file says. */
+static rgm_status checksum(char out[32], const rgm_shortlist *s)
+{
+    const rgm_tensor *const tensors[] = {s->start, s->tokens, s->frequent};
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    RGM_GO(rgm_text_printf(&text, "%lld %lld %lld %s", (long long)s->first, (long long)s->best,
+                           (long long)s->pairs, s->mark));
+    for (int i = 0; i < 3; i++)
+        RGM_GO(rgm_text_printf(&text, " %016llx",
+                               (unsigned long long)rgm_hash64(rgm_tensor_data(tensors[i]),
+                                                              rgm_tensor_bytes(tensors[i]))));
+    snprintf(out, 32, "%016llx", (unsigned long long)rgm_hash64(text.data, (size_t)text.size));
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+static rgm_status write_file(const char *path, const rgm_shortlist *s)
+{
+    const rgm_named_tensor tensors[] = {
+        {"frequent", s->frequent}, {"start", s->start}, {"tokens", s->tokens}};
+    const int64_t numbers[NUMBERS] = {VERSION, s->first, s->best, s->pairs};
+    char texts[NUMBERS][32], sum[32];
+    const char *metadata[2 * (NUMBERS + 3)] = {"format", format_name, "mark",
+                                               s->mark,  "checksum",  sum};
+
+    RGM_TRY(checksum(sum, s));
+    for (int i = 0; i < NUMBERS; i++) {
+        snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
+        metadata[6 + 2 * i] = number_names[i];
+        metadata[7 + 2 * i] = texts[i];
+    }
+    return rgm_safetensors_save(path, tensors, 3, metadata, NUMBERS + 3);
+}
+
+/* Written under another name and renamed: the file is the new one or the old one, always whole. */
+rgm_status rgm_shortlist_save(const char *path, const rgm_shortlist *s)
+{
+    rgm_status status = RGM_OK;
+    char *aside = NULL;
+
+    RGM_GO(rgm_path_sweep(path));
+    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
+    RGM_GO(write_file(aside, s));
+    if (rename(aside, path) != 0) {
+        status = RGM_FAIL_SYSTEM("replace", path);
+        (void)unlink(aside);
+    }
+done:
+    rgm_free(aside);
+    return status;
+}
+
+static rgm_status damaged(const char *path, const char *what)
+{
+    return RGM_FAIL(RGM_ERR_FORMAT, "%s is no shortlist, or damaged: %s", path, what);
+}
+
+static rgm_status load_number(int64_t *out, const rgm_safetensors *file, const char *path,
+                              const char *name)
+{
+    const char *text = rgm_safetensors_metadata(file, name);
+    char *end;
+
+    if (text == NULL)
+        return damaged(path, name);
+    *out = strtoll(text, &end, 10);
+    return *text != '\0' && *end == '\0' && *out >= 0 ? RGM_OK : damaged(path, name);
+}
+
+/* Numbers and tensors, as they stand there. */
+static rgm_status load_parts(rgm_shortlist *s, const rgm_safetensors *file, const char *path)
+{
+    int64_t *const numbers[NUMBERS - 1] = {&s->first, &s->best, &s->pairs};
+    const char *format = rgm_safetensors_metadata(file, "format");
+    const char *mark = rgm_safetensors_metadata(file, "mark");
+    int64_t version;
+
+    if (format == NULL || strcmp(format, format_name) != 0 || mark == NULL)
+        return damaged(path, "format");
+    RGM_TRY(load_number(&version, file, path, "version"));
+    if (version != VERSION)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s is a shortlist of version %lld, this reads %d", path,
+                        (long long)version, VERSION);
+    for (int i = 1; i < NUMBERS; i++)
+        RGM_TRY(load_number(numbers[i - 1], file, path, number_names[i]));
+    RGM_TRY(rgm_strdup(&s->mark, mark));
+    RGM_TRY(rgm_safetensors_get(&s->start, file, "start"));
+    RGM_TRY(rgm_safetensors_get(&s->tokens, file, "tokens"));
+    return rgm_safetensors_get(&s->frequent, file, "frequent");
+}
+
+static bool is_list(const rgm_tensor *tensor, rgm_dtype dtype)
+{
+    return rgm_tensor_rank(tensor) == 1 && rgm_tensor_dtype(tensor) == dtype;
+}
+
+static bool ids_are_within(const rgm_tensor *tensor, int64_t vocabulary)
+{
+    for (int64_t i = 0; i < rgm_tensor_count(tensor); i++)
+        if (rgm_tensor_i32(tensor)[i] < 0 || rgm_tensor_i32(tensor)[i] >= vocabulary)
+            return false;
+    return true;
+}
+
+/* What the search reads by. */
+static rgm_status check_parts(rgm_shortlist *s, const char *path)
+{
+    const char *said;
+    int64_t sources, *start;
+
+    if (!is_list(s->start, RGM_I64) || !is_list(s->tokens, RGM_I32) ||
+        !is_list(s->frequent, RGM_I32) || rgm_tensor_count(s->start) < 2)
+        return damaged(path, "shapes");
+    s->source_vocabulary = sources = rgm_tensor_count(s->start) - 1;
+    s->target_vocabulary = rgm_tensor_count(s->frequent);
+    start = rgm_tensor_i64(s->start);
+    said = start[0] == 0 && start[sources] == rgm_tensor_count(s->tokens) ? NULL : "start";
+    for (int64_t i = 0; i < sources && said == NULL; i++)
+        if (start[i] > start[i + 1])
+            said = "start";
+    if (s->first < 1 || s->first > s->target_vocabulary)
+        said = "first";
+    if (!ids_are_within(s->tokens, s->target_vocabulary) ||
+        !ids_are_within(s->frequent, s->target_vocabulary))
+        said = "ids";
+    return said == NULL ? RGM_OK : damaged(path, said);
+}
+
+rgm_status rgm_shortlist_load(rgm_shortlist **out, const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_safetensors *file = NULL;
+    rgm_shortlist *s = NULL;
+    const char *said;
+    char sum[32];
+
+    *out = NULL;
+    RGM_GO(rgm_safetensors_open(&file, path));
+    RGM_GO(RGM_NEW(s, 1));
+    RGM_GO(load_parts(s, file, path));
+    RGM_GO(check_parts(s, path));
+    RGM_GO(checksum(sum, s));
+    said = rgm_safetensors_metadata(file, "checksum");
+    if (said == NULL || strcmp(said, sum) != 0)
+        RGM_GO(damaged(path, "checksum"));
+    *out = s;
+    s = NULL;
+done:
+    rgm_safetensors_close(file);
+    rgm_shortlist_release(s);
+    return status;
+}
