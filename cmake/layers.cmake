@@ -42,7 +42,7 @@ set(RGM_ALLOWED_master base http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data service store metrics train controller graph graph_sampling
-    parts graph_import graph_tasks text translation registry http async search experiment trial master draw web)
+    parts graph_import graph_tasks text sequence translation registry http async search experiment trial master draw web)
 
 set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data service export store metrics train controller graph
                graph_sampling parts graph_import graph_features gnn graph_tasks text sequence translation record registry http async search experiment trial master

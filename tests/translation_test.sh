@@ -83,6 +83,59 @@ best = json.load(open(sys.argv[1] + "/best/info.json"))
 assert len(set(ter)) > 1 and best["ter"] == min(ter), (ter, best)
 PY
 
+# Weights in 8 bits and a shortlist: by the run and by its export, to the bit, and what they change is told.
+expect 0 "$regimen" text train-shortlist --model data/joint.model --first 4 --best 3 --out words.shortlist data/train.de data/train.en
+says '^text +words.shortlist: 4 frequent tokens and [0-9.]+ more for each of 45, of 260 pairs$' err
+expect 0 "$regimen" translate run --scores <source
+cp out in_f32
+expect 0 "$regimen" translate run --int8 --scores <source
+cp out in_int8
+cmp -s in_f32 in_int8 && fail "--int8 changes nothing"
+expect 0 "$regimen" translate run --scores --set task.search.int8=true <source
+cmp -s out in_int8 || fail "--int8 is not task.search.int8"
+expect 0 "$regimen" translate run --int8 --shortlist words.shortlist --scores <source
+cp out in_both
+cmp -s in_int8 in_both && fail "--shortlist changes nothing"
+expect 0 "$regimen" export run --to small --format predictor --precision int8 --set data.shortlist="$PWD/words.shortlist"
+says '^small/model.yaml$' out
+/usr/bin/env python3 - small/quality.json <<'PY' || fail "quality.json: $(cat small/quality.json)"
+import json, sys
+q = json.load(open(sys.argv[1]))
+assert q["data"] == "valid" and q["pairs"] == 20 and q["beam_size"] == 2, q
+for way in ("int8", "f32_shortlist", "int8_shortlist"):
+    for score in ("bleu", "chrf"):
+        assert abs(q[way][score + "_difference"] - (q[way][score] - q["f32"][score])) < 1e-6, (way, q)
+assert abs(q["int8"]["chrf_difference"]) < 10 and q["f32"]["chrf"] > 5, q
+PY
+expect 0 "$regimen" translate small --scores <source
+cmp -s out in_both || fail "the export of 8 bits translates as the run does not"
+expect 0 "$regimen" export run --to large --format predictor
+[ "$(wc -c <small/model.safetensors)" -lt "$(($(wc -c <large/model.safetensors) / 2))" ] || fail "8 bits take more than half of f32"
+expect 0 "$regimen" translate large --scores --threads 1 <source
+cmp -s out in_f32 || fail "the export in f32 translates as the run does not"
+expect 0 "$regimen" translate large --int8 --shortlist words.shortlist --scores <source
+cmp -s out in_both || fail "8 bits and shortlist asked for with an export in f32"
+expect 1 "$regimen" predict large --input source
+says "the task 'translation' is asked by rgm_translation_lines" err
+expect 2 "$regimen" translate large --set runtime.threads=1 <source
+says 'large is an export: it has one set of weights' err
+expect 2 "$regimen" translate large --beam 3.5 <source
+says "beam: '3.5' is no whole number" err
+expect 2 "$regimen" export run --precision int8
+says 'precision is for --format predictor' err
+printf x | dd of=small/shortlist.safetensors bs=1 seek=900 conv=notrunc 2>/dev/null
+expect 1 "$regimen" translate small <source
+says 'is no shortlist, or damaged' err
+expect 0 "$regimen" text train-tokenizer --vocab-size 45 --type unigram --out uni.model data/train.de data/train.en
+expect 0 "$regimen" text train-shortlist --model uni.model --out uni.shortlist data/train.de data/train.en
+expect 2 "$regimen" translate large --shortlist uni.shortlist <source
+says 'uni.shortlist was learned with other tokenizers than the model' err
+expect 2 "$regimen" translate run --shortlist uni.shortlist <source
+says 'data.shortlist: .*uni.shortlist was learned with other tokenizers' err
+expect 1 "$regimen" translate run --shortlist nothing <source
+says "'nothing': No such file" err
+expect 2 "$regimen" run words.yaml --run-dir no --set 'export=[{type: predictor, precision: int4}]'
+
 # Without the data: what does not read them gives the same bytes, what does says what it lacks.
 mv data elsewhere
 expect 0 "$regimen" translate run <source
@@ -102,6 +155,8 @@ expect 1 "$regimen" export run --to dumped --dump dump --set data.path=elsewhere
 says "exports graphs that feed each other" err
 expect 0 "$regimen" run words.yaml --mode export --run-dir run
 cmp -s verified/decoder_step.onnx run/export/decoder_step.onnx || fail "--mode export wrote other weights"
+expect 0 "$regimen" export run --to blind --format predictor --precision int8
+says '"why": "the validation data are not there"' out
 expect 1 "$regimen" eval run
 says 'data\.test is not in data\.path \(elsewhere: --set data\.path=DIR\): .*data/test\.de' err
 expect 1 "$regimen" run words.yaml --run-dir run

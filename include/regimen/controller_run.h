@@ -33,8 +33,8 @@ typedef struct rgm_exporter_type {
     rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
     bool of_graph;                                               /* likewise */
 } rgm_exporter_type;
-/** "onnx", "saved_model", "predictor" (only what rgm_predictor_open() needs) and "weights"; ended
- * by NULL. */
+/** "onnx", "saved_model", "predictor" (only what rgm_predictor_open() needs), "weights" and
+ * "ctranslate2" (of tasks with that rgm_task_format); ended by NULL. */
 extern const rgm_exporter_type *const rgm_exporter_types[];
 
 /** Options of the exporters "onnx" and "saved_model". */
@@ -48,6 +48,16 @@ typedef struct rgm_weights_exporter_options {
     rgm_texts only;   /* shell patterns of parameter names; empty: all     */
     rgm_texts except;
 } rgm_weights_exporter_options;
+
+/** Options of the exporter "predictor". */
+typedef enum rgm_weight_precision { RGM_WEIGHTS_F32, RGM_WEIGHTS_INT8 } rgm_weight_precision;
+typedef struct rgm_predictor_exporter_options {
+    rgm_weight_precision precision; /* int8: matrices in 8 bits, by tasks with rgm_task.int8_axis */
+} rgm_predictor_exporter_options;
+/** The exporter "predictor"; options are borrowed. */
+rgm_exporter rgm_predictor_exporter(rgm_predictor_exporter_options *options);
+/** The exporter "ctranslate2": model.bin, config.json and vocabularies. */
+rgm_exporter rgm_ctranslate2_exporter(void);
 
 /** How to run a task; fields named as in rgm_controller_setup mean the same. */
 typedef struct rgm_run_options {
@@ -276,9 +286,12 @@ typedef struct rgm_predictor rgm_predictor;
 /** Where rgm_onnx_exporter() puts the files that rgm_predictor_open() (experiment.h) reads. */
 #define RGM_SERVING_MODEL   "model.yaml"
 #define RGM_SERVING_WEIGHTS "model.safetensors"
+/** What 8 bits change, as rgm_task.judge_int8 tells it, where weights are kept so. */
+#define RGM_SERVING_QUALITY "quality.json"
 /**
  * @param task     [in, taken] with its state, also when this fails; zeroed
- * @param weights  [in] a .safetensors file with exactly the parameters of the task's model
+ * @param weights  [in] a .safetensors file with exactly the parameters of the task's model; those
+ * in 8 bits (i8, and f32 NAME.row_steps or NAME.column_steps) become f32
  *
  * Errors: RGM_ERR_UNSUPPORTED (the task has no model, or accepts neither Examples nor rows),
  * RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE (weights of another model: the first name), RGM_ERR_FORMAT
@@ -320,6 +333,10 @@ rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const rgm_new_data 
                                    int64_t head, rgm_prediction_sink *sink, void *payload);
 /** The predictor's task, borrowed. */
 const rgm_task *rgm_predictor_task(const rgm_predictor *predictor);
+/** Its weights, borrowed: for a task that is asked by functions of its own (rgm_task.asked_by), and
+ * has no outputs; and whether the file kept them in 8 bits. */
+const rgm_parameters *rgm_predictor_parameters(const rgm_predictor *predictor);
+bool rgm_predictor_int8(const rgm_predictor *predictor);
 
 #ifdef __cplusplus
 }

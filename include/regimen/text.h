@@ -99,6 +99,11 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
 /** The bytes of the file, borrowed, to be saved beside a model that was trained with it. */
 const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
 
+/** Whose ids these are: the same text for the same two models, and another one for others. */
+#define RGM_TOKENIZERS_MARK 36
+void rgm_tokenizers_mark(char out[RGM_TOKENIZERS_MARK], const rgm_tokenizer *source,
+                         const rgm_tokenizer *target);
+
 int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer); /* pieces: ids are 0 .. size-1 */
 /** The id of a special piece, -1 when there is none. A SentencePiece model always has an unknown
  * piece. tokenizer.json names that one alone; of the others the special token with one of their

@@ -113,6 +113,16 @@ typedef struct rgm_task_export {
                          void *state);
 } rgm_task_export;
 
+/** Another program's form of a task's trained model: an exporter of that name writes it. */
+typedef struct rgm_task_format {
+    const char *name; /* "ctranslate2"                         */
+    const char *file; /* the one that is told as the result    */
+    /** Write everything into an existing folder. */
+    rgm_status (*save)(const char *folder, const rgm_parameters *parameters, void *state);
+    /** Check before the first step whether `save` can succeed. NULL: save will tell. */
+    rgm_status (*check)(const rgm_parameters *parameters, void *state);
+} rgm_task_format;
+
 /** A file that a trained model needs beside its weights, such as a tokenizer. */
 typedef struct rgm_task_file {
     const char *name; /* in run folders and exports, "tokenizer.model" */
@@ -250,6 +260,7 @@ typedef struct rgm_task {
     void (*files)(rgm_task_file *out, int64_t *count, void *state);
     /** NULL: the graph of every head, model.onnx. */
     const rgm_task_export *exports;
+    const rgm_task_format *formats; /* others, ended by a row without a name; NULL: none */
     /**
      * How the inputs of model.onnx are computed from a user's tables, once the model is built: sets
      * inputs and sizes, which stay until the next call. NULL: the inputs are those of the graph.
@@ -330,6 +341,17 @@ typedef struct rgm_task {
      * cannot be served from an export.
      */
     rgm_status (*save_serving)(rgm_text *data, const char *folder, void *state);
+    /** How those who open such an export ask the task, if not by batches:
+     * "rgm_translation_lines()"; NULL: by batches. */
+    const char *asked_by;
+    /**
+     * How a parameter is kept where weights are kept in 8 bits: with a step for each row (0) or
+     * each column (1) of a matrix, or not (-1). NULL: the task's weights are never kept so.
+     */
+    int (*int8_axis)(const char *name, const rgm_tensor *tensor);
+    /** Append as JSON what that changes, measured on the validation data with both. NULL: nothing
+     * is measured. Errors: those of data and model. */
+    rgm_status (*judge_int8)(rgm_text *out, const rgm_parameters *parameters, void *state);
     /**
      * A batch, as `feeds` takes it, of serialized tf.train.Examples, or of rows of numbers, f32 or
      * f64 [n, ...]. NULL: the task does not accept that form.

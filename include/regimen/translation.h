@@ -51,6 +51,8 @@ typedef struct rgm_translation_options {
     const char *target_tokenizer;          /* ... it has its own          */
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
+    const char *shortlist; /* file of rgm_shortlist_save(): translations have no other tokens than
+                              its; NULL: all tokens                                          */
     int64_t max_length;   /* tokens of a side with its end; longer pairs are left out of training */
     int64_t batch_tokens; /* of a training batch: rows * longer side, padding included        */
     int64_t batch_shapes; /* different shapes of training batches                             */
@@ -63,6 +65,7 @@ typedef struct rgm_translation_options {
     int64_t samples; /* log the translations of so many pairs beside their references            */
     rgm_beam_search_options search; /* how to translate */
     const char *run_dir;            /* no key: the folder of a run that has begun       */
+    bool served;  /* true: there are no data, only what an export keeps              */
     bool trained; /* true: use the run's tokenizers; false: only the one it trained  */
 } rgm_translation_options;
 
@@ -114,6 +117,10 @@ typedef struct rgm_line_translation {
 void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
 /** The search options of a task that rgm_translation made. */
 const rgm_beam_search_options *rgm_translation_search(const rgm_task *task);
+/** RGM_ERR_CONFIG: the shortlist, `name` in messages, is of other vocabularies than the task's, or
+ * was learned with other tokenizers. */
+rgm_status rgm_translation_check_shortlist(const rgm_task *task, const rgm_shortlist *shortlist,
+                                           const char *name);
 /**
  * Translate with another model too (an ensemble): the probability of a token is the mean of those
  * that all of them give it. From then on lines are translated so; validation and scores of pairs

@@ -4,10 +4,15 @@
 
 #include "cli.h"
 
+enum { ONNX, SAVED_MODEL, PREDICTOR, CTRANSLATE2, FORMATS };
+static const char *const formats[] = {"onnx", "saved_model", "predictor", "ctranslate2"};
+
 /* What is asked for beside the file. */
 typedef struct wishes {
-    bool for_tensorflow, verified, json;
+    int format;
+    bool verified, json;
     const char *dump; /* folder, or NULL */
+    rgm_predictor_exporter_options predictor;
 } wishes;
 
 /* Open the run with the part to try the file on, the test data or what there is, and no other. */
@@ -28,11 +33,15 @@ static rgm_status open_with_part(session *s, rgm_mode *part, const char *run_dir
     }
 }
 
+/* quality: what 8 bits change, as JSON; NULL: nothing was measured. */
 static int print_result(const char *path, const wishes *w, const rgm_export_check *check,
-                        int64_t dumped)
+                        int64_t dumped, const char *quality)
 {
     if (w->json) {
         json_t *out = json_pack("{s:s, s:b}", "path", path, "verified", w->verified);
+
+        if (quality != NULL)
+            json_object_set_new(out, "quality", json_loads(quality, 0, NULL));
 
         if (w->verified) {
             json_object_set_new(out, "items", json_integer(check->items));
@@ -48,20 +57,52 @@ static int print_result(const char *path, const wishes *w, const rgm_export_chec
                check->largest_difference);
     if (w->dump != NULL)
         printf("  %s batches in %s", grouped(dumped), w->dump);
-    return print_text("\n");
+    printf("\n");
+    return print_text(quality != NULL ? quality : "");
 }
 
-static rgm_status export_files(const session *s, const char *folder, rgm_mode part, const wishes *w,
+static rgm_exporter exporter_of(wishes *w)
+{
+    if (w->format == PREDICTOR)
+        return rgm_predictor_exporter(&w->predictor);
+    if (w->format == CTRANSLATE2)
+        return rgm_ctranslate2_exporter();
+    return w->format == SAVED_MODEL ? rgm_saved_model_exporter() : rgm_onnx_exporter();
+}
+
+static const char *file_of(const wishes *w, const session *s)
+{
+    static const char *const names[] = {NULL, RGM_SAVED_MODEL_FILE, RGM_SERVING_MODEL, "model.bin"};
+
+    return w->format == ONNX ? rgm_run_onnx_file(s->run) : names[w->format];
+}
+
+static rgm_status load_quality(char **quality, const char *folder, const wishes *w)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+    int64_t size;
+
+    if (w->format != PREDICTOR || w->predictor.precision != RGM_WEIGHTS_INT8)
+        return RGM_OK;
+    RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_QUALITY));
+    if (rgm_path_exists(path))
+        RGM_GO(rgm_file_load(quality, &size, path, 1 << 20));
+done:
+    rgm_free(path);
+    return status;
+}
+
+static rgm_status export_files(const session *s, const char *folder, rgm_mode part, wishes *w,
                                int *code)
 {
     rgm_status status = RGM_OK;
-    rgm_exporter exporter = w->for_tensorflow ? rgm_saved_model_exporter() : rgm_onnx_exporter();
+    rgm_exporter exporter = exporter_of(w);
     rgm_export_check check = {0};
     int64_t dumped = 0;
-    char *path = NULL;
+    char *path = NULL, *quality = NULL;
 
-    RGM_GO(rgm_path_join(&path, folder,
-                         w->for_tensorflow ? RGM_SAVED_MODEL_FILE : rgm_run_onnx_file(s->run)));
+    RGM_GO(rgm_path_join(&path, folder, file_of(w, s)));
     if (exporter.check != NULL) /* before there is a folder */
         RGM_GO(exporter.check(s->run, exporter.payload));
     RGM_GO(rgm_folder_make(folder));
@@ -70,29 +111,40 @@ static rgm_status export_files(const session *s, const char *folder, rgm_mode pa
         RGM_GO(rgm_run_verify_onnx(&check, s->run, folder, part, 8));
     if (w->dump != NULL)
         RGM_GO(rgm_run_dump_onnx(&dumped, s->run, w->dump, part, &exporter));
-    *code = print_result(path, w, &check, dumped);
+    RGM_GO(load_quality(&quality, folder, w));
+    *code = print_result(path, w, &check, dumped, quality);
 done:
+    rgm_free(quality);
     rgm_free(path);
     return status;
 }
 
 /* EXIT_DONE, or what to end with. */
-static int choose_format(wishes *w, const char *format)
+static int choose_format(wishes *w, const char *format, const char *precision)
 {
-    static const char *const names[] = {"onnx", "saved_model"};
-
-    w->for_tensorflow = strcmp(format, names[1]) == 0;
-    if (!w->for_tensorflow && strcmp(format, names[0]) != 0)
+    while (w->format < FORMATS && strcmp(format, formats[w->format]) != 0)
+        w->format++;
+    if (w->format == FORMATS)
         return usage_error("--format: there is no '%s'%s", format,
-                           rgm_did_you_mean(format, names, 2, NULL, "there are ").text);
-    if (w->for_tensorflow && w->verified)
-        return usage_error("--verify runs ONNX; a SavedModel is run by TensorFlow, on what --dump "
-                           "DIR writes");
+                           rgm_did_you_mean(format, formats, FORMATS, NULL, "there are ").text);
+    if (w->format != ONNX && w->verified)
+        return usage_error("--verify runs ONNX%s", w->format == SAVED_MODEL
+                                                       ? "; a SavedModel is run by TensorFlow, on "
+                                                         "what --dump DIR writes"
+                                                       : "");
+    if (precision != NULL && w->format != PREDICTOR)
+        return usage_error("--precision is for --format predictor");
+    if (precision != NULL && strcmp(precision, "int8") != 0 && strcmp(precision, "f32") != 0)
+        return usage_error("--precision '%s' is none of f32, int8", precision);
+    if (precision != NULL && strcmp(precision, "int8") == 0)
+        w->predictor.precision = RGM_WEIGHTS_INT8;
+    if (w->format > SAVED_MODEL && w->dump != NULL)
+        return usage_error("--dump is for graphs: --format onnx or saved_model");
     return EXIT_DONE;
 }
 
 static rgm_status export_run(int *code, const char *run_dir, const char *to, const text_list *sets,
-                             const weights_choice *weights, const wishes *w)
+                             const weights_choice *weights, wishes *w)
 {
     const data_choice none = {.modes = {false}};
     rgm_status status = RGM_OK;
@@ -113,7 +165,7 @@ done:
 
 /* A run folder, or a registered model. */
 static int export_named(const char *name, const char *to, const text_list *sets,
-                        const weights_choice *weights, const wishes *w)
+                        const weights_choice *weights, wishes *w)
 {
     rgm_status status = RGM_OK;
     char *run_dir = NULL;
@@ -132,14 +184,19 @@ done:
 
 int verb_export(int argc, char **argv)
 {
-    const char *to = NULL, *format = "onnx";
+    const char *to = NULL, *format = "onnx", *precision = NULL;
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
     wishes w = {.dump = NULL};
     const argument arguments[] = {
         {"to", ARG_TEXT, &to, "DIR", "folder for the files; default RUN_DIR/export"},
         {"format", ARG_TEXT, &format, "NAME",
-         "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow"},
+         "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow; "
+         "predictor: for regimen predict and translate; ctranslate2: a translation model for "
+         "CTranslate2"},
+        {"precision", ARG_TEXT, &precision, "NAME",
+         "of --format predictor: int8 keeps a translation's weights in 8 bits, and tells what that "
+         "changes on validation data; default f32"},
         {"verify", ARG_FLAG, &w.verified, NULL,
          "run the ONNX file with an interpreter of its own on up to 8 batches and compare"},
         {"dump", ARG_TEXT, &w.dump, "DIR",
@@ -149,13 +206,15 @@ int verb_export(int argc, char **argv)
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "export RUN_DIR|model:NAME [--to DIR] [--format NAME] [--verify] [--dump DIR] [--last | "
+        "export RUN_DIR|model:NAME [--to DIR] [--format NAME] [--precision NAME] [--verify] "
+        "[--dump DIR] [--last | "
         "--average N | --step N] [--json]",
-        "Write the model with its preprocessing as ONNX or for TensorFlow.", arguments, 1, 1};
+        "Write the model with its preprocessing as ONNX, for TensorFlow or for predictors.",
+        arguments, 1, 1};
     int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    code = choose_format(&w, format);
+    code = choose_format(&w, format, precision);
     if (code != EXIT_DONE)
         return code;
     return export_named(rest.items[0], to, &sets, &weights, &w);

@@ -231,21 +231,6 @@ static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode,
 /* ---- of an export -----------------------------------------------------------------------------
  */
 
-/* What rgm_predictor_open() takes, and no run folder. */
-static rgm_status is_export(bool *out, const char *folder)
-{
-    rgm_status status = RGM_OK;
-    char *config = NULL, *model = NULL;
-
-    RGM_GO(rgm_path_join(&config, folder, "config.yaml"));
-    RGM_GO(rgm_path_join(&model, folder, RGM_SERVING_MODEL));
-    *out = !rgm_path_exists(config) && rgm_path_exists(model);
-done:
-    rgm_free(config);
-    rgm_free(model);
-    return status;
-}
-
 static rgm_status predict_export(const char *folder, const rgm_new_data *input, int64_t head)
 {
     rgm_status status = RGM_OK;

@@ -1,4 +1,4 @@
-/* regimen text: tokenizers trained and used, and how a corpus falls into batches. */
+/* regimen text: tokenizers trained and used, shortlists, how a corpus falls into batches. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "cli.h"
 
+#include <regimen/sequence.h>
 #include <regimen/text_tokens.h>
 
 /* Lines of FILE or standard input, each made into one of standard output. */
@@ -394,12 +395,106 @@ static int text_tokens(int argc, char **argv)
     return report(make_tokens(&a, &rest, (rgm_documents)documents));
 }
 
+/* ---- train-shortlist ------------------------------------------------------------------------- */
+
+/* What a shortlist is learned from and where it goes. */
+typedef struct shortlist_job {
+    const char *model, *target_model, *out;
+    rgm_shortlist_options options;
+    rgm_tokenizer *source, *target;
+    rgm_corpus *corpus;
+    rgm_token_pairs *pairs;
+} shortlist_job;
+
+static rgm_status load_pairs(shortlist_job *j, const text_list *files, bool tsv)
+{
+    RGM_TRY(rgm_tokenizer_load(&j->source, j->model));
+    if (j->target_model != NULL)
+        RGM_TRY(rgm_tokenizer_load(&j->target, j->target_model));
+    else
+        j->target = rgm_tokenizer_retain(j->source);
+    RGM_TRY(tsv ? rgm_corpus_load_tsv(&j->corpus, files->items[0], NULL)
+                : rgm_corpus_load(&j->corpus, files->items[0], files->items[1], NULL));
+    return rgm_token_pairs_encode(&j->pairs, j->corpus, j->source, j->target, 4);
+}
+
+static rgm_status learn_shortlist(const shortlist_job *j)
+{
+    int64_t count = rgm_token_pairs_count(j->pairs);
+    char mark[RGM_TOKENIZERS_MARK];
+    rgm_shortlist_options options = j->options;
+    rgm_status status = RGM_OK;
+    rgm_sequence_pair *pairs = NULL;
+    rgm_shortlist *list = NULL;
+    rgm_shortlist_figures f;
+
+    rgm_tokenizers_mark(mark, j->source, j->target);
+    options.mark = mark;
+    RGM_GO(RGM_NEW(pairs, count));
+    for (int64_t i = 0; i < count; i++) {
+        pairs[i].source = rgm_token_pairs_source(j->pairs, i, &pairs[i].source_count);
+        pairs[i].target = rgm_token_pairs_target(j->pairs, i, &pairs[i].target_count);
+    }
+    RGM_GO(rgm_shortlist_learn(&list, pairs, count, rgm_tokenizer_size(j->source),
+                               rgm_tokenizer_size(j->target), &options));
+    RGM_GO(rgm_shortlist_save(j->out, list));
+    f = rgm_shortlist_describe(list);
+    say("text", "%s: %lld frequent tokens and %.1f more for each of %s, of %s pairs", j->out,
+        (long long)f.first, (double)f.entries / (double)f.source_vocabulary,
+        grouped(f.source_vocabulary), grouped(f.pairs));
+done:
+    rgm_shortlist_release(list);
+    rgm_free(pairs);
+    return status;
+}
+
+static int text_shortlist(int argc, char **argv)
+{
+    shortlist_job j = {.options = RGM_SHORTLIST_OPTIONS_INIT};
+    bool tsv = false;
+    text_list rest;
+    const argument arguments[] = {
+        {"model", ARG_TEXT, &j.model, "MODEL",
+         "SentencePiece model of both sides, or of the source (required)"},
+        {"target-model", ARG_TEXT, &j.target_model, "MODEL",
+         "that of the target, if it has its own"},
+        {"out", ARG_TEXT, &j.out, "FILE", "the file to write (required)"},
+        {"first", ARG_INT, &j.options.first, "N",
+         "the most frequent tokens, for every sentence; default 100"},
+        {"best", ARG_INT, &j.options.best, "N",
+         "the most probable ones for each token of its source; default 100"},
+        {"tsv", ARG_FLAG, &tsv, NULL, "one FILE of lines: source TAB target"},
+        {0}};
+    const usage how = {
+        "text train-shortlist --model MODEL --out FILE [--first N] [--best N] SOURCE TARGET",
+        "Learn from a parallel corpus which target tokens may translate each source token.\n"
+        "Translations are then searched among these: regimen translate --shortlist FILE.",
+        arguments, 1, 2};
+    rgm_status status;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (j.model == NULL || j.out == NULL)
+        return usage_error(
+            "--model and --out are needed: a SentencePiece model, the file to write");
+    if (rest.count != (tsv ? 1 : 2))
+        return usage_error(tsv ? "--tsv takes one FILE" : "two files are needed, or --tsv");
+    status = load_pairs(&j, &rest, tsv);
+    if (status == RGM_OK)
+        status = learn_shortlist(&j);
+    rgm_token_pairs_release(j.pairs);
+    rgm_corpus_release(j.corpus);
+    rgm_tokenizer_release(j.source);
+    rgm_tokenizer_release(j.target);
+    return report(status);
+}
+
 /* ---- the verb -------------------------------------------------------------------------------- */
 
 static const verb verbs[] = {
     {"train-tokenizer", text_train, "a SentencePiece model from text files"},
     {"encode", text_encode, "lines to ids"},
     {"decode", text_decode, "ids to lines"},
+    {"train-shortlist", text_shortlist, "which target tokens may translate each source token"},
     {"stats", text_stats, "lengths of a parallel corpus, its batches and their padding"},
     {"tokens", text_tokens, "text files to a token file, for language models"},
 };

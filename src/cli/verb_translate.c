@@ -1,8 +1,9 @@
-/* regimen translate: lines of stdin to lines of stdout, in their order, with a run folder's
- * weights. */
+/* regimen translate: lines of stdin to lines of stdout, in their order, with the weights of a run
+ * folder or of an export. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -154,27 +155,28 @@ static void tell_remarks(const remarks *r, int64_t n_best)
             grouped(r->short_lists), grouped(r->lines), (long long)n_best);
 }
 
+/* Who translates: a run, or an export. */
+typedef struct translator {
+    const rgm_task *task;
+    const rgm_parameters *parameters;
+    rgm_device *device;
+    bool bf16;
+} translator;
+
 /* Those before a line that cannot be translated are out with its error. */
 static rgm_status translate_chunk(remarks *r, lines *l, rgm_line_translation *made,
-                                  const session *s, const rgm_beam_search_options *search,
+                                  const translator *t, const rgm_beam_search_options *search,
                                   const form *f)
 {
-    rgm_trainer *trainer = rgm_run_trainer(s->run);
-    const rgm_task *task = rgm_trainer_task(trainer);
-    const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
     rgm_beam_search_options own = *search;
     rgm_status status, printed;
     int64_t done;
 
     own.first_number = l->chunk.before;
-    if (f->mbr > 0)
-        status =
-            rgm_translation_mbr(made, &done, task, parameters, l->items, l->chunk.count, f->mbr,
-                                &own, rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
-    else
-        status =
-            rgm_translation_lines(made, &done, task, parameters, l->items, l->chunk.count, &own,
-                                  rgm_trainer_device(trainer), rgm_trainer_bf16(trainer));
+    status = f->mbr > 0 ? rgm_translation_mbr(made, &done, t->task, t->parameters, l->items,
+                                              l->chunk.count, f->mbr, &own, t->device, t->bf16)
+                        : rgm_translation_lines(made, &done, t->task, t->parameters, l->items,
+                                                l->chunk.count, &own, t->device, t->bf16);
     if (status == RGM_ERR_DATA)
         status =
             rgm_error_prefix(status, "/dev/stdin:%lld", (long long)(l->chunk.before + done + 1));
@@ -184,7 +186,7 @@ static rgm_status translate_chunk(remarks *r, lines *l, rgm_line_translation *ma
     return printed != RGM_OK ? printed : status;
 }
 
-static rgm_status translate_all(const session *s, const rgm_beam_search_options *search, form *f)
+static rgm_status translate_all(const translator *t, const rgm_beam_search_options *search, form *f)
 {
     rgm_status status = RGM_OK, end = RGM_OK;
     rgm_line_reader *reader = NULL;
@@ -201,7 +203,7 @@ static rgm_status translate_all(const session *s, const rgm_beam_search_options 
         end = read_lines(l, reader, f->json);
         if (end < 0)
             rgm_error_save(&bad, end);
-        RGM_GO(translate_chunk(&r, l, made, s, search, f));
+        RGM_GO(translate_chunk(&r, l, made, t, search, f));
     }
     tell_remarks(&r, f->n_best);
     if (end < 0) /* what came before is out */
@@ -220,9 +222,10 @@ done:
 /* ---- the command line ------------------------------------------------------------------------ */
 
 /* Options that are keys of the run: set as --set does, so that they are checked as keys are. */
-enum { BEAM, N_BEST, ALPHA, THREADS, KEYS };
+enum { BEAM, N_BEST, ALPHA, THREADS, INT8, SHORTLIST, KEYS };
 static const char *const keys[KEYS] = {"task.search.beam_size", "task.search.n_best",
-                                       "task.search.alpha", "runtime.threads"};
+                                       "task.search.alpha",     "runtime.threads",
+                                       "task.search.int8",      "data.shortlist"};
 
 /* texts: to be freed by the caller. */
 static rgm_status add_keys(text_list *sets, char **texts, const char *const *values)
@@ -284,18 +287,114 @@ static rgm_status translate_run(const char *name, const text_list *with, const t
                                 const weights_choice *weights, form *f)
 {
     rgm_status status = RGM_OK;
+    rgm_trainer *trainer;
     sessions *all;
+    translator t;
 
     RGM_TRY(RGM_NEW(all, 1));
     RGM_GO(open_run(all, name, sets, weights));
     for (int64_t i = 0; i < with->count; i++)
         RGM_GO(join_run(all, with->items[i], weights));
-    RGM_GO(
-        translate_all(&all->items[0], rgm_translation_search(rgm_run_task(all->items[0].run)), f));
+    trainer = rgm_run_trainer(all->items[0].run);
+    t = (translator){rgm_trainer_task(trainer), rgm_trainer_parameters(trainer),
+                     rgm_trainer_device(trainer), rgm_trainer_bf16(trainer)};
+    RGM_GO(translate_all(&t, rgm_translation_search(t.task), f));
 done:
     while (all->count > 0)
         session_close(&all->items[--all->count]);
     rgm_free(all);
+    return status;
+}
+
+/* A whole number, or a number, of an option. */
+static rgm_status read_number(double *out, const char *text, const char *name, bool whole)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    if (*text == '\0' || *end != '\0' || (whole && *out != (double)(int64_t)*out))
+        return RGM_FAIL(RGM_ERR_CONFIG, "--%s: '%s' is no %snumber", name, text,
+                        whole ? "whole " : "");
+    return RGM_OK;
+}
+
+/* The options of an export's search, as those of a run are keys. */
+static rgm_status set_search(rgm_beam_search_options *o, const char *const *values)
+{
+    double number;
+
+    if (values[BEAM] != NULL) {
+        RGM_TRY(read_number(&number, values[BEAM], "beam", true));
+        o->beam_size = (int64_t)number;
+    }
+    if (values[N_BEST] != NULL) {
+        RGM_TRY(read_number(&number, values[N_BEST], "n-best", true));
+        o->n_best = (int64_t)number;
+    }
+    if (values[ALPHA] != NULL)
+        RGM_TRY(read_number(&o->alpha, values[ALPHA], "alpha", false));
+    if (values[THREADS] != NULL) {
+        RGM_TRY(read_number(&number, values[THREADS], "threads", true));
+        if (number < 1 || number > 1024)
+            return RGM_FAIL(RGM_ERR_CONFIG, "--threads is %s, but must be in [1, 1024]",
+                            values[THREADS]);
+        rgm_threads_set((int)number);
+    }
+    o->int8 = o->int8 || values[INT8] != NULL;
+    return RGM_OK;
+}
+
+static rgm_status translate_export(const char *folder, const char *const *values, form *f)
+{
+    rgm_status status = RGM_OK;
+    rgm_predictor *predictor = NULL;
+    rgm_shortlist *shortlist = NULL;
+    rgm_beam_search_options search;
+    translator t = {.device = NULL};
+
+    RGM_GO(rgm_predictor_open(&predictor, folder));
+    t.task = rgm_predictor_task(predictor);
+    t.parameters = rgm_predictor_parameters(predictor);
+    if (t.task->type != &rgm_translation)
+        RGM_GO(
+            RGM_FAIL(RGM_ERR_CONFIG, "%s is an export of another task than translation", folder));
+    search = *rgm_translation_search(t.task);
+    search.int8 = search.int8 || rgm_predictor_int8(predictor);
+    RGM_GO(set_search(&search, values));
+    if (values[SHORTLIST] != NULL) {
+        RGM_GO(rgm_shortlist_load(&shortlist, values[SHORTLIST]));
+        RGM_GO(rgm_translation_check_shortlist(t.task, shortlist, values[SHORTLIST]));
+        search.shortlist = shortlist;
+    }
+    RGM_GO(translate_all(&t, &search, f));
+done:
+    rgm_predictor_release(predictor);
+    rgm_shortlist_release(shortlist);
+    return status;
+}
+
+/* A run, a registered model, or an export's folder. */
+static rgm_status translate_named(const char *name, const text_list *with, text_list *sets,
+                                  const weights_choice *weights, const char *const *values,
+                                  char **texts, form *f)
+{
+    rgm_status status = RGM_OK;
+    char *folder = NULL;
+    bool exported;
+
+    RGM_GO(model_folder(&folder, name));
+    RGM_GO(is_export(&exported, folder));
+    if (exported && (sets->count > 0 || with->count > 0 || weights_chosen(weights)))
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s is an export: it has one set of weights and no keys to set", name));
+    if (exported) {
+        RGM_GO(translate_export(folder, values, f));
+    } else {
+        RGM_GO(add_keys(sets, texts, values));
+        RGM_GO(translate_run(name, with, sets, weights, f));
+    }
+done:
+    rgm_free(folder);
     return status;
 }
 
@@ -305,6 +404,8 @@ int verb_translate(int argc, char **argv)
     const char *values[KEYS] = {NULL};
     char *texts[KEYS] = {NULL};
     form f = {0};
+    const char *shortlist = NULL;
+    bool int8 = false;
     weights_choice weights = {.last = false};
     const argument arguments[] = {
         {"beam", ARG_TEXT, &values[BEAM], "N",
@@ -320,28 +421,39 @@ int verb_translate(int argc, char **argv)
         {"json", ARG_FLAG, &f.json, NULL,
          "each line is an object {\"text\": ..} with what is asked of its translation (\"prefix\", "
          "\"required\", \"banned\"), and gives one with its translations"},
+        {"int8", ARG_FLAG, &int8, NULL,
+         "weights in 8 bits: faster, nearly the same translations; as task.search.int8"},
+        {"shortlist", ARG_TEXT, &shortlist, "FILE",
+         "search among the tokens that it has for a source (regimen text train-shortlist)"},
         {"threads", ARG_TEXT, &values[THREADS], "N",
          "default runtime.threads; changes nothing but the time"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {
-        "translate RUN_DIR|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... [--scores] "
-        "[--json] [--threads N] "
+        "translate RUN_DIR|EXPORT|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... "
+        "[--scores] "
+        "[--json] [--int8] [--shortlist FILE] [--threads N] "
         "[--average "
         "N] < IN > "
         "OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
         "at a time. The run's data need not be there.",
         arguments, 1, 1};
-    rgm_status status;
+    char *here = NULL;
+    rgm_status status = RGM_OK;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    status = add_keys(&sets, texts, values);
+    values[INT8] = int8 ? "true" : NULL;
+    if (shortlist != NULL) /* the key's would be in data.path */
+        values[SHORTLIST] = here = realpath(shortlist, NULL);
+    if (shortlist != NULL && here == NULL)
+        status = RGM_FAIL_SYSTEM("open", shortlist);
     if (status == RGM_OK && f.mbr > 0 && values[N_BEST] != NULL)
         status = RGM_FAIL(RGM_ERR_CONFIG, "--mbr takes one translation of each line: no --n-best");
     if (status == RGM_OK)
-        status = translate_run(rest.items[0], &with, &sets, &weights, &f);
+        status = translate_named(rest.items[0], &with, &sets, &weights, values, texts, &f);
+    free(here);
     for (int k = 0; k < KEYS; k++)
         rgm_free(texts[k]);
     return status == RGM_OK ? print_text("") : report(status);

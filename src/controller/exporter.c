@@ -25,7 +25,7 @@ static rgm_status save_heads(const rgm_open_run *run, const char *folder, const 
                           rgm_trainer_parameters(run->trainer), outputs.items, outputs.count,
                           &options));
     RGM_TRY(rgmi_save_signature(run, folder, rgm_run_onnx_file(run), &outputs, &options));
-    return run->task.save_serving != NULL ? rgmi_save_serving(run, folder) : RGM_OK;
+    return run->task.save_serving != NULL ? rgmi_save_serving(run, folder, false) : RGM_OK;
 }
 
 const char *rgm_run_onnx_file(const rgm_open_run *run)
@@ -84,34 +84,111 @@ static const rgm_exporter_type onnx_type = {
 
 static rgm_status check_served(const rgm_open_run *run, void *options)
 {
-    (void)options;
-    return run->task.save_serving != NULL
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                          "export: the task '%s' is not asked by predictors; its exporter is onnx",
-                          run->task.name);
+    const rgm_predictor_exporter_options *o = options;
+
+    if (run->task.save_serving == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "export: the task '%s' is not asked by predictors; its exporter is onnx",
+                        run->task.name);
+    if (o->precision == RGM_WEIGHTS_INT8 && run->task.int8_axis == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "export.precision: the task '%s' does not keep its weights in 8 bits",
+                        run->task.name);
+    return RGM_OK;
 }
 
-static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *payload)
+static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *options)
 {
-    (void)payload;
+    const rgm_predictor_exporter_options *o = options;
+
     RGM_TRY(rgm_task_files_save(&run->task, export_dir));
-    return rgmi_save_serving(run, export_dir);
+    return rgmi_save_serving(run, export_dir, o->precision == RGM_WEIGHTS_INT8);
 }
 
-static const rgm_field no_fields[] = {{0}};
+static const char *const precisions[] = {"f32", "int8", NULL};
+
+#define RGM_OPTIONS rgm_predictor_exporter_options
+static const rgm_field predictor_fields[] = {
+    RGM_CHOICE_FIELD(precision, precisions,
+                     "int8: matrices in 8 bits, a quarter of the size; what that changes on "
+                     "validation data is written beside them"),
+    {0}};
+#undef RGM_OPTIONS
 
 static const rgm_exporter_type predictor_type = {
     .section = {.name = "predictor",
                 .help = "what rgm_predictor_open() serves, without model.onnx: also features that "
                         "ONNX cannot say",
-                .fields = no_fields},
+                .options_size = sizeof(rgm_predictor_exporter_options),
+                .fields = predictor_fields},
     .save = save_served,
     .check = check_served,
 };
 
+rgm_exporter rgm_predictor_exporter(rgm_predictor_exporter_options *options)
+{
+    return (rgm_exporter){
+        .name = "predictor", .save = save_served, .check = check_served, .payload = options};
+}
+
+/* ---- another program's form, which the task writes ------------------------------------------- */
+
+static const char ctranslate2[] = "ctranslate2";
+
+static rgm_status find_format(const rgm_task_format **out, const rgm_open_run *run,
+                              const char *name)
+{
+    const rgm_task_format *f = run->task.formats;
+
+    while (f != NULL && f->name != NULL && strcmp(f->name, name) != 0)
+        f++;
+    *out = f;
+    if (f != NULL && f->name != NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "export: the task '%s' has no form for the exporter %s",
+                    run->task.name, name);
+}
+
+static rgm_status check_ctranslate2(const rgm_open_run *run, void *options)
+{
+    const rgm_task_format *f;
+
+    (void)options;
+    RGM_TRY(find_format(&f, run, ctranslate2));
+    return f->check != NULL ? f->check(rgm_trainer_parameters(run->trainer), run->task.state)
+                            : RGM_OK;
+}
+
+static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options)
+{
+    const rgm_task_format *f;
+
+    (void)options;
+    RGM_TRY(find_format(&f, run, ctranslate2));
+    RGM_TRY(rgm_task_files_save(&run->task, export_dir));
+    return f->save(export_dir, rgm_trainer_parameters(run->trainer), run->task.state);
+}
+
+static const rgm_field no_fields[] = {{0}};
+
+static const rgm_exporter_type ctranslate2_type = {
+    .section = {.name = ctranslate2,
+                .help = "a translation model as CTranslate2 4 reads it",
+                .fields = no_fields},
+    .save = save_ctranslate2,
+    .check = check_ctranslate2,
+};
+
+rgm_exporter rgm_ctranslate2_exporter(void)
+{
+    return (rgm_exporter){
+        .name = ctranslate2, .save = save_ctranslate2, .check = check_ctranslate2};
+}
+
 const rgm_exporter_type *const rgm_exporter_types[] = {
-    &onnx_type, &rgmi_saved_model_exporter, &predictor_type, &rgmi_weights_exporter, NULL};
+    &onnx_type,        &rgmi_saved_model_exporter,
+    &predictor_type,   &rgmi_weights_exporter,
+    &ctranslate2_type, NULL};
 
 rgm_exporter rgm_onnx_exporter(void)
 {

@@ -1,7 +1,6 @@
 /*
  * A trained model that answers requests: a task's model and an export's weights in one executor,
- * without a trainer. The file of weights may come from anybody, so it is compared with the model's
- * needs before memory for the model is allocated.
+ * without a trainer.
  */
 #include <string.h>
 
@@ -14,7 +13,8 @@ struct rgm_predictor {
     rgm_task_model model;
     rgmi_outputs outputs;
     rgm_parameters *parameters;
-    rgm_executor *executor;
+    bool int8;                             /* they were kept in 8 bits */
+    rgm_executor *executor;                /* NULL: the task is asked by functions of its own */
     rgm_tensor *values[RGMI_MOST_OUTPUTS]; /* of the last run, owned by the executor */
     void (*release_owner)(void *owner);
     void *owner;
@@ -26,7 +26,7 @@ static rgm_status check_task(const rgm_task *task)
 {
     if (task->build_model == NULL || task->feeds == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' has no model to ask", task->name);
-    if (task->example_batch == NULL && task->row_batch == NULL)
+    if (task->example_batch == NULL && task->row_batch == NULL && task->asked_by == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes neither Examples nor rows",
                         task->name);
     return RGM_OK;
@@ -46,50 +46,6 @@ static rgm_status build(rgm_predictor *p)
     return status;
 }
 
-/* The weights of a parameter, with the parameter's shape. */
-static rgm_status find_weight(rgm_tensor **out, const rgm_value *parameter,
-                              const rgm_safetensors *file, const char *path)
-{
-    const char *name = rgm_value_name(parameter);
-    char here[128], there[96];
-    bool fits;
-
-    RGM_TRY(rgm_safetensors_get(out, file, name));
-    fits = rgm_tensor_dtype(*out) == rgm_value_dtype(parameter) &&
-           rgm_tensor_rank(*out) == rgm_value_rank(parameter);
-    for (int i = 0; fits && i < rgm_value_rank(parameter); i++)
-        fits = rgm_tensor_dim(*out, i) == rgm_value_dim(parameter, i);
-    if (fits)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_SHAPE, "%s: '%s' is %s, the model has %s", path, name,
-                    rgm_tensor_describe(*out, there, sizeof there),
-                    rgm_value_describe(parameter, here, sizeof here));
-}
-
-static rgm_status load_weights(rgm_predictor *p, const char *path)
-{
-    rgm_status status = RGM_OK;
-    int64_t count = rgm_cgraph_parameter_count(p->graph);
-    rgm_safetensors *file = NULL;
-    rgm_tensor **found = NULL;
-
-    RGM_GO(rgm_safetensors_open(&file, path));
-    RGM_GO(RGM_NEW(found, count));
-    for (int64_t i = 0; i < count; i++)
-        RGM_GO(find_weight(&found[i], rgm_cgraph_parameter(p->graph, i), file, path));
-    if (rgm_safetensors_count(file) != count)
-        RGM_GO(RGM_FAIL(RGM_ERR_SHAPE, "%s has %lld tensors, the model %lld parameters", path,
-                        (long long)rgm_safetensors_count(file), (long long)count));
-    RGM_GO(rgm_parameters_create(&p->parameters, p->graph, 1));
-    rgm_parameters_set(p->parameters, found);
-done:
-    for (int64_t i = 0; found != NULL && i < count; i++)
-        rgm_tensor_release(found[i]);
-    rgm_free(found);
-    rgm_safetensors_close(file);
-    return status;
-}
-
 rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char *weights)
 {
     const rgm_executor_options options = {.inference = true};
@@ -102,10 +58,12 @@ rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char 
     p->task = *task;
     *task = (rgm_task){0};
     RGM_GO(build(p));
-    RGM_GO(load_weights(p, weights));
-    rgmi_outputs_of(&p->outputs, &p->model);
-    RGM_GO(
-        rgm_executor_create(&p->executor, p->graph, p->outputs.values, p->outputs.count, &options));
+    RGM_GO(rgmi_serving_weights_load(&p->parameters, &p->int8, p->graph, weights));
+    if (p->task.asked_by == NULL) {
+        rgmi_outputs_of(&p->outputs, &p->model);
+        RGM_GO(rgm_executor_create(&p->executor, p->graph, p->outputs.values, p->outputs.count,
+                                   &options));
+    }
     *out = p;
     p = NULL;
 done:
@@ -134,6 +92,16 @@ void rgm_predictor_keep(rgm_predictor *p, void (*release)(void *owner), void *ow
     p->owner = owner;
 }
 
+const rgm_parameters *rgm_predictor_parameters(const rgm_predictor *p)
+{
+    return p->parameters;
+}
+
+bool rgm_predictor_int8(const rgm_predictor *p)
+{
+    return p->int8;
+}
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predictor *p)
@@ -145,6 +113,15 @@ int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predi
 const rgm_task *rgm_predictor_task(const rgm_predictor *p)
 {
     return &p->task;
+}
+
+/* Whether it is asked by batches. */
+static rgm_status check_asked(const rgm_predictor *p)
+{
+    if (p->task.asked_by == NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' is asked by %s", p->task.name,
+                    p->task.asked_by);
 }
 
 static rgm_status run_feeds(rgm_predictor *p, const rgm_feed *feeds, int64_t count)
@@ -172,6 +149,7 @@ rgm_status rgm_predictor_run_examples(rgm_tensor **outputs, rgm_predictor *p,
 {
     rgm_element *batch = NULL;
 
+    RGM_TRY(check_asked(p));
     if (p->task.example_batch == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes rows of numbers, no Examples",
                         p->task.name);
@@ -185,6 +163,7 @@ rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *p, const 
 {
     rgm_element *batch = NULL;
 
+    RGM_TRY(check_asked(p));
     if (p->task.row_batch == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes Examples, no rows of numbers",
                         p->task.name);
@@ -228,6 +207,7 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const rgm_new_data *files, 
     rgm_dataset *data = NULL;
     answering all = {p, head, sink, payload};
 
+    RGM_TRY(check_asked(p));
     if (head < 0 || head >= p->outputs.heads)
         return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head,
                         (long long)p->outputs.heads);

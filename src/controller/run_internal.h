@@ -85,8 +85,16 @@ rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *option
                            rgm_status (*answer)(rgm_element *batch, void *payload), void *payload);
 
 /* save_serving.c */
-/** Save what a predictor is opened from. */
-rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder);
+/** Save what a predictor is opened from; int8: matrices in 8 bits, as rgm_task.int8_axis says. */
+rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder, bool int8);
+
+/* serving_weights.c */
+/** RGM_SERVING_WEIGHTS of a folder; int8_axis NULL: all in f32. */
+rgm_status rgmi_serving_weights_save(const char *folder, const rgm_parameters *parameters,
+                                     int (*int8_axis)(const char *name, const rgm_tensor *tensor));
+/** The parameters of a graph from such a file; *int8: some were in 8 bits. */
+rgm_status rgmi_serving_weights_load(rgm_parameters **out, bool *int8, const rgm_cgraph *graph,
+                                     const char *path);
 
 /* run_exports.c */
 /** Make the exports of the finished run. */

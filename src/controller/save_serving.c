@@ -2,41 +2,9 @@
  * Saves an export's files for predictors: the weights, the task's own files and, for a run with an
  * experiment file, its sections that define the model, without paths of this machine.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run_internal.h"
-
-/* Written under another name and renamed: an existing link is replaced, not followed. */
-static rgm_status save_weights(const rgm_open_run *run, const char *folder)
-{
-    rgm_status status = RGM_OK;
-    const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
-    int64_t count = rgm_parameters_count(parameters);
-    rgm_named_tensor *named = NULL;
-    char *path = NULL, *aside = NULL;
-
-    RGM_GO(rgm_parameters_to_host(parameters));
-    RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_WEIGHTS));
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
-    if (rgm_path_exists(aside) && unlink(aside) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("remove", aside));
-    RGM_GO(RGM_NEW(named, count));
-    for (int64_t i = 0; i < count; i++)
-        named[i] = (rgm_named_tensor){rgm_parameters_name(parameters, i),
-                                      (rgm_tensor *)rgm_parameters_read(parameters, i)};
-    RGM_GO(rgm_safetensors_save(aside, named, count, NULL, 0));
-    if (rename(aside, path) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("rename", aside));
-done:
-    rgm_free(named);
-    rgm_free(path);
-    rgm_free(aside);
-    return status;
-}
 
 static bool makes_model(const char *section)
 {
@@ -85,13 +53,34 @@ done:
     return status;
 }
 
-rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder)
+/* What 8 bits change, measured on validation data, beside the weights. */
+static rgm_status save_quality(const rgm_open_run *run, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    char *path = NULL;
+
+    if (run->task.judge_int8 == NULL)
+        return RGM_OK;
+    RGM_GO(run->task.judge_int8(&text, rgm_trainer_parameters(run->trainer), run->task.state));
+    RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_QUALITY));
+    RGM_GO(rgm_file_save_own(path, text.data, text.size));
+done:
+    rgm_free(path);
+    rgm_text_clear(&text);
+    return status;
+}
+
+rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder, bool int8)
 {
     rgm_status status = RGM_OK;
     rgm_text data = {0};
 
     RGM_GO(run->task.save_serving(&data, folder, run->task.state));
-    RGM_GO(save_weights(run, folder));
+    RGM_GO(rgmi_serving_weights_save(folder, rgm_trainer_parameters(run->trainer),
+                                     int8 ? run->task.int8_axis : NULL));
+    if (int8)
+        RGM_GO(save_quality(run, folder));
     if (run->options.config != NULL)
         RGM_GO(save_model(run, folder, &data));
 done:

@@ -7,6 +7,7 @@
 #include "tokenizer_internal.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -100,6 +101,17 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer)
     rgmi_bpe_close(tokenizer->bpe);
     rgm_text_clear(&tokenizer->model);
     rgm_free(tokenizer);
+}
+
+void rgm_tokenizers_mark(char out[RGM_TOKENIZERS_MARK], const rgm_tokenizer *source,
+                         const rgm_tokenizer *target)
+{
+    const rgm_text *models[] = {&source->model, &target->model};
+    unsigned long long hashes[2];
+
+    for (int i = 0; i < 2; i++)
+        hashes[i] = rgm_hash64(models[i]->data, (size_t)models[i]->size);
+    snprintf(out, RGM_TOKENIZERS_MARK, "%016llx %016llx", hashes[0], hashes[1]);
 }
 
 const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size)

@@ -46,6 +46,8 @@ static const rgm_field data_fields[] = {
         train_tokenizer, rgm_tokenizer_fields,
         "instead of tokenizer: one for both sides, trained on all that is trained on when the run "
         "begins"),
+    RGM_TEXT_FIELD(shortlist, "file of 'regimen text train-shortlist': translations have no other "
+                              "tokens than those that it has for their source; on the CPU"),
     RGM_INT_FIELD(max_length, 1, 1 << 16,
                   "longest side in tokens, its end included: longer pairs are not trained on"),
     RGM_INT_FIELD(batch_tokens, 1, 1e9,
@@ -188,6 +190,18 @@ static rgm_status check_files(const rgm_translation_options *o)
     return rgmi_translation_check_sets(o);
 }
 
+static rgm_status check_data(const rgm_translation_options *o)
+{
+    if (o->reverse.vocabulary > 0)
+        return check_reverse(o);
+    if (o->path == NULL || o->train.count + o->train_sets.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
+                        o->path == NULL ? "folder of the files"
+                                        : "files to train on, [source, target]");
+    RGM_TRY(check_tokenizers(o));
+    return check_files(o);
+}
+
 static rgm_status check(const void *options)
 {
     const rgm_translation_options *o = options;
@@ -200,14 +214,7 @@ static rgm_status check(const void *options)
                         "data.batch_tokens is %lld, below data.max_length (%lld): no batch "
                         "could hold such a pair",
                         (long long)o->batch_tokens, (long long)o->max_length);
-    if (o->reverse.vocabulary > 0)
-        return check_reverse(o);
-    if (o->path == NULL || o->train.count + o->train_sets.count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
-                        o->path == NULL ? "folder of the files"
-                                        : "files to train on, [source, target]");
-    RGM_TRY(check_tokenizers(o));
-    return check_files(o);
+    return o->served ? RGM_OK : check_data(o);
 }
 
 /* ---- the task ------------------------------------------------------------------------------ */
@@ -540,6 +547,9 @@ static rgm_status place(void *state, rgm_device *device, size_t most)
     translation_task *t = state;
 
     (void)most;
+    if (device != NULL && (t->options.search.int8 || t->shortlist != NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s is for the CPU, but runtime.device is another one",
+                        t->shortlist != NULL ? "data.shortlist" : "task.search.int8");
     if (device != NULL)
         return RGM_OK;
     rgm_beam_search_release(t->beam_search);
@@ -566,6 +576,7 @@ static void release(rgm_task *task)
 
     if (t != NULL) {
         rgm_beam_search_release(t->beam_search);
+        rgm_shortlist_release(t->shortlist);
         rgmi_translation_data_clear(&t->data);
     }
     rgm_free(t);
@@ -593,12 +604,39 @@ static rgm_status check_shared_table(const translation_task *t)
                     t->model.options.embeddings == RGM_EMBEDDINGS_INPUTS ? "inputs" : "shared");
 }
 
+/* The shortlist that data.shortlist names. */
+static rgm_status load_shortlist(rgm_task *task)
+{
+    translation_task *t = task->state;
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    if (t->options.shortlist == NULL)
+        return RGM_OK;
+    RGM_GO(rgmi_translation_path(&path, &t->options, t->options.shortlist));
+    status = rgm_shortlist_load(&t->shortlist, path);
+    if (status == RGM_OK)
+        status = rgm_translation_check_shortlist(task, t->shortlist, path);
+    if (status != RGM_OK)
+        RGM_GO(rgm_error_prefix(status, "data.shortlist"));
+    t->options.search.shortlist = t->shortlist;
+done:
+    rgm_free(path);
+    return status;
+}
+
 static const rgm_task_export exports = {
     .file = rgmi_description_file,
     .save = rgmi_translation_save,
     .check = rgmi_translation_check_export,
     .verify = rgmi_translation_verify,
 };
+
+static const rgm_task_format formats[] = {{.name = "ctranslate2",
+                                           .file = rgmi_ctranslate2_file,
+                                           .save = rgmi_translation_save_ctranslate2,
+                                           .check = rgmi_translation_check_ctranslate2},
+                                          {.name = NULL}};
 
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
                                   const rgm_seq2seq_options *model, uint64_t seed, int threads)
@@ -622,6 +660,11 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
                       .describe = describe,
                       .place = place,
                       .exports = &exports,
+                      .formats = formats,
+                      .save_serving = rgmi_translation_save_serving,
+                      .asked_by = "rgm_translation_lines() or 'regimen translate'",
+                      .int8_axis = rgm_seq2seq_int8_axis,
+                      .judge_int8 = rgmi_translation_judge_int8,
                       .feeds = feeds};
     t->options = *options;
     if (t->options.decode) {
@@ -642,6 +685,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     t->model.target_vocabulary = t->data.target_vocabulary;
     RGM_GO(rgm_seq2seq_check(&t->model));
     RGM_GO(check_shared_table(t));
+    RGM_GO(load_shortlist(out));
     if (t->options.decode) /* else the first validation would find it out */
         RGM_GO(rgm_beam_search_check(&t->options.search, &t->model));
     if (t->options.max_length > t->model.options.max_positions)
@@ -663,6 +707,26 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
         options.trained = setup->trained;
     }
     return rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads);
+}
+
+/* Tokenizers and shortlist are in the export's folder. */
+static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
+{
+    rgm_translation_options options = *(const rgm_translation_options *)setup->data;
+    translation_task *t;
+
+    options.served = options.trained = true;
+    options.path = options.run_dir = folder;
+    options.tokenizer = NULL; /* whatever the file names: nothing outside of the folder is read */
+    if (options.target_tokenizer != NULL)
+        options.target_tokenizer = rgmi_target_tokenizer_file;
+    if (options.shortlist != NULL)
+        options.shortlist = rgmi_shortlist_file;
+    RGM_TRY(
+        rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads));
+    t = out->state;
+    t->options.path = t->options.run_dir = NULL; /* the caller's */
+    return RGM_OK;
 }
 
 static const rgm_section_type data_section = {
@@ -713,5 +777,6 @@ const rgm_task_type rgm_translation = {
                   "and the pieces of its tokenizer are text of the training data",
     .effects = effects,
     .create = create,
+    .serve = serve,
     .release = release,
 };

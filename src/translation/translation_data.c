@@ -91,14 +91,15 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_translat
     return check_tokenizer(*out, *path);
 }
 
-static const char source_file[] = "tokenizer.model", target_file[] = "target_tokenizer.model";
+static const char source_file[] = "tokenizer.model";
+const char rgmi_target_tokenizer_file[] = "target_tokenizer.model";
 
 static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_translation_options *o)
 {
     RGM_TRY(load_tokenizer(&data->source, &data->source_path, data, o->tokenizer, source_file));
     if (o->target_tokenizer != NULL)
         RGM_TRY(load_tokenizer(&data->target, &data->target_path, data, o->target_tokenizer,
-                               target_file));
+                               rgmi_target_tokenizer_file));
     else
         data->target = rgm_tokenizer_retain(data->source);
     data->source_vocabulary = rgm_tokenizer_size(data->source);
@@ -121,7 +122,7 @@ void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_trans
         *count = 1;
     }
     if (data->target_path != NULL) {
-        out[1] = (rgm_task_file){.name = target_file, .origin = data->target_path};
+        out[1] = (rgm_task_file){.name = rgmi_target_tokenizer_file, .origin = data->target_path};
         out[1].data = rgm_tokenizer_model(data->target, &out[1].size);
         *count = 2;
     }

@@ -135,6 +135,7 @@ typedef struct rgmi_translation_task {
     rgm_seq2seq model;
     const char *score_names[RGMI_MOST_SCORES];
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
+    rgm_shortlist *shortlist;         /* of data.shortlist; NULL: none      */
     rgm_beam_search *beam_search;     /* made at the first translation ..   */
     const rgm_parameters *parameters; /* .. with these                      */
     rgm_device *device;               /* .. there                           */
@@ -175,6 +176,23 @@ void rgmi_requests_clear(rgmi_requests *requests);
 /** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */
 rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
                             int64_t vocabulary);
+
+/* ---- translation_serving.c: asked without its run ---- */
+
+/** Names of files in an export's folder. */
+extern const char rgmi_target_tokenizer_file[], rgmi_shortlist_file[];
+/** rgm_task.save_serving and judge_int8 */
+rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state);
+rgm_status rgmi_translation_judge_int8(rgm_text *out, const rgm_parameters *parameters,
+                                       void *state);
+
+/* ---- translation_ctranslate2.c ---- */
+
+/** rgm_task_format.save and check; RGM_ERR_UNSUPPORTED: what CTranslate2 cannot say. */
+extern const char rgmi_ctranslate2_file[];
+rgm_status rgmi_translation_save_ctranslate2(const char *folder, const rgm_parameters *parameters,
+                                             void *state);
+rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, void *state);
 
 /* ---- export ---- */
 
