@@ -355,7 +355,7 @@ static void folders_that_are_not_whole_are_refused(void **state)
         f, "model.yaml",
         "version: 1\ntask: {type: translation}\nmodel: {type: seq2seq_transformer}\n"
         "data: {}\n",
-        RGM_ERR_UNSUPPORTED, "cannot be asked by a predictor");
+        RGM_ERR_NOT_FOUND, "keeps no tokenizer.model");
     check_folder_refused(f, "schema.pbtxt", "node_sets { key: 'paper' value { } }\n",
                          RGM_ERR_CONFIG, "_readout");
     check_folder_refused(f, "schema.pbtxt", NULL, RGM_ERR_NOT_FOUND, "schema.pbtxt");
