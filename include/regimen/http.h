@@ -5,6 +5,7 @@
  *
  *     rgm_http_listen()    listen on a numeric address, never on all addresses by default
  *     rgm_http_start()     one thread polls; slow work is done in lanes beside it
+ *     rgm_http_defer()     a request is answered later, by any thread
  *     rgm_target_read()    the path and the query of a request
  *     rgm_path_fits()      whether a path matches a row of a table, and the ids in it
  *
@@ -25,6 +26,9 @@ typedef struct rgm_header {
     const char *name, *value;
 } rgm_header;
 
+/** A request whose answer comes later. */
+typedef struct rgm_http_later rgm_http_later;
+
 typedef struct rgm_request {
     const char *method;        /* "GET", "POST", "PATCH", "DELETE"                           */
     const char *path;          /* "/api/v1/experiments?limit=10", URL-encoded, as it was sent */
@@ -32,6 +36,7 @@ typedef struct rgm_request {
     int64_t size;              /* of body                                                    */
     const rgm_header *headers; /* [header_count] in their order; NULL: unknown               */
     int64_t header_count;
+    rgm_http_later *later; /* for rgm_http_defer(); NULL: it must be answered at once */
 } rgm_request;
 
 /** The value of a request's header, its name in any case; NULL: it has none. */
@@ -122,8 +127,9 @@ typedef struct rgm_path_values {
 /**
  * Whether a path matches a pattern. "{id}" takes a number above 0 without leading zeros, "{hex}" 16
  * lower-case hexadecimal digits, "{uuid}" a UUID, "{name}" up to 64 of a-z, A-Z, 0-9, '_', '-' and
- * '.', not beginning with '.', and "{rest}", at the end, everything that follows. All other bytes
- * of a path must equal the pattern's, so only these parts are ever data.
+ * '.', not beginning with '.', and "{rest}", at the end, everything that follows. What is taken
+ * ends at the next '/', or at the byte behind the braces ("{name}:predict"). All other bytes of a
+ * path must equal the pattern's, so only these parts are ever data.
  *
  * @param values  [out] valid when the path matches
  */
@@ -204,9 +210,20 @@ bool rgm_http_is_loopback(const char *address);
  */
 rgm_status rgm_http_start(rgm_http **out, int fd, const rgm_http_options *options,
                           const rgm_http_service *service);
+/**
+ * Answer a request later, in a service's `answer`, of a request in a lane: what it leaves in its
+ * response is then not sent, and the lane goes on with the next one. The body and the headers of
+ * the request stay until rgm_http_answer(), which must come, before rgm_http_stop() can return.
+ *
+ * @return NULL: the request must be answered at once
+ */
+rgm_http_later *rgm_http_defer(const rgm_request *request);
+/** Send the answer of a deferred request, once. Takes what `response` owns. Threads: any. */
+void rgm_http_answer(rgm_http_later *later, rgm_response *response);
 /** Read the streams that are ready now. Threads: any, until rgm_http_stop() is called. */
 void rgm_http_wake(rgm_http *server);
-/** Stop listening. Running answers are finished, waiting requests get 503, streams are closed. */
+/** Stop listening. Running and deferred answers are finished, waiting requests get 503, streams are
+ * closed. */
 void rgm_http_stop(rgm_http *server);
 
 #ifdef __cplusplus

@@ -97,11 +97,19 @@ static rgm_request request_of(const rgmi_exchange *x)
                          .header_count = x->header_count};
 }
 
+/* Of 503: when there may be room. */
+static void ask_to_return(rgm_response *response)
+{
+    if (response->status == 503)
+        (void)rgm_response_add_header(response, "Retry-After", "1");
+}
+
 static enum MHD_Result refuse(rgmi_exchange *x, int code, const char *message)
 {
     if (x->of != NULL)
         rgmi_connection_whole(x->of);
     rgm_response_fail(&x->response, code, RGM_FAIL(RGM_ERR_ARG, "%s", message), NULL);
+    ask_to_return(&x->response);
     return rgmi_reply(x->server, x->connection, &x->response, true);
 }
 
@@ -155,19 +163,65 @@ static enum MHD_Result take(rgmi_exchange *x, const char *data, size_t *size)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
+/* From here on x belongs to the polling thread. */
+static void resume(rgmi_exchange *x)
+{
+    rgm_http *server = x->server;
+
+    x->answered = true;
+    MHD_resume_connection(x->connection);
+    rgm_http_wake(server); /* we poll, so libmicrohttpd cannot wake us itself */
+}
+
+/* The lane's thread and the one that answers are done with it, in either order. */
+static void settle(rgmi_exchange *x)
+{
+    rgm_http *server = x->server;
+
+    if (atomic_fetch_sub(&x->waits, 1) > 1)
+        return;
+    resume(x);
+    atomic_fetch_sub(&server->deferred_count, 1); /* the last: the server may be waiting for it */
+}
+
+rgm_http_later *rgm_http_defer(const rgm_request *request)
+{
+    rgmi_exchange *x = request->later;
+
+    if (x == NULL)
+        return NULL;
+    atomic_init(&x->waits, 2);
+    atomic_fetch_add(&x->server->deferred_count, 1);
+    x->deferred = true;
+    return x;
+}
+
+void rgm_http_answer(rgm_http_later *later, rgm_response *response)
+{
+    later->response = *response;
+    *response = (rgm_response){0};
+    settle(later);
+}
+
 static void work(void *payload)
 {
     rgmi_exchange *x = payload;
     rgm_http *server = x->server;
     rgm_request request = request_of(x);
+    rgm_response response = {0};
 
+    request.later = x;
     if (atomic_load(&server->stops))
-        rgm_response_fail(&x->response, 503, RGM_FAIL(RGM_ERR_BUSY, "the server ends"), NULL);
+        rgm_response_fail(&response, 503, RGM_FAIL(RGM_ERR_BUSY, "the server ends"), NULL);
     else
-        server->service.answer(&x->response, &request, server->service.payload);
-    x->answered = true;
-    MHD_resume_connection(x->connection); /* from here on x belongs to the polling thread */
-    rgm_http_wake(server);                /* we poll, so libmicrohttpd cannot wake us itself */
+        server->service.answer(&response, &request, server->service.payload);
+    if (x->deferred) {
+        rgm_response_clear(&response);
+        settle(x);
+        return;
+    }
+    x->response = response;
+    resume(x);
 }
 
 static enum MHD_Result hand_out(rgmi_exchange *x, int64_t lane)

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SPARE_CONNECTIONS = 64 }; /* for connections that are being closed */
@@ -152,6 +153,15 @@ void rgmi_http_count(int64_t *connections, int64_t *streams, const rgm_http *ser
         *streams = atomic_load(&server->stream_count);
 }
 
+/* Who answers them has been told by its own means that the end has come. */
+static void wait_for_deferred(rgm_http *server)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    while (atomic_load(&server->deferred_count) > 0)
+        nanosleep(&pause, NULL);
+}
+
 void rgm_http_stop(rgm_http *server)
 {
     if (server == NULL)
@@ -164,6 +174,7 @@ void rgm_http_stop(rgm_http *server)
     server->options.lane_count = 0; /* new requests are refused: the server ends */
     for (int i = 0; i < RGMI_LANES; i++)
         rgm_thread_pool_release(server->lanes[i]); /* this resumes each of their connections */
+    wait_for_deferred(server);
     if (server->daemon != NULL) {
         rgmi_streams_wake(server);
         /* Twice: first resumed connections are answered, then the answers are sent. */

@@ -22,8 +22,9 @@ typedef struct rgmi_connection {
     bool cut;     /* it is being closed */
 } rgmi_connection;
 
-/** One request. */
-typedef struct rgmi_exchange {
+/** One request; rgm_request.later is this. */
+typedef struct rgm_http_later rgmi_exchange;
+struct rgm_http_later {
     struct rgm_http *server;
     struct MHD_Connection *connection;
     rgmi_connection *of;
@@ -34,10 +35,12 @@ typedef struct rgmi_exchange {
     rgm_response response; /* once answered */
     bool begun;            /* the headers were seen: the body comes next, then the end */
     bool malformed;        /* headers: too many, one given twice that may not be, or a NUL */
-    int refused;     /* what is answered to a body that is not read: 413, 503; 0: it is read */
-    bool answered;   /* response is the answer, and the connection is resumed */
-    int64_t counted; /* bytes of the body, included in the server's count */
-} rgmi_exchange;
+    int refused;      /* what is answered to a body that is not read: 413, 503; 0: it is read */
+    bool answered;    /* response is the answer, and the connection is resumed */
+    int64_t counted;  /* bytes of the body, included in the server's count */
+    bool deferred;    /* the lane's thread leaves the answer to rgm_http_answer() */
+    atomic_int waits; /* of a deferred one: for the lane to be done with it, and for the answer */
+};
 
 /** An open stream, in a list of its server. */
 typedef struct rgmi_stream {
@@ -60,7 +63,7 @@ struct rgm_http {
     rgm_thread_pool *lanes[RGMI_LANES]; /* created with their first request */
     rgmi_connection *connections, *newest;
     rgmi_stream *streams;
-    atomic_llong connection_count, stream_count;
+    atomic_llong connection_count, stream_count, deferred_count;
     int64_t bodies; /* bytes being read */
 };
 

@@ -181,14 +181,20 @@ static bool read_value(rgm_path_values *values, int64_t *count, const char **pat
                : strncmp(kind, "{name}", 6) == 0 && read_name(values, text, size);
 }
 
+/* What stands for braces ends with the part of the path, or where the pattern goes on in it. */
+static size_t value_size(const char *pattern, const char *path)
+{
+    const char ends[] = {'/', strchr(pattern, '}')[1], '\0'};
+
+    return strcspn(path, ends);
+}
+
 bool rgm_path_fits(rgm_path_values *values, const char *pattern, const char *path)
 {
     int64_t count = 0;
 
     memset(values, 0, sizeof *values);
     while (*pattern != 0) {
-        size_t size = strcspn(path, "/");
-
         if (strcmp(pattern, "{rest}") == 0) {
             values->rest = path;
             return true;
@@ -196,9 +202,11 @@ bool rgm_path_fits(rgm_path_values *values, const char *pattern, const char *pat
         if (*pattern != '{') {
             if (*pattern++ != *path++)
                 return false;
-        } else if (!read_value(values, &count, &pattern, path, size)) {
-            return false;
         } else {
+            size_t size = value_size(pattern, path);
+
+            if (!read_value(values, &count, &pattern, path, size))
+                return false;
             path += size;
         }
     }
