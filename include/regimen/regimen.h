@@ -11,8 +11,9 @@
  *   train a task of your own                     controller.h                 06
  *   run an experiment file, ask a trained model  experiment.h                 09, 10
  *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
+ *   list a network layer by layer                nn_layers.h
  *   read data as a stream of batches             data.h                       03
- *   search hyperparameters                       trial.h, master.h            11, 12
+ *   search hyperparameters                       trial.h, master.h            11, 12, 15
  *   search by asking and telling                 search_study.h
  *   write a searcher or a sampler                search_rows.h
  *   change a search while it goes on             search_live.h
