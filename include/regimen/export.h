@@ -44,7 +44,9 @@ typedef struct rgm_onnx_table {
     rgm_dtype dtype;
     int rank;
     rgm_dim shape[RGM_MAX_RANK];
-    const char *doc; /* what it holds, for the input's doc_string; may be NULL */
+    const char *doc;    /* what it holds, for the input's doc_string; may be NULL */
+    const char *counts; /* of numbers of items: the table of their sizes in each component, by which
+                           several Examples' numbers are told apart; NULL: they are none */
 } rgm_onnx_table;
 
 /** Maps the values of a table to columns by a search among sorted keys. */
@@ -93,6 +95,22 @@ typedef struct rgm_onnx_size {
     bool is_count;        /* or with is_count the number of elements */
 } rgm_onnx_size;
 
+/**
+ * How an input of an exported graph is read from serialized tf.train.Examples, one record each. Of
+ * an input [records, shape...] an Example has as many values as a record: floats for f32 and f64,
+ * integers for i32, i64 and bool. Where the second axis varies, it has any number of whole rows,
+ * and the longest of a request is the size of that axis; further axes are fixed.
+ */
+typedef struct rgm_parsed_feature {
+    const char *input; /* the input's name; NULL ends a list                                   */
+    const char *key;   /* in the Example; NULL: the input's name                               */
+    const double *defaults; /* [default_count] what an Example without the feature has: a record's
+                               values, or one for all of them */
+    int64_t default_count;  /* 0: the feature is required; always so where the second axis varies,
+                               whose missing feature is a list of nothing  */
+    double padding; /* behind lists that are shorter than the longest                       */
+} rgm_parsed_feature;
+
 typedef struct rgm_onnx_options {
     const char *description;      /* doc_string; may be NULL                             */
     const char *const *metadata;  /* pairs key, value for metadata_props; may be NULL; without
@@ -102,6 +120,10 @@ typedef struct rgm_onnx_options {
     int64_t input_count;
     const rgm_onnx_size *sizes;
     int64_t size_count;
+    const rgm_parsed_feature *parsed; /* of a SavedModel alone, ended by {0}: all of its inputs are
+                                         parsed from Examples. NULL: it takes tensors */
+    bool joins_examples; /* of a SavedModel alone, whose inputs are all tables: they are parsed from
+                            Examples of graphs, whose features have the tables' names */
 } rgm_onnx_options;
 
 /**
@@ -155,13 +177,18 @@ rgm_status rgm_onnx_signature(rgm_text *out, const char *file, rgm_cgraph *graph
  * weights are frozen in it. On a CPU an index out of range is a TensorFlow error; TensorFlow's GPU
  * kernels ignore it.
  *
+ * With options->parsed or joins_examples the input of "serving_default" is `examples`, strings
+ * [records] of serialized tf.train.Examples; a second signature, "tensors", takes the graph's
+ * inputs as above.
+ *
  * @param folder   [in] created if missing; saved_model.pb is written under another name and renamed
  * @param options  [in] as for rgm_onnx_save(), except that `metadata` are ignored; `description`
  * becomes the graph's meta_graph_version
  *
  * Errors: those of rgm_onnx_save(); RGM_ERR_UNSUPPORTED also for an ONNX node that TensorFlow
- * cannot express (the message has its operator), and for more than 2 GiB. No file is written or
- * replaced then.
+ * cannot express (the message has its operator), and for more than 2 GiB; RGM_ERR_CONFIG for an
+ * input that no feature is read for, or whose feature cannot be (the message says why). No file is
+ * written or replaced then.
  */
 rgm_status rgm_saved_model_save(const char *folder, rgm_cgraph *graph,
                                 const rgm_parameters *parameters, const rgm_export_output *outputs,

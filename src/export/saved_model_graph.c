@@ -11,8 +11,8 @@ static char *writable(const char *text)
 
 int rgmi_tf_dtype(rgm_dtype dtype)
 {
-    static const int types[] = {
-        [RGM_F32] = 1, [RGM_F64] = 2, [RGM_I32] = 3, [RGM_I64] = 9, [RGM_BOOL] = 10};
+    static const int types[] = {[RGM_F32] = 1, [RGM_F64] = 2,   [RGM_I32] = 3,
+                                [RGM_I64] = 9, [RGM_BOOL] = 10, [RGM_STRING] = 7};
 
     return types[dtype];
 }
@@ -174,19 +174,56 @@ void rgmi_tf_text(rgmi_tf *t, const char *name, const char *value)
     }
 }
 
+/* A list as an attribute; NULL on failure. */
+static Rgmi__Tf__AttrValue__ListValue *list_of(rgmi_tf *t, const char *name)
+{
+    Rgmi__Tf__AttrValue__ListValue *list = rgmi_memory(&t->w, sizeof *list);
+    Rgmi__Tf__AttrValue *a = attribute(t, name);
+
+    if (a == NULL || list == NULL)
+        return NULL;
+    rgmi__tf__attr_value__list_value__init(list);
+    a->list = list;
+    return list;
+}
+
 void rgmi_tf_ints(rgmi_tf *t, const char *name, const int64_t *values, int count)
 {
-    Rgmi__Tf__AttrValue *a = attribute(t, name);
-    Rgmi__Tf__AttrValue__ListValue *list = rgmi_memory(&t->w, sizeof *list);
+    Rgmi__Tf__AttrValue__ListValue *list = list_of(t, name);
     int64_t *copy = rgmi_memory(&t->w, (size_t)count * sizeof *copy);
 
-    if (t->w.status != RGM_OK)
+    if (t->w.status != RGM_OK || list == NULL)
         return;
     memcpy(copy, values, (size_t)count * sizeof *copy);
-    rgmi__tf__attr_value__list_value__init(list);
     list->i = copy;
     list->n_i = (size_t)count;
-    a->list = list;
+}
+
+void rgmi_tf_types(rgmi_tf *t, const char *name, const rgm_dtype *types, int count)
+{
+    Rgmi__Tf__AttrValue__ListValue *list = list_of(t, name);
+    int32_t *copy = rgmi_memory(&t->w, (size_t)count * sizeof *copy);
+
+    if (t->w.status != RGM_OK || list == NULL)
+        return;
+    for (int i = 0; i < count; i++)
+        copy[i] = rgmi_tf_dtype(types[i]);
+    list->type = copy;
+    list->n_type = (size_t)count;
+}
+
+void rgmi_tf_shapes(rgmi_tf *t, const char *name, Rgmi__Tf__TensorShapeProto *const *shapes,
+                    int count)
+{
+    Rgmi__Tf__AttrValue__ListValue *list = list_of(t, name);
+    Rgmi__Tf__TensorShapeProto **copy = rgmi_memory(&t->w, (size_t)count * sizeof *copy);
+
+    if (t->w.status != RGM_OK || list == NULL)
+        return;
+    if (count > 0)
+        memcpy(copy, shapes, (size_t)count * sizeof *copy);
+    list->shape = copy;
+    list->n_shape = (size_t)count;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------- */
@@ -206,29 +243,60 @@ const rgmi_tensor *rgmi_tf_placeholder(rgmi_tf *t, const char *name, rgm_dtype d
     return made;
 }
 
-const rgmi_tensor *rgmi_tf_constant(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
-                                    const int64_t *sizes, const void *data, size_t bytes)
+/* A constant of that shape whose value is not there yet; *proto NULL on failure. */
+static const rgmi_tensor *constant_of(Rgmi__Tf__TensorProto **proto, rgmi_tf *t, const char *name,
+                                      rgm_dtype dtype, int rank, const int64_t *sizes)
 {
-    Rgmi__Tf__TensorProto *proto = rgmi_memory(&t->w, sizeof *proto);
     const char *hint = t->w.hint;
     const rgmi_tensor *made;
     Rgmi__Tf__AttrValue *a;
 
+    *proto = rgmi_memory(&t->w, sizeof **proto);
     t->w.hint = name;
     made = rgmi_tf_node_of(t, "Const", dtype, NULL, 0);
     t->w.hint = hint;
     rgmi_tf_type(t, "dtype", dtype);
     a = attribute(t, "value");
-    if (a == NULL)
+    if (a == NULL || *proto == NULL) {
+        *proto = NULL;
         return NULL;
-    rgmi__tf__tensor_proto__init(proto);
-    proto->has_dtype = 1;
-    proto->dtype = rgmi_tf_dtype(dtype);
-    proto->tensor_shape = rgmi_tf_shape(t, rank, sizes);
+    }
+    rgmi__tf__tensor_proto__init(*proto);
+    (*proto)->has_dtype = 1;
+    (*proto)->dtype = rgmi_tf_dtype(dtype);
+    (*proto)->tensor_shape = rgmi_tf_shape(t, rank, sizes);
+    a->tensor = *proto;
+    return made;
+}
+
+const rgmi_tensor *rgmi_tf_constant(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
+                                    const int64_t *sizes, const void *data, size_t bytes)
+{
+    Rgmi__Tf__TensorProto *proto;
+    const rgmi_tensor *made = constant_of(&proto, t, name, dtype, rank, sizes);
+
+    if (proto == NULL)
+        return NULL;
     proto->has_tensor_content = 1;
     proto->tensor_content.data = (uint8_t *)(uintptr_t)data;
     proto->tensor_content.len = bytes;
-    a->tensor = proto;
+    return made;
+}
+
+const rgmi_tensor *rgmi_tf_texts(rgmi_tf *t, const char *name, const char *const *texts, int count)
+{
+    const int64_t size = count;
+    ProtobufCBinaryData *values = rgmi_memory(&t->w, (size_t)count * sizeof *values);
+    Rgmi__Tf__TensorProto *proto;
+    const rgmi_tensor *made = constant_of(&proto, t, name, RGM_STRING, 1, &size);
+
+    if (proto == NULL || values == NULL)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        values[i] =
+            (ProtobufCBinaryData){.data = (uint8_t *)writable(texts[i]), .len = strlen(texts[i])};
+    proto->string_val = values;
+    proto->n_string_val = (size_t)count;
     return made;
 }
 

@@ -9,10 +9,10 @@
 #include "onnx_internal.h"
 #include "saved_model.pb-c.h"
 
-/** A tensor of the graph: the first and only output of a node. TensorFlow needs the dtype wherever
- * it is used; ONNX leaves it out. */
+/** A tensor of the graph: the first and only output of a node, or of a parser one of many.
+ * TensorFlow needs the dtype wherever it is used; ONNX leaves it out. */
 typedef struct rgmi_tensor {
-    const char *name; /* of its node */
+    const char *name; /* of its node; of a later output with ":" and its number */
     rgm_dtype dtype;
     const Rgmi__Onnx__TensorProto *constant; /* its value; NULL: not an initializer */
     const Rgmi__Onnx__NodeProto *node;       /* its ONNX node; NULL: a leaf */
@@ -57,6 +57,10 @@ void rgmi_tf_bool(rgmi_tf *t, const char *name, bool value);
 void rgmi_tf_float(rgmi_tf *t, const char *name, double value);
 void rgmi_tf_text(rgmi_tf *t, const char *name, const char *value);
 void rgmi_tf_ints(rgmi_tf *t, const char *name, const int64_t *values, int count);
+/** Lists of dtypes and of shapes; both may be empty. */
+void rgmi_tf_types(rgmi_tf *t, const char *name, const rgm_dtype *types, int count);
+void rgmi_tf_shapes(rgmi_tf *t, const char *name, Rgmi__Tf__TensorShapeProto *const *shapes,
+                    int count);
 
 /** Add a graph's input, whose name there is like `name`. */
 const rgmi_tensor *rgmi_tf_placeholder(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
@@ -64,6 +68,8 @@ const rgmi_tensor *rgmi_tf_placeholder(rgmi_tf *t, const char *name, rgm_dtype d
 /** Add a constant of these bytes, which are borrowed. */
 const rgmi_tensor *rgmi_tf_constant(rgmi_tf *t, const char *name, rgm_dtype dtype, int rank,
                                     const int64_t *sizes, const void *data, size_t bytes);
+/** The same of texts [count], which are borrowed. */
+const rgmi_tensor *rgmi_tf_texts(rgmi_tf *t, const char *name, const char *const *texts, int count);
 /** Constants of int64, shared when equal. */
 const rgmi_tensor *rgmi_tf_number(rgmi_tf *t, int64_t value);
 const rgmi_tensor *rgmi_tf_vector(rgmi_tf *t, const int64_t *values, int count);
@@ -76,5 +82,20 @@ const rgmi_tensor *rgmi_tf_concat(rgmi_tf *t, const rgmi_tensor *const *parts, i
 const rgmi_tensor *rgmi_tf_reshape(rgmi_tf *t, const rgmi_tensor *x, const rgmi_tensor *shape);
 /** [rank] int64 */
 const rgmi_tensor *rgmi_tf_shape_of(rgmi_tf *t, const rgmi_tensor *x);
+
+/* ---- saved_model_parse.c ---- */
+
+#define RGMI_TF_EXAMPLES "examples" /* the input of serialized Examples */
+
+/** Sizes of an input of the file, -1 where they vary; returns its rank. */
+int rgmi_tf_sizes(int64_t *sizes, const Rgmi__Onnx__ValueInfoProto *info);
+/** Parse each of the file's inputs as options->parsed says: made[i] becomes the tensor of input i.
+ * Returns the input of serialized Examples; NULL on failure. */
+const rgmi_tensor *rgmi_tf_parse(rgmi_tf *t, const rgmi_writer *from, const rgmi_tensor **made);
+
+/* ---- saved_model_join.c ---- */
+
+/** The same of the tables of graphs, for options->joins_examples. */
+const rgmi_tensor *rgmi_tf_join(rgmi_tf *t, const rgmi_writer *from, const rgmi_tensor **made);
 
 #endif

@@ -41,27 +41,37 @@ static rgm_dtype dtype_of(rgmi_tf *t, int32_t type)
     return dtype;
 }
 
-/* -1 for sizes that vary; returns the rank. */
-static int sizes_of(int64_t *sizes, const Rgmi__Onnx__ValueInfoProto *info)
+static bool is_parsed(const rgmi_writer *from)
 {
-    const Rgmi__Onnx__TensorShapeProto *shape = info->type->tensor_type->shape;
-
-    for (size_t i = 0; i < shape->n_dim; i++)
-        sizes[i] = shape->dim[i]->has_dim_value ? shape->dim[i]->dim_value : -1;
-    return (int)shape->n_dim;
+    return from->options != NULL &&
+           (from->options->parsed != NULL || from->options->joins_examples);
 }
 
-static void add_leaves(rgmi_tf *t, const rgmi_writer *from)
+/* What the file's inputs become: placeholders, or what a parser makes of `*examples`. */
+static void add_inputs(rgmi_tf *t, const rgmi_writer *from, const rgmi_tensor **examples)
 {
+    const rgmi_tensor **made = rgmi_memory(&t->w, from->inputs.count * sizeof *made);
     int64_t sizes[RGM_MAX_RANK];
 
-    for (size_t i = 0; i < from->inputs.count; i++) {
+    if (made == NULL)
+        return;
+    if (is_parsed(from))
+        *examples = from->options->joins_examples ? rgmi_tf_join(t, from, made)
+                                                  : rgmi_tf_parse(t, from, made);
+    for (size_t i = 0; i < from->inputs.count && t->w.status == RGM_OK; i++) {
         const Rgmi__Onnx__ValueInfoProto *info = from->inputs.items[i];
         rgm_dtype dtype = dtype_of(t, info->type->tensor_type->elem_type);
-        int rank = sizes_of(sizes, info);
+        int rank = rgmi_tf_sizes(sizes, info);
 
-        remember(t, info->name, rgmi_tf_placeholder(t, info->name, dtype, rank, sizes), NULL, NULL);
+        if (!is_parsed(from))
+            made[i] = rgmi_tf_placeholder(t, info->name, dtype, rank, sizes);
+        remember(t, info->name, made[i], NULL, NULL);
     }
+}
+
+static void add_leaves(rgmi_tf *t, const rgmi_writer *from, const rgmi_tensor **examples)
+{
+    add_inputs(t, from, examples);
     for (size_t i = 0; i < from->initializers.count; i++) {
         const Rgmi__Onnx__TensorProto *p = from->initializers.items[i];
         const rgmi_tensor *made =
@@ -107,6 +117,18 @@ static const char *name_of(const rgmi_tf *t, const char *onnx)
     return ((const rgmi_tensor *)rgm_map_get(t->tensors, onnx))->name;
 }
 
+/* The node of an input: of "parser:3" that is "parser". */
+static rgm_status need(rgm_map *needed, const char *input)
+{
+    char *name = NULL;
+    rgm_status status = rgm_strndup(&name, input, strcspn(input, ":"));
+
+    if (status == RGM_OK)
+        status = rgm_map_set(needed, name, needed);
+    rgm_free(name);
+    return status;
+}
+
 /* Backwards, since a node comes after what it needs. Inputs stay: callers pass them. */
 static rgm_status drop_unneeded(rgmi_tf *t, const rgmi_writer *from)
 {
@@ -127,7 +149,7 @@ static rgm_status drop_unneeded(rgmi_tf *t, const rgmi_writer *from)
             continue;
         }
         for (size_t k = 0; k < nodes[i]->n_input; k++)
-            RGM_GO(rgm_map_set(needed, nodes[i]->input[k], t));
+            RGM_GO(need(needed, nodes[i]->input[k]));
     }
     for (size_t i = 0; i < count; i++)
         if (nodes[i] != NULL)
@@ -138,34 +160,46 @@ done:
     return status;
 }
 
-/* ---- the signature ------------------------------------------------------------------------- */
+/* ---- signatures ---------------------------------------------------------------------------- */
 
-static void add_info(rgmi_tf *t, rgmi_list *list, const Rgmi__Onnx__ValueInfoProto *of)
+static void add_entry(rgmi_tf *t, rgmi_list *list, char *key, const char *node, rgm_dtype dtype,
+                      int rank, const int64_t *sizes)
 {
     Rgmi__Tf__NamedInfo *named = rgmi_memory(&t->w, sizeof *named);
     Rgmi__Tf__TensorInfo *info = rgmi_memory(&t->w, sizeof *info);
-    rgm_dtype dtype = dtype_of(t, of->type->tensor_type->elem_type);
-    int64_t sizes[RGM_MAX_RANK];
-    int rank = sizes_of(sizes, of);
 
     if (t->w.status != RGM_OK)
         return;
     rgmi__tf__named_info__init(named);
     rgmi__tf__tensor_info__init(info);
-    info->name = writable(rgmi_text(&t->w, "%s:0", name_of(t, of->name)));
+    info->name = writable(rgmi_text(&t->w, "%s:0", node));
     info->has_dtype = 1;
     info->dtype = rgmi_tf_dtype(dtype);
     info->tensor_shape = rgmi_tf_shape(t, rank, sizes);
-    named->key = of->name;
+    named->key = key;
     named->value = info;
     rgmi_add(&t->w, list, named);
 }
 
-static void fill_signature(rgmi_tf *t, Rgmi__Tf__SignatureDef *signature, const rgmi_writer *from)
+static void add_info(rgmi_tf *t, rgmi_list *list, const Rgmi__Onnx__ValueInfoProto *of)
+{
+    rgm_dtype dtype = dtype_of(t, of->type->tensor_type->elem_type);
+    int64_t sizes[RGM_MAX_RANK];
+    int rank = rgmi_tf_sizes(sizes, of);
+
+    add_entry(t, list, of->name, name_of(t, of->name), dtype, rank, sizes);
+}
+
+/* Of serialized Examples where there are some, else of tensors. */
+static void fill_signature(rgmi_tf *t, Rgmi__Tf__SignatureDef *signature, const rgmi_writer *from,
+                           const rgmi_tensor *examples)
 {
     rgmi_list inputs = {0}, outputs = {0};
 
-    for (size_t i = 0; i < from->inputs.count; i++)
+    rgmi__tf__signature_def__init(signature);
+    if (examples != NULL)
+        add_entry(t, &inputs, RGMI_TF_EXAMPLES, examples->name, RGM_STRING, 1, (int64_t[]){-1});
+    for (size_t i = 0; i < from->inputs.count && examples == NULL; i++)
         add_info(t, &inputs, from->inputs.items[i]);
     for (size_t i = 0; i < from->outputs.count; i++)
         add_info(t, &outputs, from->outputs.items[i]);
@@ -196,19 +230,22 @@ done:
 }
 
 /* folder NULL: only check whether it could be written. */
-static rgm_status pack(const char *folder, rgmi_tf *t, const rgmi_writer *from)
+static rgm_status pack(const char *folder, rgmi_tf *t, const rgmi_writer *from,
+                       const rgmi_tensor *examples)
 {
     Rgmi__Tf__SavedModel model = RGMI__TF__SAVED_MODEL__INIT;
     Rgmi__Tf__MetaGraphDef meta = RGMI__TF__META_GRAPH_DEF__INIT, *metas[] = {&meta};
     Rgmi__Tf__MetaInfoDef info = RGMI__TF__META_INFO_DEF__INIT;
     Rgmi__Tf__GraphDef graph = RGMI__TF__GRAPH_DEF__INIT;
     Rgmi__Tf__VersionDef version = RGMI__TF__VERSION_DEF__INIT;
-    Rgmi__Tf__SignatureDef signature = RGMI__TF__SIGNATURE_DEF__INIT;
-    Rgmi__Tf__NamedSignature named = RGMI__TF__NAMED_SIGNATURE__INIT, *all[] = {&named};
+    Rgmi__Tf__SignatureDef signature, of_tensors;
+    Rgmi__Tf__NamedSignature named = RGMI__TF__NAMED_SIGNATURE__INIT, second = named;
+    Rgmi__Tf__NamedSignature *all[] = {&named, &second};
     char *tags[] = {"serve"};
     size_t size;
 
-    fill_signature(t, &signature, from);
+    fill_signature(t, &signature, from, examples);
+    fill_signature(t, &of_tensors, from, NULL);
     RGM_TRY(t->w.status);
     version.has_producer = 1;
     version.producer = PRODUCER;
@@ -221,11 +258,13 @@ static rgm_status pack(const char *folder, rgmi_tf *t, const rgmi_writer *from)
     info.tensorflow_version = TENSORFLOW;
     named.key = "serving_default";
     named.value = &signature;
+    second.key = "tensors";
+    second.value = &of_tensors;
     meta = (Rgmi__Tf__MetaGraphDef){.base = meta.base,
                                     .meta_info_def = &info,
                                     .graph_def = &graph,
                                     .signature_def = all,
-                                    .n_signature_def = 1};
+                                    .n_signature_def = examples != NULL ? 2 : 1};
     model.has_saved_model_schema_version = 1;
     model.saved_model_schema_version = 1;
     model.meta_graphs = metas;
@@ -242,17 +281,18 @@ static rgm_status finish(const char *folder, rgmi_writer *from, const rgmi_expor
 {
     rgm_status status = RGM_OK;
     rgmi_tf t = {.w = {.arena = from->arena}};
+    const rgmi_tensor *examples = NULL;
 
     (void)e; /* the nodes have everything */
     RGM_GO(rgm_map_create(&t.w.used));
     RGM_GO(rgm_map_create(&t.w.known));
     RGM_GO(rgm_map_create(&t.tensors));
-    add_leaves(&t, from);
+    add_leaves(&t, from, &examples);
     for (size_t i = 0; i < from->nodes.count && t.w.status == RGM_OK; i++)
         translate(&t, from->nodes.items[i]);
     RGM_GO(t.w.status);
     RGM_GO(drop_unneeded(&t, from));
-    RGM_GO(pack(folder, &t, from));
+    RGM_GO(pack(folder, &t, from, examples));
 done:
     rgm_map_release(t.w.used);
     rgm_map_release(t.w.known);

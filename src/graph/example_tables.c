@@ -131,14 +131,16 @@ static rgm_onnx_table end_table(describing *d, int64_t set, rgm_tag end)
 {
     const rgm_set_schema *s = d->root->schema->sets[set];
     bool source = end == RGM_SOURCE;
-
-    return vector(
+    rgm_onnx_table table = vector(
         key_of(d, s, source ? "#source" : "#target"), rgmi_fed_size(d->root, set),
         text_of(d,
                 "the number, from 0 over all components, of the node of '%s' that each edge of "
                 "'%s' %s; edges in any order, alike in all of their tables, those of a "
                 "component together",
                 source ? s->source : s->target, s->name, source ? "starts from" : "ends at"));
+
+    table.counts = text_of(d, "nodes/%s.#size", source ? s->source : s->target);
+    return table;
 }
 
 /* Values of all items; of ragged ones what one_hot features are. */

@@ -109,7 +109,7 @@ static inline bool wire_entry(wire message, int number, const char *key, wire *v
 
 typedef struct saved_graph {
     char *file;
-    wire graph, signature;
+    wire meta, graph, signature;
     rgm_map *ops;  /* name of a node -> "Placeholder", or "node" */
     rgm_map *used; /* names that are inputs of something          */
     int64_t nodes, constants;
@@ -125,13 +125,13 @@ static inline void saved_name_check(const char *name)
             fail_msg("'%s' is no name of a node of TensorFlow's", name);
 }
 
-/* As many bytes as its shape and dtype take; of both the node says the same. */
+/* As many bytes, or texts, as its shape and dtype take; of both the node says the same. */
 static inline void saved_constant_check(wire node, const char *name)
 {
-    static const uint64_t sizes[] = {[1] = 4, [2] = 8, [3] = 4, [9] = 8, [10] = 1};
+    static const uint64_t sizes[] = {[1] = 4, [2] = 8, [3] = 4, [7] = 1, [9] = 8, [10] = 1};
     wire type, value, tensor, shape;
     wire_field dtype, f;
-    uint64_t bytes;
+    uint64_t bytes, texts = 0;
 
     CHECK(wire_entry(node, 5, "dtype", &type));
     CHECK(wire_entry(node, 5, "value", &value));
@@ -143,6 +143,12 @@ static inline void saved_constant_check(wire node, const char *name)
     for (int i = 0; wire_get(shape, 2, i, &f); i++) {
         CHECK(wire_get(f.bytes, 1, 0, &f));
         bytes *= f.value;
+    }
+    if (dtype.value == 7) {
+        while (wire_get(tensor, 8, (int)texts, &f))
+            texts++;
+        CHECK_INT(bytes, texts);
+        return;
     }
     tensor = wire_of(tensor, 4);
     if ((uint64_t)(tensor.end - tensor.at) != bytes)
@@ -162,6 +168,7 @@ static inline void saved_node_check(saved_graph *g, wire node)
         fail_msg("two nodes are named '%s'", name);
     for (int i = 0; wire_get(node, 3, i, &f); i++) {
         char *input = wire_text(f.bytes);
+        input[strcspn(input, ":")] = '\0'; /* one of several outputs */
         if (!rgm_map_has(g->ops, input))
             fail_msg("'%s' takes '%s', which no node before it is", name, input);
         CHECK_OK(rgm_map_set(g->used, input, g));
@@ -226,6 +233,7 @@ static inline void saved_graph_open(saved_graph *g, const char *folder)
     CHECK(wire_is(wire_of(wire_of(meta, 1), 4), "serve"));
     CHECK(wire_is(wire_of(wire_of(meta, 1), 5), "2.15.1"));
     CHECK(!wire_get(meta, 7, 0, &f)); /* with an object graph it would be no graph of TF 1's kind */
+    g->meta = meta;
     g->graph = wire_of(meta, 2);
     CHECK(wire_get(wire_of(g->graph, 4), 1, 0, &f) && f.value == 1645);
     CHECK(wire_entry(meta, 5, "serving_default", &g->signature));
