@@ -23,7 +23,8 @@ typedef struct rgm_exporter {
     void *payload;
     /** Check before the first step whether `save` can write this model. NULL: save will tell. */
     rgm_status (*check)(const rgm_open_run *run, void *payload);
-    bool of_graph; /* it writes named outputs: its payload is a rgm_onnx_exporter_options or NULL */
+    bool of_graph; /* it writes named outputs: its payload is a rgm_onnx_exporter_options, or begins
+                      as one, or is NULL */
 } rgm_exporter;
 
 /** An exporter that an experiment file can name: one row. Its options are the payload. */
@@ -37,10 +38,16 @@ typedef struct rgm_exporter_type {
  * "ctranslate2" (of tasks with that rgm_task_format); ended by NULL. */
 extern const rgm_exporter_type *const rgm_exporter_types[];
 
-/** Options of the exporters "onnx" and "saved_model". */
+/** Options of the exporter "onnx". */
 typedef struct rgm_onnx_exporter_options {
     rgm_lists output_names; /* new names of outputs; the others keep theirs */
 } rgm_onnx_exporter_options;
+/** Options of the exporter "saved_model"; they begin as those of "onnx". */
+typedef struct rgm_saved_model_exporter_options {
+    rgm_lists output_names;
+    bool
+        examples; /* it takes serialized tf.train.Examples of graphs, which are parsed and joined */
+} rgm_saved_model_exporter_options;
 /** Options of the exporter "weights": only the parameters, in a safetensors file that
  * trainer.initialize accepts. */
 typedef struct rgm_weights_exporter_options {
@@ -254,6 +261,9 @@ rgm_exporter rgm_onnx_exporter(void);
  * graphs (rgm_task.exports).
  */
 rgm_exporter rgm_saved_model_exporter(void);
+/** The same that takes Examples of graphs: signature "serving_default" has the input `examples`,
+ * signature "tensors" the tables. RGM_ERR_UNSUPPORTED for a task that has no tables. */
+rgm_exporter rgm_saved_model_examples_exporter(void);
 /** The first file to open of an rgm_onnx_exporter() export: "model.onnx", or the task's. */
 const char *rgm_run_onnx_file(const rgm_open_run *run);
 /**

@@ -10,7 +10,7 @@ static const char *const formats[] = {"onnx", "saved_model", "predictor", "ctran
 /* What is asked for beside the file. */
 typedef struct wishes {
     int format;
-    bool verified, json;
+    bool examples, verified, json;
     const char *dump; /* folder, or NULL */
     rgm_predictor_exporter_options predictor;
 } wishes;
@@ -67,6 +67,8 @@ static rgm_exporter exporter_of(wishes *w)
         return rgm_predictor_exporter(&w->predictor);
     if (w->format == CTRANSLATE2)
         return rgm_ctranslate2_exporter();
+    if (w->examples)
+        return rgm_saved_model_examples_exporter();
     return w->format == SAVED_MODEL ? rgm_saved_model_exporter() : rgm_onnx_exporter();
 }
 
@@ -140,6 +142,8 @@ static int choose_format(wishes *w, const char *format, const char *precision)
         w->predictor.precision = RGM_WEIGHTS_INT8;
     if (w->format > SAVED_MODEL && w->dump != NULL)
         return usage_error("--dump is for graphs: --format onnx or saved_model");
+    if (w->examples && w->format != SAVED_MODEL)
+        return usage_error("--examples is of --format saved_model: ONNX parses none");
     return EXIT_DONE;
 }
 
@@ -197,6 +201,8 @@ int verb_export(int argc, char **argv)
         {"precision", ARG_TEXT, &precision, "NAME",
          "of --format predictor: int8 keeps a translation's weights in 8 bits, and tells what that "
          "changes on validation data; default f32"},
+        {"examples", ARG_FLAG, &w.examples, NULL,
+         "of a graph network for TensorFlow: it takes serialized Examples of graphs, too"},
         {"verify", ARG_FLAG, &w.verified, NULL,
          "run the ONNX file with an interpreter of its own on up to 8 batches and compare"},
         {"dump", ARG_TEXT, &w.dump, "DIR",
@@ -206,7 +212,8 @@ int verb_export(int argc, char **argv)
         {"json", ARG_FLAG, &w.json, NULL, "as one JSON object on stdout"},
         {0}};
     const usage how = {
-        "export RUN_DIR|model:NAME [--to DIR] [--format NAME] [--precision NAME] [--verify] "
+        "export RUN_DIR|model:NAME [--to DIR] [--format NAME] [--precision NAME] [--examples] "
+        "[--verify] "
         "[--dump DIR] [--last | "
         "--average N | --step N] [--json]",
         "Write the model with its preprocessing as ONNX, for TensorFlow or for predictors.",
