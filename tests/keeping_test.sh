@@ -46,6 +46,24 @@ expect 2 "$regimen" eval run --step 0
 expect 2 "$regimen" eval small.yaml --run-dir run --step 10
 says "go with eval RUN_DIR" err
 
+# Exports in checkpoints: of their weights, as numbered exports have them, as many as there are checkpoints. best/
+# has those of the best, which are what the finished run exports.
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=60 --run-dir filled --set trainer.checkpoint.keep=2 \
+    --set trainer.validation_interval=10 --set trainer.checkpoint.best.save=true --set optimizer.average.decay=0.9 \
+    --set 'trainer.checkpoint.exports=[onnx, saved_model]' --set 'export=[{type: onnx}]' --set trainer.exports.checkpoints=true
+[ "$(echo filled/ckpt/step-*/export/signature.json)" = \
+    "filled/ckpt/step-00000050/export/signature.json filled/ckpt/step-00000060/export/signature.json" ] ||
+    fail "exports in checkpoints: $(find filled/ckpt -name export)"
+for step in 50 60; do
+    cmp "filled/ckpt/step-000000$step/export/model.onnx" "filled/export/$step/model.onnx" || fail "step $step"
+    [ -e "filled/ckpt/step-000000$step/export/saved_model.pb" ] || fail "step $step has no SavedModel"
+done
+cmp filled/best/step-*/export/model.onnx filled/export/model.onnx || fail "best/ has another model"
+expect 0 "$regimen" eval filled
+expect 2 "$regimen" run small.yaml --run-dir none --set 'trainer.checkpoint.exports=[onnxx]'
+says "trainer.checkpoint.exports: there is no exporter 'onnxx'; did you mean 'onnx'" err
+
 # continuous_eval of every checkpoint: each once and in order, though the trainer keeps one and the evaluator
 # is killed again and again; what waits for it is spared.
 every="--set trainer.epochs=~ --set trainer.train_steps=3000 --set trainer.steps_per_loop=20

@@ -76,6 +76,10 @@ typedef struct rgm_run_options {
     int64_t export_dir_count;
     const rgm_exporter *exporters; /* every exporter runs for every dir */
     int64_t exporter_count;
+    /* Called with the folder of each checkpoint before it has its name, beside what
+     * trainer.checkpoint.exports says: their files are deleted with the checkpoint. */
+    const rgm_exporter *checkpoint_exporters;
+    int64_t checkpoint_exporter_count;
     const char *config;  /* text for the run folder; may be NULL */
     const char *sources; /* the same of sources.json             */
     const rgm_resume_key *resume_keys;

@@ -206,6 +206,15 @@ rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t
  * is removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
  */
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint);
+/** Writes into a checkpoint's folder what else belongs to it, below names that no part has. */
+typedef rgm_status rgm_checkpoint_fill(const char *folder, void *payload);
+/**
+ * The same with what `fill` (NULL: nothing) writes before the checkpoint has its name. Loading
+ * reads none of it, and it is deleted with the checkpoint. Errors: those of rgm_checkpoint_save()
+ * and of `fill`.
+ */
+rgm_status rgm_checkpoint_save_with(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint,
+                                    rgm_checkpoint_fill *fill, void *payload);
 
 /**
  * Load the newest intact checkpoint. Damaged ones are skipped with a warning in the log.

@@ -16,7 +16,7 @@ const char *rgmi_best_number(const rgm_controller *c)
 }
 
 /* Save a checkpoint of only weights, with the numbers of their validation. */
-static rgm_status save_weights(rgm_checkpoint_store *store, int64_t step,
+static rgm_status save_weights(const rgm_controller *c, rgm_checkpoint_store *store, int64_t step,
                                const rgm_parameters *weights, const rgm_logs *logs)
 {
     rgm_checkpoint *checkpoint = NULL;
@@ -26,7 +26,8 @@ static rgm_status save_weights(rgm_checkpoint_store *store, int64_t step,
     RGM_GO(rgm_checkpoint_add_parameters(checkpoint, weights));
     for (int64_t i = 0; i < logs->count; i++)
         RGM_GO(rgm_checkpoint_set_number(checkpoint, logs->items[i].name, logs->items[i].value));
-    RGM_GO(rgm_checkpoint_save(store, checkpoint));
+    RGM_GO(store == c->best_store ? rgmi_save_filled(c, store, checkpoint, weights)
+                                  : rgm_checkpoint_save(store, checkpoint));
 done:
     rgm_checkpoint_release(checkpoint);
     return status;
@@ -41,7 +42,7 @@ rgm_status rgmi_save_best(rgm_controller *c, const rgm_logs *logs)
 
     if (c->best_store == NULL)
         return RGM_OK;
-    RGM_GO(save_weights(c->best_store, c->best_step, c->best_weights, logs));
+    RGM_GO(save_weights(c, c->best_store, c->best_step, c->best_weights, logs));
     RGM_GO(rgm_text_printf(&info, "{\n"));
     for (int64_t i = 0; i < logs->count; i++) {
         RGM_GO(rgm_text_printf(&info, "    "));
@@ -69,8 +70,8 @@ static rgm_status save_averages(void *payload)
     const validated *v = payload;
     const rgm_trainer *trainer = v->controller->trainer;
 
-    return save_weights(v->controller->averages_store, rgm_trainer_global_step(trainer),
-                        rgm_trainer_parameters(trainer), v->logs);
+    return save_weights(v->controller, v->controller->averages_store,
+                        rgm_trainer_global_step(trainer), rgm_trainer_parameters(trainer), v->logs);
 }
 
 rgm_status rgmi_save_averages(rgm_controller *c, const rgm_logs *logs)

@@ -89,6 +89,8 @@ struct rgm_controller {
     rgm_status (*export_step)(
         void *payload); /* exports the current weights, once a step; or NULL */
     void *export_payload;
+    rgm_checkpoint_fill *fill; /* what the current weights' checkpoint has beside them; or NULL */
+    void *fill_payload;
 
     /* the run folder; all NULL without one */
     char *run_dir;
@@ -167,6 +169,11 @@ bool rgmi_is_out_of_time(rgm_controller *c);
 rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_t count,
                             const rgm_logs *logs);
 
+/* controller_fill.c */
+/** Save a checkpoint of these weights (NULL: the trainer's, or its averages) with what the run's
+ * checkpoints have beside them. */
+rgm_status rgmi_save_filled(const rgm_controller *c, rgm_checkpoint_store *store,
+                            const rgm_checkpoint *checkpoint, const rgm_parameters *weights);
 /** Export the weights of the current step, if the run exports during training. */
 rgm_status rgmi_export_step(const rgm_controller *c);
 

@@ -46,7 +46,7 @@ rgm_status rgmi_state_save(rgm_controller *c)
     RGM_GO(rgmi_events_flush(c));
     RGM_GO(rgmi_tables_flush(c));
     RGM_GO(rgmi_spare(c));
-    RGM_GO(rgm_checkpoint_save(c->store, checkpoint));
+    RGM_GO(rgmi_save_filled(c, c->store, checkpoint, NULL));
     c->saved_changes = c->changes;
     c->saved_step = rgm_trainer_global_step(c->trainer);
     c->saved_time = rgm_now();

@@ -69,6 +69,7 @@ rgm_status rgmi_run_check(const rgm_open_run *run)
         return RGM_OK;
     RGM_TRY(check_distribution(run));
     RGM_TRY(check_data(run));
+    RGM_TRY(rgmi_run_checkpoint_exports_check(run));
     return check_exporters(run);
 }
 

@@ -224,6 +224,85 @@ done:
     return status;
 }
 
+/* ---- in checkpoints ------------------------------------------------------------------------- */
+
+/* The row of a name; NULL: there is none, or it has keys of its own. */
+static const rgm_exporter_type *row_of(const char *name)
+{
+    for (int64_t i = 0; rgm_exporter_types[i] != NULL; i++)
+        if (strcmp(rgm_exporter_types[i]->section.name, name) == 0 &&
+            rgm_exporter_types[i] != &rgmi_weights_exporter)
+            return rgm_exporter_types[i];
+    return NULL;
+}
+
+rgm_status rgmi_run_checkpoint_exports_check(const rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+    const rgm_texts *names = &o->trainer.checkpoint.exports;
+
+    for (int64_t i = 0; i < names->count; i++) {
+        static const char *const all[] = {"onnx", "saved_model", "predictor"};
+        const rgm_exporter_type *row = row_of(names->items[i]);
+
+        if (row == NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "trainer.checkpoint.exports: there is no exporter '%s'%s",
+                            names->items[i],
+                            rgm_did_you_mean(names->items[i], all, 3, NULL, "there are ").text);
+        if (row->check != NULL)
+            RGM_TRY(rgm_error_prefix(row->check(run, NULL), "trainer.checkpoint.exports: %s",
+                                     names->items[i]));
+    }
+    for (int64_t i = 0; i < o->checkpoint_exporter_count; i++) {
+        const rgm_exporter *exporter = &o->checkpoint_exporters[i];
+
+        if (exporter->check != NULL)
+            RGM_TRY(rgm_error_prefix(exporter->check(run, exporter->payload), "exporter '%s'",
+                                     exporter->name));
+    }
+    return RGM_OK;
+}
+
+/* The controller's fill. */
+static rgm_status fill_checkpoint(const char *folder, void *payload)
+{
+    rgm_open_run *run = payload;
+    const rgm_run_options *o = &run->options;
+    const rgm_texts *names = &o->trainer.checkpoint.exports;
+    double begin = rgm_trainer_profile_now(run->trainer);
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, "export"));
+    if (names->count > 0)
+        RGM_GO(rgm_folder_make(path));
+    for (int64_t i = 0; i < names->count; i++)
+        RGM_GO(rgm_error_prefix(row_of(names->items[i])->save(run, path, NULL), "exporter '%s'",
+                                names->items[i]));
+    if (names->count > 0)
+        RGM_GO(rgm_folder_sync(path));
+    for (int64_t i = 0; i < o->checkpoint_exporter_count; i++)
+        RGM_GO(rgm_error_prefix(
+            o->checkpoint_exporters[i].save(run, folder, o->checkpoint_exporters[i].payload),
+            "exporter '%s'", o->checkpoint_exporters[i].name));
+    rgm_trainer_profile_beside(run->trainer, "export", "checkpoint", begin);
+done:
+    rgm_free(path);
+    return status;
+}
+
+static void open_checkpoint_exports(rgm_open_run *run)
+{
+    if (run->options.trainer.checkpoint.exports.count == 0 &&
+        run->options.checkpoint_exporter_count == 0)
+        return;
+    run->controller->fill = fill_checkpoint;
+    run->controller->fill_payload = run;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
 static bool exports_on_the_way(const rgm_run_options *o)
 {
     const rgm_trainer_exports *when = &o->trainer.exports;
@@ -247,6 +326,8 @@ rgm_status rgmi_run_exports_open(rgm_open_run *run)
     rgm_status status = RGM_OK;
 
     run->exported_step = -1;
+    if (run->controller->folder != NULL)
+        open_checkpoint_exports(run);
     if (run->controller->folder == NULL || !exports_on_the_way(o))
         return RGM_OK;
     run->controller->export_step = export_step;

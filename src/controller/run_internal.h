@@ -101,6 +101,8 @@ rgm_status rgmi_serving_weights_load(rgm_parameters **out, bool *int8, const rgm
 rgm_status rgmi_run_export_all(rgm_open_run *run);
 /** Errors: RGM_ERR_CONFIG if exports are asked for during training and there is no exporter. */
 rgm_status rgmi_run_exports_check(const rgm_run_options *o);
+/** The same if what is to be exported into checkpoints is unknown, or cannot be. */
+rgm_status rgmi_run_checkpoint_exports_check(const rgm_open_run *run);
 /** Remove leftovers of a killed export and, if requested, let the controller export during
  * training. */
 rgm_status rgmi_run_exports_open(rgm_open_run *run);

@@ -527,6 +527,23 @@ done:
 
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint)
 {
+    return rgm_checkpoint_save_with(store, checkpoint, NULL, NULL);
+}
+
+/* Under its own name in one step, with what else belongs to it. */
+static rgm_status publish(const char *temporary, const char *path, rgm_checkpoint_fill *fill,
+                          void *payload)
+{
+    if (fill != NULL) {
+        RGM_TRY(fill(temporary, payload));
+        RGM_TRY(rgm_folder_sync(temporary));
+    }
+    return rgm_folder_publish(temporary, path);
+}
+
+rgm_status rgm_checkpoint_save_with(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint,
+                                    rgm_checkpoint_fill *fill, void *payload)
+{
     char *temporary = NULL, *path = NULL;
     rgm_text manifest = {0};
     rgm_error error;
@@ -542,7 +559,7 @@ rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint
     RGM_GO(write_folder(&manifest, checkpoint, temporary));
     if (!rgm_path_exists(path) || !is_same(path, &manifest)) {
         rgm_error_reset();
-        RGM_GO(rgm_folder_publish(temporary, path));
+        RGM_GO(publish(temporary, path, fill, payload));
     }
     published = true;
     if (rgm_path_exists(temporary))

@@ -236,6 +236,48 @@ static void the_bytes_depend_on_the_content_alone(void **state)
     CHECK_OK(rgm_folder_remove(two));
 }
 
+/* A folder with a file, or an error once it is there. */
+static rgm_status fill(const char *folder, void *payload)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/export", folder);
+    RGM_TRY(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/export/model", folder);
+    RGM_TRY(rgm_file_save(path, "model", 5));
+    return *(bool *)payload ? RGM_FAIL(RGM_ERR_UNSUPPORTED, "there is no such model") : RGM_OK;
+}
+
+static void what_fills_a_checkpoint_comes_and_goes_with_it(void **state)
+{
+    char folder[128], **names;
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *c;
+    bool fails = false;
+    int64_t count;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s", check_folder());
+    store = open_store(folder, 1);
+    for (int64_t step = 1; step <= 3; step++) {
+        fails = step == 3;
+        CHECK_OK(make(&c, step, false));
+        CHECK_STATUS(fails ? RGM_ERR_UNSUPPORTED : RGM_OK,
+                     rgm_checkpoint_save_with(store, c, fill, &fails));
+        rgm_checkpoint_release(c);
+    }
+    CHECK_MESSAGE("there is no such model");
+    CHECK_OK(rgm_folder_list(&names, &count, folder)); /* neither the first nor the third */
+    CHECK_INT(1, count);
+    CHECK_TEXT("step-00000002", names[0]);
+    rgm_names_release(names, count);
+    CHECK(rgm_path_exists(file_in(folder, 2, "export/model")));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void every_flipped_bit_is_detected(void **state)
 {
     static const char *const files[] = {"manifest.json", "weights.safetensors", "slots.safetensors",
@@ -780,6 +822,7 @@ static void saving_and_loading_survive_every_failing_allocation(void **state)
 
 TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_their_bits),
       cmocka_unit_test(the_bytes_depend_on_the_content_alone),
+      cmocka_unit_test(what_fills_a_checkpoint_comes_and_goes_with_it),
       cmocka_unit_test(every_flipped_bit_is_detected),
       cmocka_unit_test(a_damaged_checkpoint_is_skipped_with_a_warning),
       cmocka_unit_test(values_come_without_the_tensors),

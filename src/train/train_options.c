@@ -31,6 +31,9 @@ static const rgm_field checkpoint_fields[] = {
     RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
     RGM_FLOAT_FIELD(keep_every_hours, 0, 1e6,
                     "hours; of those that keep lets go one each so many is kept for good; 0: none"),
+    RGM_TEXTS_FIELD(exports,
+                    "onnx, saved_model, predictor: written into each checkpoint, as export/, "
+                    "and deleted with it; of a program's receivers their formats"),
     RGM_INT_FIELD(averages, 0, 1e6,
                   "validations whose averaged weights alone are kept in <run>/averages; 0: none"),
     RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
