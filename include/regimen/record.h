@@ -1,6 +1,6 @@
 /*
- * record: rows of numbers and images, each with a class. Two networks, mlp and cnn, and the task
- * that reads CSV files and trains one of them.
+ * record: rows of numbers and images, each with a class. Three networks, mlp, cnn and a list of
+ * layers, and the task that reads CSV files and trains one of them.
  */
 #ifndef REGIMEN_RECORD_H
 #define REGIMEN_RECORD_H
@@ -51,6 +51,15 @@ extern const rgm_field rgm_cnn_fields[];
 /** x [n, rows, columns, channels] or [n, rows, columns]; options: rgm_cnn_options. */
 rgm_value *rgm_cnn(rgm_scope *scope, rgm_value *x, const void *options);
 
+/**
+ * "layers": a list of layers as rgm_layer_parse() (nn_layers.h) reads them; what they give is the
+ * input of the logits. Parameters are <kind>_<i>/{kernel,bias}, ....
+ */
+typedef struct rgm_layers_network_options {
+    rgm_texts layers; /* at least one; default flatten, dense 128 relu */
+} rgm_layers_network_options;
+extern const rgm_field rgm_layers_network_fields[];
+
 /* ---- records: fixed-size arrays of numbers with a class each --------------------------------- */
 
 /** "classification": its `data:` and `task:` keys. Files are CSV (plain or gzip), one record a
@@ -82,7 +91,7 @@ typedef struct rgm_record_network {
     rgm_section_type section;
     rgm_value *(*build)(rgm_scope *scope, rgm_value *x, const void *options);
 } rgm_record_network;
-extern const rgm_record_network rgm_mlp_network, rgm_cnn_network;
+extern const rgm_record_network rgm_mlp_network, rgm_cnn_network, rgm_layers_network;
 /** All networks; each entry is the first member of its rgm_record_network. Ended by NULL. */
 extern const rgm_section_type *const rgm_record_networks[];
 

@@ -21,5 +21,5 @@ const rgm_record_network rgm_cnn_network = {
     .build = rgm_cnn,
 };
 
-const rgm_section_type *const rgm_record_networks[] = {&rgm_mlp_network.section,
-                                                       &rgm_cnn_network.section, NULL};
+const rgm_section_type *const rgm_record_networks[] = {
+    &rgm_mlp_network.section, &rgm_cnn_network.section, &rgm_layers_network.section, NULL};

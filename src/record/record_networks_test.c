@@ -281,6 +281,12 @@ static void the_parameters_have_these_names(void **state)
                                          "hidden_0/norm/moving_variance",
                                          "classification_logits/kernel",
                                          "classification_logits/bias"};
+    static const char *const listed[] = {"conv_0/kernel",
+                                         "conv_0/bias",
+                                         "dense_2/kernel",
+                                         "dense_2/bias",
+                                         "classification_logits/kernel",
+                                         "classification_logits/bias"};
     rgm_mlp_options mlp;
     rgm_cnn_options cnn;
 
@@ -292,6 +298,27 @@ static void the_parameters_have_these_names(void **state)
     cnn.channels.count = 1;
     cnn.batch_norm = true;
     check_names("cnn", &cnn, normed, 12);
+    check_names("layers",
+                &(rgm_layers_network_options){
+                    .layers = {(const char *const[]){"conv 2 2", "flatten", "dense 3 relu"}, 3}},
+                listed, 6);
+}
+
+static void lists_that_are_no_network_are_refused(void **state)
+{
+    static const struct {
+        const char *layers[2], *message;
+        int64_t count;
+    } cases[] = {{{NULL}, "model.layers lists no layer", 0},
+                 {{"flatten", "dens 3"}, "model.layers: layer 1: 'dens 3': there is no layer", 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_layers_network_options options = {.layers = {cases[i].layers, cases[i].count}};
+
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_layers_network.section.check(&options));
+        CHECK_MESSAGE(cases[i].message);
+    }
 }
 
 static void l2_adds_the_squares_of_every_kernel_to_the_loss(void **state)
@@ -359,6 +386,7 @@ static void rows_are_no_images(void **state)
 TESTS(cmocka_unit_test(a_perceptron_learns_digits),
       cmocka_unit_test(a_convolutional_network_learns_32_digits_by_heart),
       cmocka_unit_test(a_convolutional_network_learns_digits),
+      cmocka_unit_test(lists_that_are_no_network_are_refused),
       cmocka_unit_test(the_parameters_have_these_names),
       cmocka_unit_test(l2_adds_the_squares_of_every_kernel_to_the_loss),
       cmocka_unit_test(rows_are_no_images))
