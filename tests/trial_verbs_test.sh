@@ -2,6 +2,7 @@
 # regimen trial test: one batch of everything, with the reason where it does not go; regimen init trial: a
 # starter that builds against an installed library and passes its own test.
 . "$(dirname "$0")/lib.sh"
+examples=$(cd "$(dirname "$0")/../examples" && pwd)
 cat >"$work/search.yaml" <<'YAML'
 data:
   type: citation
@@ -98,6 +99,47 @@ expect 1 "$regimen" export silent
 says "the task 'moons' predicts nothing that could be exported" "$work/err"
 expect 1 "$regimen" predict silent
 says "the task 'moons' predicts nothing" "$work/err"
+
+# The same of a list of layers with a receiver, and of a task of the library that a program makes; what the second one
+# found is an ordinary experiment. Each is looked at without the object that it was built as.
+mkdir kinds
+for example in 15_premade 16_layers; do
+    kind=${example#*_}
+    cp "$examples/$example.yaml" kinds/$kind.yaml
+    # shellcheck disable=SC2046
+    cc ${CFLAGS:-} -std=c17 -fPIC -shared -o kinds/$kind.so "$examples/$example.c" \
+        $(pkg-config --cflags --libs regimen) -lm || fail "$kind.so is not built"
+done
+for kind in layers premade; do
+    expect 0 "$regimen" trial test kinds/$kind.yaml
+    expect 0 "$regimen" experiment run kinds/$kind.yaml --master of-$kind --slots 1 --set searcher.max_trials=2 \
+        --set reproducibility.experiment_seed=1
+    best=$(sed -n 's/^run *//p' "$work/out")
+    metric=$(sed -n 's/^best .*accuracy \([0-9.]*\),.*/\1/p' "$work/out" | cut -c1-7) # more digits are rounded
+    mv kinds/$kind.so kinds/aside
+    expect 0 "$regimen" experiment export 1 --master of-$kind
+    expect 0 "$regimen" export "$best" --verify --to $kind-onnx
+    says "verified on 60 items" "$work/out"
+    expect 0 "$regimen" export "$best" --format saved_model --to $kind-saved
+    expect 0 "$regimen" eval "$best" --part valid --json
+    says "\"accuracy\": $metric" "$work/out"
+    expect 0 "$regimen" predict "$best" --part valid
+    [ "$(wc -l <"$work/out")" = 61 ] || fail "predict: $(wc -l <"$work/out") lines of 60 items"
+    expect 0 "$regimen" experiment best 1 --master of-$kind -o $kind.yaml
+    expect 0 "$regimen" run $kind.yaml --run-dir $kind-again --json
+    says "\"accuracy\": $metric" "$work/out"
+    expect 0 "$regimen" eval $kind-again --part valid
+    mv kinds/aside kinds/$kind.so
+done
+for file in model.onnx saved_model.pb signature.json examples.json; do
+    [ -e "of-layers/1/1/ckpt/step-00000030/parsing/$file" ] || fail "a checkpoint's receiver has no $file"
+    [ -e "layers-again/ckpt/step-00000030/parsing/$file" ] || fail "a run's checkpoint has no $file"
+    [ -e "layers-again/export/parsing/$file" ] || fail "a run's export has no $file"
+done
+grep -q entrypoint premade.yaml && fail "what a premade trial found needs the program"
+expect 2 "$regimen" run kinds/layers.yaml --set hyperparameters.units=4 --set hyperparameters.dropout=0 --run-dir none \
+    --set 'trainer.checkpoint.exports=[predictor]'
+says "trainer.checkpoint.exports: receivers are not written as 'predictor'; there are onnx, saved_model" "$work/err"
 
 # A search stays with the code that it began with, whatever is built meanwhile; so do its copies.
 cd "$work/mine" || exit 1

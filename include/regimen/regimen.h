@@ -13,7 +13,7 @@
  *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
  *   list a network layer by layer                nn_layers.h
  *   read data as a stream of batches             data.h                       03
- *   search hyperparameters                       trial.h, master.h            11, 12, 15
+ *   search hyperparameters                       trial.h, master.h            11, 12, 15, 16
  *   search by asking and telling                 search_study.h
  *   write a searcher or a sampler                search_rows.h
  *   change a search while it goes on             search_live.h

@@ -215,6 +215,19 @@ bool rgm_search_file_is_own(const rgm_search_file *file);
 rgm_status rgm_search_file_words(char ***words, int64_t *count, const rgm_search_file *file,
                                  const rgm_hyper_value *values);
 
+/**
+ * The document of a point whose sections do not stand in the file but are given, made by a program
+ * of the point's values: with the file's own sections `trainer` and `runtime` over it, and with
+ * what the search says of a run: seed, length, metric.
+ *
+ * @param out       [out, owned] rgm_yaml_release()
+ * @param document  [in] copied
+ *
+ * Errors: those of rgm_search_file_batches(), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_point_over(rgm_yaml **out, const rgm_search_file *file,
+                                      const rgm_yaml *document, const rgm_hyper_value *values,
+                                      uint32_t seed);
 /** rgm_searcher_read() of the file's section over its space. own: NULL: the subject's. Errors:
  * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
 rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *file, uint32_t seed,

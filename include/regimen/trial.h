@@ -19,6 +19,7 @@
 #define REGIMEN_TRIAL_H
 
 #include <regimen/experiment.h>
+#include <regimen/nn_layers.h>
 #include <regimen/search_file.h>
 
 #ifdef __cplusplus
@@ -225,6 +226,14 @@ typedef struct rgm_serving_receiver {
     const char *name;                       /* letters, digits, '_' and '-' */
     const char *predictions[RGM_MAX_HEADS]; /* that it gives; none: all. It takes the features that
                                                they need */
+    /**
+     * How the record's tensors are parsed from serialized tf.train.Examples, ended by {0}; borrowed
+     * for as long as the trial. There is then also <checkpoint>/<name>/saved_model.pb, whose
+     * signature serving_default takes `examples` and whose signature "tensors" takes the tensors,
+     * and `regimen predict --input` reads TFRecord files by the first receiver that has features.
+     * NULL: the receiver takes tensors.
+     */
+    const rgm_parsed_feature *features;
 } rgm_serving_receiver;
 #define RGM_MAX_RECEIVERS 8
 
@@ -239,15 +248,63 @@ typedef struct rgm_trial_moment {
     const rgm_trainer *trainer; /* with the weights, to look at; NULL in on_end                   */
 } rgm_trial_moment;
 
+/** What a network of layers is trained for: the loss that is minimised, and the metric beside it.
+ */
+typedef enum rgm_sequential_loss {
+    RGM_LOSS_CLASSES, /* cross-entropy of logits [n, classes], labels are integers [n]; "accuracy"
+                       */
+    RGM_LOSS_FLAGS, /* of logits [n, k] and 0/1 labels, each for itself; "accuracy"               */
+    RGM_LOSS_NUMBERS /* mean squared error of numbers [n, k]; "mean_absolute_error" */
+} rgm_sequential_loss;
+
+/**
+ * A network as a list of layers, with what Keras' compile() says. Fill in `layers` and `count`, or
+ * call rgm_sequential_add() for each.
+ */
+typedef struct rgm_sequential {
+    rgm_layer layers[RGM_MAX_LAYERS];
+    int64_t count;
+    const char *input, *label; /* tensors of the data; NULL: the first and the second */
+    rgm_sequential_loss loss;
+    rgm_optimizer_options optimizer;
+    rgm_error error; /* of the first rgm_sequential_add() that failed */
+} rgm_sequential;
+/** Add a layer in the words of rgm_layer_parse(): rgm_sequential_add(out, "dense %lld relu", n).
+ * One that is wrong becomes the error of the hook. */
+void rgm_sequential_add(rgm_sequential *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/**
+ * One of the library's own tasks, described as an experiment file describes it: data, task, model,
+ * optimizer. It keeps all that the task has: data, metrics, exports, predictions.
+ *
+ *     rgm_premade_begin(out, "digits_mlp");
+ *     rgm_premade_take(out, "data", experiment, "data");
+ *     rgm_premade_set(out, "model.hidden", "[%lld, 64]", (long long)units);
+ *
+ * A call that fails becomes the error of the hook, and those behind it do nothing.
+ */
+typedef struct rgm_premade rgm_premade;
+/** Begin with an experiment file or a named experiment, in the place of all that was said before.
+ */
+void rgm_premade_begin(rgm_premade *premade, const char *name);
+/** Set a key to a YAML text, as --set does. */
+void rgm_premade_set(rgm_premade *premade, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/** Set a key to what stands in `config` at `from`: a whole section, or one value. */
+void rgm_premade_take(rgm_premade *premade, const char *key, const rgm_config *config,
+                      const char *from);
+
 #define RGM_TRIAL_ABI 3
 /**
- * A program's own trial. It has either the first group of functions (PEDL's TensorFlowTrial) or the
- * second (its EstimatorTrial). Each function returns an error of its own, or
+ * A program's own trial. It has the first group of functions (PEDL's TensorFlowTrial), of which
+ * build_sequential may stand for build_graph, optimizer and metrics (its Keras trial); the second
+ * (its EstimatorTrial); or build_premade alone. Each function returns an error of its own, or
  * rgm_invalid_hyperparameters(...).
  */
 typedef struct rgm_trial_hooks {
     int64_t abi; /* these two by RGM_TRIAL(): what it was compiled against */
-    int64_t sizes[4];
+    int64_t sizes[6];
     const char *name;
 
     rgm_status (*make_data_loaders)(rgm_data_loaders *out, const rgm_config *experiment,
@@ -257,6 +314,9 @@ typedef struct rgm_trial_hooks {
      */
     void (*build_graph)(rgm_outputs *out, rgm_scope *scope, const rgm_record *record,
                         rgm_value *is_training, const rgm_config *hparams);
+    /** In the place of build_graph and optimizer. @param out  [out] zeros at first */
+    rgm_status (*build_sequential)(rgm_sequential *out, const rgm_config *experiment,
+                                   const rgm_config *hparams);
     /** rgm_sgd(...), rgm_adam(...), with changed members; learning_rate may be a schedule, by
      * updates or by epochs. */
     rgm_optimizer_options (*optimizer)(const rgm_config *hparams);
@@ -279,6 +339,14 @@ typedef struct rgm_trial_hooks {
     /** May be NULL: no exports. @param out  [out] [RGM_MAX_RECEIVERS] */
     rgm_status (*build_serving_input_receiver_fns)(rgm_serving_receiver *out, int64_t *count,
                                                    const rgm_config *hparams);
+
+    /**
+     * Make a task of the library of the hyperparameters. The search file's sections `trainer` and
+     * `runtime`, and what the search says of a trial's length and metric, are laid over it. The
+     * run folder is that of an ordinary experiment, and needs this program no more.
+     */
+    rgm_status (*build_premade)(rgm_premade *out, const rgm_config *experiment,
+                                const rgm_config *hparams);
 
     /*
      * Callbacks of either group; each may be NULL. An error that one returns ends the trial with
@@ -324,7 +392,7 @@ typedef struct rgm_trial_hooks {
     const rgm_trial_hooks rgm_hooks_##trial_name = {                                               \
         .abi = RGM_TRIAL_ABI,                                                                      \
         .sizes = {sizeof(rgm_trial_hooks), sizeof(rgm_optimizer_options), sizeof(rgm_estimator),   \
-                  sizeof(rgm_data_loaders)},                                                       \
+                  sizeof(rgm_data_loaders), sizeof(rgm_serving_receiver), sizeof(rgm_sequential)}, \
         .name = #trial_name,                                                                       \
         __VA_ARGS__}
 

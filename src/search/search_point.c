@@ -342,9 +342,10 @@ static bool is_set_below(const char *key)
     return strcmp(key, "train_steps") == 0 || strcmp(key, "steps_per_loop") == 0;
 }
 
-/* The file's own length gives way to the longest that the searcher may ask for. */
+/* The document's own length gives way to the longest that the searcher may ask for; that of hooks
+ * (stays) is the search file again. */
 static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
-                             const rgm_hyper_value *values)
+                             const rgm_hyper_value *values, bool stays)
 {
     const rgm_search_settings *o = &file->options;
     rgm_batches longest, period;
@@ -353,7 +354,7 @@ static rgm_status set_length(rgm_yaml *document, const rgm_search_file *file,
     if (longest.batches == 0)
         return RGM_OK;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        if (!rgm_search_file_is_own(file) || !is_set_below(lengths[i]))
+        if (!stays || !is_set_below(lengths[i]))
             take_out(section_of(document, "trainer"), lengths[i]);
     RGM_TRY(set_int(document, file, "trainer.train_steps", longest.batches));
     RGM_TRY(set_int(document, file, "trainer.steps_per_loop", o->batches_per_step));
@@ -423,22 +424,13 @@ done:
     return status;
 }
 
-static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
-                          const rgm_hyper_value *values, uint32_t seed)
+/* What the search says of a run, whoever says what is trained. */
+static rgm_status set_run(rgm_yaml *document, const rgm_search_file *file,
+                          const rgm_hyper_value *values, uint32_t seed, bool stays)
 {
     const rgm_search_settings *o = &file->options;
     const rgm_yaml_node *runtime;
 
-    if (rgm_search_file_is_own(file)) {
-        RGM_TRY(put_free_values(document, file, values));
-        RGM_TRY(set_searcher(document, file, values));
-    } else {
-        for (int64_t i = 0; i < rgm_space_count(file->space); i++)
-            if (values[i].is_set)
-                RGM_TRY(put_value(document, file, i, &values[i]));
-    }
-    if (o->command.count > 0) /* the program is told the rest, and has no such sections */
-        return RGM_OK;
     RGM_TRY(set_int(document, file, "runtime.seed", seed));
     runtime = section_of(document, "runtime");
     if (rgm_yaml_find(runtime, "threads") == NULL)
@@ -450,8 +442,25 @@ static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
         RGM_TRY(set_int(document, file, ACCUMULATION, o->optimizations.aggregation_frequency));
         take_out(section_of(document, "optimizations"), "aggregation_frequency");
     }
-    RGM_TRY(set_length(document, file, values));
+    RGM_TRY(set_length(document, file, values, stays));
     return set_best(document, file);
+}
+
+static rgm_status fill_in(rgm_yaml *document, const rgm_search_file *file,
+                          const rgm_hyper_value *values, uint32_t seed)
+{
+    if (rgm_search_file_is_own(file)) {
+        RGM_TRY(put_free_values(document, file, values));
+        RGM_TRY(set_searcher(document, file, values));
+    } else {
+        for (int64_t i = 0; i < rgm_space_count(file->space); i++)
+            if (values[i].is_set)
+                RGM_TRY(put_value(document, file, i, &values[i]));
+    }
+    if (file->options.command.count >
+        0) /* the program is told the rest, and has no such sections */
+        return RGM_OK;
+    return set_run(document, file, values, seed, rgm_search_file_is_own(file));
 }
 
 /* ---- hyperparameters that no document has ---------------------------------------------------- */
@@ -518,5 +527,35 @@ rgm_status rgm_search_file_point(rgm_yaml **out, const rgm_search_file *file,
     document = NULL;
 done:
     rgm_yaml_release(document);
+    return status;
+}
+
+rgm_status rgm_search_file_point_over(rgm_yaml **out, const rgm_search_file *file,
+                                      const rgm_yaml *document, const rgm_hyper_value *values,
+                                      uint32_t seed)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *point = NULL, *over = NULL;
+    rgm_yaml_node *root;
+    int64_t kept = 0;
+
+    *out = NULL;
+    RGM_GO(rgm_yaml_parse(&point, "", 0, file->path));
+    RGM_GO(rgm_yaml_parse(&over, "", 0, file->path));
+    RGM_GO(rgm_yaml_merge(point, document));
+    RGM_GO(rgm_yaml_merge(over, file->merged));
+    root = rgm_yaml_root(over);
+    for (int64_t i = 0; i < root->count; i++)
+        if (strcmp(root->items[i]->key, "trainer") == 0 ||
+            strcmp(root->items[i]->key, "runtime") == 0)
+            root->items[kept++] = root->items[i];
+    root->count = kept;
+    RGM_GO(rgm_yaml_merge(point, over));
+    RGM_GO(set_run(point, file, values, seed, false));
+    *out = point;
+    point = NULL;
+done:
+    rgm_yaml_release(over);
+    rgm_yaml_release(point);
     return status;
 }

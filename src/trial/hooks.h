@@ -133,8 +133,12 @@ typedef struct rgmi_hooks_task {
                         step; 0: none */
     int64_t label_count, validation_steps; /* 0: to the end */
     rgm_estimator estimator;
+    rgm_sequential sequential;
+    /** Gives the outputs in the place of the program's function; NULL: that one does. */
+    void (*graph)(struct rgmi_hooks_task *task, rgm_scope *scope, const rgm_record *record);
     rgm_serving_receiver receivers[RGM_MAX_RECEIVERS];
     int64_t receiver_count;
+    bool writes_onnx, writes_saved_model; /* of receivers; what parses is always a SavedModel too */
 
     rgm_measures measures;
     int64_t shards; /* runtime.shards */
@@ -155,6 +159,15 @@ static inline bool rgmi_is_estimator(const rgm_trial_hooks *hooks)
 {
     return hooks->build_estimator != NULL;
 }
+
+/* hooks_premade.c */
+/** The experiment that the setup's hooks make of its point; *out NULL: they make a task themselves.
+ * @param name  [out, owned] of the hooks, rgm_free(); may be NULL */
+rgm_status rgmi_premade_experiment(rgm_experiment **out, char **name, const rgm_trial_setup *setup);
+
+/* hooks_sequential.c */
+/** Ask for the list of layers, which then gives the outputs. */
+rgm_status rgmi_sequential_ask(rgmi_hooks_task *task);
 
 /* hooks_config.c */
 /** What a hook came to: its own error, or what it asked for and did not get. */
@@ -204,6 +217,9 @@ void rgmi_reducers_attach(rgm_task *out, const rgmi_hooks_task *task);
  * those of the entrypoint. */
 rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run_options *options,
                                   rgm_arena *arena, const rgm_trial_setup *setup);
+/** Only the hooks and what they are given: the search file, the point. */
+rgm_status rgmi_hooks_task_begin(rgmi_hooks_task **out, const rgm_trial_setup *setup,
+                                 rgm_arena *arena);
 void rgmi_hooks_task_release(rgmi_hooks_task *task);
 
 /* hooks_callbacks.c */
@@ -218,14 +234,26 @@ rgm_status rgmi_callbacks_opened(rgmi_hooks_task *task, const rgm_open_run *run)
 void rgmi_callbacks_end(rgmi_callbacks *callbacks);
 void rgmi_callbacks_release(rgmi_callbacks *callbacks);
 
+/* hooks_examples.c */
+/** RGM_ERR_CONFIG when no Example can have what a receiver's features say. */
+rgm_status rgmi_hooks_check_features(const rgmi_hooks_task *task,
+                                     const rgm_serving_receiver *receiver);
+/** Let the task be asked with Examples, if one of its receivers parses them. */
+void rgmi_hooks_take_examples(rgm_task *out, const rgmi_hooks_task *task);
+/** Whether a batch was parsed from Examples, and its feeds: those of the features alone. */
+bool rgmi_hooks_is_parsed(const rgm_element *batch);
+rgm_status rgmi_hooks_feed_parsed(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                                  const rgmi_hooks_task *task, const rgm_element *element);
+/** The features of a receiver as JSON. */
+rgm_status rgmi_hooks_print_features(rgm_text *out, const rgmi_hooks_task *task,
+                                     const rgm_serving_receiver *receiver);
+
 /* hooks_export.c */
 /** RGM_ERR_CONFIG when a prediction of an estimator cannot be made of its features alone. */
 rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output);
-/** The receivers as an exporter of runs: <export>/<name>/model.onnx of each. */
+/** The receivers as an exporter of runs and of checkpoints: <folder>/<name>/model.onnx of each. */
 rgm_exporter rgmi_hooks_exporter(rgmi_hooks_task *task);
-/** The graphs of the receivers into a checkpoint's folder. */
-rgm_status rgmi_hooks_export(rgmi_hooks_task *task, const rgm_open_run *run, const char *folder);
-/** The same before the first step, without writing. */
-rgm_status rgmi_hooks_export_check(rgmi_hooks_task *task, const rgm_open_run *run);
+/** With receivers, take what trainer.checkpoint.exports says: the formats of their files. */
+rgm_status rgmi_hooks_take_formats(rgmi_hooks_task *task, rgm_run_options *options);
 
 #endif

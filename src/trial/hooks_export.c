@@ -1,6 +1,6 @@
 /*
- * Serving graphs of hooks: at every checkpoint one file for each receiver, of predictions
- * that need no labels.
+ * Serving graphs of hooks: in every checkpoint a folder for each receiver, of predictions that need
+ * no labels.
  */
 #include <stdio.h>
 #include <string.h>
@@ -117,53 +117,140 @@ static rgm_status outputs_of(serving *s, const rgmi_hooks_task *task, int64_t r)
                                    receiver->name);
 }
 
-rgm_status rgmi_hooks_export_check(rgmi_hooks_task *task, const rgm_open_run *run)
+/* ---- formats --------------------------------------------------------------------------------- */
+
+rgm_status rgmi_hooks_take_formats(rgmi_hooks_task *task, rgm_run_options *options)
+{
+    static const char *const names[] = {"onnx", "saved_model"};
+    rgm_texts *formats = &options->trainer.checkpoint.exports;
+
+    task->writes_onnx = formats->count == 0;
+    if (task->receiver_count == 0) /* its checkpoints are like those of any run */
+        return RGM_OK;
+    for (int64_t i = 0; i < formats->count; i++) {
+        const char *name = formats->items[i];
+
+        if (strcmp(name, names[0]) == 0)
+            task->writes_onnx = true;
+        else if (strcmp(name, names[1]) == 0)
+            task->writes_saved_model = true;
+        else
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "trainer.checkpoint.exports: receivers are not written as '%s'%s", name,
+                            rgm_did_you_mean(name, names, 2, NULL, "there are ").text);
+    }
+    *formats = (rgm_texts){0};
+    return RGM_OK;
+}
+
+static bool is_saved_model(const rgmi_hooks_task *task, int64_t r)
+{
+    return task->writes_saved_model || task->receivers[r].features != NULL;
+}
+
+static rgm_status check_one(const rgmi_hooks_task *task, const rgm_open_run *run, int64_t r)
 {
     const rgm_trainer *trainer = rgm_run_trainer(run);
-    rgm_onnx_options options = {0};
+    rgm_onnx_options options = {.parsed = task->receivers[r].features};
     serving s;
 
-    for (int64_t r = 0; r < task->receiver_count; r++) {
-        RGM_TRY(outputs_of(&s, task, r));
-        RGM_TRY(rgm_error_prefix(rgm_onnx_check(rgm_trainer_graph(trainer),
-                                                rgm_trainer_parameters(trainer), s.outputs, s.count,
-                                                &options),
-                                 "receiver '%s'", task->receivers[r].name));
-    }
+    RGM_TRY(outputs_of(&s, task, r));
+    if (task->writes_onnx)
+        RGM_TRY(rgm_onnx_check(rgm_trainer_graph(trainer), rgm_trainer_parameters(trainer),
+                               s.outputs, s.count, &options));
+    return is_saved_model(task, r)
+               ? rgm_saved_model_check(rgm_trainer_graph(trainer), rgm_trainer_parameters(trainer),
+                                       s.outputs, s.count, &options)
+               : RGM_OK;
+}
+
+/* Before the first step. */
+static rgm_status check_receivers(const rgm_open_run *run, void *payload)
+{
+    const rgmi_hooks_task *task = payload;
+
+    for (int64_t r = 0; r < task->receiver_count; r++)
+        RGM_TRY(
+            rgm_error_prefix(check_one(task, run, r), "receiver '%s'", task->receivers[r].name));
     return RGM_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static rgm_status save_text(const char *folder, const char *name, const rgm_text *text)
+{
+    char *path = NULL;
+    rgm_status status = rgm_path_join(&path, folder, name);
+
+    if (status == RGM_OK)
+        status = rgm_file_save_own(path, text->data, text->size);
+    rgm_free(path);
+    return status;
+}
+
+/* What the export layer is told of a receiver's graph. */
+typedef struct source {
+    rgm_cgraph *graph;
+    const rgm_parameters *parameters;
+    serving serving;
+    rgm_onnx_options options;
+} source;
+
+static rgm_status save_onnx(const char *folder, const source *s)
+{
+    char *path = NULL;
+    rgm_status status = rgm_path_join(&path, folder, "model.onnx");
+
+    if (status == RGM_OK)
+        status = rgm_onnx_save(path, s->graph, s->parameters, s->serving.outputs, s->serving.count,
+                               &s->options);
+    rgm_free(path);
+    return status;
+}
+
+/* For who makes requests: of tensors, and of serialized Examples if they are parsed. */
+static rgm_status save_signatures(const char *folder, const source *s, const rgmi_hooks_task *task,
+                                  int64_t r)
+{
+    rgm_status status = RGM_OK;
+    rgm_text signature = {0}, features = {0};
+
+    RGM_GO(rgm_onnx_signature(&signature, task->writes_onnx ? "model.onnx" : RGM_SAVED_MODEL_FILE,
+                              s->graph, s->parameters, s->serving.outputs, s->serving.count,
+                              &s->options));
+    RGM_GO(save_text(folder, "signature.json", &signature));
+    if (s->options.parsed == NULL)
+        goto done;
+    RGM_GO(rgmi_hooks_print_features(&features, task, &task->receivers[r]));
+    RGM_GO(save_text(folder, "examples.json", &features));
+done:
+    rgm_text_clear(&features);
+    rgm_text_clear(&signature);
+    return status;
+}
+
 static rgm_status save_into(const char *folder, const rgmi_hooks_task *task,
                             const rgm_open_run *run, int64_t r)
 {
     const rgm_trainer *trainer = rgm_run_trainer(run);
-    rgm_onnx_options options = {.description = task->hooks->name};
-    rgm_status status = RGM_OK;
-    rgm_text signature = {0};
-    char *model = NULL, *path = NULL;
-    serving s;
+    source s = {
+        .graph = rgm_trainer_graph(trainer),
+        .parameters = rgm_trainer_parameters(trainer),
+        .options = {.description = task->hooks->name, .parsed = task->receivers[r].features}};
 
-    RGM_GO(outputs_of(&s, task, r));
-    RGM_GO(rgm_path_join(&model, folder, "model.onnx"));
-    RGM_GO(rgm_onnx_save(model, rgm_trainer_graph(trainer), rgm_trainer_parameters(trainer),
-                         s.outputs, s.count, &options));
-    RGM_GO(rgm_onnx_signature(&signature, "model.onnx", rgm_trainer_graph(trainer),
-                              rgm_trainer_parameters(trainer), s.outputs, s.count, &options));
-    RGM_GO(rgm_path_join(&path, folder, "signature.json"));
-    RGM_GO(rgm_file_save_own(path, signature.data, signature.size));
-    RGM_GO(rgm_folder_sync(folder));
-done:
-    rgm_text_clear(&signature);
-    rgm_free(path);
-    rgm_free(model);
-    return status;
+    RGM_TRY(outputs_of(&s.serving, task, r));
+    if (task->writes_onnx)
+        RGM_TRY(save_onnx(folder, &s));
+    if (is_saved_model(task, r))
+        RGM_TRY(rgm_saved_model_save(folder, s.graph, s.parameters, s.serving.outputs,
+                                     s.serving.count, &s.options));
+    RGM_TRY(save_signatures(folder, &s, task, r));
+    return rgm_folder_sync(folder);
 }
 
 /* Written beside and given its name in one step: a folder of that name is whole. */
-static rgm_status export_one(rgmi_hooks_task *task, const rgm_open_run *run, const char *folder,
-                             int64_t r)
+static rgm_status export_one(const rgmi_hooks_task *task, const rgm_open_run *run,
+                             const char *folder, int64_t r)
 {
     rgm_status status = RGM_OK;
     char *path = NULL, *made = NULL;
@@ -183,25 +270,14 @@ done:
     return status;
 }
 
-rgm_status rgmi_hooks_export(rgmi_hooks_task *task, const rgm_open_run *run, const char *folder)
+static rgm_status save_receivers(const rgm_open_run *run, const char *folder, void *payload)
 {
+    const rgmi_hooks_task *task = payload;
+
     for (int64_t r = 0; r < task->receiver_count; r++)
         RGM_TRY(rgm_error_prefix(export_one(task, run, folder, r), "receiver '%s'",
                                  task->receivers[r].name));
     return RGM_OK;
-}
-
-/* ---- of a run without a search -----------------------------------------------------------------
- */
-
-static rgm_status save_receivers(const rgm_open_run *run, const char *folder, void *payload)
-{
-    return rgmi_hooks_export(payload, run, folder);
-}
-
-static rgm_status check_receivers(const rgm_open_run *run, void *payload)
-{
-    return rgmi_hooks_export_check(payload, run);
 }
 
 rgm_exporter rgmi_hooks_exporter(rgmi_hooks_task *task)

@@ -190,12 +190,12 @@ static rgm_status mark(rgm_outputs *out, const char *const *names, bool validate
     return RGM_OK;
 }
 
-/* An estimator tells all that it has, in training and in validation. */
+/* An estimator and a list of layers tell all that they have, in training and in validation. */
 static rgm_status mark_metrics(rgmi_hooks_task *task)
 {
     rgm_outputs *out = &task->outputs;
 
-    if (!rgmi_is_estimator(task->hooks)) {
+    if (!rgmi_is_estimator(task->hooks) && task->hooks->build_sequential == NULL) {
         RGM_TRY(mark(out, task->hooks->validation_metrics, true, "validation_metrics"));
         RGM_TRY(mark(out, task->hooks->training_metrics, false, "training_metrics"));
         RGM_TRY(mark(out, task->measures.validation.names, true, "make_metrics"));
@@ -260,6 +260,10 @@ static void call_hook(rgmi_hooks_task *task, rgm_scope *scope, rgm_value *is_tra
                          .count = task->form.count};
     rgm_record first = record, last = record;
 
+    if (task->graph != NULL) {
+        task->graph(task, scope, &record);
+        return;
+    }
     if (!rgmi_is_estimator(task->hooks)) {
         task->hooks->build_graph(&task->outputs, scope, &record, is_training, &task->hparams);
         return;
@@ -314,7 +318,9 @@ rgm_status rgmi_hooks_model(rgm_task_model *out, rgm_scope *scope, void *state)
     rgm_value *columns[RGM_MAX_METRICS + 1], *one, *zero, *loss;
     rgm_head *head = &out->heads[0];
     int64_t count = 0;
-    const char *hook = rgmi_is_estimator(task->hooks) ? "model_fn" : "build_graph";
+    const char *hook = rgmi_is_estimator(task->hooks)          ? "model_fn"
+                       : task->hooks->build_sequential != NULL ? "build_sequential"
+                                                               : "build_graph";
 
     *out =
         (rgm_task_model){.head_count = 1, .heads = {{.name = "outputs"}}, .served = task->served};

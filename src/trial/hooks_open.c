@@ -80,22 +80,65 @@ static rgm_status check_names(const rgm_trial_hooks *hooks, const char *const *n
     return RGM_OK;
 }
 
+/* Whatever else there is would be passed over without a word. */
+static rgm_status check_premade(const rgm_trial_hooks *hooks)
+{
+    rgm_trial_hooks rest = *hooks, alone;
+
+    memset(&alone, 0, sizeof alone);
+    alone.abi = hooks->abi;
+    memcpy(alone.sizes, hooks->sizes, sizeof alone.sizes);
+    alone.name = hooks->name;
+    rest.build_premade = NULL;
+    return memcmp(&rest, &alone, sizeof rest) == 0
+               ? RGM_OK
+               : RGM_FAIL(
+                     RGM_ERR_CONFIG,
+                     "trial '%s' has build_premade and other hooks: the task that it names has "
+                     "its own data, metrics and optimizer, by keys of an experiment file",
+                     hooks->name);
+}
+
+static rgm_status check_sequential(const rgm_trial_hooks *h)
+{
+    if (h->build_graph != NULL || h->optimizer != NULL)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "trial '%s' has build_sequential and %s: it is either a list of layers or a "
+            "graph",
+            h->name, h->build_graph != NULL ? "build_graph" : "optimizer");
+    return h->validation_metrics[0] == NULL && h->training_metrics[0] == NULL
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG,
+                          "trial '%s' has build_sequential and %s: loss and metric of a list of "
+                          "layers are always told",
+                          h->name,
+                          h->validation_metrics[0] != NULL ? "validation_metrics"
+                                                           : "training_metrics");
+}
+
 static rgm_status check_group(const rgm_trial_hooks *h)
 {
+    if (h->build_premade != NULL)
+        return check_premade(h);
     if (rgmi_is_estimator(h)) {
         if (h->build_train_spec == NULL || h->build_validation_spec == NULL)
             return missing(h, h->build_train_spec == NULL ? "build_train_spec"
                                                           : "build_validation_spec");
-        return h->build_graph == NULL && h->make_data_loaders == NULL
+        return h->build_graph == NULL && h->make_data_loaders == NULL && h->build_sequential == NULL
                    ? RGM_OK
                    : RGM_FAIL(RGM_ERR_CONFIG,
                               "trial '%s' has build_estimator and %s: it is either an estimator or "
                               "a graph",
                               h->name,
-                              h->build_graph != NULL ? "build_graph" : "make_data_loaders");
+                              h->build_graph != NULL         ? "build_graph"
+                              : h->make_data_loaders != NULL ? "make_data_loaders"
+                                                             : "build_sequential");
     }
     if (h->make_data_loaders == NULL)
         return missing(h, "make_data_loaders");
+    if (h->build_sequential != NULL)
+        return check_sequential(h);
     if (h->build_graph == NULL)
         return missing(h, "build_graph");
     if (h->optimizer == NULL)
@@ -107,8 +150,9 @@ static rgm_status check_group(const rgm_trial_hooks *h)
 
 rgm_status rgmi_hooks_check(const rgm_trial_hooks *h)
 {
-    const int64_t sizes[] = {sizeof(rgm_trial_hooks), sizeof(rgm_optimizer_options),
-                             sizeof(rgm_estimator), sizeof(rgm_data_loaders)};
+    const int64_t sizes[] = {sizeof(rgm_trial_hooks),      sizeof(rgm_optimizer_options),
+                             sizeof(rgm_estimator),        sizeof(rgm_data_loaders),
+                             sizeof(rgm_serving_receiver), sizeof(rgm_sequential)};
 
     if (h->abi != RGM_TRIAL_ABI || memcmp(sizes, h->sizes, sizeof sizes) != 0)
         return RGM_FAIL(RGM_ERR_VERSION,

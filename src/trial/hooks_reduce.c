@@ -100,11 +100,13 @@ rgm_status rgmi_measures_ask(rgmi_hooks_task *task)
     status = h->make_metrics(m, &task->experiment, &task->hparams);
     if (status == RGM_OK && m->mistake.error.status != RGM_OK)
         status = rgm_error_restore(&m->mistake.error);
-    if (status == RGM_OK && rgmi_is_estimator(h) && m->training.count + m->validation.count > 0)
-        status = RGM_FAIL(RGM_ERR_CONFIG,
-                          "it names '%s', but every output of an estimator is a metric: it can add "
-                          "reducers alone",
-                          (m->training.count > 0 ? m->training : m->validation).texts[0]);
+    if (status == RGM_OK && (rgmi_is_estimator(h) || h->build_sequential != NULL) &&
+        m->training.count + m->validation.count > 0)
+        status =
+            RGM_FAIL(RGM_ERR_CONFIG,
+                     "it names '%s', but every output of an estimator or a list of layers is a "
+                     "metric: it can add reducers alone",
+                     (m->training.count > 0 ? m->training : m->validation).texts[0]);
     return rgmi_hook_done(task, status, "make_metrics");
 }
 

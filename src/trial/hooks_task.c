@@ -39,6 +39,8 @@ static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *
 {
     rgmi_hooks_task *task = state;
 
+    if (rgmi_hooks_is_parsed(batch))
+        return rgmi_hooks_feed_parsed(feeds, capacity, count, task, batch);
     RGM_TRY(rgmi_hooks_check_batch(task, batch));
     task->records += rgm_tensor_dim(rgm_element_tensor(batch, 0), 0);
     return rgm_feed_tensors(feeds, capacity, count, task->inputs, task->form.count, batch);
@@ -192,6 +194,11 @@ static rgm_status ask_graph_hooks(rgm_run_options *options, rgmi_hooks_task *tas
                                                           .valid_names = loaders.valid_names,
                                                           .varying = {loaders.varying}});
     RGM_TRY(rgmi_hook_done(task, status, "make_data_loaders"));
+    if (task->hooks->build_sequential != NULL) {
+        RGM_TRY(rgmi_sequential_ask(task));
+        options->optimizer = task->sequential.optimizer;
+        return rgmi_hook_done(task, check_optimizer(&options->optimizer), "build_sequential");
+    }
     options->optimizer = task->hooks->optimizer(&task->hparams);
     return rgmi_hook_done(task, check_optimizer(&options->optimizer), "optimizer");
 }
@@ -244,6 +251,7 @@ static rgm_status check_receivers(const rgmi_hooks_task *task)
         for (int64_t k = 0; k < i; k++)
             if (strcmp(task->receivers[k].name, name) == 0)
                 return RGM_FAIL(RGM_ERR_CONFIG, "two receivers are named '%s'", name);
+        RGM_TRY(rgmi_hooks_check_features(task, &task->receivers[i]));
     }
     return RGM_OK;
 }
@@ -286,6 +294,30 @@ static rgm_status ask_estimator_hooks(rgm_run_options *options, rgmi_hooks_task 
 
 /* ---- creation ------------------------------------------------------------------------------ */
 
+rgm_status rgmi_hooks_task_begin(rgmi_hooks_task **out, const rgm_trial_setup *setup,
+                                 rgm_arena *arena)
+{
+    rgm_status status = RGM_OK;
+    rgmi_hooks_task *task = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(task, 1));
+    task->hooks = setup->hooks;
+    task->checked = setup->is_test ? CHECKED_IN_TEST : 0;
+    if (task->hooks == NULL)
+        RGM_GO(rgmi_hooks_find(&task->hooks, &task->object,
+                               setup->entrypoint != NULL
+                                   ? setup->entrypoint
+                                   : rgm_search_file_settings(setup->file)->entrypoint));
+    RGM_GO(rgmi_hooks_check(task->hooks));
+    RGM_GO(read_configs(task, setup, arena));
+    *out = task;
+    task = NULL;
+done:
+    rgmi_hooks_task_release(task);
+    return status;
+}
+
 static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_arena *arena,
                           const rgm_trial_setup *setup)
 {
@@ -293,15 +325,6 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     rgm_text text = {0};
     rgm_status status = RGM_OK;
 
-    task->hooks = setup->hooks;
-    task->checked = setup->is_test ? CHECKED_IN_TEST : 0;
-    if (task->hooks == NULL)
-        RGM_GO(rgmi_hooks_find(&task->hooks, &task->object,
-                               setup->entrypoint != NULL
-                                   ? setup->entrypoint
-                                   : rgm_search_file_settings(file)->entrypoint));
-    RGM_GO(rgmi_hooks_check(task->hooks));
-    RGM_GO(read_configs(task, setup, arena));
     RGM_GO(read_options(options, task, arena));
     RGM_GO(list_hparams(options, file, setup->values, arena));
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(task->point)));
@@ -315,6 +338,7 @@ static rgm_status fill_in(rgmi_hooks_task *task, rgm_run_options *options, rgm_a
     RGM_GO(ask_receivers(task));
     RGM_GO(rgmi_measures_ask(task));
     task->shards = options->runtime.shards;
+    RGM_GO(rgmi_hooks_take_formats(task, options));
 done:
     rgm_text_clear(&text);
     return status;
@@ -327,7 +351,7 @@ rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run
     rgmi_hooks_task *made = NULL;
 
     *out = NULL;
-    RGM_GO(RGM_NEW(made, 1));
+    RGM_GO(rgmi_hooks_task_begin(&made, setup, arena));
     RGM_GO(fill_in(made, options, arena, setup));
     *task = (rgm_task){.name = made->hooks->name,
                        .items = "records",
@@ -338,6 +362,7 @@ rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run
                        .feeds = feed,
                        .process_metrics = rgmi_hooks_count};
     rgmi_reducers_attach(task, made);
+    rgmi_hooks_take_examples(task, made);
     *out = made;
     made = NULL;
 done:

@@ -12,8 +12,8 @@
 
 #include <regimen/device.h>
 
-/* A trial is one run: folds and seeds are a whole search for each. */
-static rgm_status check_single(const rgm_experiment *experiment, const char *path)
+/* Folds and seeds are a whole search for each. */
+rgm_status rgmi_check_single(const rgm_experiment *experiment, const char *path)
 {
     int64_t count = rgm_experiment_part_count(experiment);
 
@@ -32,7 +32,7 @@ static rgm_status load_point(rgm_experiment **out, const char *path, const rgm_y
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_experiment_load_merged(out, path, document, own));
-    RGM_GO(check_single(*out, path));
+    RGM_GO(rgmi_check_single(*out, path));
 done:
     if (status != RGM_OK) {
         rgm_experiment_release(*out);

@@ -12,9 +12,10 @@ enum { KEEP_ALL = 1000000 }; /* checkpoints; the master decides which go */
 
 struct rgm_trial {
     rgm_search_file *file;
-    rgm_experiment *experiment; /* of a task of the file; else NULL, and these: */
+    rgm_experiment *experiment; /* of a task of the file, or premade; else NULL, and these: */
     rgmi_hooks_task *hooks;
     rgm_task task;
+    rgm_exporter receivers;
     rgm_arena *arena; /* of the run's options */
 
     rgm_open_run *run;
@@ -156,8 +157,6 @@ static rgm_status open_run(rgm_trial *t, rgm_run_options *o)
                             : rgm_experiment_open(&t->run, t->experiment, o));
     if (t->hooks != NULL)
         RGM_GO(rgmi_callbacks_opened(t->hooks, t->run));
-    if (t->hooks != NULL)
-        RGM_GO(rgmi_hooks_export_check(t->hooks, t->run));
 done:
     rgm_free(actions);
     return status;
@@ -253,9 +252,15 @@ static rgm_status prepare(rgm_run_options *options, rgm_trial *t, const rgm_tria
             rgm_trial_experiment(&t->experiment, t->file, setup->values, setup->seed)));
         return rgm_experiment_prepare(options, t->experiment, setup->run_dir);
     }
+    RGM_TRY(rgmi_premade_experiment(&t->experiment, NULL, setup));
+    if (t->experiment != NULL)
+        return rgm_experiment_prepare(options, t->experiment, setup->run_dir);
     RGM_TRY(rgm_arena_create(&t->arena));
     RGM_TRY(rgmi_hooks_task_create(&t->hooks, &t->task, options, t->arena, setup));
     options->run_dir = setup->run_dir;
+    t->receivers = rgmi_hooks_exporter(t->hooks);
+    options->checkpoint_exporters = &t->receivers;
+    options->checkpoint_exporter_count = t->hooks->receiver_count > 0;
     return rgmi_callbacks_attach(options, t->hooks, setup->run_dir, setup->comm, true);
 }
 
@@ -454,8 +459,6 @@ static rgm_status save(rgm_trial *t, rgm_workload_result *result)
     if (!is_first(t)) /* the folder is another's */
         goto done;
     RGM_GO(checkpoint_path(&path, t, result->workload.batches));
-    if (t->hooks != NULL)
-        RGM_GO(rgmi_hooks_export(t->hooks, t->run, path));
     RGM_GO(rgmi_files_list(&t->files, path, ""));
     snprintf(t->checkpoint, sizeof t->checkpoint, "ckpt/step-%08lld",
              (long long)result->workload.batches);

@@ -10,6 +10,8 @@ int64_t rgmi_trial_opened_at(const rgm_trial *trial);
 /** An error of reading the checkpoint to go on from, as rgm_trial_has_lost_checkpoint() knows it.
  */
 rgm_status rgmi_lost_checkpoint(rgm_status status, int64_t batches);
+/** RGM_ERR_CONFIG when an experiment is several runs: a trial is one. */
+rgm_status rgmi_check_single(const rgm_experiment *experiment, const char *path);
 /** RGM_ERR_CONFIG becomes that of a point that cannot be. */
 rgm_status rgmi_invalid(rgm_status status);
 

@@ -12,8 +12,10 @@ struct rgm_trial_task {
     rgm_search_file *file;
     const rgm_trial_hooks *own; /* or NULL */
     rgm_hyper_value *values;
-    char *entrypoint; /* without links and dots: config.yaml may lie anywhere */
-    rgm_arena *arena; /* of the run's options */
+    char *entrypoint;        /* without links and dots: config.yaml may lie anywhere */
+    rgm_arena *arena;        /* of the run's options */
+    rgm_experiment *premade; /* NULL: these are the hooks' */
+    char *premade_name;
     rgmi_hooks_task *hooks;
     rgm_task task;
     rgm_exporter exporter;
@@ -67,6 +69,8 @@ void rgm_trial_task_release(rgm_trial_task *task)
 {
     if (task == NULL)
         return;
+    rgm_experiment_release(task->premade);
+    rgm_free(task->premade_name);
     rgmi_hooks_task_release(task->hooks);
     rgm_arena_release(task->arena);
     rgm_search_file_release(task->file);
@@ -112,20 +116,23 @@ rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task
     rgm_trial_setup setup = {
         .file = task->file, .hooks = task->own, .values = task->values, .run_dir = run_dir};
 
-    if (task->hooks != NULL)
+    if (task->hooks != NULL || task->premade != NULL)
         return RGM_FAIL(RGM_ERR_ARG, "a trial's task is prepared twice");
     RGM_TRY(find_seed(&setup.seed, task->file));
     if (task->own == NULL && task->entrypoint == NULL)
         RGM_TRY(find_object(task));
     setup.entrypoint = task->entrypoint;
+    RGM_TRY(rgmi_premade_experiment(&task->premade, &task->premade_name, &setup));
+    if (task->premade != NULL)
+        return rgm_experiment_prepare(options, task->premade, run_dir);
     if (task->arena == NULL)
         RGM_TRY(rgm_arena_create(&task->arena));
     RGM_TRY(rgmi_hooks_task_create(&task->hooks, &task->task, options, task->arena, &setup));
     options->run_dir = run_dir;
     if (task->hooks->receiver_count > 0) {
         task->exporter = rgmi_hooks_exporter(task->hooks);
-        options->exporters = &task->exporter;
-        options->exporter_count = run_dir != NULL ? 1 : 0;
+        options->exporters = options->checkpoint_exporters = &task->exporter;
+        options->exporter_count = options->checkpoint_exporter_count = run_dir != NULL ? 1 : 0;
     }
     return RGM_OK;
 }
@@ -143,6 +150,8 @@ rgm_status rgm_trial_task_open(rgm_open_run **run, const rgm_trial_task *task,
     rgm_status status;
 
     *run = NULL;
+    if (task->premade != NULL)
+        return rgm_experiment_open(run, task->premade, options);
     if (task->hooks == NULL)
         return RGM_FAIL(RGM_ERR_ARG, "rgm_trial_task_prepare() comes first");
     if (options->read_only)
@@ -160,6 +169,8 @@ rgm_status rgm_trial_task_open(rgm_open_run **run, const rgm_trial_task *task,
 
 const char *rgm_trial_task_name(const rgm_trial_task *task)
 {
+    if (task->premade != NULL)
+        return task->premade_name;
     return task->hooks != NULL ? task->hooks->hooks->name : "";
 }
 

@@ -31,7 +31,16 @@ trained() {
     expect 0 "$regimen" run "$@" --run-dir "$work/$name"
     expect 0 "$regimen" export "$work/$name" --format saved_model --to "$work/$name.saved" --dump "$work/$name.dump"
     tensorflow run "$work/$name.saved" "$work/$name.dump"
+    expect 0 "$regimen" export "$work/$name" --format saved_model --examples --to "$work/$name.parsed"
+    tensorflow examples "$work/$name.parsed" "$work/$name.dump"
 }
+
+# A program's receiver that parses records.
+tensorflow_parses() {
+    expect 0 env RGM_PARSING_DUMP="$work/parsing" "$RGM_BUILD/src/trial/hooks_examples_test"
+    tensorflow parsing "$work/parsing"
+}
+tensorflow_parses
 configs=$here/../../configs
 trained demo "$configs/demo.yaml" --set trainer.epochs=5
 data=${REGIMEN_DATA:-}
