@@ -346,7 +346,7 @@ expect 2 "$regimen" config check today.yaml --set model.encoder.num_key_value_he
 says 'model.encoder.num_key_value_heads is 3, which does not divide num_attention_heads \(4\)' err
 expect 0 "$regimen" config check today.yaml --set model.relative_buckets=8
 says 'model.relative_buckets .*has no effect: only with model.positions == relative' err
-expect 1 "$regimen" run demo --run-dir none --set trainer.activation_checkpointing=true
+expect 2 "$regimen" run demo --run-dir none --set trainer.activation_checkpointing=true
 says 'trainer.activation_checkpointing: this model has no blocks' err
 
 # Tokenizers that cannot serve.

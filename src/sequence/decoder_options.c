@@ -73,14 +73,19 @@ rgmi_embedding rgmi_decoder_embedding(const rgm_decoder_options *o)
                             .relative_distance = o->relative_distance};
 }
 
-rgm_status rgm_decoder_check(const rgm_decoder *model)
+rgm_status rgm_decoder_options_check(const void *options)
 {
-    const rgm_decoder_options *o = &model->options;
+    const rgm_decoder_options *o = options;
     rgmi_embedding embedding = rgmi_decoder_embedding(o);
 
     RGM_TRY(rgm_options_check(o, rgm_decoder_fields, "model"));
     RGM_TRY(rgmi_embedding_check(&embedding));
-    RGM_TRY(rgmi_stack_check(&o->decoder, "decoder", &embedding, true));
+    return rgmi_stack_check(&o->decoder, "decoder", &embedding, true);
+}
+
+rgm_status rgm_decoder_check(const rgm_decoder *model)
+{
+    RGM_TRY(rgm_decoder_options_check(&model->options));
     if (model->vocabulary < 2)
         return RGM_FAIL(RGM_ERR_CONFIG, "a vocabulary of %lld: two tokens are needed at least",
                         (long long)model->vocabulary);

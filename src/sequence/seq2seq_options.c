@@ -58,15 +58,22 @@ const rgm_field rgm_seq2seq_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
+rgm_status rgm_seq2seq_options_check(const void *options)
 {
-    const rgm_seq2seq_options *o = &model->options;
+    const rgm_seq2seq_options *o = options;
     rgmi_embedding embedding = rgmi_seq2seq_embedding(o);
 
     RGM_TRY(rgm_options_check(o, rgm_seq2seq_fields, "model"));
     RGM_TRY(rgmi_embedding_check(&embedding));
     RGM_TRY(rgmi_stack_check(&o->encoder, "encoder", &embedding, false));
-    RGM_TRY(rgmi_stack_check(&o->decoder, "decoder", &embedding, true));
+    return rgmi_stack_check(&o->decoder, "decoder", &embedding, true);
+}
+
+rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
+{
+    const rgm_seq2seq_options *o = &model->options;
+
+    RGM_TRY(rgm_seq2seq_options_check(o));
     if (model->source_vocabulary < 2 || model->target_vocabulary < 2)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "vocabularies of %lld and %lld: padding and an end are needed",

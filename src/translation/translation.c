@@ -111,6 +111,7 @@ static const rgm_section_type base = {
     .options_size = sizeof(rgm_seq2seq_options),
     .defaults = rgm_seq2seq_defaults,
     .fields = rgm_seq2seq_fields,
+    .check = rgm_seq2seq_options_check,
 };
 
 static const rgm_section_type big = {
@@ -119,6 +120,7 @@ static const rgm_section_type big = {
     .options_size = sizeof(rgm_seq2seq_options),
     .defaults = rgm_seq2seq_big_defaults,
     .fields = rgm_seq2seq_fields,
+    .check = rgm_seq2seq_options_check,
 };
 
 static const rgm_section_type *const models[] = {&base, &big, NULL};
