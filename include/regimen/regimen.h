@@ -7,6 +7,7 @@
  *   write a convolution or a graph network       gnn_layers.h                 05
  *   read, cut or import graphs                   graph.h, graph_sampling.h, graph_import.h
  *   translate; another text task                 translation.h; sequence.h, text.h
+ *   train a language model, write text           language.h
  *   train on rows of numbers or images           record.h
  *   train a task of your own                     controller.h                 06
  *   run an experiment file, ask a trained model  experiment.h                 09, 10
@@ -26,7 +27,7 @@
  *   trunk     base tensor device kernels comm autodiff nn optim
  *             data service export store metrics train controller
  *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
- *             text sequence translation
+ *             text sequence translation language
  *             record
  *   crown     registry http async search experiment trial master draw web
  */
@@ -43,6 +44,7 @@
 #include <regimen/graph_parts.h>
 #include <regimen/graph_tasks.h>
 #include <regimen/http_client.h>
+#include <regimen/language.h>
 #include <regimen/master.h>
 #include <regimen/parts.h>
 #include <regimen/parts_sampling.h>
@@ -53,7 +55,6 @@
 #include <regimen/search_live.h>
 #include <regimen/search_rows.h>
 #include <regimen/search_study.h>
-#include <regimen/text_tokens.h>
 #include <regimen/translation.h>
 #include <regimen/trial.h>
 #include <regimen/trial_program.h>

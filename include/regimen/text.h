@@ -75,9 +75,9 @@ void rgm_ids_clear(rgm_ids *ids);
  */
 typedef struct rgm_tokenizer rgm_tokenizer;
 /**
- * The content tells what a file is: JSON begins with a brace. Both may come from strangers, so
- * every piece and every table is checked before it is used. A bad file is refused and cannot crash
- * the program.
+ * The content tells what a file is: a tokenizer.json begins with a brace. Both may come from
+ * strangers, so every piece and every table is checked before it is used. A bad file is refused and
+ * cannot crash the program.
  *
  * Of tokenizer.json: a BPE model with ByteLevel, with Metaspace or with neither (as the files of
  * GPT-2, Llama 2 and 3, Qwen 2), and no other normalizer, expression or decoder than docs/text.md

@@ -106,6 +106,9 @@ void print_metrics(const char *title, int width, const rgm_logs *values);
  */
 int print_text(const char *text);
 int print_exact(const char *text);
+/** A line of text for other programs: line ends in it, as a tokenizer with pieces for bytes can
+ * make them, become spaces, since they would shift all lines behind. */
+void print_line(char *text);
 int print_json(json_t *json); /* takes the reference */
 /** JSON has no NaN and no infinity: null. */
 json_t *json_number(double value);
@@ -158,6 +161,12 @@ typedef struct weights_choice {
     int64_t mean_of_best; /* --average-best N: of the N best validations   */
     int64_t step;         /* --step N: those of that step's checkpoint     */
 } weights_choice;
+/**
+ * Options that are keys of a run, added to those of --set, so that they are checked as keys are:
+ * "keys[i]=values[i]" of each value that is not NULL. texts [count] own them: rgm_free() each.
+ */
+rgm_status add_keys(text_list *sets, char **texts, const char *const *keys,
+                    const char *const *values, int64_t count);
 /** The folder that a user names: of "model:NAME..." that of the registered version, its files
  * checked; else the text itself. rgm_free() it. Errors: those of rgm_model_path(). */
 rgm_status model_folder(char **out, const char *text);
@@ -208,6 +217,7 @@ int verb_predict(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_translate(int argc, char **argv);
 int verb_score_pairs(int argc, char **argv);
+int verb_generate(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);

@@ -310,6 +310,14 @@ int print_text(const char *text)
     return print_exact("");
 }
 
+void print_line(char *text)
+{
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\n' || *c == '\r')
+            *c = ' ';
+    puts(text);
+}
+
 int print_exact(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0 ||

@@ -124,6 +124,21 @@ int run_open(rgm_experiment **experiment, rgm_trial_task **own, const char *name
     return tell_mistakes(status, &mistakes);
 }
 
+rgm_status add_keys(text_list *sets, char **texts, const char *const *keys,
+                    const char *const *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        if (values[k] == NULL)
+            continue;
+        if (sets->count == (int64_t)(sizeof sets->items / sizeof *sets->items))
+            return RGM_FAIL(RGM_ERR_CONFIG, "--set was given %lld times: no room for %s",
+                            (long long)sets->count, keys[k]);
+        RGM_TRY(rgm_strprintf(&texts[k], "%s=%s", keys[k], values[k]));
+        sets->items[sets->count++] = texts[k];
+    }
+    return RGM_OK;
+}
+
 bool weights_chosen(const weights_choice *weights)
 {
     return weights->last || weights->mean_of_last > 0 || weights->mean_of_best > 0 ||

@@ -67,15 +67,6 @@ static rgm_status read_lines(lines *l, rgm_line_reader *reader, bool json)
     return status;
 }
 
-/* A tokenizer with pieces for bytes can make a line end, which would shift all lines behind it. */
-static void print_line(char *text)
-{
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '\n' || *c == '\r')
-            *c = ' ';
-    puts(text);
-}
-
 /* n-best lists begin with the number of their line, from 1. */
 static void print_texts(int64_t line, const rgm_line_translation *made, const form *f)
 {
@@ -227,21 +218,6 @@ static const char *const keys[KEYS] = {"task.search.beam_size", "task.search.n_b
                                        "task.search.alpha",     "runtime.threads",
                                        "task.search.int8",      "data.shortlist"};
 
-/* texts: to be freed by the caller. */
-static rgm_status add_keys(text_list *sets, char **texts, const char *const *values)
-{
-    for (int k = 0; k < KEYS; k++) {
-        if (values[k] == NULL)
-            continue;
-        if (sets->count == (int64_t)(sizeof sets->items / sizeof *sets->items))
-            return RGM_FAIL(RGM_ERR_CONFIG, "--set was given %lld times: no room for %s",
-                            (long long)sets->count, keys[k]);
-        RGM_TRY(rgm_strprintf(&texts[k], "%s=%s", keys[k], values[k]));
-        sets->items[sets->count++] = texts[k];
-    }
-    return RGM_OK;
-}
-
 /* The run, and those whose models translate beside its own. */
 typedef struct sessions {
     session items[RGM_MOST_MODELS];
@@ -390,7 +366,7 @@ static rgm_status translate_named(const char *name, const text_list *with, text_
     if (exported) {
         RGM_GO(translate_export(folder, values, f));
     } else {
-        RGM_GO(add_keys(sets, texts, values));
+        RGM_GO(add_keys(sets, texts, keys, values, KEYS));
         RGM_GO(translate_run(name, with, sets, weights, f));
     }
 done:

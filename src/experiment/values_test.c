@@ -149,6 +149,8 @@ static const char *least_sections(const char *task)
          "data: {path: p, train: t}\ntask: {type: classification, num_classes: 3}\n"},
         {"translation",
          "data: {path: p, train: [a, b], tokenizer: m}\ntask: {type: translation}\n"},
+        {"language model",
+         "data: {path: p, train: [a], tokenizer: m}\ntask: {type: language_model}\n"},
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

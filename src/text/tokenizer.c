@@ -31,15 +31,11 @@ void rgm_ids_clear(rgm_ids *ids)
     *ids = (rgm_ids){0};
 }
 
-/* No SentencePiece model begins like an object of JSON: that would be a group of protobuf. */
+/* No SentencePiece model begins like an object of JSON: that would be a group of protobuf. White
+ * space before it would be one: a line feed begins a piece. */
 static bool is_json(const char *model, int64_t size)
 {
-    int64_t at = 0;
-
-    while (at < size &&
-           (model[at] == ' ' || model[at] == '\n' || model[at] == '\r' || model[at] == '\t'))
-        at++;
-    return at < size && model[at] == '{';
+    return size > 0 && model[0] == '{';
 }
 
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,

@@ -1,0 +1,119 @@
+#!/bin/sh
+# A language model by what is in its folder: text or token files, packed or as a stream, with the same numbers by each way; it
+# goes on where it was, scores lines, writes texts that depend on their number alone, and exports its steps.
+. "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+
+# Sentences of twelve words by a formula, which a small model learns.
+mkdir data
+awk 'BEGIN {
+    split("one two three four five six seven eight nine ten eleven twelve", w, " ")
+    for (i = 0; i < 640; i++) {
+        s = ""
+        for (k = 0; k < 3 + i % 6; k++) s = s (k ? " " : "") w[1 + (i + k) % 12]
+        print s "." > ("data/" (i < 560 ? "train" : (i < 600 ? "valid" : "test")) ".txt")
+    }
+}'
+cat >lm.yaml <<'YAML'
+data:
+  path: data
+  train: [train.txt]
+  valid: [valid.txt]
+  test: [test.txt]
+  train_tokenizer: {type: bpe, vocab_size: 60}
+  block_length: 32
+  batch_tokens: 256
+task: {type: language_model, generate: {temperature: 0, max_tokens: 20}}
+model:
+  type: decoder_transformer
+  embedding_width: 32
+  max_positions: 64
+  decoder: {num_layers: 2, num_attention_heads: 2, intermediate_size: 64}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 4, checkpoint: {every_epochs: 1}}
+runtime: {seed: 1, threads: 2}
+YAML
+expect 0 "$regimen" run lm.yaml --run-dir run --json
+cp out result
+says '"bits_per_byte": ' result
+expect 0 "$regimen" eval run --part test
+cp out tested
+mv data elsewhere # what follows needs none of it
+expect 0 "$regimen" generate run --prompt "three four" --prompt "" --temperature 0
+says '^ five six' out
+[ "$(wc -l <out)" = 2 ] || fail "two prompts became $(wc -l <out) lines"
+
+# Drawn texts depend on seed and number: not on what is beside them, nor on threads.
+seq 40 | sed 's/.*/one two/' >prompts
+expect 0 "$regimen" generate run --input prompts --temperature 1.5 --top-k 40 --top-p 0.98 --seed 7
+cp out drawn
+[ "$(sort -u drawn | wc -l)" -gt 5 ] || fail "draws are alike"
+expect 0 "$regimen" generate run --input prompts --temperature 1.5 --top-k 40 --top-p 0.98 --seed 7 \
+    --set task.generate.batch_size=3 --threads 1
+cmp -s out drawn || fail "other texts in batches of three with one thread"
+expect 0 "$regimen" generate run --input prompts --temperature 1.5 --top-k 40 --top-p 0.98 --seed 8
+cmp -s out drawn && fail "another seed draws the same"
+expect 0 "$regimen" generate run --prompt "one two" --stop "ree" --json
+says '"text": " th", "tokens": [0-9]+, "end": "stop"' out
+expect 0 "$regimen" generate run --prompt "one two" --max-tokens 2 --json
+says '"end": "length"' out
+says '^cut +1 of 1 texts' err
+expect 2 "$regimen" generate run --prompt a --top-p 0
+expect 2 "$regimen" generate run --prompt a --input prompts
+expect 1 "$regimen" generate run --prompt "$(seq 100)"
+says 'prompt 1: [0-9]+ tokens with its begin, but model.max_positions is 64' err
+mv elsewhere data
+
+# The log-probability of each line: together that of the test, whose documents stand packed in blocks.
+expect 0 "$regimen" predict run
+cp out lines.csv
+head -1 out | grep -q '^item,node,prediction_0,prediction_1$' || fail "predict begins with $(head -1 out)"
+expect 0 "$regimen" predict run --input data/test.txt
+cut -d, -f3- out >b
+cut -d, -f3- lines.csv | cmp -s - b || fail "lines of a file are scored as others"
+/usr/bin/env python3 - lines.csv tested data/test.txt <<'PY' || fail "validation and predictions differ"
+import csv, math, re, sys
+rows = [(float(r[2]), float(r[3])) for r in list(csv.reader(open(sys.argv[1])))[1:]]
+told = {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.]+)", open(sys.argv[2]).read())}
+nats, tokens = -sum(r[0] for r in rows), sum(r[1] for r in rows)
+size = len(open(sys.argv[3], "rb").read())
+assert len(rows) == 40, len(rows)
+assert abs(nats / tokens - told["loss"]) < 1e-4, (nats / tokens, told)
+assert abs(math.exp(nats / tokens) - told["perplexity"]) < 1e-3, told
+assert abs(nats / math.log(2) / size - told["bits_per_byte"]) < 1e-4, (nats / math.log(2) / size, told)
+PY
+
+# Token files instead of text, and a run that is stopped and goes on: the same weights to the byte.
+for part in train valid test; do
+    expect 0 "$regimen" text tokens --model run/tokenizer.model --out data/$part.tokens data/$part.txt
+done
+sum() {
+    cat "$1"/ckpt/*/weights* | cksum
+}
+tokens="--set data.train=[train.tokens] --set data.valid=[valid.tokens] --set data.test=[test.tokens]
+    --set data.train_tokenizer.vocab_size=0 --set data.tokenizer=$work/run/tokenizer.model"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run lm.yaml --run-dir tokens $tokens --set runtime.threads=1
+[ "$(sum tokens)" = "$(sum run)" ] || fail "token files train other weights than text"
+expect 0 "$regimen" run lm.yaml --run-dir parts --set trainer.epochs=2
+expect 0 "$regimen" run lm.yaml --run-dir parts
+[ "$(sum parts)" = "$(sum run)" ] || fail "a run that went on has other weights"
+"$regimen" text train-tokenizer --vocab-size 40 --type bpe --out data/other.model data/train.txt 2>err || fail "$(cat err)"
+# shellcheck disable=SC2086
+expect 1 "$regimen" run lm.yaml --run-dir other $tokens --set data.tokenizer=other.model
+says 'train.tokens was made with another tokenizer than .*other.model' err
+
+# As a stream, and what cannot be.
+expect 0 "$regimen" run lm.yaml --run-dir stream --set data.packing=stream
+says 'tokens at the ends in no block of an epoch' err
+expect 2 "$regimen" run lm.yaml --run-dir no --set data.batch_tokens=100
+says 'data.batch_tokens is 100, no multiple of data.block_length' err
+expect 2 "$regimen" run lm.yaml --run-dir no --set data.block_length=128 --set data.batch_tokens=256
+says 'data.block_length is 128, above model.max_positions' err
+expect 2 "$regimen" run lm.yaml --run-dir no --set data.tokenizer=a.model
+says 'data.train_tokenizer makes the tokenizer' err
+
+expect 0 "$regimen" export run --verify
+says 'language_model.json  verified on [0-9,]+ items' out
+[ -s run/export/model.onnx ] && cmp -s run/tokenizer.model run/export/tokenizer.model || fail "the export lacks a file"
+finish
