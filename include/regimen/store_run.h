@@ -85,6 +85,19 @@ rgm_status rgm_run_folder_print_warnings(rgm_json_writer *out, rgm_run_folder *f
  */
 rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /**
+ * Ask the process that trains in a folder to save and end, by SIGTERM. It is the one that the lock
+ * names and that has the lock's file open, so that no other process gets the signal.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (nobody trains there), RGM_ERR_BUSY (the process is on another machine,
+ * another user's, or cannot be told for certain), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_folder_stop(const char *path);
+/**
+ * Remove a run folder in which nobody trains. Its name is free at once; its files follow.
+ * Errors: RGM_ERR_BUSY, RGM_ERR_NOT_FOUND (it is no run folder), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_folder_delete(const char *path);
+/**
  * Read config.yaml of a run folder without locking it (to compare, eval, export); free with
  * rgm_free(*text).
  * Errors: RGM_ERR_ARG, RGM_ERR_FORMAT, RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.

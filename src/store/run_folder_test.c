@@ -5,7 +5,10 @@
 
 #include <regimen/store.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -500,6 +503,99 @@ static void opening_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* A process that trains in a folder until it is told to end, and says then by its status that it
+ * was. */
+static void told(int number)
+{
+    (void)number;
+    _exit(7);
+}
+
+static pid_t start_trainer(const char *folder)
+{
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run;
+    int ready[2];
+    char byte = 0;
+    pid_t pid;
+
+    CHECK_INT(0, pipe(ready));
+    pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        signal(SIGTERM, told);
+        options.config = "a: 1\n";
+        if (rgm_run_folder_open(&run, folder, &options) == RGM_OK && write(ready[1], "x", 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    CHECK_INT(1, read(ready[0], &byte, 1));
+    close(ready[0]);
+    return pid;
+}
+
+static void a_run_is_stopped_and_deleted_from_outside(void **state)
+{
+    char folder[200], path[300];
+    const char *root = check_folder();
+    pid_t pid;
+    int status;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/run", root);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_folder_delete(root));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_folder_stop(root));
+    pid = start_trainer(folder);
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_delete(folder));
+    CHECK_MESSAGE("stop the run first");
+    CHECK_OK(rgm_run_folder_stop(folder));
+    CHECK_INT(pid, waitpid(pid, &status, 0));
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_folder_stop(folder));
+    CHECK_MESSAGE("has ended");
+    snprintf(path, sizeof path, "%s/outside", root);
+    CHECK_OK(rgm_file_create(path, "x", 1));
+    snprintf(path, sizeof path, "%s/run/link", root);
+    CHECK_INT(0, symlink("../outside", path));
+    CHECK_OK(rgm_run_folder_delete(folder));
+    CHECK(!rgm_path_exists(folder));
+    snprintf(path, sizeof path, "%s/outside", root);
+    CHECK(rgm_path_exists(path));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_folder_delete(folder));
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* What a lock says is not believed alone: a process that has not its file open gets no signal. */
+static void a_process_that_does_not_hold_the_lock_is_left_alone(void **state)
+{
+    const char *folder = check_folder();
+    char path[300], text[400], host[256] = "";
+    int fd, status;
+    pid_t other = fork();
+
+    (void)state;
+    if (other == 0) {
+        alarm(60);
+        for (;;)
+            pause();
+    }
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s/.lock", folder);
+    snprintf(text, sizeof text, "pid %ld on host %s\n", (long)other, host);
+    CHECK_OK(rgm_file_create(path, text, (int64_t)strlen(text)));
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_INT(0, flock(fd, LOCK_EX));
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_stop(folder));
+    CHECK_MESSAGE("stop it where it runs");
+    CHECK_INT(0, waitpid(other, &status, WNOHANG));
+    close(fd);
+    CHECK_INT(0, kill(other, SIGKILL));
+    CHECK_INT(other, waitpid(other, &status, 0));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(two_folders_keep_their_logs_apart),
       cmocka_unit_test(the_second_trainer_is_told_who_the_first_is),
@@ -511,4 +607,6 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(sources_go_with_the_configuration),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
       cmocka_unit_test(files_that_are_links_are_not_written_through),
+      cmocka_unit_test(a_run_is_stopped_and_deleted_from_outside),
+      cmocka_unit_test(a_process_that_does_not_hold_the_lock_is_left_alone),
       cmocka_unit_test(opening_survives_every_failing_allocation))
