@@ -36,6 +36,15 @@ typedef struct rgm_web_secrets {
  */
 rgm_status rgm_web_secrets_load(rgm_web_secrets *out, const char *path, bool fresh);
 
+/**
+ * Those of a file of the user's own: the token in its first line, 32 hexadecimal digits
+ * (`openssl rand -hex 16`); what browsers keep in the second, else it follows from the token.
+ *
+ * Errors: RGM_ERR_NOT_FOUND (there is no such file), RGM_ERR_ARG (others can read or write it, it
+ * is a link, or has no token), RGM_ERR_IO.
+ */
+rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path);
+
 typedef struct rgm_web_options {
     /** [folder_count] run folders, folders of run folders (4 levels deep), folders of masters (with
      * master.db). One that is not there yet is shown once it is, if the folder above it is there.

@@ -55,12 +55,26 @@ done:
     return status;
 }
 
+/* A file that the user names is made where there is none; what else is wrong with it is an error.
+ */
+static rgm_status load_named(rgm_web_secrets *secrets, const char *path, bool fresh)
+{
+    rgm_status status = fresh ? RGM_ERR_NOT_FOUND : rgm_web_secrets_read(secrets, path);
+
+    return status != RGM_ERR_NOT_FOUND ? status : rgm_web_secrets_load(secrets, path, true);
+}
+
 /* Where the token cannot be kept the page is served all the same. */
-static rgm_status load_secrets(rgm_web_options *options, rgm_web_secrets *secrets, bool fresh)
+static rgm_status load_secrets(rgm_web_options *options, rgm_web_secrets *secrets, const char *file,
+                               bool fresh)
 {
     char *path = NULL;
     rgm_status status = RGM_OK;
 
+    if (file != NULL) {
+        options->secrets = secrets;
+        return load_named(secrets, file, fresh);
+    }
     RGM_GO(find_secrets(&path, options->listen != NULL ? options->listen : DEFAULT_ADDRESS));
     if (path == NULL)
         goto done;
@@ -102,6 +116,7 @@ int verb_serve(int argc, char **argv)
     rgm_search_subject subject = rgm_trial_subject;
     rgm_web_options options = {.subject = &subject};
     rgm_web_secrets secrets;
+    const char *file = NULL;
     bool fresh = false;
     const argument arguments[] = {
         {"listen", ARG_TEXT, &options.listen, "ADDRESS:PORT",
@@ -110,6 +125,8 @@ int verb_serve(int argc, char **argv)
          "show this master's experiments too, with the token of $REGIMEN_TOKEN"},
         {"new-token", ARG_FLAG, &fresh, NULL,
          "draw another token: addresses and browsers that were let in before are out"},
+        {"token-file", ARG_TEXT, &file, "FILE",
+         "the token of this file's first line (mode 600), which is made where there is none"},
         {"read-only", ARG_FLAG, &options.read_only, NULL, "nothing is steered from the page"},
         {"allow-remote", ARG_FLAG, &options.allow_remote, NULL,
          "--listen may be an address that others reach: read only, and not encrypted"},
@@ -131,7 +148,7 @@ int verb_serve(int argc, char **argv)
     options.folders = folders.items;
     options.folder_count = folders.count;
     if (status == RGM_OK)
-        status = load_secrets(&options, &secrets, fresh);
+        status = load_secrets(&options, &secrets, file, fresh);
     if (status == RGM_OK)
         status = serve(&options);
     return report(status);

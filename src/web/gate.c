@@ -13,7 +13,7 @@
 const rgm_header rgmi_gate_headers[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
+     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; "
      "frame-ancestors 'none'"},
     {"Referrer-Policy", "no-referrer"},
     {"X-Frame-Options", "DENY"},
@@ -156,13 +156,25 @@ static bool exchange_token(rgm_response *out, const rgmi_gate *gate, const rgm_t
     return false;
 }
 
-static bool ask_for_token(rgm_response *out, bool is_page)
+/* The page where a token is typed; its form leads to the same address with the token in it. */
+#define LOGIN(word)                                                                                \
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"                            \
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"                     \
+    "<meta name=\"color-scheme\" content=\"light dark\"><title>Regimen</title>"                    \
+    "<link rel=\"stylesheet\" href=\"/static/style.css\"></head><body><main class=\"login\">"      \
+    "<h1>Regimen</h1>" word                                                                        \
+    "<p>The address that <code>regimen serve</code> printed has a token in it: open that, or "     \
+    "enter what stands behind <code>token=</code>.</p><form method=\"get\">"                       \
+    "<label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" "     \
+    "required autofocus autocomplete=\"current-password\" minlength=\"32\" maxlength=\"32\"> "     \
+    "<button class=\"main\">Enter</button></form></main></body></html>\n"
+
+static bool ask_for_token(rgm_response *out, bool is_page, bool has_wrong)
 {
-    static const char page[] =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Regimen</title>"
-        "</head><body><h1>Regimen</h1><p>This page is opened with the address that "
-        "<code>regimen serve</code> printed when it was started: it has a token in it.</p>"
-        "</body></html>\n";
+    static const char first[] = LOGIN("");
+    static const char again[] =
+        LOGIN("<p role=\"alert\" class=\"is-bad\">This is not this server's token: it has drawn "
+              "another, or a letter is wrong.</p>");
 
     if (!is_page)
         return refuse(out, 401,
@@ -170,8 +182,8 @@ static bool ask_for_token(rgm_response *out, bool is_page)
                       "'regimen serve' printed, or send 'Authorization: Bearer TOKEN'");
     *out = (rgm_response){.status = 401,
                           .type = "text/html; charset=utf-8",
-                          .constant = page,
-                          .constant_size = sizeof page - 1};
+                          .constant = has_wrong ? again : first,
+                          .constant_size = has_wrong ? sizeof again - 1 : sizeof first - 1};
     return false;
 }
 
@@ -179,19 +191,22 @@ static bool ask_for_token(rgm_response *out, bool is_page)
 static bool is_known(rgm_response *out, const rgmi_gate *gate, const rgm_request *request,
                      bool is_page)
 {
+    const char *token = NULL;
     rgm_target target;
-    bool has_token;
+    bool has_token, has_wrong;
 
-    if (has_bearer(gate, request))
-        return true;
+    if (has_bearer(gate, request) || strcmp(request->path, "/static/style.css") == 0)
+        return true; /* the page that asks for the token has the style, too */
     if (!is_page)
-        return has_cookie(gate, request) || ask_for_token(out, false);
-    has_token = rgm_target_read(&target, request->path) == RGM_OK &&
-                rgm_same_secret(rgm_target_value(&target, "token", NULL), gate->secrets.token);
+        return has_cookie(gate, request) || ask_for_token(out, false, false);
+    if (rgm_target_read(&target, request->path) == RGM_OK)
+        token = rgm_target_value(&target, "token", NULL);
+    has_token = rgm_same_secret(token, gate->secrets.token);
+    has_wrong = token != NULL;
     if (has_token)
         exchange_token(out, gate, &target);
     rgm_target_clear(&target);
-    return !has_token && (has_cookie(gate, request) || ask_for_token(out, true));
+    return !has_token && (has_cookie(gate, request) || ask_for_token(out, true, has_wrong));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

@@ -131,6 +131,8 @@ static void the_secret_is_needed_everywhere(void **state)
         {&local, 401, "GET", "/", OURS, "bc", NULL, NULL},
         {&local, 401, "HEAD", "/", OURS, "", NULL, NULL},
         {&local, 401, "GET", "/static/page.js", OURS, "", NULL, NULL},
+        {&local, 200, "GET", "/static/style.css", OURS, "", NULL, NULL},
+        {&local, 401, "GET", "/static/style.css?x", OURS, "", NULL, NULL},
         {&local, 401, "GET", "/runs/0123456789abcdef", OURS, "", NULL, NULL},
         {&local, 401, "GET", "/?token=", OURS, "", NULL, NULL},
         {&local, 401, "GET", "/?token=0123456789abcdef0123456789abcdef", OURS, "", NULL, NULL},
@@ -317,7 +319,46 @@ static void secrets_stay_as_long_as_nobody_else_could_know_them(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(secrets_stay_as_long_as_nobody_else_could_know_them),
+/* A file that the user names: a token alone is enough, and nothing is written over. */
+static void a_named_file_is_read_and_never_replaced(void **state)
+{
+    static const char *const bad[] = {"", "short\n", "0123456789abcdef0123456789abcdeX\n"};
+    const char *folder = check_folder();
+    rgm_web_secrets first, next;
+    char path[200], other[200];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/token", folder);
+    snprintf(other, sizeof other, "%s/link", folder);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_web_secrets_read(&first, path));
+    CHECK_OK(rgm_file_save(path, "0123456789abcdef0123456789abcdef", 32));
+    CHECK_INT(0, chmod(path, 0600));
+    CHECK_OK(rgm_web_secrets_read(&first, path));
+    CHECK_TEXT("0123456789abcdef0123456789abcdef", first.token);
+    CHECK_INT(32, strspn(first.session, "0123456789abcdef"));
+    CHECK(strcmp(first.token, first.session) != 0);
+    CHECK_OK(rgm_web_secrets_read(&next, path));
+    CHECK_TEXT(first.session, next.session);
+    CHECK_INT(0, symlink(path, other));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_web_secrets_read(&next, other));
+    CHECK_INT(0, chmod(path, 0644));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_web_secrets_read(&next, path));
+    CHECK_MESSAGE("chmod 600");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK_OK(rgm_file_save(path, bad[i], (int64_t)strlen(bad[i])));
+        CHECK_INT(0, chmod(path, 0600));
+        CHECK_STATUS(RGM_ERR_ARG, rgm_web_secrets_read(&next, path));
+        CHECK_MESSAGE("32 hexadecimal digits");
+    }
+    CHECK_OK(rgm_web_secrets_load(&first, path, true)); /* what was drawn here is read, too */
+    CHECK_OK(rgm_web_secrets_read(&next, path));
+    CHECK_TEXT(first.token, next.token);
+    CHECK_TEXT(first.session, next.session);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(a_named_file_is_read_and_never_replaced),
+      cmocka_unit_test(secrets_stay_as_long_as_nobody_else_could_know_them),
       cmocka_unit_test_setup_teardown(only_our_host_is_answered, setup, NULL),
       cmocka_unit_test_setup_teardown(the_secret_is_needed_everywhere, setup, NULL),
       cmocka_unit_test_setup_teardown(other_pages_get_and_change_nothing, setup, NULL),

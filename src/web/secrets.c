@@ -22,21 +22,67 @@ static bool take_line(char out[DIGITS + 1], const char *line)
     return true;
 }
 
+static bool is_private(int fd)
+{
+    struct stat info;
+
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+           (info.st_mode & 077) == 0 && info.st_nlink == 1;
+}
+
 static bool read_secrets(rgm_web_secrets *out, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     char text[FILE_SIZE + 1] = "";
-    struct stat info;
     bool good = false;
 
     if (fd < 0)
         return false;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-        (info.st_mode & 077) == 0 && info.st_nlink == 1 &&
-        pread(fd, text, FILE_SIZE, 0) == FILE_SIZE)
+    if (is_private(fd) && pread(fd, text, FILE_SIZE, 0) == FILE_SIZE)
         good = take_line(out->token, text) && take_line(out->session, text + DIGITS + 1);
     close(fd);
     return good;
+}
+
+/* What a browser keeps of a token that has nothing beside it: who has it cannot tell the token. */
+static void derive_session(rgm_web_secrets *out)
+{
+    char text[64], digest[RGM_SHA256_ROOM];
+    int size = snprintf(text, sizeof text, "regimen session %s", out->token);
+
+    rgm_sha256_text(digest, text, (size_t)size);
+    memcpy(out->session, digest, DIGITS);
+}
+
+rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    char text[FILE_SIZE + 1] = "";
+    ssize_t size;
+    rgm_status status = RGM_OK;
+
+    memset(out, 0, sizeof *out);
+    if (fd < 0)
+        return errno == ELOOP ? RGM_FAIL(RGM_ERR_ARG, "%s is a link: name the file itself", path)
+                              : RGM_FAIL_SYSTEM("open", path);
+    if (!is_private(fd))
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG,
+                        "%s: a file with a token is yours alone: chmod 600 it, without another "
+                        "link to it",
+                        path));
+    size = pread(fd, text, FILE_SIZE, 0);
+    if (size == DIGITS)
+        text[size++] = '\n';
+    if (size < DIGITS + 1 || !take_line(out->token, text))
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG,
+                        "%s has no token in its first line: 32 hexadecimal digits, as openssl rand "
+                        "-hex 16 prints",
+                        path));
+    if (size < FILE_SIZE || !take_line(out->session, text + DIGITS + 1))
+        derive_session(out);
+done:
+    close(fd);
+    return status;
 }
 
 static rgm_status make_folders(const char *path)
