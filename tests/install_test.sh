@@ -31,14 +31,16 @@ for holder in 'Mike Bostock' 'Raymond Hill' 'Cynthia Brewer' 'Robert Penner' 'Ch
     strings -n 12 "$lib/libregimen.so" | grep -q "$holder" || fail "the library lacks the notice of $holder"
 done
 
-# SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c, comm's watch_meet.c between ranks; service_address.c looks up names for ZeroMQ), and so is what is run (process.c; command.c: Slurm's). (A sanitizer's own code has all of it.)
+# SECURITY.md: the network is masters' and the page's (http's listen.c, master's http.c and socket.c, comm's watch_meet.c between ranks; service_address.c looks up names for ZeroMQ), and so is what is run (base's spawn.c, for those that the next check names). (A sanitizer's own code has all of it.)
 if grep -q '^RGM_SANITIZE:STRING=$' "$RGM_BUILD/CMakeCache.txt"; then
     nm -D --undefined-only "$work/usr/bin/regimen" >"$work/imports"
-    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|watch_meet|service_address|process|command|program_socket|program_client|program_start)\.c\.o:' >>"$work/imports"
+    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(listen|http|socket|watch_meet|service_address|spawn|program_socket|program_client)\.c\.o:' >>"$work/imports"
     says " dlopen(@|$)" "$work/imports" # entrypoint of a search file, libregimen-mpi.so, devices, ZeroMQ
     says " fork(@|$)" "$work/imports" # regimen run --restarts: what is looked at are the names of functions
     says " posix_spawn(@|$)" "$work/imports" # runtime.workers: this program again, by the command alone
-    nm -A --undefined-only "$lib/libregimen.a" | grep -v ':process\.c\.o:' | grep -E ' posix_spawn(@|$)' && fail "the library starts programs"
+    nm -A --undefined-only "$lib/libregimen.a" | grep -vE ':(process|command|program_start|asked_process)\.c\.o:' |
+        grep -E ' rgm_process_start(@|$)' && fail "another file starts programs"
+    nm -A --undefined-only "$lib/libregimen.a" | grep -E ' posix_spawn(@|$)' && fail "the library starts programs"
     grep -E ' (socket|connect|bind|sendto|getaddrinfo|gethostbyname|exec[vl]p?e?|execvpe|fexecve|posix_spawnp|system|popen)(@|$)' \
         "$work/imports" && fail "a function that SECURITY.md says is not used"
 fi

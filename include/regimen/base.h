@@ -10,6 +10,7 @@
  *   base_threads   the parallel loop, threads that wait, queues
  *   base_files     files and folders that are saved whole or not at all; mapped files
  *   base_content   files by their content: SHA-256, a store that has each content once
+ *   base_process   other processes: how one is started, whether one still runs
  *   base_json      JSON
  *   base_yaml      YAML with line and column
  *   base_options   options structs as tables of fields; rules between keys
@@ -23,6 +24,7 @@
 #include <regimen/base_log.h>
 #include <regimen/base_numbers.h>
 #include <regimen/base_options.h>
+#include <regimen/base_process.h>
 #include <regimen/base_status.h>
 #include <regimen/base_text.h>
 #include <regimen/base_threads.h>

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,57 +29,6 @@ typedef struct running_command {
     double deadline;
 } running_command;
 
-static int set_descriptors(posix_spawn_file_actions_t *actions, int out, int error)
-{
-    int failed = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-
-    if (failed == 0)
-        failed = posix_spawn_file_actions_adddup2(actions, out, 1);
-    if (failed == 0)
-        failed = posix_spawn_file_actions_adddup2(actions, error, 2);
-    return failed != 0 ? failed : posix_spawn_file_actions_addclosefrom_np(actions, 3);
-}
-
-static int set_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-    int failed;
-
-    sigemptyset(&none);
-    sigfillset(&all);
-    failed = posix_spawnattr_setsigmask(attributes, &none);
-    if (failed == 0)
-        failed = posix_spawnattr_setsigdefault(attributes, &all);
-    return failed != 0 ? failed
-                       : posix_spawnattr_setflags(attributes,
-                                                  POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-}
-
-/* 0, or errno's number. */
-static int spawn(pid_t *pid, const rgmi_command *command, int out, int error)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    char *const *environment =
-        command->environment != NULL ? (char *const *)command->environment : environ;
-    int failed = posix_spawn_file_actions_init(&actions);
-
-    if (failed != 0)
-        return failed;
-    failed = posix_spawnattr_init(&attributes);
-    if (failed == 0) {
-        failed = set_descriptors(&actions, out, error);
-        if (failed == 0)
-            failed = set_signals(&attributes);
-        if (failed == 0)
-            failed = posix_spawnp(pid, command->argv[0], &actions, &attributes,
-                                  (char *const *)command->argv, environment);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
 static rgm_status start(running_command *run)
 {
     const char *name = run->command->argv[0];
@@ -95,7 +43,12 @@ static rgm_status start(running_command *run)
         close(out[1]);
         return status;
     }
-    failed = spawn(&run->pid, run->command, out[1], error[1]);
+    failed =
+        rgm_process_start(&run->pid, &(rgm_process_setup){.argv = run->command->argv,
+                                                          .environment = run->command->environment,
+                                                          .out = out[1],
+                                                          .error = error[1],
+                                                          .is_closed = true});
     close(out[1]);
     close(error[1]);
     run->fds[0] = out[0];

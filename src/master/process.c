@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,28 +24,6 @@ enum {
     ORPHANED = 75,  /* exit status of a process that heard of no master for too long */
     UNLOADED = 127, /* ... of a program that a loader or shell could not begin       */
 };
-
-/* When a process began, in ticks since the system did; -1: there is none. */
-static int64_t start_of(pid_t pid)
-{
-    char path[64], text[1024];
-    const char *at;
-    int64_t started = -1;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t size = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[size > 0 ? size : 0] = 0;
-    at = strrchr(text, ')'); /* behind its name, which may hold anything */
-    for (int field = 2; at != NULL && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (at != NULL && sscanf(at, " %" SCNd64, &started) != 1)
-        return -1;
-    return started;
-}
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
@@ -96,29 +73,14 @@ static rgm_status read_slots(rgm_master *master, rgmi_process *p, const char *te
 
 static rgm_status spawn(rgmi_process *p, const rgmi_launch *l, int log)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int code;
+    const rgm_process_setup setup = {.argv = (const char *const *)l->argv,
+                                     .environment = (const char *const *)l->env,
+                                     .folder = l->working_folder,
+                                     .out = log,
+                                     .error = log,
+                                     .group = RGM_GROUP_SESSION};
+    int code = rgm_process_start(&p->pid, &setup);
 
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory starting a trial");
-    posix_spawnattr_init(&attributes);
-    sigemptyset(&none);
-    sigfillset(&all);
-    code = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    for (int fd = 1; fd <= 2 && code == 0; fd++)
-        code = posix_spawn_file_actions_adddup2(&actions, log, fd);
-    if (code == 0)
-        code = posix_spawn_file_actions_addchdir_np(&actions, l->working_folder);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (code == 0)
-        code = posix_spawnp(&p->pid, l->argv[0], &actions, &attributes, l->argv, l->env);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
     errno = code;
     if (code != 0)
         return RGM_FAIL_SYSTEM("start", l->argv[0]);
@@ -137,7 +99,7 @@ static rgm_status put_down(rgm_master *master, const rgmi_process *p)
     RGM_GO(rgmi_database_run(master->database,
                              "UPDATE trials SET run_token = ?, run_pid = ?, run_started = ?,"
                              " run_slots = ? WHERE id = ?",
-                             "tiiti", p->token, (int64_t)p->pid, start_of(p->pid),
+                             "tiiti", p->token, (int64_t)p->pid, rgm_process_began(p->pid),
                              p->on_devices ? names.data : lanes.data, p->trial));
     RGM_GO(rgmi_database_run(master->database,
                              "INSERT INTO runs(trial_id, token, slots, start_time) VALUES(?, ?, ?,"
@@ -220,7 +182,8 @@ static void watch_again(const rgm_master *master, rgmi_process *p, int64_t start
     rgmi_run_print(variable, master, p->token);
     if (p->pid > 1)
         p->pidfd = pidfd_open(p->pid, 0);
-    if (p->pidfd >= 0 && (start_of(p->pid) != started || !rgmi_is_of_run(p->pid, variable))) {
+    if (p->pidfd >= 0 &&
+        (rgm_process_began(p->pid) != started || !rgmi_is_of_run(p->pid, variable))) {
         close(p->pidfd);
         p->pidfd = -1;
     }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,31 +143,15 @@ done:
 static rgm_status spawn(rgmi_program_process *p, char *const *words, char *const *environment,
                         const char *work, int errors)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
+    const rgm_process_setup setup = {.argv = (const char *const *)words,
+                                     .environment = (const char *const *)environment,
+                                     .folder = work,
+                                     .out = STDOUT_FILENO,
+                                     .error = errors,
+                                     .group = RGM_GROUP_OWN};
     pid_t pid;
-    int code;
+    int code = rgm_process_start(&pid, &setup);
 
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory starting a program");
-    posix_spawnattr_init(&attributes);
-    sigemptyset(&none);
-    sigfillset(&all);
-    code = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (code == 0)
-        code = posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    if (code == 0)
-        code = posix_spawn_file_actions_addchdir_np(&actions, work);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    if (code == 0)
-        code = posix_spawnp(&pid, words[0], &actions, &attributes, words, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
     errno = code;
     if (code == EACCES)
         return RGM_FAIL(RGM_ERR_IO,
