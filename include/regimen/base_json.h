@@ -20,6 +20,9 @@ typedef struct rgm_json rgm_json;
  * Errors: RGM_ERR_FORMAT "name:line:column: what", RGM_ERR_NOMEM.
  */
 rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const char *name);
+/** The same of what Python's json module prints: NaN, Infinity and -Infinity, which JSON lacks, are
+ * read as the texts "nan", "inf" and "-inf". Errors: as rgm_json_parse(). */
+rgm_status rgm_json_parse_relaxed(rgm_json **out, const char *data, int64_t size, const char *name);
 void rgm_json_release(rgm_json *json);
 /** The value of a key of an object; NULL: there is no such key, or `object` is no object. */
 const rgm_json *rgm_json_find(const rgm_json *object, const char *key);
@@ -47,6 +50,8 @@ typedef struct rgm_json_entry {
  */
 bool rgm_json_next(rgm_json_entry *entry, const rgm_json *object);
 
+/** Append a parsed value, compact, as it was read. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_json_print(rgm_text *out, const rgm_json *json);
 /** Append "text" in quotes; bytes that are not UTF-8 become U+FFFD. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_json_print_text(rgm_text *out, const char *text);
 /**

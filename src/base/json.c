@@ -105,6 +105,16 @@ rgm_status rgm_json_print_number(rgm_text *out, double number)
     return strpbrk(text, ".e") == NULL ? rgm_text_add(out, ".0", 2) : RGM_OK;
 }
 
+rgm_status rgm_json_print(rgm_text *out, const rgm_json *json)
+{
+    char *text = json_dumps((const json_t *)json, JSON_COMPACT | JSON_ENCODE_ANY);
+    rgm_status status = text != NULL ? rgm_text_add(out, text, (int64_t)strlen(text))
+                                     : RGM_FAIL(RGM_ERR_NOMEM, "out of memory printing JSON");
+
+    free(text);
+    return status;
+}
+
 /* ---- read ---------------------------------------------------------------------------------- */
 
 rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const char *name)
@@ -121,6 +131,47 @@ rgm_status rgm_json_parse(rgm_json **out, const char *data, int64_t size, const 
     if (errno == ENOMEM || json_error_code(&error) == json_error_out_of_memory)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory parsing %s", name);
     return RGM_FAIL(RGM_ERR_FORMAT, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+}
+
+/* NaN and Infinity outside of texts, as the texts that stand for them here. */
+static rgm_status quote_numbers(rgm_text *out, const char *data, int64_t size)
+{
+    static const char *const names[][2] = {
+        {"NaN", "\"nan\""}, {"-Infinity", "\"-inf\""}, {"Infinity", "\"inf\""}};
+    bool in_text = false;
+    int64_t from = 0; /* what is not copied yet */
+
+    for (int64_t at = 0; at < size; at++) {
+        if (data[at] == '"')
+            in_text = !in_text;
+        else if (in_text && data[at] == '\\')
+            at++;
+        for (size_t i = 0; i < 3 && !in_text; i++) {
+            int64_t length = (int64_t)strlen(names[i][0]);
+
+            if (size - at < length || memcmp(data + at, names[i][0], (size_t)length) != 0)
+                continue;
+            RGM_TRY(rgm_text_add(out, data + from, at - from));
+            RGM_TRY(rgm_text_add(out, names[i][1], (int64_t)strlen(names[i][1])));
+            from = at + length;
+            at = from - 1;
+            break;
+        }
+    }
+    return rgm_text_add(out, data + from, size - from);
+}
+
+rgm_status rgm_json_parse_relaxed(rgm_json **out, const char *data, int64_t size, const char *name)
+{
+    rgm_text text = {0};
+    rgm_status status;
+
+    *out = NULL;
+    status = quote_numbers(&text, data, size);
+    if (status == RGM_OK)
+        status = rgm_json_parse(out, text.data, text.size, name);
+    rgm_text_clear(&text);
+    return status;
 }
 
 void rgm_json_release(rgm_json *json)

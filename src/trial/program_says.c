@@ -26,36 +26,6 @@ static const struct {
 };
 enum { KINDS = (int)(sizeof kinds / sizeof *kinds) };
 
-/* Python prints NaN and Infinity, which JSON lacks; here they are the texts that stand for them. */
-static rgm_status quote_numbers(rgm_text *out, const char *line)
-{
-    static const char *const names[][2] = {
-        {"NaN", "\"nan\""}, {"-Infinity", "\"-inf\""}, {"Infinity", "\"inf\""}};
-    bool in_text = false;
-
-    RGM_TRY(rgm_text_printf(out, "%s", ""));
-    for (const char *at = line; *at != '\0';) {
-        size_t used = 1;
-
-        for (size_t i = 0; i < 3 && !in_text; i++)
-            if (strncmp(at, names[i][0], strlen(names[i][0])) == 0) {
-                RGM_TRY(rgm_text_printf(out, "%s", names[i][1]));
-                at += strlen(names[i][0]);
-                used = 0;
-                break;
-            }
-        if (used == 0)
-            continue;
-        if (in_text && at[0] == '\\' && at[1] != '\0')
-            used = 2;
-        else if (at[0] == '"')
-            in_text = !in_text;
-        RGM_TRY(rgm_text_add(out, at, (int64_t)used));
-        at += used;
-    }
-    return RGM_OK;
-}
-
 static rgm_status refuse(rgmi_says_kind kind, const char *what)
 {
     return RGM_FAIL(RGM_ERR_CONFIG, "the message '%s' %s; it looks like %s", kinds[kind].name, what,
@@ -134,23 +104,18 @@ static rgm_status read_parts(rgmi_says *s)
 
 rgm_status rgmi_says_read(rgmi_says *out, const char *line)
 {
-    rgm_status status = RGM_OK;
-    rgm_text text = {0};
+    rgm_status status;
 
     *out = (rgmi_says){0};
-    RGM_GO(quote_numbers(&text, line));
-    status = rgm_json_parse(&out->json, text.data, text.size, "message");
+    status = rgm_json_parse_relaxed(&out->json, line, (int64_t)strlen(line), "message");
     if (status == RGM_ERR_FORMAT)
         status = RGM_FAIL(RGM_ERR_CONFIG, "%s; a message is a line of JSON, such as %s",
                           rgm_error_message(), kinds[RGMI_SAYS_REPORT].form);
-    RGM_GO(status);
+    RGM_TRY(status);
     if (!rgm_json_is_object(out->json))
-        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "a message is an object of JSON, such as %s",
-                        kinds[RGMI_SAYS_REPORT].form));
-    RGM_GO(read_parts(out));
-done:
-    rgm_text_clear(&text);
-    return status;
+        return RGM_FAIL(RGM_ERR_CONFIG, "a message is an object of JSON, such as %s",
+                        kinds[RGMI_SAYS_REPORT].form);
+    return read_parts(out);
 }
 
 void rgmi_says_clear(rgmi_says *says)
