@@ -1,6 +1,6 @@
 """What searches find beside others, on functions and curves that no test uses.
 
-usage: peer_search.py halving|tpe|gp|cma|bbob|zdt [--ask build/bench/search_ask] [--seeds N] [--only WORD...]
+usage: peer_search.py halving|tpe|gp|cma|bbob|zdt|between [--ask build/bench/search_ask] [--seeds N] [--only WORD...]
 
 halving: adaptive_asha beside two rules of asynchronous halving, restated here from their documents, on the same made-up
   learning curves with WORKERS workers: loss found and epochs trained with 64 trials, then with as many trials as cost no
@@ -12,6 +12,9 @@ bbob: ten functions of COCO's suite bbob in five dimensions, two of each of its 
   bohb and Optuna's TPE with its Hyperband pruner see shorter trials with noise, and take as many epochs in all as the
   others' evaluations. --only: methods, each as "tpe" or "Optuna's tpe". Fails where a method of ours ranks behind
   Optuna's of that name by two standard errors.
+between: the time between trials of a program that drives itself, `regimen search stream` beside Optuna's ask and tell,
+  the same objective, 200 trials, each kept on disk: milliseconds a trial, their ratio, and what was found. Fails where
+  ours takes more than a tenth of the time that Optuna takes with its quicker storage on disk. --only: random or tpe.
 zdt: nsga2 beside Optuna's NSGA-II on ZDT1, ZDT2, ZDT3 and a constrained problem (BNH): hypervolume after 400 trials.
 """
 import argparse
@@ -19,9 +22,12 @@ import heapq
 import json
 import math
 import random
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 import warnings
 
 WORKERS, TRIALS, LONGEST, DIVISOR = 4, 64, 64, 4
@@ -486,6 +492,87 @@ def fronts(ask, seeds, only):
     return failed
 
 
+# ---- between trials -----------------------------------------------------------------------------------
+
+BETWEEN_TRIALS, BETWEEN_SPACE = 200, {f"x{i}": {"type": "double", "minval": -2.0, "maxval": 2.0} for i in range(5)}
+
+
+def between_objective(values):
+    return sum((x - 0.3 * i) ** 2 for i, x in enumerate(values[name] for name in BETWEEN_SPACE))
+
+
+def our_between(regimen, seed, sampler, folder):
+    """Seconds a trial outside of the objective, and the best."""
+    search = os.path.join(folder, "search.yaml")
+    with open(search, "w") as file:
+        json.dump({"hyperparameters": BETWEEN_SPACE, "reproducibility": {"experiment_seed": seed},
+                   "searcher": {"name": "random", "sampler": sampler, "metric": "loss", "max_length": 1,
+                                "max_trials": BETWEEN_TRIALS, "max_concurrent_trials": 1}}, file)
+    process = subprocess.Popen([regimen, "search", "stream", os.path.join(folder, "study.json"), "--file", search],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def say(**line):
+        process.stdin.write(json.dumps(line) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    best, begin = math.inf, time.perf_counter()
+    while "trial" in (piece := say(type="ask")):
+        best = min(best, loss := between_objective(piece["hyperparameters"]))
+        say(type="tell", trial=piece["trial"], to=piece["to"], metrics={"loss": loss})
+    seconds = time.perf_counter() - begin
+    say(type="end")
+    if process.wait() != 0:
+        sys.exit("regimen search stream has failed")
+    return seconds / BETWEEN_TRIALS, best
+
+
+def their_between(seed, sampler, storage):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore")
+    made = {"random": optuna.samplers.RandomSampler, "tpe": optuna.samplers.TPESampler}[sampler](seed=seed)
+    study = optuna.create_study(sampler=made, storage=storage)
+    best, begin = math.inf, time.perf_counter()
+    for _ in range(BETWEEN_TRIALS):
+        trial = study.ask()
+        loss = between_objective({name: trial.suggest_float(name, how["minval"], how["maxval"])
+                                  for name, how in BETWEEN_SPACE.items()})
+        best = min(best, loss)
+        study.tell(trial, loss)
+    return (time.perf_counter() - begin) / BETWEEN_TRIALS, best
+
+
+def between(regimen, seeds, only):
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    failed = False
+    print("| sampler | stream, ms | Optuna, journal | Optuna, SQLite | Optuna, in memory | ours / the quicker on disk | found | Optuna's |")
+    print("|---|---|---|---|---|---|---|---|")
+    for sampler in ("random", "tpe"):
+        if only and not sampler.startswith(tuple(only)):
+            continue
+        took = {"ours": [], "journal": [], "sqlite": [], "memory": []}
+        found = {"ours": [], "journal": [], "sqlite": [], "memory": []}
+        for seed in range(seeds):
+            with tempfile.TemporaryDirectory(dir=".") as folder:
+                storages = {"journal": JournalStorage(JournalFileBackend(os.path.join(folder, "journal"))),
+                            "sqlite": f"sqlite:///{folder}/study.db", "memory": None}
+                for name in took:
+                    seconds, best = our_between(regimen, seed, sampler, folder) if name == "ours" else \
+                        their_between(seed, sampler, storages[name])
+                    took[name].append(1000 * seconds)
+                    found[name].append(best)
+        ms = {name: statistics.median(times) for name, times in took.items()}
+        ratio = ms["ours"] / min(ms["journal"], ms["sqlite"])
+        print(f"| {sampler} | {ms['ours']:.2f} | {ms['journal']:.2f} | {ms['sqlite']:.1f} | {ms['memory']:.2f} | {ratio:.3f} | "
+              f"{mean(found['ours']):.3f} | {mean(found['memory']):.3f} |", flush=True)
+        failed = failed or ratio > 0.1
+    return failed
+
+
 def worse(a, b, paired=False):
     """Whether the mean of a is above that of b by more than two standard errors."""
     if paired:
@@ -509,13 +596,16 @@ def samplers(sampler, ask, seeds, only):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["halving", "tpe", "gp", "cma", "bbob", "zdt"])
+    parser.add_argument("what", choices=["halving", "tpe", "gp", "cma", "bbob", "zdt", "between"])
     parser.add_argument("--ask", default="build/bench/search_ask")
+    parser.add_argument("--regimen", default="build/regimen")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--only", nargs="+")
     options = parser.parse_args()
     if options.what == "halving":
         return halving(options.ask, options.seeds or 60)
+    if options.what == "between":
+        return between(options.regimen, options.seeds or 5, options.only)
     if options.what in ("bbob", "zdt"):
         return {"bbob": bbob, "zdt": fronts}[options.what](options.ask, options.seeds or 20, options.only)
     return samplers(options.what, options.ask, options.seeds or 40, options.only)

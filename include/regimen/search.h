@@ -274,6 +274,9 @@ bool rgm_searcher_next(rgm_operation *out, rgm_searcher *searcher);
  * with the same operations. The text is one line of JSON. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_searcher_save(rgm_text *out, const rgm_searcher *searcher);
+/** Whether to save it behind each event that it was told, since the same events may not give the
+ * same operations again. */
+bool rgm_searcher_is_told_once(const rgm_searcher *searcher);
 /**
  * Restore into a searcher that was made from the same section, space and seed and has not begun.
  * RGM_ERR_FORMAT: the text is not a saved searcher; RGM_ERR_CONFIG: it is of another searcher;

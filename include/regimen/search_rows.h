@@ -70,6 +70,9 @@ typedef struct rgm_searcher_type {
     /** Trials are closed below max_length since others are better, and nothing takes their place:
      * what they would have trained is saved. */
     bool stops_early;
+    /** The same events may not give the same operations a second time: its state is to be saved
+     * behind each. */
+    bool is_told_once;
     const char *sampler; /* of a file that names none; NULL: random */
     /**
      * Called once, when the searcher is read: checks whether options contradict each other and what
@@ -98,7 +101,7 @@ typedef struct rgm_searcher_type {
     const rgm_searcher_live *live; /* NULL: it cannot be changed once it has begun */
 } rgm_searcher_type;
 /** single, random, grid, async_halving, sync_halving, adaptive, adaptive_simple, adaptive_asha,
- * bohb, pbt, median; ended by NULL. */
+ * bohb, pbt, median, program; ended by NULL. */
 extern const rgm_searcher_type *const rgm_searcher_types[];
 
 /** A sampler as one row: where the next trial begins. */
@@ -124,7 +127,8 @@ extern const rgm_sampler_type *const rgm_sampler_types[];
 struct rgm_search_rows {
     const rgm_searcher_type *const *searchers;
     const rgm_sampler_type *const *samplers;
-    bool objects; /* names that are "FILE.so" or "FILE.so:NAME" are loaded; else they are refused */
+    bool objects; /* names that are "FILE.so" or "FILE.so:NAME" are loaded, and the searcher
+                     `program` runs what its file names; else they are refused */
 };
 
 /** A row of a shared object; the macros below make it. */

@@ -131,6 +131,7 @@ static const verb verbs[] = {
     {"preview", preview, "the plan of a search and its cost, without running it"},
     {"ask", search_ask, "of a study on disk: what to try next, for programs that drive themselves"},
     {"tell", search_tell, "... what it came to"},
+    {"stream", search_stream, "... both, over pipes, for a program that keeps it open"},
     {"show", search_show, "... its trials, and the best"},
 };
 

@@ -8,6 +8,7 @@
 
 int search_ask(int argc, char **argv);
 int search_tell(int argc, char **argv);
+int search_stream(int argc, char **argv);
 int search_show(int argc, char **argv);
 
 #endif

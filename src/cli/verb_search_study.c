@@ -1,6 +1,6 @@
 /*
- * regimen search ask, tell, show: a study on disk, for programs that drive themselves. Any number
- * of processes may ask and tell at once.
+ * regimen search ask, tell, stream, show: a study on disk, for programs that drive themselves. Any
+ * number of processes may ask and tell at once.
  */
 #include "verb_search.h"
 
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LONGEST_LINE = 1 << 20 };
 
 /* ---- the search that a study begins with ---------------------------------------------------- */
 
@@ -107,58 +109,60 @@ done:
     return status;
 }
 
-/* ---- ask ------------------------------------------------------------------------------------ */
+/* ---- ask, stream ---------------------------------------------------------------------------- */
 
-static rgm_status print_values(rgm_json_writer *w, const rgm_study *study,
-                               const rgm_hyper_value *values)
+/* What `ask` and `stream` are told: the study, and the search that a new one begins with. */
+typedef struct study_choice {
+    const char *name;
+    text_list sets;
+    int64_t workers;
+    double lost;
+} study_choice;
+#define STUDY_CHOICE                                                                               \
+    {                                                                                              \
+        .workers = 1, .lost = (double)NAN                                                          \
+    }
+#define STUDY_ARGUMENTS(choice)                                                                    \
+    {"file", ARG_TEXT, &(choice).name, "NAME|FILE", "the search that a new study begins with"},    \
+        {"set", ARG_LIST, &(choice).sets, "KEY=VALUE", "override a key of that file"},             \
+        {"workers", ARG_COUNT, &(choice).workers, "N",                                             \
+         "trials at once, of a new study whose file does not say (default 1)"},                    \
+    {                                                                                              \
+        "lost", ARG_FLOAT, &(choice).lost, "SECONDS",                                              \
+            "give out again what was given out so long ago and never told"                         \
+    }
+
+static int check_choice(const study_choice *choice)
 {
-    rgm_text json = {0};
-    rgm_status status;
-
-    status = rgm_space_print_json(&json, rgm_searcher_space(rgm_study_searcher(study)), values);
-    if (status == RGM_OK)
-        status = rgm_json_write_printed(w, "hyperparameters", json.data);
-    rgm_text_clear(&json);
-    return status;
+    if (choice->name == NULL && choice->sets.count > 0)
+        return usage_error("--set is about the file of a new study: --file names it");
+    if (!isnan(choice->lost) && !(choice->lost > 0))
+        return usage_error("--lost is a number of seconds above 0");
+    return EXIT_DONE;
 }
 
-static rgm_status print_piece(rgm_text *out, const rgm_study *study, const rgm_study_piece *p)
+/* path "-": in memory alone. */
+static rgm_status open_study(rgm_study **out, const char *path, const study_choice *choice)
 {
-    rgm_json_writer w = {.out = out};
+    rgm_status status = RGM_OK;
+    rgm_search_file *file = NULL;
+    bool is_kept = strcmp(path, "-") != 0;
 
-    RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
-    if (p->kind == RGM_STUDY_OVER) {
-        RGM_TRY(rgm_json_write_bool(&w, "over", true));
-    } else if (p->kind == RGM_STUDY_WAIT) {
-        RGM_TRY(rgm_json_write_bool(&w, "wait", true));
-        RGM_TRY(rgm_json_write_int(&w, "out", p->out));
-    } else {
-        RGM_TRY(rgm_json_write_int(&w, "trial", p->trial));
-        RGM_TRY(print_values(&w, study, p->values));
-        RGM_TRY(rgm_json_write_int(&w, "seed", p->seed));
-        RGM_TRY(rgm_json_write_int(&w, "from", p->from));
-        RGM_TRY(rgm_json_write_int(&w, "to", p->to));
-        if (p->source > 0)
-            RGM_TRY(rgm_json_write_int(&w, "source", p->source));
-    }
-    RGM_TRY(rgm_json_close(&w));
-    return rgm_text_add(out, "\n", 1);
+    *out = NULL;
+    if (choice->name != NULL)
+        RGM_GO(load_search(&file, choice->name, &choice->sets, choice->workers));
+    RGM_GO(rgm_study_open(out, is_kept ? path : NULL, file));
+    if (file != NULL)
+        RGM_GO(check_search(path, *out, file, choice->name, &choice->sets));
+done:
+    rgm_search_file_release(file);
+    return status;
 }
 
 int search_ask(int argc, char **argv)
 {
-    const char *name = NULL;
-    text_list sets = {.count = 0}, rest;
-    int64_t workers = 1;
-    double lost = (double)NAN;
-    const argument arguments[] = {
-        {"file", ARG_TEXT, &name, "NAME|FILE", "the search that a new study begins with"},
-        {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of that file"},
-        {"workers", ARG_COUNT, &workers, "N",
-         "trials at once, of a new study whose file does not say (default 1)"},
-        {"lost", ARG_FLOAT, &lost, "SECONDS",
-         "give out again what was given out so long ago and never told"},
-        {0}};
+    study_choice choice = STUDY_CHOICE;
+    const argument arguments[] = {STUDY_ARGUMENTS(choice), {0}};
     const usage how = {
         "search ask STUDY [--file NAME|FILE] [--workers N] [--lost SECONDS]",
         "What to try next, as a line of JSON: {\"trial\", \"hyperparameters\", \"seed\", \"from\", "
@@ -170,29 +174,102 @@ int search_ask(int argc, char **argv)
         "there is none.",
         arguments, 1, 1};
     rgm_status status = RGM_OK;
-    rgm_search_file *file = NULL;
     rgm_study *study = NULL;
     rgm_text text = {0};
     rgm_study_piece piece;
     int code = EXIT_DONE;
+    text_list rest;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (name == NULL && sets.count > 0)
-        return usage_error("--set is about the file of a new study: --file names it");
-    if (!isnan(lost) && !(lost > 0))
-        return usage_error("--lost is a number of seconds above 0");
-    if (name != NULL)
-        RGM_GO(load_search(&file, name, &sets, workers));
-    RGM_GO(rgm_study_open(&study, rest.items[0], file));
-    if (file != NULL)
-        RGM_GO(check_search(rest.items[0], study, file, name, &sets));
-    RGM_GO(rgm_study_ask(&piece, study, isnan(lost) ? 0 : lost));
-    RGM_GO(print_piece(&text, study, &piece));
+    code = check_choice(&choice);
+    if (code != EXIT_DONE)
+        return code;
+    if (strcmp(rest.items[0], "-") == 0)
+        return usage_error("a study in memory, -, is over with this process: `search stream -` "
+                           "keeps it for as long as it runs");
+    RGM_GO(open_study(&study, rest.items[0], &choice));
+    RGM_GO(rgm_study_ask(&piece, study, isnan(choice.lost) ? 0 : choice.lost));
+    RGM_GO(rgm_study_print_piece(&text, study, &piece));
+    RGM_GO(rgm_text_add(&text, "\n", 1));
     code = print_exact(text.data);
 done:
     rgm_study_close(study);
-    rgm_search_file_release(file);
     rgm_text_clear(&text);
+    return status == RGM_OK ? code : report(status);
+}
+
+/* The next line of standard input, without its end; false: there is none, or it has no end. */
+static rgm_status read_line(bool *is_there, rgm_text *line)
+{
+    int byte;
+
+    line->size = 0;
+    *is_there = false;
+    RGM_TRY(rgm_text_add(line, "", 0));
+    while ((byte = getchar()) != EOF && byte != '\n') {
+        char written = byte == '\0' ? ' ' : (char)byte;
+
+        if (line->size >= LONGEST_LINE)
+            return RGM_FAIL(RGM_ERR_CONFIG, "a line of more than %d bytes", (int)LONGEST_LINE);
+        RGM_TRY(rgm_text_add(line, &written, 1));
+    }
+    *is_there = byte == '\n';
+    return RGM_OK;
+}
+
+static rgm_status stream(int *code, rgm_study *study, double lost)
+{
+    rgm_text line = {0}, answer = {0};
+    bool is_there = true, ends = false;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_study_hold(study));
+    while (!ends && *code == EXIT_DONE) {
+        RGM_GO(read_line(&is_there, &line));
+        if (!is_there)
+            break;
+        answer.size = 0;
+        RGM_GO(rgm_study_say(&answer, &ends, study, line.data, lost));
+        *code = print_exact(answer.data);
+    }
+    if (!ends) {
+        int64_t count;
+
+        RGM_GO(rgm_study_give_back(&count, study));
+    }
+done:
+    rgm_text_clear(&line);
+    rgm_text_clear(&answer);
+    return status;
+}
+
+int search_stream(int argc, char **argv)
+{
+    study_choice choice = STUDY_CHOICE;
+    const argument arguments[] = {STUDY_ARGUMENTS(choice), {0}};
+    const usage how = {
+        "search stream STUDY [--file NAME|FILE] [--workers N] [--lost SECONDS]",
+        "As `search ask` and `search tell`, over standard input and output of a process that a "
+        "program\nkeeps open: a line of JSON each, answered by one.\n"
+        "  {\"type\": \"ask\"}\n"
+        "  {\"type\": \"tell\", \"trial\": 1, \"to\": 3, \"metrics\": {\"loss\": 0.5}}\n"
+        "  {\"type\": \"end\"}\n"
+        "What was given out and not told when it ends, or is killed, is given out again. STUDY -: "
+        "nothing\nis kept on disk.",
+        arguments, 1, 1};
+    rgm_study *study = NULL;
+    int code = EXIT_DONE;
+    rgm_status status;
+    text_list rest;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    code = check_choice(&choice);
+    if (code != EXIT_DONE)
+        return code;
+    status = open_study(&study, rest.items[0], &choice);
+    if (status == RGM_OK)
+        status = stream(&code, study, isnan(choice.lost) ? 0 : choice.lost);
+    rgm_study_close(study);
     return status == RGM_OK ? code : report(status);
 }
 
@@ -239,7 +316,8 @@ int search_tell(int argc, char **argv)
     bool failed = false, invalid = false;
     const argument arguments[] = {
         {"trial", ARG_COUNT, &trial, "N", "which trial (needed)"},
-        {"at", ARG_COUNT, &at, "LENGTH", "to which it was trained (default: as it was asked)"},
+        {"at", ARG_COUNT, &at, "LENGTH",
+         "to which it was trained (default: that of a trial's first piece)"},
         {"failed", ARG_FLAG, &failed, NULL, "it failed, and will not go on"},
         {"invalid", ARG_FLAG, &invalid, NULL,
          "its hyperparameters cannot be: another one takes its place"},

@@ -138,6 +138,7 @@ struct rgm_searcher {
     rgmi_operations queue, held;
     double progress; /* the most that was told */
     bool begun, over, failed;
+    const double *metrics;         /* of the validation that its row hears of */
     bool replaces_failed;          /* another trial takes the place of one that failed for good */
     rgmi_searched_trial **earlier; /* [earlier_count] of other searches: samplers learn of them */
     int64_t earlier_count, earlier_capacity;
@@ -327,7 +328,7 @@ rgm_status rgmi_rung_insert(int64_t *at, rgmi_rung *rung, int64_t trial, double 
 
 extern const rgm_searcher_type rgmi_single_type, rgmi_random_type, rgmi_grid_type,
     rgmi_async_halving_type, rgmi_sync_halving_type, rgmi_adaptive_type, rgmi_adaptive_simple_type,
-    rgmi_adaptive_asha_type, rgmi_bohb_type, rgmi_pbt_type, rgmi_median_type;
+    rgmi_adaptive_asha_type, rgmi_bohb_type, rgmi_pbt_type, rgmi_median_type, rgmi_asked_type;
 extern const rgm_sampler_type rgmi_random_sampler_type, rgmi_tpe_sampler_type, rgmi_gp_sampler_type,
     rgmi_sobol_sampler_type, rgmi_cma_sampler_type, rgmi_bohb_sampler_type, rgmi_nsga2_sampler_type;
 

@@ -292,6 +292,11 @@ static double searcher_key(const rgm_searcher *s, const rgmi_searched_trial *t)
     return broken > 0 ? INFINITY : t->seen.keys[0];
 }
 
+bool rgm_searcher_is_told_once(const rgm_searcher *searcher)
+{
+    return searcher->type->is_told_once;
+}
+
 double rgm_search_key(const rgm_searcher *searcher, int64_t trial)
 {
     const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
@@ -379,6 +384,7 @@ static rgm_status validated(rgm_searcher *s, rgmi_searched_trial *t, const rgm_s
 {
     answer(t, RGM_ASK_VALIDATE, e->length);
     note_metrics(s, t, e);
+    s->metrics = e->metrics;
     return s->type->validated(s, s->state, s->options, e->trial, e->length);
 }
 

@@ -1,11 +1,14 @@
 /*
- * Studies: the same trials as the searcher has by itself, in whatever processes; what is told twice
- * or wrongly; pieces that are lost; files that are no studies.
+ * Studies: the same trials as the searcher has by itself, in whatever processes, kept open or not;
+ * what is told twice or wrongly; pieces that are lost; files that are no studies; lines of JSON.
  */
 #include <check.h>
 #include <regimen/search_study.h>
 
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,7 +237,13 @@ static void what_is_told_again_is_no_result_of_the_next_length(void **state)
         CHECK(piece.kind == RGM_STUDY_WORK);
     } while (piece.trial != 1);
     CHECK_INT(9, piece.to);
-    CHECK_OK(rgm_study_tell(study, 1, 0, RGM_VALIDATED, &other));
+    /* Late, while somebody is at the next length: whose it is must be said. */
+    CHECK_STATUS(RGM_ERR_ARG, rgm_study_tell(study, 1, 0, RGM_VALIDATED, &losses[0]));
+    CHECK_MESSAGE("--at 9");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_study_tell(study, 1, 0, RGM_VALIDATED, &other));
+    CHECK_OK(rgm_study_tell(study, 1, 3, RGM_VALIDATED, &losses[0]));
+    CHECK_INT(3, first->length);
+    CHECK_OK(rgm_study_tell(study, 1, 9, RGM_VALIDATED, &other));
     CHECK_INT(9, rgm_searcher_trial(rgm_study_searcher(study), 1)->length);
     rgm_study_close(study);
 }
@@ -280,16 +289,224 @@ static void a_file_that_is_no_study_is_refused(void **state)
         CHECK_OK(rgm_file_save(path, texts[i], (int64_t)strlen(texts[i])));
         CHECK(rgm_study_open(&study, path, file) < 0 && study == NULL);
     }
-    CHECK_OK(rgm_file_save(path, "{\"regimen_study\": 2}", 20));
+    CHECK_OK(rgm_file_save(path, "{\"regimen_study\": 3}", 20));
     CHECK_STATUS(RGM_ERR_VERSION, rgm_study_open(&study, path, file));
     unlink(path);
     CHECK_INT(3, drive(3));
     CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
-    for (int64_t i = 0; i < size; i += 37) { /* whatever is cut off is missed */
+    CHECK(strstr(data, "\n}\n{\"given\":") != NULL); /* it has a log */
+    for (int64_t i = 0; i < size; i += 13) {
+        bool in_log = i >= strstr(data, "\n}\n") + 3 - data;
+
         CHECK_OK(rgm_file_save(path, data, i));
-        CHECK(rgm_study_open(&study, path, NULL) < 0 && study == NULL);
+        if (in_log) { /* what was never answered did not happen */
+            CHECK_OK(rgm_study_open(&study, path, NULL));
+            rgm_study_close(study);
+        } else {
+            CHECK(rgm_study_open(&study, path, NULL) < 0 && study == NULL);
+        }
+    }
+    for (char *at = strstr(data, "\n}\n") + 3; at < data + size; at = strchr(at, '\n') + 1) {
+        char kept = at[2];
+
+        at[2] = '#'; /* a line that is whole, and wrong */
+        CHECK_OK(rgm_file_save(path, data, size));
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_study_open(&study, path, NULL));
+        at[2] = kept;
     }
     rgm_free(data);
+}
+
+/* ---- kept open ------------------------------------------------------------------------------ */
+
+static void drive_open(rgm_study *study)
+{
+    rgm_study_piece piece;
+    double loss;
+
+    for (;;) {
+        CHECK_OK(rgm_study_ask(&piece, study, 0));
+        if (piece.kind != RGM_STUDY_WORK)
+            break;
+        loss = loss_of(piece.values, piece.to);
+        CHECK_OK(rgm_study_tell(study, piece.trial, piece.to, RGM_VALIDATED, &loss));
+    }
+    CHECK(piece.kind == RGM_STUDY_OVER);
+}
+
+/* With another process' turns in between, and in memory: the same trials. */
+static void a_study_that_is_kept_open_has_the_same_trials(void **state)
+{
+    (void)state;
+    for (size_t i = 1; i < 3; i++) {
+        rgm_study *kept, *other, *memory;
+        rgm_study_piece piece;
+        double loss;
+
+        parse(searchers[i]);
+        unlink(path);
+        CHECK_OK(rgm_study_open(&memory, NULL, file));
+        drive_open(memory);
+        CHECK_OK(rgm_study_open(&kept, path, file));
+        CHECK_OK(rgm_study_open(&other, path, NULL));
+        for (int turn = 0; turn < 7; turn++) { /* asked here, told there */
+            CHECK_OK(rgm_study_ask(&piece, turn % 3 == 0 ? other : kept, 0));
+            CHECK(piece.kind == RGM_STUDY_WORK);
+            loss = loss_of(piece.values, piece.to);
+            CHECK_OK(rgm_study_tell(turn % 2 == 0 ? other : kept, piece.trial, piece.to,
+                                    RGM_VALIDATED, &loss));
+        }
+        drive_open(kept);
+        check_same(rgm_study_searcher(memory), rgm_study_searcher(kept));
+        CHECK_OK(rgm_study_ask(&piece, other, 0));
+        CHECK(piece.kind == RGM_STUDY_OVER);
+        check_same(rgm_study_searcher(memory), rgm_study_searcher(other));
+        rgm_study_close(memory);
+        rgm_study_close(kept);
+        rgm_study_close(other);
+    }
+}
+
+/* A process that asks twice, tells once, and is killed. */
+static void ask_and_die(void)
+{
+    rgm_study_piece piece;
+    rgm_study *study;
+    double loss = 0.5;
+
+    if (rgm_study_open(&study, path, NULL) != RGM_OK || rgm_study_hold(study) != RGM_OK ||
+        rgm_study_ask(&piece, study, 0) != RGM_OK ||
+        rgm_study_tell(study, piece.trial, piece.to, RGM_VALIDATED, &loss) != RGM_OK ||
+        rgm_study_ask(&piece, study, 0) != RGM_OK)
+        _exit(1);
+    raise(SIGKILL);
+}
+
+static void what_a_process_held_is_given_out_again(void **state)
+{
+    rgm_study_piece piece;
+    rgm_study *study;
+    int64_t count;
+    int how;
+    pid_t pid;
+
+    (void)state;
+    parse("{name: random, metric: loss, max_trials: 4, max_length: 3, max_concurrent_trials: 4}");
+    CHECK_OK(rgm_study_open(&study, path, file));
+    CHECK_OK(rgm_study_ask(&piece, study, 0)); /* nobody holds it */
+    pid = fork();
+    if (pid == 0)
+        ask_and_die();
+    CHECK_INT(pid, waitpid(pid, &how, 0));
+    CHECK_INT(SIGKILL, how);
+    CHECK_OK(rgm_study_hold(study));
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_INT(3, piece.trial); /* 2 was told */
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_INT(4, piece.trial);
+    CHECK_INT(3, piece.out);
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK(piece.kind == RGM_STUDY_WAIT);
+    CHECK_OK(rgm_study_give_back(&count, study));
+    CHECK_INT(2, count);
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_INT(3, piece.trial);
+    rgm_study_close(study);
+}
+
+/* A disk that takes no more: nothing has happened, in memory and on disk, and it can be told again.
+ */
+static void what_cannot_be_written_has_not_happened(void **state)
+{
+    struct rlimit unlimited, none;
+    rgm_study *study, *other;
+    rgm_study_piece piece, again;
+    double loss = 0.25;
+    struct stat info;
+
+    (void)state;
+    parse(searchers[2]);
+    CHECK_OK(rgm_study_open(&study, path, file));
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_INT(0, getrlimit(RLIMIT_FSIZE, &unlimited));
+    CHECK_INT(0, stat(path, &info));
+    none = (struct rlimit){.rlim_cur = (rlim_t)info.st_size + 5, .rlim_max = unlimited.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &none));
+    CHECK_STATUS(RGM_ERR_IO, rgm_study_tell(study, 1, 0, RGM_VALIDATED, &loss));
+    CHECK_STATUS(RGM_ERR_IO, rgm_study_tell(study, 1, 0, RGM_VALIDATED, &loss));
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &unlimited));
+    CHECK_OK(rgm_study_open(&other, path, NULL));
+    CHECK_INT(0, rgm_searcher_trial(rgm_study_searcher(other), 1)->length);
+    CHECK_OK(rgm_study_tell(study, 1, 0, RGM_VALIDATED, &loss));
+    CHECK_OK(rgm_study_ask(&piece, other, 0));
+    CHECK_INT(2, piece.trial);
+    CHECK_OK(rgm_study_ask(&again, study, 1e-9));
+    CHECK_INT(2, again.trial);
+    CHECK(again.values[0].number == piece.values[0].number);
+    unlink(path);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_study_ask(&piece, study, 0));
+    rgm_study_close(study);
+    rgm_study_close(other);
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+static void check_said(rgm_study *study, const char *line, const char *answer)
+{
+    rgm_text text = {0};
+    bool ends;
+
+    CHECK_OK(rgm_study_say(&text, &ends, study, line, 0));
+    if (strstr(text.data, answer) == NULL)
+        fail_msg("%s is answered by %s, expected %s", line, text.data, answer);
+    CHECK(text.data[text.size - 1] == '\n');
+    CHECK_INT(ends, strstr(line, "\"end\"") != NULL && strstr(answer, "error") == NULL);
+    rgm_text_clear(&text);
+}
+
+static void lines_are_answered_by_lines(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"", "error"},
+        {"[]", "with a \\\"type\\\""},
+        {"{\"type\": \"aks\"}", "did you mean 'ask'?"},
+        {"{\"type\": \"ask\", \"trial\": 1}", "unknown key 'trial'"},
+        {"{\"type\": \"tell\"}", "no 'trial'"},
+        {"{\"type\": \"tell\", \"trial\": 1}", "either 'metrics'"},
+        {"{\"type\": \"tell\", \"trial\": 1, \"failed\": false}", "either 'metrics'"},
+        {"{\"type\": \"tell\", \"trial\": 1, \"metrics\": {\"loss\": 1}}", "no 'to'"},
+        {"{\"type\": \"tell\", \"trial\": 1, \"to\": 3, \"metrics\": {\"los\": 1}}",
+         "no number 'loss'"},
+        {"{\"type\": \"tell\", \"trial\": 9, \"to\": 3, \"metrics\": {\"loss\": 1}}",
+         "there is no trial 9"},
+        {"{\"type\": \"tell\", \"trial\": 1, \"to\": 2, \"metrics\": {\"loss\": 1}}", "ends at 3"},
+    };
+    rgm_study *study;
+
+    (void)state;
+    parse("{name: random, metric: loss, max_trials: 3, max_length: 3, max_concurrent_trials: 2}");
+    CHECK_OK(rgm_study_open(&study, NULL, file));
+    CHECK_OK(rgm_study_hold(study));
+    check_said(study, "{\"type\": \"ask\"}", "{\"trial\": 1, \"hyperparameters\": {\"x\": ");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check_said(study, wrong[i][0], wrong[i][1]);
+    check_said(study, "{\"type\": \"ask\"}", "\"from\": 0, \"to\": 3}");
+    check_said(study, "{\"type\": \"ask\"}", "{\"wait\": true, \"out\": 2}");
+    check_said(study, "{\"type\": \"tell\", \"trial\": 1, \"to\": 3, \"metrics\": {\"loss\": NaN}}",
+               "{\"told\": 1, \"closed\": [1]}");
+    check_said(study, "{\"type\": \"tell\", \"trial\": 2, \"failed\": true}",
+               "{\"told\": 2, \"closed\": [2]}");
+    check_said(study, "{\"type\": \"tell\", \"trial\": 2, \"failed\": true}",
+               "{\"told\": 2, \"closed\": []}");
+    check_said(study, "{\"type\": \"ask\"}", "\"trial\": 3");
+    check_said(study, "{\"type\": \"end\"}", "{\"given_back\": 1}");
+    check_said(study, "{\"type\": \"ask\"}", "\"trial\": 3");
+    check_said(study,
+               "{\"type\": \"tell\", \"trial\": 3, \"to\": 3, \"metrics\": {\"valid.loss\": 1}}",
+               "{\"told\": 3, \"closed\": [3]}");
+    check_said(study, "{\"type\": \"ask\"}", "{\"over\": true}");
+    rgm_study_close(study);
 }
 
 static void failed_allocations_leave_nothing(void **state)
@@ -312,6 +529,10 @@ int main(void)
         IN_FOLDER(what_is_told_again_is_no_result_of_the_next_length),
         IN_FOLDER(pieces_are_lost_failed_or_invalid),
         IN_FOLDER(a_file_that_is_no_study_is_refused),
+        IN_FOLDER(a_study_that_is_kept_open_has_the_same_trials),
+        IN_FOLDER(what_a_process_held_is_given_out_again),
+        IN_FOLDER(what_cannot_be_written_has_not_happened),
+        IN_FOLDER(lines_are_answered_by_lines),
         IN_FOLDER(failed_allocations_leave_nothing),
     };
 
