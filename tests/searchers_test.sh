@@ -78,8 +78,35 @@ says "<h2>Pareto front</h2>" report.html
 says "^<p class=\"note\">$(wc -l <want | tr -d ' ') of [0-9]+ trials" report.html
 expect 0 "$regimen" experiment best 1 --master sobol
 grep -q FRONT out && fail "a search for one metric has a front"
+expect 0 "$regimen" config check front.yaml
+says "for the smallest valid.loss, largest valid.accuracy, with valid.loss at least 0.8$" out
 expect 2 "$regimen" config check front.yaml --data --set 'searcher.metrics=[{name: valid.los}, {name: accuracy}]'
 says "valid.loss" err
+
+# A searcher that is a program: our own stream, whose trials are those of the search that it streams; killed, too.
+cat >inner.yaml <<'YAML'
+extends: base.yaml
+searcher: {name: adaptive_asha, metric: valid.loss, max_trials: 6, max_length: 4, divisor: 2, max_concurrent_trials: 1, sampler: tpe}
+YAML
+printf 'extends: base.yaml\nsearcher: {name: program, command: [%s, search, stream, -, --file, inner.yaml], metric: valid.loss, max_length: 4}\n' "$regimen" >outer.yaml
+values() { "$regimen" experiment trials 1 --csv --master "$1" | cut -d, -f2,4-7; }
+expect 0 "$regimen" experiment run inner.yaml --slots 1 --master inner
+expect 0 "$regimen" experiment run outer.yaml --slots 1 --master outer
+says "^state +COMPLETED" "$work/out"
+values inner >want
+values outer >got
+cmp -s want got || fail "a streamed search has other trials than the search: $(diff want got)"
+for delay in 0.4 0.9; do
+    timeout -s KILL $delay "$regimen" experiment run outer.yaml --slots 1 --master killed-outer -q >/dev/null 2>&1
+done
+expect 0 "$regimen" experiment run outer.yaml --slots 1 --master killed-outer
+values killed-outer >got
+cmp -s want got || fail "a streamed search, killed twice, came to something else: $(diff want got)"
+printf '#!/bin/sh\nread -r line\nexit 3\n' >dies.sh
+expect 2 "$regimen" experiment create outer.yaml --master dies --set 'searcher.command=[sh, dies.sh]'
+says "ended with exit code 3 before it answered, and did so when it was begun again" err
+expect 2 "$regimen" config check outer.yaml --set searcher.command=[]
+says "'searcher.command' must be given" err
 
 # A searcher and a sampler of one's own.
 sieve=$RGM_BUILD/examples/sieve.so

@@ -207,6 +207,8 @@ static rgm_status snapshot(rgm_master *master, rgmi_experiment *e)
 {
     int64_t most = 4 * rgm_searcher_trial_count(e->searcher);
 
+    if (rgm_searcher_is_told_once(e->searcher))
+        return save_snapshot(master, e);
     if (e->events - e->saved_events < (most > SNAPSHOT_EVENTS ? most : SNAPSHOT_EVENTS))
         return RGM_OK;
     return save_snapshot(master, e);

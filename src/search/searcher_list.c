@@ -14,4 +14,5 @@ const rgm_searcher_type *const rgm_searcher_types[] = {&rgmi_single_type,
                                                        &rgmi_bohb_type,
                                                        &rgmi_pbt_type,
                                                        &rgmi_median_type,
+                                                       &rgmi_asked_type,
                                                        NULL};

@@ -347,6 +347,10 @@ static rgm_status read_method(reader *r)
     if (row == NULL)
         return MISTAKE(r, name, "there is no searcher '%.100s'%s", name->text,
                        rgm_did_you_mean(name->text, names, count, NULL, "there are ").text);
+    if (row == &rgmi_asked_type.section && (r->own == NULL || !r->own->objects))
+        return MISTAKE(r, name,
+                       "searcher 'program' runs a program, and this process runs none: "
+                       "start the master with --own-searchers");
     s->type = (const rgm_searcher_type *)(const void *)row;
     s->state = rgm_calloc(1, s->type->state_size + 1); /* one without state has one too */
     if (s->state == NULL)

@@ -123,6 +123,26 @@ done:
     return status;
 }
 
+/* A file that a word of a searcher's command names, in the same way; the program itself only where
+ * it is a path. */
+static rgm_status place_word(char **out, const rgm_yaml_node *word, bool is_program)
+{
+    char *beside = NULL, *real = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    if (word->kind != RGM_YAML_SCALAR || (is_program && strchr(word->text, '/') == NULL))
+        return RGM_OK;
+    RGM_GO(place_beside(&beside, word));
+    real = realpath(beside != NULL ? beside : word->text, NULL);
+    if (real != NULL && !rgm_path_is_folder(real))
+        RGM_GO(rgm_strdup(out, real));
+done:
+    free(real);
+    rgm_free(beside);
+    return status;
+}
+
 /* "./mine.so:NAME" of a searcher or sampler: beside the file or in the working folder, and from the
  * root, since the master that loads it works elsewhere. *out NULL: it is no object that is there.
  */
@@ -154,14 +174,37 @@ static rgm_yaml_node *found(rgm_yaml_node *map, const char *key)
     return map != NULL && map->kind == RGM_YAML_MAP ? rgm_yaml_find(map, key) : NULL;
 }
 
+enum { ROWS = 3, MOST_PLACED = 100 };
+
+/* The paths of what a search runs beside its trials; nodes point into `paths`. */
+static rgm_status place_own(char *paths[MOST_PLACED], rgm_yaml_node *searcher)
+{
+    rgm_yaml_node *rows[ROWS] = {found(searcher, "name"), found(searcher, "sampler")};
+    rgm_yaml_node *command = found(searcher, "command");
+    int64_t words = command != NULL && command->kind == RGM_YAML_LIST ? command->count : 0;
+
+    rows[2] = found(rows[1], "type");
+    for (int i = 0; i < ROWS; i++) {
+        RGM_TRY(place_row(&paths[i], rows[i]));
+        if (paths[i] != NULL)
+            rows[i]->text = paths[i];
+    }
+    for (int64_t i = 0; i < words && i < MOST_PLACED - ROWS; i++) {
+        RGM_TRY(place_word(&paths[ROWS + i], command->items[i], i == 0));
+        if (paths[ROWS + i] != NULL)
+            command->items[i]->text = paths[ROWS + i];
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, const char *name,
                                  const rgm_yaml *merged, const rgm_extensions *own)
 {
     rgm_search_subject subject = rgm_trial_subject;
     rgm_status status = RGM_OK;
     rgm_yaml *placed = NULL;
-    rgm_yaml_node *entrypoint, *rows[3];
-    char *path = NULL, *row_paths[3] = {NULL};
+    rgm_yaml_node *entrypoint;
+    char *path = NULL, *own_paths[MOST_PLACED] = {NULL};
 
     *out = NULL;
     subject.payload = own;
@@ -175,20 +218,13 @@ rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, cons
     if (entrypoint != NULL && (entrypoint->kind == RGM_YAML_LIST ||
                                rgm_yaml_find(rgm_yaml_root(placed), "include") != NULL))
         RGM_GO(place_code(placed, name));
-    rows[0] = found(found(rgm_yaml_root(placed), "searcher"), "name");
-    rows[1] = found(found(rgm_yaml_root(placed), "searcher"), "sampler");
-    rows[2] = found(rows[1], "type");
-    for (int i = 0; i < 3; i++) {
-        RGM_GO(place_row(&row_paths[i], rows[i]));
-        if (row_paths[i] != NULL)
-            rows[i]->text = row_paths[i];
-    }
+    RGM_GO(place_own(own_paths, found(rgm_yaml_root(placed), "searcher")));
     RGM_GO(rgm_search_file_load(out, mistakes, name, placed, &subject));
 done:
     rgm_yaml_release(placed);
     rgm_free(path);
-    for (int i = 0; i < 3; i++)
-        rgm_free(row_paths[i]);
+    for (int i = 0; i < MOST_PLACED; i++)
+        rgm_free(own_paths[i]);
     return status;
 }
 
