@@ -77,7 +77,8 @@ rgm_status rgm_sequencer_checkpoint(bool *done, rgm_sequencer *sequencer, int64_
 bool rgm_sequencer_next(rgm_workload *out, rgm_sequencer *sequencer);
 /** All that was asked for is done: the trial waits for the searcher. */
 bool rgm_sequencer_is_up_to_date(const rgm_sequencer *sequencer);
-/** The checkpoint to make before the trial stops for a while or for good; false: none is needed. */
+/** The checkpoint to make before the trial stops for a while or for good; false: none is needed.
+ * One that was made before a validation of the same step is made again, so that it knows of it. */
 bool rgm_sequencer_preclose(rgm_workload *out, const rgm_sequencer *sequencer);
 /**
  * Tell the sequencer that a workload is done. A checkpoint may be of any step that was done,
@@ -109,8 +110,8 @@ int64_t rgm_sequencer_reach(const rgm_sequencer *sequencer);
 /**
  * The trial failed, or was opened again: go back to its newest checkpoint of at most `most` batches
  * (INT64_MAX: of all), or to 0 if there is none. What was asked for stays asked. What the searcher
- * was told stays told: it is done again, and the searcher is not told again. Returns where the
- * trial now stands.
+ * was told stays told: it is done again, and the searcher is not told again. So is a validation
+ * that came behind the checkpoint. Returns where the trial now stands.
  */
 rgm_workload rgm_sequencer_rollback(rgm_sequencer *sequencer, int64_t most);
 /**

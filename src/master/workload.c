@@ -121,7 +121,9 @@ static rgm_status take_validation(rgm_master *master, rgmi_experiment *e, rgmi_t
     RGM_TRY(rgmi_database_run(
         master->database,
         "INSERT INTO validations(trial_id, step_id, state, batches, num_inputs, start_time,"
-        " end_time, metric, metrics) VALUES(?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?, ?)",
+        " end_time, metric, metrics) VALUES(?, ?, " RGMI_SQL(
+            COMPLETED) ", ?, ?, ?, ?, ?, ?) ON CONFLICT(trial_id, step_id) DO UPDATE SET end_time ="
+                       " excluded.end_time", /* once more, by the next process: the same */
         "iiiidddt", trial->id, r->workload.step, r->workload.batches, r->num_inputs,
         rgm_wall_time() - r->seconds, rgm_wall_time(), metric, metrics));
     trial->sequencer_dirty = true;
@@ -164,7 +166,10 @@ static rgm_status take_checkpoint(rgm_master *master, rgmi_experiment *e, rgmi_t
     RGM_GO(rgmi_database_run(
         master->database,
         "INSERT INTO checkpoints(trial_id, step_id, uuid, state, batches, folder, start_time,"
-        " end_time, resources) VALUES(?, ?, ?, " RGMI_SQL(COMPLETED) ", ?, ?, ?, ?, ?)",
+        " end_time, resources) VALUES(?, ?, ?, " RGMI_SQL(
+            COMPLETED) ", ?, ?, ?, ?, ?) ON CONFLICT(trial_id, step_id) DO UPDATE SET state ="
+                       " excluded.state, end_time = excluded.end_time, resources ="
+                       " excluded.resources",
         "iititddt", trial->id, r->workload.step, uuid, r->workload.batches, r->checkpoint,
         rgm_wall_time() - r->seconds, rgm_wall_time(), resources.data));
     trial->sequencer_dirty = true;

@@ -18,6 +18,7 @@ enum { VALIDATION, CHECKPOINT, KINDS }; /* what can be done at a step's end */
 typedef struct step {
     int64_t batches;
     bool wanted[KINDS], done[KINDS];
+    bool late; /* it was validated behind its checkpoint, which knows nothing of that */
 } step;
 
 /* A length that the searcher asked for. */
@@ -287,7 +288,7 @@ bool rgm_sequencer_is_up_to_date(const rgm_sequencer *s)
 bool rgm_sequencer_preclose(rgm_workload *out, const rgm_sequencer *s)
 {
     *out = (rgm_workload){RGM_CHECKPOINT_MODEL, s->at, s->steps[s->at].batches};
-    return !s->steps[s->at].done[CHECKPOINT];
+    return !s->steps[s->at].done[CHECKPOINT] || s->steps[s->at].late;
 }
 
 /* ---- what was done ------------------------------------------------------------------------- */
@@ -321,6 +322,7 @@ static rgm_status step_done(bool *asked, rgm_sequencer *s, int64_t batches)
     }
     s->at++;
     now = &s->steps[s->at];
+    now->late = false;
     for (int kind = 0; kind < KINDS; kind++) {
         int64_t period = period_of(s, kind);
 
@@ -361,6 +363,7 @@ rgm_status rgm_sequencer_completed(bool *asked, rgm_sequencer *s, const rgm_work
         if (i < 1 || i > s->at || s->steps[i].batches != workload->batches)
             return unexpected(s, workload);
         s->steps[i].done[CHECKPOINT] = true;
+        s->steps[i].late = false;
         tells = tell(s, workload->batches, CHECKPOINT);
     } else if (!find_next(&next, s) || !is_same(&next, workload)) {
         return unexpected(s, workload);
@@ -370,6 +373,7 @@ rgm_status rgm_sequencer_completed(bool *asked, rgm_sequencer *s, const rgm_work
         step *now = &s->steps[s->at];
 
         now->done[VALIDATION] = true;
+        now->late = s->at > 0 && now->done[CHECKPOINT];
         if (policy == RGM_POLICY_ALL || (policy == RGM_POLICY_BEST && is_best))
             now->wanted[CHECKPOINT] = true;
         tells = tell(s, workload->batches, VALIDATION);
@@ -405,6 +409,8 @@ rgm_workload rgm_sequencer_rollback(rgm_sequencer *s, int64_t most)
         memset(s->steps[s->at].done, 0, sizeof s->steps[s->at].done);
         s->at--;
     }
+    if (s->steps[s->at].late) /* what it found out went with the process */
+        s->steps[s->at].done[VALIDATION] = s->steps[s->at].late = false;
     s->under_way = 0;
     return (rgm_workload){RGM_RUN_STEP, s->at, s->steps[s->at].batches};
 }
@@ -449,11 +455,11 @@ int64_t rgm_sequencer_target(const rgm_sequencer *s)
 
 /* ---- saved and restored -------------------------------------------------------------------- */
 
-enum { VERSION = 1, STEP_BITS = 4, LENGTH_BITS = 6 };
+enum { VERSION = 1, STEP_BITS = 5, LENGTH_BITS = 6 };
 
 static int step_bits(const step *p)
 {
-    return p->wanted[0] | p->wanted[1] << 1 | p->done[0] << 2 | p->done[1] << 3;
+    return p->wanted[0] | p->wanted[1] << 1 | p->done[0] << 2 | p->done[1] << 3 | p->late << 4;
 }
 
 static int length_bits(const asked_length *p)
@@ -525,7 +531,8 @@ static rgm_status read_steps(rgm_sequencer *s, const char *text)
         RGM_TRY(RGM_RESERVE(s->steps, s->capacity, s->count + 1));
         s->steps[s->count++] = (step){.batches = batches,
                                       .wanted = {(bits & 1) != 0, (bits & 2) != 0},
-                                      .done = {(bits & 4) != 0, (bits & 8) != 0}};
+                                      .done = {(bits & 4) != 0, (bits & 8) != 0},
+                                      .late = (bits & 16) != 0};
         before = batches;
     }
     return status == RGM_END ? RGM_OK : status;

@@ -149,6 +149,7 @@ enum { MOST = 64 };
 typedef struct literal {
     bool want[MOST][2], done[2], kept[MOST]; /* kept: there is a checkpoint */
     bool validated[MOST];
+    bool late[MOST]; /* validated behind its checkpoint */
     bool asked[MOST][2], told[MOST][2];
     int count, cur, period[2];
     rgm_checkpoint_policy policy;
@@ -180,7 +181,7 @@ static bool literal_complete(literal *l, rgm_workload_kind kind, bool is_best)
 {
     if (kind == RGM_RUN_STEP) {
         l->cur++;
-        l->done[0] = l->done[1] = false;
+        l->done[0] = l->done[1] = l->late[l->cur] = false;
         for (int k = 0; k < 2; k++) {
             int last = l->cur;
 
@@ -193,9 +194,11 @@ static bool literal_complete(literal *l, rgm_workload_kind kind, bool is_best)
     }
     if (kind == RGM_CHECKPOINT_MODEL) {
         l->done[1] = l->kept[l->cur] = true;
+        l->late[l->cur] = false;
         return literal_tell(l, 1);
     }
     l->done[0] = l->validated[l->cur] = true;
+    l->late[l->cur] = l->done[1];
     if (l->policy == RGM_POLICY_ALL || (l->policy == RGM_POLICY_BEST && is_best))
         l->want[l->cur][1] = true;
     return literal_tell(l, 0);
@@ -203,12 +206,14 @@ static bool literal_complete(literal *l, rgm_workload_kind kind, bool is_best)
 
 static void literal_rollback(literal *l)
 {
-    if (l->done[1])
-        return;
-    for (; l->cur > 0 && !l->kept[l->cur]; l->cur--)
-        l->validated[l->cur] = false;
-    l->done[0] = l->cur == 0 || l->validated[l->cur];
-    l->done[1] = true;
+    if (!l->done[1]) {
+        for (; l->cur > 0 && !l->kept[l->cur]; l->cur--)
+            l->validated[l->cur] = false;
+        l->done[0] = l->cur == 0 || l->validated[l->cur];
+        l->done[1] = true;
+    }
+    if (l->late[l->cur]) /* ours alone: PEDL's runs kept nothing of a validation */
+        l->done[0] = l->validated[l->cur] = l->late[l->cur] = false;
 }
 
 static uint32_t draw(uint32_t *random, uint32_t below)
@@ -298,8 +303,8 @@ static void random_courses_follow_section_1_2(void **state)
                 ask_both(s, &l, &random);
                 break;
             case 3: /* preclose */
-                CHECK_INT(!l.done[1], rgm_sequencer_preclose(&w, s));
-                if (!l.done[1]) {
+                CHECK_INT(!l.done[1] || l.late[l.cur], rgm_sequencer_preclose(&w, s));
+                if (!l.done[1] || l.late[l.cur]) {
                     bool asked;
 
                     CHECK_OK(rgm_sequencer_completed(&asked, s, &w, false));
@@ -321,6 +326,34 @@ static void random_courses_follow_section_1_2(void **state)
         rgm_sequencer_release(s);
     }
     CHECK(stepped > 100000 && rolled > 10000);
+}
+
+/* A trial saves when it is paused, and is validated when it goes on: what it saves then knows of
+ * it, and where it is killed before, it is validated again. */
+static void a_validation_behind_its_checkpoint_is_saved_or_done_again(void **state)
+{
+    rgm_sequencer *s = open_sequencer(1, 1, 0, RGM_POLICY_NONE);
+    rgm_workload w;
+
+    (void)state;
+    CHECK_OK(rgm_sequencer_train(s, 1));
+    CHECK_OK(rgm_sequencer_validate(NULL, s, 1));
+    complete(s, RGM_RUN_STEP, 1, 1);
+    CHECK(rgm_sequencer_preclose(&w, s));
+    CHECK_OK(rgm_sequencer_completed(NULL, s, &w, false));
+    CHECK(!rgm_sequencer_preclose(&w, s));
+    CHECK(complete(s, RGM_COMPUTE_VALIDATION_METRICS, 1, 1));
+    CHECK(rgm_sequencer_is_up_to_date(s));
+    s = through_text(s);
+    CHECK_INT(1, rgm_sequencer_rollback(s, INT64_MAX).step);   /* killed */
+    CHECK(!complete(s, RGM_COMPUTE_VALIDATION_METRICS, 1, 1)); /* told before */
+    CHECK(rgm_sequencer_preclose(&w, s));
+    CHECK_INT(1, w.step);
+    CHECK_OK(rgm_sequencer_completed(NULL, s, &w, false));
+    CHECK(!rgm_sequencer_preclose(&w, s));
+    CHECK_INT(1, rgm_sequencer_rollback(s, INT64_MAX).step);
+    CHECK(rgm_sequencer_is_up_to_date(s));
+    rgm_sequencer_release(s);
 }
 
 /* ---- steps of several batches -------------------------------------------------------------------
@@ -630,6 +663,7 @@ TESTS(cmocka_unit_test(a_program_says_where_steps_end),
       cmocka_unit_test(case_35_policy_best),
       cmocka_unit_test(case_36_runs_after_failures_begin_at_step_3),
       cmocka_unit_test(random_courses_follow_section_1_2),
+      cmocka_unit_test(a_validation_behind_its_checkpoint_is_saved_or_done_again),
       cmocka_unit_test(a_step_ends_where_something_is_due),
       cmocka_unit_test(steps_that_are_run_again_end_where_they_did),
       cmocka_unit_test(a_checkpoint_that_is_there_answers_a_request),
