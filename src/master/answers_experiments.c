@@ -177,24 +177,22 @@ done:
 
 rgm_status rgmi_answer_events(rgmi_call *call)
 {
-    int64_t limit, offset, total, smaller;
-    rgmi_rows *rows;
+    static const rgmi_paged_list events = {
+        .key = "events",
+        .of_id = true,
+        .count = "SELECT count(*) FROM searcher_events WHERE experiment_id = ?",
+        .rows =
+            "SELECT id, CASE kind WHEN 0 THEN 'trained' WHEN 1 THEN 'validated' WHEN 2 THEN"
+            " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' WHEN 6 THEN 'ended' ELSE "
+            "'closed' END AS "
+            "'kind:text',"
+            " trial, length, metrics AS 'metrics:json', time AS 'time:time' FROM searcher_events "
+            "WHERE"
+            " experiment_id = ? ORDER BY id LIMIT ? OFFSET ?"};
+    int64_t smaller;
 
     RGM_TRY(rgmi_experiment_exists(&smaller, call));
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM searcher_events WHERE experiment_id = ?", "i",
-                              call->id));
-    RGM_TRY(rgmi_database_query(
-        &rows, call->master->database,
-        "SELECT id, CASE kind WHEN 0 THEN 'trained' WHEN 1 THEN 'validated' WHEN 2 THEN"
-        " 'checkpointed' WHEN 3 THEN 'exited' WHEN 4 THEN 'invalid' WHEN 6 THEN 'ended' ELSE "
-        "'closed' END AS "
-        "'kind:text',"
-        " trial, length, metrics AS 'metrics:json', time AS 'time:time' FROM searcher_events WHERE"
-        " experiment_id = ? ORDER BY id LIMIT ? OFFSET ?",
-        "iii", call->id, limit, offset));
-    return rgmi_print_page(call, "events", rows, total);
+    return rgmi_answer_list(call, &events);
 }
 
 /* ---- states --------------------------------------------------------------------------------- */

@@ -73,18 +73,15 @@ rgm_status rgmi_answer_stop_trial(rgmi_call *call)
 
 rgm_status rgmi_answer_changes(rgmi_call *call)
 {
-    int64_t limit, offset, total, smaller;
-    rgmi_rows *rows;
+    static const rgmi_paged_list changes = {
+        .key = "changes",
+        .of_id = true,
+        .count = "SELECT count(*) FROM search_changes WHERE experiment_id = ?",
+        .rows = "SELECT id, what AS 'what:json', time AS 'time:time' FROM"
+                " search_changes WHERE experiment_id = ? ORDER BY id LIMIT ? OFFSET"
+                " ?"};
+    int64_t smaller;
 
     RGM_TRY(rgmi_experiment_exists(&smaller, call));
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM search_changes WHERE experiment_id = ?", "i",
-                              call->id));
-    RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                "SELECT id, what AS 'what:json', time AS 'time:time' FROM"
-                                " search_changes WHERE experiment_id = ? ORDER BY id LIMIT ? OFFSET"
-                                " ?",
-                                "iii", call->id, limit, offset));
-    return rgmi_print_page(call, "changes", rows, total);
+    return rgmi_answer_list(call, &changes);
 }

@@ -39,20 +39,18 @@ static rgm_status print_running(rgmi_call *call, rgmi_rows *rows)
 
 rgm_status rgmi_answer_running(rgmi_call *call)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows = NULL;
+    static const rgmi_paged_list running = {
+        .key = "running",
+        .count = "SELECT count(*) FROM trials WHERE run_token IS NOT NULL",
+        .print = print_running,
+        .rows =
+            "SELECT t.id AS trial_id, t.experiment_id, t.number, e.engine, r.slots, r.start_time AS"
+            " 'start_time:time', t.run_pid AS pid, nullif(t.run_job, 0) AS job FROM trials t JOIN"
+            " experiments e ON e.id = t.experiment_id LEFT JOIN runs r ON r.trial_id = t.id AND "
+            "r.token"
+            " = t.run_token WHERE t.run_token IS NOT NULL ORDER BY t.id LIMIT ? OFFSET ?"};
 
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM trials WHERE run_token IS NOT NULL", ""));
-    RGM_TRY(rgmi_database_query(
-        &rows, call->master->database,
-        "SELECT t.id AS trial_id, t.experiment_id, t.number, e.engine, r.slots, r.start_time AS"
-        " 'start_time:time', t.run_pid AS pid, nullif(t.run_job, 0) AS job FROM trials t JOIN"
-        " experiments e ON e.id = t.experiment_id LEFT JOIN runs r ON r.trial_id = t.id AND r.token"
-        " = t.run_token WHERE t.run_token IS NOT NULL ORDER BY t.id LIMIT ? OFFSET ?",
-        "ii", limit, offset));
-    return rgmi_print_page_by(call, "running", rows, total, print_running);
+    return rgmi_answer_list(call, &running);
 }
 
 /* ---- shares --------------------------------------------------------------------------------- */
@@ -95,22 +93,19 @@ static rgm_status print_share(rgmi_call *call, rgmi_rows *rows)
 
 rgm_status rgmi_answer_shares(rgmi_call *call)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows = NULL;
+    static const rgmi_paged_list shares = {
+        .key = "shares",
+        .count = "SELECT count(*) FROM experiments WHERE state NOT IN " RGMI_SQL_OVER,
+        .print = print_share,
+        .rows =
+            "SELECT id AS experiment_id, slots_per_trial, max_slots, CASE WHEN state = " RGMI_SQL(
+                ACTIVE) " THEN"
+                        " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND wants AND "
+                        "run_token IS NULL)"
+                        " ELSE 0 END AS waiting, name, state, engine, slot_type, weight, priority "
+                        "FROM "
+                        "experiments e WHERE"
+                        " state NOT IN " RGMI_SQL_OVER " ORDER BY id LIMIT ? OFFSET ?"};
 
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM experiments WHERE state NOT IN " RGMI_SQL_OVER,
-                              ""));
-    RGM_TRY(rgmi_database_query(
-        &rows, call->master->database,
-        "SELECT id AS experiment_id, slots_per_trial, max_slots, CASE WHEN state = " RGMI_SQL(
-            ACTIVE) " THEN"
-                    " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND wants AND "
-                    "run_token IS NULL)"
-                    " ELSE 0 END AS waiting, name, state, engine, slot_type, weight, priority FROM "
-                    "experiments e WHERE"
-                    " state NOT IN " RGMI_SQL_OVER " ORDER BY id LIMIT ? OFFSET ?",
-        "ii", limit, offset));
-    return rgmi_print_page_by(call, "shares", rows, total, print_share);
+    return rgmi_answer_list(call, &shares);
 }

@@ -73,17 +73,11 @@ static rgm_status trial_exists(rgmi_call *call)
                      : RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no trial %lld", (long long)call->id);
 }
 
-/* Rows of the trial: one statement that counts, one that lists. */
+/* Rows of the trial, or the experiment: one statement that counts, one that lists. */
 static rgm_status list_rows(rgmi_call *call, const char *key, const char *count, const char *list)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows;
-
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0, count, "i", call->id));
-    RGM_TRY(
-        rgmi_database_query(&rows, call->master->database, list, "iii", call->id, limit, offset));
-    return rgmi_print_page(call, key, rows, total);
+    return rgmi_answer_list(
+        call, &(rgmi_paged_list){.key = key, .of_id = true, .count = count, .rows = list});
 }
 
 rgm_status rgmi_answer_steps(rgmi_call *call)

@@ -42,16 +42,13 @@ static rgm_status print_webhook(rgmi_call *call, rgmi_rows *rows)
 
 rgm_status rgmi_answer_webhooks(rgmi_call *call)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows;
+    static const rgmi_paged_list webhooks = {.key = "webhooks",
+                                             .count = "SELECT count(*) FROM webhooks",
+                                             .rows =
+                                                 WEBHOOK_COLUMNS " ORDER BY id LIMIT ? OFFSET ?",
+                                             .print = print_webhook};
 
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(
-        rgmi_database_int(&total, call->master->database, 0, "SELECT count(*) FROM webhooks", ""));
-    RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                WEBHOOK_COLUMNS " ORDER BY id LIMIT ? OFFSET ?", "ii", limit,
-                                offset));
-    return rgmi_print_page_by(call, "webhooks", rows, total, print_webhook);
+    return rgmi_answer_list(call, &webhooks);
 }
 
 static rgm_status read_events(int64_t *out, const rgmi_call *call)
@@ -160,19 +157,16 @@ rgm_status rgmi_answer_try_webhook(rgmi_call *call)
 
 rgm_status rgmi_answer_deliveries(rgmi_call *call)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows;
+    static const rgmi_paged_list deliveries = {
+        .key = "deliveries",
+        .of_id = true,
+        .count = "SELECT count(*) FROM deliveries WHERE webhook_id = ?",
+        .rows =
+            "SELECT id, event, state, tries, time AS 'time:time', next_time AS 'next_time:time',"
+            " message, body AS 'body:json' FROM deliveries WHERE webhook_id = ? ORDER BY id DESC "
+            "LIMIT"
+            " ? OFFSET ?"};
 
     RGM_TRY(exists(call));
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(rgmi_database_int(&total, call->master->database, 0,
-                              "SELECT count(*) FROM deliveries WHERE webhook_id = ?", "i",
-                              call->id));
-    RGM_TRY(rgmi_database_query(
-        &rows, call->master->database,
-        "SELECT id, event, state, tries, time AS 'time:time', next_time AS 'next_time:time',"
-        " message, body AS 'body:json' FROM deliveries WHERE webhook_id = ? ORDER BY id DESC LIMIT"
-        " ? OFFSET ?",
-        "iii", call->id, limit, offset));
-    return rgmi_print_page(call, "deliveries", rows, total);
+    return rgmi_answer_list(call, &deliveries);
 }

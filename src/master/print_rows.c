@@ -99,13 +99,8 @@ rgm_status rgmi_print_rows(rgm_text *out, rgm_master *master, rgmi_rows *rows, i
     return print_list(out, master, rows, count, NULL, NULL);
 }
 
-rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total)
-{
-    return rgmi_print_page_by(call, key, rows, total, NULL);
-}
-
-rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total,
-                              rgmi_row_printer *print)
+static rgm_status print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total,
+                             rgmi_row_printer *print)
 {
     int64_t limit, offset;
 
@@ -118,6 +113,25 @@ rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows,
     RGM_TRY(rgmi_call_page(&limit, &offset, call));
     return rgm_text_printf(call->out, ", \"offset\": %lld, \"limit\": %lld, \"total\": %lld}",
                            (long long)offset, (long long)limit, (long long)total);
+}
+
+rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total)
+{
+    return print_page(call, key, rows, total, NULL);
+}
+
+rgm_status rgmi_answer_list(rgmi_call *call, const rgmi_paged_list *l)
+{
+    rgmi_database *database = call->master->database;
+    int64_t limit, offset, total;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_call_page(&limit, &offset, call));
+    RGM_TRY(l->of_id ? rgmi_database_int(&total, database, 0, l->count, "i", call->id)
+                     : rgmi_database_int(&total, database, 0, l->count, ""));
+    RGM_TRY(l->of_id ? rgmi_database_query(&rows, database, l->rows, "iii", call->id, limit, offset)
+                     : rgmi_database_query(&rows, database, l->rows, "ii", limit, offset));
+    return print_page(call, l->key, rows, total, l->print);
 }
 
 rgm_status rgmi_print_one(rgmi_call *call, rgmi_rows *rows, const char *what)

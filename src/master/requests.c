@@ -10,139 +10,199 @@
 typedef struct request_row {
     rgm_request_type type;
     rgmi_answer *answer;
+    const char *const *query; /* the keys that its query may have, ended by NULL; NULL: none */
 } request_row;
+
+static const char *const page[] = {"limit", "offset", NULL};
+static const char *const experiments[] = {"state", "label",  "project", "archived",
+                                          "limit", "offset", NULL};
+static const char *const trials[] = {"state", "sort", "limit", "offset", NULL};
+static const char *const checkpoints[] = {"best", "limit", "offset", NULL};
+static const char *const logs[] = {"offset", "limit", "tail", NULL};
+static const char *const run[] = {"run", NULL};
 
 static rgmi_answer answer_requests;
 
 static const request_row rows[] = {
-    {{"GET", "/api/v1/master", "version, pid, slots and how many are taken"}, rgmi_answer_master},
-    {{"GET", "/api/v1/requests", "this list"}, answer_requests},
+    {{"GET", "/api/v1/master", "version, pid, slots and how many are taken"},
+     rgmi_answer_master,
+     NULL},
+    {{"GET", "/api/v1/requests", "this list"}, answer_requests, NULL},
     {{"GET", "/api/v1/queue", "trials that wait for slots, each with the reason"},
-     rgmi_answer_queue},
+     rgmi_answer_queue,
+     page},
     {{"GET", "/api/v1/running", "trials' processes and jobs: slots, since when, Slurm's word"},
-     rgmi_answer_running},
+     rgmi_answer_running,
+     page},
     {{"GET", "/api/v1/shares",
       "experiments that are not over: slots held, waited for, and the fair share"},
-     rgmi_answer_shares},
+     rgmi_answer_shares,
+     page},
     {{"GET", "/api/v1/slots", "slots of this machine: state, pool, and whose trial has them"},
-     rgmi_answer_slots},
+     rgmi_answer_slots,
+     NULL},
     {{"POST", "/api/v1/slots/drain",
       "{slots: [N], or pool: NAME, stop}: they get no trial any more; stop: those on them save and "
       "end now"},
-     rgmi_answer_drain},
+     rgmi_answer_drain,
+     NULL},
     {{"POST", "/api/v1/slots/enable", "{slots: [N], or pool: NAME}: they get trials again"},
-     rgmi_answer_enable},
+     rgmi_answer_enable,
+     NULL},
     {{"GET", "/api/v1/experiments",
       "?state=, ?label=, ?project=, ?archived=0|1|all, ?limit=, ?offset=: newest first"},
-     rgmi_answer_experiments},
+     rgmi_answer_experiments,
+     experiments},
     {{"POST", "/api/v1/experiments",
       "{config: YAML, name, working_folder, description, paused, validate_only, parent_id}"},
-     rgmi_answer_create},
+     rgmi_answer_create,
+     NULL},
     {{"GET", "/api/v1/experiments/{id}", "its row, with trials by state and the best"},
-     rgmi_answer_experiment},
+     rgmi_answer_experiment,
+     NULL},
     {{"PATCH", "/api/v1/experiments/{id}",
       "{description, note, project, labels: {name: true|null}, weight, priority, max_slots, "
       "save_experiment_best, "
       "save_trial_best, save_trial_latest}"},
-     rgmi_answer_patch},
+     rgmi_answer_patch,
+     NULL},
     {{"DELETE", "/api/v1/experiments/{id}", "one that is over, with its folder"},
-     rgmi_answer_delete},
-    {{"POST", "/api/v1/experiments/{id}/activate", "go on"}, rgmi_answer_activate},
+     rgmi_answer_delete,
+     NULL},
+    {{"POST", "/api/v1/experiments/{id}/activate", "go on"}, rgmi_answer_activate, NULL},
     {{"POST", "/api/v1/experiments/{id}/pause", "each trial ends its workload and checkpoints"},
-     rgmi_answer_pause},
+     rgmi_answer_pause,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/cancel", "the same, and then it is over"},
-     rgmi_answer_cancel},
+     rgmi_answer_cancel,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/kill", "its processes are ended at once"},
-     rgmi_answer_kill},
+     rgmi_answer_kill,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/archive", "hide one that is over from lists"},
-     rgmi_answer_archive},
-    {{"POST", "/api/v1/experiments/{id}/unarchive", "show it again"}, rgmi_answer_unarchive},
+     rgmi_answer_archive,
+     NULL},
+    {{"POST", "/api/v1/experiments/{id}/unarchive", "show it again"}, rgmi_answer_unarchive, NULL},
     {{"POST", "/api/v1/experiments/{id}/fork", "{config, description, paused}: a copy, edited"},
-     rgmi_answer_fork},
+     rgmi_answer_fork,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/collect",
       "{preview, save_experiment_best, save_trial_best, save_trial_latest}: remove checkpoints "
       "that "
       "its policy does not keep; preview: list them, of another policy too"},
-     rgmi_answer_collect},
+     rgmi_answer_collect,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/change",
       "{set: {key: YAML}}: of its file, while it goes on or after its end, which then goes on: "
       "searcher.max_trials and what else its searcher lets be changed, hyperparameters' bounds, "
       "constraints, limits, max_restarts"},
-     rgmi_answer_change},
+     rgmi_answer_change,
+     NULL},
     {{"POST", "/api/v1/experiments/{id}/try",
       "{values: {name: value}, like: NUMBER}: a point to try next; what is not given is as in that "
       "trial, or in the best one"},
-     rgmi_answer_try},
+     rgmi_answer_try,
+     NULL},
     {{"GET", "/api/v1/experiments/{id}/changes", "what was changed of it: ?limit=, ?offset="},
-     rgmi_answer_changes},
+     rgmi_answer_changes,
+     page},
     {{"GET", "/api/v1/experiments/{id}/config",
       "the merged experiment file; original: as it was before it was changed"},
-     rgmi_answer_config},
+     rgmi_answer_config,
+     NULL},
     {{"GET", "/api/v1/experiments/{id}/code",
       "the files of its code with their hashes, the folder and git commit that they came from, and "
       "where they are kept"},
-     rgmi_answer_code},
+     rgmi_answer_code,
+     NULL},
     {{"GET", "/api/v1/experiments/{id}/search", "progress and plan of its searcher"},
-     rgmi_answer_search},
+     rgmi_answer_search,
+     NULL},
     {{"GET", "/api/v1/experiments/{id}/events", "what its searcher was told, in order: ?limit="},
-     rgmi_answer_events},
+     rgmi_answer_events,
+     page},
     {{"GET", "/api/v1/experiments/{id}/trials", "?state=, ?sort=id|metric, ?limit=, ?offset="},
-     rgmi_answer_trials},
+     rgmi_answer_trials,
+     trials},
     {{"GET", "/api/v1/experiments/{id}/checkpoints", "?best=N: by metric; ?limit=, ?offset="},
-     rgmi_answer_experiment_checkpoints},
+     rgmi_answer_experiment_checkpoints,
+     checkpoints},
     {{"GET", "/api/v1/experiments/{id}/validations", "of all trials, by trial and step: ?limit="},
-     rgmi_answer_experiment_validations},
+     rgmi_answer_experiment_validations,
+     page},
     {{"GET", "/api/v1/experiments/{id}/runs",
       "which slots its trials' processes had, from when to when: ?limit="},
-     rgmi_answer_runs},
-    {{"GET", "/api/v1/trials/{id}", "its row"}, rgmi_answer_trial},
+     rgmi_answer_runs,
+     page},
+    {{"GET", "/api/v1/trials/{id}", "its row"}, rgmi_answer_trial, NULL},
     {{"PATCH", "/api/v1/trials/{id}", "{note}: what people write about it"},
-     rgmi_answer_patch_trial},
-    {{"GET", "/api/v1/trials/{id}/steps", "?limit=, ?offset="}, rgmi_answer_steps},
-    {{"GET", "/api/v1/trials/{id}/validations", "?limit=, ?offset="}, rgmi_answer_validations},
+     rgmi_answer_patch_trial,
+     NULL},
+    {{"GET", "/api/v1/trials/{id}/steps", "?limit=, ?offset="}, rgmi_answer_steps, page},
+    {{"GET", "/api/v1/trials/{id}/validations", "?limit=, ?offset="},
+     rgmi_answer_validations,
+     page},
     {{"GET", "/api/v1/trials/{id}/checkpoints", "?limit=, ?offset="},
-     rgmi_answer_trial_checkpoints},
+     rgmi_answer_trial_checkpoints,
+     page},
     {{"GET", "/api/v1/trials/{id}/logs",
       "?offset= bytes, ?limit= bytes: text, and the offset to ask with next; ?tail=LINES"},
-     rgmi_answer_logs},
+     rgmi_answer_logs,
+     logs},
     {{"POST", "/api/v1/trials/{id}/kill", "its process is ended, and it with that"},
-     rgmi_answer_kill_trial},
+     rgmi_answer_kill_trial,
+     NULL},
     {{"POST", "/api/v1/trials/{id}/stop",
       "it ends its step, validates, saves, and is over, counted as what it reached"},
-     rgmi_answer_stop_trial},
+     rgmi_answer_stop_trial,
+     NULL},
     {{"POST", "/api/v1/trials/{id}/continue",
       "{max_length: {steps: N}, description, paused}: an experiment of one trial from its last "
       "checkpoint"},
-     rgmi_answer_continue},
+     rgmi_answer_continue,
+     NULL},
     {{"GET", "/api/v1/trials/{id}/run", "?run=TOKEN: what its process begins with"},
-     rgmi_answer_run},
+     rgmi_answer_run,
+     run},
     {{"POST", "/api/v1/trials/{id}/workload",
       "{run, completed: {...}, stops}: the next, from its process; stops: it was told to end"},
-     rgmi_answer_workload},
+     rgmi_answer_workload,
+     NULL},
     {{"POST", "/api/v1/trials/{id}/alive", "{run}: its process is at work, between two workloads"},
-     rgmi_answer_alive},
+     rgmi_answer_alive,
+     NULL},
     {{"POST", "/api/v1/trials/{id}/failed",
       "{run, code, message, invalid, fault}: its process gives up; invalid: no process could do "
       "it; fault: trial, hopeless, machine, checkpoint"},
-     rgmi_answer_failed},
+     rgmi_answer_failed,
+     NULL},
     {{"GET", "/api/v1/tokens", "who may ask over TCP beside the owner: ?limit=, ?offset="},
-     rgmi_answer_tokens},
+     rgmi_answer_tokens,
+     page},
     {{"POST", "/api/v1/tokens", "{name, scope: read|write, days}: a token, told once"},
-     rgmi_answer_create_token},
+     rgmi_answer_create_token,
+     NULL},
     {{"DELETE", "/api/v1/tokens/{id}", "it is good for nothing from now on"},
-     rgmi_answer_revoke_token},
+     rgmi_answer_revoke_token,
+     NULL},
     {{"GET", "/api/v1/webhooks", "who is told what happens: ?limit=, ?offset="},
-     rgmi_answer_webhooks},
+     rgmi_answer_webhooks,
+     page},
     {{"POST", "/api/v1/webhooks",
       "{url, events: [end, failure, best], secret, experiment_id}: tell a URL"},
-     rgmi_answer_add_webhook},
-    {{"DELETE", "/api/v1/webhooks/{id}", "tell it nothing more"}, rgmi_answer_remove_webhook},
+     rgmi_answer_add_webhook,
+     NULL},
+    {{"DELETE", "/api/v1/webhooks/{id}", "tell it nothing more"}, rgmi_answer_remove_webhook, NULL},
     {{"POST", "/api/v1/webhooks/{id}/test", "tell it something, to try it"},
-     rgmi_answer_try_webhook},
+     rgmi_answer_try_webhook,
+     NULL},
     {{"GET", "/api/v1/webhooks/{id}/deliveries", "what it was told, the newest first: ?limit="},
-     rgmi_answer_deliveries},
-    {{"GET", "/api/v1/checkpoints/{uuid}", "its row, with its folder"}, rgmi_answer_checkpoint},
-    {{"DELETE", "/api/v1/checkpoints/{uuid}", "its files"}, rgmi_answer_delete_checkpoint},
+     rgmi_answer_deliveries,
+     page},
+    {{"GET", "/api/v1/checkpoints/{uuid}", "its row, with its folder"},
+     rgmi_answer_checkpoint,
+     NULL},
+    {{"DELETE", "/api/v1/checkpoints/{uuid}", "its files"}, rgmi_answer_delete_checkpoint, NULL},
 };
 enum { ROW_COUNT = (int)(sizeof rows / sizeof *rows) };
 
@@ -186,6 +246,32 @@ static rgm_status find_row(const request_row **out, rgmi_call *call, rgm_path_va
                     "there is no %s %s; GET /api/v1/requests lists what there is", method, path);
 }
 
+/* A key that no request of the kind reads would be asked for in vain. */
+static rgm_status check_query(rgmi_call *call, const request_row *row)
+{
+    const rgm_target *target = &call->target;
+    int64_t known = 0;
+
+    if (target->query_count > RGMI_QUERY_ROOM)
+        return RGM_FAIL(RGM_ERR_ARG, "more than %d values in the query", (int)RGMI_QUERY_ROOM);
+    while (row->query != NULL && row->query[known] != NULL)
+        known++;
+    for (int64_t i = 0; i < target->query_count; i++) {
+        const char *key = target->query[i].key;
+        int64_t k = 0;
+
+        while (k < known && strcmp(row->query[k], key) != 0)
+            k++;
+        if (k < known)
+            continue;
+        return RGM_FAIL(
+            RGM_ERR_ARG, "%s %s knows no '%s=' in its query%s", row->type.method, row->type.path,
+            key,
+            rgm_did_you_mean(key, row->query, known, NULL, known > 0 ? "there are " : NULL).text);
+    }
+    return RGM_OK;
+}
+
 static rgm_status read_body(rgmi_call *call, const rgm_request *request)
 {
     rgm_status status = rgm_json_parse(&call->body, request->body, request->size, "body");
@@ -220,8 +306,7 @@ static rgm_status answer(rgmi_call *call, const rgm_request *request)
     RGM_TRY(query);
     call->id = values.ids[0];
     call->name = values.uuid[0] != 0 ? values.uuid : NULL;
-    if (call->target.query_count > RGMI_QUERY_ROOM)
-        return RGM_FAIL(RGM_ERR_ARG, "more than %d values in the query", (int)RGMI_QUERY_ROOM);
+    RGM_TRY(check_query(call, row));
     if (request->size > RGMI_BODY_LIMIT) {
         call->status = 413;
         return RGM_FAIL(RGM_ERR_ARG, "a body of %lld bytes; at most %d are taken",

@@ -49,10 +49,18 @@ rgm_status rgmi_call_page(int64_t *limit, int64_t *offset, const rgmi_call *call
 /** {"<key>": [...], "offset": , "limit": , "total": }: of a query with the limit and offset of
  * rgmi_call_page(). */
 rgm_status rgmi_print_page(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total);
-/** The same with rows that have more to them than their columns; print NULL: rgmi_print_row(). */
 typedef rgm_status rgmi_row_printer(rgmi_call *call, rgmi_rows *rows);
-rgm_status rgmi_print_page_by(rgmi_call *call, const char *key, rgmi_rows *rows, int64_t total,
-                              rgmi_row_printer *print);
+/** A list that is answered page by page. */
+typedef struct rgmi_paged_list {
+    const char *key;
+    bool of_id;        /* both statements begin with a value, the {id} of the path             */
+    const char *count; /* SELECT count(*) ...                                                  */
+    const char *rows;  /* SELECT ... LIMIT ? OFFSET ?                                           */
+    rgmi_row_printer
+        *print; /* of rows that have more to them than columns; NULL: rgmi_print_row() */
+} rgmi_paged_list;
+/** The page of a list that ?limit= and ?offset= say. Errors: RGM_ERR_ARG, the database's. */
+rgm_status rgmi_answer_list(rgmi_call *call, const rgmi_paged_list *list);
 /** The only row as the answer; RGM_ERR_NOT_FOUND "there is no <what> ..." without one. */
 rgm_status rgmi_print_one(rgmi_call *call, rgmi_rows *rows, const char *what);
 /** RGM_ERR_NOT_FOUND when {id} is no experiment; *smaller: whether its metric is better so. */

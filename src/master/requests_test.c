@@ -78,6 +78,8 @@ static void hostile_paths_lead_nowhere(void **state)
         "?a=%00",
         "?limit=9999999999",
         "?sort=age",
+        "?limits=3",
+        "?best=3",
         ("?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=1&k=1&l=1&m=1&n=1"
          "&o=1&p=1&q=1")};
     rgm_master *master = open_master(folder, 1);
@@ -91,6 +93,16 @@ static void hostile_paths_lead_nowhere(void **state)
         snprintf(path, sizeof path, "/api/v1/experiments/1/trials%s", queries[i]);
         tell(master, 400, "GET", path, NULL);
     }
+    rgm_json *refused = ask(master, 400, "GET", "/api/v1/experiments/1/trials?stat=ACTIVE", NULL);
+    CHECK_TEXT("GET /api/v1/experiments/{id}/trials knows no 'stat=' in its query; did you mean "
+               "'state'?",
+               text_member(refused, "message"));
+    rgm_json_release(refused);
+    tell(master, 400, "GET", "/api/v1/trials/1?limit=3", NULL);
+    tell(master, 400, "POST", "/api/v1/experiments/1/pause?limit=3", NULL);
+    refused = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_TEXT("ACTIVE", text_member(refused, "state")); /* nothing was done */
+    rgm_json_release(refused);
     tell(master, 405, "DELETE", "/api/v1/trials/1", NULL);
     tell(master, 405, "HACK", "/api/v1/trials/1", NULL);
     tell(master, 200, "GET", "/api/v1/experiments?label=' OR '1'='1&state=%27;--", NULL);

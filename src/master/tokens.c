@@ -78,16 +78,11 @@ rgmi_scope rgmi_token_scope(rgm_master *master, const char *given)
 
 rgm_status rgmi_answer_tokens(rgmi_call *call)
 {
-    int64_t limit, offset, total;
-    rgmi_rows *rows;
+    static const rgmi_paged_list tokens = {.key = "tokens",
+                                           .count = "SELECT count(*) FROM tokens",
+                                           .rows = TOKEN_COLUMNS " ORDER BY id LIMIT ? OFFSET ?"};
 
-    RGM_TRY(rgmi_call_page(&limit, &offset, call));
-    RGM_TRY(
-        rgmi_database_int(&total, call->master->database, 0, "SELECT count(*) FROM tokens", ""));
-    RGM_TRY(rgmi_database_query(&rows, call->master->database,
-                                TOKEN_COLUMNS " ORDER BY id LIMIT ? OFFSET ?", "ii", limit,
-                                offset));
-    return rgmi_print_page(call, "tokens", rows, total);
+    return rgmi_answer_list(call, &tokens);
 }
 
 /* The change that makes or removes one, and then those in memory. */
