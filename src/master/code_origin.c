@@ -1,7 +1,8 @@
 /*
- * What git says of the folder of an experiment's code. git changes nothing, and runs without the
- * monitor and the drivers of differences that a repository's configuration may name; filters of
- * content, which compare a file with its commit, run as in any `git status`.
+ * What git says of the folder of an experiment's code. git changes nothing, and runs none of the
+ * programs that a repository's configuration may name: no monitor, no driver of differences, no
+ * filter of content. So a file that a filter keeps in another form than the work tree (git-lfs) may
+ * count as changed.
  */
 #include "code_origin.h"
 #include "command.h"
@@ -12,19 +13,37 @@
 
 #define ASK_S 10.0 /* for each question */
 
-enum { MOST_DIFF = 1 << 20, MOST_PRINTED = 64 << 20 };
+enum { MOST_DIFF = 1 << 20, MOST_PRINTED = 64 << 20, MOST_FILTERS = 64 };
 
-/* Standard output of `git -C FOLDER ...`; *ok: it ended with 0. */
-static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const char *const *words)
+/* Filters that are off: "filter.lfs.clean=" and the like, two words each. */
+typedef struct filters {
+    char *words[2 * MOST_FILTERS];
+    int count;
+} filters;
+
+static void clear_filters(filters *off)
 {
-    const char *argv[32] = {
+    for (int i = 0; i < off->count; i++)
+        rgm_free(off->words[i]);
+    off->count = 0;
+}
+
+/* Standard output of `git -C FOLDER ...`; *ok: it ended with 0. off: NULL, nothing is compared. */
+static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const filters *off,
+                          const char *const *words)
+{
+    const char *argv[32 + 4 * MOST_FILTERS] = {
         "git", "-C", folder, "-c", "core.fsmonitor=false", "--no-optional-locks"};
     rgmi_outcome outcome = {0};
     rgm_status status;
     int count = 6;
 
-    while (*words != NULL && count < 31)
-        argv[count++] = *words++;
+    for (int i = 0; off != NULL && i < off->count; i++) {
+        argv[count++] = "-c";
+        argv[count++] = off->words[i];
+    }
+    for (int i = 0; words[i] != NULL && i < 25; i++)
+        argv[count++] = words[i];
     out->size = 0;
     status = rgmi_command_run(
         &outcome, &(rgmi_command){.argv = argv, .max_size = MOST_PRINTED, .seconds = ASK_S});
@@ -50,7 +69,7 @@ static rgm_status ask_line(char **out, const char *folder, const char *const *wo
     rgm_status status = RGM_OK;
     bool ok;
 
-    RGM_GO(ask_git(&text, &ok, folder, words));
+    RGM_GO(ask_git(&text, &ok, folder, NULL, words));
     if (ok && text.size > 0 && text.data[0] != '\n')
         RGM_GO(rgm_strndup(out, text.data, strcspn(text.data, "\n")));
 done:
@@ -71,23 +90,75 @@ static rgm_status keep_diff(rgmi_code_origin *o, const rgm_text *text)
     return rgm_strndup(&o->diff, text->data, (size_t)size);
 }
 
-static rgm_status ask_changes(rgmi_code_origin *o)
+/* The filter of "filter.NAME.clean" or "filter.NAME.process" is off. */
+static rgm_status turn_off(filters *off, const char *key, size_t size)
 {
-    static const char *const changed[] = {"status", "--porcelain", NULL};
-    static const char *const diff[] = {
-        "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "HEAD", NULL};
+    size_t name = size;
+
+    while (name > 0 && key[name - 1] != '.')
+        name--;
+    RGM_TRY(rgm_strprintf(&off->words[off->count], "%.*s=", (int)size, key));
+    off->count++;
+    RGM_TRY(rgm_strprintf(&off->words[off->count], "%.*srequired=false", (int)name, key));
+    off->count++;
+    return RGM_OK;
+}
+
+/* *all false: one of them cannot be turned off by a word of the command line. */
+static rgm_status find_filters(filters *off, bool *all, const char *folder)
+{
+    static const char *const words[] = {"config", "--name-only", "--get-regexp",
+                                        "^filter\\..*\\.(clean|process)$", NULL};
     rgm_status status = RGM_OK;
     rgm_text text = {0};
     bool ok;
 
-    RGM_GO(ask_git(&text, &ok, o->folder, changed));
+    *all = true;
+    RGM_GO(ask_git(&text, &ok, folder, NULL, words));
+    for (const char *at = text.data; at != NULL && *at != '\0';) {
+        size_t size = strcspn(at, "\n");
+
+        *all = *all && memchr(at, '=', size) == NULL && off->count / 2 < MOST_FILTERS;
+        if (*all)
+            RGM_GO(turn_off(off, at, size));
+        at += size + (at[size] == '\n');
+    }
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+/* What lies in a submodule is that one's. */
+static rgm_status ask_changes(rgmi_code_origin *o)
+{
+    static const char *const changed[] = {"status", "--porcelain", "--ignore-submodules=dirty",
+                                          NULL};
+    static const char *const diff[] = {"diff",          "--no-ext-diff",
+                                       "--no-textconv", "--no-color",
+                                       "--no-prefix",   "--ignore-submodules=dirty",
+                                       "HEAD",          NULL};
+    rgm_status status = RGM_OK;
+    filters off = {.count = 0};
+    rgm_text text = {0};
+    bool ok, all;
+
+    RGM_GO(find_filters(&off, &all, o->folder));
+    if (!all) {
+        rgm_log_write(RGM_LOG_WARNING,
+                      "what differs in %s from its commit is not kept: git's configuration there "
+                      "names more than %d filters, or one with '=' in its name",
+                      o->folder, (int)MOST_FILTERS);
+        goto done;
+    }
+    RGM_GO(ask_git(&text, &ok, o->folder, &off, changed));
     o->is_dirty = ok && text.size > 0;
     if (!o->is_dirty)
         goto done;
-    RGM_GO(ask_git(&text, &ok, o->folder, diff));
+    RGM_GO(ask_git(&text, &ok, o->folder, &off, diff));
     if (ok && text.size > 0)
         RGM_GO(keep_diff(o, &text));
 done:
+    clear_filters(&off);
     rgm_text_clear(&text);
     return status;
 }
