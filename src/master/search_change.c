@@ -263,6 +263,21 @@ done:
     return status;
 }
 
+/* Points that were given to try are tried: there are trials left for them, as there were before. */
+static rgm_status check_points(const rgmi_experiment *e, const rgm_searcher *changed)
+{
+    int64_t points = rgm_searcher_points_left(changed), left = rgm_searcher_trials_left(changed);
+    int64_t before = rgm_searcher_trials_left(e->searcher);
+
+    if (points <= left || left >= before)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%lld point%s of experiment %lld %s to be tried: searcher.max_trials is to be "
+                    "%lld higher",
+                    (long long)points, points == 1 ? "" : "s", (long long)e->id,
+                    points == 1 ? "waits" : "wait", (long long)(points - left));
+}
+
 /* The edited file in place of the experiment's, and its searcher, which took over. */
 static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *e, const edit *x,
                         const rgm_json *what, bool was_over)
@@ -279,6 +294,7 @@ static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *
     RGM_GO(make_searcher(&searcher, master, e, file));
     if (was_over || !rgm_searcher_is_same(searcher, e->searcher)) {
         RGM_GO(rgm_searcher_take_over(searcher, e->searcher));
+        RGM_GO(check_points(e, searcher));
         if (rgm_searcher_is_over(searcher))
             RGM_GO(RGM_FAIL(RGM_ERR_BUSY,
                             "experiment %lld has tried all that it was to try: raise "

@@ -296,6 +296,32 @@ static void a_point_starts_before_those_that_wait(void **state)
     rgm_master_close(master);
 }
 
+/* Fewer trials than are left for the points that wait would leave one out without a word. */
+static void a_point_that_waits_keeps_its_place(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+
+    (void)state;
+    create_experiment(master, TWO_AT_A_TIME(4), "");
+    tell(master, 200, "POST", "/api/v1/experiments/1/try",
+         "{\"values\": {\"optimizer.learning_rate\": 0.01}}");
+    rgm_json *refused = ask(master, 422, "POST", "/api/v1/experiments/1/change",
+                            "{\"set\": {\"searcher.max_trials\": 2}}");
+    CHECK(strstr(text_member(refused, "message"), "1 point of experiment 1 waits to be tried: "
+                                                  "searcher.max_trials is to be 1 higher") != NULL);
+    rgm_json_release(refused);
+    tell(master, 200, "POST", "/api/v1/experiments/1/change",
+         "{\"set\": {\"searcher.max_trials\": 3}}");
+    tell(master, 200, "POST", "/api/v1/trials/1/stop", NULL);
+    serve_all(master, 60);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/3", NULL);
+    double rate = 0;
+    rgm_json_number(&rate, member(member(t, "hyperparameters.optimizer"), "learning_rate"));
+    CHECK(rate == 0.01);
+    rgm_json_release(t);
+    rgm_master_close(master);
+}
+
 static void a_point_takes_up_a_search_that_is_over(void **state)
 {
     rgm_master *master = open_master(folder, 2);
@@ -466,7 +492,8 @@ TESTS(cmocka_unit_test_setup_teardown(its_file_is_the_changed_one, setup, teardo
       TEST(a_search_is_changed_while_it_goes_on), TEST(halving_keeps_its_rungs),
       TEST(a_search_whose_time_was_over_goes_on),
       TEST(bounds_are_changed_and_trials_keep_their_values),
-      TEST(a_point_starts_before_those_that_wait), TEST(a_point_takes_up_a_search_that_is_over),
+      TEST(a_point_starts_before_those_that_wait), TEST(a_point_that_waits_keeps_its_place),
+      TEST(a_point_takes_up_a_search_that_is_over),
       TEST(a_trial_that_is_stopped_counts_as_what_it_reached),
       TEST(a_trial_without_a_process_is_stopped),
       TEST(an_earlier_search_is_learned_of_after_it_is_gone),
