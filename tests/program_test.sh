@@ -39,6 +39,11 @@ says "is trained by a program" "$work/err"
 expect 2 "$regimen" eval "$run"
 says "is trained by a program" "$work/err"
 
+expect 0 "$regimen" runs whole/1
+says "^RUN +STATE +EPOCH +STEP" out
+says "whole/1/[0-9]+ +finished +0 +9/9 " out
+says "whole/1/[0-9]+ +stopped +0 +[13]/9 " out
+
 # Its model, under a name: the newest checkpoint as the program wrote it, with the code.
 expect 0 "$regimen" model register descent 1/1 --master whole --registry kept
 says "descent:1, from trial 1/1" "$work/err"
@@ -49,6 +54,11 @@ cmp whole/1/code/descent.sh kept/models/descent/1/code/descent.sh || fail "not t
 expect 0 "$regimen" model path descent --registry kept
 expect 1 "$regimen" model register descent 1/1 --master whole --registry kept --step 4711
 says "has no checkpoint of step 4711" "$work/err"
+expect 2 "$regimen" model register all whole --registry kept
+says "whole has a master's folder in it, whole/master.db: what is registered is a trial" "$work/err"
+mkdir -p around/inner && cp whole/master.db around/inner
+expect 2 "$regimen" model register all around --registry other
+says "around has a master's folder in it, around/inner/master.db" "$work/err"
 REGIMEN_REGISTRY=$work/kept expect 2 "$regimen" predict model:descent
 says "is trained by a program" "$work/err"
 expect 1 "$regimen" experiment create descent.yaml --master wrong --set code_folder=nowhere
@@ -211,6 +221,10 @@ says_git=:
 if command -v git >/dev/null; then
     says_git=says
     (cd project && git init -q -b main . && git add . && git -c user.name=a -c user.email=a@b commit -q -m first && echo changed >notes.txt)
+    # Nothing runs that the folder's configuration names.
+    echo '*.txt filter=spy diff=spy' >project/.gitattributes
+    (cd project && git config filter.spy.clean "touch $work/spied; cat" && git config filter.spy.required true &&
+        git config core.fsmonitor "touch $work/spied" && git config diff.spy.textconv "touch $work/spied; cat")
 fi
 cd project || exit 1
 expect 0 "$regimen" experiment create descent.yaml --master ../kept --paused --set "searcher=~" --set "searcher=$random"
@@ -219,6 +233,7 @@ sed -i 's/ 2 \* / 3 * /' project/descent.sh
 expect 0 "$regimen" experiment run project/descent.yaml --master kept --slots 2 --set "searcher=~" --set "searcher=$random"
 says "what the entrypoint names is not what it was when the experiment began" "$work/err"
 same even kept
+[ -e spied ] && fail "git ran what the folder's configuration names"
 expect 0 "$regimen" experiment code 1 --master kept
 says "^descent.sh +[0-9]+ +[0-9a-f]{16}$" "$work/out"
 says "^lib/more +5 " "$work/out"
@@ -273,6 +288,10 @@ printf 'echo "one thing" >&2\necho "and another" >&2\nexit 3\n' >two.sh
 expect 1 "$regimen" trial test descent.yaml --set 'entrypoint=[sh, two.sh]'
 says "ended with exit code 3; it last said: one thing \\| and another$" "$work/err"
 chmod +x silent.sh
+expect 1 "$regimen" trial test silent.yaml --set limits.silent_seconds=1
+says "the program said nothing and used no processor for 1 s .limits.silent_seconds.: it is ended" "$work/err"
+kill -0 "$(cat silent.pid)" 2>kill.err && fail "a silent try leaves its program"
+rm silent.pid
 mkdir tried
 TMPDIR=$work/tried "$regimen" trial test silent.yaml >out 2>err &
 tries=$!

@@ -187,6 +187,47 @@ done:
     return status;
 }
 
+/* A master's folder has its database and its token, a registry's all versions: neither is a model,
+ * nor is what one of them lies in. */
+static const char *const no_models[] = {"master.db", "registry.lock"};
+enum { NO_MODELS = (int)(sizeof no_models / sizeof *no_models) };
+
+static rgm_status refuse_folder(const char *folder, const char *sign)
+{
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s has a %s in it, %s: what is registered is a trial (1/44), a run folder or "
+                    "an export's folder",
+                    folder, strstr(sign, no_models[0]) != NULL ? "master's folder" : "registry",
+                    sign);
+}
+
+static rgm_status check_folder(const char *folder)
+{
+    for (int i = 0; i < NO_MODELS; i++) {
+        rgm_status status = RGM_OK;
+        char *path;
+
+        RGM_TRY(rgm_path_join(&path, folder, no_models[i]));
+        if (rgm_path_exists(path))
+            status = refuse_folder(folder, path);
+        rgm_free(path);
+        RGM_TRY(status);
+    }
+    return RGM_OK;
+}
+
+static rgm_status check_inside(const char *folder, const gathered *g)
+{
+    for (int64_t i = 0; i < g->count; i++)
+        for (int k = 0; k < NO_MODELS; k++) {
+            const char *slash = strrchr(g->names[i], '/');
+
+            if (strcmp(slash != NULL ? slash + 1 : g->names[i], no_models[k]) == 0)
+                return refuse_folder(folder, g->paths[i]);
+        }
+    return RGM_OK;
+}
+
 static rgm_status gather_run(gathered *g, const char *run, int64_t step, bool is_trial)
 {
     char above[80];
@@ -215,7 +256,9 @@ static rgm_status gather(gathered *g, const char *folder, int64_t wanted, bool i
                         (long long)wanted);
     if (step == 0 && is_trial)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", folder);
+    RGM_TRY(check_folder(folder));
     RGM_TRY(step > 0 ? gather_run(g, folder, step, is_trial) : add_folder(g, folder, ""));
+    RGM_TRY(check_inside(folder, g));
     if (g->count == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no files", folder);
     RGM_TRY(RGM_NEW(g->files, g->count));

@@ -36,15 +36,45 @@ static rgm_status tell_point(const rgm_search_file *file, const rgm_hyper_value 
     return status;
 }
 
+/* A program that is waited for, as long as it says something or works. */
+typedef struct watched_program {
+    rgm_program *program;
+    double silent_seconds; /* of the file; 0: no bound */
+    double heard, used;    /* when there was a sign of it, and what it had used by then */
+    bool is_silent;
+} watched_program;
+
+static bool is_given_up(void *payload)
+{
+    watched_program *w = payload;
+    double used, now = rgm_now();
+
+    if (console_is_stopped(NULL))
+        return true;
+    if (rgm_program_is_alive(&used, w->program) || used - w->used >= 1e-3 * (now - w->heard)) {
+        w->heard = now;
+        w->used = used;
+    }
+    w->is_silent = w->silent_seconds > 0 && now - w->heard > w->silent_seconds;
+    return w->is_silent;
+}
+
 /* What a program does with one workload of its first step. */
-static int do_one(rgm_worker_result *r, rgm_program *program, rgm_workload_kind kind, bool ends,
+static int do_one(rgm_worker_result *r, watched_program *w, rgm_workload_kind kind, bool ends,
                   const char *what)
 {
-    rgm_status status = rgm_program_do(
-        r, program,
+    rgm_status status;
+
+    w->heard = rgm_now();
+    status = rgm_program_do(
+        r, w->program,
         &(rgm_program_order){
             .workload = {.kind = kind, .step = 1, .batches = 1}, .reach = 1, .ends = ends});
-
+    if (status == RGM_ERR_BUSY && w->is_silent)
+        status = RGM_FAIL(RGM_ERR_DATA,
+                          "the program said nothing and used no processor for %g s "
+                          "(limits.silent_seconds): it is ended",
+                          w->silent_seconds);
     return status == RGM_OK ? EXIT_DONE : cross(what, status);
 }
 
@@ -58,7 +88,7 @@ static double metric_of(const rgm_worker_result *r, const char *name)
 }
 
 /* A checkpoint that the program made of itself is not waited for a second time. */
-static int do_program(rgm_program *program, const rgm_search_file *file)
+static int do_program(watched_program *program, const rgm_search_file *file)
 {
     const rgm_objective *objectives;
     rgm_worker_result r;
@@ -87,8 +117,9 @@ static int do_program(rgm_program *program, const rgm_search_file *file)
 
 static int test_program(rgm_search_file *file, const rgm_hyper_value *values, const char *folder)
 {
+    watched_program watched = {.silent_seconds =
+                                   rgm_search_file_settings(file)->limits.silent_seconds};
     rgm_status status = RGM_OK;
-    rgm_program *program = NULL;
     rgm_code code = {0};
     char *copy = NULL, *run_dir = NULL;
     int result = EXIT_DONE;
@@ -98,19 +129,20 @@ static int test_program(rgm_search_file *file, const rgm_hyper_value *values, co
     RGM_GO(rgm_path_join(&run_dir, folder, "1"));
     RGM_GO(rgm_code_collect(&code, file, "."));
     RGM_GO(rgm_code_copy(&code, copy, NULL, true));
-    RGM_GO(rgm_program_open(&program, &(rgm_program_setup){.file = file,
-                                                           .values = values,
-                                                           .code = copy,
-                                                           .run_dir = run_dir,
-                                                           .seed = 1,
-                                                           .threads = 1,
-                                                           .is_stopped = console_is_stopped}));
+    RGM_GO(rgm_program_open(&watched.program, &(rgm_program_setup){.file = file,
+                                                                   .values = values,
+                                                                   .code = copy,
+                                                                   .run_dir = run_dir,
+                                                                   .seed = 1,
+                                                                   .threads = 1,
+                                                                   .is_stopped = is_given_up,
+                                                                   .payload = &watched}));
     tick("opened", "%.0f files of code", (double)code.count);
-    result = do_program(program, file);
+    result = do_program(&watched, file);
 done:
     if (status != RGM_OK)
         result = cross("opened", status);
-    rgm_program_close(program, result == EXIT_DONE);
+    rgm_program_close(watched.program, result == EXIT_DONE);
     rgm_code_clear(&code);
     rgm_free(copy);
     rgm_free(run_dir);

@@ -49,6 +49,20 @@ static rgm_status copy_text(char **out, const rgm_yaml_node *map, const char *ke
     return node != NULL && node->kind == RGM_YAML_SCALAR ? rgm_strdup(out, node->text) : RGM_OK;
 }
 
+/* The length of a trial that is a program, or of functions: config.yaml is a search of its point.
+ */
+static rgm_status read_own_length(int64_t *steps, const rgm_yaml_node *root)
+{
+    const rgm_yaml_node *searcher = rgm_yaml_find(root, "searcher");
+    const rgm_yaml_node *length = searcher != NULL && searcher->kind == RGM_YAML_MAP
+                                      ? rgm_yaml_find(searcher, "max_length")
+                                      : NULL;
+    const rgm_yaml_node *batches =
+        length != NULL && length->kind == RGM_YAML_MAP ? rgm_yaml_find(length, "batches") : NULL;
+
+    return batches != NULL ? rgm_yaml_int(steps, batches) : RGM_OK;
+}
+
 static rgm_status read_config(looking *l, int64_t default_epochs)
 {
     rgm_status status = RGM_OK;
@@ -69,6 +83,10 @@ static rgm_status read_config(looking *l, int64_t default_epochs)
     steps = trainer != NULL ? rgm_yaml_find(trainer, "train_steps") : NULL;
     if (steps != NULL)
         RGM_GO(rgm_yaml_int(&train_steps, steps));
+    if (root->kind == RGM_YAML_MAP && rgm_yaml_find(root, "entrypoint") != NULL) {
+        RGM_GO(read_own_length(&train_steps, root));
+        default_epochs = -1;
+    }
     if (train_steps > 0)
         l->look->steps = train_steps;
     else
