@@ -55,6 +55,8 @@ expect 0 "$regimen" config check small.yaml --set task.head=dense --set "$gin"
 for key in residual edge_units edge_feature; do
     says "note +model.$key \(--set\) has no effect: only with model.layers > 0" err
 done
+expect 2 "$regimen" config check small.yaml --set "model={type: sgc}"
+says "model.output must be given: the channels of a node" err
 expect 0 "$regimen" config check small.yaml --set "model={type: gcn, hidden: [], output: 4, residual: true}"
 says "note +model.residual \(--set\) has no effect: only with model.hidden != \[\] or model.type == gat_v2" err
 for model in "gat_v2, hidden: [], output: 4" "gcn, hidden: [4], output: 4"; do

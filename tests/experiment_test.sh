@@ -249,6 +249,8 @@ says "is COMPLETED" err
 expect 0 "$regimen" experiment delete "$live" -y
 expect 0 "$regimen" master drain 1
 says "^ *1 .*drained" out
+expect 2 "$regimen" master drian 0
+says "no verb .master drian.; did you mean .master drain.?" "$work/err"
 expect 0 "$regimen" master slots --csv
 says "^0,,free" out
 expect 1 "$regimen" master enable 0-2

@@ -138,6 +138,7 @@ refused() {
     says "^regimen: .*$pattern" "$work/err"
     [ "$(grep -c "^regimen: .*$pattern" "$work/err")" = 1 ] || fail "not told once: $(cat "$work/err")"
 }
+refused 1 '3 ranks: sums over them need a power of two, so start 2 or 4' 3
 refused 2 'runtime.shards' 2 --set runtime.shards=1
 refused 2 'runtime.shards' 4 --set runtime.shards=2
 refused 2 '2 ranks' 2 --mode eval

@@ -83,6 +83,9 @@ int verb_family(const char *family, const verb *verbs, int64_t count, int argc, 
 
 /** How a verb ends: the library's last error on stderr, its exit code; EXIT_DONE of RGM_OK. */
 int report(rgm_status status);
+/** The same where ranks do not come together: that they are too many or too few for sums, which all
+ * of them hear, the first one says. */
+int report_to_ranks(rgm_status status);
 /** A usage error on stderr; EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** "Are you sure?" on a terminal; true without one or with yes. */

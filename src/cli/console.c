@@ -130,6 +130,15 @@ bool console_open(void)
     return true;
 }
 
+int report_to_ranks(rgm_status status)
+{
+    int place, count = rgm_comm_launched(&place);
+
+    bool is_count = status == RGM_ERR_UNSUPPORTED && (count & (count - 1)) != 0;
+
+    return is_count && place > 0 ? EXIT_DONE : report(status);
+}
+
 void console_mute(void)
 {
     int nowhere = open("/dev/null", O_WRONLY);

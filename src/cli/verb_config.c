@@ -170,15 +170,24 @@ static int check_search(rgm_search_file *file, const char *name, bool data)
     const rgm_space *space = rgm_search_file_space(file);
     const rgm_objective *objectives;
     rgm_status status = data ? rgm_trial_check_data(file) : RGM_OK;
+    int64_t count;
 
     if (status != RGM_OK)
         return report(status);
-    rgm_search_file_objectives(&objectives, file);
-    printf("%s: no mistakes%s; a search over %lld hyperparameter%s for the %s %s\n", name,
+    count = rgm_search_file_objectives(&objectives, file);
+    printf("%s: no mistakes%s; a search over %lld hyperparameter%s for the ", name,
            data ? ", data included" : "", (long long)rgm_space_count(space),
-           rgm_space_count(space) == 1 ? "" : "s",
-           objectives[0].smaller_is_better ? "smallest" : "largest", objectives[0].metric);
-    return print_text("");
+           rgm_space_count(space) == 1 ? "" : "s");
+    for (int64_t i = 0; i < count; i++) {
+        const rgm_objective *o = &objectives[i];
+
+        printf("%s", i == 0 ? "" : o->is_bound && !objectives[i - 1].is_bound ? ", with " : ", ");
+        if (o->is_bound)
+            printf("%s at %s %g", o->metric, o->smaller_is_better ? "most" : "least", o->bound);
+        else
+            printf("%s %s", o->smaller_is_better ? "smallest" : "largest", o->metric);
+    }
+    return print_text("\n");
 }
 
 /* ---- keys ---------------------------------------------------------------------------------- */

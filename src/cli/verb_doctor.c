@@ -171,7 +171,7 @@ int verb_doctor(int argc, char **argv)
         return usage_error("--seconds is above 0 and at most 5");
     status = rgm_comm_open(&comm);
     if (status != RGM_OK)
-        return report(status);
+        return report_to_ranks(status);
     rank = rgm_comm_rank(comm);
     if (rank > 0)
         console_mute();

@@ -122,20 +122,16 @@ static int begin(int argc, char **argv)
 
 int verb_master(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(int argc, char **argv);
-    } verbs[] = {{"token", master_token},
-                 {"slots", master_slots},
-                 {"drain", master_drain},
-                 {"enable", master_enable}};
+    static const verb verbs[] = {{"token", master_token, "who may ask over TCP"},
+                                 {"slots", master_slots, "the slots of its machine"},
+                                 {"drain", master_drain, "let slots get no trial"},
+                                 {"enable", master_enable, "let them get some again"}};
+    enum { VERBS = (int)(sizeof verbs / sizeof *verbs) };
 
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        if (completing && argc == 2)
-            complete_with(verbs[i].name, argv[1]);
-        else if (argc > 1 && strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
-    }
+    for (int i = 0; completing && argc == 2 && i < VERBS; i++)
+        complete_with(verbs[i].name, argv[1]);
+    if (argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0' && !(completing && argc == 2))
+        return verb_dispatch("master ", argv[1], verbs, VERBS, argc - 1, argv + 1);
     return begin(argc, argv);
 }
 

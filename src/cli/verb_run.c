@@ -200,7 +200,7 @@ static int run_on_ranks(const char *name, const text_list *over, const text_list
         return run_apart(request, place, started);
     status = rgm_comm_open(&request->comm);
     if (status != RGM_OK)
-        return report(status);
+        return report_to_ranks(status);
     rank = rgm_comm_rank(request->comm);
     if (rank > 0)
         console_mute();

@@ -59,6 +59,14 @@ static const rgm_field sgc_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+static rgm_status sgc_check(const void *options)
+{
+    return ((const rgm_sgc_model_options *)options)->output > 0
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG, "model.output must be given: the channels of a node, "
+                                          "which are its classes where no task head follows");
+}
+
 /* Where and how what nodes say is spread. */
 typedef struct spreading {
     rgm_value *pattern;
@@ -188,7 +196,8 @@ const rgm_graph_model_type rgm_sgc_model = {
                     "a linear model of features spread over the edges, one node and one edge set",
                 .options_size = sizeof(rgm_sgc_model_options),
                 .defaults = sgc_defaults,
-                .fields = sgc_fields},
+                .fields = sgc_fields,
+                .check = sgc_check},
     .input = offsetof(rgm_sgc_model_options, input),
     .build = sgc_build,
 };
