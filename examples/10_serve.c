@@ -76,20 +76,22 @@ static rgm_status serve(void)
     rgm_status status = RGM_OK;
     rgm_predictor *predictor = NULL;
     const rgm_export_output *about;
-    rgm_tensor *outputs[2];
+    rgm_answers answers = {0};
     rgm_text texts[QUESTIONS] = {{0}};
     rgm_str examples[QUESTIONS];
 
-    RGM_GO(rgm_predictor_open(&predictor, FOLDER "/export"));
+    RGM_GO(rgm_predictor_open(&predictor, FOLDER "/export", NULL, 0));
     for (int64_t i = 0; i < rgm_predictor_outputs(&about, predictor); i++)
         printf("output %s: %s\n", about[i].name, rgm_output_kind_names[about[i].kind]);
     for (int64_t i = 0; i < QUESTIONS; i++) {
         RGM_GO(ask_about(&texts[i], 100 * i));
         examples[i] = (rgm_str){texts[i].data, texts[i].size};
     }
-    RGM_GO(rgm_predictor_run_examples(outputs, predictor, examples, QUESTIONS));
-    print_answers(&about[1], outputs[1]);
+    RGM_GO(rgm_predictor_ask(&answers, predictor,
+                             &(rgm_questions){.count = QUESTIONS, .texts = examples}));
+    print_answers(&about[1], answers.outputs[1]);
 done:
+    rgm_answers_clear(&answers);
     for (int64_t i = 0; i < QUESTIONS; i++)
         rgm_text_clear(&texts[i]);
     rgm_predictor_release(predictor);

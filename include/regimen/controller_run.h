@@ -1,6 +1,6 @@
 /*
  * controller_run: an open run, which is a task with its trainer, controller and folder, from data
- * to export; and a predictor, which serves what a run has exported.
+ * to export; and a predictor, which answers questions with a run's model, or with its export alone.
  */
 #ifndef REGIMEN_CONTROLLER_RUN_H
 #define REGIMEN_CONTROLLER_RUN_H
@@ -236,13 +236,10 @@ typedef rgm_status rgm_prediction_sink(const rgm_prediction *prediction, void *p
  */
 rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
                            rgm_prediction_sink *sink, void *payload);
-/** The same for data that a user names; RGM_ERR_UNSUPPORTED if the task accepts none. */
-rgm_status rgm_run_predict_files(const rgm_open_run *run, const rgm_new_data *files, int64_t head,
-                                 rgm_prediction_sink *sink, void *payload);
 /**
  * Predictions of a head for serialized tf.train.Examples, in their order; *out [n, units] is owned.
  * Errors: RGM_ERR_UNSUPPORTED (the task accepts no Examples), RGM_ERR_ARG (no such head, or none is
- * given), those of rgm_predictor_run_examples().
+ * given), those of rgm_predictor_ask().
  */
 rgm_status rgm_run_predict_examples(rgm_tensor **out, const rgm_open_run *run, int64_t head,
                                     const rgm_str *examples, int64_t count);
@@ -296,12 +293,14 @@ rgm_status rgm_run_verify_onnx(rgm_export_check *check, const rgm_open_run *run,
 rgm_status rgm_run_dump_onnx(int64_t *batches, const rgm_open_run *run, const char *folder,
                              rgm_mode mode, const rgm_exporter *exporter);
 
-/* ---- serving --------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /**
- * A trained model that answers requests without its training data, an optimizer or a run folder. It
- * runs the task's model with the library's executor and the weights of an export. One thread at a
- * time; several predictors may work at once and share the pool (rgm_threads_set()).
+ * A trained model that answers questions, whatever its task: rows of numbers, graphs as
+ * tf.train.Examples, lines of text. Of an export it needs neither the training data, an optimizer
+ * nor a run folder: it runs the task's model with the library's executor and the weights of the
+ * export. One thread at a time; several predictors may work at once and share the pool
+ * (rgm_threads_set()).
  */
 typedef struct rgm_predictor rgm_predictor;
 /** Where rgm_onnx_exporter() puts the files that rgm_predictor_open() (experiment.h) reads. */
@@ -314,37 +313,42 @@ typedef struct rgm_predictor rgm_predictor;
  * @param weights  [in] a .safetensors file with exactly the parameters of the task's model; those
  * in 8 bits (i8, and f32 NAME.row_steps or NAME.column_steps) become f32
  *
- * Errors: RGM_ERR_UNSUPPORTED (the task has no model, or accepts neither Examples nor rows),
+ * Errors: RGM_ERR_UNSUPPORTED (the task has no model, or accepts no form of questions),
  * RGM_ERR_NOT_FOUND and RGM_ERR_SHAPE (weights of another model: the first name), RGM_ERR_FORMAT
  * (damaged weights), those of build_model.
  */
 rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char *weights);
+/**
+ * A predictor of an open run, with its weights as they are and on its device. The run must outlive
+ * it. Examples for a run that was opened with its data have labels as those have; one that
+ * rgm_experiment_prepare_asked() prepared needs none. Errors: RGM_ERR_UNSUPPORTED (the task's model
+ * predicts nothing), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_predictor(rgm_predictor **out, rgm_open_run *run);
 void rgm_predictor_release(rgm_predictor *predictor);
 /** Call `release(owner)` last when the predictor is released: for what the task borrows. Once. */
 void rgm_predictor_keep(rgm_predictor *predictor, void (*release)(void *owner), void *owner);
-/** The outputs, borrowed: every head by its name, then their probabilities, as in model.onnx.
- * Returns their number. */
+/** The outputs, borrowed: every head by its name, then their probabilities, as in model.onnx; of a
+ * task that answers lines its own. Returns their number. */
 int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predictor *predictor);
+/** The form in which it is asked. Errors: RGM_ERR_UNSUPPORTED (in none). */
+rgm_status rgm_predictor_form(rgm_question_form *out, const rgm_predictor *predictor);
+/** The kind of list that an Example has under a key, such as "nodes/paper.words";
+ * RGM_FEATURE_NONE: the model's graphs have no such key, or it is asked in another form. */
+rgm_feature_kind rgm_predictor_example_kind(const rgm_predictor *predictor, const char *key);
 /**
- * Compute all outputs for serialized tf.train.Examples, in their order: tensors [n, ...], where n
- * is the number of predictions of all Examples together. The Examples need no labels.
+ * Answer questions, in their order.
  *
- * @param outputs  [out] [rgm_predictor_outputs()], borrowed until the next run
+ * @param out        [out, owned] rgm_answers_clear(); its outputs are rgm_predictor_outputs()
+ * @param questions  [in] in the form of rgm_predictor_form()
  *
- * Errors: RGM_ERR_UNSUPPORTED (the task accepts no Examples), RGM_ERR_ARG (none given),
- * RGM_ERR_FORMAT and RGM_ERR_DATA (an Example is damaged or has another schema, "example 3: ..."),
+ * Errors: RGM_ERR_UNSUPPORTED (the task accepts none, or another form), RGM_ERR_ARG (none given),
+ * RGM_ERR_SHAPE and RGM_ERR_DTYPE (of rows), RGM_ERR_FORMAT and RGM_ERR_DATA (a question that
+ * cannot be answered: "example 3: ...", "line 3: ..."; a number that is not finite),
  * RGM_ERR_NOT_FOUND (a missing feature), RGM_ERR_NOMEM.
  */
-rgm_status rgm_predictor_run_examples(rgm_tensor **outputs, rgm_predictor *predictor,
-                                      const rgm_str *examples, int64_t count);
-/**
- * The same for rows of numbers [n, ...], f32 or f64, as the data files have them: unscaled, and
- * without the label's column.
- * Errors: RGM_ERR_UNSUPPORTED (the task accepts no rows), RGM_ERR_SHAPE, RGM_ERR_DTYPE,
- * RGM_ERR_DATA (a number that is not finite), RGM_ERR_NOMEM.
- */
-rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *predictor,
-                                  const rgm_tensor *rows);
+rgm_status rgm_predictor_ask(rgm_answers *out, rgm_predictor *predictor,
+                             const rgm_questions *questions);
 /**
  * Predictions of a head for batches of data that a user names (rgm_task.build_file_inputs).
  * Errors: RGM_ERR_UNSUPPORTED (the task reads no files), RGM_ERR_ARG (no such head), those of data
@@ -354,8 +358,7 @@ rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const rgm_new_data 
                                    int64_t head, rgm_prediction_sink *sink, void *payload);
 /** The predictor's task, borrowed. */
 const rgm_task *rgm_predictor_task(const rgm_predictor *predictor);
-/** Its weights, borrowed: for a task that is asked by functions of its own (rgm_task.asked_by), and
- * has no outputs; and whether the file kept them in 8 bits. */
+/** Its weights, borrowed: for functions of its task that take them; and whether the file kept them in 8 bits. */
 const rgm_parameters *rgm_predictor_parameters(const rgm_predictor *predictor);
 bool rgm_predictor_int8(const rgm_predictor *predictor);
 

@@ -211,7 +211,7 @@ rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *expe
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *experiment,
                                           const char *run_dir);
 /**
- * The same, to predict for data that a user names (rgm_run_predict_files()) and for nothing else: a
+ * The same, to answer what a user asks (rgm_run_predictor()) and for nothing else: a
  * task whose folder keeps what that takes does not open its own data. Errors: those of
  * rgm_experiment_prepare_trained().
  */
@@ -232,18 +232,31 @@ rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *experim
 rgm_status rgm_experiment_serve(int64_t *made, const rgm_experiment *experiment,
                                 const rgm_run_options *options, const rgm_serve_options *serve);
 
-/* ---- serving ------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------------------------- */
 
+/** What a folder can be opened as by rgm_predictor_open(). */
+typedef enum rgm_model_folder {
+    RGM_FOLDER_NONE,  /* neither                                                            */
+    RGM_FOLDER_RUN,   /* a run of an experiment file, with checkpoints                       */
+    RGM_FOLDER_EXPORT /* an export alone: model.yaml (task and model of the experiment file),
+                         weights, and what the task keeps beside them                        */
+} rgm_model_folder;
+/** Which of them a folder is. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_model_folder_kind(rgm_model_folder *out, const char *folder);
 /**
- * Open a predictor from the export of an experiment file's run (controller_run.h says how to use
- * it). Only this folder is read: model.yaml (task and model of the experiment file), the weights,
- * and schema.pbtxt for a graph model. Everything in it is checked before it is used.
+ * Open a predictor (controller_run.h says how to ask it) from the folder of an export, or from a
+ * run folder with its best weights. Nothing else is read, in particular no training data. All that
+ * an export's folder has is checked before it is used. It computes with rgm_threads() threads.
  *
- * Errors: RGM_ERR_NOT_FOUND (a missing file; exports of a program's own model have no model.yaml),
- * RGM_ERR_CONFIG, RGM_ERR_VERSION (model.yaml has another version), RGM_ERR_UNSUPPORTED (tasks of
- * its type are served in another way), those of rgm_predictor_create().
+ * @param sets  [in] [set_count] "task.search.beam_size=1": as in rgm_experiment_load(); of an
+ * export keys of its sections data, task and model alone. NULL: none
+ *
+ * Errors: RGM_ERR_NOT_FOUND (a missing file; exports of a program's own model have no model.yaml; a
+ * run without a checkpoint), RGM_ERR_CONFIG, RGM_ERR_VERSION (model.yaml has another version),
+ * RGM_ERR_UNSUPPORTED (tasks of its type are not asked), those of rgm_predictor_create().
  */
-rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder);
+rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder, const char *const *sets,
+                              int64_t set_count);
 
 #ifdef __cplusplus
 }

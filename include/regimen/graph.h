@@ -315,6 +315,10 @@ rgm_status rgm_graph_decode(rgm_graph **out, rgm_schema *schema, const void *dat
 rgm_status rgm_graph_decode_batch(rgm_graph **out, rgm_schema *schema, const rgm_str *examples,
                                   int64_t count, const char *prefix, const char *const *places);
 
+/** The kind of list that an Example of these graphs has under a key, "nodes/paper.words";
+ * RGM_FEATURE_NONE: there is no such key. Any thread. */
+rgm_feature_kind rgm_schema_example_kind(rgm_schema *schema, const char *key);
+
 /* padding: rgm_size_constraints, satisfy, pad, find_tight, fit_or_skip */
 typedef struct rgm_size_constraints rgm_size_constraints; /* counted totals per set */
 void rgm_size_constraints_release(rgm_size_constraints *constraints);

@@ -112,8 +112,14 @@ typedef struct rgm_graph_task_type {
      */
     rgm_status (*preprocess)(rgm_graph_views *views, const rgm_graph_value *graph,
                              const void *options);
-    /** The real items of a padded graph, [n] of 1 and 0. NULL: one item a component. */
-    rgm_value *(*real_items)(const rgm_graph_value *graph, const void *options);
+    /**
+     * The set that has an item for each prediction, in its order: which of a padded graph are real,
+     * and which of several graphs' are whose. NULL: one prediction a component.
+     *
+     * @param set  [out] NULL with RGM_CONTEXT_PIECE, which is one item a component
+     */
+    void (*item_set)(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                     const void *options);
     /**
      * Make the predictions of one or several outputs from the views after the GNN. outputs[0] comes
      * with its name, labels and weights; the function sets every field of other outputs. *count:

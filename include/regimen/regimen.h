@@ -10,7 +10,7 @@
  *   train a language model, write text           language.h
  *   train on rows of numbers or images           record.h
  *   train a task of your own                     controller.h                 06
- *   run an experiment file, ask a trained model  experiment.h                 09, 10
+ *   run an experiment file, ask a trained model  experiment.h                 09, 10, 15
  *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
  *   list a network layer by layer                nn_layers.h
  *   read data as a stream of batches             data.h                       03

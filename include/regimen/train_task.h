@@ -187,6 +187,60 @@ rgm_status rgm_train_sets_check(const rgm_train_sets *sets);
 /** The weight of `train` or a set; 1 if not given. */
 double rgm_train_sets_weight(const rgm_train_sets *sets, const char *name);
 
+/* ---- questions and answers --------------------------------------------------------------------
+ */
+
+/** The one form in which a task is asked. */
+typedef enum rgm_question_form {
+    RGM_QUESTIONS_ROWS,     /* rows of numbers: records               */
+    RGM_QUESTIONS_EXAMPLES, /* serialized tf.train.Examples: graphs    */
+    RGM_QUESTIONS_LINES     /* lines of text                          */
+} rgm_question_form;
+extern const char *const rgm_question_form_names[]; /* "rows", "examples", "lines", ended by NULL */
+
+/** Questions of one form; all is borrowed. */
+typedef struct rgm_questions {
+    int64_t count;
+    const rgm_tensor *rows; /* RGM_QUESTIONS_ROWS: [count, ...] f32 or f64, as data files have them:
+                               unscaled, and without the label's column                       */
+    const rgm_str *texts;   /* [count] of the other forms. Examples need no labels            */
+    int64_t first; /* the first one's number, where answers are drawn at random: a question's answer
+                      depends on its number and not on how questions are divided into calls   */
+} rgm_questions;
+
+/** The most outputs of a model: every head, and its probabilities. */
+#define RGM_MAX_OUTPUTS (2 * RGM_MAX_HEADS)
+/** Answers to questions, in their order. `{0}` is a valid empty one. */
+typedef struct rgm_answers {
+    int64_t count; /* questions that were answered: all; after an error those before the bad line,
+                      of other forms none                                                        */
+    int64_t output_count;
+    rgm_tensor *outputs[RGM_MAX_OUTPUTS]; /* [rows, ...] of all answers, owned                */
+    int64_t *begins[RGM_MAX_OUTPUTS];     /* [count + 1] question i has the rows begins[o][i] ..
+                                             begins[o][i + 1] - 1 of outputs[o]               */
+    char **texts;   /* [rows of outputs[0]] what the model wrote, owned; NULL: it writes no text */
+    bool is_single; /* by its kind, and not by chance, each question has one row of each output  */
+} rgm_answers;
+void rgm_answers_clear(rgm_answers *answers);
+/**
+ * Add the rows of one more output.
+ *
+ * @param rows   [in, taken] [sum of items, ...], also after an error
+ * @param items  [in] [count] the rows of each question; NULL: one each
+ *
+ * Errors: RGM_ERR_SHAPE (there are other rows than the items say), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_answers_add(rgm_answers *answers, rgm_tensor *rows, const int64_t *items,
+                           int64_t count);
+
+/** What a task computes with where it is asked. All is borrowed. */
+typedef struct rgm_asked_with {
+    const rgm_parameters *parameters;
+    rgm_device *device; /* NULL: the CPU */
+    bool bf16;
+    bool int8; /* the weights were kept in 8 bits */
+} rgm_asked_with;
+
 typedef struct rgm_task_type rgm_task_type;
 
 /**
@@ -341,9 +395,6 @@ typedef struct rgm_task {
      * cannot be served from an export.
      */
     rgm_status (*save_serving)(rgm_text *data, const char *folder, void *state);
-    /** How those who open such an export ask the task, if not by batches:
-     * "rgm_translation_lines()"; NULL: by batches. */
-    const char *asked_by;
     /**
      * How a parameter is kept where weights are kept in 8 bits: with a step for each row (0) or
      * each column (1) of a matrix, or not (-1). NULL: the task's weights are never kept so.
@@ -353,12 +404,33 @@ typedef struct rgm_task {
      * is measured. Errors: those of data and model. */
     rgm_status (*judge_int8)(rgm_text *out, const rgm_parameters *parameters, void *state);
     /**
-     * A batch, as `feeds` takes it, of serialized tf.train.Examples, or of rows of numbers, f32 or
-     * f64 [n, ...]. NULL: the task does not accept that form.
+     * A batch, as `feeds` takes it, of serialized tf.train.Examples. NULL: the task does not accept
+     * them.
      */
     rgm_status (*example_batch)(rgm_element **out, void *state, const rgm_str *examples,
                                 int64_t count);
+    /**
+     * How many of a head's predictions each Example of such a batch has. Required with
+     * example_batch.
+     *
+     * @param items  [out] [count]
+     */
+    rgm_status (*example_items)(int64_t *items, void *state, rgm_element *batch, int64_t head,
+                                const rgm_str *examples, int64_t count);
+    /** The kind of list that an Example has under a key; RGM_FEATURE_NONE: there is no such key.
+     * Required with example_batch. */
+    rgm_feature_kind (*example_kind)(const char *key, void *state);
+    /** A batch of rows of numbers, f32 or f64 [n, ...]. NULL: the task does not accept them. */
     rgm_status (*row_batch)(rgm_element **out, void *state, const rgm_tensor *rows);
+    /**
+     * Answer lines of text. Sets every member of *out, which is empty, but output_count; with
+     * RGM_ERR_DATA answers of the lines before the bad one may be there. NULL: the task accepts no
+     * lines.
+     */
+    rgm_status (*answer_lines)(rgm_answers *out, void *state, const rgm_asked_with *with,
+                               const rgm_questions *questions);
+    /** The outputs of answer_lines, ended by a name that is NULL. Required with it. */
+    const rgm_export_output *line_outputs;
 
     /** How build_inputs draws training examples. NULL: training with privacy is refused. */
     rgm_status (*sampling)(rgm_sampling *out, void *state);

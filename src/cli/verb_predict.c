@@ -202,51 +202,70 @@ static rgm_status close_files(const prediction_view *view, const char *input)
     return status;
 }
 
-static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode,
-                          const rgm_new_data *input, int64_t head)
+static rgm_status refuse_predictions(const rgm_task *task, const char *folder)
 {
-    prediction_view view = {
-        .task = rgm_run_task(s->run), .mode = mode, .of_part = input == NULL, .head = head};
-    const rgm_head *heads;
-    int64_t count;
+    if (task->no_predictions == NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s %s", folder, task->no_predictions);
+}
 
-    if (view.task->no_predictions != NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s %s", run_dir, view.task->no_predictions);
-    count = rgm_task_model_outputs(&heads, rgm_run_model(s->run));
-    if (head >= 0 && head < count) {
-        view.is_number = heads[head].is_number;
-        view.classes = heads[head].class_names;
-    }
-    if (input == NULL)
-        return rgm_run_predict(s->run, mode, head, print_batch, &view);
+/* Of data that the user names, whether a run or an export is asked. */
+static rgm_status predict_files(rgm_predictor *predictor, const char *folder,
+                                const rgm_new_data *input, int64_t head)
+{
+    prediction_view view = {.task = rgm_predictor_task(predictor), .head = head};
+    const rgm_export_output *outputs;
+
+    RGM_TRY(refuse_predictions(view.task, folder));
     if (view.task->build_file_inputs == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "--input: the task '%s' reads no files but its own data: name others with "
                         "--set data.test=FILE",
                         view.task->name);
-    RGM_TRY(rgm_run_predict_files(s->run, input, head, print_batch, &view));
-    return close_files(&view, input->files);
-}
-
-/* ---- of an export -----------------------------------------------------------------------------
- */
-
-static rgm_status predict_export(const char *folder, const rgm_new_data *input, int64_t head)
-{
-    rgm_status status = RGM_OK;
-    prediction_view view = {.head = head};
-    const rgm_export_output *outputs;
-    rgm_predictor *predictor = NULL;
-
-    RGM_GO(rgm_predictor_open(&predictor, folder));
-    view.task = rgm_predictor_task(predictor);
     if (head >= 0 && head < rgm_predictor_outputs(&outputs, predictor)) {
         view.is_number = outputs[head].kind == RGM_OUTPUT_NUMBERS;
         view.classes = outputs[head].classes;
     }
-    RGM_GO(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
-    RGM_GO(close_files(&view, input->files));
-done:
+    RGM_TRY(rgm_predictor_run_files(predictor, input, head, print_batch, &view));
+    return close_files(&view, input->files);
+}
+
+/* Of a part of the run's own data. */
+static rgm_status predict_part(const session *s, const char *run_dir, rgm_mode mode, int64_t head)
+{
+    prediction_view view = {
+        .task = rgm_run_task(s->run), .mode = mode, .of_part = true, .head = head};
+    const rgm_head *heads;
+
+    RGM_TRY(refuse_predictions(view.task, run_dir));
+    if (head >= 0 && head < rgm_task_model_outputs(&heads, rgm_run_model(s->run))) {
+        view.is_number = heads[head].is_number;
+        view.classes = heads[head].class_names;
+    }
+    return rgm_run_predict(s->run, mode, head, print_batch, &view);
+}
+
+static rgm_status predict(const session *s, const char *run_dir, rgm_mode mode,
+                          const rgm_new_data *input, int64_t head)
+{
+    rgm_predictor *predictor;
+    rgm_status status;
+
+    if (input == NULL)
+        return predict_part(s, run_dir, mode, head);
+    RGM_TRY(rgm_run_predictor(&predictor, s->run));
+    status = predict_files(predictor, run_dir, input, head);
+    rgm_predictor_release(predictor);
+    return status;
+}
+
+static rgm_status predict_export(const char *folder, const rgm_new_data *input, int64_t head)
+{
+    rgm_predictor *predictor;
+    rgm_status status;
+
+    RGM_TRY(rgm_predictor_open(&predictor, folder, NULL, 0));
+    status = predict_files(predictor, folder, input, head);
     rgm_predictor_release(predictor);
     return status;
 }
@@ -276,8 +295,9 @@ static int predict_folder(const char *folder, const char *part, const rgm_new_da
                           int64_t head, const text_list *sets, const weights_choice *weights,
                           const embeddings_choice *embeddings)
 {
-    bool exported = false;
-    rgm_status status = is_export(&exported, folder);
+    rgm_model_folder kind;
+    rgm_status status = rgm_model_folder_kind(&kind, folder);
+    bool exported = kind == RGM_FOLDER_EXPORT;
 
     if (status != RGM_OK)
         return report(status);

@@ -328,7 +328,7 @@ static rgm_status translate_export(const char *folder, const char *const *values
     rgm_beam_search_options search;
     translator t = {.device = NULL};
 
-    RGM_GO(rgm_predictor_open(&predictor, folder));
+    RGM_GO(rgm_predictor_open(&predictor, folder, NULL, 0));
     t.task = rgm_predictor_task(predictor);
     t.parameters = rgm_predictor_parameters(predictor);
     if (t.task->type != &rgm_translation)

@@ -202,7 +202,7 @@ typedef struct all_outputs {
     const rgm_open_run *run;
     rgmi_outputs list;
     rgm_executor *executor;
-    rgm_tensor *values[RGMI_MOST_OUTPUTS]; /* of the last batch, borrowed from the executor */
+    rgm_tensor *values[RGM_MAX_OUTPUTS]; /* of the last batch, borrowed from the executor */
 } all_outputs;
 
 static rgm_status all_outputs_open(all_outputs *all, const rgm_open_run *run,
@@ -235,7 +235,7 @@ static rgm_status tables_of(rgm_named_tensor **tables, int64_t *count, const rgm
 typedef struct comparison {
     all_outputs all;
     rgm_onnx_model *model;
-    int64_t place[RGMI_MOST_OUTPUTS]; /* index of each output in the file */
+    int64_t place[RGM_MAX_OUTPUTS]; /* index of each output in the file */
     int64_t batches, max_batches;
     rgm_export_check *check;
 } comparison;
@@ -362,7 +362,7 @@ static rgm_status dump_batch(const rgm_prediction *p, void *payload)
 {
     dump *d = payload;
     rgm_status status = RGM_OK;
-    rgm_named_tensor *tables = NULL, outputs[RGMI_MOST_OUTPUTS];
+    rgm_named_tensor *tables = NULL, outputs[RGM_MAX_OUTPUTS];
     int64_t table_count = 0;
 
     RGM_GO(tables_of(&tables, &table_count, d->all.run, p));

@@ -99,6 +99,9 @@ static void an_open_run_predicts_and_exports(void **state)
     rgm_export_check check;
     rgm_open_run *run;
     seen all = {0}, some = {.most = 2};
+    rgm_predictor *asked;
+    rgm_question_form form;
+    rgm_answers answers;
 
     (void)state;
     snprintf(root, sizeof root, "%s", check_fast_folder());
@@ -113,8 +116,13 @@ static void an_open_run_predicts_and_exports(void **state)
     CHECK_INT(2, some.batches);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_predict(run, RGM_TEST, 0, count_batch, &all));
     CHECK_STATUS(RGM_ERR_ARG, rgm_run_predict(run, RGM_VALID, 1, count_batch, &all));
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
-                 rgm_run_predict_files(run, &(rgm_new_data){.files = "x*"}, 0, count_batch, &all));
+    CHECK_OK(rgm_run_predictor(&asked, run));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_run_files(asked, &(rgm_new_data){.files = "x*"},
+                                                              0, count_batch, &all));
+    CHECK_MESSAGE("reads no files");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_form(&form, asked));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_ask(&answers, asked, &(rgm_questions){0}));
+    rgm_predictor_release(asked);
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_run_export(run, NULL)); /* there is no run folder */
     CHECK_OK(rgm_run_export(run, to));
     CHECK_INT(1, rgm_run_export_count(run));

@@ -71,7 +71,7 @@ static int64_t find_output(const rgmi_outputs *list, const char *name)
 
 static rgm_status unknown_output(const rgmi_outputs *list, const char *name)
 {
-    const char *names[RGMI_MOST_OUTPUTS];
+    const char *names[RGM_MAX_OUTPUTS];
 
     for (int64_t i = 0; i < list->count; i++)
         names[i] = list->items[i].name;

@@ -1,6 +1,6 @@
 /*
- * A trained model that answers requests: a task's model and an export's weights in one executor,
- * without a trainer.
+ * A trained model that answers questions: a task's model with an export's weights, without a
+ * trainer, or the model of an open run.
  */
 #include <string.h>
 
@@ -8,14 +8,18 @@
 
 struct rgm_predictor {
     rgm_task task;
-    rgm_cgraph *graph;
+    rgm_open_run *run; /* whose task, model and weights these are; NULL: its own */
+    rgm_cgraph *graph; /* its own; NULL: the run's */
     rgm_scope *scope;
-    rgm_task_model model;
+    rgm_task_model own_model;
+    const rgm_task_model *model;
     rgmi_outputs outputs;
-    rgm_parameters *parameters;
-    bool int8;                             /* they were kept in 8 bits */
-    rgm_executor *executor;                /* NULL: the task is asked by functions of its own */
-    rgm_tensor *values[RGMI_MOST_OUTPUTS]; /* of the last run, owned by the executor */
+    rgm_parameters *own_parameters;
+    const rgm_parameters *parameters;
+    rgm_device *device;
+    bool bf16, int8; /* int8: the weights were kept in 8 bits */
+    rgm_executor *executor;              /* NULL: the task answers by itself */
+    rgm_tensor *values[RGM_MAX_OUTPUTS]; /* of the last run, owned by the executor */
     void (*release_owner)(void *owner);
     void *owner;
 };
@@ -26,8 +30,8 @@ static rgm_status check_task(const rgm_task *task)
 {
     if (task->build_model == NULL || task->feeds == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' has no model to ask", task->name);
-    if (task->example_batch == NULL && task->row_batch == NULL && task->asked_by == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes neither Examples nor rows",
+    if (task->example_batch == NULL && task->row_batch == NULL && task->answer_lines == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes no Examples, rows or lines",
                         task->name);
     return RGM_OK;
 }
@@ -38,12 +42,29 @@ static rgm_status build(rgm_predictor *p)
 
     RGM_TRY(rgm_cgraph_create(&p->graph));
     RGM_TRY(rgm_scope_create(&p->scope, p->graph, RGM_F32));
-    status = p->task.build_model(&p->model, p->scope, p->task.state);
+    status = p->task.build_model(&p->own_model, p->scope, p->task.state);
     if (status == RGM_OK)
         status = rgm_cgraph_status(p->graph);
-    if (status == RGM_OK && p->model.head_count < 1)
+    if (status == RGM_OK && p->own_model.head_count < 1)
         status = RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' has no model to ask", p->task.name);
+    p->model = &p->own_model;
     return status;
+}
+
+/* What it gives, and what computes that; a task that answers lines has both itself. */
+static rgm_status open_outputs(rgm_predictor *p, rgm_cgraph *graph,
+                               const rgm_executor_options *options)
+{
+    if (p->task.answer_lines == NULL) {
+        rgmi_outputs_of(&p->outputs, p->model);
+        if (p->outputs.count == 0)
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' predicts nothing", p->task.name);
+        return rgm_executor_create(&p->executor, graph, p->outputs.values, p->outputs.count,
+                                   options);
+    }
+    for (const rgm_export_output *o = p->task.line_outputs; o->name != NULL; o++)
+        p->outputs.items[p->outputs.count++] = *o;
+    return RGM_OK;
 }
 
 rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char *weights)
@@ -58,16 +79,35 @@ rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char 
     p->task = *task;
     *task = (rgm_task){0};
     RGM_GO(build(p));
-    RGM_GO(rgmi_serving_weights_load(&p->parameters, &p->int8, p->graph, weights));
-    if (p->task.asked_by == NULL) {
-        rgmi_outputs_of(&p->outputs, &p->model);
-        RGM_GO(rgm_executor_create(&p->executor, p->graph, p->outputs.values, p->outputs.count,
-                                   &options));
-    }
+    RGM_GO(rgmi_serving_weights_load(&p->own_parameters, &p->int8, p->graph, weights));
+    p->parameters = p->own_parameters;
+    RGM_GO(open_outputs(p, p->graph, &options));
     *out = p;
     p = NULL;
 done:
     rgm_task_release(task);
+    rgm_predictor_release(p);
+    return status;
+}
+
+rgm_status rgm_run_predictor(rgm_predictor **out, rgm_open_run *run)
+{
+    rgm_executor_options options = {.device = rgm_trainer_device(run->trainer)};
+    rgm_status status = RGM_OK;
+    rgm_predictor *p = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(p, 1));
+    p->run = run;
+    p->task = run->task;
+    p->model = rgm_trainer_model(run->trainer);
+    p->parameters = rgm_trainer_parameters(run->trainer);
+    p->device = options.device;
+    p->bf16 = rgm_trainer_bf16(run->trainer);
+    RGM_GO(open_outputs(p, rgm_trainer_graph(run->trainer), &options));
+    *out = p;
+    p = NULL;
+done:
     rgm_predictor_release(p);
     return status;
 }
@@ -77,8 +117,9 @@ void rgm_predictor_release(rgm_predictor *p)
     if (p == NULL)
         return;
     rgm_executor_release(p->executor);
-    rgm_parameters_release(p->parameters);
-    rgm_task_release(&p->task);
+    rgm_parameters_release(p->own_parameters);
+    if (p->run == NULL)
+        rgm_task_release(&p->task);
     rgm_scope_release(p->scope);
     rgm_cgraph_release(p->graph);
     if (p->release_owner != NULL)
@@ -115,13 +156,19 @@ const rgm_task *rgm_predictor_task(const rgm_predictor *p)
     return &p->task;
 }
 
-/* Whether it is asked by batches. */
-static rgm_status check_asked(const rgm_predictor *p)
+rgm_status rgm_predictor_form(rgm_question_form *out, const rgm_predictor *p)
 {
-    if (p->task.asked_by == NULL)
-        return RGM_OK;
-    return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' is asked by %s", p->task.name,
-                    p->task.asked_by);
+    RGM_TRY(check_task(&p->task));
+    *out = p->task.answer_lines != NULL    ? RGM_QUESTIONS_LINES
+           : p->task.example_batch != NULL ? RGM_QUESTIONS_EXAMPLES
+                                           : RGM_QUESTIONS_ROWS;
+    return RGM_OK;
+}
+
+rgm_feature_kind rgm_predictor_example_kind(const rgm_predictor *p, const char *key)
+{
+    return p->task.example_kind != NULL ? p->task.example_kind(key, p->task.state)
+                                        : RGM_FEATURE_NONE;
 }
 
 static rgm_status run_feeds(rgm_predictor *p, const rgm_feed *feeds, int64_t count)
@@ -129,47 +176,116 @@ static rgm_status run_feeds(rgm_predictor *p, const rgm_feed *feeds, int64_t cou
     return rgm_executor_run(p->executor, p->values, p->parameters, feeds, count, 1, 0);
 }
 
-/* Takes over the batch. */
-static rgm_status run_batch(rgm_tensor **outputs, rgm_predictor *p, rgm_element *batch)
+/* The head that output o is about: of probabilities the one that they are of. */
+static int64_t head_of(const rgm_predictor *p, int64_t o)
+{
+    const rgm_head *heads;
+    int64_t h = 0;
+
+    if (o < p->outputs.heads)
+        return o;
+    rgm_task_model_outputs(&heads, p->model);
+    while (h + 1 < p->outputs.heads && heads[h].probabilities != p->outputs.values[o])
+        h++;
+    return h;
+}
+
+/* What the executor holds is overwritten by its next run. */
+static rgm_status keep_output(rgm_answers *out, const rgm_predictor *p, int64_t o,
+                              const int64_t *items, int64_t count)
+{
+    rgm_status status;
+    rgm_tensor *copy = NULL;
+
+    RGM_TRY(rgm_tensor_copy(&copy, p->values[o]));
+    status = rgm_answers_add(out, copy, items, count);
+    return status == RGM_ERR_SHAPE ? rgm_error_prefix(status, "'%s'", p->outputs.items[o].name)
+                                   : status;
+}
+
+/* Takes over the batch. texts NULL: every question has one item. */
+static rgm_status run_batch(rgm_answers *out, rgm_predictor *p, rgm_element *batch,
+                            const rgm_str *texts, int64_t count)
 {
     rgm_status status = RGM_OK;
     rgm_feed feeds[RGM_MAX_FEEDS];
-    int64_t count = 0;
+    int64_t feed_count = 0, *items = NULL;
 
-    RGM_GO(p->task.feeds(feeds, RGM_MAX_FEEDS, &count, p->task.state, batch));
-    RGM_GO(run_feeds(p, feeds, count));
-    memcpy(outputs, p->values, (size_t)p->outputs.count * sizeof *outputs);
+    if (texts != NULL)
+        RGM_GO(RGM_NEW(items, count));
+    RGM_GO(p->task.feeds(feeds, RGM_MAX_FEEDS, &feed_count, p->task.state, batch));
+    RGM_GO(run_feeds(p, feeds, feed_count));
+    for (int64_t o = 0; o < p->outputs.count; o++) {
+        if (texts != NULL)
+            RGM_GO(p->task.example_items(items, p->task.state, batch, head_of(p, o), texts, count));
+        RGM_GO(keep_output(out, p, o, items, count));
+    }
 done:
+    rgm_free(items);
     rgm_element_release(batch);
     return status;
 }
 
-rgm_status rgm_predictor_run_examples(rgm_tensor **outputs, rgm_predictor *p,
-                                      const rgm_str *examples, int64_t count)
+/* The questions as the task takes them; a form that was not given has no questions. */
+static rgm_status check_form(const rgm_predictor *p, const rgm_questions *q)
 {
-    rgm_element *batch = NULL;
+    rgm_question_form form;
+    bool given;
 
-    RGM_TRY(check_asked(p));
-    if (p->task.example_batch == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes rows of numbers, no Examples",
-                        p->task.name);
-    if (count < 1)
-        return RGM_FAIL(RGM_ERR_ARG, "no examples");
-    RGM_TRY(p->task.example_batch(&batch, p->task.state, examples, count));
-    return run_batch(outputs, p, batch);
+    RGM_TRY(rgm_predictor_form(&form, p));
+    given = form == RGM_QUESTIONS_ROWS ? q->rows != NULL : q->texts != NULL;
+    if (!given && (q->rows != NULL || q->texts != NULL))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes %s, no %s", p->task.name,
+                        rgm_question_form_names[form],
+                        q->rows != NULL ? "rows of numbers" : "texts");
+    if (!given || q->count < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "no questions");
+    if (q->rows != NULL && (rgm_tensor_rank(q->rows) < 1 || rgm_tensor_dim(q->rows, 0) != q->count))
+        return RGM_FAIL(RGM_ERR_SHAPE, "there are not %lld rows", (long long)q->count);
+    return RGM_OK;
 }
 
-rgm_status rgm_predictor_run_rows(rgm_tensor **outputs, rgm_predictor *p, const rgm_tensor *rows)
+static rgm_status ask(rgm_answers *out, rgm_predictor *p, const rgm_questions *q)
 {
+    const rgm_asked_with with = {p->parameters, p->device, p->bf16, p->int8};
     rgm_element *batch = NULL;
 
-    RGM_TRY(check_asked(p));
-    if (p->task.row_batch == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes Examples, no rows of numbers",
-                        p->task.name);
-    RGM_TRY(p->task.row_batch(&batch, p->task.state, rows));
-    return run_batch(outputs, p, batch);
+    RGM_TRY(check_form(p, q));
+    if (p->task.answer_lines != NULL)
+        return p->task.answer_lines(out, p->task.state, &with, q);
+    if (p->task.example_batch != NULL) {
+        RGM_TRY(p->task.example_batch(&batch, p->task.state, q->texts, q->count));
+        return run_batch(out, p, batch, q->texts, q->count);
+    }
+    RGM_TRY(p->task.row_batch(&batch, p->task.state, q->rows));
+    out->is_single = true;
+    return run_batch(out, p, batch, NULL, q->count);
 }
+
+/* What is told while it works is told to the run's log. */
+static rgm_logger *enter(const rgm_predictor *p)
+{
+    return p->run != NULL ? rgmi_enter(p->run->controller) : NULL;
+}
+
+static rgm_status leave(const rgm_predictor *p, rgm_logger *before, rgm_status status)
+{
+    return p->run != NULL ? rgmi_leave(before, status) : status;
+}
+
+rgm_status rgm_predictor_ask(rgm_answers *out, rgm_predictor *p, const rgm_questions *questions)
+{
+    rgm_logger *before = enter(p);
+    rgm_status status;
+
+    *out = (rgm_answers){0};
+    status = leave(p, before, ask(out, p, questions));
+    if (status != RGM_OK && (status != RGM_ERR_DATA || out->texts == NULL))
+        rgm_answers_clear(out);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 typedef struct answering {
     rgm_predictor *p;
@@ -181,7 +297,7 @@ typedef struct answering {
 static const rgm_tensor *probabilities_of(const rgm_predictor *p, int64_t head)
 {
     for (int64_t i = p->outputs.heads; i < p->outputs.count; i++)
-        if (p->outputs.values[i] == p->model.heads[head].probabilities)
+        if (head_of(p, i) == head)
             return p->values[i];
     return NULL;
 }
@@ -206,16 +322,22 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const rgm_new_data *files, 
     rgm_iterator_options options = RGM_ITERATOR_OPTIONS_INIT;
     rgm_dataset *data = NULL;
     answering all = {p, head, sink, payload};
+    rgm_logger *before;
 
-    RGM_TRY(check_asked(p));
+    if (p->task.build_file_inputs == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files but its own data",
+                        p->task.name);
     if (head < 0 || head >= p->outputs.heads)
         return RGM_FAIL(RGM_ERR_ARG, "head %lld of %lld", (long long)head,
                         (long long)p->outputs.heads);
-    if (p->task.build_file_inputs == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files", p->task.name);
     options.threads = rgm_threads();
+    if (p->run != NULL) {
+        options.seed = (uint64_t)p->run->options.runtime.seed;
+        options.threads = (int)p->run->options.runtime.threads;
+    }
     RGM_GO(p->task.build_file_inputs(&data, p->task.state, files));
-    RGM_GO(rgmi_each_batch(data, &options, answer_batch, &all));
+    before = enter(p);
+    RGM_GO(leave(p, before, rgmi_each_batch(data, &options, answer_batch, &all)));
 done:
     rgm_dataset_release(data);
     return status;

@@ -51,11 +51,10 @@ extern const rgm_exporter_type rgmi_weights_exporter;
 extern const rgm_exporter_type rgmi_saved_model_exporter;
 
 /* outputs.c */
-enum { RGMI_MOST_OUTPUTS = 2 * RGM_MAX_HEADS };
 /** A model's outputs: every head by its name, then their probabilities. */
 typedef struct rgmi_outputs {
-    rgm_export_output items[RGMI_MOST_OUTPUTS];
-    rgm_value *values[RGMI_MOST_OUTPUTS];
+    rgm_export_output items[RGM_MAX_OUTPUTS];
+    rgm_value *values[RGM_MAX_OUTPUTS];
     char names[RGM_MAX_HEADS][96];
     int64_t count, heads;
 } rgmi_outputs;

@@ -1,5 +1,5 @@
 /*
- * Predictions of a run's heads: for batches of its parts, of files, or of given feeds.
+ * Predictions of a run's heads: for batches of its parts, or for given feeds.
  */
 #include "run_internal.h"
 
@@ -128,22 +128,6 @@ rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
         RGM_GO(task->build_inputs(&data, task->state, mode, false));
     if (data == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "there are no %s data", rgm_mode_name(mode)));
-    RGM_GO(predict_dataset(run, data, head, sink, payload));
-done:
-    rgm_dataset_release(data);
-    return status;
-}
-
-rgm_status rgm_run_predict_files(const rgm_open_run *run, const rgm_new_data *files, int64_t head,
-                                 rgm_prediction_sink *sink, void *payload)
-{
-    rgm_status status = RGM_OK;
-    rgm_dataset *data = NULL;
-
-    if (run->task.build_file_inputs == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' reads no files but its own data",
-                        run->task.name);
-    RGM_GO(run->task.build_file_inputs(&data, run->task.state, files));
     RGM_GO(predict_dataset(run, data, head, sink, payload));
 done:
     rgm_dataset_release(data);

@@ -45,6 +45,8 @@ const rgm_exporter_type *rgmi_exporter(const rgm_extensions *own, int64_t i);
 const rgm_action_type *rgmi_action(const rgm_extensions *own, int64_t i);
 /** Merge the layers into one document. */
 rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers, rgm_arena *arena);
+/** Set a key by "key=value"; nodes point into the arena. RGM_ERR_CONFIG. */
+rgm_status rgmi_apply_set(rgm_yaml *yaml, const char *set, rgm_arena *arena);
 /** A copy that shares nothing with the original. */
 rgm_status rgmi_document_copy(rgm_yaml **out, const rgm_yaml *document, const char *name);
 /** Fill every section from the document. */

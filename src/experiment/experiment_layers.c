@@ -298,7 +298,7 @@ done:
 
 /* ---- --set --------------------------------------------------------------------------------- */
 
-static rgm_status apply_set(rgm_yaml *yaml, const char *set, rgm_arena *arena)
+rgm_status rgmi_apply_set(rgm_yaml *yaml, const char *set, rgm_arena *arena)
 {
     const char *equals = strchr(set, '=');
     rgm_status status = RGM_OK;
@@ -379,7 +379,7 @@ rgm_status rgmi_layers_merge(rgm_yaml **out, const rgm_experiment_layers *layers
     }
     RGM_GO(apply_environment(yaml, layers->environment, arena));
     for (int64_t i = 0; i < layers->set_count; i++)
-        RGM_GO(apply_set(yaml, layers->sets[i], arena));
+        RGM_GO(rgmi_apply_set(yaml, layers->sets[i], arena));
     take_back(rgm_yaml_root(yaml));
     RGM_GO(find_model(rgm_yaml_root(yaml), arena));
     *out = yaml;

@@ -1,10 +1,12 @@
 /*
- * Opens a predictor from an export's folder: the tables of experiment files read its model.yaml,
- * and the task type makes a task without data from it.
+ * Opens a predictor from an export's folder, where the tables of experiment files read its
+ * model.yaml and the task type makes a task without data from it; or from a run folder.
  */
 #include "experiment_internal.h"
 
-static rgm_status open_folder(rgm_predictor **out, rgm_experiment *e, const char *folder)
+/* ---- an export ------------------------------------------------------------------------------- */
+
+static rgm_status open_export(rgm_predictor **out, rgm_experiment *e, const char *folder)
 {
     rgm_task task = {0};
     char *weights = NULL;
@@ -25,17 +27,17 @@ done:
     return status;
 }
 
-static void release(void *experiment)
+static void release_experiment(void *experiment)
 {
     rgm_experiment_release(experiment);
 }
 
-rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder)
+static rgm_status load_export(rgm_predictor **out, const char *folder, const char *const *sets,
+                              int64_t set_count)
 {
     rgm_status status = RGM_OK;
     rgm_experiment *e = NULL;
 
-    *out = NULL;
     RGM_GO(RGM_NEW(e, 1));
     RGM_GO(rgm_path_join(&e->path, folder, RGM_SERVING_MODEL));
     if (!rgm_path_exists(e->path))
@@ -45,10 +47,85 @@ rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder)
                         folder));
     RGM_GO(rgm_arena_create(&e->arena));
     RGM_GO(rgm_yaml_load(&e->yaml, e->path));
-    RGM_GO(open_folder(out, e, folder));
-    rgm_predictor_keep(*out, release, e); /* its task's options belong to the experiment */
+    for (int64_t i = 0; i < set_count; i++)
+        RGM_GO(rgmi_apply_set(e->yaml, sets[i], e->arena));
+    RGM_GO(open_export(out, e, folder));
+    rgm_predictor_keep(*out, release_experiment, e); /* its task's options belong to it */
     e = NULL;
 done:
     rgm_experiment_release(e);
     return status;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+typedef struct opened_run {
+    rgm_experiment *experiment;
+    rgm_open_run *run;
+} opened_run;
+
+static void release_run(void *payload)
+{
+    opened_run *opened = payload;
+
+    if (opened == NULL)
+        return;
+    rgm_run_close(opened->run);
+    rgm_experiment_release(opened->experiment);
+    rgm_free(opened);
+}
+
+static rgm_status load_run(rgm_predictor **out, const char *folder, const char *const *sets,
+                           int64_t set_count)
+{
+    rgm_status status = RGM_OK;
+    opened_run *opened = NULL;
+    rgm_run_options options;
+
+    RGM_GO(RGM_NEW(opened, 1));
+    RGM_GO(rgm_experiment_load_run(&opened->experiment, folder, sets, set_count));
+    RGM_GO(rgm_experiment_prepare_asked(&options, opened->experiment, folder));
+    options.read_only = true;
+    options.runtime.threads = rgm_threads(); /* the program's, not those it was trained with */
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        options.no_data[mode] = true;
+    RGM_GO(rgm_experiment_open(&opened->run, opened->experiment, &options));
+    if (rgm_run_steps(opened->run) == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", folder));
+    RGM_GO(rgm_run_predictor(out, opened->run));
+    rgm_predictor_keep(*out, release_run, opened);
+    opened = NULL;
+done:
+    release_run(opened);
+    return status;
+}
+
+/* ---- either ---------------------------------------------------------------------------------- */
+
+rgm_status rgm_model_folder_kind(rgm_model_folder *out, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *config = NULL, *model = NULL;
+
+    *out = RGM_FOLDER_NONE;
+    RGM_GO(rgm_path_join(&config, folder, "config.yaml"));
+    RGM_GO(rgm_path_join(&model, folder, RGM_SERVING_MODEL));
+    *out = rgm_path_exists(config)  ? RGM_FOLDER_RUN
+           : rgm_path_exists(model) ? RGM_FOLDER_EXPORT
+                                    : RGM_FOLDER_NONE;
+done:
+    rgm_free(config);
+    rgm_free(model);
+    return status;
+}
+
+rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder, const char *const *sets,
+                              int64_t set_count)
+{
+    rgm_model_folder kind;
+
+    *out = NULL;
+    RGM_TRY(rgm_model_folder_kind(&kind, folder));
+    return kind == RGM_FOLDER_RUN ? load_run(out, folder, sets, set_count)
+                                  : load_export(out, folder, sets, set_count);
 }

@@ -173,6 +173,52 @@ static rgm_tensor *asked_of_file(const trained *t, const questions *q)
     return outputs[1];
 }
 
+static rgm_status ask_rows(rgm_answers *out, rgm_predictor *p, const rgm_tensor *rows)
+{
+    return rgm_predictor_ask(out, p,
+                             &(rgm_questions){.count = rgm_tensor_dim(rows, 0), .rows = rows});
+}
+
+static rgm_status ask(rgm_answers *out, rgm_predictor *p, const rgm_str *texts, int64_t count)
+{
+    return rgm_predictor_ask(out, p, &(rgm_questions){.count = count, .texts = texts});
+}
+
+/* The same of a merged Example: all that it asks about is one answer. */
+static void an_example_of_several_components_has_all_their_answers(void **state)
+{
+    (void)state;
+    trained t;
+    questions q;
+    rgm_predictor *p;
+    rgm_answers all, by_run;
+    rgm_text merged = {0};
+
+    trained_open(&t, graph_text);
+    questions_open(&q);
+    CHECK_OK(rgm_graph_encode(&merged, q.merged, NULL));
+    CHECK_OK(rgm_predictor_open(&p, t.export_dir, NULL, 0));
+    rgm_str texts[] = {{merged.data, merged.size}, q.examples[2]};
+    CHECK_OK(ask(&all, p, texts, 2));
+    CHECK_INT(q.asked, all.begins[0][1]);
+    CHECK_INT(q.asked + 3, all.begins[0][2]);
+    rgm_predictor_release(p);
+    rgm_run_close(t.run);
+    t.run = NULL;
+    char *run_dir = path_of(t.folder, "run");
+    CHECK_OK(rgm_predictor_open(&p, run_dir, NULL, 0)); /* a run's folder is asked likewise */
+    CHECK_OK(ask(&by_run, p, texts, 2));
+    CHECK_INT(q.asked + 3, by_run.begins[1][2]);
+    check_close_tensors(all.outputs[1], by_run.outputs[1], 1e-5);
+    rgm_answers_clear(&by_run);
+    rgm_answers_clear(&all);
+    rgm_predictor_release(p);
+    rgm_free(run_dir);
+    rgm_text_clear(&merged);
+    questions_close(&q);
+    trained_close(&t);
+}
+
 static void a_predictor_answers_examples_as_run_and_file_do(void **state)
 {
     (void)state;
@@ -180,7 +226,9 @@ static void a_predictor_answers_examples_as_run_and_file_do(void **state)
     questions q;
     rgm_predictor *p;
     const rgm_export_output *about;
-    rgm_tensor *outputs[2], *by_run, *by_file;
+    rgm_question_form form;
+    rgm_answers all, one;
+    rgm_tensor *by_run, *by_file;
 
     trained_open(&t, graph_text);
     questions_open(&q);
@@ -190,7 +238,11 @@ static void a_predictor_answers_examples_as_run_and_file_do(void **state)
     t.run = NULL;
     char *config = path_of(t.folder, "run/config.yaml");
     CHECK_INT(0, remove(config));
-    CHECK_OK(rgm_predictor_open(&p, t.export_dir));
+    CHECK_OK(rgm_predictor_open(&p, t.export_dir, NULL, 0));
+    CHECK_OK(rgm_predictor_form(&form, p));
+    CHECK_INT(RGM_QUESTIONS_EXAMPLES, form);
+    CHECK_INT(RGM_FEATURE_INTS, rgm_predictor_example_kind(p, "nodes/paper.words"));
+    CHECK_INT(RGM_FEATURE_NONE, rgm_predictor_example_kind(p, "nodes/paper.wrods"));
     CHECK_INT(2, rgm_predictor_outputs(&about, p));
     CHECK_TEXT("classification_logits", about[0].name);
     CHECK_INT(RGM_OUTPUT_LOGITS, about[0].kind);
@@ -199,14 +251,20 @@ static void a_predictor_answers_examples_as_run_and_file_do(void **state)
     CHECK_INT(3, about[1].classes.count);
     CHECK_TEXT("blue", about[1].classes.items[2]);
     for (int times = 0; times < 2; times++) {
-        CHECK_OK(rgm_predictor_run_examples(outputs, p, q.examples, EXAMPLES));
-        CHECK_INT(q.asked, rgm_tensor_dim(outputs[0], 0));
-        check_close_tensors(outputs[0], by_run, 1e-5);
-        check_close_tensors(outputs[1], by_file, 1e-5);
-        CHECK_OK(rgm_predictor_run_examples(outputs, p, q.examples, 1)); /* one alone */
-        CHECK_INT(1, rgm_tensor_dim(outputs[0], 0));
+        CHECK_OK(ask(&all, p, q.examples, EXAMPLES));
+        CHECK_INT(2, all.output_count);
+        CHECK_INT(EXAMPLES, all.count);
+        CHECK(!all.is_single && all.texts == NULL);
+        for (int64_t i = 0; i <= EXAMPLES; i++) /* Example i asks about i + 1 nodes */
+            CHECK_INT(i * (i + 1) / 2, all.begins[i % 2][i]);
+        check_close_tensors(all.outputs[0], by_run, 1e-5);
+        check_close_tensors(all.outputs[1], by_file, 1e-5);
+        CHECK_OK(ask(&one, p, q.examples, 1)); /* one alone */
+        CHECK_INT(1, rgm_tensor_dim(one.outputs[0], 0));
         for (int64_t u = 0; u < 3; u++)
-            CHECK_CLOSE(rgm_tensor_at(by_run, u), rgm_tensor_at(outputs[0], u), 1e-5, 1e-5);
+            CHECK_CLOSE(rgm_tensor_at(by_run, u), rgm_tensor_at(one.outputs[0], u), 1e-5, 1e-5);
+        rgm_answers_clear(&all);
+        rgm_answers_clear(&one);
     }
     rgm_predictor_release(p);
     rgm_tensor_release(by_run);
@@ -263,32 +321,34 @@ static void wrong_examples_are_refused_by_place_and_reason(void **state)
     trained t;
     questions q;
     rgm_predictor *p;
-    rgm_tensor *outputs[2];
+    rgm_answers got;
 
     trained_open(&t, graph_text);
     questions_open(&q);
-    CHECK_OK(rgm_predictor_open(&p, t.export_dir));
+    CHECK_OK(rgm_predictor_open(&p, t.export_dir, NULL, 0));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         rgm_text text = changed(&q.examples[1], wrong[i].key, wrong[i].as_floats);
         rgm_str examples[EXAMPLES] = {q.examples[0], {text.data, text.size}, q.examples[2]};
-        CHECK_STATUS(wrong[i].status, rgm_predictor_run_examples(outputs, p, examples, EXAMPLES));
+        CHECK_STATUS(wrong[i].status, ask(&got, p, examples, EXAMPLES));
         CHECK_MESSAGE(wrong[i].part);
         if (i == 0) { /* in all of them it is absent, not only in one */
             examples[0] = examples[1];
-            CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_predictor_run_examples(outputs, p, examples, 2));
+            CHECK_STATUS(RGM_ERR_NOT_FOUND, ask(&got, p, examples, 2));
             CHECK_MESSAGE("node set 'paper': feature 'words' is asked for by the model but absent");
         }
         rgm_text_clear(&text);
     }
     rgm_str cut[2] = {q.examples[0], {q.examples[1].data, q.examples[1].size / 2}};
-    CHECK(rgm_predictor_run_examples(outputs, p, cut, 2) < 0);
+    CHECK(ask(&got, p, cut, 2) < 0);
     CHECK_MESSAGE("example 1: ");
-    CHECK_STATUS(RGM_ERR_ARG, rgm_predictor_run_examples(outputs, p, cut, 0));
+    CHECK_STATUS(RGM_ERR_ARG, ask(&got, p, cut, 0));
     int64_t shape[2] = {1, 4};
     rgm_tensor *rows;
     CHECK_OK(rgm_tensor_create(&rows, RGM_F32, 2, shape));
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_run_rows(outputs, p, rows));
-    CHECK_OK(rgm_predictor_run_examples(outputs, p, q.examples, EXAMPLES)); /* it goes on */
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, ask_rows(&got, p, rows));
+    CHECK_MESSAGE("takes examples, no rows of numbers");
+    CHECK_OK(ask(&got, p, q.examples, EXAMPLES)); /* it goes on */
+    rgm_answers_clear(&got);
     rgm_tensor_release(rows);
     rgm_predictor_release(p);
     questions_close(&q);
@@ -301,7 +361,7 @@ static rgm_status open_and_close(const char *folder)
 {
     rgm_predictor *p;
 
-    RGM_TRY(rgm_predictor_open(&p, folder));
+    RGM_TRY(rgm_predictor_open(&p, folder, NULL, 0));
     rgm_predictor_release(p);
     return RGM_OK;
 }
@@ -398,7 +458,8 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
     trained t;
     rgm_text yaml = {0};
     rgm_predictor *p;
-    rgm_tensor *outputs[2], *want[2], *rows, *wide;
+    rgm_answers got;
+    rgm_tensor *want[2], *rows, *wide;
     int64_t shape[3] = {ROWS, 2, 2};
 
     char data[256];
@@ -415,26 +476,30 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
         data));
     trained_open(&t, yaml.data);
     CHECK_OK(rgm_run_predict(t.run, RGM_TEST, 0, keep_batch, want));
-    CHECK_OK(rgm_predictor_open(&p, t.export_dir));
+    CHECK_OK(rgm_predictor_open(&p, t.export_dir, NULL, 0));
     CHECK_OK(rgm_tensor_create(&rows, RGM_F64, 3, shape));
     for (int i = 0; i < ROWS * 4; i++)
         ((double *)rgm_tensor_data(rows))[i] = cell(i / 4, i % 4);
-    CHECK_OK(rgm_predictor_run_rows(outputs, p, rows));
-    check_close_tensors(outputs[0], want[0], 1e-5);
-    check_close_tensors(outputs[1], want[1], 1e-5);
+    CHECK_OK(ask_rows(&got, p, rows));
+    CHECK(got.is_single);
+    CHECK_INT(ROWS, got.begins[1][ROWS]);
+    check_close_tensors(got.outputs[0], want[0], 1e-5);
+    check_close_tensors(got.outputs[1], want[1], 1e-5);
+    rgm_answers_clear(&got);
     shape[1] = 4; /* flat too */
     CHECK_OK(rgm_tensor_create_from(&wide, RGM_F64, 2, shape, rgm_tensor_data(rows)));
-    CHECK_OK(rgm_predictor_run_rows(outputs, p, wide));
-    check_close_tensors(outputs[0], want[0], 1e-5);
+    CHECK_OK(ask_rows(&got, p, wide));
+    check_close_tensors(got.outputs[0], want[0], 1e-5);
+    rgm_answers_clear(&got);
     ((double *)rgm_tensor_data(wide))[9] = NAN;
-    CHECK_STATUS(RGM_ERR_DATA, rgm_predictor_run_rows(outputs, p, wide));
+    CHECK_STATUS(RGM_ERR_DATA, ask_rows(&got, p, wide));
     CHECK_MESSAGE("row 2 has nan");
     rgm_tensor_release(wide);
     shape[1] = 3;
     CHECK_OK(rgm_tensor_create(&wide, RGM_F32, 2, shape));
-    CHECK_STATUS(RGM_ERR_SHAPE, rgm_predictor_run_rows(outputs, p, wide));
+    CHECK_STATUS(RGM_ERR_SHAPE, ask_rows(&got, p, wide));
     CHECK_MESSAGE("a record has 4 numbers");
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_predictor_run_examples(outputs, p, &(rgm_str){"", 0}, 1));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, ask(&got, p, &(rgm_str){"", 0}, 1));
     rgm_tensor_release(wide);
     rgm_tensor_release(rows);
     rgm_tensor_release(want[0]);
@@ -445,7 +510,81 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
     CHECK_OK(rgm_folder_remove(data));
 }
 
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static const char reverse_text[] =
+    "data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 60, valid: 6},\n"
+    "       batch_tokens: 128, batch_shapes: 4}\n"
+    "task: {type: translation, search: {beam_size: 3, n_best: 2}}\n"
+    "model: {type: seq2seq_transformer, embedding_width: 8, max_positions: 64,\n"
+    "        encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16},\n"
+    "        decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16}}\n"
+    "optimizer: {type: adam, learning_rate: 0.01}\ntrainer: {epochs: 1}\n"
+    "export: [{type: predictor}]\n";
+
+static rgm_status ask_afresh(rgm_answers *out, const char *folder, const rgm_str *lines)
+{
+    rgm_predictor *p;
+    rgm_status status;
+
+    RGM_TRY(rgm_predictor_open(&p, folder, NULL, 0));
+    status = ask(out, p, lines, 2);
+    rgm_predictor_release(p);
+    return status;
+}
+
+static void a_predictor_answers_lines_as_the_run_does(void **state)
+{
+    (void)state;
+    const char *const wrong[] = {"task.search.beam_sise=1"};
+    const char *const greedy[] = {"task.search.beam_size=1", "task.search.n_best=1"};
+    const rgm_str lines[] = {{"3 4 5", 5}, {"", 0}, {"9 2", 3}, {"3 x", 3}};
+    const rgm_export_output *about;
+    rgm_predictor *of_export, *of_run, *alone, *none;
+    rgm_answers got, want;
+    trained t;
+
+    trained_open(&t, reverse_text);
+    CHECK_OK(rgm_predictor_open(&of_export, t.export_dir, NULL, 0));
+    CHECK_OK(rgm_run_predictor(&of_run, t.run));
+    CHECK_INT(2, rgm_predictor_outputs(&about, of_export));
+    CHECK_TEXT("score", about[0].name);
+    CHECK_OK(ask(&got, of_export, lines, 3));
+    CHECK_OK(ask(&want, of_run, lines, 3));
+    CHECK_INT(3, got.count);
+    CHECK(!got.is_single);
+    CHECK_INT(1, got.begins[1][2] - got.begins[1][1]); /* of no words one translation */
+    CHECK_TEXT("", got.texts[got.begins[0][1]]);
+    CHECK_INT(want.begins[0][3], got.begins[0][3]);
+    for (int64_t i = 0; i < want.begins[0][3]; i++) {
+        CHECK_TEXT(want.texts[i], got.texts[i]);
+        CHECK_CLOSE(rgm_tensor_at(want.outputs[0], i), rgm_tensor_at(got.outputs[0], i), 0, 0);
+    }
+    rgm_answers_clear(&got);
+    CHECK_STATUS(RGM_ERR_DATA, ask(&got, of_export, lines, 4));
+    CHECK_MESSAGE("'x' is no token");
+    CHECK_INT(3, got.count); /* those before it */
+    CHECK_TEXT(want.texts[0], got.texts[0]);
+    rgm_answers_clear(&got);
+    CHECK_EVERY_OOM(ask_afresh(&got, t.export_dir, lines), rgm_answers_clear(&got));
+    CHECK_OK(rgm_predictor_open(&alone, t.export_dir, greedy, 2));
+    CHECK_OK(ask(&got, alone, lines, 1));
+    CHECK(got.is_single);
+    rgm_answers_clear(&got);
+    rgm_answers_clear(&want);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_predictor_open(&none, t.export_dir, wrong, 1));
+    CHECK_MESSAGE("beam_size");
+    rgm_predictor_release(alone);
+    rgm_predictor_release(of_run);
+    rgm_predictor_release(of_export);
+    check_folder_refused(t.export_dir, "model.safetensors", "no weights", RGM_ERR_FORMAT,
+                         "model.safetensors");
+    trained_close(&t);
+}
+
 TESTS(cmocka_unit_test(a_predictor_answers_examples_as_run_and_file_do),
+      cmocka_unit_test(an_example_of_several_components_has_all_their_answers),
+      cmocka_unit_test(a_predictor_answers_lines_as_the_run_does),
       cmocka_unit_test(wrong_examples_are_refused_by_place_and_reason),
       cmocka_unit_test(folders_that_are_not_whole_are_refused),
       cmocka_unit_test(a_predictor_answers_rows_as_the_run_does))

@@ -229,17 +229,20 @@ static rgm_tensor *question(rgm_text *example, trained *t)
 static void check_predictor(trained *t)
 {
     rgm_text example = {0};
-    rgm_tensor *want = question(&example, t), *got[2];
+    rgm_tensor *want = question(&example, t);
     rgm_predictor *p;
+    rgm_answers got;
 
-    if (rgm_predictor_open(&p, t->export_dir) != RGM_OK)
+    if (rgm_predictor_open(&p, t->export_dir, NULL, 0) != RGM_OK)
         fail_msg("%s", rgm_error_text());
-    if (rgm_predictor_run_examples(got, p, &(rgm_str){example.data, example.size}, 1) != RGM_OK)
+    rgm_str asked = {example.data, example.size};
+    if (rgm_predictor_ask(&got, p, &(rgm_questions){.count = 1, .texts = &asked}) != RGM_OK)
         fail_msg("%s", rgm_error_text());
-    CHECK_INT(ASKED, rgm_tensor_dim(got[0], 0));
+    CHECK_INT(ASKED, got.begins[0][1]);
     for (int64_t i = 0; i < rgm_tensor_count(want); i++)
-        CHECK_CLOSE(rgm_tensor_at(want, i), rgm_tensor_at(got[0], i), 1e-6, 1e-6);
+        CHECK_CLOSE(rgm_tensor_at(want, i), rgm_tensor_at(got.outputs[0], i), 1e-6, 1e-6);
     rgm_tensor_release(want);
+    rgm_answers_clear(&got);
     rgm_predictor_release(p);
     rgm_text_clear(&example);
 }

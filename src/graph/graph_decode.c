@@ -293,6 +293,23 @@ static rgm_feature_kind kind_of(rgm_dtype dtype)
                                                   : RGM_FEATURE_INTS;
 }
 
+rgm_feature_kind rgm_schema_example_kind(rgm_schema *schema, const char *key)
+{
+    const rgmi_codec_slot *slot;
+    rgmi_codec *codec;
+    int64_t at;
+
+    if (rgmi_codec_get(&codec, schema) != RGM_OK)
+        return RGM_FEATURE_NONE;
+    at = rgmi_codec_find(codec, key, (int64_t)strlen(key), 0);
+    if (at < 0)
+        return RGM_FEATURE_NONE;
+    slot = &codec->slots[at];
+    return slot->kind == SLOT_VALUES
+               ? kind_of(schema->sets[slot->set]->features[slot->feature].dtype)
+               : RGM_FEATURE_INTS;
+}
+
 static rgm_status check_range(const rgmi_codec_slot *slot, const rgm_feature_schema *schema,
                               const rgm_example_field *field)
 {

@@ -53,6 +53,15 @@ void *rgm_graph_task_options(rgm_graph_task *task)
     return task != NULL ? task->options : NULL;
 }
 
+void rgmi_graph_task_items(rgm_piece *piece, const char **set, const rgm_graph_task *task,
+                           const rgm_schema *schema)
+{
+    *piece = RGM_CONTEXT_PIECE;
+    *set = NULL;
+    if (task->type->item_set != NULL)
+        task->type->item_set(piece, set, schema, task->options);
+}
+
 rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *schema)
 {
     const rgm_graph_task_type *type = task->type;

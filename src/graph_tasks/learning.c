@@ -551,6 +551,8 @@ static rgm_task task_of(rgmi_learning *learning)
         .files = files,
         .save_serving = rgmi_learning_save_serving,
         .example_batch = rgmi_learning_example_batch,
+        .example_items = rgmi_learning_example_items,
+        .example_kind = rgmi_learning_example_kind,
     };
 }
 

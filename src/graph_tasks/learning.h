@@ -30,6 +30,10 @@ rgm_status rgmi_graph_task_check(const rgm_graph_task *task, const rgm_schema *s
 rgm_status rgmi_graph_task_check_graph(const rgm_graph_task *task, const rgm_graph *graph,
                                        bool together, bool judged);
 
+/** rgm_graph_task_type.item_set, and what NULL means there. */
+void rgmi_graph_task_items(rgm_piece *piece, const char **set, const rgm_graph_task *task,
+                           const rgm_schema *schema);
+
 /** Where labels stand and which there are. */
 typedef struct rgmi_labels {
     const rgm_set_schema *set; /* NULL: there are none */
@@ -84,11 +88,11 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 /** The functions of a row of rgm_graph_task_type that say where. */
 #define RGMI_NODES                                                                                 \
     .check = rgmi_at_nodes_check, .preprocess = rgmi_at_nodes_preprocess,                          \
-    .real_items = rgmi_at_nodes_real, .node = rgmi_at_nodes_node, .label = rgmi_label_of,          \
+    .item_set = rgmi_at_nodes_items, .node = rgmi_at_nodes_node, .label = rgmi_label_of,           \
     .question = rgmi_at_nodes_question, .item_name = rgmi_at_nodes_name
 #define RGMI_ROOT                                                                                  \
     .check = rgmi_at_root_check, .check_items = rgmi_at_root_check_items,                          \
-    .preprocess = rgmi_at_root_preprocess, .real_items = rgmi_at_root_real,                        \
+    .preprocess = rgmi_at_root_preprocess, .item_set = rgmi_at_root_items,                         \
     .node = rgmi_at_root_node, .label = rgmi_label_of, .question = rgmi_at_root_question,          \
     .item_name = rgmi_at_root_name
 #define RGMI_GRAPH                                                                                 \
@@ -98,7 +102,7 @@ rgm_status rgmi_check_one_item(const rgm_graph *graph, const char *set);
 
 #define RGMI_EDGES                                                                                 \
     .check = rgmi_at_edges_check, .preprocess = rgmi_at_edges_preprocess,                          \
-    .real_items = rgmi_at_edges_real, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set,       \
+    .item_set = rgmi_at_edges_items, .label = rgmi_label_of, .edge_set = rgmi_at_edges_set,        \
     .pair = rgmi_at_edges_pair, .question = rgmi_at_edges_question
 
 /** A kind's predict, check_labels and count_labels at a place, by its own predict() of states and
@@ -136,7 +140,8 @@ rgm_status rgmi_no_label(const rgm_graph_place *place, const rgm_schema *schema,
 rgm_status rgmi_at_nodes_check(const void *options, const rgm_schema *schema);
 rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                     const void *options);
-rgm_value *rgmi_at_nodes_real(const rgm_graph_value *graph, const void *options);
+void rgmi_at_nodes_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                         const void *options);
 int64_t rgmi_at_nodes_node(const rgm_graph *graph, int64_t i, const void *options);
 bool rgmi_at_nodes_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
 const char *rgmi_at_nodes_name(rgm_str *out, const rgm_graph *graph, int64_t i,
@@ -149,7 +154,8 @@ rgm_status rgmi_at_root_check(const void *options, const rgm_schema *schema);
 rgm_status rgmi_at_root_check_items(const rgm_graph *graph, bool together, const void *options);
 rgm_status rgmi_at_root_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                    const void *options);
-rgm_value *rgmi_at_root_real(const rgm_graph_value *graph, const void *options);
+void rgmi_at_root_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                        const void *options);
 int64_t rgmi_at_root_node(const rgm_graph *graph, int64_t i, const void *options);
 bool rgmi_at_root_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
 const char *rgmi_at_root_name(rgm_str *out, const rgm_graph *graph, int64_t i, const void *options);
@@ -168,7 +174,8 @@ rgm_value *rgmi_at_graph_states(const rgm_graph_views *views, const void *option
 rgm_status rgmi_at_edges_check(const void *options, const rgm_schema *schema);
 rgm_status rgmi_at_edges_preprocess(rgm_graph_views *views, const rgm_graph_value *graph,
                                     const void *options);
-rgm_value *rgmi_at_edges_real(const rgm_graph_value *graph, const void *options);
+void rgmi_at_edges_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                         const void *options);
 rgmi_labels rgmi_at_edges_labels(const rgm_graph *graph, const void *options);
 const char *rgmi_at_edges_set(const void *options);
 bool rgmi_at_edges_question(rgm_graph_question *out, const rgm_schema *schema, const void *options);
@@ -575,6 +582,11 @@ bool rgmi_question_of(rgm_graph_question *out, const rgmi_learning *learning, in
 rgm_status rgmi_learning_print_schema(rgmi_learning *learning);
 /** rgm_task.save_serving: the schema. */
 rgm_status rgmi_learning_save_serving(rgm_text *data, const char *folder, void *state);
+/** rgm_task.example_items */
+rgm_status rgmi_learning_example_items(int64_t *items, void *state, rgm_element *batch,
+                                       int64_t head, const rgm_str *examples, int64_t count);
+/** rgm_task.example_kind */
+rgm_feature_kind rgmi_learning_example_kind(const char *key, void *state);
 /** rgm_task.example_batch */
 rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm_str *examples,
                                        int64_t count);

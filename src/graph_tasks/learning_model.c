@@ -112,6 +112,8 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
     int64_t count = RGM_MAX_HEADS - out->head_count;
     rgm_graph_views views;
     rgm_value *weights = NULL;
+    rgm_piece piece;
+    const char *set;
 
     if (count == 0)
         return RGM_FAIL(RGM_ERR_CONFIG, "tasks with more than %d outputs together", RGM_MAX_HEADS);
@@ -125,10 +127,10 @@ static rgm_status add_heads(rgm_task_model *out, rgmi_learning *learning, int64_
     }
     if (k == 0)
         learning->base = views.graphs[0];
-    if (is_padded(learning))
-        weights = task->type->real_items != NULL
-                      ? task->type->real_items(learning->root, task->options)
-                      : rgm_real_mask(learning->root, RGM_CONTEXT_PIECE, NULL);
+    if (is_padded(learning)) {
+        rgmi_graph_task_items(&piece, &set, task, rgm_graph_value_schema(learning->root));
+        weights = rgm_real_mask(learning->root, piece, set);
+    }
     weights = sampling_weights(weights, learning->root);
     views.complete = learning->serves || rgmi_learning_is_complete(learning, k);
     RGM_TRY(add_outputs(heads, &count, learning, k, scope, &views, weights));

@@ -155,3 +155,48 @@ done:
     rgm_graph_release(graph);
     return status;
 }
+
+/* Each Example is one component, or it has several, which only it can tell. */
+static rgm_status components_of(int64_t *out, const rgmi_learning *learning, const rgm_graph *all,
+                                const rgm_str *examples, int64_t count)
+{
+    rgm_graph *graph = NULL;
+
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = 1;
+        if (rgm_graph_components(all) == count)
+            continue;
+        RGM_TRY(rgm_graph_decode_batch(&graph, learning->schema, &examples[i], 1, NULL, NULL));
+        out[i] = rgm_graph_components(graph);
+        rgm_graph_release(graph);
+    }
+    return RGM_OK;
+}
+
+rgm_status rgmi_learning_example_items(int64_t *items, void *state, rgm_element *batch,
+                                       int64_t head, const rgm_str *examples, int64_t count)
+{
+    const rgmi_learning *learning = state;
+    const rgm_graph *graph = rgm_element_pointer(batch, &rgm_graph_element);
+    const int64_t *sizes;
+    rgm_piece piece;
+    const char *set;
+    int64_t at = 0;
+
+    rgmi_graph_task_items(&piece, &set, learning->tasks[learning->task_of[head]],
+                          rgm_graph_schema(graph));
+    sizes = rgm_graph_sizes(graph, piece, set);
+    RGM_TRY(components_of(items, learning, graph, examples, count));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t end = at + items[i];
+
+        for (items[i] = 0; sizes != NULL && at < end && at < rgm_graph_components(graph); at++)
+            items[i] += sizes[at];
+    }
+    return RGM_OK;
+}
+
+rgm_feature_kind rgmi_learning_example_kind(const char *key, void *state)
+{
+    return rgm_schema_example_kind(((const rgmi_learning *)state)->schema, key);
+}

@@ -147,22 +147,6 @@ static rgm_value *readout_states(const rgm_graph_value *graph, const rgm_graph_p
     return rgm_structured_readout(graph, p->key, p->state, p->readout_set);
 }
 
-static rgm_value *node_mask(const rgm_graph_value *graph, const rgm_graph_place *p)
-{
-    return rgm_real_mask(graph, RGM_NODE_SET, p->node_set);
-}
-
-static rgm_value *first_mask(const rgm_graph_value *graph, const rgm_graph_place *p)
-{
-    (void)p;
-    return rgm_real_mask(graph, RGM_CONTEXT_PIECE, NULL);
-}
-
-static rgm_value *readout_mask(const rgm_graph_value *graph, const rgm_graph_place *p)
-{
-    return rgm_real_mask(graph, RGM_NODE_SET, p->readout_set);
-}
-
 static int64_t node_number(const rgm_graph *graph, int64_t i, const contrast *o)
 {
     return rgmi_node_number(graph, o->place.node_set, i);
@@ -199,20 +183,23 @@ static int64_t readout_number(const rgm_graph *graph, int64_t i, const contrast 
 /* By rgm_graph_items. */
 static const struct {
     rgm_value *(*states)(const rgm_graph_value *graph, const rgm_graph_place *place);
-    rgm_value *(*real)(const rgm_graph_value *graph, const rgm_graph_place *place);
     int64_t (*number)(const rgm_graph *graph, int64_t i, const contrast *options);
     const char *(*name)(rgm_str *out, const rgm_graph *graph, int64_t i, const contrast *options);
 } kinds_of_items[] = {
-    [RGM_ITEMS_NODES] = {node_states, node_mask, node_number, node_name},
-    [RGM_ITEMS_FIRST] = {first_states, first_mask, no_number, graph_name},
-    [RGM_ITEMS_READOUT] = {readout_states, readout_mask, readout_number, readout_name},
+    [RGM_ITEMS_NODES] = {node_states, node_number, node_name},
+    [RGM_ITEMS_FIRST] = {first_states, no_number, graph_name},
+    [RGM_ITEMS_READOUT] = {readout_states, readout_number, readout_name},
 };
 
-static rgm_value *real_items(const rgm_graph_value *graph, const void *options)
+static void item_set(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                     const void *options)
 {
     const contrast *o = options;
+    bool first = o->items == RGM_ITEMS_FIRST;
 
-    return kinds_of_items[o->items].real(graph, &o->place);
+    (void)schema;
+    *piece = first ? RGM_CONTEXT_PIECE : RGM_NODE_SET;
+    *set = first ? NULL : o->items == RGM_ITEMS_NODES ? o->place.node_set : o->place.readout_set;
 }
 
 static int64_t number_of(const rgm_graph *graph, int64_t i, const void *options)
@@ -563,7 +550,7 @@ static rgm_status describe(rgm_text *out, const void *options)
                                      .output = "representations",                                  \
                                      .check = check_data,                                          \
                                      .preprocess = (views),                                        \
-                                     .real_items = real_items,                                     \
+                                     .item_set = item_set,                                         \
                                      .predict = kind##_predict,                                    \
                                      .losses = losses,                                             \
                                      .metrics = metrics,                                           \

@@ -116,9 +116,12 @@ rgm_status rgmi_at_nodes_preprocess(rgm_graph_views *views, const rgm_graph_valu
     return RGM_OK;
 }
 
-rgm_value *rgmi_at_nodes_real(const rgm_graph_value *graph, const void *options)
+void rgmi_at_nodes_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                         const void *options)
 {
-    return rgm_real_mask(graph, RGM_NODE_SET, ((const place *)options)->readout_set);
+    (void)schema;
+    *piece = RGM_NODE_SET;
+    *set = ((const place *)options)->readout_set;
 }
 
 rgmi_labels rgmi_at_nodes_labels(const rgm_graph *graph, const void *options)
@@ -252,11 +255,13 @@ rgm_value *rgmi_at_root_states(const rgm_graph_views *views, const void *options
                : rgm_gather_first_node(views->graphs[0], o->node_set, o->state);
 }
 
-rgm_value *rgmi_at_root_real(const rgm_graph_value *graph, const void *options)
+void rgmi_at_root_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                        const void *options)
 {
-    return root_reads_through(options, rgm_graph_value_schema(graph))
-               ? rgmi_at_nodes_real(graph, options)
-               : rgm_real_mask(graph, RGM_CONTEXT_PIECE, NULL);
+    *piece = RGM_CONTEXT_PIECE;
+    *set = NULL;
+    if (root_reads_through(options, schema))
+        rgmi_at_nodes_items(piece, set, schema, options);
 }
 
 int64_t rgmi_at_root_node(const rgm_graph *graph, int64_t i, const void *options)
@@ -484,13 +489,15 @@ rgmi_labels rgmi_at_edges_labels(const rgm_graph *graph, const void *options)
     return (rgmi_labels){.set = has_label(set, o) ? set : NULL, .feature = o->label};
 }
 
-rgm_value *rgmi_at_edges_real(const rgm_graph_value *graph, const void *options)
+void rgmi_at_edges_items(rgm_piece *piece, const char **set, const rgm_schema *schema,
+                         const void *options)
 {
-    const rgm_schema *schema = rgm_graph_value_schema(graph);
-
-    return reads_pairs(options, schema)
-               ? rgmi_at_nodes_real(graph, options)
-               : rgm_real_mask(graph, RGM_EDGE_SET, asked_edges(options, schema)->name);
+    if (reads_pairs(options, schema)) {
+        rgmi_at_nodes_items(piece, set, schema, options);
+        return;
+    }
+    *piece = RGM_EDGE_SET;
+    *set = asked_edges(options, schema)->name;
 }
 
 /* [edges, width] of a feature. */

@@ -664,7 +664,8 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
                       .exports = &exports,
                       .formats = formats,
                       .save_serving = rgmi_translation_save_serving,
-                      .asked_by = "rgm_translation_lines() or 'regimen translate'",
+                      .answer_lines = rgmi_translation_answer,
+                      .line_outputs = rgmi_translation_outputs,
                       .int8_axis = rgm_seq2seq_int8_axis,
                       .judge_int8 = rgmi_translation_judge_int8,
                       .feeds = feeds};

@@ -194,6 +194,13 @@ rgm_status rgmi_translation_save_ctranslate2(const char *folder, const rgm_param
                                              void *state);
 rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, void *state);
 
+/* ---- asking ---- */
+
+/** rgm_task.answer_lines, with the search of `task.search`; its outputs. */
+rgm_status rgmi_translation_answer(rgm_answers *out, void *state, const rgm_asked_with *with,
+                                   const rgm_questions *questions);
+extern const rgm_export_output rgmi_translation_outputs[];
+
 /* ---- export ---- */
 
 /** What is exported: the encoder and a step of the decoder, in one compute graph. */

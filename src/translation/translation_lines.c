@@ -255,3 +255,77 @@ done:
     rgm_free(begin);
     return status;
 }
+
+/* ---- as answers ---------------------------------------------------------------------------- */
+
+const rgm_export_output rgmi_translation_outputs[] = {
+    {.name = "score", .kind = RGM_OUTPUT_NUMBERS}, {.name = "cut"}, {.name = NULL}};
+
+/* Texts are moved out of `made`, which has n_best places a line, not all of them filled. */
+static rgm_status fill_answers(rgm_answers *out, rgm_line_translation *made, int64_t lines,
+                               int64_t n_best)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *score = NULL, *cut = NULL;
+    int64_t *items = NULL, rows = 0;
+
+    RGM_GO(RGM_NEW(items, lines + 1));
+    for (int64_t i = 0; i < lines * n_best; i++)
+        items[i / n_best] += made[i].text != NULL;
+    for (int64_t i = 0; i < lines; i++)
+        rows += items[i];
+    RGM_GO(rgm_tensor_create(&score, RGM_F64, 1, &rows));
+    RGM_GO(rgm_tensor_create(&cut, RGM_BOOL, 1, &rows));
+    RGM_GO(RGM_NEW(out->texts, rows + 1));
+    rows = 0;
+    for (int64_t i = 0; i < lines * n_best; i++) {
+        if (made[i].text == NULL)
+            continue;
+        ((double *)rgm_tensor_data(score))[rows] = made[i].score;
+        ((uint8_t *)rgm_tensor_data(cut))[rows] = made[i].cut;
+        rows++;
+    }
+    RGM_GO(rgm_answers_add(out, rgm_tensor_retain(score), items, lines));
+    rows = 0; /* from here on *out owns the texts that it has */
+    for (int64_t i = 0; i < lines * n_best; i++)
+        if (made[i].text != NULL) {
+            out->texts[rows++] = made[i].text;
+            made[i].text = NULL;
+        }
+    RGM_GO(rgm_answers_add(out, rgm_tensor_retain(cut), items, lines));
+    out->is_single = n_best == 1;
+done:
+    rgm_tensor_release(score);
+    rgm_tensor_release(cut);
+    rgm_free(items);
+    return status;
+}
+
+rgm_status rgmi_translation_answer(rgm_answers *out, void *state, const rgm_asked_with *with,
+                                   const rgm_questions *questions)
+{
+    const rgm_task task = {.state = state};
+    rgm_beam_search_options search = *rgm_translation_search(&task);
+    rgm_status status = RGM_OK, asked, filled;
+    rgm_line_translation *made = NULL;
+    rgm_translation_line *lines = NULL;
+    int64_t done = 0;
+    rgm_error error;
+
+    search.first_number = questions->first;
+    search.int8 = search.int8 || with->int8;
+    RGM_GO(RGM_NEW(made, questions->count * search.n_best));
+    RGM_GO(RGM_NEW(lines, questions->count));
+    for (int64_t i = 0; i < questions->count; i++)
+        lines[i].text = questions->texts[i];
+    asked = rgm_translation_lines(made, &done, &task, with->parameters, lines, questions->count,
+                                  &search, with->device, with->bf16);
+    rgm_error_save(&error, asked);
+    filled = fill_answers(out, made, done, search.n_best);
+    rgm_line_translations_clear(made, done * search.n_best);
+    status = filled != RGM_OK ? filled : asked != RGM_OK ? rgm_error_restore(&error) : RGM_OK;
+done:
+    rgm_free(made);
+    rgm_free(lines);
+    return status;
+}

@@ -236,6 +236,7 @@ static void a_file_of_examples_is_predicted_for(void **state)
     float wanted[EXAMPLES];
     char path[200];
     rgm_trial *trial;
+    rgm_predictor *predictor;
     seen s = {0};
 
     (void)state;
@@ -249,15 +250,17 @@ static void a_file_of_examples_is_predicted_for(void **state)
     rgm_tfrecord_writer_close(writer);
     CHECK_OK(open_trial(&trial, NULL));
     want(wanted, rgm_trial_run(trial));
+    CHECK_OK(rgm_run_predictor(&predictor, rgm_trial_run(trial)));
     for (int i = 0; i < 2; i++) /* the file, and its folder */
-        CHECK_OK(rgm_run_predict_files(
-            rgm_trial_run(trial), &(rgm_new_data){.files = i == 0 ? path : folder}, 0, take, &s));
+        CHECK_OK(rgm_predictor_run_files(
+            predictor, &(rgm_new_data){.files = i == 0 ? path : folder}, 0, take, &s));
     CHECK_INT(200, s.rows);
     for (int i = 0; i < 200; i++)
         CHECK_CLOSE(s.values[i], wanted[i % 100 % EXAMPLES], 1e-6, 1e-6);
     CHECK_STATUS(RGM_ERR_UNSUPPORTED,
-                 rgm_run_predict_files(rgm_trial_run(trial),
-                                       &(rgm_new_data){.files = path, .items = path}, 0, take, &s));
+                 rgm_predictor_run_files(predictor, &(rgm_new_data){.files = path, .items = path},
+                                         0, take, &s));
+    rgm_predictor_release(predictor);
     clear(texts, EXAMPLES);
     rgm_trial_close(trial);
 }
