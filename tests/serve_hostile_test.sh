@@ -40,7 +40,7 @@ ended() {
 }
 
 serve "$work/runs" --listen 127.0.0.1:0
-python3 "$top/serve_hostile.py" "$address" "$server" || fail "hostile requests"
+python3 -B "$top/serve_hostile.py" "$address" "$server" || fail "hostile requests"
 host=${address%%/\?*}
 expect 1 "$regimen" serve "$work/runs" --listen "${host#http://}"
 says "another program does; choose another port \(--listen\)" "$work/err"

@@ -21,6 +21,7 @@
  *   train with several processes                 comm.h; with workers that come and go: async.h
  *   have batches made by other processes         service.h
  *   keep trained models under a name             registry.h
+ *   answer with trained models over HTTP         answer.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
@@ -29,11 +30,12 @@
  *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
  *             text sequence translation language
  *             record
- *   crown     registry http async search experiment trial master draw web
+ *   crown     registry http async search experiment answer trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
 
+#include <regimen/answer.h>
 #include <regimen/async.h>
 #include <regimen/comm.h>
 #include <regimen/device_tensor.h>

@@ -241,6 +241,7 @@ int verb_queue(int argc, char **argv);
 int verb_webhook(int argc, char **argv);
 int verb_template(int argc, char **argv);
 int verb_serve(int argc, char **argv);
+int verb_answer(int argc, char **argv);
 int data_import(int argc, char **argv);
 int data_inspect(int argc, char **argv);
 int data_validate(int argc, char **argv);

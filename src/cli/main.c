@@ -27,6 +27,7 @@ static const verb verbs[] = {
     {"template", verb_template, "what search files begin with: store, list, show"},
     {"webhook", verb_webhook, "tell a URL of ends, failures and new bests"},
     {"serve", verb_serve, "the page: watch, compare and steer from a browser"},
+    {"answer", verb_answer, "trained models behind HTTP: batches, newer versions, metrics"},
     {"score", verb_score, "BLEU, chrF and TER of translations"},
     {"config", verb_config, "named experiments; one merged and checked; the keys there are"},
     {"data", verb_data, "import, generate, sample, inspect, validate, stats of graph data"},

@@ -1,10 +1,8 @@
 /* regimen serve: the page, until it is told to stop. */
 #include <regimen/web.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
+#include "token_place.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:6006"
 
@@ -32,29 +30,6 @@ static rgm_status choose_folders(text_list *folders)
     return RGM_OK;
 }
 
-/* $XDG_STATE_HOME/regimen/serve-127.0.0.1-6006; NULL: there is no such folder, or the port is
- * another one at each start, and with it the address. */
-static rgm_status find_secrets(char **path, const char *listen)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    bool named = state != NULL && state[0] == '/';
-    const char *port = strrchr(listen, ':');
-    char *name = NULL;
-    rgm_status status = RGM_OK;
-
-    *path = NULL;
-    if (port == NULL || strcmp(port, ":0") == 0 || (!named && (home == NULL || home[0] != '/')))
-        return RGM_OK;
-    RGM_GO(rgm_strdup(&name, listen));
-    for (char *at = name; (at = strpbrk(at, "/:[]")) != NULL;)
-        *at = '-';
-    status = named ? rgm_strprintf(path, "%s/regimen/serve-%s", state, name)
-                   : rgm_strprintf(path, "%s/.local/state/regimen/serve-%s", home, name);
-done:
-    rgm_free(name);
-    return status;
-}
-
 /* A file that the user names is made where there is none; what else is wrong with it is an error.
  */
 static rgm_status load_named(rgm_web_secrets *secrets, const char *path, bool fresh)
@@ -75,7 +50,8 @@ static rgm_status load_secrets(rgm_web_options *options, rgm_web_secrets *secret
         options->secrets = secrets;
         return load_named(secrets, file, fresh);
     }
-    RGM_GO(find_secrets(&path, options->listen != NULL ? options->listen : DEFAULT_ADDRESS));
+    RGM_GO(
+        token_place(&path, "serve", options->listen != NULL ? options->listen : DEFAULT_ADDRESS));
     if (path == NULL)
         goto done;
     status = rgm_web_secrets_load(secrets, path, fresh);

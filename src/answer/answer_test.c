@@ -1,0 +1,614 @@
+/*
+ * Models behind requests: the answers are those of a predictor, of lines, rows and graphs; batches,
+ * queues, deadlines; newer and damaged versions while others ask; what is wrong is refused.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "answer_internal.h"
+
+#include <regimen/graph_import.h>
+
+/* ---- trained models -------------------------------------------------------------------------- */
+
+static char root[256], lines_export[512], lines_again[512], rows_export[512], graph_export[512];
+
+static const char lines_text[] =
+    "data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 60},\n"
+    "       batch_tokens: 128, batch_shapes: 4}\n"
+    "task: {type: translation, search: {beam_size: 1}}\n"
+    "model: {type: seq2seq_transformer, embedding_width: 8, max_positions: 64,\n"
+    "        encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16},\n"
+    "        decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16}}\n"
+    "optimizer: {type: adam, learning_rate: 0.01}\n"
+    "trainer: {epochs: ~, train_steps: 3}\nexport: [{type: predictor}]\n";
+static const char rows_text[] =
+    "data: {path: \"%s\", train: rows.csv, label: first, scale: 16, shape: [2, 2], batch_size: "
+    "20}\n"
+    "task: {type: classification, class_names: [red, green, blue]}\n"
+    "model: {type: mlp, hidden: [6]}\n"
+    "optimizer: {type: adam, learning_rate: 0.01}\ntrainer: {epochs: 1}\n"
+    "export: [{type: predictor}]\n";
+static const char graph_text[] =
+    "data: {type: citation, node_set: paper, edge_set: cites,\n"
+    "       citation: {nodes: 60, edges: 120, words: 20, words_per_node: 3, classes: 3,\n"
+    "                  train_per_class: 5, valid: 10, test: 10}}\n"
+    "task: {type: node_classification, num_classes: 3}\n"
+    "model: {type: graph_sage, hidden: [8]}\n"
+    "optimizer: {type: adam, learning_rate: 0.01}\ntrainer: {epochs: 1}\n"
+    "export: [{type: predictor}]\n";
+
+static void train(char out[512], const char *name, const char *text, const char *seed)
+{
+    rgm_experiment *experiment;
+    rgm_run_options options;
+    rgm_open_run *run;
+    char *file, *run_dir;
+
+    CHECK_OK(rgm_strprintf(&file, "%s/%s.yaml", root, name));
+    CHECK_OK(rgm_strprintf(&run_dir, "%s/%s", root, name));
+    CHECK_OK(rgm_file_save(file, text, (int64_t)strlen(text)));
+    CHECK_OK(rgm_experiment_load(&experiment, file, &seed, 1));
+    CHECK_OK(rgm_experiment_prepare(&options, experiment, run_dir));
+    CHECK_OK(rgm_experiment_open(&run, experiment, &options));
+    CHECK_OK(rgm_run_complete(run));
+    rgm_run_close(run);
+    rgm_experiment_release(experiment);
+    snprintf(out, 512, "%s/export", run_dir);
+    rgm_free(file);
+    rgm_free(run_dir);
+}
+
+static int train_all(void **state)
+{
+    rgm_text rows = {0}, yaml = {0};
+    char *file;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    CHECK_OK(rgm_strprintf(&file, "%s/rows.csv", root));
+    for (int r = 0; r < 40; r++)
+        CHECK_OK(rgm_text_printf(&rows, "%d,%d,%d,%d,%d\n", r % 3, r % 16, r * 3 % 16, r * 5 % 16,
+                                 r * 7 % 16));
+    CHECK_OK(rgm_file_save(file, rows.data, rows.size));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    CHECK_OK(rgm_text_printf(&yaml, rows_text, root));
+#pragma GCC diagnostic pop
+    train(lines_export, "lines", lines_text, "runtime.seed=1");
+    train(lines_again, "again", lines_text, "runtime.seed=2");
+    train(rows_export, "rows", yaml.data, "runtime.seed=1");
+    train(graph_export, "graph", graph_text, "runtime.seed=1");
+    rgm_free(file);
+    rgm_text_clear(&rows);
+    rgm_text_clear(&yaml);
+    return 0;
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    CHECK_OK(rgm_folder_remove(root));
+    return 0;
+}
+
+/* ---- who asks -------------------------------------------------------------------------------- */
+
+#define TOKEN "0123456789abcdef"
+static const rgm_header with_token[] = {{"Authorization", "Bearer " TOKEN}, {"X-Timeout-Ms", "1"}};
+
+static rgm_answer_server *open_server(const rgm_answer_model *models, int64_t count,
+                                      rgm_answer_options options)
+{
+    rgm_answer_server *server;
+
+    options.models = models;
+    options.model_count = count;
+    options.listen = "127.0.0.1:0";
+    options.token = TOKEN;
+    if (rgm_answer_open(&server, &options) != RGM_OK)
+        fail_msg("%s", rgm_error_text());
+    return server;
+}
+
+static rgm_response ask(rgm_answer_server *server, const char *method, const char *path,
+                        const char *body, int64_t headers)
+{
+    rgm_response out;
+
+    rgm_answer_handle(&out, server,
+                      &(rgm_request){.method = method,
+                                     .path = path,
+                                     .body = body,
+                                     .size = body != NULL ? (int64_t)strlen(body) : 0,
+                                     .headers = with_token,
+                                     .header_count = headers});
+    return out;
+}
+
+static void check_answer(rgm_answer_server *server, const char *path, const char *body,
+                         const char *want)
+{
+    rgm_response out = ask(server, body != NULL ? "POST" : "GET", path, body, 1);
+
+    CHECK_INT(200, out.status);
+    if (strstr(out.body.data, want) == NULL)
+        fail_msg("%s has no %s", out.body.data, want);
+    rgm_response_clear(&out);
+}
+
+static void check_refused(rgm_answer_server *server, const char *path, const char *body, int code,
+                          const char *part)
+{
+    rgm_response out = ask(server, "POST", path, body, 1);
+
+    if (out.status != code || strstr(out.body.data, part) == NULL)
+        fail_msg("%s: %d %s, not %d %s", body, out.status, out.body.data, code, part);
+    rgm_response_clear(&out);
+}
+
+/* What the model of an export says of a line of text. */
+static char *translated(const char *folder, const char *line)
+{
+    const rgm_str text = {line, (int64_t)strlen(line)};
+    rgm_predictor *p;
+    rgm_answers got;
+    char *out;
+
+    CHECK_OK(rgm_predictor_open(&p, folder, NULL, 0));
+    CHECK_OK(rgm_predictor_ask(&got, p, &(rgm_questions){.count = 1, .texts = &text}));
+    CHECK_OK(rgm_strprintf(&out, "\"text\": \"%s\"", got.texts[0]));
+    rgm_answers_clear(&got);
+    rgm_predictor_release(p);
+    return out;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void lines_rows_and_graphs_are_answered(void **state)
+{
+    (void)state;
+    const rgm_answer_model models[] = {
+        {NULL, lines_export}, {"digits", rows_export}, {"papers", graph_export}};
+    const double row[] = {1, 2, 3, 4};
+    rgm_answer_server *server = open_server(models, 3, (rgm_answer_options){.max_batch = 2});
+    char *want = translated(lines_export, "3 4 5"), *probabilities;
+    int64_t shape[2] = {1, 4};
+    rgm_predictor *p;
+    rgm_tensor *rows;
+    rgm_answers got;
+
+    check_answer(server, "/v1/models/lines:predict", "{\"instances\": [\"3 4 5\"]}", want);
+    check_answer(
+        server, "/v1/models/lines:predict",
+        "{\"signature_name\": \"serving_default\", \"instances\": [\"2\", \"\", \"3 4 5\"]}",
+        want); /* more than a batch */
+    CHECK_OK(rgm_predictor_open(&p, rows_export, NULL, 0));
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_F64, 2, shape, row));
+    CHECK_OK(rgm_predictor_ask(&got, p, &(rgm_questions){.count = 1, .rows = rows}));
+    CHECK_OK(
+        rgm_strprintf(&probabilities, "{\"predictions\": [{\"%s\": [", "classification_logits"));
+    check_answer(server, "/v1/models/digits:predict", "{\"instances\": [[1, 2, 3, 4]]}",
+                 probabilities);
+    check_answer(server, "/v1/models/digits:predict", "{\"instances\": [[[1, 2], [3, 4]]]}",
+                 "\"probabilities\": [0.");
+    check_answer(server, "/v1/models/digits/metadata", NULL, "\"classes\": [\"red\", \"green\"");
+    check_answer(server, "/v1/models/digits/metadata", NULL, "\"instances\": \"rows\"");
+    check_answer(
+        server, "/v1/models/papers", NULL,
+        "\"version\": \"1\", \"state\": \"AVAILABLE\", \"status\": {\"error_code\": \"OK\"");
+    check_answer(server, "/v1/models", NULL, "{\"name\": \"papers\", \"model_version_status\"");
+    check_answer(server, "/metrics", NULL,
+                 "regimen_requests_total{model=\"digits\",code=\"200\"} 2\n");
+    check_answer(server, "/metrics", NULL, "regimen_questions_total{model=\"lines\"} 4\n");
+    check_answer(server, "/metrics", NULL,
+                 "regimen_batch_questions_bucket{model=\"papers\",le=\"+Inf\"} 0\n");
+    rgm_answers_clear(&got);
+    rgm_tensor_release(rows);
+    rgm_predictor_release(p);
+    rgm_free(probabilities);
+    rgm_free(want);
+    rgm_answer_close(server);
+}
+
+/* A graph of 4 papers, of which two are asked about. */
+#define GRAPH(words)                                                                               \
+    "{\"instances\": [{\"nodes/paper.#size\": [4], \"nodes/paper.words\": [1, 2, 3, 4],"           \
+    " \"nodes/paper.words.d1\": " words ", \"edges/cites.#size\": 2,"                              \
+    " \"edges/cites.#source\": [0, 1], \"edges/cites.#target\": [2, 3],"                           \
+    " \"nodes/_readout.#size\": [2], \"edges/_readout/seed.#size\": [2],"                          \
+    " \"edges/_readout/seed.#source\": [3, 0], \"edges/_readout/seed.#target\": [0, 1]}]}"
+
+static void graphs_are_objects_or_examples(void **state)
+{
+    (void)state;
+    const rgm_answer_model model = {"papers", graph_export};
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){0});
+    rgm_response out = ask(server, "POST", "/v1/models/papers:predict", GRAPH("[1, 1, 1, 1]"), 1);
+    const char *lists;
+
+    if (out.status != 200)
+        fail_msg("%s", out.body.data);
+    lists = strstr(out.body.data, "\"probabilities\": [[");
+    CHECK(lists != NULL && strstr(lists, "], [") != NULL && strstr(lists, "]]}") != NULL);
+    rgm_response_clear(&out);
+    check_refused(server, "/v1/models/papers:predict", GRAPH("[1, 1, 1, 9]"), 400, "example 0: ");
+    check_refused(server, "/v1/models/papers:predict", GRAPH("[1, 1, 1, 1.5]"), 400,
+                  "instances[0]: 'nodes/paper.words.d1' has something else than integers");
+    check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"nodes/paper.x\": 1}]}",
+                  400, "the model's graphs have no 'nodes/paper.x'");
+    check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"AAA\"}]}", 400,
+                  "no multiple of 4");
+    check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"A?==\"}]}",
+                  400, "character 2");
+    check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"/////w==\"}]}",
+                  400, "example 0: tf.train.Example");
+    check_refused(server, "/v1/models/papers:predict", "{\"instances\": [\"a\"]}", 400,
+                  "the model takes graphs");
+    rgm_answer_close(server);
+}
+
+static void what_is_wrong_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const char lines[] = "/v1/models/lines:predict", rows[] = "/v1/models/digits:predict";
+    const rgm_answer_model models[] = {{NULL, lines_export}, {"digits", rows_export}};
+    rgm_answer_server *server = open_server(models, 2, (rgm_answer_options){.max_queue = 4});
+    rgm_response out;
+
+    check_refused(server, lines, "", 400, "body:1:0");
+    check_refused(server, lines, "{\"instances\": []}", 400, "one instance or more");
+    check_refused(server, lines, "{\"inputs\": [\"2\"]}", 400, "'inputs' is not understood");
+    check_refused(server, lines, "[\"2\"]", 400, "a request is {");
+    check_refused(server, lines, "{\"instances\": [\"2\"], \"signature_name\": \"x\"}", 400,
+                  "'signature_name' is not understood");
+    check_refused(server, lines, "{\"instances\": [\"2\", 3]}", 400,
+                  "instances[1]: the model takes");
+    check_refused(server, lines, "{\"instances\": [\"2\\n3\"]}", 400, "more than one line");
+    check_refused(server, lines, "{\"instances\": [\"2\", \"3 x\"]}", 400,
+                  "instances[1]: 'x' is no token");
+    check_refused(server, lines, "{\"instances\": [\"2\", \"2\", \"2\", \"2\", \"2\"]}", 400,
+                  "5 instances in one request, 4 are the most");
+    check_refused(server, rows, "{\"instances\": [[1, 2, 3]]}", 400, "a record has 4 numbers");
+    check_refused(server, rows, "{\"instances\": [[1, 2, 3, 4], [1, 2]]}", 400,
+                  "instances[1]: the row has 2 numbers");
+    check_refused(server, rows, "{\"instances\": [[1, 2, 3, \"nan\"]]}", 400, "something else");
+    check_refused(server, rows, "{\"instances\": [[1, 2, 3, 1e999]]}", 400, "body:1:");
+    check_refused(server, rows, "{\"instances\": [[[[[[[[[[1]]]]]]]]]]}", 400, "deep");
+    check_refused(server, rows, "{\"instances\": [4]}", 400, "the model takes rows");
+    check_refused(server, "/v1/models/none:predict", "{}", 404, "no model 'none'");
+    check_refused(server, "/v1/models/lines:classify", "{}", 404, "no such request");
+    check_refused(server, "/v1/models/lines", "{}", 405, "another method");
+    check_refused(server, "/v1/models/..%2flines:predict", "{}", 404, "no such request");
+    out = ask(server, "POST", lines, "{\"instances\": [\"2\"]}", 0);
+    CHECK_INT(401, out.status);
+    rgm_response_clear(&out);
+    out = ask(server, "GET", "/healthz", NULL, 0); /* without a token */
+    CHECK_INT(200, out.status);
+    rgm_response_clear(&out);
+    out = ask(server, "GET", "/metrics", NULL, 0);
+    CHECK_INT(401, out.status);
+    rgm_response_clear(&out);
+    check_answer(server, lines, "{\"instances\": [\"2\"]}", "\"cut\": "); /* it goes on */
+    rgm_answer_close(server);
+}
+
+static void what_cannot_be_served_is_told(void **state)
+{
+    (void)state;
+    const struct {
+        rgm_answer_model models[2];
+        const char *listen, *token;
+        rgm_status status;
+        const char *part;
+    } cases[] = {
+        {{{NULL, root}}, NULL, NULL, RGM_ERR_NOT_FOUND, "neither an export"},
+        {{{"a b", lines_export}}, NULL, NULL, RGM_ERR_ARG, "cannot be the name"},
+        {{{"a", lines_export}, {"a", rows_export}}, NULL, NULL, RGM_ERR_ARG, "two models"},
+        {{{"a", lines_export}}, "0.0.0.0:0", NULL, RGM_ERR_ARG, "--allow-remote"},
+        {{{"a", lines_export}}, NULL, "short", RGM_ERR_ARG, "16 to 64 characters"},
+        {{{"a", lines_export}}, NULL, "0123456789 abcdef", RGM_ERR_ARG, "a space"},
+        {{{"a", "model:none@production"}}, NULL, NULL, RGM_ERR_NOT_FOUND, "none"},
+    };
+    rgm_answer_server *server;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_answer_options options = {.models = cases[i].models,
+                                      .model_count = cases[i].models[1].source != NULL ? 2 : 1,
+                                      .registry = root,
+                                      .token = cases[i].token};
+
+        options.listen = cases[i].listen != NULL ? cases[i].listen : "127.0.0.1:0";
+        CHECK_STATUS(cases[i].status, rgm_answer_open(&server, &options));
+        CHECK_MESSAGE(cases[i].part);
+        CHECK(server == NULL);
+    }
+    CHECK_STATUS(RGM_ERR_ARG, rgm_answer_open(&server, &(rgm_answer_options){0}));
+}
+
+/* ---- several at once ------------------------------------------------------------------------- */
+
+enum { THREADS = 4 };
+typedef struct asking {
+    rgm_answer_server *server;
+    const char *body;
+    int64_t headers;
+    rgm_response out;
+    pthread_t thread;
+} asking;
+
+static void *ask_one(void *payload)
+{
+    asking *a = payload;
+
+    a->out = ask(a->server, "POST", "/v1/models/lines:predict", a->body, a->headers);
+    return NULL;
+}
+
+static void begin(asking *a, rgm_answer_server *server, const char *body, int64_t headers)
+{
+    *a = (asking){.server = server, .body = body, .headers = headers};
+    CHECK_INT(0, pthread_create(&a->thread, NULL, ask_one, a));
+}
+
+static void end(asking *a, int code, const char *part)
+{
+    CHECK_INT(0, pthread_join(a->thread, NULL));
+    if (a->out.status != code || strstr(a->out.body.data, part) == NULL)
+        fail_msg("%s: %d %s, not %d %s", a->body, a->out.status, a->out.body.data, code, part);
+    rgm_response_clear(&a->out);
+}
+
+/* They wait for each other: the fourth completes the batch. One of them is wrong, and alone. */
+static void questions_are_answered_together(void **state)
+{
+    (void)state;
+    static const char *const bodies[THREADS] = {
+        "{\"instances\": [\"3 4 5\"]}", "{\"instances\": [\"2 2\"]}", "{\"instances\": [\"4 x\"]}",
+        "{\"instances\": [\"9 8\"]}"};
+    const rgm_answer_model model = {"lines", lines_export};
+    const rgm_answer_options options = {.max_batch = THREADS, .max_delay = 600};
+    rgm_answer_server *server = open_server(&model, 1, options);
+    char *want = translated(lines_export, "3 4 5");
+    asking all[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        begin(&all[i], server, bodies[i], 1);
+    end(&all[0], 200, want);
+    end(&all[1], 200, "predictions");
+    end(&all[2], 400, "instances[0]: 'x' is no token");
+    end(&all[3], 200, "predictions");
+    check_answer(server, "/metrics", NULL, "regimen_batch_questions_sum{model=\"lines\"} 4");
+    check_answer(server, "/metrics", NULL, "regimen_batch_questions_count{model=\"lines\"} 1\n");
+    check_answer(server, "/metrics", NULL, "regimen_queue_questions{model=\"lines\"} 0\n");
+    rgm_free(want);
+    rgm_answer_close(server);
+}
+
+typedef struct serving {
+    rgm_answer_server *server;
+    atomic_bool done;
+    rgm_status status;
+    pthread_t thread;
+} serving;
+
+static bool is_done(void *payload)
+{
+    return atomic_load(&((serving *)payload)->done);
+}
+
+static void *serve(void *payload)
+{
+    serving *s = payload;
+
+    s->status = rgm_answer_serve(s->server, is_done, s);
+    return NULL;
+}
+
+static int64_t waiting_of(rgm_answer_server *server)
+{
+    rgmi_served *model = &server->models[0];
+    int64_t waiting;
+
+    pthread_mutex_lock(&model->lock);
+    waiting = model->waiting;
+    pthread_mutex_unlock(&model->lock);
+    return waiting;
+}
+
+/* Those that wait fill the queue; one whose time is short is told so; and the end answers the rest.
+ */
+static void queues_have_limits_requests_deadlines_and_the_end_loses_none(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"instances\": [\"3 4 5\"]}";
+    const rgm_answer_model model = {"lines", lines_export};
+    const rgm_answer_options options = {.max_batch = 100, .max_delay = 600, .max_queue = THREADS};
+    rgm_answer_server *server = open_server(&model, 1, options);
+    serving s = {.server = server};
+    char *want = translated(lines_export, "3 4 5");
+    asking all[THREADS], late;
+    rgm_response out;
+
+    CHECK_INT(0, pthread_create(&s.thread, NULL, serve, &s));
+    begin(&late, server, body, 2);
+    end(&late, 504, "did not begin");
+    for (int i = 0; i < THREADS; i++)
+        begin(&all[i], server, body, 1);
+    while (waiting_of(server) < THREADS)
+        sched_yield();
+    out = ask(server, "POST", "/v1/models/lines:predict", body, 1);
+    CHECK_INT(429, out.status);
+    CHECK_TEXT("Retry-After", out.headers[0].name);
+    rgm_response_clear(&out);
+    atomic_store(&s.done, true);
+    for (int i = 0; i < THREADS; i++)
+        end(&all[i], 200, want);
+    CHECK_INT(0, pthread_join(s.thread, NULL));
+    CHECK_OK(s.status);
+    check_refused(server, "/v1/models/lines:predict", body, 503, "the server ends");
+    out = ask(server, "GET", "/readyz", NULL, 0);
+    CHECK_INT(503, out.status);
+    rgm_response_clear(&out);
+    check_answer(server, "/metrics", NULL, "{model=\"lines\",code=\"429\"} 1\n");
+    check_answer(server, "/metrics", NULL, "{model=\"lines\",code=\"504\"} 1\n");
+    rgm_free(want);
+    rgm_answer_close(server);
+}
+
+/* ---- newer versions -------------------------------------------------------------------------- */
+
+static void copy_file(const char *to, const char *from, const char *name, int64_t cut)
+{
+    char *source, *target, *data;
+    int64_t size;
+
+    CHECK_OK(rgm_path_join(&source, from, name));
+    CHECK_OK(rgm_path_join(&target, to, name));
+    CHECK_OK(rgm_file_load(&data, &size, source, 1 << 24));
+    CHECK_OK(rgm_file_save(target, data, size - cut));
+    rgm_free(source);
+    rgm_free(target);
+    rgm_free(data);
+}
+
+static void copy_export(const char *to, const char *from, int64_t cut)
+{
+    CHECK_OK(rgm_folder_make(to));
+    copy_file(to, from, RGM_SERVING_MODEL, 0);
+    copy_file(to, from, RGM_SERVING_WEIGHTS, cut);
+}
+
+static void a_damaged_version_is_refused_and_a_newer_one_takes_over(void **state)
+{
+    (void)state;
+    static const char path[] = "/v1/models/m:predict", body[] = "{\"instances\": [\"3 4 5\"]}";
+    char *first = translated(lines_export, "3 4 5"), *second = translated(lines_again, "3 4 5");
+    char folder[512];
+    const rgm_answer_model model = {"m", folder};
+    rgm_answer_server *server;
+
+    CHECK(strcmp(first, second) != 0);
+    snprintf(folder, sizeof folder, "%s/served", root);
+    copy_export(folder, lines_export, 0);
+    server = open_server(&model, 1, (rgm_answer_options){0});
+    check_answer(server, path, body, first);
+    copy_export(folder, lines_again, 8);
+    rgm_answer_reload(server);
+    rgm_answer_reload(server); /* looked at once */
+    check_answer(server, path, body, first);
+    check_answer(server, "/v1/models/m", NULL, "\"FAILED_PRECONDITION\", \"error_message\": \"/");
+    check_answer(server, "/metrics", NULL, "regimen_reload_failures_total{model=\"m\"} 1\n");
+    copy_export(folder, lines_again, 0);
+    rgm_answer_reload(server);
+    check_answer(server, path, body, second);
+    check_answer(server, "/v1/models/m", NULL, "\"version\": \"2\"");
+    check_answer(server, "/v1/models/m", NULL, "\"error_code\": \"OK\"");
+    CHECK_OK(rgm_folder_remove(folder)); /* what is loaded needs no files */
+    rgm_answer_reload(server);
+    check_answer(server, path, body, second);
+    check_answer(server, "/v1/models/m", NULL, "cannot list");
+    rgm_answer_close(server);
+    rgm_free(first);
+    rgm_free(second);
+}
+
+static void the_highest_of_numbered_exports_is_served(void **state)
+{
+    (void)state;
+    char folder[512], inner[600];
+    const rgm_answer_model model = {"m", folder};
+    rgm_answer_server *server;
+
+    snprintf(folder, sizeof folder, "%s/numbered", root);
+    snprintf(inner, sizeof inner, "%s/90", folder);
+    copy_export(inner, lines_export, 0);
+    server = open_server(&model, 1, (rgm_answer_options){0});
+    check_answer(server, "/v1/models/m", NULL, "\"version\": \"90\"");
+    snprintf(inner, sizeof inner, "%s/100", folder);
+    copy_export(inner, lines_again, 0);
+    rgm_answer_reload(server);
+    check_answer(server, "/v1/models/m", NULL, "\"version\": \"100\"");
+    rgm_answer_close(server);
+}
+
+typedef struct hammering {
+    rgm_answer_server *server;
+    atomic_bool *done;
+    const char *wants[2];
+    int64_t asked, wrong;
+    pthread_t thread;
+} hammering;
+
+/* Versions with odd numbers are of the first export, others of the second. */
+static void *hammer(void *payload)
+{
+    hammering *h = payload;
+
+    while (!atomic_load(h->done)) {
+        rgm_response out =
+            ask(h->server, "POST", "/v1/models/m:predict", "{\"instances\": [\"3 4 5\"]}", 1);
+        int64_t version = out.status == 200 ? strtol(out.headers[0].value, NULL, 10) : 0;
+        const char *want = h->wants[version % 2 == 0];
+
+        h->wrong += out.status != 200 || strstr(out.body.data, want) == NULL;
+        h->asked++;
+        rgm_response_clear(&out);
+    }
+    return NULL;
+}
+
+static void versions_change_under_load_without_a_lost_request(void **state)
+{
+    enum { CHANGES = 20 };
+    (void)state;
+    char *first = translated(lines_export, "3 4 5"), *second = translated(lines_again, "3 4 5");
+    char folder[512];
+    const rgm_answer_model model = {"m", folder};
+    atomic_bool done = false;
+    hammering all[THREADS];
+    rgm_answer_server *server;
+
+    snprintf(folder, sizeof folder, "%s/changing", root);
+    copy_export(folder, lines_export, 0);
+    server = open_server(&model, 1, (rgm_answer_options){.max_delay = -1});
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = (hammering){.server = server, .done = &done, .wants = {first, second}};
+        CHECK_INT(0, pthread_create(&all[i].thread, NULL, hammer, &all[i]));
+    }
+    for (int i = 1; i <= CHANGES; i++) {
+        copy_export(folder, i % 2 == 0 ? lines_export : lines_again, 0);
+        rgm_answer_reload(server);
+        check_answer(server, "/v1/models/m:predict", "{\"instances\": [\"3 4 5\"]}",
+                     i % 2 == 0 ? first : second);
+    }
+    atomic_store(&done, true);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_INT(0, pthread_join(all[i].thread, NULL));
+        CHECK_INT(0, all[i].wrong);
+        CHECK(all[i].asked > 0);
+    }
+    check_answer(server, "/v1/models/m", NULL, "\"version\": \"21\"");
+    rgm_answer_close(server);
+    rgm_free(first);
+    rgm_free(second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_rows_and_graphs_are_answered),
+        cmocka_unit_test(graphs_are_objects_or_examples),
+        cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
+        cmocka_unit_test(what_cannot_be_served_is_told),
+        cmocka_unit_test(questions_are_answered_together),
+        cmocka_unit_test(queues_have_limits_requests_deadlines_and_the_end_loses_none),
+        cmocka_unit_test(a_damaged_version_is_refused_and_a_newer_one_takes_over),
+        cmocka_unit_test(the_highest_of_numbered_exports_is_served),
+        cmocka_unit_test(versions_change_under_load_without_a_lost_request),
+    };
+
+    return cmocka_run_group_tests(tests, train_all, remove_all);
+}
