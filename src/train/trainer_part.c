@@ -36,6 +36,7 @@ rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
                           const double *all, int64_t k, rgmi_part *part)
 {
     rgm_trainer *trainer = step->trainer;
+    rgm_element *first = step->inputs; /* which its caller releases */
     bool shared = trainer->heads.count_run != NULL;
     double items[RGM_MAX_HEADS];
     rgm_status status;
@@ -56,8 +57,10 @@ rgm_status rgmi_add_batch(rgm_step *step, rgm_feed *feeds, int64_t *count, rgm_e
         if (trainer->gradients[i] != NULL && !rgmi_buckets_has(trainer, i))
             rgmi_add_scaled(trainer->accumulator.sums[i], trainer->gradients[i],
                             shared ? 1 : step->items, k == 0);
-    trainer->counted = false; /* each batch counts */
+    trainer->counted = false; /* each batch counts, and is what the task's metrics look at */
+    step->inputs = inputs;
     rgmi_count_step(step);
+    step->inputs = first;
     part->loss += shared ? rgmi_heads_shared(trainer, step->loss) : step->loss * step->items;
     part->items += step->items;
     return rgmi_update_states(trainer);

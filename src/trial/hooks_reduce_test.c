@@ -11,7 +11,7 @@ enum { ROWS = 14, BATCH = 3 };
 /* What a test changes of what the hooks do. */
 static struct change {
     const rgm_reducer *added; /* one more */
-    bool trains_most, no_measures, names_wrong, result_fails;
+    bool trains_most, trains_weighted, no_measures, names_wrong, result_fails;
     int results; /* calls */
 } change;
 
@@ -63,6 +63,7 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
     rgm_output_as(out, "least", rgm_mean(x), RGM_AGGREGATE_MIN);
     rgm_output_as(out, "most", rgm_mean(x), RGM_AGGREGATE_MAX);
     rgm_output_as(out, "last", rgm_mean(x), RGM_AGGREGATE_LAST);
+    rgm_output_as(out, "weighted", rgm_mean(x), RGM_AGGREGATE_WEIGHTED_MEAN);
     rgm_output_values(out, "whole", rgm_cast(x, RGM_I64));
     rgm_output_values(out, "unseen", rgm_square(x));
 }
@@ -162,6 +163,8 @@ static rgm_status make_metrics(rgm_measures *out, const rgm_config *experiment,
                                        .add = keep,
                                        .result = middle});
     rgm_measure_validation(out, change.names_wrong ? "mostly" : "most");
+    if (change.trains_weighted)
+        rgm_measure_training(out, "weighted");
     if (change.trains_most)
         rgm_measure_training(out, "most");
     if (change.added != NULL)
@@ -236,6 +239,23 @@ static void numbers_are_those_of_a_plain_loop(void **state)
         CHECK(rgm_logs_get(r.metrics, "least") == 5 && rgm_logs_get(r.metrics, "most") == 8);
         CHECK(rgm_logs_get(r.metrics, "last") == 6.5);
         CHECK(rgm_trainer_smaller_is_better(rgm_run_trainer(rgm_trial_run(trial)), "middle"));
+        rgm_trial_close(trial);
+    }
+}
+
+/* Six batches, of 14 rows and again the first 3: each by the records that it has itself. */
+static void a_weighted_mean_of_training_is_over_all_batches_of_a_step(void **state)
+{
+    (void)state;
+    for (int shards = 1; shards <= 2; shards++) {
+        rgm_workload_result r;
+        rgm_trial *trial;
+
+        change.trains_weighted = true;
+        CHECK_OK(open_trial(&trial, "middle", shards));
+        CHECK_OK(rgm_trial_do(trial, &(rgm_workload){RGM_RUN_STEP, 1, 6 / shards}, &r));
+        CHECK_CLOSE(rgm_logs_get(r.metrics, "weighted"), (91 + 0 + 5 + 10) / 17., 1e-6, 0);
+        CHECK_INT(17, r.num_inputs);
         rgm_trial_close(trial);
     }
 }
@@ -329,6 +349,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(numbers_are_those_of_a_plain_loop, forget),
+        cmocka_unit_test_teardown(a_weighted_mean_of_training_is_over_all_batches_of_a_step,
+                                  forget),
         cmocka_unit_test_teardown(mistakes_are_told_before_the_first_step, forget),
         cmocka_unit_test_teardown(an_error_of_a_reducer_is_the_validations, forget),
         cmocka_unit_test_teardown(memory_that_runs_out_is_told, forget)};
