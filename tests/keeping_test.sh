@@ -61,6 +61,11 @@ for step in 50 60; do
 done
 cmp filled/best/step-*/export/model.onnx filled/export/model.onnx || fail "best/ has another model"
 expect 0 "$regimen" eval filled
+expect 0 "$regimen" export filled --format saved_model --examples --to parsed
+grep -q ParseExampleV2 parsed/saved_model.pb || fail "a SavedModel with --examples parses none"
+grep -q ParseExampleV2 filled/ckpt/step-00000060/export/saved_model.pb && fail "Examples are parsed unasked"
+expect 2 "$regimen" export filled --examples
+says "examples is of --format saved_model: ONNX parses none" err
 expect 2 "$regimen" run small.yaml --run-dir none --set 'trainer.checkpoint.exports=[onnxx]'
 says "trainer.checkpoint.exports: there is no exporter 'onnxx'; did you mean 'onnx'" err
 

@@ -61,7 +61,7 @@ says "invalid hyperparameters: there are 500 points, no batch of 600" "$work/err
 (cd "$work/mine" && "$regimen" trial test moons.yaml --set entrypoint=moons.so:suns) >"$work/out" 2>"$work/err"
 says "has no trial 'suns'" "$work/err"
 (cd "$work/mine" && "$regimen" trial test moons.yaml --set hyperparameters.net.units=~) >"$work/out" 2>"$work/err"
-says "build_graph: the section hyperparameters has no 'net.units'" "$work/err"
+says "build_graph: the section hyperparameters: 'net' has no 'units'; there are dropout" "$work/err"
 
 # What a search of one's own code found: exported, asked, judged, trained again, from any folder and without the
 # object that it was built as. The entrypoint lies beside the file.
