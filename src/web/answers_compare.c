@@ -1,4 +1,5 @@
 /* Answers about several runs: their learning curves and their configurations, side by side. */
+#include "answers_curves.h"
 #include "curves.h"
 #include "index.h"
 #include "web_internal.h"
@@ -49,6 +50,25 @@ done:
     if (status != RGM_OK)
         release_runs(runs);
     return status;
+}
+
+rgm_status rgmi_expressions_read(rgmi_expressions *out, const rgm_target *target, const char *key)
+{
+    out->count = 0;
+    for (const char *text; (text = rgm_target_value_at(target, key, out->count)) != NULL;) {
+        if (out->count == RGMI_MOST_EXPRESSIONS)
+            return RGM_FAIL(RGM_ERR_ARG, "%s: at most %d at once", key, RGMI_MOST_EXPRESSIONS);
+        RGM_TRY(rgmi_expression_read(&out->items[out->count], text));
+        out->count++;
+    }
+    return RGM_OK;
+}
+
+void rgmi_expressions_clear(rgmi_expressions *expressions)
+{
+    for (int64_t i = 0; i < expressions->count; i++)
+        rgmi_expression_release(expressions->items[i]);
+    expressions->count = 0;
 }
 
 /* ---- curves -------------------------------------------------------------------------------- */
@@ -167,8 +187,9 @@ done:
 rgm_status rgmi_show_curves(rgmi_web_call *call)
 {
     comparing c = {.cache = call->web->runs->curves, .query.seconds = READING_SECONDS};
+    rgmi_expressions computed = {0};
     int64_t whole;
-    chosen_runs runs;
+    chosen_runs runs = {.count = 0};
     rgm_status status;
 
     RGM_TRY(rgm_target_int(&c.query.points, &call->target, "points", POINTS, 4, MOST_POINTS));
@@ -180,9 +201,15 @@ rgm_status rgmi_show_curves(rgmi_web_call *call)
     c.query.metrics = rgm_target_value(&call->target, "metrics", NULL);
     if (c.query.metrics != NULL && *c.query.metrics == 0)
         c.query.metrics = NULL;
-    RGM_TRY(choose(&runs, call));
+    c.query.computed = computed.items;
+    status = rgmi_expressions_read(&computed, &call->target, "computed");
+    c.query.computed_count = computed.count;
+    if (status == RGM_OK)
+        status = choose(&runs, call);
     c.runs = &runs;
-    status = compare(call, &c);
+    if (status == RGM_OK)
+        status = compare(call, &c);
+    rgmi_expressions_clear(&computed);
     release_runs(&runs);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

@@ -1,5 +1,5 @@
 /* Answers about runs: the table, one run, its tags. */
-#include "index.h"
+#include "index_choose.h"
 #include "web_internal.h"
 
 #include <regimen/store.h>
@@ -34,9 +34,10 @@ static rgm_status read_experiment(rgmi_runs_query *query, const char *text)
     return RGM_OK;
 }
 
-static rgm_status read_query(rgmi_runs_query *query, const rgm_target *target,
-                             const char *conditions[RGM_TARGET_VALUES])
+rgm_status rgmi_runs_query_read(rgmi_runs_query *query, const rgm_target *target,
+                                const char *conditions[RGM_TARGET_VALUES])
 {
+    int64_t archived;
     const char *order = rgm_target_value(target, "order", NULL);
     int64_t describe;
 
@@ -56,6 +57,12 @@ static rgm_status read_query(rgmi_runs_query *query, const rgm_target *target,
     RGM_TRY(rgm_target_int(&query->limit, target, "limit", ROWS, 0, MOST_ROWS));
     RGM_TRY(rgm_target_int(&describe, target, "describe", 0, 0, 1));
     query->describe = describe == 1;
+    RGM_TRY(rgm_target_int(&archived, target, "archived", 0, 0, 1));
+    query->archived = archived == 1;
+    query->group = rgm_target_value(target, "group", NULL);
+    if (query->group != NULL && *query->group == 0)
+        query->group = NULL;
+    query->within = rgm_target_value(target, "within", NULL);
     RGM_TRY(read_experiment(query, rgm_target_value(target, "experiment", NULL)));
     RGM_TRY(rgmi_runs_query_kinds(query, rgm_target_value(target, "kind", NULL)));
     if (query->experiment > 0 && rgm_target_value(target, "kind", NULL) == NULL)
@@ -68,14 +75,12 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
     const char *conditions[RGM_TARGET_VALUES];
     rgmi_runs_query query = {0};
     rgmi_experiment_rows more = {0};
-    int64_t archived;
     rgm_status status;
 
-    RGM_TRY(rgm_target_int(&archived, &call->target, "archived", 0, 0, 1));
-    RGM_TRY(read_query(&query, &call->target, conditions));
+    RGM_TRY(rgmi_runs_query_read(&query, &call->target, conditions));
     RGM_TRY(rgmi_runs_freshen(call->web->runs));
-    if (query.kinds[RGMI_EXPERIMENT] && query.experiment == 0)
-        RGM_TRY(rgmi_experiment_rows_take(&more, call->web, archived == 1));
+    if (query.kinds[RGMI_EXPERIMENT] && query.experiment == 0 && query.within == NULL)
+        RGM_TRY(rgmi_experiment_rows_take(&more, call->web, query.archived));
     query.lacking = more.lacking;
     status = rgmi_runs_list(&call->out->body, call->web->runs, &query, more.rows, more.count);
     rgmi_experiment_rows_clear(&more);
@@ -88,7 +93,7 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
 typedef struct details {
     int64_t metrics; /* bytes */
     int64_t logs, exports, checkpoints;
-    bool events, tables, system, model;
+    bool events, tables, system, model, profile;
     double rate, elapsed;
 } details;
 
@@ -206,7 +211,8 @@ static rgm_status look(details *d, const char *folder)
                    .events = has_events(folder),
                    .tables = size_of(folder, "tables.jsonl") > 0,
                    .system = size_of(folder, "system.jsonl") > 0,
-                   .model = size_of(folder, "model.json") > 0};
+                   .model = size_of(folder, "model.json") > 0,
+                   .profile = size_of(folder, "profile.json") > 0};
     return read_system(d, folder);
 }
 
@@ -269,18 +275,18 @@ static rgm_status print_details(rgm_text *out, const rgmi_run_row *row, const de
     RGM_TRY(rgmi_print_number(out, seconds_left(row, d)));
     RGM_TRY(rgm_text_printf(out, ",\"elapsed\":"));
     RGM_TRY(rgmi_print_number(out, d->elapsed));
-    return rgm_text_printf(out,
-                           ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
-                           "\"confusion\":%s,\"system\":%s,\"model\":%s,\"exports\":%" PRId64
-                           ",\"checkpoints\":%" PRId64 "}",
-                           d->logs, d->events ? "true" : "false",
-                           translates && (d->events || d->tables) ? "true" : "false",
-                           !translates && d->tables ? "true" : "false",
-                           d->system ? "true" : "false", d->model ? "true" : "false", d->exports,
-                           d->checkpoints);
+    return rgm_text_printf(
+        out,
+        ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
+        "\"confusion\":%s,\"system\":%s,\"model\":%s,\"profile\":%s,\"exports\":%" PRId64
+        ",\"checkpoints\":%" PRId64 "}",
+        d->logs, d->events ? "true" : "false",
+        translates && (d->events || d->tables) ? "true" : "false",
+        !translates && d->tables ? "true" : "false", d->system ? "true" : "false",
+        d->model ? "true" : "false", d->profile ? "true" : "false", d->exports, d->checkpoints);
 }
 
-static rgm_status print_run(rgm_text *out, const rgmi_run_row *row)
+rgm_status rgmi_run_tell(rgm_text *out, const rgmi_run_row *row)
 {
     const char *folder = row->text[RGMI_TEXT_PATH];
     details d;
@@ -301,63 +307,7 @@ rgm_status rgmi_show_run(rgmi_web_call *call)
 
     RGM_TRY(rgmi_runs_freshen(call->web->runs));
     RGM_TRY(rgmi_runs_row(&row, call->web->runs, call->hex));
-    status = print_run(&call->out->body, row);
-    rgmi_run_row_release(row);
-    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
-}
-
-/* ---- tags ---------------------------------------------------------------------------------- */
-
-static rgm_status check_tag(const char *tag)
-{
-    if (tag == NULL || *tag == 0 || strlen(tag) > RGMI_LONGEST_TAG)
-        return RGM_FAIL(RGM_ERR_ARG, "tags: each is a text of 1 to %d bytes", RGMI_LONGEST_TAG);
-    for (const char *c = tag; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return RGM_FAIL(RGM_ERR_ARG, "tags: a tag has no control characters");
-    return RGM_OK;
-}
-
-static rgm_status save_tags(rgmi_runs *runs, const char *hex, const rgm_json *tags)
-{
-    char *folder = NULL, *path = NULL;
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
-
-    if (rgm_json_count(tags) < 0 || rgm_json_count(tags) > RGMI_MOST_TAGS)
-        return RGM_FAIL(RGM_ERR_ARG, "tags: a list of at most %d texts", RGMI_MOST_TAGS);
-    RGM_GO(rgm_text_add(&text, "", 0));
-    for (int64_t i = 0; i < rgm_json_count(tags); i++) {
-        const char *tag = rgm_json_text(rgm_json_at(tags, i));
-
-        RGM_GO(check_tag(tag));
-        RGM_GO(rgm_text_printf(&text, "%s\n", tag));
-    }
-    RGM_GO(rgmi_runs_folder(&folder, runs, hex));
-    RGM_GO(rgm_path_join(&path, folder, "tags"));
-    RGM_GO(rgm_file_save_own(path, text.data, text.size));
-done:
-    rgm_text_clear(&text);
-    rgm_free(path);
-    rgm_free(folder);
-    return status;
-}
-
-rgm_status rgmi_change_run(rgmi_web_call *call)
-{
-    rgmi_run_row *row = NULL;
-    rgm_json_entry entry = {0};
-    rgm_status status = RGM_OK;
-
-    while (rgm_json_next(&entry, call->body))
-        if (strcmp(entry.key, "tags") != 0)
-            return RGM_FAIL(RGM_ERR_ARG, "a run's '%.60s' cannot be changed; its tags can",
-                            entry.key);
-    RGM_TRY(save_tags(call->web->runs, call->hex, rgm_json_find(call->body, "tags")));
-    RGM_TRY(rgmi_runs_row(&row, call->web->runs, call->hex));
-    status = rgmi_runs_read_now(&row, call->web->runs);
-    if (status == RGM_OK)
-        status = print_run(&call->out->body, row);
+    status = rgmi_run_tell(&call->out->body, row);
     rgmi_run_row_release(row);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

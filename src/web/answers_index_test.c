@@ -146,7 +146,8 @@ static void tags_are_changed_and_nothing_else(void **state)
     refuse(web, "PATCH", path, "{\"tags\": [\"a\\nb\"]}", "no control characters");
     refuse(web, "PATCH", path, "{\"tags\": [\"\"]}", "1 to 64 bytes");
     refuse(web, "PATCH", path, "{\"tags\": \"x\"}", "a list of at most 32 texts");
-    refuse(web, "PATCH", path, NULL, "a list of at most 32 texts");
+    refuse(web, "PATCH", path, NULL, "nothing is to be changed");
+    refuse(web, "PATCH", path, "{}", "nothing is to be changed");
     refuse(web, "PATCH", "/api/v1/runs/0123456789abcdef", "{\"tags\": []}", "404");
     /* Somebody's file behind a link is not written. */
     CHECK_INT(0, unlink(file));

@@ -49,6 +49,11 @@ rgm_status rgmi_show_run_model(rgmi_web_call *call)
     return tell(call, rgmi_tell_model);
 }
 
+rgm_status rgmi_show_run_profile(rgmi_web_call *call)
+{
+    return tell(call, rgmi_tell_profile);
+}
+
 rgm_status rgmi_show_run_logs(rgmi_web_call *call)
 {
     const rgm_target *t = &call->target;

@@ -241,6 +241,18 @@ static rgm_status add_line(const rgm_metrics_entry *line, void *payload)
     return e->more ? RGM_END : RGM_OK;
 }
 
+static bool find_points(rgmi_points *out, const char *metric, const void *payload)
+{
+    const entry *e = payload;
+
+    for (int64_t i = 0; i < e->count; i++)
+        if (strcmp(e->curves[i].metric, metric) == 0) {
+            *out = (rgmi_points){e->curves[i].steps, e->curves[i].values, e->curves[i].count};
+            return true;
+        }
+    return false;
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 static rgm_status note_damage(char **damage, rgm_status status, const char *folder)
@@ -446,7 +458,7 @@ static rgm_status print_curve(rgm_text *out, const entry *e, const curve *c,
     RGM_GO(RGM_NEW(chosen, query->points + 8));
     count = choose_points(chosen, c, query, first, end);
     RGM_GO(rgm_text_printf(out, "{\"metric\":"));
-    RGM_GO(rgm_json_print_text(out, c->metric));
+    RGM_GO(rgm_json_print_text(out, c->metric + (c->split == 0)));
     RGM_GO(rgm_text_printf(out, ",\"split\":"));
     c->metric[c->split] = 0;
     status = rgm_json_print_text(out, c->metric);
@@ -483,6 +495,30 @@ static bool is_asked(const char *list, const char *name)
     return list == NULL;
 }
 
+/* A curve that is computed has the text of its expression for a name, and no split. */
+static rgm_status print_computed(rgm_text *json, bool *first, const entry *e,
+                                 const rgmi_curves_query *query, const rgmi_expression *expression)
+{
+    rgmi_made_points made;
+    curve c = {.lowest = -1, .highest = -1};
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgmi_expression_points(&made, expression, find_points, e));
+    if (made.count == 0)
+        goto done;
+    c.steps = made.steps;
+    c.values = made.values;
+    c.count = made.count;
+    RGM_GO(rgm_strprintf(&c.metric, ".%s", rgmi_expression_text(expression)));
+    RGM_GO(rgm_text_add(json, ",", !*first));
+    *first = false;
+    RGM_GO(print_curve(json, e, &c, query, -1));
+done:
+    rgm_free(c.metric);
+    rgmi_made_points_clear(&made);
+    return status;
+}
+
 static rgm_status print_curves(rgm_text *json, rgm_text *names, const entry *e,
                                const rgmi_curves_query *query, const char *best_metric,
                                double best_value)
@@ -500,6 +536,8 @@ static rgm_status print_curves(rgm_text *json, rgm_text *names, const entry *e,
         RGM_TRY(print_curve(json, e, c, query, best_point(c, best_metric, best_value)));
         first = false;
     }
+    for (int64_t i = 0; i < query->computed_count; i++)
+        RGM_TRY(print_computed(json, &first, e, query, query->computed[i]));
     return rgm_text_add(json, "]", 1);
 }
 
@@ -534,5 +572,30 @@ rgm_status rgmi_curves_print(rgmi_curves_told *out, rgmi_curve_cache *cache, uin
     lines = e->lines - lines;
     pthread_mutex_unlock(&e->lock);
     give_back(cache, e, bytes, lines);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+rgm_status rgmi_curves_use(rgmi_curves_state *state, rgmi_curve_cache *cache, uint64_t id,
+                           const char *folder, rgmi_curves_user *use, void *payload)
+{
+    entry *e = NULL;
+    char *damage = NULL;
+    int64_t bytes, lines;
+    rgm_status status;
+
+    RGM_TRY(hold(&e, cache, id));
+    pthread_mutex_lock(&e->lock);
+    lines = e->lines;
+    e->until = state->end;
+    status = read_log(e, &damage, folder);
+    state->more = e->more;
+    state->damaged = damage != NULL;
+    if (status == RGM_OK)
+        status = use(find_points, e, payload);
+    bytes = bytes_of(e);
+    lines = e->lines - lines;
+    pthread_mutex_unlock(&e->lock);
+    give_back(cache, e, bytes, lines);
+    rgm_free(damage);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }

@@ -4,7 +4,7 @@
 #ifndef RGM_WEB_CURVES_H
 #define RGM_WEB_CURVES_H
 
-#include <regimen/base.h>
+#include "expression.h"
 
 /** Curves of the runs that were looked at last, up to some bytes. Thread-safe. */
 typedef struct rgmi_curve_cache rgmi_curve_cache;
@@ -23,6 +23,8 @@ typedef struct rgmi_curves_query {
     int64_t skip;        /* of those, how many to leave out at the beginning               */
     bool whole;          /* the first `points` of what is left and none between left out   */
     double seconds;      /* that may be taken to read what is new in the log; 0: unlimited */
+    rgmi_expression *const *computed; /* [computed_count] curves that are computed, too     */
+    int64_t computed_count;
 } rgmi_curves_query;
 /** Of a run, as its files are now. */
 typedef struct rgmi_curves_told {
@@ -43,6 +45,17 @@ void rgmi_curves_told_clear(rgmi_curves_told *told);
 rgm_status rgmi_curves_print(rgmi_curves_told *out, rgmi_curve_cache *cache, uint64_t id,
                              const char *folder, const rgmi_curves_query *query,
                              const char *best_metric, double best_value);
+
+/** How far a run is known. */
+typedef struct rgmi_curves_state {
+    double end;         /* [in] rgm_now() when reading ends             */
+    bool more, damaged; /* [out] as in rgmi_curves_told                 */
+} rgmi_curves_state;
+/** What is done with a run's curves; they are found by find(.., curves) during the call alone. */
+typedef rgm_status rgmi_curves_user(rgmi_find_points *find, const void *curves, void *payload);
+/** Read what is new of a run, and use it. Errors: RGM_ERR_NOMEM, those of `use`. */
+rgm_status rgmi_curves_use(rgmi_curves_state *state, rgmi_curve_cache *cache, uint64_t id,
+                           const char *folder, rgmi_curves_user *use, void *payload);
 
 /**
  * Which of `count` values to draw: of each piece its first, last, lowest and highest one, and one

@@ -22,6 +22,9 @@ enum {
     RGMI_MOST_MASTERS = 64,     /* folders with a master.db                               */
     RGMI_MOST_TAGS = 32,        /* of a run                                               */
     RGMI_LONGEST_TAG = 64,      /* bytes                                                  */
+    RGMI_LONGEST_TITLE = 200,   /* bytes                                                  */
+    RGMI_LONGEST_NOTE = 65536,  /* bytes of a note; the table has the first of them       */
+    RGMI_NOTE_IN_ROW = 200,     /* so many                                                */
     RGMI_RUN_DEFAULT_EPOCHS = 1 /* of a config.yaml without a length: rgm_trainer_options' */
 };
 
@@ -41,6 +44,8 @@ typedef enum rgmi_run_text {
     RGMI_TEXT_TAGS, /* one a line */
     RGMI_TEXT_REASON,
     RGMI_TEXT_BEST_METRIC,
+    RGMI_TEXT_TITLE, /* what people call it instead of its folder's name  */
+    RGMI_TEXT_NOTE,  /* what people wrote about it, Markdown              */
     RGMI_RUN_TEXTS
 } rgmi_run_text;
 
@@ -65,7 +70,7 @@ typedef struct rgmi_run_row {
     double progress;                               /* 0 to 1; NaN: not known */
     int64_t master, experiment, trial, trials;     /* -1: none */
     int64_t failed;                                /* of an experiment's trials */
-    bool archived;          /* an experiment that lists leave out unless they are asked for it */
+    bool archived;          /* lists leave it out unless they are asked for it */
     const rgmi_cell *cells; /* by key, ascending */
     int64_t cell_count;
     rgm_metrics_place checked; /* how far metrics.jsonl was compared with its checksums */
@@ -92,6 +97,8 @@ void rgmi_run_row_release(rgmi_run_row *row);
  * set. Errors: RGM_ERR_NOMEM; what cannot be read is damaged. */
 rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi_keys *keys,
                              const atomic_bool *stop);
+/** What it is called: its title, else its folder's name. */
+const char *rgmi_run_row_title(const rgmi_run_row *row);
 /** The cell of a key, or NULL. */
 const rgmi_cell *rgmi_run_row_cell(const rgmi_run_row *row, int32_t key);
 /** A row about which nothing is known. */
@@ -212,6 +219,9 @@ typedef struct rgmi_runs_query {
     bool describe;              /* tell every key there is */
     int64_t master, experiment; /* trials of which; 0: of all */
     bool lacking;               /* rows are known to be missing: it is not complete */
+    bool archived;              /* those too */
+    const char *group;  /* "seeds", "config.model.type,state"; NULL: rows stand by themselves */
+    const char *within; /* the 16 digits of a group by those: only its runs; NULL: all         */
 } rgmi_runs_query;
 /** kind= as it is asked for: "run,experiment"; NULL or "": those. RGM_ERR_ARG names the kinds. */
 rgm_status rgmi_runs_query_kinds(rgmi_runs_query *query, const char *text);
@@ -224,6 +234,11 @@ rgm_status rgmi_runs_query_kinds(rgmi_runs_query *query, const char *text);
  */
 rgm_status rgmi_runs_list(rgm_text *json, rgmi_runs *runs, const rgmi_runs_query *query,
                           rgmi_run_row *const *more, int64_t more_count);
+/**
+ * Groups of runs as JSON: `group` of the query by name, with the mean and deviation of each
+ * column's numbers. Rows are in groups of their own where they lack a key.
+ */
+rgm_status rgmi_groups_list(rgm_text *json, rgmi_runs *runs, const rgmi_runs_query *query);
 /** Experiments of all masters as rows. */
 typedef struct rgmi_experiment_rows {
     rgmi_run_row **rows;

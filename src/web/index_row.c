@@ -155,6 +155,12 @@ void rgmi_run_row_release(rgmi_run_row *row)
         rgm_free(row);
 }
 
+const char *rgmi_run_row_title(const rgmi_run_row *row)
+{
+    return row->text[RGMI_TEXT_TITLE] != NULL ? row->text[RGMI_TEXT_TITLE]
+                                              : row->text[RGMI_TEXT_NAME];
+}
+
 const rgmi_cell *rgmi_run_row_cell(const rgmi_run_row *row, int32_t key)
 {
     int64_t low = 0, high = row->cell_count;
@@ -236,6 +242,7 @@ uint64_t rgmi_run_wide_stamp(const char *path)
                                         "system.jsonl",
                                         "tables.jsonl",
                                         "model.json",
+                                        "profile.json",
                                         "sources.json",
                                         "export",
                                         "train",
@@ -359,8 +366,9 @@ static rgm_status add_metrics(reading *r, const rgm_run_look *look)
 /* A run whose files are links would show somebody's files: only what lies in the folder is read. */
 rgm_status rgmi_run_find_link(const char **name, const char *path)
 {
-    static const char *const names[] = {"metrics.jsonl", "config.yaml", "ckpt", "tags",
-                                        ".lock",         "result.json", NULL};
+    static const char *const names[] = {"metrics.jsonl", "config.yaml", "ckpt",  "tags",
+                                        ".lock",         "result.json", "title", "note.md",
+                                        "archived",      NULL};
     char *file = NULL;
     struct stat info;
 
@@ -406,6 +414,63 @@ done:
     rgm_free(data);
     rgm_free(file);
     return status;
+}
+
+/* The beginning of a text that people wrote, without control characters but line ends; what is none
+ * is left out. */
+static rgm_status read_words(rgm_text *out, const char *path, const char *name, int64_t most)
+{
+    char *data = NULL;
+    int64_t size = 0, kept = 0;
+    rgm_status status = rgmi_kept_load(&data, &size, path, name, RGMI_LONGEST_NOTE);
+
+    if (status != RGM_OK) {
+        rgm_error_reset();
+        return status == RGM_ERR_NOMEM ? status : RGM_OK;
+    }
+    if (rgm_utf8_check(data, size) < 0 && (int64_t)strlen(data) == size) {
+        for (int64_t i = 0; i < size; i++)
+            if (((unsigned char)data[i] >= 0x20 && data[i] != 0x7f) || data[i] == '\n')
+                data[kept++] = data[i];
+        while (kept > 0 && data[kept - 1] == '\n')
+            kept--;
+        if (kept > most)
+            for (kept = most; kept > 0 && (data[kept] & 0xc0) == 0x80;)
+                kept--;
+        status = kept > 0 ? rgm_text_add(out, data, kept) : RGM_OK;
+    }
+    rgm_free(data);
+    return status;
+}
+
+/* What people say of a run. */
+typedef struct said {
+    rgm_text tags, title, note;
+} said;
+
+static rgm_status read_said(said *s, rgmi_run_row *draft, const char *path)
+{
+    rgmi_kept_file archived = {.fd = -1};
+
+    RGM_TRY(read_tags(&s->tags, path));
+    RGM_TRY(read_words(&s->title, path, "title", RGMI_LONGEST_TITLE));
+    RGM_TRY(read_words(&s->note, path, "note.md", RGMI_NOTE_IN_ROW));
+    if (s->title.data != NULL) /* a line */
+        s->title.data[strcspn(s->title.data, "\n")] = 0;
+    draft->text[RGMI_TEXT_TAGS] = s->tags.data;
+    draft->text[RGMI_TEXT_TITLE] = s->title.data;
+    draft->text[RGMI_TEXT_NOTE] = s->note.data;
+    draft->archived = rgmi_kept_open(&archived, path, "archived") == RGM_OK;
+    rgmi_kept_close(&archived);
+    rgm_error_reset();
+    return RGM_OK;
+}
+
+static void clear_said(said *s)
+{
+    rgm_text_clear(&s->tags);
+    rgm_text_clear(&s->title);
+    rgm_text_clear(&s->note);
 }
 
 /* When the run was begun: each start writes .lock and env.json anew, and copies have a new time of
@@ -481,8 +546,7 @@ static double progress_of(const rgm_run_look *look)
 }
 
 static rgm_status make_row(rgmi_run_row **out, rgmi_run_row *draft, reading *r,
-                           const rgm_run_look *look, const rgm_yaml_node *root,
-                           const rgm_text *tags)
+                           const rgm_run_look *look, const rgm_yaml_node *root)
 {
     if (root != NULL) {
         RGM_TRY(rgmi_config_each(root, add_config, r));
@@ -499,7 +563,6 @@ static rgm_status make_row(rgmi_run_row **out, rgmi_run_row *draft, reading *r,
     else if (look->state == RGM_RUN_FAILED)
         draft->text[RGMI_TEXT_REASON] = look->failure;
     draft->text[RGMI_TEXT_BEST_METRIC] = look->best_metric;
-    draft->text[RGMI_TEXT_TAGS] = tags->data;
     draft->step = look->step;
     draft->epoch = look->epoch;
     draft->steps = look->steps;
@@ -533,7 +596,7 @@ rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi
     reading r = {.keys = keys};
     rgm_run_look look = {0};
     rgm_yaml *config = NULL;
-    rgm_text tags = {0};
+    said s = {0};
     rgm_status status = RGM_OK;
 
     for (int i = RGMI_TEXT_PATH; i <= RGMI_TEXT_FOLDER; i++)
@@ -553,10 +616,10 @@ rgm_status rgmi_run_row_read(rgmi_run_row **out, const rgmi_run_row *known, rgmi
     RGM_GO(rgm_arena_create(&r.arena));
     RGM_GO(rgm_run_look_load_config(&look, &config, path, RGMI_RUN_DEFAULT_EPOCHS));
     RGM_GO(check_log(&look, &draft.checked, path, stop));
-    RGM_GO(read_tags(&tags, path));
-    RGM_GO(make_row(out, &draft, &r, &look, config != NULL ? rgm_yaml_root(config) : NULL, &tags));
+    RGM_GO(read_said(&s, &draft, path));
+    RGM_GO(make_row(out, &draft, &r, &look, config != NULL ? rgm_yaml_root(config) : NULL));
 done:
-    rgm_text_clear(&tags);
+    clear_said(&s);
     rgm_text_clear(&r.key);
     rgm_free(r.cells);
     rgm_arena_release(r.arena);

@@ -496,6 +496,17 @@ static void rows_are_sorted_and_paged(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void check_refused(rgmi_runs *runs, const char *words, const char *message)
+{
+    rgmi_runs_query query = {.text = words};
+    rgm_text json = {0};
+
+    CHECK_OK(rgmi_runs_query_kinds(&query, "all"));
+    CHECK_STATUS(RGM_ERR_ARG, rgmi_runs_list(&json, runs, &query, NULL, 0));
+    CHECK_MESSAGE(message);
+    rgm_text_clear(&json);
+}
+
 static void rows_are_searched_and_filtered(void **state)
 {
     rgmi_runs *runs;
@@ -508,6 +519,16 @@ static void rows_are_searched_and_filtered(void **state)
     check_names(runs, &(rgmi_runs_query){.text = "kept"}, "other");
     check_names(runs, &(rgmi_runs_query){.text = "stopp words"}, "other");
     check_names(runs, &(rgmi_runs_query){.text = "seed words"}, "");
+    check_names(runs, &(rgmi_runs_query){.text = "seed words OR kept OR gat"}, "other seed-2");
+    check_names(runs, &(rgmi_runs_query){.text = "words OR"}, "other");
+    check_names(runs, &(rgmi_runs_query){.text = "OR OR"}, "seed-10 other seed-2");
+    check_names(runs, &(rgmi_runs_query){.text = "/^seed-[0-9]$/"}, "seed-2");
+    check_names(runs, &(rgmi_runs_query){.text = "/SEED-1|^other/ /g|m/"}, "seed-10 other");
+    check_names(runs, &(rgmi_runs_query){.text = "/words of/"}, "other");
+    check_names(runs, &(rgmi_runs_query){.text = "/seed"}, ""); /* no pattern: it has no end */
+    check_refused(runs, "/a(/", "is no regular expression");
+    check_refused(runs, "/(a)\\1/", "refers back");
+    check_refused(runs, "/a{9}/", "count in braces");
     check_names(runs, &(rgmi_runs_query){.states = "running,finished"}, "");
     check_names(runs, &(rgmi_runs_query){.states = "damaged,stopped"}, "seed-10 other seed-2");
     check_names(runs, &(rgmi_runs_query){.states = "run"}, "");

@@ -85,6 +85,10 @@ rgm_status rgmi_tell_system(rgm_text *out, const char *folder);
 /** model.json as it is; {parameters: null, ..., layers: []} where there is none. RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_model(rgm_text *out, const char *folder);
 
+/** {steps, dropped, total, rows: [{kind, name, scope, calls, seconds, flops, bytes}]}, of
+ * profile.json added up. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_tell_profile(rgm_text *out, const char *folder);
+
 /* ---- records of several files --------------------------------------------------------------- */
 
 /** A record that is valid yet, of one of the files of a gathering. */

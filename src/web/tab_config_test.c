@@ -137,7 +137,59 @@ static void hostile_folders_and_failing_allocations_are_told(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(values_are_told_with_their_sources),
+static rgm_status tell_profile_once(const char *folder)
+{
+    rgm_text out = {0};
+    rgm_status status = rgmi_tell_profile(&out, folder);
+
+    rgm_text_clear(&out);
+    return status;
+}
+
+static void a_profile_is_added_up_by_op_and_layer(void **state)
+{
+    static const char trace[] =
+        "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"steps\":2,\"dropped_events\":5},"
+        "\"traceEvents\":[\n"
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"regimen\"}},\n"
+        "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":1.000,\"dur\":1500.500,"
+        "\"args\":{\"scope\":\"conv1\",\"flops\":10,\"bytes\":4}},\n"
+        "{\"name\":\"relu\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":2.000,\"dur\":100},\n"
+        "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":3.000,\"dur\":499.500,"
+        "\"args\":{\"scope\":\"conv1\",\"flops\":20,\"bytes\":6}},\n"
+        "{broken},\n"
+        "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":4.000,\"dur\":50,"
+        "\"args\":{\"scope\":\"conv2\"}}\n]}\n";
+    const char *folder = check_folder();
+    rgm_json *answer = ask(rgmi_tell_profile, folder);
+    const rgm_json *rows = rgm_json_find(answer, "rows");
+
+    (void)state;
+    CHECK_INT(0, rgm_json_count(rows));
+    CHECK(text_of(answer, "damage") == NULL);
+    rgm_json_release(answer);
+    keep(folder, "profile.json", trace);
+    answer = ask(rgmi_tell_profile, folder);
+    rows = rgm_json_find(answer, "rows");
+    CHECK_INT(2, int_of(answer, "steps"));
+    CHECK_INT(5, int_of(answer, "dropped"));
+    CHECK_INT(3, rgm_json_count(rows));
+    CHECK_TEXT("matmul", text_of(rgm_json_at(rows, 0), "name"));
+    CHECK_TEXT("conv1", text_of(rgm_json_at(rows, 0), "scope"));
+    CHECK_INT(2, int_of(rgm_json_at(rows, 0), "calls"));
+    CHECK_CLOSE(number_of_key(rgm_json_at(rows, 0), "seconds"), 2e-3, 1e-12, 0);
+    CHECK_CLOSE(number_of_key(rgm_json_at(rows, 0), "flops"), 30, 0, 0);
+    CHECK_TEXT("relu", text_of(rgm_json_at(rows, 1), "name"));
+    CHECK(text_of(rgm_json_at(rows, 1), "scope") == NULL);
+    CHECK_TEXT("conv2", text_of(rgm_json_at(rows, 2), "scope"));
+    CHECK(strstr(text_of(answer, "damage"), "1 lines") != NULL);
+    rgm_json_release(answer);
+    CHECK_EVERY_OOM(tell_profile_once(folder), );
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(a_profile_is_added_up_by_op_and_layer),
+      cmocka_unit_test(values_are_told_with_their_sources),
       cmocka_unit_test(a_configuration_that_cannot_be_read_is_told),
       cmocka_unit_test(a_model_is_told_as_it_says_itself),
       cmocka_unit_test(hostile_folders_and_failing_allocations_are_told))

@@ -1,6 +1,7 @@
 /*
  * The server of the page: opened, at work, closed.
  */
+#include "band.h"
 #include "events.h"
 #include "masters.h"
 #include "tab.h"
@@ -63,6 +64,7 @@ rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options)
     RGM_GO(keep_options(web, options));
     RGM_GO(open_gate(web, options));
     RGM_GO(rgmi_kept_cache_create(&web->kept, RGMI_CACHE_BYTES));
+    RGM_GO(rgmi_band_cache_create(&web->bands));
     RGM_GO(rgmi_runs_open(&web->runs, options->folders, options->folder_count));
     RGM_GO(rgmi_masters_open(&web->masters, options->subject));
     RGM_GO(rgmi_notices_open(&web->events, web));
@@ -87,6 +89,7 @@ void rgm_web_close(rgm_web *web)
     pthread_mutex_destroy(&web->lock);
     rgmi_runs_close(web->runs);
     rgmi_kept_cache_release(web->kept);
+    rgmi_band_cache_release(web->bands);
     for (int64_t i = 0; i < web->folder_count; i++)
         rgm_free(web->folders[i]);
     rgm_free(web->folders);

@@ -35,6 +35,7 @@ struct rgm_web {
     rgm_http *http; /* while it serves; NULL                                  */
     rgmi_runs *runs;
     struct rgmi_kept_cache *kept; /* indexes of runs' long files */
+    struct rgmi_band_cache *bands;
     struct rgmi_masters *masters;
     struct rgmi_notices *events;
     pthread_mutex_t lock; /* of what follows */
@@ -64,13 +65,18 @@ rgmi_web_answer rgmi_show_index, rgmi_show_asset, rgmi_show_page, rgmi_show_requ
 /* ---- answers_index.c ------------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_runs, rgmi_show_run, rgmi_change_run;
 
+/* ---- answers_groups.c, answers_actions.c, views.c -------------------------------------------- */
+rgmi_web_answer rgmi_show_groups, rgmi_show_bands;
+rgmi_web_answer rgmi_show_note, rgmi_delete_run, rgmi_stop_run;
+rgmi_web_answer rgmi_show_views, rgmi_save_view;
+
 /* ---- answers_compare.c ----------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_curves, rgmi_show_configs;
 
 /* ---- answers_tabs.c -------------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_run_config, rgmi_show_run_logs, rgmi_show_run_checkpoints,
     rgmi_show_run_exports, rgmi_show_run_export, rgmi_show_run_histograms, rgmi_show_run_samples,
-    rgmi_show_run_confusion, rgmi_show_run_system, rgmi_show_run_model;
+    rgmi_show_run_confusion, rgmi_show_run_system, rgmi_show_run_model, rgmi_show_run_profile;
 
 /* ---- proxy.c, experiment_importance.c, events.c ---------------------------------------------- */
 rgmi_web_answer rgmi_show_master, rgmi_show_importance, rgmi_show_events;
