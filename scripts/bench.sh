@@ -50,6 +50,7 @@ case " ${BENCH:-page} " in
 *" page "*) # what the page takes with 10,000 runs
     "$build/bench/page_bench"
     /usr/bin/python3 bench/page_load.py "$build/regimen"
+    /usr/bin/python3 bench/page_cards.py "$build/regimen"
     done_with page ;;
 esac
 case " ${BENCH:-parts} " in

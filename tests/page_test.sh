@@ -13,7 +13,7 @@ RGM_PICTURES=${RGM_PICTURES:-}
 RGM_MATERIAL=${RGM_MATERIAL:-$work/material} # runs and a search that all files look at and none changes
 export PYTHONDONTWRITEBYTECODE RGM_PICTURES RGM_MATERIAL
 [ -d "$RGM_MATERIAL" ] || expect 0 /usr/bin/python3 "$browser/material.py" "$regimen" "$RGM_MATERIAL"
-for page in ${PAGES:-driver parts runs_page compare_page run_page truth_page experiment_page}; do
+for page in ${PAGES:-driver parts runs_page board_page compare_page run_page truth_page experiment_page}; do
     /usr/bin/python3 "$browser/$page.py" "$regimen" >"$work/$page.log" 2>&1 || {
         fail "$page: python3 tests/browser/$page.py $regimen"
         tail -60 "$work/$page.log"

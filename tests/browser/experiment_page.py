@@ -91,6 +91,30 @@ class Steered(served.Own):
         made = self.master.describe(int(page.url.split("/")[-1].split("?")[0]))
         self.assertEqual(made["trials"], 1)
 
+    def test_what_a_trial_has_done_and_its_note(self):
+        number = self.create(self.short, "COMPLETED")
+        page = self.at(number)
+        page.click(page.role("tab", "Trials"))
+        page.click(page.role("button", "Details of trial 1"))
+        page.wait("document.querySelector('dialog .trial-parts table')")
+        trial = [t for t in self.serve.get(f"/api/v1/masters/1/experiments/{number}/trials")["trials"] if t["number"] == 1][0]
+        steps = self.serve.get(f"/api/v1/masters/1/trials/{trial['id']}/steps")["total"]
+        self.assertIn(f"Workloads ({steps})", page.text("dialog"))
+        page.type(page.role("textbox", "Note"), "<b>odd</b> one")
+        page.click(page.role("button", "Save the note"))
+        self.serve.until(lambda: self.serve.get(f"/api/v1/masters/1/trials/{trial['id']}")["note"] == "<b>odd</b> one", "note")
+        page.click(page.role("button", "Close", within="dialog"))
+        page.click(page.role("tab", "History"))
+        page.wait("document.querySelector('[role=tabpanel]').innerText.includes('Nothing was changed')")
+
+    def test_slots_are_drained_and_enabled(self):
+        page = self.enter("/cluster")
+        page.click(page.role("button", "Drain slot 1"))
+        page.wait("document.querySelector('.slot.drained')")
+        self.assertRegex(self.serve.get("/api/v1/masters/1/slots")["slots"][1]["state"], "^drain")
+        page.click(page.role("button", "Enable slot 1"))
+        page.wait("!document.querySelector('.slot.drained')")
+
     def test_labels(self):
         number = self.create(self.short, "COMPLETED")
         page = self.at(number)

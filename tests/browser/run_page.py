@@ -99,10 +99,10 @@ class Live(served.Own):
             page = self.enter(f"/runs/{self.serve.run('training')['id']}")
             count = "document.querySelector('figure.chart path.line[data-series=train]')?.getAttribute('d').split('L').length ?? 0"
             page.wait(f"{count} > 1", 60)
-            loads, before, step = page.loads, page.js(count), page.text(".facts")
+            loads, before, step = page.loads, page.js(count), page.text(".second .facts")
             page.wait(f"{count} > {before} + 3", 60, what="the curve of a run that trains does not move")
             self.assertEqual(page.loads, loads)
-            page.wait(f"document.querySelector('.facts').innerText !== {json.dumps(step)}")
+            page.wait(f"document.querySelector('.second .facts').innerText !== {json.dumps(step)}")
             self.assertIn("running", page.text(".run-head"))
             training.end()
             page.wait("!document.querySelector('.run-head').innerText.includes('running')", 30, what="a run that was stopped still runs")

@@ -67,7 +67,7 @@ class Server(suite.Case):
         self.assertEqual(self.serve.address, first)
         page.wait(f"{LOST}.hidden", 60, what="nobody tells that the server is back")
         page.wait("document.querySelector('.run-head .state').innerText === 'running'")
-        page.wait("document.querySelector('.facts').innerText.includes('6')", what="what happened meanwhile is not shown")
+        page.wait("document.querySelector('.second .facts').innerText.includes('6')", what="what happened meanwhile is not shown")
         page.wait("document.querySelector('.run-head').innerText.includes(' left')")
         self.assertEqual(page.loads, loads)
 

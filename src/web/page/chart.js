@@ -7,6 +7,7 @@ import {say} from "./say.js";
 const d3 = globalThis.d3;
 const LEFT = 62, RIGHT = 14, TOP = 22, BOTTOM = 38;
 const READ = 16; // values that are read out at once
+const MOST_LABELS = 14, LABEL = 12; // names at the ends of lines; pixels between two
 const MARKS = 300; // circles and crosses of single values in one picture
 
 /** Colours that tell ten things apart in both themes; then they begin again, dashed. */
@@ -193,7 +194,8 @@ const swatch = l => s("svg", {class: "swatch", width: 18, height: 8, "aria-hidde
 /**
  * Lines over one axis.
  * options: {title, height (280), x: {label, scale: "linear"|"log"|"time", format}, y: {label, scale, format, floor: lowest end at most},
- *   series: [{name, colour, dash, xs, ys (null: no number, marked at the foot), best: {x, y} or null, step: true (stairs), points: true (a dot each)}],
+ *   series: [{name, colour, dash, xs, ys (null: no number, marked at the foot), best: {x, y} or null, step: true (stairs), points: true (a dot each) or false (none, ever),
+ *     faint: true (behind the others), band: {low, high} (values around ys), label: what stands at its end}],
  *   whole: () => Promise of the series with every point, for the CSV, where `series` have not all,
  *   behind: [{xs, ys}] in grey, without names; the axes are not made for them,
  *   smoothing: 0..0.999, calm: true (outliers of y lie outside), zoom: [from, to] of x or null, onZoom([from, to] or null),
@@ -202,15 +204,15 @@ const swatch = l => s("svg", {class: "swatch", width: 18, height: 8, "aria-hidde
  * Returns {element, update(changes), point(x or null) (a line there, as of another picture's pointer), close()}.
  */
 export function lineChart(options) {
-  let o = {height: 280, smoothing: 0, zoom: null, hidden: new Set(), x: {}, y: {}, series: [], ...options}, x, y, lines = [], at = null, level = null, own = true, left = LEFT, drag = null;
+  let o = {height: 280, smoothing: 0, zoom: null, hidden: new Set(), x: {}, y: {}, series: [], ...options}, x, y, lines = [], at = null, level = null, own = true, left = LEFT, right = RIGHT, drag = null;
   const svg = s("svg", {class: "plot", role: "img", tabindex: 0, "aria-label": o.title, "aria-description": "Arrow keys read values, plus and minus zoom, Escape shows all"});
   const readout = h("div", {class: "readout", role: "status", "aria-live": "off", hidden: true}), legend = h("div", {class: "legend"}), told = h("p", {class: "quiet told"});
   const reset = button("Whole", () => zoomTo(null), {class: "plain", "aria-label": `Show all of ${o.title}`});
   const element = figure(o.title, svg, rows, reset);
   element.append(readout, told, legend);
-  const clip = fresh("clip"), room = s("rect", {x: -7, y: -5}), axisX = s("g"), axisY = s("g"), drawn = s("g", {"clip-path": `url(#${clip})`}), feet = s("g"), over = s("g", {class: "over"});
+  const clip = fresh("clip"), room = s("rect", {x: -7, y: -5}), axisX = s("g"), axisY = s("g"), drawn = s("g", {"clip-path": `url(#${clip})`}), feet = s("g"), labels = s("g"), over = s("g", {class: "over"});
   const overlay = s("rect", {class: "overlay", fill: "none", "pointer-events": "all"}), selection = s("rect", {class: "selection", y: 0, visibility: "hidden"});
-  const whole = s("g", null, axisX, axisY, drawn, feet, s("g", {class: "brush"}, overlay, selection), over);
+  const whole = s("g", null, axisX, axisY, drawn, feet, labels, s("g", {class: "brush"}, overlay, selection), over);
   svg.append(s("defs", null, s("clipPath", {id: clip}, room)), whole);
 
   async function rows() {
@@ -239,15 +241,20 @@ export function lineChart(options) {
         const v = l.ys[i], number = v !== null && Number.isFinite(v);
         none += !number && within(l.xs[i]);
         lost += (logX && !(l.xs[i] > 0)) || (logY && number && !(v > 0));
-        if (within(l.xs[i]))
+        if (within(l.xs[i])) {
           seen.push(l.smoothed[i]);
+          if (l.band)
+            seen.push(l.band.low[i], l.band.high[i]);
+        }
       }
     const [low, high] = o.calm ? middle(seen, logY) : extent(seen, logY, NOISE), space = logY ? 0 : (high - low) * 0.05;
     if (o.calm)
       outside = seen.filter(v => v !== null && (v < low - space || v > high + space)).length;
     y = makeScale(o.y.scale, [o.y.floor === undefined || logY ? low - space : Math.min(o.y.floor, low - space), high + space], [height, 0]);
     left = roomOf(y, height, {log: logY, format: o.y.format});
-    const width = Math.max(120, whole - left - RIGHT);
+    const labelled = lines.filter(l => l.label && l.xs.length > 0), longest = Math.max(0, ...labelled.map(l => l.label.length));
+    right = whole >= 300 && labelled.length <= MOST_LABELS && longest > 0 ? Math.min(140, whole * 0.28, 12 + longest * 6.3) : RIGHT;
+    const width = Math.max(120, whole - left - right);
     x = makeScale(o.x.scale, o.zoom ?? extent(lines.flatMap(l => l.xs), logX), [0, width]);
     told.textContent = [lost > 0 ? `${number(lost)} values that are not above 0 have no place on a logarithmic axis` : null,
       none > 0 ? `${number(none)} values are not finite numbers (× at the foot)` : null,
@@ -272,8 +279,41 @@ export function lineChart(options) {
     return d;
   }
 
+  /** What lies between the values around a line. */
+  function bandOf(l) {
+    const atX = quick(x, o.x.scale), atY = quick(y, o.y.scale), up = [], down = [];
+    for (let i = 0; i < l.xs.length; i++)
+      if (has(l, l.band.low, i) && has(l, l.band.high, i)) {
+        const px = pixel(atX(l.xs[i]));
+        up.push(`${px},${pixel(atY(l.band.high[i]))}`);
+        down.push(`${px},${pixel(atY(l.band.low[i]))}`);
+      }
+    return up.length > 1 ? s("path", {class: "band", d: `M${up.join("L")}L${down.reverse().join("L")}Z`, fill: l.colour, "data-band": l.name, "data-run": l.run ?? null}) : null;
+  }
+
+  /** Names at the ends of lines, moved apart where they would lie over one another. */
+  function drawLabels(width, height) {
+    if (right <= RIGHT) {
+      fill(labels);
+      return;
+    }
+    const most = Math.floor((right - 12) / 6.3), places = lines.filter(l => l.label).map(l => {
+      let i = l.xs.length - 1;
+      while (i >= 0 && !(within(l.xs[i]) && has(l, l.smoothed, i)))
+        i--;
+      return i < 0 ? null : {l, x: Math.min(width, x(l.xs[i])), y: Math.max(0, Math.min(height, y(l.smoothed[i])))};
+    }).filter(p => p).sort((a, b) => a.y - b.y);
+    places.forEach((p, i) => { p.at = Math.max(p.y, i > 0 ? places[i - 1].at + LABEL : 0); });
+    for (let i = places.length - 1, low = height + 4; i >= 0; i--, low -= LABEL)
+      places[i].at = Math.min(places[i].at, low);
+    fill(labels, places.map(p => s("text", {class: "line-label", x: width + 7, y: p.at + 4, style: {fill: `color-mix(in oklab, ${p.l.colour} 72%, var(--text))`}, "data-label": p.l.name},
+      p.l.label.length > most ? `${p.l.label.slice(0, most - 1)}…` : p.l.label, s("title", null, p.l.name))));
+  }
+
   /** Circles where a line cannot show a value: one without neighbours, and all where there are few. */
   function pointsOf(l, width) {
+    if (l.points === false)
+      return [];
     const out = [], few = l.points === true || lines.length <= 6 && l.xs.filter(within).length * 14 < width;
     for (let i = 0; i < l.xs.length && out.length < MARKS; i++) {
       if (!has(l, l.smoothed, i) || !within(l.xs[i]))
@@ -306,9 +346,9 @@ export function lineChart(options) {
       rect.setAttribute("height", height + (more > 0 ? 10 : 0));
     }
     selection.setAttribute("height", height);
-    fill(drawn, (o.behind ?? []).map(l => s("path", {class: "behind", d: path(l, l.ys), fill: "none"})), lines.flatMap(l => [
+    fill(drawn, (o.behind ?? []).map(l => s("path", {class: "behind", d: path(l, l.ys), fill: "none"})), lines.map(l => l.band ? bandOf(l) : null), [...lines].sort((a, b) => Boolean(b.faint) - Boolean(a.faint)).flatMap(l => [
       o.smoothing > 0 ? s("path", {class: "line faint", d: path(l, l.ys), stroke: l.colour, fill: "none"}) : null,
-      s("path", {class: "line", d: path(l, l.smoothed), stroke: l.colour, fill: "none", "stroke-dasharray": l.dash || null, "data-series": l.name}),
+      s("path", {class: l.faint ? "line soft" : "line", d: path(l, l.smoothed), stroke: l.colour, fill: "none", "stroke-dasharray": l.dash || null, "data-series": l.name, "data-run": l.run ?? null}),
       pointsOf(l, width),
       l.best && Number.isFinite(y(l.best.y)) && Number.isFinite(x(l.best.x)) ? s("circle", {class: "best", cx: x(l.best.x), cy: y(l.best.y), r: 4.5, stroke: l.colour, "data-best": l.name},
         s("title", null, `best of ${l.name}: ${number(l.best.y)} at ${number(l.best.x)}`)) : null]));
@@ -316,6 +356,7 @@ export function lineChart(options) {
       lines.every(l => l.xs.length === 0) ? s("text", {class: "word", x: width / 2, y: height / 2, "text-anchor": "middle"}, o.series.length > 0 && lines.length === 0 ? "all lines are hidden" : "no values") : null);
     drawAxis(axisX, x, "x", {width, height, label: o.x.label, format: o.x.format, log: o.x.scale === "log"});
     drawAxis(axisY, y, "y", {width, height, label: o.y.label, format: o.y.format, log: o.y.scale === "log", left});
+    drawLabels(width, height);
     reset.hidden = !o.zoom;
     drawLegend();
     mark();

@@ -234,3 +234,45 @@ export function heatMap(options) {
     close: chart.close,
   };
 }
+
+/**
+ * A bar for each of some runs or groups, a dot where 0 is far from all; a group's deviation is a line across its end.
+ * options: {title, label: what the values are, items: [{id, name, whole, colour, value, deviation, runs}], missing: how many have no value}
+ */
+export function bars(options) {
+  const EACH = 24, TOP = 6, BOTTOM = 34;
+  let o = options;
+  const chart = sized(o.title, draw, () => [["name", o.label || o.title, "deviation", "runs"], ...o.items.map(b => [b.whole, b.value, b.deviation, b.runs])]);
+  const told = h("p", {class: "told quiet"});
+  chart.element.append(told);
+
+  function draw(whole, svg) {
+    const n = o.items.length, height = Math.max(1, n) * EACH, left = Math.min(whole * 0.4, 20 + Math.max(3, ...o.items.map(b => b.name.length)) * 6.6), right = 74, width = Math.max(60, whole - left - right);
+    svg.setAttribute("viewBox", `0 0 ${whole} ${height + TOP + BOTTOM}`);
+    svg.setAttribute("height", height + TOP + BOTTOM);
+    told.textContent = o.missing > 0 ? `${number(o.missing)} have no ${o.label || o.title}` : "";
+    if (n === 0)
+      return s("text", {class: "word", x: whole / 2, y: 20, "text-anchor": "middle"}, "no values");
+    const ends = o.items.flatMap(b => [b.value - (b.deviation ?? 0), b.value + (b.deviation ?? 0)]), low = Math.min(...ends), high = Math.max(...ends);
+    const far = low > 0 && low > high * 0.5; // values that are near one another: dots, for a bar begins at 0
+    const x = d3.scaleLinear().domain([far ? low - (high - low || high) * 0.25 : Math.min(0, low), Math.max(0, high)]).nice(4).range([0, width]), axis = s("g", {transform: `translate(${left},${TOP + height})`});
+    drawAxis(axis, x, "x", {width, height, label: "", ticks: Math.max(2, width / 90)});
+    const zero = Math.max(0, x(Math.max(x.domain()[0], Math.min(0, x.domain()[1]))));
+    return [axis, o.items.map((b, i) => {
+      const y = TOP + i * EACH, from = Math.min(zero, x(b.value)), to = Math.max(zero, x(b.value)), most = Math.max(3, Math.floor((left - 12) / 6.6)), end = x(b.value + (b.deviation ?? 0));
+      return s("g", {class: "bar-row", "data-bar": b.whole, "data-value": b.value},
+        s("text", {class: "row-name", x: left - 8, y: y + 16, "text-anchor": "end"}, cut(b.name, most), s("title", null, b.whole)),
+        far ? s("circle", {cx: left + x(b.value), cy: y + EACH / 2, r: 5, fill: b.colour}) : s("rect", {x: left + from, y: y + 4, width: Math.max(1, to - from), height: EACH - 8, rx: 2, fill: b.colour}),
+        b.deviation ? s("path", {class: "whisker", d: `M${left + x(b.value - b.deviation)},${y + EACH / 2}H${left + end}m0,-4v8M${left + x(b.value - b.deviation)},${y + EACH / 2 - 4}v8`}) : null,
+        s("text", {class: "row-name", x: left + Math.max(to, b.deviation ? end : 0, far ? x(b.value) + 4 : 0) + 6, y: y + 16}, number(b.value), s("title", null, b.deviation ? `${number(b.value)} ± ${number(b.deviation)}, ${number(b.runs)} runs` : number(b.value))));
+    })];
+  }
+  return {
+    element: chart.element,
+    update(changes) {
+      o = {...o, ...changes};
+      chart.again();
+    },
+    close: chart.close,
+  };
+}

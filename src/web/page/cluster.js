@@ -1,8 +1,8 @@
 // The masters that are known: their slots and what runs on them, who waits and why, who has which share.
-import {h, fill} from "./html.js";
-import {get} from "./api.js";
+import {h, fill, button} from "./html.js";
+import {get, send} from "./api.js";
 import {watch, single} from "./live.js";
-import {server, trouble} from "./page.js";
+import {server, say, trouble} from "./page.js";
 import {plainTable} from "./table.js";
 import {number, short, age, date, duration} from "./format.js";
 import {all, seconds} from "./experiment_data.js";
@@ -19,22 +19,34 @@ function card(id) {
     const master = await get(`${path}/master`);
     known ??= new Set((await get(`${path}/requests`)).requests.map(r => r.path)); // an older master has less
     const maybe = (name, query) => known.has(`/api/v1/${name}`) ? get(`${path}/${name}`, query) : null;
-    const [queue, running, shares, experiments] = await Promise.all([
-      get(`${path}/queue`, {limit: MOST.queue}), maybe("running", {limit: 5000}), maybe("shares", {limit: 200}),
+    const [queue, running, shares, slotList, experiments] = await Promise.all([
+      get(`${path}/queue`, {limit: MOST.queue}), maybe("running", {limit: 5000}), maybe("shares", {limit: 200}), maybe("slots"),
       Promise.all(["ACTIVE", "PAUSED", "STOPPING_CANCELED", "STOPPING_COMPLETED", "STOPPING_ERROR", "STOPPING_KILLED"].map(state => all(`${path}/experiments`, "experiments", {state}, {most: 200})))]);
-    return {master, queue, running, shares, experiments: experiments.flatMap(e => e.rows)};
+    return {master, queue, running, shares, slotList, experiments: experiments.flatMap(e => e.rows)};
   }
 
   /** Each slot as a cell: whose trial is on it. */
-  function slots(master, running) {
-    const on = new Map();
+  async function drain(slot, drained) {
+    try {
+      await send("POST", `${path}/slots/${drained ? "drain" : "enable"}`, {slots: [slot]});
+      draw(await ask());
+    } catch (error) {
+      say(error.message, "error");
+    }
+  }
+
+  function slots(master, running, told) {
+    const on = new Map(), states = new Map((told?.slots ?? []).map(s => [s.slot, s])), pools = new Set([...states.values()].map(s => s.pool)).size > 1;
     for (const r of running?.running ?? [])
       if (r.engine === "local")
         for (const slot of String(r.slots ?? "").split(",").filter(v => v !== ""))
           on.set(Number(slot), r);
     const cells = [...Array.from({length: Math.min(master.slots, MOST.slots)}, (_, i) => [`slot ${i}`, on.get(i)]),
-      ...(master.devices ?? []).map((name, i) => [name, on.get(master.slots + i)])].map(([name, r]) => { // devices stand behind the slots
-      return h("li", {class: r ? "slot taken" : "slot"}, h("span", {class: "quiet"}, name),
+      ...(master.devices ?? []).map((name, i) => [name, on.get(master.slots + i)])].map(([name, r], i) => { // devices stand behind the slots
+      const told = i < Math.min(master.slots, MOST.slots) ? states.get(i) : null, drained = /^drain/.test(told?.state ?? "");
+      return h("li", {class: `slot${r ? " taken" : ""}${drained ? " drained" : ""}`}, h("span", {class: "quiet"}, name, pools && told?.pool ? `, ${told.pool}` : "", told && !server.read_only ? button(drained ? "Enable" : "Drain", () => drain(i, !drained),
+        {class: "plain", "aria-label": `${drained ? "Enable" : "Drain"} ${name}`, title: drained ? "It gets trials again" : "It gets no trial any more; one that runs there goes on to its end"}) : null),
+        drained ? h("span", {class: "state stopped"}, told.state) : null,
         r ? [link(r.experiment_id, names.get(r.experiment_id) ?? `experiment ${r.experiment_id}`), h("span", null, `trial ${r.number}`), h("span", {class: "quiet"}, h("time", {title: date(r.start_time)}, `for ${duration(Math.max(0, Date.now() / 1000 - seconds(r.start_time)))}`), r.stops ? ", ends" : "")]
           : h("span", {class: "quiet"}, master.serves ? "free" : "–"));
     });
@@ -54,7 +66,7 @@ function card(id) {
     ], experiments, "No experiment is under way.");
   }
 
-  function draw({master, queue, running, shares, experiments}) {
+  function draw({master, queue, running, shares, slotList, experiments}) {
     names = new Map(experiments.map(e => [e.id, `${e.name} (${e.id})`]));
     const jobs = (running?.running ?? []).filter(r => r.engine !== "local"), loose = (running?.running ?? []).filter(r => r.engine === "local" && !r.slots);
     const fact = (key, ...value) => h("div", null, h("dt", null, key), h("dd", null, value));
@@ -64,7 +76,7 @@ function card(id) {
       h("dl", {class: "facts"}, fact("state", h("span", {class: `state ${master.serves ? "running" : "stopped"}`}, master.serves ? "at work" : "not at work")),
         fact("slots in use", `${number(master.slots_taken)} of ${number(master.slots)}`), fact("threads a slot", number(master.threads_per_slot)), master.devices?.length > 0 ? fact("devices in use", `${number(master.devices_taken)} of ${number(master.devices.length)}`) : null, fact("processes", number(master.processes)),
         fact("slots go by", POLICIES[master.scheduling] ?? master.scheduling, master.preemption ? h("span", {class: "quiet"}, " with preemption") : null), fact("waiting", number(queue.total)), fact("version", master.version)),
-      h("h3", null, "Slots"), slots(master, running), running === null ? h("p", {class: "quiet"}, "This master is of an older version: it does not tell what runs where.") : null,
+      h("h3", null, "Slots"), slots(master, running, slotList), running === null ? h("p", {class: "quiet"}, "This master is of an older version: it does not tell what runs where.") : null,
       loose.length > 0 ? [h("h3", null, "Trials without slots"), plainTable("Trials without slots", [{title: "Experiment", cell: r => link(r.experiment_id, names.get(r.experiment_id) ?? r.experiment_id)}, {title: "Trial", kind: "number", cell: r => r.number}, {title: "Since", cell: r => age(seconds(r.start_time))}], loose.slice(0, MOST.running))] : null,
       jobs.length > 0 ? [h("h3", null, "Slurm's jobs"), plainTable("Slurm's jobs", [{title: "Job", kind: "number", cell: r => r.job || "not known yet"}, {title: "State", cell: r => [r.job_state ?? "–", r.job_reason ? h("span", {class: "quiet"}, ` ${r.job_reason}`) : null]}, {title: "Experiment", cell: r => link(r.experiment_id, names.get(r.experiment_id) ?? r.experiment_id)},
         {title: "Trial", kind: "number", cell: r => r.number}, {title: "Since", cell: r => r.start_time ? age(seconds(r.start_time)) : "–"}], jobs.slice(0, MOST.running)), jobs.length > MOST.running ? h("p", {class: "quiet"}, `and ${number(jobs.length - MOST.running)} more`) : null] : null,

@@ -48,7 +48,7 @@ const BASIC = [
 ];
 
 export const BASIC_KEYS = ["name", ...BASIC.map(c => c.key)];
-export const DEFAULT = ["state", "task", "model", "best", "progress", "modified", "tags"];
+export const DEFAULT = ["state", "best", "progress", "modified", "task", "model", "tags"];
 
 /** A column by its key. kinds: Map of key -> "number" | "text" as the server describes them; tags: the cell of tags. */
 export function column(key, kinds, tags) {

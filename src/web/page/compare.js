@@ -3,17 +3,14 @@ import {h, s, fill, button, cut, fresh} from "./html.js";
 import {address} from "./api.js";
 import {watch, single, paced} from "./live.js";
 import {setQuery, go, trouble} from "./page.js";
-import {colour} from "./chart.js";
+import {colourOf} from "./names.js";
 import {makeData} from "./compare_data.js";
 import {curvesTab, readCurves, writeCurves} from "./compare_curves.js";
 import {metricsTab, configTab, systemTab} from "./compare_tables.js";
 
-const d3 = globalThis.d3, MOST = 100, WATCHED = 40;
+const MOST = 100, WATCHED = 40;
 const TABS = [["curves", "Curves"], ["metrics", "Metrics"], ["config", "Configuration"], ["system", "System"]];
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
-
-/** Ten that everybody tells apart, then hues that are far from the ones before, light and dark in turn. */
-const colourOf = i => i < 10 ? colour(i) : d3.hcl((i * 137.5) % 360, 48 + (i % 3) * 8, [52, 64, 45][i % 3]).toString();
 
 const count = n => `${n} ${n === 1 ? "run" : "runs"}`;
 
@@ -69,8 +66,8 @@ function comparison(main, ids, data, hidden, query) {
     const named = new Map();
     for (const r of data.runs)
       named.set(r.name, (named.get(r.name) ?? 0) + 1);
-    return ids.map((id, i) => ({id, i, run: data.runs.find(r => r.id === id)})).filter(r => r.run).map(({id, i, run}) => {
-      const c = colourOf(i);
+    return ids.map(id => ({id, run: data.runs.find(r => r.id === id)})).filter(r => r.run).map(({id, run}) => {
+      const c = colourOf(id);
       return {id, name: named.get(run.name) > 1 ? `${run.name} (${id.slice(0, 6)})` : run.name, state: run.state, damage: run.damage ?? null, colour: c, swatch: () => swatch(c)};
     });
   }

@@ -7,6 +7,7 @@ import {experiment, finite, seconds, OVER} from "./experiment_data.js";
 import {act, fitting, titles, setLabel, elapsed} from "./experiment_actions.js";
 import {overview, hyperparameters, timeline, search} from "./experiment_pictures.js";
 import {trials, checkpoints, configuration} from "./experiment_lists.js";
+import {history} from "./experiment_history.js";
 
 // name, what it needs to be asked for (in this order), how it is made: make(e, context) -> {element, update(), close()}
 const TABS = [
@@ -16,6 +17,7 @@ const TABS = [
   ["timeline", "Timeline", ["loadConfig", "loadTrials", "loadRuns", "loadQueue"], timeline],
   ["search", "Search", ["loadConfig", "loadTrials", "loadSearch", "loadEvents"], search],
   ["checkpoints", "Checkpoints", [], checkpoints],
+  ["history", "History", [], history],
   ["config", "Config", ["loadConfig"], configuration],
 ];
 
@@ -188,7 +190,7 @@ export async function show(main, {params: [master, id], query}) {
     try {
       const was = JSON.stringify(e.row), before = e.over();
       await e.loadRow();
-      if (before && was === JSON.stringify(e.row) && made && tab !== "checkpoints") // nothing is left that could change
+      if (before && was === JSON.stringify(e.row) && made && tab !== "checkpoints" && tab !== "history") // nothing is left that could change
         return;
       top.update();
       const [, , needs] = TABS.find(([k]) => k === tab);

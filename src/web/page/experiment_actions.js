@@ -227,8 +227,7 @@ export function killTrial(e, trial, refresh) {
 
 // ---- what is removed ------------------------------------------------------------------------------------
 
-const sizeOf = checkpoint => Object.values(checkpoint.resources ?? {}).reduce((sum, v) => sum + (typeof v === "number" ? v : 0), 0);
-export {sizeOf};
+export const sizeOf = checkpoint => Object.values(checkpoint.resources ?? {}).reduce((sum, v) => sum + (typeof v === "number" ? v : 0), 0);
 
 async function keptCheckpoints(e) {
   const {rows} = await all(`${paths(e).experiment}/checkpoints`, "checkpoints");

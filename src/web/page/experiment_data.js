@@ -74,7 +74,7 @@ function valuesOf(hyperparameters, names) {
   return values;
 }
 
-function kindOf(node, values) {
+export function kindOf(node, values) {
   if (node?.type === "categorical")
     return "choice";
   if (node?.type === "log")
@@ -109,7 +109,7 @@ function makeSpace(config, trials) {
 }
 
 /** "learning_rate" of "optimizer.learning_rate", unless two end like that. */
-function shorten(space) {
+export function shorten(space) {
   for (const hyper of space) {
     const parts = hyper.name.split(".");
     let n = 1;
@@ -139,7 +139,7 @@ export const metricOf = (metrics, name) => metrics ? finite(metrics[name] ?? (na
 // ---- ranks ------------------------------------------------------------------------------------
 
 /** Best first; ties by number. Trials get rank (from 0; -1: no metric) and tone. */
-function rank(trials, smaller) {
+export function rank(trials, smaller) {
   const sign = smaller ? 1 : -1, measured = trials.filter(t => t.best !== null);
   measured.sort((a, b) => sign * (a.best - b.best) || a.number - b.number);
   for (const trial of trials)
@@ -301,7 +301,7 @@ export const count = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 export function trialFacts(e, trial) {
   return [
     ...(e.objectives.length > 0 ? [[e.metric(), trial.best === null ? "none yet" : number(trial.best)]] : []),
-    ["batches", number(trial.batches)],
+    ...(trial.batches === undefined ? [] : [["batches", number(trial.batches)]]),
     ...(e.varied.length > 0 ? e.varied : e.space).slice(0, 12).map(hyper => [hyper.short, shown(hyper.of(trial))]),
   ];
 }

@@ -1,4 +1,5 @@
 // Tables of an experiment: its trials, its checkpoints, its file.
+import {showTrial} from "./experiment_history.js";
 import {h, button, choice, labelled, download, csv} from "./html.js";
 import {get} from "./api.js";
 import {table} from "./table.js";
@@ -27,7 +28,7 @@ export function trials(e, context) {
       ...(e.varied.length > 0 ? e.varied : e.space).map(hyper => ({key: `h.${hyper.name}`, title: hyper.short, help: hyper.name, kind: hyper.kind === "choice" ? "text" : "number", width: Math.min(190, Math.max(105, 34 + 8 * hyper.short.length)), of: t => hyper.of(t), cell: t => shown(hyper.of(t))})),
       {key: "started", title: "Began", kind: "text", width: 115, of: t => seconds(t.start_time), cell: t => t.start_time ? h("time", {title: date(t.start_time)}, age(seconds(t.start_time))) : "–"},
       {key: "message", title: "Reason", kind: "text", width: 150, of: t => none(t.message), cell: t => h("span", {title: t.message}, t.message ?? (t.job ? `Slurm job ${t.job}` : ""))},
-      {key: "do", title: "Actions", kind: "text", width: 190, sortable: false, cell: t => h("span", {class: "row-actions"}, button("Log", () => showLog(e, t), {class: "plain", "aria-label": `Log of trial ${t.number}`}),
+      {key: "do", title: "Actions", kind: "text", width: 250, sortable: false, cell: t => h("span", {class: "row-actions"}, button(t.note ? "Details ✎" : "Details", () => showTrial(e, t, context.refresh), {class: "plain", "aria-label": `Details of trial ${t.number}`, title: t.note || null}), button("Log", () => showLog(e, t), {class: "plain", "aria-label": `Log of trial ${t.number}`}),
         context.readOnly() ? null : button("Continue", () => continueTrial(e, t), {class: "plain", "aria-label": `Continue trial ${t.number}`}),
         !context.readOnly() && t.state === "ACTIVE" ? button("Kill", () => killTrial(e, t, context.refresh), {class: "plain", "aria-label": `Kill trial ${t.number}`}) : null)},
     ];

@@ -5,7 +5,7 @@ import {onConnection, connection} from "./live.js";
 import {say} from "./say.js";
 import {date} from "./format.js";
 
-// d3 is for pages with pictures: the table of runs does not wait for it.
+// d3 is for pages with pictures.
 let d3 = null;
 const pictured = load => () => {
   d3 ??= new Promise((resolve, reject) => document.head.append(
@@ -22,7 +22,7 @@ const part = load => () => load().catch(error => {
 
 // pattern, module: show(main, {params, query, context}) draws into `main` and returns {close(), update(query)?}.
 const routes = [
-  [/^\/$/, part(() => import("./runs.js"))],
+  [/^\/$/, pictured(part(() => import("./runs.js")))],
   [/^\/compare$/, pictured(part(() => import("./compare.js")))],
   [/^\/runs\/([0-9a-f]{16})$/, pictured(part(() => import("./run.js")))],
   [/^\/experiments\/(\d+)\/(\d+)$/, pictured(part(() => import("./experiment.js")))],

@@ -3,6 +3,7 @@ import {h, fill, button, fresh} from "./html.js";
 import {get, send} from "./api.js";
 import {watch, single, connection} from "./live.js";
 import {number, percent, duration, age, date} from "./format.js";
+import {editRun, openActions} from "./run_actions.js";
 import {server, say, setQuery, trouble, go, afterwards} from "./page.js";
 
 // key in the address, title, module: open(panel, run, query) returns {changed()?, update(query)?, close()?}; has: what the
@@ -23,6 +24,8 @@ const TABS = [
     has: "checkpoints", absent: "none is saved yet"},
   {key: "exports", title: "Exports", load: () => import("./run_files.js").then(m => ({open: m.openExports})), has: "exports",
     absent: "the configuration's export: or regimen export writes them"},
+  {key: "profile", title: "Profile", load: () => import("./run_profile.js"), has: "profile",
+    absent: "regimen run --profile records some steps op by op"},
   {key: "system", title: "System", load: () => import("./run_system.js"), has: "system",
     absent: "system.jsonl is written while a run trains; older runs lack it"},
 ];
@@ -155,16 +158,20 @@ function warningsOf(w) {
     h("ul", null, first.map(text => h("li", null, text))), w.count > first.length ? h("p", {class: "quiet"}, `and ${number(w.count - first.length)} more: see the log`) : null);
 }
 
+const IN_HEAD = 2; // metrics of test data; the others are behind "More"
+
+/** What it has come to: the best by which it chose, and test data. */
+const resultsOf = (r, all = false) => [
+  r.best ? fact(`Best ${r.best.metric}`, [h("b", null, number(r.best.value)),
+    r.best.step === null || r.best.step === undefined ? null : h("span", {class: "quiet"}, ` at step ${number(r.best.step)}`)]) : null,
+  tests(r.result?.final).slice(all ? IN_HEAD : 0, all ? undefined : IN_HEAD)];
+
 function factsOf(r) {
   const of = (v, all) => v === null || v === undefined ? null : all ? `${number(v)} of ${number(all)}` : number(v);
   return [
-    r.best ? fact(`Best ${r.best.metric}`, [h("b", null, number(r.best.value)),
-      r.best.step === null || r.best.step === undefined ? null : h("span", {class: "quiet"}, ` at step ${number(r.best.step)}`)]) : null,
-    tests(r.result?.final),
     fact("Step", of(r.step, r.steps)), r.epoch || r.epochs ? fact("Epoch", of(r.epoch, r.epochs)) : null,
     fact("Rate", r.rate === null || r.rate === undefined ? null : `${number(+r.rate.toPrecision(3))} steps/s`),
     fact("Trained for", duration(r.elapsed)),
-    r.started ? fact("Started", date(r.started).slice(0, 16), age(r.started)) : null,
     r.modified ? fact("Last written", age(r.modified), date(r.modified)) : null];
 }
 
@@ -176,18 +183,33 @@ function environmentOf({task, model, env}) {
 }
 
 function makeHead(run) {
-  const title = h("h1"), state = h("span"), about = h("p", {class: "about"}), tags = h("div", {class: "tags"}), progress = h("div"),
-    facts = h("dl", {class: "facts"}), warned = h("div"), env = h("div", {class: "pairs"}), warning = h("div"), links = h("span");
-  const drawName = part(title, name => name), drawState = part(state, r => h("span", {class: `state ${r.state}`}, r.heard || r.state !== "running" ? r.state : "was running"));
+  const title = h("h1"), state = h("span"), about = h("span", {class: "about"}), tags = h("span", {class: "tags"}), progress = h("span"), results = h("dl", {class: "facts inline results"}), others = h("dl", {class: "facts inline"}),
+    facts = h("dl", {class: "facts inline"}), warned = h("div"), env = h("div", {class: "pairs"}), warning = h("div"), links = h("span"), note = h("pre", {class: "note"});
+  const drawName = part(title, name => [h("span", {title: name}, name)]), drawState = part(state, r => h("span", {class: `state ${r.state}`}, r.heard || r.state !== "running" ? r.state : "was running"));
   const drawAbout = part(about, text => text || null), drawTags = tagField(run, tags), drawProgress = part(progress, progressOf);
+  const drawOthers = part(others, r => [resultsOf(r, true), r.started ? fact("Started", date(r.started).slice(0, 16), age(r.started)) : null]), drawResults = part(results, r => resultsOf(r)), drawNote = part(note, text => text || null);
   const drawFacts = part(facts, factsOf), drawWarned = part(warned, warningsOf), drawEnv = part(env, environmentOf);
   const drawWarning = part(warning, r => r.failed ? h("section", {class: "trouble"}, h("h2", null, "This run failed"), h("p", null, r.failed))
     : r.text ? h("section", {class: "trouble"}, h("h2", null, r.state === "damaged" ? "This run is damaged" : "Not all of this run can be read"),
     h("p", null, r.text), h("p", {class: "quiet"}, "What can be read of it is shown; the rest is left out.")) : null);
   const drawLinks = part(links, r => r.experiment ? h("a", {href: `/experiments/${r.master}/${r.experiment}`}, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
+  const doing = h("span", {class: "doing"});
+  const drawDoing = part(doing, ({state: now, archived, trial}) => server.read_only ? null : [
+    button("Name and note…", () => editRun(run, () => run.look())),
+    button("Actions …", () => openActions([run.id], [archived ? "unarchive" : "archive", ...(trial ? [] : now === "running" ? ["stop"] : ["delete"])], gone => gone.length > 0 ? go("/") : run.look()))]);
+  const more = h("details", {class: "environment"}, h("summary", null, "More"), h("div", null, others, env));
+  let noted = ""; // the row has the beginning of the note; a longer one is asked for
+
+  async function drawWholeNote(r) {
+    if ((r.note ?? "") === noted)
+      return;
+    noted = r.note ?? "";
+    drawNote(r.note && r.note.length >= 150 ? (await get(`${run.path}/note`).catch(() => ({note: r.note}))).note : r.note ?? "");
+  }
+
   const element = h("header", {class: "run-head"},
-    h("div", {class: "bar"}, title, state, links, h("span", {class: "spring"}), button("Compare with…", () => compareDialog(run))),
-    about, tags, warning, progress, facts, warned, env);
+    h("div", {class: "bar first"}, title, state, results, links, h("span", {class: "spring"}), button("Compare with…", () => compareDialog(run)), doing),
+    h("div", {class: "bar second"}, progress, facts, about, tags, more), warning, warned, note);
   return {element, draw(r) {
     drawName(r.name);
     const heard = connection.state === "heard";
@@ -197,6 +219,10 @@ function makeHead(run) {
     drawWarning({state: r.state, failed: r.state === "failed" ? r.result?.reason ?? r.reason ?? "It ended by an error." : null, text: r.damage ?? (r.state === "damaged" ? r.reason ?? "Its files cannot be read." : null)});
     drawLinks({experiment: r.experiment, master: r.master, trial: r.trial});
     drawProgress({state: r.state, heard, progress: r.progress, seconds_left: r.seconds_left});
+    drawOthers({best: null, result: r.result, started: r.started, modified: r.modified});
+    drawResults({best: r.best, result: r.result});
+    drawDoing({state: r.state, archived: r.archived, trial: r.kind === "trial"});
+    drawWholeNote(r);
     drawFacts({...r, minute: Math.floor(Date.now() / 10000)});
     drawWarned(r.result?.warnings ?? null);
     drawEnv({task: r.task, model: r.model, env: r.env ?? {}});
@@ -325,6 +351,7 @@ export async function show(main, {params, query}) {
   const id = params[0], run = {id, path: `/api/v1/runs/${id}`, row: null, setQuery};
   run.row = await get(run.path);
   document.title = `${run.row.name} – Regimen`;
+  run.look = () => look();
   const head = makeHead(run), tabs = makeTabs(run, query);
   head.draw(run.row);
   fill(main, head.element, tabs.elements);

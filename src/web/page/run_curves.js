@@ -133,7 +133,7 @@ export async function open(panel, run, query) {
     return mine.map(whole => {
       const c = parts.of(whole, run.id, xsOf(whole), view.zoom), xs = xsOf(c), i = ORDER.indexOf(c.split);
       const at = c.best ? c.steps.indexOf(c.best.step) : -1;
-      return {name: c.split, colour: colour(i < 0 ? 3 + mine.indexOf(whole) : i), dash: "", xs, ys: c.values,
+      return {name: c.split, colour: colour(i < 0 ? 3 + mine.indexOf(whole) : i), dash: "", faint: c.split === "train" && mine.length > 1, xs, ys: c.values,
         best: c.best && (view.x === "step" || at >= 0 && c.times) ? {x: view.x === "time" ? c.times[at] : c.best.step, y: c.best.value} : null};
     });
   }

@@ -151,13 +151,13 @@ function picture(options) {
   };
 }
 
-const trialMark = (e, trial, x, y, more) => ({x, y, trial, head: `trial ${trial.number} · ${trial.state}`, facts: () => trialFacts(e, trial), ...more});
+const trialMark = (e, trial, x, y, more) => ({x, y, trial, head: `${trial.title ?? `trial ${trial.number}`} · ${trial.state}`, facts: () => trialFacts(e, trial), ...more});
 
 // ---- axes ---------------------------------------------------------------------------------------
 
 /** What can stand on an axis: {key, title, kind, choices, of(trial)}. */
 export function axesOf(e) {
-  return [
+  return e.axes ?? [
     ...(e.varied.length > 0 ? e.varied : e.space).map(hyper => ({...hyper, key: hyper.name, title: hyper.short})),
     {key: "metric", title: e.metric(), kind: "linear", choices: [], of: t => t.best ?? undefined, isMetric: true},
     {key: "batches", title: "batches", kind: "linear", choices: [], whole: true, of: t => t.batches},
@@ -337,8 +337,8 @@ export function parallelChart(e, look, open) {
   }
 
   return picture({
-    title: "Parallel coordinates", height: 360, open, minWidth: () => 96 * mine().length,
-    rows: () => [["trial", "state", ...mine().map(a => a.title)], ...e.ranked.filter(t => within(t, axesOf(e), look.brushes)).map(t => [t.number, t.state, ...mine().map(a => a.of(t))])],
+    title: look.title ?? "Parallel coordinates", height: 360, open, minWidth: () => 96 * mine().length,
+    rows: () => [[e.axes ? "run" : "trial", "state", ...mine().map(a => a.title)], ...e.ranked.filter(t => within(t, axesOf(e), look.brushes)).map(t => [t.title ?? t.number, t.state, ...mine().map(a => a.of(t))])],
     draw({svg, width, height}) {
       const axes = mine(), step = (width - 110) / Math.max(1, axes.length - 1), all = axesOf(e);
       const scales = axes.map(axis => scaleFor(e, axis, e.ranked, [height - BELOW, ABOVE], look.log));
@@ -381,7 +381,7 @@ export function parallelChart(e, look, open) {
         brushOf(at, brush, height);
       });
       const off = scales[scales.length - 1].off ?? 0;
-      return {marks: marks.reverse(), told: say(e.ranked.length === 0 ? "No trial has a metric yet." : "", leftOut(chosen.list.length, inside.length, "trials"),
+      return {marks: marks.reverse(), told: say(e.ranked.length === 0 ? e.axes ? "No run has this metric." : "No trial has a metric yet." : "", leftOut(chosen.list.length, inside.length, e.axes ? "runs" : "trials"),
         grey.list.length < outside.length ? `${number(grey.list.length)} of ${number(outside.length)} outside the ranges drawn in grey` : "",
         off > 0 ? `${number(off)} trials whose metric is far off are drawn at the edge` : "")};
     },
@@ -407,15 +407,15 @@ function dots(e, svg, x, y, trials, {left = LEFT, top = TOP, radius = 3.6}) {
 export function scatterChart(e, look, open) {
   const pick = key => axesOf(e).find(a => a.key === key) ?? axesOf(e)[0];
   return picture({
-    title: "Scatter", height: 340, open,
-    rows: () => [["trial", "state", pick(look.x).title, pick(look.y).title, e.metric()], ...e.ranked.map(t => [t.number, t.state, pick(look.x).of(t), pick(look.y).of(t), t.best])],
+    title: look.title ?? "Scatter", height: look.height ?? 340, open,
+    rows: () => [[e.axes ? "run" : "trial", "state", pick(look.x).title, pick(look.y).title, e.metric()], ...e.ranked.map(t => [t.title ?? t.number, t.state, pick(look.x).of(t), pick(look.y).of(t), t.best])],
     draw({svg, width, height}) {
       const w = width - LEFT - RIGHT, ht = height - TOP - BOTTOM, chosen = sample(e.ranked, MOST.dots);
       const x = scaleFor(e, pick(look.x), e.ranked, padded([0, w]), look.log), y = scaleFor(e, pick(look.y), e.ranked, padded([ht, 0]), look.log);
       drawScale(svg, x, "x", {width: w, height: ht});
       drawScale(svg, y, "y", {width: w, height: ht});
       const marks = dots(e, svg, x, y, chosen.list, {});
-      return {marks, told: say(e.ranked.length === 0 ? "No trial has a metric yet." : "", leftOut(chosen.list.length, e.ranked.length, "trials"),
+      return {marks, told: say(e.ranked.length === 0 ? e.axes ? "No run has this metric." : "No trial has a metric yet." : "", leftOut(chosen.list.length, e.ranked.length, e.axes ? "runs" : "trials"),
         marks.length < chosen.list.length ? `${chosen.list.length - marks.length} have no value on one of the axes` : "")};
     },
   });
@@ -489,7 +489,7 @@ export function heatChart(e, look) {
       }
       svg.append(g);
       return {marks, find: (px, py) => marks.find(m => px >= m.box.x && px <= m.box.x + m.box.width && py >= m.box.y && py <= m.box.y + m.box.height) ?? null,
-        told: say(e.ranked.length === 0 ? "No trial has a metric yet." : "", "Groups of equal size by colour; an empty cell has no trial")};
+        told: say(e.ranked.length === 0 ? e.axes ? "No run has this metric." : "No trial has a metric yet." : "", "Groups of equal size by colour; an empty cell has no trial")};
     },
   });
 }

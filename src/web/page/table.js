@@ -13,6 +13,7 @@ const ROW = 36, PIECE = 50, BEYOND = 10, KEPT = 40, WIDTH = {number: 120, text: 
  *   rowKey(row), rowLabel(row), href(row) -> address or null (Enter or a click on the row's link goes there),
  *   selected: Set of keys or null (no boxes), onSelect(), selectable(row) (default: all), most: how many at once, onMost(),
  *   sort: {key, order}, onSort({key, order}), onAll() (Ctrl+A), onKey(event, row) (other keys on the row),
+ *   drawn(key): whether the row is drawn elsewhere, onPoint(key or null): the pointer is over it,
  *   onMove(key, before: key or null) (a heading was dragged), onWidth(key, px) (its edge was),
  *   onError(error), onRows(total), empty: text, Node or function that makes one, when there is nothing
  * }
@@ -138,6 +139,7 @@ export function table(options) {
       if (!r)
         continue;
       tr.classList.toggle("active", i === active);
+      tr.classList.toggle("drawn", Boolean(options.drawn?.(options.rowKey(r))));
       if (!options.selected)
         continue;
       const on = options.selected.has(options.rowKey(r)), box = tr.querySelector("td.box input");
@@ -327,6 +329,14 @@ export function table(options) {
     point(i);
     mark();
   });
+
+  if (options.onPoint) {
+    body.addEventListener("pointerover", e => {
+      const r = row(Number(e.target.closest("tr[data-index]")?.dataset.index ?? -1));
+      options.onPoint(r ? options.rowKey(r) : null);
+    });
+    body.addEventListener("pointerleave", () => options.onPoint(null));
+  }
 
   function move(to, extended) {
     if (!extended)
