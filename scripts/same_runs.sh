@@ -90,6 +90,13 @@ config() {
         printf '3 4 5 6\n7 8\n' >lines
         "$regimen" translate run --scores <lines >>printed 2>>warned || echo "exit $?" >>printed
         ;;
+    tiny_lm)
+        try run tiny_lm --run-dir run --set trainer.epochs=~ --set trainer.train_steps=20 \
+            --set optimizer.learning_rate.decay_steps=20 --set optimizer.learning_rate.warmup.steps=5
+        try eval run --part valid --json
+        try export run --to exported --json
+        try generate run --prompt 'A man in' --prompt 'Two' --seed 3 --max-tokens 20 --json
+        ;;
     digits_private) # its noise is of a key that is drawn at each start, unless a seed gives it
         try run "$1" --run-dir run --set trainer.privacy.noise_seed=7
         finished run
@@ -261,7 +268,7 @@ needs() {
     case $1 in
     cora* | sampled_in_memory | words | mixed_precision | resumed) echo cora/raw ;;
     digits* | optimizers) echo digits ;;
-    multi30k*) echo multi30k-de-en ;;
+    multi30k* | tiny_lm) echo multi30k-de-en ;;
     padding*) echo mutag ;;
     heterogeneous | data_and_text) echo imdb ;;
     *) ;;

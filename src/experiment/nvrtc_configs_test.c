@@ -82,6 +82,9 @@ static const struct config_case {
     {"mutag", {"trainer.fold=1"}},
     {"mutag_gps", {"trainer.fold=1"}},
     {"reverse", {"optimizer.learning_rate.warmup.steps=1"}},
+    {"tiny_lm",
+     {"optimizer.learning_rate.warmup.steps=1", "data.train=[val.en.gz]",
+      "data.train_tokenizer.vocab_size=1000"}},
     {"rotations", {"data.train=[train.tsv]", "data.valid=[valid.tsv]", "data.test=[test.tsv]"}},
 };
 
