@@ -309,14 +309,42 @@ COST(cross_entropy_grad, rgm_cross_entropy_args)
     return IS{4 * n, 2 * n * s + (double)a->rows * (s + index_bytes(a->label_dtype)), false};
 }
 
+/* Keys that the queries of an item see by their order and windows; segments are not counted. */
+static inline double attention_pairs(const rgm_attention_args *a)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < a->queries; i++) {
+        int64_t at = i + a->keys - a->queries, first = 0, end = a->keys;
+        if (a->window > 0 && at - a->window + 1 > 0)
+            first = at - a->window + 1;
+        if (a->window > 0 && at + a->window < end)
+            end = at + a->window;
+        if (a->causal && at + 1 < end)
+            end = at + 1;
+        sum += end > first ? end - first : 0;
+    }
+    return (double)sum;
+}
+
 /* Products of queries and keys: of each pair and unit of depth two operations. */
 static inline bench_cost attention_cost(const rgm_attention_args *a, double s, double products,
                                         double sides)
 {
-    double pairs = (double)(a->batch * a->heads) * (double)a->queries * (double)a->keys;
-    double side = (double)(a->batch * a->heads * a->depth) * (double)(a->queries + a->keys);
+    double pairs = (double)(a->batch * a->heads) * attention_pairs(a);
+    int64_t kv_heads = a->kv_heads > 0 ? a->kv_heads : a->heads;
+    double side =
+        (double)(a->batch * a->depth) * (double)(a->queries * a->heads + a->keys * kv_heads);
 
     return IS{pairs * (2 * products * (double)a->depth + 4), sides * side * s, false};
+}
+
+COST(rotary, rgm_rotary_args)
+{
+    double n = (double)(a->rows * a->heads * a->depth);
+
+    UNUSED;
+    return IS{3 * n, 2 * n * s + (double)a->positions * (8 + s * (double)a->depth), false};
 }
 
 COST(attention, rgm_attention_args)
@@ -335,10 +363,11 @@ COST(attention_rows, rgm_attention_rows_args)
 {
     double keys = (double)a->batch * (double)(a->keys + (a->newest_k != NULL));
     double width = (double)(a->heads * a->depth);
+    double key_width = a->kv_heads > 0 ? (double)(a->kv_heads * a->depth) : width;
 
     UNUSED;
     return IS{4 * keys * width * (double)a->queries,
-              s * width * (2 * keys + 2 * (double)(a->batch * a->queries)) +
+              s * 2 * (key_width * keys + width * (double)(a->batch * a->queries)) +
                   8 * (double)(a->batch * a->keys),
               false};
 }

@@ -338,6 +338,7 @@ export: [{type: onnx}]
 YAML
 expect 0 "$regimen" run today.yaml --run-dir today
 expect 0 "$regimen" run today.yaml --run-dir again --set trainer.activation_checkpointing=true --set runtime.threads=2
+says 'plan \| layers compute their insides again' again/log.txt
 for file in $(cd today && find . -name '*.safetensors' -o -name '*.onnx'); do
     cmp -s "today/$file" "again/$file" || fail "computed again $file has other bytes"
 done

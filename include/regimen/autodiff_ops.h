@@ -186,22 +186,18 @@ typedef enum rgm_attention_extra {
 rgm_value *rgm_attention_extra_of(const rgm_value *attention, rgm_attention_extra which);
 /**
  * The same for tokens that are written one by one, without a gradient: keys and values stay in the
- * rows of k and v [rows, width] where they were put, and index [batch, keys] i64 says which rows a
- * batch item sees; negative: none. Queries [batch, queries, width]; newest_k and newest_v [batch,
- * width] stand behind those, both NULL: nothing does. An index beyond the rows is RGM_ERR_DATA when
- * it runs.
+ * rows of k and v [rows, kv_heads depth] where they were put, and index [batch, keys] i64 says
+ * which rows a batch item sees; negative: none. Queries [batch, queries, width]; newest_k and
+ * newest_v [batch, kv_heads depth] stand behind those, both NULL: nothing does. An index beyond the
+ * rows is RGM_ERR_DATA when it runs.
+ *
+ * Of the options heads, kv_heads, scale, window, slope and bias count; masks and dropout must not
+ * be set. A key stands at its place in the index, the queries and the newest key at position
+ * [batch] (or [1], of all) i64, which may be NULL where neither window, slope nor bias asks.
  */
 rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
-                              rgm_value *newest_k, rgm_value *newest_v, int64_t heads);
-/**
- * The same with heads, kv_heads, scale, window, slope and bias of the options (its masks and
- * dropout must not be set). A key stands at its place in the index, queries and the newest key
- * stand at position [batch] (or [1], of all) i64, which may be NULL where neither window, slope nor
- * bias asks.
- */
-rgm_value *rgm_attention_rows_with(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
-                                   rgm_value *newest_k, rgm_value *newest_v, rgm_value *position,
-                                   const rgm_attention_options *options);
+                              rgm_value *newest_k, rgm_value *newest_v, rgm_value *position,
+                              const rgm_attention_options *options);
 
 /* ---- ops: images [n, height, width, channels]; all sizes but n are static
  * ------------------------

@@ -67,7 +67,7 @@ int64_t rgm_seq2seq_padded(int64_t vocabulary);
 /** RGM_ERR_CONFIG: an option out of bounds, a number of heads that does not divide the width,
  * vocabularies that cannot share a table. */
 rgm_status rgm_seq2seq_check(const rgm_seq2seq *model);
-/** The same of rgm_seq2seq_options alone, before there are vocabularies. */
+/** The same of rgm_seq2seq_options alone, before there are vocabularies. RGM_ERR_CONFIG. */
 rgm_status rgm_seq2seq_options_check(const void *options);
 
 /** What is added for each position in a model with either kind of sinusoids: table [max_positions,

@@ -57,7 +57,7 @@ typedef struct rgm_decoder {
 /** RGM_ERR_CONFIG: an option out of bounds, heads that do not divide the width, a combination that
  * does not go together; the message names the keys. */
 rgm_status rgm_decoder_check(const rgm_decoder *model);
-/** The same of rgm_decoder_options alone, before there is a vocabulary. */
+/** The same of rgm_decoder_options alone, before there is a vocabulary. RGM_ERR_CONFIG. */
 rgm_status rgm_decoder_options_check(const void *options);
 
 /* ---- graphs that train it ------------------------------------------------------------------- */

@@ -444,7 +444,8 @@ static void attention_to_rows_is_attention_to_what_they_hold(void **state)
                                        rgm_reshape(newest[i], 3, (rgm_dim[]){BATCH, 1, WIDTH})},
                        2, 1);
     rgm_attention_options options = {.heads = 2, .key = visible};
-    rgm_value *fetches[2] = {rgm_attention_rows(q, k, v, index, last_k, last_v, 2),
+    rgm_attention_options two = {.heads = 2};
+    rgm_value *fetches[2] = {rgm_attention_rows(q, k, v, index, last_k, last_v, NULL, &two),
                              rgm_attention(q, whole[0], whole[1], &options)};
     CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 2, NULL));
     CHECK_OK(rgm_executor_run(executor, y, NULL, l.feeds, l.count, 1, 1));
@@ -455,7 +456,7 @@ static void attention_to_rows_is_attention_to_what_they_hold(void **state)
     CHECK_OK(rgm_executor_create(&executor, l.graph, fetches, 1, NULL));
     CHECK_STATUS(RGM_ERR_DATA, rgm_executor_run(executor, y, NULL, l.feeds, l.count, 1, 1));
     CHECK_MESSAGE("attention_rows: index[6] is 7, there are 7 rows");
-    CHECK(rgm_attention_rows(q, k, v, index, k, last_v, 2) == NULL);
+    CHECK(rgm_attention_rows(q, k, v, index, k, last_v, NULL, &two) == NULL);
     CHECK_STATUS(RGM_ERR_SHAPE, rgm_cgraph_status(l.graph));
     CHECK_MESSAGE("needs newest rows [batch,width]");
     rgm_executor_release(executor);

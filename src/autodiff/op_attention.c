@@ -457,9 +457,9 @@ const rgm_op_type rgmi_attention_rows_op = {
     .no_gradient = "for decoding: a model is trained with attention",
 };
 
-rgm_value *rgm_attention_rows_with(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
-                                   rgm_value *newest_k, rgm_value *newest_v, rgm_value *position,
-                                   const rgm_attention_options *options)
+rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
+                              rgm_value *newest_k, rgm_value *newest_v, rgm_value *position,
+                              const rgm_attention_options *options)
 {
     rgm_value *in[9] = {q, k, v, index};
     rgm_value *optional[] = {options->slope, options->bias, newest_k, newest_v, position};
@@ -484,11 +484,4 @@ rgm_value *rgm_attention_rows_with(rgm_value *q, rgm_value *k, rgm_value *v, rgm
             in[count++] = optional[i];
         }
     return rgm_op(q->graph, &rgmi_attention_rows_op, in, count, &attributes);
-}
-
-rgm_value *rgm_attention_rows(rgm_value *q, rgm_value *k, rgm_value *v, rgm_value *index,
-                              rgm_value *newest_k, rgm_value *newest_v, int64_t heads)
-{
-    return rgm_attention_rows_with(q, k, v, index, newest_k, newest_v, NULL,
-                                   &(rgm_attention_options){.heads = heads});
 }

@@ -127,6 +127,10 @@ rgm_status rgm_run_plan(rgm_text *out, const rgm_open_run *run)
                                 "updates old%s\n",
                                 (long long)runtime->staleness,
                                 runtime->staleness == 0 ? ", so one works at a time" : ""));
+    if (run->options.trainer.activation_checkpointing && will_train(run))
+        RGM_TRY(rgm_text_printf(out,
+                                "layers compute their insides again in the backward pass: less "
+                                "memory, more time, the same weights\n"));
     if (run->service != NULL)
         RGM_TRY(rgm_text_printf(out, "input batches of workers that join at %s, %s, %lld ahead\n",
                                 rgm_service_address(run->service),

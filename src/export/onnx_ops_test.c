@@ -789,7 +789,7 @@ static rgm_value *without_form(lab *l, const char *op)
                    &(rgm_attributes){.integer = {[3] = 2}});
     if (strcmp(op, "attention_rows") == 0)
         y = rgm_attention_rows(q, x, x, rgm_input(l->graph, "rows", RGM_I64, 2, (rgm_dim[]){4, 3}),
-                               NULL, NULL, 1);
+                               NULL, NULL, NULL, &(rgm_attention_options){.heads = 1});
     if (strcmp(op, "spmm_add") == 0)
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){x, p, x}, 3,
                    &(rgm_attributes){.text = NULL});

@@ -166,8 +166,8 @@ rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_stack_options *o, rgm_va
     rgm_attention_options attention = attention_of(o, NULL);
 
     attention.dropout = 0;
-    return project_back(
-        block, o, rgm_attention_rows_with(q, keys, values, rows, NULL, NULL, NULL, &attention));
+    return project_back(block, o,
+                        rgm_attention_rows(q, keys, values, rows, NULL, NULL, NULL, &attention));
 }
 
 /* Where keys and values of earlier tokens are rows that a list names. */
@@ -184,9 +184,9 @@ static rgm_value *attend_kept(rgm_scope *block, const rgm_stack_options *o, rgm_
     q = queries(block, o, x, shape, places);
     attention.dropout = 0;
     return project_back(block, o,
-                        rgm_attention_rows_with(q, kept->past_keys, kept->past_values,
-                                                kept->past_rows, kept->keys, kept->values,
-                                                asks ? places->at : NULL, &attention));
+                        rgm_attention_rows(q, kept->past_keys, kept->past_values, kept->past_rows,
+                                           kept->keys, kept->values, asks ? places->at : NULL,
+                                           &attention));
 }
 
 rgm_value *rgmi_attend_self(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
