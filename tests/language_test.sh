@@ -113,6 +113,33 @@ says 'data.block_length is 128, above model.max_positions' err
 expect 2 "$regimen" run lm.yaml --run-dir no --set data.tokenizer=a.model
 says 'data.train_tokenizer makes the tokenizer' err
 
+# Adapters alone are trained: every other weight stays to the bit, and texts and export have them merged.
+sed 's/four/twelve/g' data/train.txt >data/other.txt
+cat >lora.yaml <<YAML
+data: {train: [other.txt], tokenizer: $work/run/tokenizer.model, train_tokenizer: {vocab_size: 0}}
+task: {lora: {rank: 4, targets: [query, value, inner]}}
+trainer: {initialize: {checkpoint: run, except: ["*/lora_*"]}}
+YAML
+expect 2 "$regimen" run lm.yaml --run-dir no --set task.lora.rank=4
+says 'trainer.initialize.checkpoint is not set .*adapters change weights that stay' err
+expect 2 "$regimen" run lm.yaml --config lora.yaml --run-dir no --set 'task.lora.targets=[key, no_such]'
+says "task.lora.targets: no layer with a kernel is called 'no_such'" err
+expect 0 "$regimen" run lm.yaml --config lora.yaml --run-dir lora
+expect 0 "$regimen" generate lora --prompt "two three"
+says '^ twelve' out
+expect 0 "$regimen" export lora --verify
+/usr/bin/env python3 - run lora <<'PY' || fail "weights beside the adapters changed"
+import glob, json, struct, sys
+def tensors(run):
+    data = open(sorted(glob.glob(run + "/ckpt/step-*/weights.safetensors"))[-1], "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    places = {k: v["data_offsets"] for k, v in json.loads(data[8:8 + size]).items() if k != "__metadata__"}
+    return {k: data[8 + size + a:8 + size + b] for k, (a, b) in places.items()}
+before, after = (tensors(run) for run in sys.argv[1:])
+assert len(set(after) - set(before)) == 12 and not set(before) - set(after), sorted(set(after) ^ set(before))
+assert all(after[k] == before[k] for k in before)
+PY
+
 expect 0 "$regimen" export run --verify
 says 'language_model.json  verified on [0-9,]+ items' out
 [ -s run/export/model.onnx ] && cmp -s run/tokenizer.model run/export/tokenizer.model || fail "the export lacks a file"

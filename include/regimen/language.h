@@ -33,6 +33,7 @@ typedef struct rgm_language_options {
     int64_t block_length; /* tokens of a block; longer documents are cut into several            */
     int64_t batch_tokens; /* of a batch: blocks * block_length                                   */
     double label_smoothing;        /* task */
+    rgm_lora_options lora;         /* low-rank adapters of weights that stay                      */
     rgm_generate_options generate; /* how texts are written */
     const char *run_dir;           /* no key: the folder of a run that has begun                  */
     bool trained; /* true: use the run's tokenizer; false: only the one it trained                */

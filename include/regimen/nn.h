@@ -54,6 +54,41 @@ void rgm_scope_add_loss(rgm_scope *scope, rgm_value *scalar);
 /** The sum of all losses added below the root, a scalar; NULL when there are none. */
 rgm_value *rgm_scope_loss(const rgm_scope *scope);
 
+/**
+ * Low-rank adapters (LoRA, Hu et al. 2022) of a model that was trained before: its weights stay as
+ * they are, and some kernels [in, out] become kernel + alpha / rank * lora_a lora_b.
+ */
+typedef struct rgm_lora_options {
+    int64_t rank;      /* 0: no adapters */
+    double alpha;      /* what the product of both counts, times rank                       */
+    rgm_texts targets; /* names of the layers, "query", or patterns of them or of their paths;
+                          none: every kernel                                                */
+} rgm_lora_options;
+#define RGM_LORA_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .alpha = 16                                                                                \
+    }
+extern const rgm_field rgm_lora_fields[];
+/**
+ * From here on parameters made below the root are states, which no gradient moves, and the kernels
+ * of the targets get adapters: parameters "lora_a" [in, rank], random, and "lora_b" [rank, out],
+ * zeros, beside them. So a model begins with the values that it had. rank 0 changes nothing.
+ * @param lora  [in] borrowed as long as the scope
+ */
+void rgm_scope_adapt(rgm_scope *root, const rgm_lora_options *lora);
+/** Once the model is made. RGM_ERR_CONFIG "task.lora.targets: ..." when a target is no layer with
+ * a kernel. */
+rgm_status rgm_scope_adapt_check(const rgm_scope *root);
+/**
+ * Weights with the adapters in them, for the same model without any.
+ *
+ * @param graph  [in] of that model
+ *
+ * Errors: RGM_ERR_SHAPE (a parameter of `graph` that `from` has not in its shape), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_lora_merge(rgm_parameters **out, const rgm_cgraph *graph, const rgm_parameters *from,
+                          const rgm_lora_options *lora);
+
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
 /**

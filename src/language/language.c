@@ -33,6 +33,8 @@ static const rgm_field data_fields[] = {
 static const rgm_field task_fields[] = {
     RGM_FLOAT_FIELD(label_smoothing, 0, RGM_BELOW_1,
                     "part of a label's weight in the loss that is spread over the other tokens"),
+    RGM_GROUP_FIELD(lora, rgm_lora_fields,
+                    "train low-rank adapters alone, of weights that trainer.initialize brings"),
     RGM_GROUP_FIELD(generate, rgm_generate_fields, "how regimen generate writes texts"),
     {0}};
 #undef RGM_OPTIONS
@@ -45,6 +47,7 @@ void rgm_language_defaults(void *options)
         .train_tokenizer = RGM_TOKENIZER_OPTIONS_INIT,
         .block_length = 256,
         .batch_tokens = 4096,
+        .lora = RGM_LORA_OPTIONS_INIT,
         .generate = RGM_GENERATE_OPTIONS_INIT,
     };
     o->train_tokenizer.vocab_size = 0;
@@ -204,6 +207,7 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     rgm_decoder_inputs inputs;
     rgm_value *logits, *losses;
 
+    rgm_scope_adapt(scope, &t->options.lora);
     for (int i = 0; i < RGMI_LANGUAGE_INPUTS; i++)
         t->inputs[i] =
             rgm_input(graph, names[i], i == RGMI_LANGUAGE_BYTES ? RGM_F32 : RGM_I64, 2, shape);
@@ -227,7 +231,8 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     t->served.predictions = score_rows(t, head);
     out->served = &t->served;
     out->served_count = 1;
-    return rgm_cgraph_status(graph);
+    RGM_TRY(rgm_cgraph_status(graph));
+    return rgm_scope_adapt_check(scope);
 }
 
 static void files(rgm_task_file *out, int64_t *count, void *state)
@@ -379,10 +384,18 @@ static const rgm_effect effects[] = {
     {"data.train_tokenizer.type", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.coverage", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.sentences", "data.train_tokenizer.vocab_size > 0"},
+    {"task.lora.alpha", "task.lora.rank > 0"},
+    {"task.lora.targets", "task.lora.rank > 0"},
     {"task.generate.top_k", "task.generate.temperature > 0"},
     {"task.generate.top_p", "task.generate.temperature > 0"},
     {"task.generate.min_p", "task.generate.temperature > 0"},
     {"task.generate.seed", "task.generate.temperature > 0"},
+    {0}};
+
+static const rgm_rule rules[] = {
+    {"trainer.initialize.checkpoint != null",
+     {"task.lora.rank > 0"},
+     "adapters change weights that stay, and without it those are random"},
     {0}};
 
 const rgm_task_type rgm_language_model = {
@@ -393,6 +406,7 @@ const rgm_task_type rgm_language_model = {
     .no_privacy = "its batches are blocks that documents are packed into and not made by Poisson "
                   "sampling, and the pieces of its tokenizer are text of the training data",
     .effects = effects,
+    .rules = rules,
     .create = create,
     .release = release,
 };

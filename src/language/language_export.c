@@ -163,12 +163,16 @@ static const rgm_onnx_options onnx = {
 rgm_status rgmi_language_check_export(const rgm_parameters *parameters, void *state)
 {
     const rgmi_language_task *t = state;
-    rgm_status status;
-    graphs *g;
+    rgm_status status = RGM_OK;
+    rgm_parameters *merged = NULL;
+    graphs *g = NULL;
 
-    RGM_TRY(graphs_open(&g, &t->model));
-    status = rgm_onnx_check(g->graph, parameters, g->outputs, 1 + g->caches, &onnx);
+    RGM_GO(rgmi_language_weights(&parameters, &merged, t, parameters));
+    RGM_GO(graphs_open(&g, &t->model));
+    RGM_GO(rgm_onnx_check(g->graph, parameters, g->outputs, 1 + g->caches, &onnx));
+done:
     graphs_clear(g);
+    rgm_parameters_release(merged);
     return status;
 }
 
@@ -179,8 +183,10 @@ rgm_status rgmi_language_save(const char *folder, const rgm_parameters *paramete
     const rgmi_language_task *t = state;
     rgm_text text = {0};
     char *model = NULL, *path = NULL;
+    rgm_parameters *merged = NULL;
     graphs *g = NULL;
 
+    RGM_GO(rgmi_language_weights(&parameters, &merged, t, parameters));
     RGM_GO(graphs_open(&g, &t->model));
     RGM_GO(rgm_path_join(&model, folder, model_file));
     RGM_GO(rgm_onnx_save(model, g->graph, parameters, g->outputs, 1 + g->caches, &onnx));
@@ -192,6 +198,7 @@ done:
     rgm_free(path);
     rgm_text_clear(&text);
     graphs_clear(g);
+    rgm_parameters_release(merged);
     return status;
 }
 
@@ -341,11 +348,13 @@ rgm_status rgmi_language_verify(rgm_export_check *check, const char *folder,
 {
     rgm_status status = RGM_OK;
     rgmi_language_task *t = state;
-    verification v = {.parameters = parameters};
+    verification v = {0};
+    rgm_parameters *merged = NULL;
     rgm_value *fetches[1 + 2 * RGM_STACK_LAYERS];
     char *path = NULL;
 
     RGM_TRY(graphs_open(&v.g, &t->model));
+    RGM_GO(rgmi_language_weights(&v.parameters, &merged, t, parameters));
     RGM_GO(rgm_path_join(&path, folder, model_file));
     RGM_GO(rgm_onnx_open(&v.file, path));
     if (rgm_onnx_output_count(v.file) != 1 + v.g->caches)
@@ -359,6 +368,7 @@ done:
     rgm_executor_release(v.executor);
     rgm_onnx_close(v.file);
     graphs_clear(v.g);
+    rgm_parameters_release(merged);
     rgm_free(path);
     return status;
 }

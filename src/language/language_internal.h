@@ -56,6 +56,13 @@ typedef struct rgmi_language_task {
     rgm_head served; /* log-probability and tokens of each row */
 } rgmi_language_task;
 
+/**
+ * The weights of the model without adapters: the task's own, or new ones with its adapters in them,
+ * which *owned is then, to be released.
+ */
+rgm_status rgmi_language_weights(const rgm_parameters **out, rgm_parameters **owned,
+                                 const rgmi_language_task *task, const rgm_parameters *parameters);
+
 /** Files of the export, and how it is saved, checked and compared: rgm_task_export. */
 extern const char rgmi_language_description[];
 rgm_status rgmi_language_save(const char *folder, const rgm_parameters *parameters, void *state);

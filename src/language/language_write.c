@@ -134,6 +134,29 @@ static rgm_status check(const rgm_generate_options *options, const rgm_texts *st
     return RGM_OK;
 }
 
+rgm_status rgmi_language_weights(const rgm_parameters **out, rgm_parameters **owned,
+                                 const rgmi_language_task *task, const rgm_parameters *parameters)
+{
+    rgm_status status = RGM_OK;
+    rgm_cgraph *graph = NULL;
+    rgm_scope *scope = NULL;
+    rgm_decoder_step step;
+
+    *out = parameters;
+    *owned = NULL;
+    if (task->options.lora.rank == 0)
+        return RGM_OK;
+    RGM_GO(rgm_cgraph_create(&graph));
+    RGM_GO(rgm_scope_create(&scope, graph, RGM_F32));
+    RGM_GO(rgm_decoder_step_graph(&step, scope, &task->model));
+    RGM_GO(rgm_lora_merge(owned, graph, parameters, &task->options.lora));
+    *out = *owned;
+done:
+    rgm_scope_release(scope);
+    rgm_cgraph_release(graph);
+    return status;
+}
+
 /* The tokens of each text, by a writer of its own. */
 static rgm_status generate(rgm_generated *made, writing *w, const rgm_parameters *parameters,
                            int64_t count, const rgm_generate_options *options, rgm_device *device,
@@ -144,6 +167,7 @@ static rgm_status generate(rgm_generated *made, writing *w, const rgm_parameters
     rgm_token_writer *writer = NULL;
     const int32_t **prompts = NULL;
     int64_t *lengths = NULL;
+    rgm_parameters *merged = NULL;
 
     own.end_id = rgm_tokenizer_eos_id(w->task->data.tokenizer);
     own.stop = w->stops->count > 0 ? stop_at : NULL;
@@ -154,10 +178,12 @@ static rgm_status generate(rgm_generated *made, writing *w, const rgm_parameters
         prompts[i] = w->ids.items + w->begins[i];
         lengths[i] = w->begins[i + 1] - w->begins[i];
     }
+    RGM_GO(rgmi_language_weights(&parameters, &merged, w->task, parameters));
     RGM_GO(rgm_token_writer_create(&writer, &w->task->model, parameters, device, bf16));
     RGM_GO(rgm_generate(made, writer, &w->task->model, prompts, lengths, count, &own));
 done:
     rgm_token_writer_release(writer);
+    rgm_parameters_release(merged);
     rgm_free(prompts);
     rgm_free(lengths);
     return status;

@@ -17,6 +17,8 @@ struct rgm_scope {
     rgm_scope *follows; /* the scope whose parameters these follow; NULL: none */
     double momentum;
     /* only in the root */
+    const rgm_lora_options *lora; /* NULL: parameters learn     */
+    uint64_t met;                 /* targets of it, by number   */
     rgm_arena *arena;
     rgm_map *scopes;      /* path -> scope                                          */
     rgm_map *regularized; /* parameter name -> itself: a shared one is counted once */
@@ -192,6 +194,24 @@ static rgm_value *following_state(rgm_scope *scope, const char *name, int rank,
     return state;
 }
 
+void rgm_scope_adapt(rgm_scope *root, const rgm_lora_options *lora)
+{
+    if (root != NULL)
+        root->root->lora = lora->rank > 0 ? lora : NULL;
+}
+
+rgm_status rgm_scope_adapt_check(const rgm_scope *root)
+{
+    const rgm_lora_options *lora = root->root->lora;
+
+    for (int64_t i = 0; lora != NULL && i < lora->targets.count; i++)
+        if ((root->root->met >> i % 64 & 1) == 0)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.lora.targets: no layer with a kernel is called '%s'",
+                            lora->targets.items[i]);
+    return RGM_OK;
+}
+
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
                                rgm_init init)
 {
@@ -199,6 +219,13 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
 
     if (scope == NULL)
         return NULL;
+    if (scope->root->lora != NULL) {
+        rgm_value *own = rgm_scope_state(scope, name, rank, shape, init);
+
+        return rank == 2 && strcmp(name, "kernel") == 0
+                   ? rgmi_adapted(scope, scope->root->lora, &scope->root->met, own, shape)
+                   : own;
+    }
     if (scope->follows != NULL)
         return following_state(scope, name, rank, shape, init);
     path = join(scope, name);
