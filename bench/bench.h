@@ -41,7 +41,7 @@ extern rgm_comm *bench_comm;
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
     bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules,
-    bench_mapped, bench_translate_run;
+    bench_mapped, bench_translate_run, bench_language;
 
 /** A device that counts what the kernels of a GPU, which need not be here, or of the CPU do; see
  * count.c. */

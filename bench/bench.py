@@ -218,6 +218,19 @@ def translate_floor(f, m):
     return (6 * weights * tokens + attention) / rate + (rows + logits + adam) / m["stream"]
 
 
+def language_floor(f, m):
+    """As translate_floor(): of each layer two blocks, queries, keys, values and output, and three products of the
+    gated feed-forward block, whose inner rows pass 10 times; a causal product needs half of its square."""
+    tokens, w, vocabulary = f["rows"] * f["length"], f["width"], f["vocabulary"]
+    weights = f["layers"] * (4 * w * w + 3 * w * f["inner"]) + vocabulary * w
+    attention = 6 * f["rows"] * f["length"] ** 2 * w * f["layers"]
+    rate = m["product_bf16"] if f["form"] == "bf16" else m["product"]
+    rows = 4 * tokens * (2 * 16 * w + 10 * f["inner"]) * f["layers"]
+    logits = 5 * 4 * tokens * vocabulary
+    adam = 28 * f["parameters"]
+    return (6 * weights * tokens + attention) / rate + (rows + logits + adam) / m["stream"]
+
+
 def decode_floor(f, m):
     """Products alone: the encoder and the keys and values of its result, then for each token of each
     hypothesis the decoder's layers and the output table."""
@@ -320,6 +333,12 @@ WORKLOADS = [
      [("torch bf16", eager_and_compiled("base-bf16"), with_tiles(3)),
       ("own f32", ["base"], with_tiles(4))],
      [("floor / time", "floor", with_tiles(0.65))], None),
+    ("language", "language model of 10 M parameters, 8 x 256 tokens: f32", "language", None, "f32", 0,
+     language_floor, [("torch f32, eager", ["f32"], 2.0), ("torch f32, compiled", ["f32+compile"], 1.5)],
+     [("floor / time", "floor", 0.85)], None),
+    ("language", "the same, bf16", "language", None, "bf16", 0, language_floor,
+     [("torch bf16", eager_and_compiled("bf16"), None), ("own f32", ["f32"], None)],
+     [("floor / time", "floor", None)], None),
     ("decode", "24 tokens of 32 sentences, 3+3 layers of 256: greedy", "decode", None, "greedy", 0,
      decode_floor, [("torch f32", eager_and_compiled("greedy"), 3), ("CTranslate2 f32", ["greedy"], 2),
                     ("CTranslate2 int8", ["greedy-int8"], None)], [("floor / time", "floor", 0.6)], None),
@@ -404,7 +423,8 @@ COUNTED = [
 LAUNCHES_MOST = 1.3  # a fused op
 ROUNDS_MOST = {"translate_base": 5}  # a step of the peer takes seconds
 SCRIPTS = {"DGL": "peer_dgl.py", "CTranslate2": "peer_ctranslate2.py", "TF-GNN": "peer_tfgnn.py"}
-PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py"}  # torch's; else peer_torch.py
+# torch's; else peer_torch.py
+PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py", "language": "peer_language.py"}
 PACKAGES = {"torch": "PyTorch", "TF-GNN": "TensorFlow"}  # what a peer tells the version of
 OWN = ("records", "checkpoint")  # their peers are forms of regimen_bench
 RECORDS = {"records": 8192, "runner": 17500}  # in the file that a workload reads

@@ -41,6 +41,8 @@ expect loop
 for form in small small-bf16; do
     expect translate --size 2 --form $form
 done
+expect language --size 1 --form f32
+expect language --size 1 --form bf16
 expect translate_run --size 4 --form small --shards 2
 expect sampled_run --data "$folder/large" --size 16 --shards 2
 for form in greedy beam greedy-bf16 beam-bf16; do

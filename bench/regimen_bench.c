@@ -20,7 +20,7 @@ static const bench_workload *const workloads[] = {
     &bench_limits,     &bench_gcn,       &bench_gat,     &bench_sage,          &bench_aggregate,
     &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16,          &bench_loop,
     &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner,        &bench_sampled_run,
-    &bench_hgt,        &bench_molecules, &bench_mapped,  &bench_translate_run,
+    &bench_hgt,        &bench_molecules, &bench_mapped,  &bench_translate_run, &bench_language,
 };
 rgm_device *bench_device;
 rgm_comm *bench_comm;
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
             if (options.data == NULL && workloads[i] != &bench_limits &&
                 workloads[i] != &bench_bf16 && workloads[i] != &bench_loop &&
                 workloads[i] != &bench_translate && workloads[i] != &bench_translate_run &&
-                workloads[i] != &bench_decode)
+                workloads[i] != &bench_decode && workloads[i] != &bench_language)
                 return usage();
             return finish(run(workloads[i], &options, steps));
         }
