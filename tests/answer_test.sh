@@ -69,7 +69,7 @@ cmp -s out by_run || fail "an export translates otherwise than its run"
 expect 0 "$regimen" translate words/export --beam 1 --scores <lines
 expect 2 "$regimen" translate words/export --last <lines
 expect 2 "$regimen" translate cells/export <lines
-says 'is of another task than translation' err
+says 'another task than translation' err
 expect 1 "$regimen" predict words/export --input lines
 says "'regimen translate' has what it predicts" err
 

@@ -116,7 +116,7 @@ cmp -s out in_f32 || fail "the export in f32 translates as the run does not"
 expect 0 "$regimen" translate large --int8 --shortlist words.shortlist --scores <source
 cmp -s out in_both || fail "8 bits and shortlist asked for with an export in f32"
 expect 1 "$regimen" predict large --input source
-says "the task 'translation' is asked by rgm_translation_lines" err
+says "large translates: 'regimen translate' has what it predicts" err
 expect 2 "$regimen" translate large --set runtime.threads=1 <source
 says 'large is an export: it has one set of weights' err
 expect 2 "$regimen" translate large --beam 3.5 <source

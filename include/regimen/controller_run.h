@@ -358,7 +358,8 @@ rgm_status rgm_predictor_run_files(rgm_predictor *predictor, const rgm_new_data 
                                    int64_t head, rgm_prediction_sink *sink, void *payload);
 /** The predictor's task, borrowed. */
 const rgm_task *rgm_predictor_task(const rgm_predictor *predictor);
-/** Its weights, borrowed: for functions of its task that take them; and whether the file kept them in 8 bits. */
+/** Its weights, borrowed: for functions of its task that take them; and whether the file kept them
+ * in 8 bits. */
 const rgm_parameters *rgm_predictor_parameters(const rgm_predictor *predictor);
 bool rgm_predictor_int8(const rgm_predictor *predictor);
 

@@ -17,7 +17,7 @@ struct rgm_predictor {
     rgm_parameters *own_parameters;
     const rgm_parameters *parameters;
     rgm_device *device;
-    bool bf16, int8; /* int8: the weights were kept in 8 bits */
+    bool bf16, int8;                     /* int8: the weights were kept in 8 bits */
     rgm_executor *executor;              /* NULL: the task answers by itself */
     rgm_tensor *values[RGM_MAX_OUTPUTS]; /* of the last run, owned by the executor */
     void (*release_owner)(void *owner);
