@@ -59,8 +59,8 @@ typedef struct rgmi_search {
                         RGMI_TOKEN_REPEATED */
     int32_t *marked; /* [vocabulary] the tokens with marks, so that they can be cleared */
     int64_t marked_count;
-    int32_t *history;            /* tokens of a hypothesis, with room for one more */
-    struct rgmi_choice *choices; /* of a sentence with required lists */
+    int32_t *history;                 /* tokens of a hypothesis, with room for one more */
+    struct rgmi_bank_choice *choices; /* of a sentence with required lists */
 } rgmi_search;
 enum { RGMI_TOKEN_FORBIDDEN = 1, RGMI_TOKEN_REPEATED = 2 };
 
@@ -105,7 +105,7 @@ void rgmi_token_rules_unmark(rgmi_search *s);
 /** The only token that may follow now, or -1. */
 int32_t rgmi_forced_token(const rgmi_search *s, const rgmi_sentence *t);
 /** A token's log-probability in a row, with the penalty of repetition; logits: of that row. */
-double rgmi_row_value(const rgmi_search *s, const float *logits, int64_t row, int32_t token);
+double rgmi_token_value(const rgmi_search *s, const float *logits, int64_t row, int32_t token);
 /** Behind a step: top_ids and top_log_probabilities of all rows without what may not follow.
  * logits: of all rows. */
 void rgmi_token_rules_apply(rgmi_search *s, const float *logits);
@@ -113,11 +113,11 @@ void rgmi_token_rules_apply(rgmi_search *s, const float *logits);
 /* ---- beam_required.c: results that must have some tokens ---- */
 
 /** A continuation and the required tokens that its hypothesis has with it. */
-typedef struct rgmi_choice {
+typedef struct rgmi_bank_choice {
     rgmi_candidate candidate;
     int64_t bank;
     bool taken;
-} rgmi_choice;
+} rgmi_bank_choice;
 /** How many there can be of a sentence. */
 int64_t rgmi_most_choices(const rgmi_search *s);
 /** `met` after the tokens s->history [0, length). */

@@ -70,7 +70,7 @@ static int64_t add_choice(rgmi_search *s, const rgm_target_request *request, int
     s->history[s->steps] = candidate->token;
     met = rgmi_required_met(s, request, leaf->met, length);
     s->choices[count] =
-        (rgmi_choice){.candidate = *candidate, .bank = bank_of(s, request, met, length)};
+        (rgmi_bank_choice){.candidate = *candidate, .bank = bank_of(s, request, met, length)};
     return count + 1;
 }
 
@@ -99,7 +99,7 @@ static int64_t add_row(rgmi_search *s, const rgmi_sentence *t, int64_t count,
         rgmi_candidate c = {.row = row, .token = next};
         if ((leaf->met >> i & 1) != 0 || (s->marks[next] & RGMI_TOKEN_FORBIDDEN) != 0)
             continue;
-        c.log_probability = leaf->log_probability + rgmi_row_value(s, logits, row, next);
+        c.log_probability = leaf->log_probability + rgmi_token_value(s, logits, row, next);
         c.choice = c.log_probability;
         count = add_choice(s, request, count, first, leaf, &c);
     }
@@ -118,7 +118,7 @@ static int by_probability(const rgmi_candidate *x, const rgmi_candidate *y)
 
 static int fuller_bank_first(const void *a, const void *b)
 {
-    const rgmi_choice *x = a, *y = b;
+    const rgmi_bank_choice *x = a, *y = b;
 
     if (x->bank != y->bank)
         return x->bank > y->bank ? -1 : 1;
@@ -127,7 +127,7 @@ static int fuller_bank_first(const void *a, const void *b)
 
 static int taken_first(const void *a, const void *b)
 {
-    const rgmi_choice *x = a, *y = b;
+    const rgmi_bank_choice *x = a, *y = b;
 
     if (x->taken != y->taken)
         return x->taken ? -1 : 1;
@@ -141,7 +141,7 @@ static void share_out(rgmi_search *s, int64_t count, int64_t banks)
     int64_t beams = s->options->beam_size, left = beams, used = 0, place = 0;
 
     for (int64_t i = 0; i < count; i++) {
-        rgmi_choice *c = &s->choices[i];
+        rgmi_bank_choice *c = &s->choices[i];
         int64_t share = beams / banks + (c->bank == banks - 1 ? beams % banks : 0);
         if (i == 0 || c->bank != c[-1].bank)
             used = place = 0;

@@ -74,7 +74,7 @@ void rgmi_token_rules_mark(rgmi_search *s, const rgmi_sentence *t, const rgmi_be
     }
 }
 
-double rgmi_row_value(const rgmi_search *s, const float *logits, int64_t row, int32_t token)
+double rgmi_token_value(const rgmi_search *s, const float *logits, int64_t row, int32_t token)
 {
     double value = (double)logits[token] - s->log_sums[row];
 
@@ -94,7 +94,7 @@ static void choose_again(rgmi_search *s, const float *logits, int64_t row)
         int64_t at;
         if ((s->marks[v] & RGMI_TOKEN_FORBIDDEN) != 0)
             continue;
-        value = (float)rgmi_row_value(s, logits, row, (int32_t)v);
+        value = (float)rgmi_token_value(s, logits, row, (int32_t)v);
         if (count == s->top && !(value > values[count - 1]))
             continue;
         at = count < s->top ? count++ : count - 1;

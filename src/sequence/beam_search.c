@@ -119,8 +119,9 @@ static int64_t order_allowed(rgmi_search *s, const rgmi_sentence *t, const float
     for (int64_t v = 0; v < s->vocabulary; v++)
         if (forced >= 0 ? v == forced
                         : s->marks == NULL || (s->marks[v] & RGMI_TOKEN_FORBIDDEN) == 0)
-            s->order[count++] = (rgmi_candidate){
-                .log_probability = rgmi_row_value(s, logits, row, (int32_t)v), .token = (int32_t)v};
+            s->order[count++] =
+                (rgmi_candidate){.log_probability = rgmi_token_value(s, logits, row, (int32_t)v),
+                                 .token = (int32_t)v};
     rgmi_token_rules_unmark(s);
     qsort(s->order, (size_t)count, sizeof *s->order, by_probability);
     return count;
