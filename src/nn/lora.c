@@ -1,11 +1,6 @@
 /*
- * Low-rank adapters. The kernel that a layer multiplies with is a value of the graph, the sum of
- * the kernel that stays and of a thin product, so that every layer can have one and none knows of
- * it.
+ * Low-rank adapters: their keys, and weights with their adapters in them. (scope.c makes them.)
  */
-#include <fnmatch.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "nn_internal.h"
@@ -18,50 +13,22 @@ const rgm_field rgm_lora_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-static bool is_target(const rgm_lora_options *lora, uint64_t *met, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    bool any = lora->targets.count == 0;
-
-    for (int64_t i = 0; i < lora->targets.count; i++)
-        if (fnmatch(lora->targets.items[i], name, 0) == 0 ||
-            fnmatch(lora->targets.items[i], path, 0) == 0) {
-            *met |= UINT64_C(1) << i % 64;
-            any = true;
-        }
-    return any;
-}
-
-rgm_value *rgmi_adapted(rgm_scope *scope, const rgm_lora_options *lora, uint64_t *met,
-                        rgm_value *kernel, const int64_t *shape)
-{
-    const int64_t down[2] = {shape[0], lora->rank}, up[2] = {lora->rank, shape[1]};
-    rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_dtype dtype = rgm_scope_dtype(scope);
-    rgm_value *a, *b;
-    char name[512];
-
-    if (kernel == NULL || !is_target(lora, met, rgm_scope_path(scope)))
-        return kernel;
-    snprintf(name, sizeof name, "%s/lora_a", rgm_scope_path(scope));
-    a = rgm_parameter(graph, name, dtype, 2, down,
-                      (rgm_init){RGM_INIT_NORMAL, 1 / sqrt((double)shape[0])});
-    snprintf(name, sizeof name, "%s/lora_b", rgm_scope_path(scope));
-    b = rgm_parameter(graph, name, dtype, 2, up, (rgm_init){RGM_INIT_ZEROS, 0});
-    return rgm_add(kernel, rgm_scale(rgm_matmul(a, b), lora->alpha / (double)lora->rank));
-}
-
 /* ---- merging --------------------------------------------------------------------------------- */
 
-static rgm_tensor *adapter_of(const rgm_parameters *from, const char *kernel, char side)
+/* One side of a kernel's adapter; *out is NULL when it has none. */
+static rgm_status find_adapter(rgm_tensor **out, const rgm_parameters *from, const char *kernel,
+                               const char *side)
 {
     int64_t size = (int64_t)strlen(kernel) - (int64_t)strlen("kernel");
-    char name[512];
+    char *name;
 
+    *out = NULL;
     if (size < 0 || strcmp(kernel + size, "kernel") != 0)
-        return NULL;
-    snprintf(name, sizeof name, "%.*slora_%c", (int)size, kernel, side);
-    return rgm_parameters_find(from, name);
+        return RGM_OK;
+    RGM_TRY(rgm_strprintf(&name, "%.*s%s", (int)size, kernel, side));
+    *out = rgm_parameters_find(from, name);
+    rgm_free(name);
+    return RGM_OK;
 }
 
 static void add_product(rgm_tensor *kernel, const rgm_tensor *a, const rgm_tensor *b, double scale)
@@ -84,9 +51,11 @@ static rgm_status merge_one(rgm_parameters *to, int64_t i, const rgm_parameters 
                             const rgm_lora_options *lora)
 {
     const char *name = rgm_parameters_name(to, i);
-    rgm_tensor *kernel = rgm_parameters_tensor(to, i), *own = rgm_parameters_find(from, name),
-               *a = adapter_of(from, name, 'a'), *b = adapter_of(from, name, 'b');
+    rgm_tensor *kernel = rgm_parameters_tensor(to, i), *own = rgm_parameters_find(from, name), *a,
+               *b;
 
+    RGM_TRY(find_adapter(&a, from, name, "lora_a"));
+    RGM_TRY(find_adapter(&b, from, name, "lora_b"));
     if (own == NULL || kernel == NULL || rgm_tensor_bytes(own) != rgm_tensor_bytes(kernel) ||
         rgm_tensor_dtype(own) != RGM_F32)
         return RGM_FAIL(RGM_ERR_SHAPE, "merging adapters: '%s' is lacking or of another shape",

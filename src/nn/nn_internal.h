@@ -10,8 +10,4 @@ void rgmi_scope_mark(const rgm_scope *scope);
  * memory. */
 const char *rgmi_scope_stream(rgm_scope *scope, const char *kind);
 
-/* lora.c: the kernel of a scope with its adapter, or as it is; marks the target as met in *met. */
-rgm_value *rgmi_adapted(rgm_scope *scope, const rgm_lora_options *lora, uint64_t *met,
-                        rgm_value *kernel, const int64_t *shape);
-
 #endif

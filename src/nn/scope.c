@@ -5,6 +5,8 @@
  */
 #include "nn_internal.h"
 
+#include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -204,12 +206,52 @@ rgm_status rgm_scope_adapt_check(const rgm_scope *root)
 {
     const rgm_lora_options *lora = root->root->lora;
 
+    if (lora != NULL && lora->targets.count > 64)
+        return RGM_FAIL(RGM_ERR_CONFIG, "task.lora.targets: %lld of them; at most 64",
+                        (long long)lora->targets.count);
     for (int64_t i = 0; lora != NULL && i < lora->targets.count; i++)
         if ((root->root->met >> i % 64 & 1) == 0)
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task.lora.targets: no layer with a kernel is called '%s'",
                             lora->targets.items[i]);
     return RGM_OK;
+}
+
+static bool is_target(const rgm_lora_options *lora, uint64_t *met, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    bool any = lora->targets.count == 0;
+
+    for (int64_t i = 0; i < lora->targets.count; i++)
+        if (fnmatch(lora->targets.items[i], name, 0) == 0 ||
+            fnmatch(lora->targets.items[i], path, 0) == 0) {
+            *met |= UINT64_C(1) << i % 64;
+            any = true;
+        }
+    return any;
+}
+
+/*
+ * The kernel with its adapter, if the scope is a target's, or as it is. What a layer multiplies
+ * with is a value of the graph, so that every layer can have an adapter and none knows of it.
+ */
+static rgm_value *adapted(rgm_scope *scope, rgm_value *kernel, const int64_t *shape)
+{
+    const rgm_lora_options *lora = scope->root->lora;
+    const int64_t down[2] = {shape[0], lora->rank}, up[2] = {lora->rank, shape[1]};
+    rgm_init start = {RGM_INIT_NORMAL, 1 / sqrt((double)shape[0])}, zeros = {RGM_INIT_ZEROS, 0};
+    const char *names[2];
+    rgm_value *a, *b;
+
+    if (kernel == NULL || !is_target(lora, &scope->root->met, scope->path))
+        return kernel;
+    names[0] = join(scope, "lora_a");
+    names[1] = join(scope, "lora_b");
+    if (names[0] == NULL || names[1] == NULL)
+        return no_memory(scope);
+    a = rgm_parameter(scope->graph, names[0], scope->dtype, 2, down, start);
+    b = rgm_parameter(scope->graph, names[1], scope->dtype, 2, up, zeros);
+    return rgm_add(kernel, rgm_scale(rgm_matmul(a, b), lora->alpha / (double)lora->rank));
 }
 
 rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, const int64_t *shape,
@@ -222,9 +264,7 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
     if (scope->root->lora != NULL) {
         rgm_value *own = rgm_scope_state(scope, name, rank, shape, init);
 
-        return rank == 2 && strcmp(name, "kernel") == 0
-                   ? rgmi_adapted(scope, scope->root->lora, &scope->root->met, own, shape)
-                   : own;
+        return rank == 2 && strcmp(name, "kernel") == 0 ? adapted(scope, own, shape) : own;
     }
     if (scope->follows != NULL)
         return following_state(scope, name, rank, shape, init);
