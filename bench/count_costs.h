@@ -197,14 +197,6 @@ COST(copy, rgm_copy_args)
               false};
 }
 
-COST(rotary, rgm_rotary_args)
-{
-    double n = (double)a->rows * (double)(a->heads * a->depth);
-
-    UNUSED;
-    return IS{3 * n, s * (2 * n + (double)(a->rows * a->depth)), false};
-}
-
 COST(permute, rgm_permute_args)
 {
     UNUSED;
