@@ -79,7 +79,48 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
     right = rgm_equal(rgm_cast(rgm_argmax(logits), RGM_I32), moon);
     rgm_output(out, "loss", rgm_mean(rgm_softmax_cross_entropy(logits, moon)));
     rgm_output_as(out, "accuracy", rgm_mean(right), RGM_AGGREGATE_WEIGHTED_MEAN);
+    rgm_output_values(out, "right", right); /* [batch], for the reducer below */
     rgm_output_prediction(out, "logits", logits, RGM_OUTPUT_LOGITS);
+}
+
+/* A metric of one's own: the accuracy on the moon that is told worse. counts: right and all points
+ * of either moon. */
+static rgm_status add_worst(rgm_gathered *gathered, const rgm_reducer *reducer,
+                            rgm_tensor *const *values, const rgm_config *hparams)
+{
+    double *counts = rgm_gathered_counts(gathered);
+
+    (void)reducer, (void)hparams;
+    for (int64_t i = 0; i < rgm_tensor_count(values[0]); i++) {
+        int moon = rgm_tensor_i32(values[1])[i];
+
+        counts[2 * moon] += rgm_tensor_at(values[0], i);
+        counts[2 * moon + 1]++;
+    }
+    return RGM_OK;
+}
+
+static rgm_status worst(double *out, rgm_gathered *gathered, const rgm_reducer *reducer,
+                        const rgm_config *hparams)
+{
+    const double *counts = rgm_gathered_counts(gathered);
+
+    (void)reducer, (void)hparams;
+    *out = fmin(counts[0] / counts[1], counts[2] / counts[3]);
+    return RGM_OK;
+}
+
+static rgm_status make_metrics(rgm_measures *out, const rgm_config *experiment,
+                               const rgm_config *hparams)
+{
+    (void)experiment, (void)hparams;
+    rgm_measure_validation(out, "accuracy");
+    rgm_measure_by(out, &(rgm_reducer){.name = "worst_accuracy",
+                                       .inputs = {"right", "moon"},
+                                       .counts = 4,
+                                       .add = add_worst,
+                                       .result = worst});
+    return RGM_OK;
 }
 
 static rgm_optimizer_options optimizer(const rgm_config *hparams)
@@ -88,5 +129,4 @@ static rgm_optimizer_options optimizer(const rgm_config *hparams)
 }
 
 RGM_TRIAL(moons, .make_data_loaders = make_data_loaders, .build_graph = build_graph,
-          .optimizer = optimizer, .training_metrics = {"accuracy"},
-          .validation_metrics = {"accuracy"});
+          .optimizer = optimizer, .training_metrics = {"accuracy"}, .make_metrics = make_metrics);

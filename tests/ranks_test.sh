@@ -1,8 +1,8 @@
 #!/bin/sh
 # One run on 1, 2 and 4 ranks has the same bytes: records with batch normalisation, scores that are kept and gradients
 # of bf16, slots that are shared out, gradients in several buckets, subgraphs
-# sampled on the way and into files, translation with dropout, accumulation and a loss scale, private training, bad
-# steps that are skipped. So has a run that goes on with another number of ranks, behind a signal to one of them or a
+# sampled on the way and into files, translation with dropout, accumulation and a loss scale, private training, a
+# program's own model and metric, bad steps that are skipped. So has a run that goes on with another number of ranks, behind a signal to one of them or a
 # kill. And what is said where ranks cannot share a run. With KILLS so many kills at random moments (SEED).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/mpi_lib.sh"
@@ -156,6 +156,23 @@ OTHER=$PWD/other_data expect 2 ranks 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || s
     "$regimen" run ../data/run.yaml --run-dir unlike
 # Each finds it; rank 0 tells it in the words of who said so first.
 says '^regimen: (rank [01] on .*: )?rank 1 has files of another content than rank 0: ' "$work/err"
+
+# A model and data of a program's own, with a metric that it gathers itself (examples/12_trial.c).
+cd "$work" && mkdir -p own && cd own || exit 1
+cat >own.yaml <<YAML
+entrypoint: $RGM_BUILD/examples/moons.so
+data: {noise: 0.2}
+hyperparameters: {learning_rate: 0.01, batch_size: 16, net: {units: 16, dropout: 0.1}}
+searcher: {name: single, metric: worst_accuracy, smaller_is_better: false, max_length: 2}
+batches_per_step: 20
+runtime: {shards: 2, threads: 1}
+YAML
+expect 0 "$regimen" run own.yaml --run-dir one
+expect 0 ranks 2 "$regimen" run own.yaml --run-dir two
+results="ckpt metrics.jsonl"
+same_run one two "a program's own on two ranks"
+unset results
+says '"worst_accuracy":0[.]' one/metrics.jsonl
 
 # ---- kills at random moments, another number of ranks behind each ----
 random=$seed
