@@ -136,6 +136,16 @@ for file in model.onnx saved_model.pb signature.json examples.json; do
     [ -e "layers-again/ckpt/step-00000030/parsing/$file" ] || fail "a run's checkpoint has no $file"
     [ -e "layers-again/export/parsing/$file" ] || fail "a run's export has no $file"
 done
+# A premade trial is served like any run, by its folder or its export; of a list of layers others serve the export.
+premade=$(ls -d of-premade/1/1)
+"$regimen" answer a="$premade" --listen 127.0.0.1:0 >served 2>&1 &
+server=$!
+wait_for grep -q '^answer ' served
+kill -TERM $server
+wait $server || fail "answer ends with $?: $(cat served)"
+says "a: version 1 of of-premade/1/1, asked in examples" served
+expect 1 "$regimen" answer a=of-layers/1/1 --listen 127.0.0.1:0
+says "of-layers/1/1 is a run of a program's own model, which only the program builds" "$work/err"
 grep -q entrypoint premade.yaml && fail "what a premade trial found needs the program"
 expect 2 "$regimen" run kinds/layers.yaml --set hyperparameters.units=4 --set hyperparameters.dropout=0 --run-dir none \
     --set 'trainer.checkpoint.exports=[predictor]'

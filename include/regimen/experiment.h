@@ -253,7 +253,7 @@ rgm_status rgm_model_folder_kind(rgm_model_folder *out, const char *folder);
  *
  * Errors: RGM_ERR_NOT_FOUND (a missing file; exports of a program's own model have no model.yaml; a
  * run without a checkpoint), RGM_ERR_CONFIG, RGM_ERR_VERSION (model.yaml has another version),
- * RGM_ERR_UNSUPPORTED (tasks of its type are not asked), those of rgm_predictor_create().
+ * RGM_ERR_UNSUPPORTED (a type that is not asked, a program's run), those of rgm_predictor_create().
  */
 rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder, const char *const *sets,
                               int64_t set_count);

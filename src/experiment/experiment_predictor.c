@@ -75,6 +75,27 @@ static void release_run(void *payload)
     rgm_free(opened);
 }
 
+/* A program's own model is built by its functions, which nobody loads here. */
+static rgm_status check_program(const char *folder)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *config = NULL;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, "config.yaml"));
+    RGM_GO(rgm_yaml_load(&config, path));
+    if (rgm_yaml_find(rgm_yaml_root(config), "entrypoint") != NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s is a run of a program's own model, which only the program builds: "
+                        "`regimen predict` and `regimen eval` ask it where the program is, and "
+                        "others serve what `regimen export` writes",
+                        folder));
+done:
+    rgm_yaml_release(config);
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status load_run(rgm_predictor **out, const char *folder, const char *const *sets,
                            int64_t set_count)
 {
@@ -82,6 +103,7 @@ static rgm_status load_run(rgm_predictor **out, const char *folder, const char *
     opened_run *opened = NULL;
     rgm_run_options options;
 
+    RGM_GO(check_program(folder));
     RGM_GO(RGM_NEW(opened, 1));
     RGM_GO(rgm_experiment_load_run(&opened->experiment, folder, sets, set_count));
     RGM_GO(rgm_experiment_prepare_asked(&options, opened->experiment, folder));
