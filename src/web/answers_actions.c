@@ -22,12 +22,15 @@ static bool has_control(const char *text, const char *but)
 
 /* ---- what people say of it ------------------------------------------------------------------ */
 
-/* A file of the run folder; without text there is none. */
+/* A file of the run folder; without text there is none. Without a folder nothing is written: the
+ * text was only to be checked. */
 static rgm_status save(const char *folder, const char *name, const char *text, int64_t size)
 {
     char *path = NULL;
     rgm_status status = RGM_OK;
 
+    if (folder == NULL)
+        return RGM_OK;
     RGM_GO(rgm_path_join(&path, folder, name));
     if (size > 0)
         RGM_GO(rgm_file_save_own(path, text, size));
@@ -115,22 +118,23 @@ static const change *find_change(const char *key)
     return NULL;
 }
 
-static rgm_status apply(rgmi_web_call *call, const char *folder)
+static rgm_status apply(const rgm_json *body, const char *folder)
 {
     rgm_json_entry entry = {0};
     int64_t count = 0;
 
-    for (; rgm_json_next(&entry, call->body); count++) /* all is known before any is changed */
-        if (find_change(entry.key) == NULL)
+    for (; rgm_json_next(&entry, body); count++) {
+        const change *one = find_change(entry.key);
+
+        if (one == NULL)
             return RGM_FAIL(RGM_ERR_ARG,
                             "a run's '%.60s' cannot be changed; its tags, title, note and "
                             "archived can",
                             entry.key);
+        RGM_TRY(one->save(folder, entry.value));
+    }
     if (count == 0)
         return RGM_FAIL(RGM_ERR_ARG, "nothing is to be changed: tags, title, note or archived");
-    entry = (rgm_json_entry){0};
-    while (rgm_json_next(&entry, call->body))
-        RGM_TRY(find_change(entry.key)->save(folder, entry.value));
     return RGM_OK;
 }
 
@@ -140,7 +144,8 @@ rgm_status rgmi_change_run(rgmi_web_call *call)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgmi_runs_row(&row, call->web->runs, call->hex));
-    RGM_GO(apply(call, row->text[RGMI_TEXT_PATH]));
+    RGM_GO(apply(call->body, NULL)); /* all is known before any is changed */
+    RGM_GO(apply(call->body, row->text[RGMI_TEXT_PATH]));
     RGM_GO(rgmi_runs_read_now(&row, call->web->runs));
     RGM_GO(rgmi_run_tell(&call->out->body, row));
 done:

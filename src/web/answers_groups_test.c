@@ -244,6 +244,7 @@ static void a_run_gets_a_name_a_note_and_a_place_out_of_sight(void **state)
     tell_web(web, 400, "PATCH", path, "{\"note\": 1}");
     tell_web(web, 400, "PATCH", path, "{\"archived\": \"yes\"}");
     tell_web(web, 400, "PATCH", path, "{\"title\": \"x\", \"state\": \"y\"}"); /* all or nothing */
+    tell_web(web, 400, "PATCH", path, "{\"title\": \"x\", \"archived\": 3}");
     answer = ask_web(web, 200, "GET", path, NULL);
     CHECK_TEXT("gat-1", rgm_json_text(rgm_json_find(answer, "name")));
     rgm_json_release(answer);

@@ -15,6 +15,8 @@ RUNS = [  # name, experiment, what is set
     ("gcn", "cora_gcn", []), ("gcn-slow", "cora_gcn", ["optimizer.learning_rate=3e-3"]), ("gcn-wide", "cora_gcn", ["model.hidden=[128]"]),
     ("gat", "cora_gat", []), ("appnp", "cora_appnp", []), ("sage", "cora_sage", []), ("digits-cnn", "digits_cnn", ["trainer.epochs=6"]),
     ("digits-mlp", "digits_mlp", []), ("reverse", "reverse", []),
+    *((f"gcn-seed-{seed}", "cora_gcn", [f"runtime.seed={seed}"]) for seed in (2, 3, 4)),
+    *((f"gcn-wide-seed-{seed}", "cora_gcn", ["model.hidden=[128]", f"runtime.seed={seed}"]) for seed in (2, 3)),
 ]
 
 
@@ -41,7 +43,7 @@ def main():
             page.open(serve.address)
             compared = ",".join(ids[name] for name in ("gcn", "gcn-slow", "gat", "appnp"))
             for name, path in [
-                ("runs", "/"), ("compare", f"/compare?runs={compared}"), ("run", f"/runs/{ids['digits-cnn']}?tab=confusion"),
+                ("runs", "/?kind=run&where=task+%3D+node_classification"), ("groups", "/?kind=run&group=seeds&q=gcn"), ("compare", f"/compare?runs={compared}"), ("run", f"/runs/{ids['digits-cnn']}?tab=confusion"),
                 ("experiment", "/experiments/1/1"),
             ]:
                 page.open(serve.where + path)
