@@ -2,7 +2,7 @@
 # What weights in 8 bits and shortlists cost: BLEU (13a, cased) on Multi30k's test set of 2016 and seconds on one
 # thread, greedy and with a beam of 5, of f32, int8, and both with shortlists; the same of the validation set.
 # usage: bench/int8_bleu.sh RUN_DIR...; REGIMEN_DATA names the folder that has multi30k-de-en. Runs are those of
-# bench/bleu.sh (RUNS=DIR keeps them). FIRST, BEST: sizes of shortlists (default "100" and "25 50 100").
+# bench/bleu.sh (RUNS=DIR keeps them). FIRST, BEST: sizes of shortlists (default "200" and "25 50 100").
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 : "${REGIMEN_DATA:?name the folder that has multi30k-de-en}"
@@ -38,7 +38,7 @@ for run; do
         row "$run" int8 "$beam" --int8
         for best in ${BEST:-25 50 100}; do
             list=$work/$best.shortlist
-            [ -f "$list" ] || "$regimen" text train-shortlist --model "$run/tokenizer.model" --first "${FIRST:-100}" \
+            [ -f "$list" ] || "$regimen" text train-shortlist --model "$run/tokenizer.model" --first "${FIRST:-200}" \
                 --best "$best" --out "$list" "$data/train.$source.gz" "$data/train.$target.gz"
             row "$run" "f32, best $best" "$beam" --shortlist "$list"
             row "$run" "int8, best $best" "$beam" --int8 --shortlist "$list"

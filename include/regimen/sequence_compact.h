@@ -41,7 +41,7 @@ typedef struct rgm_shortlist_options {
 } rgm_shortlist_options;
 #define RGM_SHORTLIST_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        .first = 100, .best = 100                                                                  \
+        .first = 200, .best = 100                                                                  \
     }
 
 /** For each source token the target tokens that may translate it. Immutable. */

@@ -460,7 +460,7 @@ static int text_shortlist(int argc, char **argv)
          "that of the target, if it has its own"},
         {"out", ARG_TEXT, &j.out, "FILE", "the file to write (required)"},
         {"first", ARG_INT, &j.options.first, "N",
-         "the most frequent tokens, for every sentence; default 100"},
+         "the most frequent tokens, for every sentence; default 200"},
         {"best", ARG_INT, &j.options.best, "N",
          "the most probable ones for each token of its source; default 100"},
         {"tsv", ARG_FLAG, &tsv, NULL, "one FILE of lines: source TAB target"},

@@ -314,6 +314,7 @@ static void eight_bits_are_near_and_those_of_what_was_kept(void **state)
 {
     rgm_hypotheses plain[SENTENCES], int8[SENTENCES], kept[SENTENCES];
     rgm_beam_search_options o = plain_options(3);
+    rgm_beam_search *other;
     double off = 0;
     lab l;
 
@@ -329,7 +330,17 @@ static void eight_bits_are_near_and_those_of_what_was_kept(void **state)
             off = fmax(off, fabs(p - int8[i].items[k].log_probability));
         }
     CHECK(off > 1e-5); /* it is another arithmetic */
-    o.int8 = false;    /* and back */
+    CHECK_OK(rgm_beam_search_create(&other, &l.model, l.parameters, NULL, false));
+    CHECK_OK(rgm_beam_search_join(l.search, &other, 1)); /* the mean of two that are the same */
+    translate(kept, &l, &o);
+    for (int64_t i = 0; i < SENTENCES; i++) {
+        CHECK_INT(int8[i].items[0].count, kept[i].items[0].count);
+        CHECK_CLOSE(int8[i].items[0].score, kept[i].items[0].score, 1e-5, 1e-5);
+    }
+    clear(kept);
+    CHECK_OK(rgm_beam_search_join(l.search, NULL, 0));
+    rgm_beam_search_release(other);
+    o.int8 = false; /* and back */
     translate(kept, &l, &o);
     check_same(plain, kept, SENTENCES);
     clear(kept);

@@ -64,16 +64,15 @@ static rgm_value *sinusoids(rgm_scope *scope, const rgmi_embedding *o)
     return constant(scope, table);
 }
 
-void rgm_seq2seq_sinusoids(float *table, const rgm_seq2seq_options *options)
+void rgmi_sinusoids_write(float *table, const rgmi_embedding *o)
 {
-    const rgmi_embedding o = rgmi_seq2seq_embedding(options);
-    int64_t half = o.width / 2;
+    int64_t half = o->width / 2;
 
     for (int64_t i = 0; i < half; i++) {
-        double rate = sinusoid_rate(&o, i);
-        for (int64_t p = 0; p < o.max_positions; p++) {
-            table[p * o.width + i] = (float)sin((double)p * rate);
-            table[p * o.width + half + i] = (float)cos((double)p * rate);
+        double rate = sinusoid_rate(o, i);
+        for (int64_t p = 0; p < o->max_positions; p++) {
+            table[p * o->width + i] = (float)sin((double)p * rate);
+            table[p * o->width + half + i] = (float)cos((double)p * rate);
         }
     }
 }

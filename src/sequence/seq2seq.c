@@ -39,6 +39,13 @@ rgmi_embedding rgmi_seq2seq_embedding(const rgm_seq2seq_options *o)
                             .relative_distance = o->relative_distance};
 }
 
+void rgm_seq2seq_sinusoids(float *table, const rgm_seq2seq_options *options)
+{
+    const rgmi_embedding o = rgmi_seq2seq_embedding(options);
+
+    rgmi_sinusoids_write(table, &o);
+}
+
 int64_t rgmi_seq2seq_key_width(const rgm_seq2seq *model)
 {
     return rgmi_key_width(&model->options.decoder, model->options.embedding_width);

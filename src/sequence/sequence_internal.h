@@ -98,6 +98,8 @@ void rgmi_places_make(rgmi_token_places *out, rgm_scope *stack, const rgmi_embed
 /** Rows of `heads` heads, turned where that is how they get their positions; places may be NULL. */
 rgm_value *rgmi_places_turn(const rgmi_token_places *places, rgm_value *rows, int64_t heads);
 bool rgmi_positions_are_added(rgm_positions positions);
+/** What sinusoids add at each position: [max_positions, width]. */
+void rgmi_sinusoids_write(float *table, const rgmi_embedding *o);
 /** What is added at positions i64 [n], [n, width]. */
 rgm_value *rgmi_positions_of(rgm_scope *scope, const rgmi_embedding *o, rgm_value *positions);
 

@@ -41,6 +41,7 @@ static inline void lab_open_with(lab *l, const rgm_seq2seq *model)
     memset(l, 0, sizeof *l);
     l->model = *model;
     l->model.options.max_positions = MANY_TOKENS + 1;
+    l->model.options.output_bias = true;
     CHECK_OK(rgm_cgraph_create(&l->graph));
     CHECK_OK(rgm_scope_create(&l->scope, l->graph, RGM_F32));
     s = rgm_cgraph_symbol(l->graph, "s");

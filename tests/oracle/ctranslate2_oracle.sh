@@ -6,7 +6,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../../build/peer_ctranslate2/bin/python
 if ! [ -x "$python" ] || ! "$python" -c 'import ctranslate2' 2>/dev/null; then
-    echo "SKIPPED: build/peer_ctranslate2 lacks CTranslate2 (make bench PEER=venv installs it)"
+    echo "SKIPPED: build/peer_ctranslate2 lacks CTranslate2 (scripts/peer.sh ctranslate2 installs it)"
     exit 77
 fi
 . "$here/../lib.sh"
