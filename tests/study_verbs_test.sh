@@ -107,19 +107,19 @@ if ! python3 -c 'import json' 2>/dev/null; then
 fi
 ln -s "$regimen" regimen
 PATH=$work:$PATH
-cp "$here/examples/15_drive.py" "$here/examples/15_drive.yaml" .
-expect 0 python3 15_drive.py whole 15_drive.yaml
+cp "$here/examples/18_drive.py" "$here/examples/18_drive.yaml" .
+expect 0 python3 18_drive.py whole 18_drive.yaml
 expect 0 "$regimen" search show whole --csv
 [ "$(grep -c ',OVER,' out)" = 30 ] || fail "trials: $(cat out)"
 cp out whole.csv
-expect 0 python3 15_drive.py whole 15_drive.yaml # it is over
+expect 0 python3 18_drive.py whole 18_drive.yaml # it is over
 awk -F, 'NR > 1 { if (best == "" || $4 < best) best = $4 } END { exit !(best < 0.01) }' whole.csv || fail "best: $(cat whole.csv)"
 
 # Killed behind any of its lines: the program; the stream, then the program; the stream alone, whose answer the program
 # then tells another one. The trials are those of a program that nobody disturbed.
 cat >die.py <<'PY'
 import os, signal, sys
-source = open("15_drive.py").read().replace("raise SystemExit", "raise RuntimeError")
+source = open("18_drive.py").read().replace("raise SystemExit", "raise RuntimeError")
 left, whom = int(sys.argv.pop()), sys.argv.pop()
 real, count = None, 0
 def wrapped(**line):
@@ -145,15 +145,15 @@ PY
 for whom in program both stream; do
     for left in 1 2 27 60; do
         rm -f hurt
-        python3 die.py hurt 15_drive.yaml $whom $left >/dev/null 2>&1
-        expect 0 python3 15_drive.py hurt 15_drive.yaml
+        python3 die.py hurt 18_drive.yaml $whom $left >/dev/null 2>&1
+        expect 0 python3 18_drive.py hurt 18_drive.yaml
         "$regimen" search show hurt --csv >hurt.csv
         cmp -s whole.csv hurt.csv || fail "$whom killed behind line $left: other trials"
     done
 done
 
 # Two programs at once, and one that asks and tells by itself.
-python3 15_drive.py shared square.yaml >/dev/null 2>shared.err &
+python3 18_drive.py shared square.yaml >/dev/null 2>shared.err &
 pid=$!
 drive shared 9 || fail "beside a stream"
 wait $pid || fail "the stream beside others: $(cat shared.err)"

@@ -150,6 +150,11 @@ rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_paramet
 
 /** The inputs of the model, named after the tensors of a batch, up to RGMI_TARGET_POSITIONS. */
 void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph);
+/* ---- translation_read.c: texts to tokens ---- */
+
+/** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */
+rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
+                            int64_t vocabulary);
 /** Tokens of a source with their end; none for a text without tokens. RGM_ERR_DATA: too many for
  * the model. */
 rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *task, rgm_str text);
@@ -173,9 +178,6 @@ rgm_status rgmi_requests_add(rgmi_requests *requests, const rgmi_translation_tas
 /** After the last line: items are whole. */
 rgm_status rgmi_requests_close(rgmi_requests *requests);
 void rgmi_requests_clear(rgmi_requests *requests);
-/** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */
-rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
-                            int64_t vocabulary);
 
 /* ---- translation_serving.c: asked without its run ---- */
 

@@ -1,4 +1,4 @@
-"""A program that drives a search of its own, without packages: python3 15_drive.py STUDY SEARCH.yaml"""
+"""A program that drives a search of its own, without packages: python3 18_drive.py STUDY SEARCH.yaml"""
 import json
 import subprocess
 import sys
