@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -52,9 +53,16 @@ static bool admit(rgm_response *out, const rgm_request *request, void *payload)
     return false;
 }
 
+/* Requests that the test answers. */
+enum { LATER = 8 };
+static _Atomic(rgm_http_later *) later[LATER];
+static atomic_int later_count;
+
 static int64_t choose_lane(const rgm_request *request, void *payload)
 {
     (void)payload;
+    if (strcmp(request->path, "/later") == 0)
+        return 0;
     return strcmp(request->path, "/slow") == 0 ? 1 : strcmp(request->path, "/lane") == 0 ? 0 : -1;
 }
 
@@ -77,6 +85,11 @@ static void answer(rgm_response *out, const rgm_request *request, void *payload)
     (void)payload;
     atomic_fetch_add(&answered, 1);
     out->status = 200;
+    if (strcmp(request->path, "/later") == 0) {
+        atomic_store(&later[atomic_fetch_add(&later_count, 1)], rgm_http_defer(request));
+        CHECK_OK(rgm_text_printf(&out->body, "not sent"));
+        return;
+    }
     for (int i = 0; strcmp(request->path, "/slow") == 0 && i < 2000; i++)
         if (atomic_load(&release_slow) == 0)
             nanosleep(&pause, NULL);
@@ -204,6 +217,58 @@ static void answers_have_their_headers_and_connections_stay(void **state)
     CHECK_INT(7, atomic_load(&answered));
     close(fd);
     rgm_http_stop(server);
+}
+
+static void answer_later(int i)
+{
+    rgm_response response = {.status = 201};
+
+    while (atomic_load(&later[i]) == NULL)
+        sched_yield();
+    CHECK_OK(rgm_text_printf(&response.body, "\"number %d\"", i));
+    rgm_http_answer(atomic_load(&later[i]), &response);
+    CHECK(response.body.data == NULL);
+}
+
+static void *answer_the_last(void *payload)
+{
+    (void)payload;
+    answer_later(LATER - 1);
+    return NULL;
+}
+
+/* The one thread of the lane is free for all of them; the end waits for the last. */
+static void requests_are_answered_later_in_any_order(void **state)
+{
+    const int one = 1;
+    pthread_t thread;
+    int fds[LATER];
+
+    (void)state;
+    atomic_store(&later_count, 0);
+    for (int i = 0; i < LATER; i++)
+        atomic_store(&later[i], NULL);
+    start(&(rgm_http_options){.lanes = &one, .lane_count = 1});
+    for (int i = 0; i < LATER; i++) {
+        fds[i] = dial();
+        put(fds[i], "POST /later HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc");
+        while (atomic_load(&later_count) <= i)
+            sched_yield();
+    }
+    for (int i = LATER - 2; i >= 0; i--) {
+        char want[32];
+
+        answer_later(i);
+        snprintf(want, sizeof want, "number %d", i);
+        CHECK(strstr(get(fds[i], want, 60), "201 Created") != NULL);
+    }
+    CHECK_INT(0, pthread_create(&thread, NULL, answer_the_last, NULL));
+    rgm_http_stop(server);
+    CHECK_INT(0, pthread_join(thread, NULL));
+    CHECK(strstr(get(fds[LATER - 1], "number 7", 60), "number 7") != NULL);
+    for (int i = 0; i < LATER; i++)
+        close(fds[i]);
+    CHECK(rgm_http_defer(&(rgm_request){.method = "GET", .path = "/later"}) == NULL);
 }
 
 static void a_file_is_sent_by_its_descriptor(void **state)
@@ -483,6 +548,7 @@ static void many_starts_and_stops(void **state)
 }
 
 TESTS(cmocka_unit_test(answers_have_their_headers_and_connections_stay),
+      cmocka_unit_test(requests_are_answered_later_in_any_order),
       cmocka_unit_test(a_file_is_sent_by_its_descriptor),
       cmocka_unit_test(what_can_be_understood_in_two_ways_is_refused),
       cmocka_unit_test(a_body_that_finds_no_room_is_for_later),
