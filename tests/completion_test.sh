@@ -5,7 +5,7 @@ cd "$work" || exit 1
 
 # listed VERB...: the first words of the lines that --help indents by two.
 listed() {
-    "$regimen" "$@" --help | sed -n 's/^  \([a-z-][a-z-]*\) .*/\1/p' | sort
+    "$regimen" "$@" --help | sed -n 's/^  \([a-z-][a-z0-9-]*\) .*/\1/p' | sort
 }
 
 verbs=$(listed)
