@@ -59,6 +59,7 @@ static const rgm_section_type small = {
     .options_size = sizeof(rgm_decoder_options),
     .defaults = rgm_decoder_defaults,
     .fields = rgm_decoder_fields,
+    .check = rgm_decoder_options_check,
 };
 
 static const rgm_section_type gpt2 = {
@@ -67,6 +68,7 @@ static const rgm_section_type gpt2 = {
     .options_size = sizeof(rgm_decoder_options),
     .defaults = rgm_decoder_gpt2_defaults,
     .fields = rgm_decoder_fields,
+    .check = rgm_decoder_options_check,
 };
 
 static const rgm_section_type *const models[] = {&small, &gpt2, NULL};
