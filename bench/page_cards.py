@@ -142,7 +142,7 @@ def live(regimen, folder):
             write(1)
             if time.monotonic() - begin >= warm and before is None:
                 before = (time.monotonic(), serve.cpu(), ticks(session_of(leader)))
-            if before and time.monotonic() - told > max(2, SECONDS / 60):
+            if before and time.monotonic() - told > max(10, SECONDS / 60):
                 told = time.monotonic()
                 page.js("window.gc && gc(); 1")
                 samples.append((told - begin, serve.resident(), proportional(session_of(leader)), page.js("performance.memory.usedJSHeapSize"), page.js("document.getElementsByTagName('*').length")))

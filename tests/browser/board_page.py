@@ -188,6 +188,7 @@ class Actions(served.Own):
         page.click(page.role("button", "Save"))
         page.wait("document.querySelector('.run-head h1').textContent === 'the <b>best</b>'")
         page.wait("document.querySelector('.run-head .note').textContent.includes('because')")
+        self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 1280)
         with open(os.path.join(self.home, "first", "note.md")) as file:
             self.assertEqual(file.read(), "# why\nbecause")
         self.assertTrue(os.path.isdir(os.path.join(self.home, "first")))

@@ -138,7 +138,7 @@ export function curvesTab(page) {
           continue;
         }
         const at = c.best ? c.steps.indexOf(c.best.step) : -1;
-        out.push({name: nameOf(card, run, m), run: run.id, colour: run.colour, dash: card.metrics.length > 1 ? DASHES[m.split] ?? "4 2 1 2" : "",
+        out.push({name: nameOf(card, run, m), run: run.id, colour: run.colour, faint: m.split === "train" && card.metrics.length > 1, dash: card.metrics.length > 1 ? DASHES[m.split] ?? "4 2 1 2" : "",
           xs, ys: c.values, best: c.best && c.best.value !== null && (m.split !== "train" || card.metrics.length === 1) && (view.x === "step" || at >= 0) ? {x: view.x === "step" ? c.best.step : xs[at], y: c.best.value} : null});
       }
     return {series: out, timeless};

@@ -195,7 +195,7 @@ function makeHead(run) {
   const drawLinks = part(links, r => r.experiment ? h("a", {href: `/experiments/${r.master}/${r.experiment}`}, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
   const doing = h("span", {class: "doing"});
   const drawDoing = part(doing, ({state: now, archived, trial}) => server.read_only ? null : [
-    button("Name and note…", () => editRun(run, () => run.look())),
+    button("Edit…", () => editRun(run, () => run.look()), {"aria-label": "Name and note", title: "Name and note"}),
     button("Actions …", () => openActions([run.id], [archived ? "unarchive" : "archive", ...(trial ? [] : now === "running" ? ["stop"] : ["delete"])], gone => gone.length > 0 ? go("/") : run.look()))]);
   const more = h("details", {class: "environment"}, h("summary", null, "More"), h("div", null, others, env));
   let noted = ""; // the row has the beginning of the note; a longer one is asked for

@@ -414,8 +414,14 @@ export async function show(main, {query}) {
 
   let firstRows = [], runsInGroups = 0, ready = false;
   const seen = new Map(); // rows that were chosen, as they were seen last
+  let early = null; // asked for beside the first rows
+  const measured = () => ask({...state, group: "", within: null, kind: state.kind.split(",").filter(k => k !== "experiment").join(",") || "run"}, {offset: 0, limit: 1, describe: 1}).then(a => a.columns ?? []);
   const cards = board({
-    look, keep: write, keys, measured: () => ask({...state, group: "", within: null, kind: state.kind.split(",").filter(k => k !== "experiment").join(",") || "run"}, {offset: 0, limit: 1, describe: 1}).then(a => a.columns ?? []), href: r => r.kind === "group" ? inGroup(r) : href(r), go: to => import("./page.js").then(page => page.go(to)),
+    look, keep: write, keys, measured: () => {
+      const answer = early ?? measured();
+      early = null;
+      return answer;
+    }, href: r => r.kind === "group" ? inGroup(r) : href(r), go: to => import("./page.js").then(page => page.go(to)),
     rows: (also, limit) => ask({...state, kind: state.kind.split(",").filter(k => k !== "experiment").join(",") || "run"}, {also, offset: 0, limit}),
   });
 
@@ -515,7 +521,7 @@ export async function show(main, {query}) {
     const begin = performance.now();
     await list.reload();
     await redraw();
-    await pause(Math.max(1000, Math.min(15000, 25 * (performance.now() - begin)))); // so that a page that is left open costs little
+    await pause(Math.max(drawnIds.size > 5 && face() !== "table" ? 4000 : 1000, Math.min(15000, 40 * (performance.now() - begin)))); // so that a page that is left open costs little
     if (cards.more())
       live();
   });
@@ -542,6 +548,10 @@ export async function show(main, {query}) {
   choose();
   if (state.columns.some(key => !BASIC_KEYS.includes(key)))
     learn();
+  if (isGrouped(state) && face() !== "table") {
+    early = measured();
+    early.catch(() => {}); // who takes it hears of it
+  }
   await list.reload();
   ready = true;
   redraw().then(() => cards.more() && live());
