@@ -331,6 +331,14 @@ static inline bench_cost attention_cost(const rgm_attention_args *a, double s, d
     return IS{pairs * (2 * products * (double)a->depth + 4), sides * side * s, false};
 }
 
+COST(rotary, rgm_rotary_args)
+{
+    double n = (double)(a->rows * a->heads * a->depth);
+
+    UNUSED;
+    return IS{3 * n, 2 * n * s + (double)a->positions * (8 + s * (double)a->depth), false};
+}
+
 COST(attention, rgm_attention_args)
 {
     UNUSED;

@@ -107,7 +107,7 @@ rgmi_kernels_choice rgmi_kernels_choose(const char *most)
     static const char *const order[] = {"amx",    "avx512_bf16", "avx512_vnni",
                                         "avx512", "avx2",        "reference"};
     bool forced = most != NULL && *most != 0, below = !forced;
-    rgmi_kernels_choice choice = {NULL};
+    rgmi_kernels_choice choice = {0};
 
     for (size_t i = 0; i < sizeof order / sizeof *order && choice.f32 == NULL; i++) {
         bool named = forced && strcmp(most, order[i]) == 0;
