@@ -40,7 +40,7 @@ set(RGM_ALLOWED_experiment base optim service train controller graph_tasks trans
 set(RGM_ALLOWED_answer base tensor data export train controller registry http experiment)
 set(RGM_ALLOWED_trial base tensor comm device autodiff nn optim data export store metrics train controller http search
     experiment)
-set(RGM_ALLOWED_master base http search)
+set(RGM_ALLOWED_master base registry http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data service store metrics train controller graph graph_sampling

@@ -37,6 +37,14 @@ int64_t rgm_utf8_check(const void *data, int64_t size);
  * code point. */
 int rgm_utf8_next(uint32_t *code, const char *text);
 
+/** An extended regular expression (POSIX), of at most 256 bytes and without back references. */
+typedef struct rgm_line_pattern rgm_line_pattern;
+/** Errors: RGM_ERR_CONFIG (it is none; the message says why), RGM_ERR_NOMEM. */
+rgm_status rgm_line_pattern_create(rgm_line_pattern **out, const char *text);
+void rgm_line_pattern_release(rgm_line_pattern *pattern);
+/** Whether a part of a line fits; of one that is longer the first 4,096 bytes are looked at. */
+bool rgm_line_pattern_fits(const rgm_line_pattern *pattern, const char *line, int64_t size);
+
 /** Read a text that is a decimal or "inf"; false for any other text. */
 bool rgm_number_parse(double *out, const char *text);
 

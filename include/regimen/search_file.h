@@ -44,13 +44,20 @@ typedef struct rgm_search_resources {
     const char *pool;        /* slots of that name, of the master's file; NULL: those of no pool */
 } rgm_search_resources;
 
-/** Bounds on time, in seconds; 0: none. */
+/** Bounds, those on time in seconds; 0: none. */
 typedef struct rgm_search_limits {
     double trial_seconds;  /* of a trial's workloads together: then it saves and ends            */
     double silent_seconds; /* of its process without a word and without work, or of a Slurm job that
                               runs and never spoke: then it is ended, which is a failure; 3600 */
     double search_seconds; /* in which any of its trials was at work: then all save and end       */
+    int64_t disk_bytes;    /* of its folder: what no rule keeps goes, then it is paused           */
 } rgm_search_limits;
+
+/** What lines of a failed trial's log say, as patterns (rgm_line_pattern_create()). */
+typedef struct rgm_search_logs {
+    rgm_texts fatal; /* no other try succeeds                          */
+    rgm_texts drain; /* the slots that it had get no trial any more    */
+} rgm_search_logs;
 
 typedef enum rgm_scheduler_type {
     RGM_SCHEDULER_LOCAL,
@@ -98,6 +105,7 @@ typedef struct rgm_search_settings {
     } reproducibility;
     rgm_search_resources resources;
     rgm_search_limits limits;
+    rgm_search_logs logs;
     struct rgm_search_optimizations {
         int64_t aggregation_frequency; /* becomes trainer.accumulation_steps; default 1           */
         bool average_aggregated_gradients; /* true; false is refused: our updates take means      */

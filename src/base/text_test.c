@@ -236,7 +236,35 @@ static void hashes_are_xxh3(void **state)
     CHECK(rgm_hash64("a", 1) != rgm_hash64("b", 1));
 }
 
-TESTS(cmocka_unit_test(copies_of_text_are_terminated),
+static void patterns_are_bounded(void **state)
+{
+    char longest[300];
+    rgm_line_pattern *p;
+
+    (void)state;
+    CHECK_OK(rgm_line_pattern_create(&p, "^de[a-z]+ [0-9]+$|NaN"));
+    CHECK(rgm_line_pattern_fits(p, "device 7", 8));
+    CHECK(!rgm_line_pattern_fits(p, "device 7 ", 9));
+    CHECK(rgm_line_pattern_fits(p, "loss\0NaN", 8)); /* a zero is a space */
+    CHECK(!rgm_line_pattern_fits(p, "NaN", 2));
+    rgm_line_pattern_release(p);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "("));
+    CHECK_MESSAGE("'(' is no pattern (an extended regular expression)");
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "(a)\\1"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, ""));
+    memset(longest, 'a', sizeof longest);
+    longest[257] = '\0';
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, longest));
+    longest[256] = '\0';
+    CHECK_OK(rgm_line_pattern_create(&p, longest));
+    rgm_line_pattern_release(p);
+    CHECK_OK(rgm_line_pattern_create(&p, "a\\\\1")); /* a backslash, and a 1 */
+    CHECK(rgm_line_pattern_fits(p, "a\\1", 3));
+    rgm_line_pattern_release(p);
+    rgm_line_pattern_release(NULL);
+}
+
+TESTS(cmocka_unit_test(patterns_are_bounded), cmocka_unit_test(copies_of_text_are_terminated),
       cmocka_unit_test(a_text_grows_and_is_always_terminated),
       cmocka_unit_test(utf8_is_checked_to_the_letter_of_the_rfc),
       cmocka_unit_test(the_nearest_name_is_what_was_meant),

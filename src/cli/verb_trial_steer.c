@@ -80,9 +80,26 @@ static int print_lines(const char *prefix, const char *text)
     return EXIT_DONE;
 }
 
-/* From *next on; *over: no more will come. */
+/* "&grep=...", every byte that is no letter or digit as %XX; "": all lines are wanted. */
+static rgm_status print_grep(char **out, const char *pattern)
+{
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+
+    *out = NULL;
+    RGM_GO(rgm_text_printf(&text, "%s", pattern != NULL ? "&grep=" : ""));
+    for (; pattern != NULL && *pattern != '\0'; pattern++)
+        RGM_GO(rgm_text_printf(&text, "%%%02X", (unsigned)(unsigned char)*pattern));
+    *out = text.data;
+    text.data = NULL;
+done:
+    rgm_text_clear(&text);
+    return status;
+}
+
+/* From *next on; *over: no more will come. grep: of print_grep(). */
 static rgm_status print_log(int *code, int64_t *next, bool *over, const asked_master *whom,
-                            int64_t trial, const char *prefix, int64_t tail)
+                            int64_t trial, const char *prefix, int64_t tail, const char *grep)
 {
     rgm_status status = RGM_OK;
     json_t *part = NULL;
@@ -93,8 +110,8 @@ static rgm_status print_log(int *code, int64_t *next, bool *over, const asked_ma
             RGM_GO(ask(&part, whom, "GET", NULL, "/api/v1/trials/%lld/logs?tail=%lld",
                        (long long)trial, (long long)tail));
         else
-            RGM_GO(ask(&part, whom, "GET", NULL, "/api/v1/trials/%lld/logs?offset=%lld",
-                       (long long)trial, (long long)*next));
+            RGM_GO(ask(&part, whom, "GET", NULL, "/api/v1/trials/%lld/logs?offset=%lld%s",
+                       (long long)trial, (long long)*next, grep));
         *code = print_lines(prefix, text_of(part, "text"));
         is_end = int_of(part, "next") == *next && tail == 0;
         *next = int_of(part, "next");
@@ -110,27 +127,33 @@ done:
 
 int trial_logs(int argc, char **argv)
 {
-    const char *where = NULL;
+    const char *where = NULL, *pattern = NULL;
     int64_t tail = 0, id, next = 0;
     bool follow = false, over = false;
+    char *grep = NULL;
     const argument arguments[] = {
         {"f", ARG_FLAG, &follow, NULL, "go on until the trial is over"},
         {"tail", ARG_COUNT, &tail, "N", "only the last N lines, and what follows"},
+        {"grep", ARG_TEXT, &pattern, "PATTERN",
+         "only lines that fit an extended regular expression"},
         MASTER_ARGUMENT(where),
         {0}};
-    const usage how = {"trial logs ID [-f] [--tail N]", "What a trial's processes printed.",
-                       arguments, 1, 1};
+    const usage how = {"trial logs ID [-f] [--tail N | --grep PATTERN]",
+                       "What a trial's processes printed.", arguments, 1, 1};
     asked_master whom = {0};
     rgm_status status = RGM_OK;
     text_list rest;
     int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (tail > 0 && pattern != NULL)
+        return usage_error("--tail and --grep exclude each other");
     console_catch_signals();
+    RGM_GO(print_grep(&grep, pattern));
     RGM_GO(master_open(&whom, where));
     RGM_GO(find_trial(&id, &whom, rest.items[0]));
     for (;;) {
-        RGM_GO(print_log(&code, &next, &over, &whom, id, "", tail));
+        RGM_GO(print_log(&code, &next, &over, &whom, id, "", tail, grep));
         tail = 0;
         if (!follow || over || code != EXIT_DONE || console_is_stopped(NULL))
             break;
@@ -139,20 +162,24 @@ int trial_logs(int argc, char **argv)
 done:
     if (status != RGM_OK)
         code = report(status);
+    rgm_free(grep);
     master_close(&whom);
     return code;
 }
 
 int experiment_logs(int argc, char **argv)
 {
-    const char *where = NULL;
+    const char *where = NULL, *pattern = NULL;
     int64_t tail = 0, id;
+    char *grep = NULL;
     const argument arguments[] = {
         {"tail", ARG_COUNT, &tail, "N", "only the last N lines of each trial"},
+        {"grep", ARG_TEXT, &pattern, "PATTERN",
+         "only lines that fit an extended regular expression"},
         MASTER_ARGUMENT(where),
         {0}};
     const usage how = {
-        "experiment logs ID [--tail N]",
+        "experiment logs ID [--tail N | --grep PATTERN]",
         "What the processes of all its trials printed, the trial's number before each "
         "line.",
         arguments, 1, 1};
@@ -163,6 +190,9 @@ int experiment_logs(int argc, char **argv)
     int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (tail > 0 && pattern != NULL)
+        return usage_error("--tail and --grep exclude each other");
+    RGM_GO(print_grep(&grep, pattern));
     RGM_GO(read_id(&id, "experiment", rest.items[0]));
     RGM_GO(master_open(&whom, where));
     RGM_GO(ask_all(&trials, &whom, "trials", "/api/v1/experiments/%lld/trials", (long long)id));
@@ -173,12 +203,13 @@ int experiment_logs(int argc, char **argv)
         bool over;
 
         snprintf(prefix, sizeof prefix, "%lld: ", (long long)int_of(trial, "number"));
-        RGM_GO(print_log(&code, &next, &over, &whom, int_of(trial, "id"), prefix, tail));
+        RGM_GO(print_log(&code, &next, &over, &whom, int_of(trial, "id"), prefix, tail, grep));
     }
 done:
     if (status != RGM_OK)
         code = report(status);
     json_decref(trials);
+    rgm_free(grep);
     master_close(&whom);
     return code;
 }

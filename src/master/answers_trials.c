@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOG_BYTES = 256 << 10, LOG_MOST = 4 << 20, TAIL_MOST = 100000 };
+enum { LOG_BYTES = 256 << 10, LOG_MOST = 4 << 20, TAIL_MOST = 100000, SEARCHED = 4 << 20 };
 
 #define TRIAL_COLUMNS                                                                              \
     "SELECT id, experiment_id, number, state, hyperparameters AS 'hyperparameters:json',"          \
@@ -233,12 +233,72 @@ done:
     return status;
 }
 
+/* The lines that fit a pattern, of a part of the log; `next` is behind the last line that was
+ * looked at. */
+static rgm_status search_part(rgm_text *found, int64_t *used, const rgm_line_pattern *pattern,
+                              const char *data, int64_t size, int64_t limit)
+{
+    *used = 0;
+    while (*used < size && found->size < limit) {
+        const char *line = data + *used, *end = memchr(line, '\n', (size_t)(size - *used));
+        int64_t length = end != NULL ? end - line : size - *used;
+
+        if (rgm_line_pattern_fits(pattern, line, length)) {
+            RGM_TRY(rgm_text_add(found, line, length));
+            RGM_TRY(rgm_text_add(found, "\n", 1));
+        }
+        *used += length + (end != NULL);
+    }
+    for (int64_t i = 0; i < found->size; i++)
+        if (found->data[i] == '\0')
+            found->data[i] = ' ';
+    return RGM_OK;
+}
+
+/* So much of the log a request that whoever asks with `next` finds all of it, and nobody waits. */
+static rgm_status search_log(rgmi_call *call, int fd, bool over, const char *grep)
+{
+    int64_t offset, limit, used = 0, begin = rgmi_log_front(fd);
+    rgm_status status = RGM_OK;
+    rgm_line_pattern *pattern = NULL;
+    rgm_text found = {0};
+    struct stat info;
+    char *data = NULL;
+
+    RGM_TRY(rgmi_call_query_int(&offset, call, "offset", 0, 0, INT64_MAX));
+    RGM_TRY(rgmi_call_query_int(&limit, call, "limit", LOG_BYTES, 1, LOG_MOST));
+    if (rgm_line_pattern_create(&pattern, grep) != RGM_OK)
+        return RGM_FAIL(RGM_ERR_ARG, "grep: %s", rgm_error_message());
+    if (fstat(fd, &info) != 0)
+        RGM_GO(RGM_FAIL_SYSTEM("examine", "trial.log"));
+    offset = offset < begin ? begin : offset;
+    RGM_GO(RGM_NEW(data, SEARCHED));
+    RGM_GO(rgm_text_add(&found, "", 0));
+    ssize_t size = offset < info.st_size ? pread(fd, data, SEARCHED, offset) : 0;
+    if (size < 0)
+        RGM_GO(RGM_FAIL_SYSTEM("read", "trial.log"));
+    RGM_GO(search_part(&found, &used, pattern, data,
+                       whole_lines(data, size, over && offset + size == info.st_size), limit));
+    RGM_GO(print_log(call, found.data, offset, used, info.st_size, over));
+done:
+    rgm_line_pattern_release(pattern);
+    rgm_text_clear(&found);
+    rgm_free(data);
+    return status;
+}
+
 static rgm_status read_log(rgmi_call *call, int fd, bool over)
 {
+    const char *grep = rgmi_call_query(call, "grep");
     int64_t offset, limit, tail, begin = rgmi_log_front(fd);
     rgm_status status = RGM_OK;
     struct stat info;
     char *data = NULL;
+
+    if (grep != NULL && rgmi_call_query(call, "tail") != NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "'grep' and 'tail' exclude each other");
+    if (grep != NULL)
+        return search_log(call, fd, over, grep);
 
     RGM_TRY(rgmi_call_query_int(&offset, call, "offset", 0, 0, INT64_MAX));
     RGM_TRY(rgmi_call_query_int(&limit, call, "limit", LOG_BYTES, 1, LOG_MOST));

@@ -57,6 +57,7 @@ struct rgmi_column_rule {
 /* Of tables, and of what statements make of them under a name of its own. */
 static const rgmi_column_rule columns[] = {
     COUNT("user_version"),
+    {"bytes", WHOLE, true, 0, 1e18},
     COUNT("count(*)"),
     /* experiments */
     ID("id"),

@@ -29,8 +29,9 @@ rgm_status rgmi_experiment_set_state(rgm_master *master, rgmi_experiment *e, rgm
                         rgm_work_state_names[state]);
     e->state = state;
     RGM_TRY(rgmi_database_run(master->database,
-                              "UPDATE experiments SET state = ?, message = coalesce(?, message)"
-                              " WHERE id = ?",
-                              "tti", rgm_work_state_names[state], message, e->id));
+                              "UPDATE experiments SET state = ?, message = coalesce(?, CASE WHEN ?"
+                              " THEN NULL ELSE message END) WHERE id = ?",
+                              "ttii", rgm_work_state_names[state], message,
+                              (int64_t)(state == RGM_WORK_ACTIVE), e->id));
     return state >= RGM_WORK_STOPPING_COMPLETED ? cancel_idle_trials(master, e) : RGM_OK;
 }

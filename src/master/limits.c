@@ -1,13 +1,20 @@
 /*
- * Bounds on time that a search file sets: of a process' silence, of a trial, of a search. What
- * counts is work, not the time in which nobody served: a trial's workloads, and for a search the
- * time in which some trial had a process.
+ * Bounds that a search file sets: on a process' silence, on the time of a trial and of a search, on
+ * the room of a search. What counts as time is work, not the time in which nobody served: a trial's
+ * workloads, and for a search the time in which some trial had a process.
  */
 #include "master_internal.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
-enum { CHECK_S = 1, PUT_DOWN_S = 10 };
+enum {
+    CHECK_S = 1,
+    PUT_DOWN_S = 10,
+    MOST_DEPTH = 64,
+    LOOK_COST = 20 /* at most one part in so many of a master's time is for looking at room */
+};
 
 /* What its trial has done before, in the database; then what this process tells is added. */
 static rgm_status find_worked(rgm_master *master, rgmi_process *p)
@@ -154,6 +161,99 @@ static rgm_status keep_search(rgm_master *master, rgmi_experiment *e, double pas
     return rgmi_change_end(master, end_search(master, e, most));
 }
 
+/* ---- room ----------------------------------------------------------------------------------- */
+
+/* What a folder takes on the disk. What goes away meanwhile takes nothing. */
+static rgm_status add_room(int64_t *bytes, const char *path, int depth)
+{
+    rgm_status status;
+    struct stat info;
+    char **names = NULL, *inner;
+    int64_t count = 0;
+
+    if (lstat(path, &info) != 0)
+        return RGM_OK;
+    *bytes += (int64_t)info.st_blocks * 512;
+    if (!S_ISDIR(info.st_mode) || depth > MOST_DEPTH)
+        return RGM_OK;
+    status = rgm_folder_list(&names, &count, path);
+    for (int64_t i = 0; i < count && status == RGM_OK; i++) {
+        status = rgm_path_join(&inner, path, names[i]);
+        if (status == RGM_OK)
+            status = add_room(bytes, inner, depth + 1);
+        rgm_free(status == RGM_OK ? inner : NULL);
+    }
+    rgm_names_release(names, count);
+    return status == RGM_ERR_NOMEM ? status : RGM_OK;
+}
+
+static rgm_status find_room(int64_t *bytes, rgm_master *master, int64_t experiment)
+{
+    char *path = NULL;
+    rgm_status status;
+
+    *bytes = 0;
+    RGM_TRY(rgm_strprintf(&path, "%s/%lld", master->options.folder, (long long)experiment));
+    status = add_room(bytes, path, 0);
+    rgm_free(path);
+    return status;
+}
+
+/* Those that save before they end need so much more: as much as the largest that there is, each. */
+static rgm_status find_need(int64_t *bytes, rgm_master *master, int64_t experiment)
+{
+    int64_t running = 0, largest;
+
+    for (int64_t i = 0; i < master->process_count; i++)
+        running += master->processes[i].experiment == experiment;
+    RGM_TRY(rgmi_database_int(
+        &largest, master->database, 0,
+        "SELECT max(bytes) AS bytes FROM (SELECT (SELECT sum(value) FROM json_each(c.resources)) AS"
+        " bytes FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = ?)",
+        "i", experiment));
+    *bytes = running * largest;
+    return RGM_OK;
+}
+
+static rgm_status pause_full(rgm_master *master, rgmi_experiment *e, int64_t used, int64_t need,
+                             int64_t most)
+{
+    char text[300];
+
+    snprintf(text, sizeof text,
+             "its folder has %.4g MB, and the next checkpoints may need %.4g MB: limits.disk_bytes "
+             "is %.4g MB; raise it by `experiment set`, or keep fewer checkpoints by `experiment "
+             "set ID gc-policy`, and activate",
+             (double)used / 1e6, (double)need / 1e6, (double)most / 1e6);
+    rgm_log_write(RGM_LOG_WARNING, "experiment %lld is paused: %s", (long long)e->id, text);
+    RGM_TRY(rgmi_experiment_set_state(master, e, RGM_WORK_PAUSED, text));
+    return rgmi_experiment_flush(master, e);
+}
+
+/* Before its folder is full: what no rule keeps goes first. */
+static rgm_status keep_room(rgm_master *master, rgmi_experiment *e)
+{
+    int64_t most = rgm_search_file_settings(e->file)->limits.disk_bytes, used = 0, need = 0;
+    int64_t id = e->id;
+    double begun = rgm_now();
+
+    if (most == 0 || begun < e->disk_at || e->state != RGM_WORK_ACTIVE ||
+        !rgmi_experiment_has_process(master, id))
+        return RGM_OK;
+    RGM_TRY(find_need(&need, master, id));
+    RGM_TRY(find_room(&used, master, id));
+    if (used + need > most) {
+        RGM_TRY(rgmi_collect(NULL, master, id, false, NULL));
+        RGM_TRY(rgmi_experiment_get(&e, master, id)); /* a change may have thrown it away */
+        RGM_TRY(find_room(&used, master, id));
+    }
+    e->disk_at = rgm_now() + fmax(LOOK_COST * (rgm_now() - begun), 0.1);
+    if (used + need <= most)
+        return RGM_OK;
+    RGM_TRY(rgmi_change_begin(master));
+    return rgmi_change_end(master, pause_full(master, e, used, need, most));
+}
+
 rgm_status rgmi_limits_keep(rgm_master *master)
 {
     double now = rgm_now(), passed = now - master->checked;
@@ -172,7 +272,11 @@ rgm_status rgmi_limits_keep(rgm_master *master)
             RGM_TRY(keep_process(master, &master->processes[i],
                                  &rgm_search_file_settings(e->file)->limits));
     }
-    for (int64_t i = master->experiment_count - 1; i >= 0; i--) /* one that ends is forgotten */
-        RGM_TRY(keep_search(master, master->experiments[i], passed));
+    for (int64_t i = master->experiment_count - 1; i >= 0; i--) { /* one that ends is forgotten */
+        if (i < master->experiment_count)
+            RGM_TRY(keep_search(master, master->experiments[i], passed));
+        if (i < master->experiment_count)
+            RGM_TRY(keep_room(master, master->experiments[i]));
+    }
     return RGM_OK;
 }

@@ -80,6 +80,7 @@ typedef struct rgmi_experiment {
     double best;                  /* of the first objective, over all trials; NaN: none   */
     bool has_garbage;             /* checkpoints may have become unwanted since collect_at */
     double collect_at;            /* not before; rgm_now()                                 */
+    double disk_at;               /* its folder is not looked at before; rgm_now()         */
     rgmi_told *told;              /* [told_count] noted while its operations are put down */
     int64_t told_count, told_capacity;
     rgmi_trial **by_number; /* [number_capacity] by number - 1; NULL: not in memory */
@@ -121,14 +122,15 @@ typedef struct rgmi_process {
     bool on_devices;      /* its slots are devices; of a job: Slurm gives it some         */
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
-    int64_t width;  /* slots of its trial, held here or not: so many times the threads      */
-    double heard;   /* when it spoke last, or began to run; rgm_now()                       */
-    double begun;   /* when it was given its last workload, or began                        */
-    bool warned;    /* it was told that nothing is heard of it                              */
-    double worked;  /* seconds that its trial's workloads took, this one's and others'; -1: to be
-                       found out                                                            */
-    double kill_at; /* its trial's time is over, and so is that to end by itself; 0: it is not */
-    bool is_job;    /* a scheduler runs it; it holds no slots here, pid is -1                */
+    int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
+    int64_t log_begin; /* where in its trial's log it began to write; 0: it may be before     */
+    double heard;      /* when it spoke last, or began to run; rgm_now()                       */
+    double begun;      /* when it was given its last workload, or began                        */
+    bool warned;       /* it was told that nothing is heard of it                              */
+    double worked;     /* seconds that its trial's workloads took, this one's and others'; -1: to be
+                          found out                                                            */
+    double kill_at;    /* its trial's time is over, and so is that to end by itself; 0: it is not */
+    bool is_job;       /* a scheduler runs it; it holds no slots here, pid is -1                */
     char scheduler[33]; /* of a job: "slurm", or a table's name                                  */
     int64_t job;        /* its number; 0: none yet, or not known                                */
     bool unsure;        /* it may have been submitted all the same                             */
@@ -535,6 +537,10 @@ rgm_status rgmi_jobs_share_out(rgm_master *master);
 void rgmi_job_adopt(rgmi_process *p, int64_t job);
 /** How the run of a job that is over ended, where its process has not told. */
 rgmi_run_end rgmi_job_end(const rgmi_process *p);
+/** What lines of its log say of a failure (log_policy.c): *how may become RGMI_RUN_HOPELESS, with
+ * a message to rgm_free(); the slots that it had may be drained. Inside a change. */
+rgm_status rgmi_log_policy(rgmi_run_end *how, char **message, rgm_master *master,
+                           const rgmi_process *p);
 /** A job's process speaks for the first time: from here on it runs; outside of a change. */
 rgm_status rgmi_job_began(rgm_master *master, const rgmi_process *p);
 /** Why it has not begun, rgm_text_clear() it. */

@@ -6,6 +6,7 @@
  */
 #include "master_check.h"
 
+#include <regimen/registry.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 
@@ -319,8 +320,31 @@ static void ask_about_searches(rgm_master *master)
     just_try(master, 200, "DELETE", "/api/v1/experiments/3", NULL);
 }
 
+/* One of which the registry in the master's folder has a version. */
+static void register_model(void)
+{
+    const rgm_named_number metric = {"valid.loss", 0.5};
+    char registry[160], path[160];
+    rgm_model_source file = {path, "weights"};
+    int64_t number;
+
+    snprintf(registry, sizeof registry, "%s/registry", folder);
+    snprintf(path, sizeof path, "%s/weights", folder);
+    CHECK_OK(rgm_file_save(path, "1", 1));
+    CHECK_OK(rgm_model_register(&number, registry,
+                                &(rgm_model_draft){.name = "line",
+                                                   .source = "trial 1/1",
+                                                   .note = "the first",
+                                                   .metrics = &metric,
+                                                   .metric_count = 1,
+                                                   .files = &file,
+                                                   .file_count = 1}));
+}
+
 static void ask_about_others(rgm_master *master)
 {
+    register_model();
+    just_try(master, 200, "GET", "/api/v1/models", NULL);
     just_try(master, 201, "POST", "/api/v1/tokens", "{\"scope\": \"read\"}");
     just_try(master, 200, "GET", "/api/v1/tokens", NULL);
     just_try(master, 200, "DELETE", "/api/v1/tokens/1", NULL);

@@ -136,6 +136,7 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
     *fault = RGMI_START_TRIAL;
     RGM_GO(rgmi_run_prepare(master, trial));
     RGM_GO(rgmi_launch_open_log(&log, &l));
+    p.log_begin = lseek(log, 0, SEEK_END);
     *fault = RGMI_START_EXPERIMENT;
     RGM_GO(spawn(&p, &l, log));
     *fault = RGMI_START_CHANGE;
@@ -267,6 +268,7 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
 {
     char text[RGMI_REASON_ROOM + 80];
     const char *message = p->message;
+    char *of_log = NULL;
     bool orphaned = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == ORPHANED;
     bool unloaded = p->status != -1 && WIFEXITED(p->status) && WEXITSTATUS(p->status) == UNLOADED;
     rgmi_run_end how = p->failed                      ? p->failure
@@ -279,6 +281,10 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
                        : is_final(p->status)          ? RGMI_RUN_HOPELESS
                                                       : RGMI_RUN_FAILED;
 
+    rgm_status status = rgmi_log_policy(&how, &of_log, master, p);
+
+    if (of_log != NULL)
+        message = of_log;
     if (how == RGMI_RUN_MACHINE && message == NULL)
         message =
             "its program could not begin (exit code 127): it or a library of it is missing, or "
@@ -303,7 +309,10 @@ static rgm_status tell_end(rgm_master *master, rgmi_process *p)
                      p->status != -1 ? WEXITSTATUS(p->status) : -1);
         message = text;
     }
-    return rgmi_run_ended(master, p->experiment, p->trial, how, message);
+    if (status == RGM_OK)
+        status = rgmi_run_ended(master, p->experiment, p->trial, how, message);
+    rgm_free(of_log);
+    return status;
 }
 
 rgm_status rgmi_processes_reap(rgm_master *master)

@@ -18,7 +18,7 @@ static const char *const experiments[] = {"state", "label",  "project", "archive
                                           "limit", "offset", NULL};
 static const char *const trials[] = {"state", "sort", "limit", "offset", NULL};
 static const char *const checkpoints[] = {"best", "limit", "offset", NULL};
-static const char *const logs[] = {"offset", "limit", "tail", NULL};
+static const char *const logs[] = {"offset", "limit", "tail", "grep", NULL};
 static const char *const run[] = {"run", NULL};
 
 static rgmi_answer answer_requests;
@@ -146,7 +146,8 @@ static const request_row rows[] = {
      rgmi_answer_trial_checkpoints,
      page},
     {{"GET", "/api/v1/trials/{id}/logs",
-      "?offset= bytes, ?limit= bytes: text, and the offset to ask with next; ?tail=LINES"},
+      "?offset= bytes, ?limit= bytes: text, and the offset to ask with next; ?tail=LINES; "
+      "?grep=PATTERN: the lines that fit, of the next 4 MiB"},
      rgmi_answer_logs,
      logs},
     {{"POST", "/api/v1/trials/{id}/kill", "its process is ended, and it with that"},
@@ -176,6 +177,10 @@ static const request_row rows[] = {
       "it; fault: trial, hopeless, machine, checkpoint"},
      rgmi_answer_failed,
      NULL},
+    {{"GET", "/api/v1/models",
+      "the models of its registry, with their versions: ?limit=, ?offset="},
+     rgmi_answer_models,
+     page},
     {{"GET", "/api/v1/tokens", "who may ask over TCP beside the owner: ?limit=, ?offset="},
      rgmi_answer_tokens,
      page},

@@ -85,6 +85,8 @@ rgmi_answer rgmi_answer_experiments, rgmi_answer_experiment, rgmi_answer_patch,
     rgmi_answer_activate, rgmi_answer_pause, rgmi_answer_cancel, rgmi_answer_kill,
     rgmi_answer_archive, rgmi_answer_unarchive, rgmi_answer_delete, rgmi_answer_config,
     rgmi_answer_collect, rgmi_answer_search, rgmi_answer_events;
+/* answers_models.c */
+rgmi_answer rgmi_answer_models;
 /* answers_code.c */
 rgmi_answer rgmi_answer_code;
 /* answers_trials.c */

@@ -130,6 +130,20 @@ static void a_log_is_a_file_of_the_trial(void **state)
     CHECK_TEXT("one\ntwo \x1b[31m\nthree \xef\xbf\xbd\n", text_member(log, "text"));
     CHECK_INT(22, int_member(log, "next")); /* the line that is not whole comes when it is */
     rgm_json_release(log);
+    log = ask(master, 200, "GET", "/api/v1/trials/1/logs?grep=%5Et.*", NULL);
+    CHECK_TEXT("two \x1b[31m\nthree \xef\xbf\xbd\n", text_member(log, "text"));
+    CHECK_INT(22, int_member(log, "next"));
+    rgm_json_release(log);
+    log = ask(master, 200, "GET", "/api/v1/trials/1/logs?grep=o&limit=1", NULL);
+    CHECK_TEXT("one\n", text_member(log, "text")); /* one line, however short the limit is */
+    CHECK_INT(4, int_member(log, "next"));
+    rgm_json_release(log);
+    tell(master, 400, "GET", "/api/v1/trials/1/logs?grep=%28", NULL);
+    tell(master, 400, "GET", "/api/v1/trials/1/logs?grep=a&tail=2", NULL);
+    tell(master, 400, "GET", "/api/v1/trials/1/logs?grep=(a)%5C1", NULL);
+    log = ask(master, 200, "GET", "/api/v1/models", NULL);
+    CHECK_INT(0, int_member(log, "total")); /* there is no registry yet */
+    rgm_json_release(log);
     log = ask(master, 200, "GET", "/api/v1/trials/1/logs?tail=2", NULL);
     CHECK(strncmp("three ", text_member(log, "text"), 6) == 0);
     rgm_json_release(log);

@@ -49,6 +49,17 @@ static const rgm_field limit_fields[] = {
     RGM_FLOAT_FIELD(search_seconds, 0, 1e9,
                     "a search whose trials were at work for so long ends with what it has; 0: no "
                     "bound"),
+    RGM_INT_FIELD(disk_bytes, 0, 1e18,
+                  "of its folder in the master's: before there are more it is paused; 0: no bound"),
+    {0}};
+#undef RGM_OPTIONS
+#define RGM_OPTIONS rgm_search_logs
+static const rgm_field log_fields[] = {
+    RGM_TEXTS_FIELD(fatal, "patterns: a trial that fails with such a line in its log is not begun "
+                           "again"),
+    RGM_TEXTS_FIELD(drain,
+                    "patterns: the slots of a trial that fails with such a line get no trial "
+                    "any more"),
     {0}};
 #undef RGM_OPTIONS
 #define RGM_OPTIONS struct rgm_search_optimizations
@@ -100,7 +111,8 @@ static const rgm_field option_fields[] = {
     RGM_INT_FIELD(max_restarts, 0, 1e9, "failures of a trial that are followed by another try"),
     RGM_GROUP_FIELD(reproducibility, seed_fields, "what draws begin with"),
     RGM_GROUP_FIELD(resources, resource_fields, "what trials may use"),
-    RGM_GROUP_FIELD(limits, limit_fields, "bounds on time"),
+    RGM_GROUP_FIELD(limits, limit_fields, "bounds on time and room"),
+    RGM_GROUP_FIELD(logs, log_fields, "what lines of logs say of failures"),
     RGM_GROUP_FIELD(optimizations, optimization_fields, "how gradients are put together"),
     RGM_GROUP_FIELD(environment, environment_fields, "what trials' processes begin with"),
     RGM_GROUP_FIELD(scheduler, scheduler_fields, "where trials run"),
@@ -532,6 +544,40 @@ static rgm_status read_items(rgm_search_file *file, rgmi_faults *mistakes)
     return RGM_OK;
 }
 
+static rgm_status check_patterns(const rgm_search_file *file, rgmi_faults *mistakes,
+                                 const rgm_texts *patterns, const char *key)
+{
+    const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(file->merged), "logs");
+
+    for (int64_t i = 0; i < patterns->count; i++) {
+        rgm_line_pattern *pattern;
+        rgm_status status = rgm_line_pattern_create(&pattern, patterns->items[i]);
+
+        rgm_line_pattern_release(pattern);
+        if (status == RGM_ERR_CONFIG)
+            status = rgm_yaml_fail(section, "%s: %s", key, rgm_error_message());
+        RGM_TRY(rgmi_faults_note(mistakes, status));
+    }
+    return RGM_OK;
+}
+
+/* Jobs and devices have machines of their own schedulers. */
+static rgm_status check_logs(const rgm_search_file *file, rgmi_faults *mistakes)
+{
+    const rgm_search_settings *o = &file->options;
+    const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(file->merged), "logs");
+
+    RGM_TRY(check_patterns(file, mistakes, &o->logs.fatal, "logs.fatal"));
+    RGM_TRY(check_patterns(file, mistakes, &o->logs.drain, "logs.drain"));
+    if (o->logs.drain.count > 0 &&
+        (o->scheduler.type != RGM_SCHEDULER_LOCAL || o->resources.slot_type != RGM_SLOT_CPU))
+        return rgmi_faults_note(
+            mistakes, rgm_yaml_fail(section, "logs.drain is for slots that are processors of the "
+                                             "master's machine: which machine a job gets is its "
+                                             "scheduler's affair"));
+    return RGM_OK;
+}
+
 rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes)
 {
     rgm_search_settings *o = &file->options;
@@ -552,6 +598,7 @@ rgm_status rgmi_search_options_read(rgm_search_file *file, rgmi_faults *mistakes
     RGM_TRY(rgmi_faults_note(mistakes, check_optimizations(file)));
     RGM_TRY(rgmi_faults_note(mistakes, check_resources(file)));
     RGM_TRY(rgmi_faults_note(mistakes, check_scheduler(file)));
+    RGM_TRY(check_logs(file, mistakes));
     RGM_TRY(check_entrypoint(file, mistakes));
     return check_trainer(file, mistakes);
 }
