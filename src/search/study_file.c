@@ -410,24 +410,34 @@ static rgm_status lock(rgm_study *s, struct stat *own, bool makes)
     }
 }
 
-rgm_status rgmi_study_enter(rgm_study *s, const rgm_search_file *file)
+static rgm_status catch_up(rgm_study *s, const rgm_search_file *file, int64_t size)
 {
-    struct stat own;
-
-    if (s->path == NULL)
-        return s->is_stale ? RGM_FAIL(RGM_ERR_ARG, "this study failed before") : RGM_OK;
-    RGM_TRY(lock(s, &own, file != NULL));
-    if (own.st_size == 0 && s->file == NULL && file != NULL) {
+    if (size == 0 && s->file == NULL && file != NULL) {
         RGM_TRY(rgmi_study_begin(s, file));
         s->is_stale = false;
         return write_first(s);
     }
-    if (own.st_size == 0)
+    if (size == 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no study %s, and no search to begin it with",
                         s->path);
-    if (s->is_stale || own.st_size < s->size)
+    if (s->is_stale || size < s->size)
         return load(s);
-    return own.st_size > s->size ? read_more(s) : RGM_OK;
+    return size > s->size ? read_more(s) : RGM_OK;
+}
+
+rgm_status rgmi_study_enter(rgm_study *s, const rgm_search_file *file)
+{
+    rgm_status status = RGM_OK;
+    struct stat own;
+
+    if (s->path == NULL)
+        return s->is_stale ? RGM_FAIL(RGM_ERR_ARG, "this study failed before") : RGM_OK;
+    RGM_GO(lock(s, &own, file != NULL));
+    RGM_GO(catch_up(s, file, own.st_size));
+done:
+    if (status != RGM_OK) /* others are told so too, and do not wait for it */
+        rgmi_study_leave(s);
+    return status;
 }
 
 void rgmi_study_leave(rgm_study *s)

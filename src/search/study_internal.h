@@ -70,7 +70,8 @@ void rgmi_study_forget(rgm_study *study);
 
 /* ---- study_file.c --------------------------------------------------------------------------- */
 
-/** Lock the file, and read what others have written since; a new study is begun with `file`. */
+/** Lock the file, and read what others have written since; a new study is begun with `file`. Where
+ * that fails, the file is not locked. */
 rgm_status rgmi_study_enter(rgm_study *study, const rgm_search_file *file);
 /** Unlock it. */
 void rgmi_study_leave(rgm_study *study);

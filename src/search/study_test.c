@@ -450,6 +450,30 @@ static void what_cannot_be_written_has_not_happened(void **state)
     rgm_study_close(other);
 }
 
+/* Two processes keep a study open, and a line of its log is damaged: both are told, one after the
+ * other, as is one that opens it. */
+static void what_is_damaged_is_locked_for_nobody(void **state)
+{
+    rgm_study *study, *other, *third;
+    rgm_study_piece piece;
+    FILE *log;
+
+    (void)state;
+    parse(searchers[0]);
+    CHECK_OK(rgm_study_open(&study, path, file));
+    CHECK_OK(rgm_study_open(&other, path, file));
+    log = fopen(path, "a");
+    CHECK(log != NULL && fputs("{\"given\": \"nothing\"}\n", log) > 0 && fclose(log) == 0);
+    alarm(20); /* one that waits for the other's lock would wait for good */
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_study_ask(&piece, study, 0));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_study_ask(&piece, other, 0));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_study_ask(&piece, study, 0));
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_study_open(&third, path, NULL));
+    alarm(0);
+    rgm_study_close(study);
+    rgm_study_close(other);
+}
+
 /* ---- lines ---------------------------------------------------------------------------------- */
 
 static void check_said(rgm_study *study, const char *line, const char *answer)
@@ -532,6 +556,7 @@ int main(void)
         IN_FOLDER(a_study_that_is_kept_open_has_the_same_trials),
         IN_FOLDER(what_a_process_held_is_given_out_again),
         IN_FOLDER(what_cannot_be_written_has_not_happened),
+        IN_FOLDER(what_is_damaged_is_locked_for_nobody),
         IN_FOLDER(lines_are_answered_by_lines),
         IN_FOLDER(failed_allocations_leave_nothing),
     };
