@@ -26,8 +26,8 @@ rgm_status rgmi_asked_start(rgmi_asked_process *p, const rgm_texts *command, uin
  * @param answer  [out] its JSON, an object; rgm_json_release()
  * @param hash    [out] of the answer's bytes
  *
- * Errors: RGM_END (it has ended, or ends), RGM_ERR_CONFIG (it does not answer within `seconds`, or
- * by no object of JSON), RGM_ERR_IO, RGM_ERR_NOMEM.
+ * Errors: RGM_END (it has ended, or ends), RGM_ERR_CONFIG (it does not answer within `seconds`, by
+ * no object of JSON, or by more than one line), RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgmi_asked_say(rgm_json **answer, int64_t *hash, rgmi_asked_process *p,
                           const rgm_text *line, double seconds);

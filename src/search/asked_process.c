@@ -179,9 +179,33 @@ static rgm_status read_some(rgmi_asked_process *p, double until)
     return rgm_text_add(&p->text, bytes, size);
 }
 
-static rgm_status take_answer(rgm_json **answer, int64_t *hash, rgmi_asked_process *p, char *end)
+/* One line is one answer: a second one would be taken for that to the next line. */
+static rgm_status refuse_more(const rgmi_asked_process *p, int64_t from)
 {
-    int64_t size = end - p->text.data, rest = p->text.size - size - 1;
+    int64_t size = p->text.size - from;
+
+    return size == 0 ? RGM_OK
+                     : RGM_FAIL(RGM_ERR_CONFIG,
+                                "the searcher's program answers a line by more than one, the next "
+                                "begins '%.*s': what is no answer goes to its standard error",
+                                (int)(size < 100 ? size : 100), p->text.data + from);
+}
+
+/* What it wrote behind its last answer, nobody asked for. */
+static rgm_status check_silence(rgmi_asked_process *p)
+{
+    struct pollfd polled = {.fd = p->from, .events = POLLIN};
+
+    if (poll(&polled, 1, 0) != 1 || (polled.revents & POLLIN) == 0)
+        return RGM_OK;
+    RGM_TRY(read_some(p, rgm_now() + 1));
+    return refuse_more(p, 0);
+}
+
+static rgm_status take_answer(rgm_json **answer, int64_t *hash, rgmi_asked_process *p,
+                              const char *end)
+{
+    int64_t size = end - p->text.data;
     rgm_status status;
 
     *hash = (int64_t)(rgm_hash64(p->text.data, (size_t)size) >> 1);
@@ -193,8 +217,9 @@ static rgm_status take_answer(rgm_json **answer, int64_t *hash, rgmi_asked_proce
                           "the searcher's program answers '%.*s%s', which is no line of JSON: %s",
                           (int)(size < 200 ? size : 200), p->text.data, size < 200 ? "" : "...",
                           rgm_error_message());
-    memmove(p->text.data, end + 1, (size_t)rest);
-    p->text.size = rest;
+    if (status == RGM_OK)
+        status = refuse_more(p, size + 1);
+    p->text.size = 0;
     return status;
 }
 
@@ -202,10 +227,12 @@ rgm_status rgmi_asked_say(rgm_json **answer, int64_t *hash, rgmi_asked_process *
                           const rgm_text *line, double seconds)
 {
     double until = rgm_now() + seconds;
-    rgm_status status = send_line(p, line, until);
+    rgm_status status = check_silence(p);
     char *end = NULL;
 
     *answer = NULL;
+    if (status == RGM_OK)
+        status = send_line(p, line, until);
     while (status == RGM_OK && end == NULL) {
         status = read_some(p, until);
         if (p->text.size > 0)

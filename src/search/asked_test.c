@@ -254,6 +254,15 @@ static void answers_that_cannot_be_are_told(void **state)
         CHECK_MESSAGE(answers[i][1]);
         rgm_searcher_release(s);
     }
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 begin(&s,
+                       "while read -r line; do cat <<E\n"
+                       "{\"trial\": 1, \"to\": 1, \"hyperparameters\": {\"x\": 0}}\n"
+                       "{\"debug\": 1}\n"
+                       "E\ndone",
+                       ""));
+    CHECK_MESSAGE("answers a line by more than one, the next begins '{\"debug\": 1}");
+    rgm_searcher_release(s);
     CHECK_STATUS(RGM_ERR_CONFIG, open_searcher(&s, good, "", NULL));
     CHECK_MESSAGE("this process runs none: start the master with --own-searchers");
     CHECK_STATUS(RGM_ERR_CONFIG, open_searcher(&s, good, ", answer_seconds: 0", &own));
