@@ -229,6 +229,17 @@ fi
 cd project || exit 1
 expect 0 "$regimen" experiment create descent.yaml --master ../kept --paused --set "searcher=~" --set "searcher=$random"
 cd .. || exit 1
+# Nor what would fetch a file that a partial clone lacks.
+if command -v git >/dev/null; then
+    cp -r project lazy
+    (cd lazy && blob=$(git rev-parse HEAD:notes.txt) && rm -f ".git/objects/${blob%"${blob#??}"}/${blob#??}" &&
+        git config core.repositoryformatversion 1 && git config extensions.partialClone origin &&
+        git config remote.origin.promisor true && git config remote.origin.url ssh://nowhere/it &&
+        git config core.sshCommand "touch $work/spied; false")
+    cd lazy || exit 1
+    expect 0 "$regimen" experiment create descent.yaml --master ../lazy_kept --paused --set "searcher=~" --set "searcher=$random"
+    cd .. || exit 1
+fi
 sed -i 's/ 2 \* / 3 * /' project/descent.sh
 expect 0 "$regimen" experiment run project/descent.yaml --master kept --slots 2 --set "searcher=~" --set "searcher=$random"
 says "what the entrypoint names is not what it was when the experiment began" "$work/err"

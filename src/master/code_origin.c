@@ -1,8 +1,8 @@
 /*
  * What git says of the folder of an experiment's code. git changes nothing, and runs none of the
  * programs that a repository's configuration may name: no monitor, no driver of differences, no
- * filter of content. So a file that a filter keeps in another form than the work tree (git-lfs) may
- * count as changed.
+ * filter of content, and none that fetches what a partial clone lacks. So a file that a filter
+ * keeps in another form than the work tree (git-lfs) may count as changed.
  */
 #include "code_origin.h"
 #include "command.h"
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+extern char **environ;
 
 #define ASK_S 10.0 /* for each question */
 
@@ -28,12 +30,28 @@ static void clear_filters(filters *off)
     off->count = 0;
 }
 
+/* This process' own environment, and that nothing is fetched: git asks the remote of a partial
+ * clone for a file that is not there, by a command that the configuration names. */
+static rgm_status make_environment(const char ***out)
+{
+    int64_t count = 0;
+
+    while (environ[count] != NULL)
+        count++;
+    RGM_TRY(RGM_NEW(*out, count + 2));
+    (*out)[0] = "GIT_ALLOW_PROTOCOL=none"; /* the first of a name counts */
+    for (int64_t i = 0; i < count; i++)
+        (*out)[i + 1] = environ[i];
+    return RGM_OK;
+}
+
 /* Standard output of `git -C FOLDER ...`; *ok: it ended with 0. off: NULL, nothing is compared. */
 static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const filters *off,
                           const char *const *words)
 {
     const char *argv[32 + 4 * MOST_FILTERS] = {
         "git", "-C", folder, "-c", "core.fsmonitor=false", "--no-optional-locks"};
+    const char **environment = NULL;
     rgmi_outcome outcome = {0};
     rgm_status status;
     int count = 6;
@@ -45,8 +63,13 @@ static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const fil
     for (int i = 0; words[i] != NULL && i < 25; i++)
         argv[count++] = words[i];
     out->size = 0;
-    status = rgmi_command_run(
-        &outcome, &(rgmi_command){.argv = argv, .max_size = MOST_PRINTED, .seconds = ASK_S});
+    status = make_environment(&environment);
+    if (status == RGM_OK)
+        status = rgmi_command_run(&outcome, &(rgmi_command){.argv = argv,
+                                                            .environment = environment,
+                                                            .max_size = MOST_PRINTED,
+                                                            .seconds = ASK_S});
+    rgm_free(environment);
     *ok = status == RGM_OK && outcome.exit_status == 0;
     if (status == RGM_OK)
         status = rgm_text_printf(out, "%s", outcome.out.data != NULL ? outcome.out.data : "");
