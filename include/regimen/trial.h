@@ -353,12 +353,13 @@ typedef struct rgm_trial_hooks {
      * its message. Of several processes that train a trial together the first one alone calls them.
      * In this order:
      *
-     *     on_begin            before the first work of a process on the trial; *state, NULL here,
-     * is the program's own and is given to the others on_load             next, where the trial
-     * goes on from a checkpoint that on_save wrote into on_step_end         behind each trial step
-     * (without a search: each loop) on_validation_end   behind each validation on_save in each
-     * checkpoint, behind the validation of the same step on_end              last, whatever
-     * happened, on_begin's own error included
+     * - on_begin: before the first work of a process on the trial; *state, NULL here, is the
+     *   program's own and is given to the others
+     * - on_load: next, where the trial goes on from a checkpoint that on_save wrote into
+     * - on_step_end: behind each trial step (without a search: each loop)
+     * - on_validation_end: behind each validation
+     * - on_save: in each checkpoint, behind the validation of the same step
+     * - on_end: last, whatever happened, on_begin's own error included
      *
      * A trial that stops and goes on in another process begins and ends in both. A trial that is
      * only opened, looked at or exported calls none of them.
