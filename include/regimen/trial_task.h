@@ -39,8 +39,9 @@ void rgm_trial_task_release(rgm_trial_task *task); /* takes NULL */
  */
 rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task,
                                   const char *run_dir);
-/** rgm_run_open() with the prepared task, which must outlive the run. RGM_ERR_ARG: nothing was
- * prepared. */
+/** rgm_run_open() with the prepared task, which must outlive the run. Callbacks are called behind
+ * the options' own actions. RGM_ERR_ARG: nothing was prepared. RGM_ERR_UNSUPPORTED: callbacks, and
+ * trainer_hooks of the options. */
 rgm_status rgm_trial_task_open(rgm_open_run **run, const rgm_trial_task *task,
                                const rgm_run_options *options);
 /** The name of the hooks once it is prepared, the file's entrypoint, and the file's name

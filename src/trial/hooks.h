@@ -114,7 +114,7 @@ typedef struct rgmi_callbacks {
     bool has_saved;      /* it has something */
     int64_t restored_at; /* -1: none was restored */
     rgm_trainer_hooks hooks;
-    rgm_action step_end, validation_end;
+    rgm_action *train_actions, *eval_actions; /* of the run, its callbacks' last */
 } rgmi_callbacks;
 
 /** State of the task that hooks make. */

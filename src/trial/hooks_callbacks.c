@@ -246,6 +246,18 @@ static rgm_status roll_back_state(const rgm_checkpoint *checkpoint, void *payloa
 /* ---- the run they are attached to --------------------------------------------------------------
  */
 
+/* Behind the actions that a run's program gave. */
+static rgm_status add_action(rgm_action **list, const rgm_action **actions, int64_t *count,
+                             rgm_action last)
+{
+    RGM_TRY(RGM_NEW(*list, *count + 1));
+    for (int64_t i = 0; i < *count; i++)
+        (*list)[i] = (*actions)[i];
+    (*list)[(*count)++] = last;
+    *actions = *list;
+    return RGM_OK;
+}
+
 rgm_status rgmi_callbacks_attach(rgm_run_options *options, rgmi_hooks_task *task,
                                  const char *run_dir, rgm_comm *comm, bool calls)
 {
@@ -253,6 +265,11 @@ rgm_status rgmi_callbacks_attach(rgm_run_options *options, rgmi_hooks_task *task
 
     if (!are_used(task->hooks))
         return RGM_OK;
+    if (options->trainer_hooks != NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "trial '%s' has callbacks, which are trainer_hooks of its run: it takes no "
+                        "others beside them",
+                        task->hooks->name);
     rgmi_callbacks_release(c); /* of a run before */
     c->task = task;
     c->comm = comm != NULL ? comm : rgm_comm_self();
@@ -266,15 +283,13 @@ rgm_status rgmi_callbacks_attach(rgm_run_options *options, rgmi_hooks_task *task
                                    .restore_state = restore_state,
                                    .roll_back_state = roll_back_state,
                                    .payload = c};
-    c->step_end = (rgm_action){.run = step_end, .payload = c};
-    c->validation_end = (rgm_action){.run = validation_end, .payload = c};
     options->trainer_hooks = &c->hooks;
     if (!calls)
         return RGM_OK;
-    options->train_actions = &c->step_end;
-    options->eval_actions = &c->validation_end;
-    options->train_action_count = options->eval_action_count = 1;
-    return RGM_OK;
+    RGM_TRY(add_action(&c->train_actions, &options->train_actions, &options->train_action_count,
+                       (rgm_action){.run = step_end, .payload = c}));
+    return add_action(&c->eval_actions, &options->eval_actions, &options->eval_action_count,
+                      (rgm_action){.run = validation_end, .payload = c});
 }
 
 rgm_status rgmi_callbacks_opened(rgmi_hooks_task *task, const rgm_open_run *run)
@@ -292,5 +307,8 @@ void rgmi_callbacks_release(rgmi_callbacks *c)
     rgmi_callbacks_end(c);
     forget_saved(c);
     rgm_free(c->folder);
+    rgm_free(c->train_actions);
+    rgm_free(c->eval_actions);
     c->folder = NULL;
+    c->train_actions = c->eval_actions = NULL;
 }

@@ -452,8 +452,20 @@ static void a_rollback_takes_the_programs_state_along(void **state)
     use_file(FILE_TEXT);
 }
 
-static rgm_status run(const rgm_trial_hooks *hooks, const char *name, rgm_run_mode mode)
+static int own_calls;
+
+static rgm_status count_own(const rgm_logs *output, rgm_controller *controller, void *payload)
 {
+    (void)output, (void)controller, (void)payload;
+    own_calls++;
+    return RGM_OK;
+}
+
+/* With actions of the program that runs it. */
+static rgm_status run(const rgm_trial_hooks *hooks, const char *name, rgm_run_mode mode,
+                      const rgm_trainer_hooks *others)
+{
+    const rgm_action own = {.name = "own", .run = count_own};
     rgm_status status = RGM_OK;
     rgm_run_options options;
     rgm_trial_task *task = NULL;
@@ -464,6 +476,9 @@ static rgm_status run(const rgm_trial_hooks *hooks, const char *name, rgm_run_mo
     RGM_GO(rgm_trial_task_create(&task, file, hooks));
     RGM_GO(rgm_trial_task_prepare(&options, task, path));
     options.mode = mode;
+    options.trainer_hooks = others;
+    options.train_actions = options.eval_actions = &own;
+    options.train_action_count = options.eval_action_count = 1;
     RGM_GO(rgm_trial_task_open(&open, task, &options));
     RGM_GO(rgm_run_complete(open));
 done:
@@ -475,11 +490,15 @@ done:
 static void a_run_without_a_search_calls_them_too(void **state)
 {
     (void)state;
-    CHECK_OK(run(&rgm_hooks_watched, "run", RGM_RUN_TRAIN_AND_EVAL));
+    CHECK_OK(run(&rgm_hooks_watched, "run", RGM_RUN_TRAIN_AND_EVAL, NULL));
+    CHECK_INT(7, own_calls); /* six loops and a validation */
     check_told("begin 0\nstep 1 at 2\nstep 2 at 4\nstep 3 at 6\nstep 4 at 8\nstep 5 at 10\n"
                "step 6 at 12\nvalid 1.5 at 12\nsave at 12\nend 12\n");
-    CHECK_OK(run(&rgm_hooks_watched, "run", RGM_RUN_EVAL)); /* only looks */
+    CHECK_OK(run(&rgm_hooks_watched, "run", RGM_RUN_EVAL, NULL)); /* only looks */
     check_told("");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, run(&rgm_hooks_watched, "run", RGM_RUN_EVAL,
+                                          &(rgm_trainer_hooks){.payload = &own_calls}));
+    CHECK_MESSAGE("trial 'watched' has callbacks");
 }
 
 static rgm_status train_anew(const rgm_trial_setup *s)
