@@ -8,11 +8,11 @@ segment, in which positions begin at 0 again; segment 0 is padding.
 """
 import os
 
+from seq2seq_reference import (WIDTH, attention, block, distances, end, ffn, figures, main, padded, positions,
+                               stack_shapes, weights)  # first: it ends with 77 where there is no torch
+
 import torch
 import torch.nn.functional as F
-
-from seq2seq_reference import (WIDTH, attention, block, distances, end, ffn, figures, main, padded, positions,
-                               stack_shapes, weights)
 
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decoder_reference.txt")
 VOCABULARY, BATCH, TOKENS = 11, 3, 7
