@@ -93,7 +93,8 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path);
  */
 rgm_status rgm_run_folder_stop(const char *path);
 /**
- * Remove a run folder in which nobody trains. Its name is free at once; its files follow.
+ * Remove a run folder in which nobody trains, nor below it. Its name is free at once; its files
+ * follow.
  * Errors: RGM_ERR_BUSY, RGM_ERR_NOT_FOUND (it is no run folder), RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_folder_delete(const char *path);

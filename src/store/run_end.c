@@ -164,6 +164,34 @@ static rgm_status name_deleted(char **out, const char *path)
                          (long long)(rgm_wall_time() * 1e6));
 }
 
+/* A run may have been begun in a folder of this one, and would go with it. */
+static rgm_status refuse_inner_runs(const char *path)
+{
+    char **names = NULL, *inner = NULL;
+    int64_t count = 0;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_folder_list(&names, &count, path));
+    for (int64_t i = 0; i < count; i++) {
+        struct stat info;
+        bool used = false;
+
+        rgm_free(inner);
+        inner = NULL;
+        RGM_GO(rgm_path_join(&inner, path, names[i]));
+        if (lstat(inner, &info) < 0 || !S_ISDIR(info.st_mode))
+            continue;
+        RGM_GO(rgm_run_folder_in_use(&used, inner));
+        if (used)
+            RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "%s is in use: stop the run first", inner));
+        RGM_GO(refuse_inner_runs(inner));
+    }
+done:
+    rgm_free(inner);
+    rgm_names_release(names, count);
+    return status;
+}
+
 rgm_status rgm_run_folder_delete(const char *path)
 {
     char *file = NULL, *gone = NULL;
@@ -181,6 +209,7 @@ rgm_status rgm_run_folder_delete(const char *path)
         RGM_GO(RGM_FAIL_SYSTEM("open", file));
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
         RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "%s is in use: stop the run first", path));
+    RGM_GO(refuse_inner_runs(path));
     if (rename(path, gone) < 0) /* with the lock held: who begins there now makes a folder anew */
         RGM_GO(RGM_FAIL_SYSTEM("delete", path));
     RGM_GO(rgm_folder_remove(gone));

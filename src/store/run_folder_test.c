@@ -555,6 +555,13 @@ static void a_run_is_stopped_and_deleted_from_outside(void **state)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_run_folder_stop(folder));
     CHECK_MESSAGE("has ended");
+    snprintf(path, sizeof path, "%s/run/later/run", root); /* one that trains inside */
+    CHECK_OK(rgm_folder_make(path));
+    pid = start_trainer(path);
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_delete(folder));
+    CHECK_MESSAGE("later/run is in use");
+    CHECK_OK(rgm_run_folder_stop(path));
+    CHECK_INT(pid, waitpid(pid, &status, 0));
     snprintf(path, sizeof path, "%s/outside", root);
     CHECK_OK(rgm_file_create(path, "x", 1));
     snprintf(path, sizeof path, "%s/run/link", root);
