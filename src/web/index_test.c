@@ -527,6 +527,11 @@ static void rows_are_searched_and_filtered(void **state)
     check_names(runs, &(rgmi_runs_query){.text = "/words of/"}, "other");
     check_names(runs, &(rgmi_runs_query){.text = "/seed"}, ""); /* no pattern: it has no end */
     check_refused(runs, "/a(/", "is no regular expression");
+    check_refused(runs,
+                  "/((((((((((((((((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+"
+                  ")+)+)+)+)+)+)+)+)+)+/",
+                  "has a + behind more than 4 groups");
+    check_refused(runs, "/a++++++++++++++++++++++++++++++/", "has a + behind");
     check_refused(runs, "/(a)\\1/", "refers back");
     check_refused(runs, "/a{9}/", "count in braces");
     check_names(runs, &(rgmi_runs_query){.states = "running,finished"}, "");
