@@ -285,6 +285,30 @@ static void a_run_is_deleted_unless_it_trains(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* Bytes that take six each in the file: what is kept can be read again. */
+static void fill_views(rgm_web *web)
+{
+    enum { BYTES = 8192, VIEWS = 40 };
+    rgm_text query = {0}, body = {0};
+    int code = 200;
+
+    for (int c = 0; c < BYTES; c++)
+        CHECK_OK(rgm_text_add(&query, "\\u0001", 6));
+    for (int i = 0; i < VIEWS && code == 200; i++) {
+        rgm_response out;
+
+        body.size = 0;
+        CHECK_OK(rgm_text_printf(&body, "{\"name\": \"%d\", \"query\": \"%s\"}", i, query.data));
+        out = ask_with(web, "POST", "/api/v1/views", body.data, (rgm_header){0});
+        code = out.status;
+        rgm_response_clear(&out);
+    }
+    CHECK_INT(400, code);
+    tell_web(web, 200, "GET", "/api/v1/views", NULL);
+    rgm_text_clear(&query);
+    rgm_text_clear(&body);
+}
+
 static void views_are_kept_in_the_folder_by_name(void **state)
 {
     const rgm_json *views;
@@ -315,6 +339,7 @@ static void views_are_kept_in_the_folder_by_name(void **state)
     CHECK_INT(1, rgm_json_count(rgm_json_find(answer, "views")));
     rgm_json_release(answer);
     /* What is no such file is not written over. */
+    fill_views(web);
     snprintf(file, sizeof file, "%s/.views.json", root);
     CHECK_OK(rgm_file_save(file, "mine\n", 5));
     tell_web(web, 500, "POST", "/api/v1/views", "{\"name\": \"a\", \"query\": \"\"}");

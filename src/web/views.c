@@ -88,6 +88,9 @@ static rgm_status save(rgmi_web_call *call, const char *name, const char *query)
 
     RGM_GO(load(&file, call->web));
     RGM_GO(print_views(&call->out->body, file, name, query));
+    if (call->out->body.size > LARGEST_FILE) /* it could not be read again */
+        RGM_GO(
+            RGM_FAIL(RGM_ERR_ARG, "the views have more than %d bytes: remove one", LARGEST_FILE));
     RGM_GO(rgm_path_join(&path, call->web->folders[0], FILE_NAME));
     RGM_GO(rgm_file_save_own(path, call->out->body.data, call->out->body.size));
 done:
