@@ -250,6 +250,35 @@ static void graphs_are_objects_or_examples(void **state)
     rgm_answer_close(server);
 }
 
+/* How much memory a request takes that is refused: a row of many numbers, and what follows it. */
+static int64_t peak_of(rgm_answer_server *server, const char *path, const char *rest,
+                       const char *message)
+{
+    enum { NUMBERS = 200000 };
+    rgm_text body = {0};
+    int64_t before;
+
+    CHECK_OK(rgm_text_printf(&body, "{\"instances\": [["));
+    for (int i = 0; i < NUMBERS; i++)
+        CHECK_OK(rgm_text_add(&body, "0,", 2));
+    CHECK_OK(rgm_text_printf(&body, "%s", rest));
+    before = rgm_memory_used();
+    rgm_memory_reset_peak();
+    check_refused(server, path, body.data, 400, message);
+    rgm_text_clear(&body);
+    return rgm_memory_peak() - before;
+}
+
+/* There is no room for four rows before all are known to be as long as the first. */
+static void check_long_row(rgm_answer_server *server, const char *path)
+{
+    int64_t unread = peak_of(server, path, "\"x\"]]}", "something else");
+    int64_t uneven =
+        peak_of(server, path, "0], [], [], []]}", "instances[1]: the row has 0 numbers");
+
+    CHECK(unread > 0 && uneven < unread + (1 << 20));
+}
+
 static void what_is_wrong_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -274,6 +303,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
     check_refused(server, rows, "{\"instances\": [[1, 2, 3]]}", 400, "a record has 4 numbers");
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, 4], [1, 2]]}", 400,
                   "instances[1]: the row has 2 numbers");
+    check_long_row(server, rows);
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, \"nan\"]]}", 400, "something else");
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, 1e999]]}", 400, "body:1:");
     check_refused(server, rows, "{\"instances\": [[[[[[[[[[1]]]]]]]]]]}", 400, "deep");

@@ -49,22 +49,40 @@ static rgm_status flatten(double *out, int64_t *at, int64_t width, const rgm_jso
 
 static rgm_status read_row(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
 {
-    int64_t at = 0, shape[2] = {asked->count, 0};
-    double *rows;
+    int64_t at = 0, width = rgm_tensor_dim(asked->rows, 1);
+
+    return flatten((double *)rgm_tensor_data(asked->rows) + i * width, &at, width, instance, 0);
+}
+
+/* A row's numbers, which are as many as the first has. */
+static rgm_status count_row(int64_t *width, const rgm_json *instance, bool is_first)
+{
+    int64_t count = 0;
 
     if (rgm_json_count(instance) < 0)
         return RGM_FAIL(RGM_ERR_DATA, "the model takes rows: a list of numbers");
-    if (asked->rows == NULL) {
-        RGM_TRY(flatten(NULL, &shape[1], 0, instance, 0));
-        RGM_TRY(rgm_tensor_create(&asked->rows, RGM_F64, 2, shape));
-    }
-    shape[1] = rgm_tensor_dim(asked->rows, 1);
-    rows = rgm_tensor_data(asked->rows);
-    RGM_TRY(flatten(rows + i * shape[1], &at, shape[1], instance, 0));
-    return at == shape[1]
+    RGM_TRY(flatten(NULL, &count, 0, instance, 0));
+    if (is_first)
+        *width = count;
+    return count == *width
                ? RGM_OK
-               : RGM_FAIL(RGM_ERR_DATA, "the row has %" PRId64 " numbers, the first %" PRId64, at,
-                          shape[1]);
+               : RGM_FAIL(RGM_ERR_DATA, "the row has %" PRId64 " numbers, the first %" PRId64,
+                          count, *width);
+}
+
+/* All are counted before there is room for them: a long row with many empty ones behind it would
+ * take thousands of times the memory that the request did. */
+static rgm_status make_rows(rgmi_inquiry *asked, const rgm_json *instances)
+{
+    int64_t shape[2] = {asked->count, 0};
+
+    for (int64_t i = 0; i < asked->count; i++) {
+        rgm_status status = count_row(&shape[1], rgm_json_at(instances, i), i == 0);
+
+        if (status != RGM_OK)
+            return rgm_error_prefix(status, "instances[%" PRId64 "]", i);
+    }
+    return rgm_tensor_create(&asked->rows, RGM_F64, 2, shape);
 }
 
 /* ---- base64 ---------------------------------------------------------------------------------- */
@@ -335,7 +353,9 @@ rgm_status rgmi_inquiry_read(rgmi_inquiry **out, rgmi_served *model, const rgm_r
         rgm_json_parse(&root, request->body != NULL ? request->body : "", request->size, "body"));
     RGM_GO(find_instances(&instances, root, options->max_queue));
     asked->count = rgm_json_count(instances);
-    if (asked->version->form != RGM_QUESTIONS_ROWS)
+    if (asked->version->form == RGM_QUESTIONS_ROWS)
+        RGM_GO(make_rows(asked, instances));
+    else
         RGM_GO(RGM_NEW(asked->texts, asked->count));
     for (int64_t i = 0; i < asked->count; i++)
         RGM_GO(read_instance(asked, rgm_json_at(instances, i), i));
