@@ -250,10 +250,12 @@ static void drain(rgm_answer_server *server)
 static rgm_status start_http(rgm_answer_server *server)
 {
     static const int lanes[] = {READERS};
+    int64_t most = server->options.max_body;
     const rgm_http_options options = {.connections = CONNECTIONS,
                                       .header_bytes = HEADER_BYTES,
-                                      .body_bytes = server->options.max_body,
-                                      .all_body_bytes = ALL_BODY_BYTES,
+                                      .body_bytes = most,
+                                      .all_body_bytes =
+                                          most > ALL_BODY_BYTES ? most : ALL_BODY_BYTES,
                                       .idle_seconds = IDLE_SECONDS,
                                       .request_seconds = REQUEST_SECONDS,
                                       .lanes = lanes,
