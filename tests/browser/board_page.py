@@ -58,6 +58,12 @@ class Board(served.Own):
         self.still(page)
         return plots.read(page, title)
 
+    def test_the_first_columns_are_whole_beside_cards(self):
+        page = self.board("&show=both&sort=name&order=asc")
+        right = page.js("document.querySelector('.scroller').getBoundingClientRect().right")
+        best = page.js("[...document.querySelectorAll('table.grid th')].find(t => t.textContent.startsWith('Best')).getBoundingClientRect().right")
+        self.assertLessEqual(best, right)
+
     def test_first_cards_draw_the_first_rows_in_their_own_colours(self):
         page = self.board("&sort=name&order=asc")
         plot = self.drawn(page, "loss", 14)

@@ -15,6 +15,7 @@ import {actionsFor, openActions} from "./run_actions.js";
 import {viewsMenu, resolveView} from "./views.js";
 
 const MOST = 100; // runs that one comparison takes
+const BESIDE = {state: 104, best: 172}; // widths beside cards, so that the first columns are whole on a page 1,280 wide
 const DRAWN = 10, MOST_DRAWN = {runs: 40, groups: 20}; // rows that the cards show when none is chosen, and at most
 const FACES = [["table", "Table"], ["both", "Both"], ["cards", "Cards"]];
 const GROUPINGS = [["", "no groups"], ["seeds", "seeds"], ["config.model.type", "model.type"], ["task", "task"], ["state", "state"], ["folder", "folder"]];
@@ -171,8 +172,8 @@ export async function show(main, {query}) {
 
   /** For a moment rows are of the other kind, when groups come or go. */
   const fitting = c => ({...c, cell: r => (r.kind === "group") === isGrouped(state) ? c.cell(r) : "…"});
-  const columns = () => [{key: "name", title: isGrouped(state) ? "Group" : "Name", width: innerWidth < 640 ? 190 : 240, link: false, cell: isGrouped(state) ? r => groupColumn("name", null, inGroup(r)).cell(r) : nameCell},
-    ...state.columns.map(key => ({...(isGrouped(state) ? groupColumn(key, column(key, kinds, tags)) : column(key, kinds, tags)), ...(widths[key] ? {width: widths[key]} : {})}))].map(fitting);
+  const columns = () => [{key: "name", title: isGrouped(state) ? "Group" : "Name", width: innerWidth < 640 || face() === "both" ? 190 : 240, link: false, cell: isGrouped(state) ? r => groupColumn("name", null, inGroup(r)).cell(r) : nameCell},
+    ...state.columns.map(key => ({...(isGrouped(state) ? groupColumn(key, column(key, kinds, tags)) : column(key, kinds, tags)), ...(face() === "both" && BESIDE[key] ? {width: BESIDE[key]} : {}), ...(widths[key] ? {width: widths[key]} : {})}))].map(fitting);
   const inGroup = r => { // the same table of its runs alone
     return `/?${textOf({...queryOf(state, new Set(), look), card: null, within: r.id})}`;
   };
@@ -344,6 +345,7 @@ export async function show(main, {query}) {
       localStorage.setItem("runs.show", JSON.stringify(key));
     write();
     showFace();
+    list.setColumns(columns());
     redraw();
   }, {class: "plain toggle", data: {face: key}}));
 
