@@ -323,6 +323,7 @@ export function board(options) {
       zooms.set(at, {zoom, list: [...(zooms.get(at)?.list ?? []), e]});
     }
     const columns = [...new Set(entries.flatMap(e => columnsOf(e.card)))];
+    let pause = 0;
     try {
       await Promise.all([...[...zooms.values()].map(async ({zoom, list}) => {
         const came = await source.need([...new Set(list.flatMap(e => e.card.keys))], zoom, look.x);
@@ -343,11 +344,12 @@ export function board(options) {
       wrong = source.wrong ?? "";
     } catch (error) {
       trouble(error);
+      pause = 3000; // the server may have ended
     }
     soon();
     tell();
     if (groups && source.more && !closed) // the server goes on where it stopped
-      setTimeout(sync, 0);
+      setTimeout(sync, pause);
   });
 
   async function show(next, by) {
