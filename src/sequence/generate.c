@@ -177,6 +177,7 @@ rgm_status rgm_generate(rgm_generated *out, rgm_token_writer *writer, const rgm_
     int64_t most = options->batch_size < count ? options->batch_size : count, begun = 0;
 
     memset(out, 0, (size_t)count * sizeof *out);
+    RGM_TRY(rgm_options_check(options, rgm_generate_fields, "task.generate"));
     RGM_GO(RGM_NEW(g.rows, most));
     RGM_GO(RGM_NEW(g.newest, most));
     RGM_GO(RGM_NEW(g.going, most));

@@ -196,9 +196,11 @@ rgm_status rgm_token_sampler_draw(int32_t *out, rgm_token_sampler *s, const floa
     RGM_TRY(find_best(out, s));
     if (o->temperature == 0)
         return RGM_OK;
+    best = s->scores[*out] / o->temperature;
+    if (isinf(best)) /* so near to 0 that no other token has a share */
+        return RGM_OK;
     for (int64_t id = 0; id < s->vocabulary; id++)
         s->scores[id] /= o->temperature;
-    best = s->scores[*out];
     if (o->top_k > 0)
         keep_top_k(s, o->top_k);
     if (o->top_p < 1)

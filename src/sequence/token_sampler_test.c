@@ -79,6 +79,24 @@ static void temperature_zero_takes_the_best(void **state)
     rgm_token_sampler_release(sampler);
 }
 
+/* Logits over 1e-310 are infinite, and their differences no numbers. */
+static void temperature_near_zero_takes_the_best(void **state)
+{
+    static const float logits[2][4] = {{1, 3, 2, -2}, {-7, -3, -4, -9}};
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    rgm_token_sampler *sampler;
+    int32_t id;
+
+    (void)state;
+    CHECK_OK(rgm_token_sampler_create(&sampler, 4));
+    for (int i = 0; i < 2; i++)
+        for (o.temperature = 1e-310; o.temperature < 1e-3; o.temperature *= 1e100) {
+            CHECK_OK(rgm_token_sampler_draw(&id, sampler, logits[i], &o, NULL, 0, 0.99));
+            CHECK_INT(1, id);
+        }
+    rgm_token_sampler_release(sampler);
+}
+
 /* Equal logits at the border of top_k all stay, as torch.topk's threshold keeps them. */
 static void ties_at_the_border_stay(void **state)
 {
@@ -117,6 +135,27 @@ static void broken_logits_are_told(void **state)
     rgm_token_sampler_release(sampler);
 }
 
+/* A batch of no texts would never end. */
+static void options_out_of_bounds_are_told(void **state)
+{
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    const int32_t prompt[1] = {0}, *prompts = prompt;
+    const int64_t length = 1;
+    rgm_generated out;
+
+    (void)state;
+    o.batch_size = 0;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_generate(&out, NULL, NULL, &prompts, &length, 1, &o));
+    CHECK_MESSAGE("task.generate.batch_size is 0");
+    o = (rgm_generate_options)RGM_GENERATE_OPTIONS_INIT;
+    o.top_p = NAN;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_generate(&out, NULL, NULL, &prompts, &length, 1, &o));
+    CHECK_MESSAGE("task.generate.top_p is");
+    CHECK(out.ids == NULL);
+}
+
 TESTS(cmocka_unit_test(what_is_left_is_what_transformers_leaves),
-      cmocka_unit_test(temperature_zero_takes_the_best), cmocka_unit_test(ties_at_the_border_stay),
-      cmocka_unit_test(broken_logits_are_told))
+      cmocka_unit_test(temperature_zero_takes_the_best),
+      cmocka_unit_test(temperature_near_zero_takes_the_best),
+      cmocka_unit_test(ties_at_the_border_stay), cmocka_unit_test(broken_logits_are_told),
+      cmocka_unit_test(options_out_of_bounds_are_told))
