@@ -73,6 +73,11 @@ int32_t rgm_tokens_at(const rgm_tokens *tokens, int64_t i);
  * them its end; and the bytes of its text with one for its end. */
 void rgm_tokens_document(int64_t *begin, int64_t *end, int64_t *bytes, const rgm_tokens *tokens,
                          int64_t i);
+/**
+ * Whether what was read so far means anything: a mapped file that another program cuts off reads as
+ * zeros from there on. Ask behind the reads. Errors: RGM_ERR_IO (cut off, or unreadable).
+ */
+rgm_status rgm_tokens_check(const rgm_tokens *tokens);
 
 /**
  * Write a token file, whole or not at all: a header with magic, sizes, the tokenizer's hash and

@@ -54,13 +54,15 @@ static void *work_loop(void *argument)
     return NULL;
 }
 
-/* Signals are the program's matter: a thread of ours begins with all of them blocked. */
+/* Signals are the program's matter: a thread of ours begins with all of them blocked, but that of
+ * a read of a mapped file, which would end the process past its handler (file_guard.c). */
 int rgmi_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
 {
     sigset_t all, old;
     int error;
 
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     error = pthread_create(thread, NULL, work, payload);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

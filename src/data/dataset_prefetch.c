@@ -108,7 +108,8 @@ static rgm_status start(rgm_stage *stage)
     RGM_TRY(rgm_queue_create(&s->queue, rgmi_stage_ahead(stage, o->size)));
     s->read = s->ahead.consumed;
     s->log = rgm_logger_retain(rgm_logger_current());
-    sigfillset(&all); /* signals are the main thread's matter */
+    sigfillset(&all); /* signals are the main thread's matter, but what its own reads raise */
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     error = pthread_create(&s->thread, NULL, run_ahead, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

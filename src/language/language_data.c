@@ -263,7 +263,7 @@ static void put_document(rgm_tensor *const *t, int64_t row, const documents *d, 
 
     rgm_tokens_get_info(&info, d->tokens);
     rgm_tokens_document(&begin, &end, &bytes, d->tokens, number);
-    for (int64_t i = 0; i < end - begin; i++) {
+    for (int64_t i = 0; i < end - begin && i < width; i++) { /* more: the file was cut just now */
         int64_t at = row * width + i;
 
         rgm_tensor_i64(t[RGMI_LANGUAGE_IDS])[at] =
@@ -295,6 +295,7 @@ static rgm_status get_documents(rgm_element **out, int64_t i, void *payload)
     }
     for (int64_t r = 0; r < rows; r++)
         put_document(t, r, d, first + r);
+    RGM_GO(rgm_tokens_check(d->tokens));
     RGM_GO(rgm_element_create_tensors(out, t, RGMI_LANGUAGE_DOCUMENTS + 1));
 done:
     for (int k = 0; k <= RGMI_LANGUAGE_DOCUMENTS; k++)

@@ -150,6 +150,40 @@ static void batches_are_blocks_of_documents(void **state)
     rgm_task_release(&task);
 }
 
+/* A document of zeros would be scored as if it were one. */
+static void a_token_file_that_is_cut_off_is_told(void **state)
+{
+    rgm_language_options o = options_of();
+    rgm_decoder_options model = small_model();
+    rgm_tokenizer *tokenizer;
+    rgm_iterator *iterator;
+    rgm_tokens *tokens;
+    rgm_dataset *data;
+    rgm_element *batch;
+    char text[512], cut[512];
+    const char *path = text, *train = "cut.tokens";
+    rgm_task task;
+
+    (void)state;
+    snprintf(text, sizeof text, "%s/%s", o.path, o.train.items[0]);
+    snprintf(cut, sizeof cut, "%s/%s", o.path, train);
+    CHECK_OK(rgm_tokenizer_load(&tokenizer, o.tokenizer));
+    CHECK_OK(rgm_tokens_encode(&tokens, &path, 1, tokenizer, RGM_DOCUMENTS_LINES, 1));
+    CHECK_OK(rgm_tokens_save(tokens, cut));
+    rgm_tokens_release(tokens);
+    rgm_tokenizer_release(tokenizer);
+    o.train = (rgm_texts){&train, 1};
+    CHECK_OK(rgm_language_create(&task, &o, &model, 1, 1));
+    CHECK_OK(task.build_prediction_inputs(&data, task.state, RGM_TRAIN));
+    CHECK_INT(0, truncate(cut, 0));
+    CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
+    CHECK_STATUS(RGM_ERR_IO, rgm_iterator_next(&batch, iterator));
+    CHECK_MESSAGE("cut.tokens was cut off");
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    rgm_task_release(&task);
+}
+
 static void gives_memory_back_when_there_is_none(void **state)
 {
     rgm_language_options o = options_of();
@@ -163,4 +197,5 @@ static void gives_memory_back_when_there_is_none(void **state)
 TESTS(cmocka_unit_test(options_that_contradict_each_other_are_told),
       cmocka_unit_test(the_tokenizer_is_a_file_of_the_task),
       cmocka_unit_test(batches_are_blocks_of_documents),
+      cmocka_unit_test(a_token_file_that_is_cut_off_is_told),
       cmocka_unit_test(gives_memory_back_when_there_is_none))

@@ -91,7 +91,7 @@ static rgm_status make_batch(rgm_element **out, rgm_stage *stage, int64_t i)
         if (block < p->figures.blocks)
             fill_row(t, row, p, s, s->order != NULL ? s->order[block] : block);
     }
-    RGM_GO(rgmi_tokens_check_file(p->tokens));
+    RGM_GO(rgm_tokens_check(p->tokens));
     RGM_GO(rgm_element_create_tensors(out, t, TENSORS));
 done:
     for (int k = 0; k < TENSORS; k++)

@@ -69,7 +69,7 @@ rgm_status rgm_tokens_save(const rgm_tokens *tokens, const char *path)
     RGM_GO(rgm_text_add(&file, &zero, padded(ids) - ids));
     if (documents > 0)
         RGM_GO(rgm_text_add(&file, tokens->documents, documents));
-    RGM_GO(rgmi_tokens_check_file(tokens));
+    RGM_GO(rgm_tokens_check(tokens));
     h = make_header(tokens, rgm_hash64(file.data + sizeof h, (size_t)file.size - sizeof h));
     memcpy(file.data, &h, sizeof h);
     status = rgm_file_save(path, file.data, file.size);
@@ -90,7 +90,7 @@ bool rgm_tokens_is_file(const char *path)
     return is;
 }
 
-rgm_status rgmi_tokens_check_file(const rgm_tokens *tokens)
+rgm_status rgm_tokens_check(const rgm_tokens *tokens)
 {
     if (tokens->file.data != NULL && rgm_mapped_file_is_cut(&tokens->file))
         return RGM_FAIL(RGM_ERR_IO, "%s was cut off or cannot be read any more", tokens->path);
@@ -145,7 +145,7 @@ static rgm_status check_content(const rgm_tokens *t, const header *h)
     for (int64_t i = 0; i < h->tokens; i++)
         if (rgm_tokens_at(t, i) < 0 || rgm_tokens_at(t, i) >= h->vocabulary)
             return damaged(t->path, "a token file with an id outside its vocabulary");
-    return rgmi_tokens_check_file(t);
+    return rgm_tokens_check(t);
 }
 
 static rgm_status read_file(rgm_tokens *t)

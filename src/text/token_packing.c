@@ -197,7 +197,7 @@ rgm_status rgmi_packing_create(rgmi_packing **out, const rgm_tokens *tokens,
     f->documents = tokens->info.documents;
     f->batches = (f->blocks + options->rows - 1) / options->rows;
     f->places = f->batches * options->rows * options->length;
-    RGM_GO(rgmi_tokens_check_file(tokens));
+    RGM_GO(rgm_tokens_check(tokens));
     *out = p;
     p = NULL;
 done:

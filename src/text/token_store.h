@@ -30,8 +30,6 @@ static inline int rgmi_token_width(int64_t vocabulary)
 {
     return vocabulary <= 1 << 16 ? 2 : 4;
 }
-/** RGM_ERR_IO: the file was cut off or could not be read, so that what was read means nothing. */
-rgm_status rgmi_tokens_check_file(const rgm_tokens *tokens);
 /** The document that token i is of. */
 int64_t rgmi_tokens_document_of(const rgm_tokens *tokens, int64_t i);
 
