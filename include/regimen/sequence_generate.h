@@ -102,7 +102,8 @@ void rgm_generated_clear(rgm_generated *texts, int64_t count);
  * @param prompts  [in] of one token at least each
  *
  * Errors: RGM_ERR_CONFIG (an option outside its bounds), RGM_ERR_DATA (a prompt that is empty, has
- * an id outside the vocabulary or is longer than max_positions), RGM_ERR_NUMERIC, RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost), those of stop.
+ * an id outside the vocabulary or is longer than max_positions), RGM_ERR_NUMERIC, RGM_ERR_NOMEM,
+ * RGM_ERR_IO (the device is lost), those of stop.
  */
 rgm_status rgm_generate(rgm_generated *out, rgm_token_writer *writer, const rgm_decoder *model,
                         const int32_t *const *prompts, const int64_t *lengths, int64_t count,
