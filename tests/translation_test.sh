@@ -119,6 +119,12 @@ expect 1 "$regimen" predict large --input source
 says "large translates: 'regimen translate' has what it predicts" err
 expect 2 "$regimen" translate large --set runtime.threads=1 <source
 says 'large is an export: it has one set of weights' err
+for how in "--n-best 0" "--n-best -1" "--n-best 65" "--alpha nan" "--beam nan" "--beam 1e300"; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" translate large $how <source
+done
+expect 2 "$regimen" translate large --n-best -1 <source
+says 'task\.search\.n_best is -1, but must be in 1 .. 64' err
 expect 2 "$regimen" translate large --beam 3.5 <source
 says "beam: '3.5' is no whole number" err
 expect 2 "$regimen" export run --precision int8
@@ -289,7 +295,13 @@ says 'sentence [0-9]+ has required tokens: they need task.search.beam_size of 2'
 head -2 asked >drawn
 expect 0 "$regimen" translate run --mbr 8 --json <drawn
 says '"score": [0-9.]+, "log_probability": -[0-9.]+' out
-expect 2 "$regimen" translate run --mbr 8 --n-best 2 <asked
+for how in "--n-best 2" "--beam 2" "--alpha 1"; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" translate run --mbr 8 $how <asked
+    says "mbr draws and takes one of each line: no ${how% *}" err
+done
+expect 1 "$regimen" translate run --mbr 18014398509481984 <source
+says '18014398509481984 samples of each line; 1 to 1048576 are possible' err
 printf 'a\tb\nno tab\n' | { "$regimen" score-pairs run >out 2>err; [ $? = 1 ] || fail "a line without a TAB: $(cat err)"; }
 says '^regimen: /dev/stdin:2: no TAB between a source and a target' err
 [ "$(wc -l <out)" = 1 ] || fail "the pair before a bad line: $(cat out)"

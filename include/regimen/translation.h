@@ -158,7 +158,7 @@ rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const
  * taken.
  *
  * @param out      [out] [count]; score is the mean chrF2 against the samples, 0 to 100
- * @param samples  [in] of each line, 1 at least; line i draws with the numbers (first_number + i) *
+ * @param samples  [in] of each line, 1 to 2^20; line i draws with the numbers (first_number + i) *
  *                 samples and those that follow
  * @param search   [in] its temperature, top_k, top_p, seed, lengths and rules; beams and n_best do
  *                 not count

@@ -2,6 +2,7 @@
  * folder or of an export. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,7 +289,7 @@ static rgm_status read_number(double *out, const char *text, const char *name, b
     char *end;
 
     *out = strtod(text, &end);
-    if (*text == '\0' || *end != '\0' || (whole && *out != (double)(int64_t)*out))
+    if (*text == '\0' || *end != '\0' || (whole && !(fabs(*out) < 1e15 && *out == trunc(*out))))
         return RGM_FAIL(RGM_ERR_CONFIG, "--%s: '%s' is no %snumber", name, text,
                         whole ? "whole " : "");
     return RGM_OK;
@@ -317,7 +318,7 @@ static rgm_status set_search(rgm_beam_search_options *o, const char *const *valu
         rgm_threads_set((int)number);
     }
     o->int8 = o->int8 || values[INT8] != NULL;
-    return RGM_OK;
+    return rgm_options_check(o, rgm_beam_search_fields, "task.search");
 }
 
 static rgm_status translate_export(const char *folder, const char *const *values, form *f)
@@ -374,6 +375,17 @@ done:
     return status;
 }
 
+static rgm_status check_mbr(const char *const *values)
+{
+    static const char *const names[] = {"beam", "n-best", "alpha"};
+
+    for (int k = BEAM; k <= ALPHA; k++)
+        if (values[k] != NULL)
+            return RGM_FAIL(RGM_ERR_CONFIG, "--mbr draws and takes one of each line: no --%s",
+                            names[k]);
+    return RGM_OK;
+}
+
 int verb_translate(int argc, char **argv)
 {
     text_list sets = {.count = 0}, with = {.count = 0}, rest;
@@ -425,8 +437,8 @@ int verb_translate(int argc, char **argv)
         values[SHORTLIST] = here = realpath(shortlist, NULL);
     if (shortlist != NULL && here == NULL)
         status = RGM_FAIL_SYSTEM("open", shortlist);
-    if (status == RGM_OK && f.mbr > 0 && values[N_BEST] != NULL)
-        status = RGM_FAIL(RGM_ERR_CONFIG, "--mbr takes one translation of each line: no --n-best");
+    if (status == RGM_OK && f.mbr > 0)
+        status = check_mbr(values);
     if (status == RGM_OK)
         status = translate_named(rest.items[0], &with, &sets, &weights, values, texts, &f);
     free(here);

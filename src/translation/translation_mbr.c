@@ -5,6 +5,8 @@
 
 #include "translation_internal.h"
 
+enum { MOST_SAMPLES = 1 << 20 };
+
 /* The mean chrF of a text against all samples. */
 static rgm_status mean_chrf(double *out, rgm_chrf *chrf, const rgm_chrf_options *options,
                             const char *text, const rgm_line_translation *samples, int64_t count)
@@ -70,9 +72,9 @@ rgm_status rgm_translation_mbr(rgm_line_translation *out, int64_t *done, const r
 
     *done = 0;
     memset(out, 0, (size_t)count * sizeof *out);
-    if (samples < 1)
-        return RGM_FAIL(RGM_ERR_ARG, "%lld samples of each line; 1 at least are needed",
-                        (long long)samples);
+    if (samples < 1 || samples > MOST_SAMPLES)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld samples of each line; 1 to %d are possible",
+                        (long long)samples, MOST_SAMPLES);
     own.sample = true;
     own.beam_size = own.n_best = own.diversity_groups = 1;
     own.first_number = search->first_number * samples;
