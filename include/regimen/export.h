@@ -253,6 +253,14 @@ rgm_status rgm_onnx_inputs(rgm_named_tensor **inputs, int64_t *count, const rgm_
                            int64_t feed_count);
 void rgm_onnx_inputs_release(rgm_named_tensor *inputs, int64_t count);
 
+/**
+ * Write an input or output of a file for a description of one's own, as a member of a list:
+ * {"name": "ids", "dtype": "int64", "shape": ["batch", 3]}. value: i64 or f32; free sizes are told
+ * by their names. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_export_write_tensor(rgm_json_writer *writer, const char *name,
+                                   const rgm_value *value);
+
 /** The result of comparing an exported model with the executor. */
 typedef struct rgm_export_check {
     int64_t items;             /* rows of predictions compared */

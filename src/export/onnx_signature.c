@@ -122,3 +122,24 @@ rgm_status rgmi_signature_print(rgm_text *out, const char *file, const rgmi_writ
     RGM_TRY(print_outputs(out, w, outputs));
     return rgm_text_printf(out, "}\n");
 }
+
+rgm_status rgm_export_write_tensor(rgm_json_writer *w, const char *name, const rgm_value *value)
+{
+    char text[128];
+
+    RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(w, "name", name));
+    RGM_TRY(
+        rgm_json_write_text(w, "dtype", rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32"));
+    RGM_TRY(rgm_json_open_list(w, "shape", RGM_JSON_SPACED));
+    for (int i = 0; i < rgm_value_rank(value); i++) {
+        rgm_dim dim = rgm_value_dim(value, i);
+        if (dim < 0)
+            RGM_TRY(rgm_json_write_text(
+                w, NULL, rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text)));
+        else
+            RGM_TRY(rgm_json_write_int(w, NULL, dim));
+    }
+    RGM_TRY(rgm_json_close(w));
+    return rgm_json_close(w);
+}

@@ -63,28 +63,6 @@ done:
 /* ---- language_model.json ----------------------------------------------------------------------
  */
 
-/* {"name": "ids", "dtype": "int64", "shape": ["batch", "tokens"]} */
-static rgm_status write_tensor(rgm_json_writer *w, const char *name, const rgm_value *value)
-{
-    char text[128];
-
-    RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
-    RGM_TRY(rgm_json_write_text(w, "name", name));
-    RGM_TRY(
-        rgm_json_write_text(w, "dtype", rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32"));
-    RGM_TRY(rgm_json_open_list(w, "shape", RGM_JSON_SPACED));
-    for (int i = 0; i < rgm_value_rank(value); i++) {
-        rgm_dim dim = rgm_value_dim(value, i);
-        if (dim < 0)
-            RGM_TRY(rgm_json_write_text(
-                w, NULL, rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text)));
-        else
-            RGM_TRY(rgm_json_write_int(w, NULL, dim));
-    }
-    RGM_TRY(rgm_json_close(w));
-    return rgm_json_close(w);
-}
-
 static rgm_status write_model(rgm_json_writer *w, const graphs *g)
 {
     const rgm_decoder_step *s = &g->step;
@@ -92,14 +70,14 @@ static rgm_status write_model(rgm_json_writer *w, const graphs *g)
     RGM_TRY(rgm_json_open_object(w, "model", RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(w, "file", model_file));
     RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
-    RGM_TRY(write_tensor(w, rgm_value_name(s->ids), s->ids));
-    RGM_TRY(write_tensor(w, rgm_value_name(s->positions), s->positions));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->ids), s->ids));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->positions), s->positions));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
+        RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
     RGM_TRY(rgm_json_close(w));
     RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
     for (int64_t i = 0; i <= g->caches; i++)
-        RGM_TRY(write_tensor(w, g->outputs[i].name, g->outputs[i].value));
+        RGM_TRY(rgm_export_write_tensor(w, g->outputs[i].name, g->outputs[i].value));
     RGM_TRY(rgm_json_close(w));
     RGM_TRY(rgm_json_open_list(w, "caches", RGM_JSON_LINES));
     for (int64_t i = 0; i < g->caches; i++) {

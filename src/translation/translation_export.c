@@ -118,38 +118,16 @@ static rgm_status save_step(const char *folder, const rgmi_translation_graphs *g
 
 /* ---- translation.json ----------------------------------------------------------------------- */
 
-/* {"name": "ids", "dtype": "int64", "shape": ["sentences", "beams"]} */
-static rgm_status write_tensor(rgm_json_writer *w, const char *name, const rgm_value *value)
-{
-    char text[128];
-
-    RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
-    RGM_TRY(rgm_json_write_text(w, "name", name));
-    RGM_TRY(
-        rgm_json_write_text(w, "dtype", rgm_value_dtype(value) == RGM_I64 ? "int64" : "float32"));
-    RGM_TRY(rgm_json_open_list(w, "shape", RGM_JSON_SPACED));
-    for (int i = 0; i < rgm_value_rank(value); i++) {
-        rgm_dim dim = rgm_value_dim(value, i);
-        if (dim < 0)
-            RGM_TRY(rgm_json_write_text(
-                w, NULL, rgm_dim_describe(rgm_value_graph(value), dim, text, sizeof text)));
-        else
-            RGM_TRY(rgm_json_write_int(w, NULL, dim));
-    }
-    RGM_TRY(rgm_json_close(w));
-    return rgm_json_close(w);
-}
-
 static rgm_status write_encoder(rgm_json_writer *w, const rgmi_translation_graphs *g)
 {
     RGM_TRY(rgm_json_open_object(w, "encoder", RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(w, "file", rgmi_encoder_file));
     RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
-    RGM_TRY(write_tensor(w, rgm_value_name(g->encoder.ids), g->encoder.ids));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(g->encoder.ids), g->encoder.ids));
     RGM_TRY(rgm_json_close(w));
     RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(write_tensor(w, memory_name(g, i), g->encoder.memory[i]));
+        RGM_TRY(rgm_export_write_tensor(w, memory_name(g, i), g->encoder.memory[i]));
     RGM_TRY(rgm_json_close(w));
     return rgm_json_close(w);
 }
@@ -162,18 +140,18 @@ static rgm_status write_step(rgm_json_writer *w, const rgmi_translation_graphs *
     RGM_TRY(rgm_json_open_object(w, "decoder_step", RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(w, "file", rgmi_decoder_step_file));
     RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
-    RGM_TRY(write_tensor(w, rgm_value_name(s->ids), s->ids));
-    RGM_TRY(write_tensor(w, rgm_value_name(s->position), s->position));
-    RGM_TRY(write_tensor(w, rgm_value_name(s->source), s->source));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->ids), s->ids));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->position), s->position));
+    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->source), s->source));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(write_tensor(w, memory_name(g, i), s->memory[i]));
+        RGM_TRY(rgm_export_write_tensor(w, memory_name(g, i), s->memory[i]));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
+        RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
     RGM_TRY(rgm_json_close(w));
     RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
-    RGM_TRY(write_tensor(w, "log_probabilities", s->log_probabilities));
+    RGM_TRY(rgm_export_write_tensor(w, "log_probabilities", s->log_probabilities));
     for (int64_t i = 0; i < g->caches; i++)
-        RGM_TRY(write_tensor(w, present_name(name, i), s->present[i]));
+        RGM_TRY(rgm_export_write_tensor(w, present_name(name, i), s->present[i]));
     RGM_TRY(rgm_json_close(w));
     return rgm_json_close(w);
 }
