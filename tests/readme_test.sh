@@ -75,6 +75,13 @@ type_readme() {
         kill -INT "$server"
         wait "$server" || fail "the page's server ended with status $?"
         ;;
+    'regimen answer runs/rev'*)
+        sh -c "exec $line" >"$work/out" 2>"$work/err" </dev/null &
+        server=$!
+        wait_for grep -q '^model .*asked in lines' "$work/err" "$work/out"
+        kill -TERM "$server"
+        wait "$server" || fail "the models' server ended with status $?"
+        ;;
     *) expect 0 sh -c "$line" </dev/null ;;
     esac
 }

@@ -355,7 +355,8 @@ static void what_cannot_be_served_is_told(void **state)
         CHECK_MESSAGE(cases[i].part);
         CHECK(server == NULL);
     }
-    CHECK_STATUS(RGM_ERR_ARG, rgm_answer_open(&server, &(rgm_answer_options){0}));
+    CHECK_STATUS(RGM_ERR_ARG,
+                 rgm_answer_open(&server, &(rgm_answer_options){.listen = "127.0.0.1:0"}));
 }
 
 /* ---- several at once ------------------------------------------------------------------------- */
