@@ -96,7 +96,7 @@ static const rgmi_tensor *default_of(rgmi_tf *t, const parsed *p)
     bool required = f->default_count == 0 && !p->varies;
     int64_t none = 0, count = required ? 0 : p->varies ? 1 : values_of(p);
     size_t size = p->list == RGM_F32 ? sizeof(float) : sizeof(int64_t);
-    char *data = rgmi_memory(&t->w, (size_t)count * size);
+    void *data = rgmi_memory(&t->w, (size_t)count * size);
     const char *name = rgmi_text(&t->w, RGMI_TF_EXAMPLES "/default/%s", f->input);
 
     if (data == NULL || name == NULL)

@@ -60,7 +60,7 @@ static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const fil
         argv[count++] = "-c";
         argv[count++] = off->words[i];
     }
-    for (int i = 0; words[i] != NULL && i < 25; i++)
+    for (int i = 0; i < 25 && words[i] != NULL; i++)
         argv[count++] = words[i];
     out->size = 0;
     status = make_environment(&environment);

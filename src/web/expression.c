@@ -225,7 +225,7 @@ double rgmi_points_at(const rgmi_points *p, int64_t step, int64_t *from)
 
 static double compute(const rgmi_expression *e, const double *values)
 {
-    double stack[MOST_OPS];
+    double stack[MOST_OPS] = {0};
     int top = 0;
 
     for (int i = 0; i < e->count; i++) {
@@ -254,7 +254,7 @@ static double compute(const rgmi_expression *e, const double *values)
 rgm_status rgmi_expression_points(rgmi_made_points *out, const rgmi_expression *e,
                                   rgmi_find_points *find, const void *payload)
 {
-    rgmi_points of[MOST_NAMES];
+    rgmi_points of[MOST_NAMES] = {{0}};
     int64_t from[MOST_NAMES] = {0};
     double values[MOST_NAMES];
     const rgmi_points *least = &of[0];
