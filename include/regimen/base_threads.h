@@ -4,6 +4,7 @@
 #ifndef REGIMEN_BASE_THREADS_H
 #define REGIMEN_BASE_THREADS_H
 
+#include <pthread.h>
 #include <regimen/base_status.h>
 
 #ifdef __cplusplus
@@ -33,6 +34,13 @@ typedef void rgm_range_work(void *payload, int64_t begin, int64_t end);
  * other pool for it.
  */
 void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *payload);
+
+/**
+ * pthread_create() for a thread that no signal is to reach: they are the program's matter. Only
+ * SIGBUS stays open, which a read of a mapped file that was cut off raises in the thread itself.
+ * Returns 0 or the number of errno.
+ */
+int rgm_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload);
 
 /** Threads for jobs that wait for files and queues, as the input pipeline has them. Arithmetic runs
  * in rgm_parallel() instead. */

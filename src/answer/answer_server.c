@@ -2,7 +2,6 @@
  * The server: opened, at work, ended without losing what it accepted.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -184,13 +183,8 @@ static void *reload_all(void *payload)
 
 static rgm_status start_reloader(rgm_answer_server *server)
 {
-    sigset_t all, before;
-    int failed;
+    int failed = rgm_thread_start(&server->reloader, reload_all, server);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&server->reloader, NULL, reload_all, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0)
         return RGM_FAIL(RGM_ERR_IO, "no thread for newer versions: %s", strerror(failed));
     server->has_reloader = true;

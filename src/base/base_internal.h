@@ -24,9 +24,6 @@ uint32_t rgmi_crc32c_table(uint32_t crc, const void *data, size_t size);
 /** The first or second standard normal number of four random words (Box & Muller 1958). */
 double rgmi_normal(const uint32_t words[4], bool second);
 
-/** pthread_create() with every signal blocked in the new thread; 0 or errno's number. */
-int rgmi_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload);
-
 struct rgm_yaml {
     rgm_arena *arena;
     rgm_yaml_node *root;

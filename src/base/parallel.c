@@ -203,7 +203,7 @@ static void start_workers(int threads)
         told = pthread_atfork(NULL, NULL, forget_workers) == 0;
     while (pool.workers + 1 < threads && pool.workers < WORKERS_MOST) {
         pthread_t thread;
-        if (rgmi_thread_start(&thread, worker_main, (void *)(intptr_t)pool.workers) != 0)
+        if (rgm_thread_start(&thread, worker_main, (void *)(intptr_t)pool.workers) != 0)
             break;
         pthread_detach(thread);
         pool.workers++;

@@ -54,15 +54,13 @@ static void *work_loop(void *argument)
     return NULL;
 }
 
-/* Signals are the program's matter: a thread of ours begins with all of them blocked, but that of
- * a read of a mapped file, which would end the process past its handler (file_guard.c). */
-int rgmi_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
+int rgm_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
 {
     sigset_t all, old;
     int error;
 
     sigfillset(&all);
-    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGBUS); /* blocked, it would end the process past its handler: file_guard.c */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     error = pthread_create(thread, NULL, work, payload);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -74,7 +72,7 @@ static rgm_status start_threads(rgm_thread_pool *pool, int threads)
     int error = 0;
 
     while (error == 0 && pool->thread_count < threads) {
-        error = rgmi_thread_start(&pool->threads[pool->thread_count], work_loop, pool);
+        error = rgm_thread_start(&pool->threads[pool->thread_count], work_loop, pool);
         if (error == 0)
             pool->thread_count++;
     }

@@ -4,8 +4,6 @@
  */
 #include "data_internal.h"
 
-#include <signal.h>
-
 typedef struct prefetch_options {
     int64_t size;
 } prefetch_options;
@@ -102,17 +100,12 @@ static rgm_status start(rgm_stage *stage)
 {
     prefetch_state *s = stage->state;
     const prefetch_options *o = rgm_stage_options(stage);
-    sigset_t all, old;
     int error;
 
     RGM_TRY(rgm_queue_create(&s->queue, rgmi_stage_ahead(stage, o->size)));
     s->read = s->ahead.consumed;
     s->log = rgm_logger_retain(rgm_logger_current());
-    sigfillset(&all); /* signals are the main thread's matter, but what its own reads raise */
-    sigdelset(&all, SIGBUS);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    error = pthread_create(&s->thread, NULL, run_ahead, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    error = rgm_thread_start(&s->thread, run_ahead, s);
     if (error != 0) {
         end_queue(s);
         return RGM_FAIL(RGM_ERR_IO, "prefetch: cannot start a thread: %s", strerror(error));

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -52,17 +51,11 @@ static void *poll_all(void *payload)
     return NULL;
 }
 
-/* Signals belong to other threads that wait for them; nobody needs the SIGPIPE of a file being
- * sent. */
+/* It gets no signal, so that nobody sees the SIGPIPE of a file being sent. */
 static rgm_status start_thread(rgm_http *server)
 {
-    sigset_t all, before;
-    int failed;
+    int failed = rgm_thread_start(&server->thread, poll_all, server);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&server->thread, NULL, poll_all, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0)
         return RGM_FAIL(RGM_ERR_IO, "no thread for requests: %s", strerror(failed));
     server->has_thread = true;

@@ -195,7 +195,8 @@ static rgm_status rank(ranked **out, const rgm_searcher *searcher, const pbt_sta
 }
 
 /* Of the best: a checkpoint, and a trial that begins with it. */
-static rgm_status clone(rgm_searcher *searcher, pbt_state *s, const pbt_options *o, int64_t parent)
+static rgm_status clone_best(rgm_searcher *searcher, pbt_state *s, const pbt_options *o,
+                             int64_t parent)
 {
     rgm_status status = RGM_OK;
     const rgm_search_trial *seen = rgm_searcher_trial(searcher, parent);
@@ -236,7 +237,7 @@ static rgm_status replace(rgm_searcher *searcher, pbt_state *s, const pbt_option
             RGM_TRY(rgm_search_close(searcher, ranks[i].trial));
     for (int64_t i = 0; i < replaced; i++)
         if (rgm_search_is_open(searcher, ranks[i].trial))
-            RGM_TRY(clone(searcher, s, o, ranks[i].trial));
+            RGM_TRY(clone_best(searcher, s, o, ranks[i].trial));
     return RGM_OK;
 }
 
