@@ -38,6 +38,13 @@ typedef struct rgm_process_setup {
  */
 int rgm_process_start(pid_t *pid, const rgm_process_setup *setup);
 
+/**
+ * The environment of this process with one variable set, or set anew: for rgm_process_setup. The
+ * list is the caller's to free; its texts are borrowed, and `variable` ("NAME=VALUE") too.
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_environment_with(const char ***out, const char *variable);
+
 /** When a process began, in ticks since the system did; -1: there is none of that number. */
 int64_t rgm_process_began(pid_t pid);
 

@@ -1,7 +1,7 @@
 /*
  * Processes: the one place that starts others, and names that outlive the process they name.
  */
-#include <regimen/base_process.h>
+#include <regimen/base.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,23 @@
 #include <unistd.h>
 
 extern char **environ;
+
+/* ---- environment ---------------------------------------------------------------------------- */
+
+rgm_status rgm_environment_with(const char ***out, const char *variable)
+{
+    size_t name = strcspn(variable, "=") + 1; /* with the = */
+    int64_t count = 0, kept = 0;
+
+    while (environ[count] != NULL)
+        count++;
+    RGM_TRY(RGM_NEW(*out, count + 2));
+    (*out)[kept++] = variable;
+    for (int64_t i = 0; i < count; i++)
+        if (strncmp(environ[i], variable, name) != 0)
+            (*out)[kept++] = environ[i];
+    return RGM_OK;
+}
 
 /* ---- start ---------------------------------------------------------------------------------- */
 

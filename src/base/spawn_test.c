@@ -137,12 +137,32 @@ static void a_name_tells_whether_its_process_runs(void **state)
     CHECK(!rgm_process_has_ended("a/b"));
 }
 
+/* The variable is there once, whether it was set before or not; the others are as they were. */
+static void an_environment_has_one_variable_more(void **state)
+{
+    const char **variables;
+    char out[200];
+
+    (void)state;
+    CHECK_INT(0, setenv("RGM_WORD", "old", 1));
+    CHECK_INT(0, setenv("RGM_WORDS", "kept", 1));
+    CHECK_OK(rgm_environment_with(&variables, "RGM_WORD=new"));
+    CHECK_INT(0, run(out, sizeof out, "env | grep -c ^RGM_WORD=; echo $RGM_WORD $RGM_WORDS",
+                     (rgm_process_setup){.environment = variables}));
+    CHECK_TEXT("1\nnew kept\n", out);
+    rgm_free(variables);
+    CHECK_INT(0, unsetenv("RGM_WORD"));
+    CHECK_EVERY_OOM(rgm_environment_with(&variables, "RGM_WORD=new"), rgm_free(variables));
+    CHECK_INT(0, unsetenv("RGM_WORDS"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_has_what_it_is_started_with),
         cmocka_unit_test(no_signal_is_ignored_or_blocked_in_it),
         cmocka_unit_test(a_group_of_its_own_has_its_number),
+        cmocka_unit_test(an_environment_has_one_variable_more),
         cmocka_unit_test(a_name_tells_whether_its_process_runs),
     };
 

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern char **environ;
-
 #define ASK_S 10.0 /* for each question */
 
 enum { MOST_DIFF = 1 << 20, MOST_PRINTED = 64 << 20, MOST_FILTERS = 64 };
@@ -28,21 +26,6 @@ static void clear_filters(filters *off)
     for (int i = 0; i < off->count; i++)
         rgm_free(off->words[i]);
     off->count = 0;
-}
-
-/* This process' own environment, and that nothing is fetched: git asks the remote of a partial
- * clone for a file that is not there, by a command that the configuration names. */
-static rgm_status make_environment(const char ***out)
-{
-    int64_t count = 0;
-
-    while (environ[count] != NULL)
-        count++;
-    RGM_TRY(RGM_NEW(*out, count + 2));
-    (*out)[0] = "GIT_ALLOW_PROTOCOL=none"; /* the first of a name counts */
-    for (int64_t i = 0; i < count; i++)
-        (*out)[i + 1] = environ[i];
-    return RGM_OK;
 }
 
 /* Standard output of `git -C FOLDER ...`; *ok: it ended with 0. off: NULL, nothing is compared. */
@@ -63,7 +46,9 @@ static rgm_status ask_git(rgm_text *out, bool *ok, const char *folder, const fil
     for (int i = 0; i < 25 && words[i] != NULL; i++)
         argv[count++] = words[i];
     out->size = 0;
-    status = make_environment(&environment);
+    /* Nothing is fetched: git asks the remote of a partial clone for a file that is not there, by a
+     * command that the configuration names. */
+    status = rgm_environment_with(&environment, "GIT_ALLOW_PROTOCOL=none");
     if (status == RGM_OK)
         status = rgmi_command_run(&outcome, &(rgmi_command){.argv = argv,
                                                             .environment = environment,

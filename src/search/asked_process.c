@@ -15,11 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { LONGEST_ANSWER = 1 << 20 };
-
-#define SEED "REGIMEN_SEED="
 
 /* ---- start and end -------------------------------------------------------------------------- */
 
@@ -63,21 +59,14 @@ rgm_status rgmi_asked_start(rgmi_asked_process *p, const rgm_texts *command, uin
 {
     const char **words = NULL, **variables = NULL;
     rgm_status status = RGM_OK;
-    int64_t count = 0, kept = 0;
     char own[40];
 
     *p = (rgmi_asked_process){.to = -1, .from = -1};
-    while (environ[count] != NULL)
-        count++;
+    snprintf(own, sizeof own, "REGIMEN_SEED=%lu", (unsigned long)seed);
+    RGM_GO(rgm_environment_with(&variables, own));
     RGM_GO(RGM_NEW(words, command->count + 1));
-    RGM_GO(RGM_NEW(variables, count + 2));
     for (int64_t i = 0; i < command->count; i++)
         words[i] = command->items[i];
-    for (int64_t i = 0; i < count; i++)
-        if (strncmp(environ[i], SEED, strlen(SEED)) != 0)
-            variables[kept++] = environ[i];
-    snprintf(own, sizeof own, SEED "%lu", (unsigned long)seed);
-    variables[kept] = own;
     RGM_GO(spawn(p, command, words, variables));
 done:
     rgm_free(words);
