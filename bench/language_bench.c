@@ -122,10 +122,7 @@ static rgm_status language_facts(rgm_text *out, void *state)
 {
     const language *l = state;
     const rgm_decoder_options *o = &l->model.options;
-    int64_t parameters = 0;
 
-    for (int64_t i = 0; i < rgm_parameters_count(l->training.parameters); i++)
-        parameters += rgm_tensor_count(rgm_parameters_tensor(l->training.parameters, i));
     return rgm_text_printf(
         out,
         ", \"form\": \"%s\", \"rows\": %lld, \"length\": %d, \"width\": %lld, \"inner\": %lld, "
@@ -133,7 +130,8 @@ static rgm_status language_facts(rgm_text *out, void *state)
         "\"isa_bf16\": \"%s\"",
         l->form, (long long)l->rows, LENGTH, (long long)o->embedding_width,
         (long long)o->decoder.intermediate_size, (long long)o->decoder.num_layers, VOCABULARY,
-        (long long)parameters, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
+        (long long)rgm_parameters_total(l->training.parameters),
+        rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
         rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
 }
 

@@ -180,10 +180,7 @@ static rgm_status translation_facts(rgm_text *out, void *state)
 {
     const translation *t = state;
     const rgm_seq2seq_options *o = &t->model.options;
-    int64_t parameters = 0;
 
-    for (int64_t i = 0; i < rgm_parameters_count(t->training.parameters); i++)
-        parameters += rgm_tensor_count(rgm_parameters_tensor(t->training.parameters, i));
     return rgm_text_printf(
         out,
         ", \"form\": \"%s\", \"pairs\": %lld, \"length\": %d, \"width\": %lld, \"inner\": %lld, "
@@ -191,7 +188,8 @@ static rgm_status translation_facts(rgm_text *out, void *state)
         "\"vocabulary\": %d, \"parameters\": %lld, \"isa_f32\": \"%s\", \"isa_bf16\": \"%s\"",
         t->form, (long long)t->pairs, LENGTH, (long long)o->embedding_width,
         (long long)o->encoder.intermediate_size, (long long)o->encoder.num_layers, VOCABULARY,
-        (long long)parameters, rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
+        (long long)rgm_parameters_total(t->training.parameters),
+        rgm_kernels_for(rgm_device_cpu(), RGM_F32)->isa,
         rgm_kernels_for(rgm_device_cpu(), RGM_BF16)->isa);
 }
 
