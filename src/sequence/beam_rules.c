@@ -49,10 +49,9 @@ int32_t rgmi_forced_token(const rgmi_search *s, const rgmi_sentence *t)
 /* The last n - 1 tokens stood somewhere before: what followed them there. */
 static void mark_repeated_ngrams(rgmi_search *s, int64_t n)
 {
-    const int32_t *last = s->history + s->steps - (n - 1);
-
     for (int64_t i = 0; i + n <= s->steps; i++)
-        if (memcmp(s->history + i, last, (size_t)(n - 1) * sizeof *last) == 0)
+        if (memcmp(s->history + i, s->history + s->steps - (n - 1),
+                   (size_t)(n - 1) * sizeof *s->history) == 0)
             mark(s, s->history[i + n - 1], RGMI_TOKEN_FORBIDDEN);
 }
 
