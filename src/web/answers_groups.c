@@ -13,9 +13,10 @@ enum {
     MOST_RUNS = 1000, /* that are read for them, evenly shared out */
     LEAST_RUNS = 20,  /* of a group, at least                      */
     POINTS = 200,
-    MOST_POINTS = 1000
+    MOST_POINTS = 1000,
+    READING_MS = 200, /* of logs for one answer, unless it says; the next one goes on */
+    MOST_READING_MS = 1000
 };
-#define READING_SECONDS 0.2 /* of logs for one answer; the next one goes on */
 
 rgm_status rgmi_show_groups(rgmi_web_call *call)
 {
@@ -58,8 +59,7 @@ static rgm_status choose(chosen_groups *out, const rgmi_run_groups *all, const c
 
 /* A group's runs, or so many of them, evenly spread. */
 static rgm_status print_group(rgm_text *json, rgmi_web_call *call, const rgmi_run_groups *all,
-                              const rgmi_run_group *group, int64_t most,
-                              const rgmi_bands_query *query)
+                              const rgmi_run_group *group, int64_t most, rgmi_bands_query *query)
 {
     int64_t count = group->count < most ? group->count : most;
     rgmi_run_row **rows = NULL;
@@ -80,7 +80,7 @@ done:
 }
 
 static rgm_status print_bands(rgmi_web_call *call, const rgmi_runs_query *runs,
-                              const rgmi_bands_query *query)
+                              rgmi_bands_query *query)
 {
     rgm_text *json = &call->out->body;
     chosen_groups chosen;
@@ -107,14 +107,16 @@ rgm_status rgmi_show_bands(rgmi_web_call *call)
 {
     const char *conditions[RGM_TARGET_VALUES];
     rgmi_runs_query runs = {0};
-    rgmi_bands_query query = {.end = rgm_now() + READING_SECONDS};
+    rgmi_bands_query query = {0};
     rgmi_expressions expressions = {0};
+    int64_t within;
     rgm_status status = RGM_OK;
 
     RGM_TRY(rgmi_runs_query_read(&runs, &call->target, conditions));
     RGM_TRY(rgm_target_int(&query.points, &call->target, "points", POINTS, 4, MOST_POINTS));
     RGM_TRY(rgm_target_int(&query.after, &call->target, "after", -1, -1, INT64_MAX / 2));
     RGM_TRY(rgm_target_int(&query.until, &call->target, "until", INT64_MAX / 2, 0, INT64_MAX / 2));
+    RGM_TRY(rgm_target_int(&within, &call->target, "within_ms", READING_MS, 1, MOST_READING_MS));
     RGM_GO(rgmi_expressions_read(&expressions, &call->target, "metric"));
     if (expressions.count == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_ARG, "metric=valid.loss names a curve, or what to compute of "
@@ -122,6 +124,7 @@ rgm_status rgmi_show_bands(rgmi_web_call *call)
     query.expressions = expressions.items;
     query.count = expressions.count;
     RGM_GO(rgmi_runs_freshen(call->web->runs));
+    query.end = rgm_now() + 1e-3 * (double)within;
     status = print_bands(call, &runs, &query);
 done:
     rgmi_expressions_clear(&expressions);

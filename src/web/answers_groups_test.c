@@ -144,6 +144,36 @@ static void runs_without_a_key_are_a_group_of_their_own(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* However short an answer's time is, the next one goes on, and the last one has all runs. */
+static void short_answers_come_to_the_end(void **state)
+{
+    const rgm_json *group, *curve;
+    rgm_json *answer;
+    char path[400];
+    bool more = true;
+    rgm_web *web = open_some();
+
+    (void)state;
+    answer = ask_web(web, 200, "GET", "/api/v1/groups?group=seeds", NULL);
+    snprintf(path, sizeof path, "/api/v1/bands?group=seeds&groups=%s&metric=valid.loss&within_ms=1",
+             rgm_json_text(rgm_json_find(row_of(answer, "gcn"), "id")));
+    rgm_json_release(answer);
+    for (int asked = 0; more; asked++) {
+        assert_true(asked < 1000);
+        answer = ask_web(web, 200, "GET", path, NULL);
+        group = rgm_json_at(rgm_json_find(answer, "groups"), 0);
+        assert_true(rgm_json_bool(&more, rgm_json_find(group, "more")));
+        if (!more) {
+            CHECK_CLOSE(number_at(group, "read"), 3, 0, 0);
+            curve = rgm_json_at(rgm_json_find(group, "curves"), 0);
+            CHECK_CLOSE(element(curve, "mean", 0), (1 + 2 + 6) / 3.0, 1e-12, 0);
+        }
+        rgm_json_release(answer);
+    }
+    rgm_web_close(web);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* Its runs end at 40, 40 and 20: behind 20 two are left. */
 static void bands_are_what_the_runs_have_at_each_step(void **state)
 {
@@ -187,6 +217,8 @@ static void bands_are_what_the_runs_have_at_each_step(void **state)
     CHECK_CLOSE(element(curve, "steps", 1), 30, 0, 0);
     CHECK_CLOSE(element(curve, "steps", 2), 32, 0, 0);
     rgm_json_release(answer);
+    snprintf(path + strlen(path), sizeof path - strlen(path), "&within_ms=0");
+    tell_web(web, 400, "GET", path, NULL);
     tell_web(web, 400, "GET", "/api/v1/bands?group=seeds&groups=x&metric=valid.loss", NULL);
     tell_web(web, 400, "GET", "/api/v1/bands?group=seeds", NULL);
     tell_web(web, 400, "GET", "/api/v1/bands?group=seeds&metric=valid.loss+/", NULL);
@@ -350,6 +382,7 @@ static void views_are_kept_in_the_folder_by_name(void **state)
 TESTS(cmocka_unit_test(repetitions_are_one_group_with_mean_and_deviation),
       cmocka_unit_test(runs_without_a_key_are_a_group_of_their_own),
       cmocka_unit_test(bands_are_what_the_runs_have_at_each_step),
+      cmocka_unit_test(short_answers_come_to_the_end),
       cmocka_unit_test(a_run_gets_a_name_a_note_and_a_place_out_of_sight),
       cmocka_unit_test(a_run_is_deleted_unless_it_trains),
       cmocka_unit_test(views_are_kept_in_the_folder_by_name))

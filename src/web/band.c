@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 128, BLOCK = 32 };
+enum { KEPT = 128, BLOCK = 16 };
 
 /* ---- moments ------------------------------------------------------------------------------- */
 
@@ -203,7 +203,7 @@ static void read_some(void *payload, int64_t begin, int64_t end)
     }
 }
 
-/* A block of runs; *more: one of them is not read to its end, and none was added. */
+/* A block of runs; *more: one of them is not read to its end, and it and those behind it wait. */
 static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
 {
     int64_t size = a->query->count * a->grid->count;
@@ -211,12 +211,13 @@ static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
     memset(a->error, 0, sizeof a->error);
     *more = false;
     rgm_parallel(count, 5e6, read_some, a);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         if (a->error[i].status != RGM_OK)
             return rgm_error_restore(&a->error[i]);
-        *more = *more || a->more[i];
-    }
-    for (int64_t i = 0; i < count && !*more; i++) {
+    for (int64_t i = 0; i < count; i++) {
+        *more = a->more[i];
+        if (*more)
+            return RGM_OK;
         for (int64_t k = 0; k < size; k++)
             if (isfinite(a->values[i * size + k]))
                 rgmi_moments_add(&b->at[k], a->values[i * size + k]);
@@ -227,14 +228,15 @@ static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
 }
 
 static rgm_status add_runs(bool *more, band *b, rgmi_curve_cache *curves, rgmi_run_row *const *rows,
-                           int64_t count, const grid *g, const rgmi_bands_query *query)
+                           int64_t count, const grid *g, rgmi_bands_query *query)
 {
     adding a = {.grid = g, .query = query, .curves = curves};
     rgm_status status = RGM_OK;
 
-    *more = false;
-    if (b->done == count || g->count == 0)
+    *more = b->done < count && g->count > 0 && query->begun && rgm_now() > query->end;
+    if (b->done == count || g->count == 0 || *more)
         return RGM_OK;
+    query->begun = true;
     RGM_GO(RGM_NEW(a.values, BLOCK * query->count * g->count));
     while (b->done < count && !*more) {
         int64_t left = count - b->done, some = left < BLOCK ? left : BLOCK;
@@ -338,8 +340,7 @@ static uint64_t key_of(rgmi_run_row *const *rows, int64_t count, const grid *g,
 }
 
 rgm_status rgmi_bands_print(rgm_text *json, rgmi_band_cache *bands, rgmi_curve_cache *curves,
-                            rgmi_run_row *const *rows, int64_t row_count,
-                            const rgmi_bands_query *query)
+                            rgmi_run_row *const *rows, int64_t row_count, rgmi_bands_query *query)
 {
     grid g = make_grid(rows, row_count, query);
     band *b = NULL;

@@ -29,6 +29,7 @@ typedef struct rgmi_bands_query {
     int64_t after;  /* only later steps; -1: all                             */
     int64_t until;  /* only steps up to this one                             */
     double end;     /* rgm_now() when reading ends; the next call goes on    */
+    bool begun; /* by the answer of which this is: each one reads something, however late it is */
 } rgmi_bands_query;
 
 /**
@@ -40,7 +41,6 @@ typedef struct rgmi_bands_query {
  * the line, outside its points it has none. Values that are not finite are left out.
  */
 rgm_status rgmi_bands_print(rgm_text *json, rgmi_band_cache *bands, rgmi_curve_cache *curves,
-                            rgmi_run_row *const *rows, int64_t row_count,
-                            const rgmi_bands_query *query);
+                            rgmi_run_row *const *rows, int64_t row_count, rgmi_bands_query *query);
 
 #endif

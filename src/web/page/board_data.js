@@ -3,6 +3,8 @@ import {get} from "./api.js";
 import {makeData} from "./compare_data.js";
 import {makeParts, wholeCurves} from "./curve_parts.js";
 
+const FIRST_MS = 60; // that the server may read for the first answer: a part of the runs soon, all of them later
+
 const isName = text => /^[\w.@:%]+$/.test(text);
 
 /**
@@ -83,7 +85,7 @@ export function groupSource(ids, query, keys) {
     const where = place(zoom), asked = `${where} ${names.join("\n")}`;
     source.wrong = "";
     const ask = list => get("/api/v1/bands", {...query, groups: ids.join(","), metric: list.map(n => isName(n) || /[-+*/() ]/.test(n) ? n : `{${n}}`), points: 200,
-      after: zoom ? Math.max(-1, Math.floor(zoom[0]) - 1) : null, until: zoom ? Math.max(0, Math.ceil(zoom[1])) : null});
+      within_ms: held.has(where) ? null : FIRST_MS, after: zoom ? Math.max(-1, Math.floor(zoom[0]) - 1) : null, until: zoom ? Math.max(0, Math.ceil(zoom[1])) : null});
     let answer;
     try {
       answer = await ask(names);
