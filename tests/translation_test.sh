@@ -115,6 +115,15 @@ expect 0 "$regimen" translate large --scores --threads 1 <source
 cmp -s out in_f32 || fail "the export in f32 translates as the run does not"
 expect 0 "$regimen" translate large --int8 --shortlist words.shortlist --scores <source
 cmp -s out in_both || fail "8 bits and shortlist asked for with an export in f32"
+expect 0 "$regimen" translate run --coverage 3 --scores <source
+cmp -s out in_f32 && fail "--coverage changes nothing"
+cp out covered
+expect 0 "$regimen" translate run --set task.search.coverage=3 --scores <source
+cmp -s out covered || fail "--coverage is not task.search.coverage"
+expect 0 "$regimen" translate large --coverage 3 --scores <source
+cmp -s out covered || fail "the export covers otherwise than its run"
+expect 2 "$regimen" translate run --set task.search.attention.layer=1 <source
+says 'task.search.attention.layer is 1, but the decoder has the layers 0 .. 0' err
 expect 1 "$regimen" predict large --input source
 says "large translates: 'regimen translate' has what it predicts" err
 expect 2 "$regimen" translate large --set runtime.threads=1 <source
@@ -249,7 +258,11 @@ says 'task\.search\.n_best is 3, above beam_size \(2\)' err
 
 # What nobody sees in the lines is told: cut ones, and searches that found less than was asked for.
 expect 0 "$regimen" translate run --set task.search.decode_max_length=1 <source
-says '^cut +(19|20) of 20 translations at their maximum length' err
+says '^cut +(19|20) of 20 translations at their maximum length .*, of the lines [12], [0-9, ]+ and others$' err
+expect 0 "$regimen" translate run --set task.search.decode_length_factor=0 --set task.search.extra_decode_length=2 --json <<'JSON'
+{"text": "ein Hund schlaeft"}
+JSON
+says '"cut": (true, "tokens": 2|false, "tokens": [01]), "longest": 2' out
 expect 0 "$regimen" translate run --beam 3 --n-best 3 --set task.search.decode_max_length=2 <source
 [ "$(wc -l <out)" = 60 ] || says '^fewer +[0-9]+ of 20 lines have less than 3 translations' err
 expect 0 "$regimen" translate run --beam 1 <source

@@ -101,6 +101,47 @@ rgm_value *rgm_seq2seq_losses(const rgm_seq2seq *model, rgm_value *logits, rgm_v
 /** The weights [n] in the scope's dtype of labels [n] i64: 1 for a token, 0 for padding. */
 rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
 
+/* ---- what a target attends to in its source ---------------------------------------------------
+ */
+
+/** One of the decoder's attentions to the source: keys of `task.search.attention`. */
+typedef struct rgm_attention_place {
+    int64_t layer; /* from 0; -1: the last but one, or the only one, where words are aligned best
+                      (Garg et al. 2019) */
+    int64_t head;  /* from 0; -1: the mean of all */
+} rgm_attention_place;
+#define RGM_ATTENTION_PLACE_INIT                                                                   \
+    {                                                                                              \
+        .layer = -1, .head = -1                                                                    \
+    }
+extern const rgm_field rgm_attention_place_fields[];
+/** RGM_ERR_CONFIG: the model has no such layer or head. key: of the place, for the message. */
+rgm_status rgm_attention_place_check(const rgm_attention_place *place, const rgm_seq2seq *model,
+                                     const char *key);
+
+/** What is compared there; the graph's. */
+typedef struct rgm_cross_attention {
+    rgm_value *queries; /* [b, t, width] of the target's tokens                     */
+    rgm_value *keys;    /* [b, s, width of the decoder's keys] of the source's tokens */
+} rgm_cross_attention;
+/** That of the decoder that rgm_seq2seq_decode() has built in this scope. Errors: RGM_ERR_CONFIG
+ * (no such layer), RGM_ERR_ARG (there is no decoder), what is wrong with the graph. */
+rgm_status rgm_seq2seq_attention(rgm_cross_attention *out, rgm_scope *scope,
+                                 const rgm_seq2seq *model, const rgm_attention_place *place);
+/**
+ * How much each token of one target attends to each token of its source: weights [targets, sources]
+ * with the sum 1 for each target, the same bits whatever padding or other sentences were beside
+ * them.
+ *
+ * @param queries  [in] [targets, width], fetched of rgm_cross_attention
+ * @param keys     [in] [sources, width of keys]
+ *
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_attention_weights(float *weights, const float *queries, int64_t targets,
+                                 const float *keys, int64_t sources, const rgm_seq2seq *model,
+                                 const rgm_attention_place *place);
+
 /* ---- graphs that write one token at a time --------------------------------------------------- */
 
 /*
@@ -169,10 +210,15 @@ typedef struct rgm_beam_search_options {
     int64_t beam_size; /* 1: greedy                                                             */
     int64_t n_best;    /* hypotheses to return for each sentence, at most beam_size             */
     double alpha;      /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
-    int64_t decode_max_length; /* maximum tokens of a result, its end included; 0:
-                                  extra_decode_length more than the source has */
-    int64_t extra_decode_length;
-    int64_t decode_min_length; /* minimum tokens of a result, its end not included */
+    double coverage; /* a finished hypothesis' score gets so many times the sum, over the tokens of
+                        its source, of log(min(what all of its tokens attended to there, 1)) (Wu
+                        et al. 2016); 0: nothing                                              */
+    rgm_attention_place attention; /* of which attention that is                                */
+    int64_t decode_max_length;     /* maximum tokens of a result, its end included; 0: by the next
+                                      two                                                       */
+    double decode_length_factor;   /* so many times as many as the source has with its end ..   */
+    int64_t extra_decode_length;   /* .. and so many more                                       */
+    int64_t decode_min_length;     /* minimum tokens of a result, its end not included */
     int64_t no_repeat_ngram;   /* no so many tokens in a row occur twice in a result; 0: they may */
     double repetition_penalty; /* the log-probabilities of tokens that a hypothesis has already are
                                   multiplied by it (Keskar et al. 2019); 1: nothing changes, >= 1 */
@@ -203,9 +249,10 @@ typedef struct rgm_beam_search_options {
 } rgm_beam_search_options;
 #define RGM_BEAM_SEARCH_OPTIONS_INIT                                                               \
     {                                                                                              \
-        .beam_size = 4, .n_best = 1, .alpha = 0.6, .extra_decode_length = 50,                      \
-        .repetition_penalty = 1, .diversity_groups = 1, .diversity = 0.5, .decode_batch_size = 64, \
-        .temperature = 1, .top_p = 1, .end_id = 1                                                  \
+        .beam_size = 4, .n_best = 1, .alpha = 0.6, .attention = RGM_ATTENTION_PLACE_INIT,          \
+        .decode_length_factor = 1, .extra_decode_length = 50, .repetition_penalty = 1,             \
+        .diversity_groups = 1, .diversity = 0.5, .decode_batch_size = 64, .temperature = 1,        \
+        .top_p = 1, .end_id = 1                                                                    \
     }
 extern const rgm_field rgm_beam_search_fields[];
 /** RGM_ERR_CONFIG: an option out of bounds, options that exclude each other, more beams than half
@@ -220,6 +267,7 @@ typedef struct rgm_hypothesis {
     double log_probability, score;
     bool finished;   /* false: cut at the maximum length, or nothing that was allowed could follow;
                         the   score is then the log-probability */
+    int64_t longest; /* tokens that it could have at most, its end included */
     int64_t missing; /* required lists of its request that it lacks: 0 unless it was cut */
 } rgm_hypothesis;
 /** The best hypotheses of a sentence, best first. */
@@ -266,7 +314,8 @@ rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const 
  * that end become finished hypotheses; the best beam_size of them are kept. The best of the others
  * go on. The search of a sentence ends at its maximum length, or when its worst finished hypothesis
  * scores above what the best open one could reach at that length. If no hypothesis has finished,
- * the open ones are returned.
+ * the open ones are returned. Coverage takes part in the scores of what has finished: open
+ * hypotheses, which have not read their sources to the end, go on by their log-probability.
  *
  * What is forbidden is left out, and the probabilities of the rest stay the model's: they are not
  * scaled up, so that a score says how probable the result is without any request. With required

@@ -111,8 +111,9 @@ typedef struct rgm_line_translation {
     char *text; /* owned; NULL: the search found fewer than n_best translations */
     double score, log_probability;
     bool cut; /* it reached the maximum length without an end; score is then the log-probability */
-    int64_t missing; /* required texts that the text lacks: of a translation that was cut */
-    int64_t banned;  /* banned texts that it has all the same, in other pieces or in its prefix */
+    int64_t tokens, longest; /* pieces that it has, and could have at most with its end          */
+    int64_t missing;         /* required texts that the text lacks: of a translation that was cut */
+    int64_t banned; /* banned texts that it has all the same, in other pieces or in its prefix */
 } rgm_line_translation;
 void rgm_line_translations_clear(rgm_line_translation *translations, int64_t count);
 /** The search options of a task that rgm_translation made. */
@@ -236,7 +237,8 @@ rgm_status rgm_translation_request_read(rgm_translation_request *out, rgm_str js
 void rgm_translation_request_clear(rgm_translation_request *request);
 /**
  * Append the translations of a line as JSON without a line end: {"translations": [{"text": ..,
- * "score": .., "log_probability": .., "cut": .., "missing": .., "banned": ..}, ..]}.
+ * "score": .., "log_probability": .., "cut": .., "tokens": .., "longest": .., "missing": ..,
+ * "banned": ..}, ..]}.
  *
  * @param n_best  [in] of the search; translations without a text are left out
  *

@@ -25,8 +25,11 @@ typedef struct form {
     int64_t mbr; /* samples of each line; 0: its best is searched for */
 } form;
 
+enum { TOLD_LINES = 8 }; /* numbers of lines that a remark has at most */
+
 /* What a reader of the output cannot see in it. */
 typedef struct remarks {
+    int64_t cut_lines[TOLD_LINES], cut_line_count, last_cut_line; /* with one that was cut */
     int64_t translations, cut, lines, short_lists; /* short_lists: fewer than n_best */
     int64_t missing, banned;                       /* translations that lack, or have, such texts */
 } remarks;
@@ -110,6 +113,17 @@ static bool is_blank(rgm_str line)
     return true;
 }
 
+static void note_cut(remarks *r, int64_t line)
+{
+    r->cut++;
+    if (r->last_cut_line == line)
+        return;
+    if (r->cut_line_count < TOLD_LINES)
+        r->cut_lines[r->cut_line_count] = line;
+    r->cut_line_count++;
+    r->last_cut_line = line;
+}
+
 static void count_remarks(remarks *r, const lines *l, const rgm_line_translation *made,
                           int64_t count, int64_t n_best)
 {
@@ -120,20 +134,33 @@ static void count_remarks(remarks *r, const lines *l, const rgm_line_translation
         r->short_lists += of[n_best - 1].text == NULL && !is_blank(l->items[i].text);
         for (int64_t k = 0; k < n_best && of[k].text != NULL; k++) {
             r->translations++;
-            r->cut += of[k].cut;
+            if (of[k].cut)
+                note_cut(r, l->chunk.before + i + 1);
             r->missing += of[k].missing > 0;
             r->banned += of[k].banned > 0;
         }
     }
 }
 
+static void tell_cut(const remarks *r)
+{
+    char numbers[24 * TOLD_LINES] = "";
+    size_t size = 0;
+
+    for (int64_t i = 0; i < r->cut_line_count && i < TOLD_LINES; i++)
+        size += (size_t)snprintf(numbers + size, sizeof numbers - size, "%s%lld", i > 0 ? ", " : "",
+                                 (long long)r->cut_lines[i]);
+    say("cut",
+        "%s of %s translations at their maximum length (task.search.decode_max_length, "
+        "decode_length_factor, extra_decode_length), of the line%s %s%s",
+        grouped(r->cut), grouped(r->translations), r->cut_line_count > 1 ? "s" : "", numbers,
+        r->cut_line_count > TOLD_LINES ? " and others" : "");
+}
+
 static void tell_remarks(const remarks *r, int64_t n_best)
 {
     if (r->cut > 0)
-        say("cut",
-            "%s of %s translations at their maximum length (task.search.decode_max_length, "
-            "extra_decode_length)",
-            grouped(r->cut), grouped(r->translations));
+        tell_cut(r);
     if (r->missing > 0)
         say("missing", "%s of %s translations lack a required text: they were cut before it came",
             grouped(r->missing), grouped(r->translations));
@@ -214,10 +241,10 @@ done:
 /* ---- the command line ------------------------------------------------------------------------ */
 
 /* Options that are keys of the run: set as --set does, so that they are checked as keys are. */
-enum { BEAM, N_BEST, ALPHA, THREADS, INT8, SHORTLIST, KEYS };
-static const char *const keys[KEYS] = {"task.search.beam_size", "task.search.n_best",
-                                       "task.search.alpha",     "runtime.threads",
-                                       "task.search.int8",      "data.shortlist"};
+enum { BEAM, N_BEST, ALPHA, COVERAGE, THREADS, INT8, SHORTLIST, KEYS };
+static const char *const keys[KEYS] = {
+    "task.search.beam_size", "task.search.n_best", "task.search.alpha", "task.search.coverage",
+    "runtime.threads",       "task.search.int8",   "data.shortlist"};
 
 /* The run, and those whose models translate beside its own. */
 typedef struct sessions {
@@ -310,6 +337,8 @@ static rgm_status set_search(rgm_beam_search_options *o, const char *const *valu
     }
     if (values[ALPHA] != NULL)
         RGM_TRY(read_number(&o->alpha, values[ALPHA], "alpha", false));
+    if (values[COVERAGE] != NULL)
+        RGM_TRY(read_number(&o->coverage, values[COVERAGE], "coverage", false));
     if (values[THREADS] != NULL) {
         RGM_TRY(read_number(&number, values[THREADS], "threads", true));
         if (number < 1 || number > 1024)
@@ -377,9 +406,9 @@ done:
 
 static rgm_status check_mbr(const char *const *values)
 {
-    static const char *const names[] = {"beam", "n-best", "alpha"};
+    static const char *const names[] = {"beam", "n-best", "alpha", "coverage"};
 
-    for (int k = BEAM; k <= ALPHA; k++)
+    for (int k = BEAM; k <= COVERAGE; k++)
         if (values[k] != NULL)
             return RGM_FAIL(RGM_ERR_CONFIG, "--mbr draws and takes one of each line: no --%s",
                             names[k]);
@@ -401,6 +430,8 @@ int verb_translate(int argc, char **argv)
         {"n-best", ARG_TEXT, &values[N_BEST], "N",
          "more than 1: so many of each line, behind its number; default task.search.n_best"},
         {"alpha", ARG_TEXT, &values[ALPHA], "X", "length penalty; default task.search.alpha"},
+        {"coverage", ARG_TEXT, &values[COVERAGE], "X",
+         "weight of what of the source was not attended to; default task.search.coverage"},
         {"scores", ARG_FLAG, &f.scores, NULL, "the score before each translation"},
         {"with", ARG_LIST, &with, "RUN_DIR",
          "a run with the same tokenizers, whose model translates too: probabilities are averaged"},
@@ -419,12 +450,8 @@ int verb_translate(int argc, char **argv)
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {
-        "translate RUN_DIR|EXPORT|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... "
-        "[--scores] "
-        "[--json] [--int8] [--shortlist FILE] [--threads N] "
-        "[--average "
-        "N] < IN > "
-        "OUT",
+        "translate RUN_DIR|EXPORT|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... [--scores]"
+        " [--json] [--int8] [--shortlist FILE] [--threads N] [--average N] < IN > OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
         "at a time. The run's data need not be there.",
         arguments, 1, 1};

@@ -17,7 +17,9 @@
 
 enum {
     LENGTH_ROUND = 16, /* lists are longer than needed by less: few sizes, few plans */
-    PLANS = 160        /* a plan for each number of sentences that are still under way */
+    PLANS = 160,       /* a plan for each number of sentences that are still under way */
+    FETCHES = 2 * RGM_SEQ2SEQ_LAYERS + 2 /* of a step: logits or states, keys and values of all
+                                            layers, queries where attention counts */
 };
 
 struct rgm_beam_search {
@@ -27,6 +29,8 @@ struct rgm_beam_search {
     uint64_t rounded_version;
     rgm_device *device;
     bool bf16, int8, short_step; /* of the executors as they are; short_step: it ends in states */
+    bool attends;                /* a step also fetches what it asks the source for ..          */
+    rgm_attention_place place;   /* .. there                                                    */
     rgmi_shortened shortened;
     int64_t *numbers;           /* [rows] of the sentences under way, among those that were begun */
     const rgm_kernels *kernels; /* the device's, f32 */
@@ -34,9 +38,8 @@ struct rgm_beam_search {
     rgm_executor *encode, *step;
     rgm_value *source, *source_positions; /* what encode is fed */
     rgmi_seq2seq_rows inputs;             /* what step is fed   */
-    rgm_tensor
-        *fetched[2 * RGM_SEQ2SEQ_LAYERS + 1]; /* of the last run, borrowed from an executor */
-    rgm_tensor *position[2];                  /* fed in turns: a fed tensor must not change */
+    rgm_tensor *fetched[FETCHES];         /* of the last run, borrowed from an executor */
+    rgm_tensor *position[2];              /* fed in turns: a fed tensor must not change */
     uint64_t turn;
     /* room: grows, never shrinks */
     int64_t rows, lengths, steps;               /* rows; places in lists of source and past rows */
@@ -48,6 +51,8 @@ struct rgm_beam_search {
     size_t top_bytes;
     float *logits; /* [logit_count] brought to the host */
     int64_t logit_count;
+    float *source_keys, *queries; /* [.._count] brought to the host, of the attention at `place` */
+    int64_t source_key_count, query_count;
     rgm_beam_search *others[RGM_MOST_MODELS - 1]; /* borrowed: they decode beside it */
     int64_t other_count;
 };
@@ -128,13 +133,19 @@ static rgm_status open_encode(rgm_beam_search *t, rgm_scope *scope,
 static rgm_status open_step(rgm_beam_search *t, rgm_scope *scope,
                             const rgm_executor_options *options)
 {
-    rgm_value *fetches[2 * RGM_SEQ2SEQ_LAYERS + 1];
+    rgm_value *fetches[FETCHES];
+    int64_t count = 1 + 2 * layers_of(t);
+    rgm_cross_attention attention;
 
     RGM_TRY(rgmi_seq2seq_rows_graph(&t->inputs, scope, &t->model));
     fetches[0] = t->short_step ? t->inputs.states : t->inputs.logits;
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
         fetches[1 + i] = t->inputs.newest[i];
-    return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
+    if (t->attends) {
+        RGM_TRY(rgm_seq2seq_attention(&attention, scope, &t->model, &t->place));
+        fetches[count++] = attention.queries;
+    }
+    return rgm_executor_create(&t->step, t->step_graph, fetches, count, options);
 }
 
 static rgm_status open_graph(rgm_beam_search *t, rgm_cgraph **graph,
@@ -163,9 +174,9 @@ static void close_graphs(rgm_beam_search *t)
     t->source_graph = t->step_graph = NULL;
 }
 
-static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step)
+static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step, bool attends)
 {
-    bool stays[2 * RGM_SEQ2SEQ_LAYERS + 1];
+    bool stays[FETCHES];
     rgm_executor_options options = {.bf16 = t->bf16 && !int8,
                                     .int8 = int8,
                                     .inference = true,
@@ -178,6 +189,7 @@ static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step)
     close_graphs(t);
     t->int8 = int8;
     t->short_step = short_step;
+    t->attends = attends;
     RGM_TRY(open_graph(t, &t->source_graph, &options, open_encode));
     return open_graph(t, &t->step_graph, &options, open_step);
 }
@@ -201,12 +213,18 @@ static rgm_status round_parameters(rgm_beam_search *t)
 rgm_status rgmi_beam_search_ready(rgm_beam_search *t, const rgm_beam_search_options *o)
 {
     rgm_dtype product = o->int8 ? RGM_I8 : (t->bf16 ? RGM_BF16 : RGM_F32);
+    bool attends = o->coverage > 0, same = attends == t->attends;
 
     if (o->shortlist != NULL && !is_on_host(t))
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "a shortlist is for the CPU: runtime.device is %s",
                         rgm_device_kind(t->device)->name);
-    if (t->step == NULL || o->int8 != t->int8 || (o->shortlist != NULL) != t->short_step)
-        RGM_TRY(open_graphs(t, o->int8, o->shortlist != NULL));
+    if (attends) {
+        RGM_TRY(rgm_attention_place_check(&o->attention, &t->model, "task.search.attention"));
+        same = same && o->attention.layer == t->place.layer;
+        t->place = o->attention;
+    }
+    if (t->step == NULL || o->int8 != t->int8 || (o->shortlist != NULL) != t->short_step || !same)
+        RGM_TRY(open_graphs(t, o->int8, o->shortlist != NULL, attends));
     t->shortened.list = o->shortlist;
     t->shortened.kernels = t->kernels;
     t->shortened.product = rgm_kernels_for(t->device, product);
@@ -233,7 +251,7 @@ rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *mode
     t->device = device != NULL ? device : rgm_device_cpu();
     t->bf16 = bf16;
     t->kernels = rgm_kernels_for(t->device, RGM_F32);
-    RGM_GO(open_graphs(t, false, false));
+    RGM_GO(open_graphs(t, false, false, false));
     *out = t;
     t = NULL;
 done:
@@ -261,6 +279,8 @@ void rgm_beam_search_release(rgm_beam_search *search)
     rgm_free(search->spare);
     rgm_device_free(search->device, search->top);
     rgm_free(search->logits);
+    rgm_free(search->source_keys);
+    rgm_free(search->queries);
     rgm_free(search);
 }
 
@@ -424,6 +444,37 @@ static rgm_status shorten(rgm_beam_search *t, const int32_t *const *sources, con
                                t->model.options.embedding_width);
 }
 
+/* `count` numbers of a device's memory in a list that grows; NULL: they are there already. */
+static rgm_status bring(const float **out, float **list, int64_t *room, const rgm_beam_search *t,
+                        const rgm_tensor *tensor, int64_t count)
+{
+    *out = is_on_host(t) ? rgm_tensor_data(tensor) : NULL;
+    if (is_on_host(t))
+        return RGM_OK;
+    if (count > *room) {
+        rgm_free(*list);
+        *list = NULL;
+        *room = 0;
+        RGM_TRY(RGM_NEW(*list, count));
+        *room = count;
+    }
+    *out = *list;
+    return rgm_device_copy_from(t->device, *list, rgm_tensor_data(tensor),
+                                (size_t)count * sizeof **list);
+}
+
+/* Of a device: keys of the sources' tokens, [rows] of them, that coverage is told by. */
+static rgm_status bring_source_keys(rgm_beam_search *t, int64_t rows)
+{
+    const float *unused;
+
+    if (!t->attends)
+        return RGM_OK;
+    return bring(&unused, &t->source_keys, &t->source_key_count, t,
+                 t->memory[2 * rgmi_attention_layer(&t->place, &t->model)],
+                 rows * rgmi_seq2seq_key_width(&t->model));
+}
+
 rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_t *const *sources,
                               const int64_t *lengths, int64_t count, int64_t beams)
 {
@@ -438,6 +489,7 @@ rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_
                         {.input = t->source_positions, .tensor = positions}};
     RGM_GO(rgm_executor_run(t->encode, t->fetched, parameters_of(t), feeds, 2, 0, 0));
     source_keep(t, ids);
+    RGM_GO(bring_source_keys(t, rgm_tensor_count(ids)));
     RGM_GO(shorten(t, sources, lengths, count));
     for (int64_t i = 0; i < count * t->steps; i++)
         t->past_rows[i] = -1;
@@ -518,21 +570,51 @@ rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_
 rgm_status rgmi_decoding_logits(const float **logits, const rgmi_decoding *d)
 {
     rgm_beam_search *t = d->search;
-    int64_t count = rgm_tensor_count(t->fetched[0]);
 
-    *logits = is_on_host(t) ? rgm_tensor_f32(t->fetched[0]) : NULL;
-    if (is_on_host(t))
-        return RGM_OK;
-    if (count > t->logit_count) {
-        rgm_free(t->logits);
-        t->logits = NULL;
-        t->logit_count = 0;
-        RGM_TRY(RGM_NEW(t->logits, count));
-        t->logit_count = count;
+    return bring(logits, &t->logits, &t->logit_count, t, t->fetched[0],
+                 rgm_tensor_count(t->fetched[0]));
+}
+
+/* What the rows of a batch attend to, sentence by sentence. */
+typedef struct attended {
+    const rgm_beam_search *search;
+    double *sum, share;
+    const float *queries, *keys;
+    int64_t beams, width;
+    float *scores; /* [rows, width] */
+} attended;
+
+static void attended_rows(void *payload, int64_t begin, int64_t end)
+{
+    const attended *a = payload;
+    const rgm_beam_search *t = a->search;
+    int64_t width = t->model.options.embedding_width;
+
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t *rows = t->source_rows + r / a->beams * t->lengths;
+        int64_t sources = 0;
+        while (sources < a->width && rows[sources] >= 0)
+            sources++;
+        rgmi_attention_add(a->sum + r * a->width, a->share, a->scores + r * a->width,
+                           a->queries + r * width, a->keys, rows, sources, &t->model, &t->place);
     }
-    *logits = t->logits;
-    return rgm_device_copy_from(t->device, t->logits, rgm_tensor_data(t->fetched[0]),
-                                (size_t)count * sizeof(float));
+}
+
+rgm_status rgmi_decoding_attended(double *sum, int64_t width, double share, const rgmi_decoding *d)
+{
+    rgm_beam_search *t = d->search;
+    const rgm_tensor *queries = t->fetched[1 + 2 * layers_of(t)];
+    int64_t rows = d->sentences * d->beams;
+    attended a = {.search = t, .sum = sum, .share = share, .beams = d->beams, .width = width};
+
+    a.keys = is_on_host(t)
+                 ? rgm_tensor_f32(t->memory[2 * rgmi_attention_layer(&t->place, &t->model)])
+                 : t->source_keys;
+    RGM_TRY(bring(&a.queries, &t->queries, &t->query_count, t, queries, rgm_tensor_count(queries)));
+    RGM_TRY(RGM_NEW(a.scores, rows * width));
+    rgm_parallel(rows, 4.0 * (double)(width * t->model.options.embedding_width), attended_rows, &a);
+    rgm_free(a.scores);
+    return RGM_OK;
 }
 
 rgm_status rgmi_decoding_select(rgmi_decoding *d, const int64_t *sentences, int64_t count,

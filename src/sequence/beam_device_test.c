@@ -55,6 +55,8 @@ static void hypotheses_are_those_of_the_cpu(void **state)
         rgm_beam_search_options o = plain_options(beams[k]);
 
         compare(&l, &o);
+        o.coverage = 0.5;
+        compare(&l, &o);
     }
     lab_close(&l);
 }

@@ -31,6 +31,7 @@ typedef struct rgmi_candidate {
 typedef struct rgmi_sentence {
     int64_t number;                    /* in the caller's list */
     int64_t longest;                   /* tokens of a translation at most */
+    int64_t sources;                   /* tokens of its source */
     const rgm_target_request *request; /* or NULL */
     /* Slots of the groups one behind the other, each best first; by group, how many are in use. */
     rgmi_beam_leaf open[RGMI_MOST_BEAMS], done[RGMI_MOST_BEAMS];
@@ -54,6 +55,9 @@ typedef struct rgmi_search {
     float *top_log_probabilities;
     float *mixed;     /* [rows, padded vocabulary] logarithms of the models' mean probabilities */
     double *log_sums; /* [rows] the logarithm of the sum of exponentials, where logits are read */
+    /* Where coverage counts: what the tokens of each row, and the one behind them, attended to. */
+    double *coverage, *spare_coverage; /* [rows, width], NULL: it does not count */
+    int64_t coverage_width;            /* tokens of the batch's longest source   */
     /* for rows with rules: */
     uint8_t *marks;  /* [vocabulary] of the row that is looked at: RGMI_TOKEN_FORBIDDEN,
                         RGMI_TOKEN_REPEATED */
@@ -91,6 +95,18 @@ void rgmi_models_close(rgmi_search *s);
 rgm_status rgmi_models_step(const float **logits, rgmi_search *s);
 /** What goes on; as rgmi_decoding_select(). */
 rgm_status rgmi_models_select(rgmi_search *s, int64_t count);
+
+/* ---- beam_coverage.c: how much of its source a hypothesis has attended to ---- */
+
+/** Room for rows of a batch, where coverage counts. RGM_ERR_NOMEM. */
+rgm_status rgmi_coverage_open(rgmi_search *s, int64_t rows);
+void rgmi_coverage_close(rgmi_search *s);
+/** Behind a step: what its tokens attended to, the mean of the models, is added. */
+rgm_status rgmi_coverage_step(rgmi_search *s);
+/** What a hypothesis that ends behind a row's tokens gets: 0 or less. */
+double rgmi_coverage_penalty(const rgmi_search *s, const rgmi_sentence *t, int64_t row);
+/** `count` rows go on: row k takes over from row parents[k]. */
+void rgmi_coverage_select(rgmi_search *s, const int64_t *parents, int64_t count);
 
 /* ---- beam_rules.c: which tokens may follow ---- */
 

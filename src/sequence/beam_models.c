@@ -92,6 +92,8 @@ rgm_status rgmi_models_step(const float **logits, rgmi_search *s)
     *logits = NULL;
     for (int64_t i = 0; i < s->models; i++)
         RGM_TRY(rgmi_decoding_step(&s->decodings[i], s->ids));
+    if (s->coverage != NULL)
+        RGM_TRY(rgmi_coverage_step(s));
     if (s->models > 1)
         RGM_TRY(mix(s));
     else
@@ -109,6 +111,8 @@ rgm_status rgmi_models_step(const float **logits, rgmi_search *s)
 
 rgm_status rgmi_models_select(rgmi_search *s, int64_t count)
 {
+    if (s->coverage != NULL)
+        rgmi_coverage_select(s, s->parents, count * s->options->beam_size);
     for (int64_t i = 0; i < s->models; i++)
         RGM_TRY(rgmi_decoding_select(&s->decodings[i], s->survivors, count, s->options->beam_size,
                                      s->parents));

@@ -8,10 +8,16 @@ const rgm_field rgm_beam_search_fields[] = {
     RGM_INT_FIELD(beam_size, 1, RGMI_MOST_BEAMS, "hypotheses followed at once; 1: greedy"),
     RGM_INT_FIELD(n_best, 1, RGMI_MOST_BEAMS, "translations of each sentence, at most beam_size"),
     RGM_FLOAT_FIELD(alpha, 0, 10, "length penalty: scores are divided by ((5 + length) / 6)^alpha"),
+    RGM_FLOAT_FIELD(coverage, 0, 1000,
+                    "coverage penalty: weight of the sum over source tokens of log(min(attention "
+                    "that they got, 1)) in the score; 0: none"),
+    RGM_GROUP_FIELD(attention, rgm_attention_place_fields, "of which attention coverage is taken"),
     RGM_INT_FIELD(decode_max_length, 0, 1e6,
-                  "longest translation in tokens; 0: extra_decode_length more than the source"),
-    RGM_INT_FIELD(extra_decode_length, 0, 1e6,
-                  "how much longer than its source a translation may be, in tokens"),
+                  "longest translation in tokens; 0: by decode_length_factor and "
+                  "extra_decode_length"),
+    RGM_FLOAT_FIELD(decode_length_factor, 0, 1e6,
+                    "a translation may have so many times the tokens of its source ..."),
+    RGM_INT_FIELD(extra_decode_length, 0, 1e6, "... and so many more"),
     RGM_INT_FIELD(decode_min_length, 0, 1e6, "minimum tokens of a translation"),
     RGM_INT_FIELD(no_repeat_ngram, 0, 1e6,
                   "no so many tokens in a row occur twice in a translation; 0: they may"),
@@ -76,6 +82,7 @@ rgm_status rgm_beam_search_check(const rgm_beam_search_options *o, const rgm_seq
                         "task.search.decode_min_length is %lld, but decode_max_length, which "
                         "counts the end, is %lld",
                         (long long)o->decode_min_length, (long long)o->decode_max_length);
+    RGM_TRY(rgm_attention_place_check(&o->attention, model, "task.search.attention"));
     if (o->shortlist != NULL)
         RGM_TRY(check_shortlist(o, model));
     if (2 * o->beam_size > model->target_vocabulary && o->beam_size > 1)

@@ -212,6 +212,8 @@ static rgm_status take(rgmi_search *s, rgmi_sentence *t, int64_t group, rgmi_bea
         if (best[i].token == o->end_id) {
             item.node = parent->node;
             item.score = item.log_probability / penalty(o, length);
+            if (s->coverage != NULL)
+                item.score += rgmi_coverage_penalty(s, t, best[i].row);
             if (!is_found(s, t, item.node))
                 keep_best(t->done + group * size, &t->done_count[group], size, item);
         } else if (open < size) {
@@ -288,8 +290,10 @@ static rgm_status hypothesis_make(rgm_hypothesis *out, const rgmi_search *s, con
 {
     int64_t count = 0;
 
-    *out = (rgm_hypothesis){
-        .log_probability = from->log_probability, .score = from->score, .finished = finished};
+    *out = (rgm_hypothesis){.log_probability = from->log_probability,
+                            .score = from->score,
+                            .finished = finished,
+                            .longest = t->longest};
     for (int64_t i = 0; t->request != NULL && i < t->request->required_count; i++)
         out->missing += (from->met >> i & 1) == 0;
     for (int64_t n = from->node; n >= 0; n = s->nodes[n].parent)
@@ -386,10 +390,13 @@ static int64_t positions_of(rgm_beam_search *search)
 static int64_t longest_of(const rgm_beam_search_options *o, int64_t positions,
                           int64_t source_length)
 {
-    int64_t longest =
-        o->decode_max_length > 0 ? o->decode_max_length : source_length + o->extra_decode_length;
+    double longest = o->decode_max_length > 0 ? (double)o->decode_max_length
+                                              : o->decode_length_factor * (double)source_length +
+                                                    (double)o->extra_decode_length;
 
-    return longest < positions ? longest : positions;
+    if (longest >= (double)positions)
+        return positions;
+    return longest > 1 ? (int64_t)longest : 1;
 }
 
 /* What a search needs that looks at more than the most probable tokens. */
@@ -443,17 +450,20 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
         batch_lengths[i] = lengths[numbers[i]];
         s.sentences[i].number = numbers[i];
         s.sentences[i].longest = longest_of(options, positions_of(beam_search), batch_lengths[i]);
+        s.sentences[i].sources = batch_lengths[i];
         if (options->requests != NULL)
             s.sentences[i].request = &options->requests[numbers[i]];
         s.sentences[i].open[0] = (rgmi_beam_leaf){.node = -1};
         s.sentences[i].open_count[0] = 1;
     }
     RGM_GO(room_for_logits(&s, rows));
+    RGM_GO(rgmi_coverage_open(&s, rows));
     RGM_GO(rgmi_models_open(&s, beam_search, batch, batch_lengths));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
     rgmi_models_close(&s);
+    rgmi_coverage_close(&s);
     rgm_free(s.mixed);
     rgm_free(s.nodes);
     rgm_free(s.sentences);

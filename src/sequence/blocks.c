@@ -147,15 +147,29 @@ static rgm_attention_options attention_of(const rgm_stack_options *o,
     return attention;
 }
 
+const char rgmi_cross_attention[] = "cross attention";
+
+/* What it compares can be asked for: rgm_seq2seq_attention(). */
+static void note(rgm_scope *block, rgm_value *q, rgm_value *keys)
+{
+    rgm_note made = {.what = rgmi_cross_attention, .value = q, .of = keys};
+
+    if (block == NULL)
+        return;
+    made.where = rgm_scope_path(block);
+    rgm_cgraph_note(rgm_scope_graph(block), &made);
+}
+
 rgm_value *rgmi_attend(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
                        const rgmi_row_shape *shape, rgm_value *keys, rgm_value *values,
                        rgm_value *visible)
 {
+    rgm_value *q = queries(block, o, x, shape, NULL);
     rgm_attention_options attention = attention_of(o, NULL);
 
     attention.key = visible;
-    return project_back(block, o,
-                        rgm_attention(queries(block, o, x, shape, NULL), keys, values, &attention));
+    note(block, q, keys);
+    return project_back(block, o, rgm_attention(q, keys, values, &attention));
 }
 
 rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
@@ -166,6 +180,7 @@ rgm_value *rgmi_attend_rows(rgm_scope *block, const rgm_stack_options *o, rgm_va
     rgm_attention_options attention = attention_of(o, NULL);
 
     attention.dropout = 0;
+    note(block, q, keys);
     return project_back(block, o,
                         rgm_attention_rows(q, keys, values, rows, NULL, NULL, NULL, &attention));
 }

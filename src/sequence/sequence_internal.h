@@ -47,6 +47,8 @@ int64_t rgmi_key_width(const rgm_stack_options *o, int64_t width);
 /** Keys and values of rows, [sequences, length, key width]. */
 void rgmi_attention_keys(rgm_value **keys, rgm_value **values, rgm_scope *block,
                          const rgm_stack_options *o, rgm_value *rows, const rgmi_row_shape *shape);
+/** Notes of the graph: queries and keys of rgmi_attend() and rgmi_attend_rows(), by their block. */
+extern const char rgmi_cross_attention[];
 /** Queries of rows x look up given keys and values, wherever those stand; rows again, through the
  * output projection. visible: ids of the keys, of which 0 is hidden, or NULL. */
 rgm_value *rgmi_attend(rgm_scope *block, const rgm_stack_options *o, rgm_value *x,
@@ -191,6 +193,18 @@ typedef struct rgmi_seq2seq_rows {
 rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
                                    const rgm_seq2seq *model);
 
+/* ---- attention.c: what targets attend to in their sources ---- */
+
+/** Number of the layer that a place means. */
+int64_t rgmi_attention_layer(const rgm_attention_place *place, const rgm_seq2seq *model);
+/**
+ * As rgm_attention_weights() of one token, with keys at rows [sources] of `keys` (NULL: 0, 1, ..):
+ * add `share` of its weights to `sum`. scores [sources] is room.
+ */
+void rgmi_attention_add(double *sum, double share, float *scores, const float *query,
+                        const float *keys, const int64_t *rows, int64_t sources,
+                        const rgm_seq2seq *model, const rgm_attention_place *place);
+
 /** The decoder's width of keys and values. */
 int64_t rgmi_seq2seq_key_width(const rgm_seq2seq *model);
 /** What a model says of its embeddings. */
@@ -214,6 +228,10 @@ rgm_status rgmi_decoding_step(rgmi_decoding *decoding, const int32_t *ids);
  * both [rows, count]. */
 rgm_status rgmi_decoding_top(float *log_probabilities, int64_t *ids, const rgmi_decoding *decoding,
                              int64_t count);
+/** Behind a step of a search whose options have coverage: add `share` of what each row's newest
+ * token attends to in its source to sum [rows, width]. RGM_ERR_NOMEM, RGM_ERR_IO. */
+rgm_status rgmi_decoding_attended(double *sum, int64_t width, double share,
+                                  const rgmi_decoding *decoding);
 /** Behind a step: *logits f32 [rows, padded target vocabulary], borrowed until the next step or
  * close. */
 rgm_status rgmi_decoding_logits(const float **logits, const rgmi_decoding *decoding);

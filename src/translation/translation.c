@@ -768,6 +768,7 @@ static const rgm_effect effects[] = {
     {"task.search.top_p", "task.search.sample == true"},
     {"task.search.seed", "task.search.sample == true"},
     {"task.search.diversity", "task.search.diversity_groups > 1"},
+    {"task.search.decode_length_factor", "task.search.decode_max_length == 0"},
     {"task.search.extra_decode_length", "task.search.decode_max_length == 0"},
     {0}};
 

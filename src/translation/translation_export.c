@@ -214,7 +214,9 @@ static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options
     RGM_TRY(rgm_json_write_int(w, "beam_size", o->beam_size));
     RGM_TRY(rgm_json_write_int(w, "n_best", o->n_best));
     RGM_TRY(write_digits(w, "alpha", o->alpha));
+    RGM_TRY(write_digits(w, "coverage", o->coverage));
     RGM_TRY(rgm_json_write_int(w, "decode_max_length", o->decode_max_length));
+    RGM_TRY(write_digits(w, "decode_length_factor", o->decode_length_factor));
     RGM_TRY(rgm_json_write_int(w, "extra_decode_length", o->extra_decode_length));
     RGM_TRY(rgm_json_write_int(w, "decode_min_length", o->decode_min_length));
     RGM_TRY(rgm_json_write_int(w, "no_repeat_ngram", o->no_repeat_ngram));

@@ -101,6 +101,8 @@ rgm_status rgm_translation_result_print(rgm_text *out, const rgm_line_translatio
         RGM_TRY(rgm_json_write_number(&w, "score", t->score));
         RGM_TRY(rgm_json_write_number(&w, "log_probability", t->log_probability));
         RGM_TRY(rgm_json_write_bool(&w, "cut", t->cut));
+        RGM_TRY(rgm_json_write_int(&w, "tokens", t->tokens));
+        RGM_TRY(rgm_json_write_int(&w, "longest", t->longest));
         RGM_TRY(rgm_json_write_int(&w, "missing", t->missing));
         RGM_TRY(rgm_json_write_int(&w, "banned", t->banned));
         RGM_TRY(rgm_json_close(&w));

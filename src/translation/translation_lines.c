@@ -126,6 +126,8 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
         out[k].score = h->score;
         out[k].log_probability = h->log_probability;
         out[k].cut = !h->finished;
+        out[k].tokens = h->count;
+        out[k].longest = h->longest;
         out[k].missing = h->missing;
         out[k].banned = count_found(out[k].text, &line->banned);
     }

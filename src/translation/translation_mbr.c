@@ -77,6 +77,7 @@ rgm_status rgm_translation_mbr(rgm_line_translation *out, int64_t *done, const r
                         (long long)samples, MOST_SAMPLES);
     own.sample = true;
     own.beam_size = own.n_best = own.diversity_groups = 1;
+    own.coverage = 0; /* of scores that nobody reads */
     own.first_number = search->first_number * samples;
     RGM_GO(RGM_NEW(repeated, count * samples));
     RGM_GO(RGM_NEW(drawn, count * samples));

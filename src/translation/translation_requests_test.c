@@ -211,14 +211,20 @@ static void lines_are_read_from_json(void **state)
 static void translations_are_printed_as_json(void **state)
 {
     static char said[] = "say \"a\"\n";
-    const rgm_line_translation made[2] = {
-        {.text = said, .score = -0.5, .log_probability = -1, .cut = true, .missing = 2}};
+    const rgm_line_translation made[2] = {{.text = said,
+                                           .score = -0.5,
+                                           .log_probability = -1,
+                                           .cut = true,
+                                           .tokens = 3,
+                                           .longest = 4,
+                                           .missing = 2}};
     rgm_text text = {0};
 
     (void)state;
     CHECK_OK(rgm_translation_result_print(&text, made, 2));
     CHECK_TEXT("{\"translations\": [{\"text\": \"say \\\"a\\\"\\u000a\", \"score\": -0.5, "
-               "\"log_probability\": -1.0, \"cut\": true, \"missing\": 2, \"banned\": 0}]}",
+               "\"log_probability\": -1.0, \"cut\": true, \"tokens\": 3, \"longest\": 4, "
+               "\"missing\": 2, \"banned\": 0}]}",
                text.data);
     rgm_text_clear(&text);
 }

@@ -88,7 +88,7 @@ class Translator:
 
     def longest(self, ids):
         o = self.about["search"]
-        most = o["decode_max_length"] or len(ids) + o["extra_decode_length"]
+        most = o["decode_max_length"] or int(o["decode_length_factor"] * len(ids)) + o["extra_decode_length"]
         return min(most, self.about["max_positions"])
 
     def search(self, sources, beams, n_best):

@@ -1,0 +1,133 @@
+/*
+ * What the tokens of a target attend to in their source: remembered while the decoder's graph is
+ * built, found again, and computed from fetched queries and keys. The attention kernel keeps no
+ * probabilities; here they are computed again, of one attention, in a fixed order, so that padding
+ * and other sentences change no bit.
+ */
+#include <math.h>
+
+#include "sequence_internal.h"
+
+#define RGM_OPTIONS rgm_attention_place
+const rgm_field rgm_attention_place_fields[] = {
+    RGM_INT_FIELD(layer, -1, RGM_STACK_LAYERS - 1,
+                  "of the decoder, from 0; -1: the last but one, or the only one"),
+    RGM_INT_FIELD(head, -1, 1023, "from 0; -1: the mean of all"),
+    {0}};
+#undef RGM_OPTIONS
+
+rgm_status rgm_attention_place_check(const rgm_attention_place *place, const rgm_seq2seq *model,
+                                     const char *key)
+{
+    const rgm_stack_options *o = &model->options.decoder;
+
+    if (place->layer >= o->num_layers || place->layer < -1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s.layer is %lld, but the decoder has the layers 0 .. %lld", key,
+                        (long long)place->layer, (long long)o->num_layers - 1);
+    if (place->head >= o->num_attention_heads || place->head < -1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s.head is %lld, but the decoder's attentions have the heads 0 .. %lld",
+                        key, (long long)place->head, (long long)o->num_attention_heads - 1);
+    return RGM_OK;
+}
+
+int64_t rgmi_attention_layer(const rgm_attention_place *place, const rgm_seq2seq *model)
+{
+    int64_t layers = model->options.decoder.num_layers;
+
+    if (place->layer >= 0)
+        return place->layer;
+    return layers > 1 ? layers - 2 : 0;
+}
+
+/* ---- in a graph ------------------------------------------------------------------------------ */
+
+rgm_status rgm_seq2seq_attention(rgm_cross_attention *out, rgm_scope *scope,
+                                 const rgm_seq2seq *model, const rgm_attention_place *place)
+{
+    rgm_cgraph *graph = rgm_scope_graph(scope);
+    const char *where;
+    rgm_scope *block;
+
+    *out = (rgm_cross_attention){0};
+    RGM_TRY(rgm_attention_place_check(place, model, "attention"));
+    RGM_TRY(rgm_cgraph_status(graph));
+    block = rgmi_stack_layer(rgm_scope_enter(scope, "decoder"), rgmi_attention_layer(place, model));
+    block = rgm_scope_enter(block, "cross_attention");
+    if (block == NULL)
+        return RGM_FAIL(RGM_ERR_NOMEM, "out of memory: the scope of an attention");
+    where = rgm_scope_path(block);
+    for (int64_t i = 0; i < rgm_cgraph_note_count(graph); i++) {
+        const rgm_note *note = rgm_cgraph_note_at(graph, i);
+        if (strcmp(note->what, rgmi_cross_attention) == 0 && strcmp(note->where, where) == 0)
+            *out = (rgm_cross_attention){.queries = note->value, .keys = note->of};
+    }
+    return out->queries != NULL ? RGM_OK
+                                : RGM_FAIL(RGM_ERR_ARG, "no decoder was built here: %s", where);
+}
+
+/* ---- of what was fetched --------------------------------------------------------------------- */
+
+/* softmax(query keys^T / sqrt(depth)) of one head to scores. */
+static void weigh(float *scores, const float *query, const float *keys, const int64_t *rows,
+                  int64_t sources, int64_t depth, int64_t key_width)
+{
+    float scale = 1 / sqrtf((float)depth), most = -INFINITY, sum = 0;
+
+    for (int64_t i = 0; i < sources; i++) {
+        const float *key = keys + (rows != NULL ? rows[i] : i) * key_width;
+        float dot = 0;
+        for (int64_t d = 0; d < depth; d++)
+            dot += query[d] * key[d];
+        scores[i] = dot * scale;
+        most = scores[i] > most ? scores[i] : most;
+    }
+    for (int64_t i = 0; i < sources; i++) {
+        scores[i] = expf(scores[i] - most);
+        sum += scores[i];
+    }
+    for (int64_t i = 0; i < sources; i++)
+        scores[i] /= sum;
+}
+
+void rgmi_attention_add(double *sum, double share, float *scores, const float *query,
+                        const float *keys, const int64_t *rows, int64_t sources,
+                        const rgm_seq2seq *model, const rgm_attention_place *place)
+{
+    const rgm_stack_options *o = &model->options.decoder;
+    int64_t heads = o->num_attention_heads, depth = model->options.embedding_width / heads;
+    int64_t first = place->head >= 0 ? place->head : 0;
+    int64_t end = place->head >= 0 ? place->head + 1 : heads;
+
+    for (int64_t h = first; h < end; h++) {
+        int64_t shared = h / (heads / rgmi_key_heads(o)); /* whose keys this head reads */
+        weigh(scores, query + h * depth, keys + shared * depth, rows, sources, depth,
+              rgmi_seq2seq_key_width(model));
+        for (int64_t i = 0; i < sources; i++)
+            sum[i] += share * (double)scores[i] / (double)(end - first);
+    }
+}
+
+rgm_status rgm_attention_weights(float *weights, const float *queries, int64_t targets,
+                                 const float *keys, int64_t sources, const rgm_seq2seq *model,
+                                 const rgm_attention_place *place)
+{
+    rgm_status status = RGM_OK;
+    float *scores = NULL;
+    double *sum = NULL;
+
+    RGM_GO(RGM_NEW(scores, sources));
+    RGM_GO(RGM_NEW(sum, sources));
+    for (int64_t t = 0; t < targets; t++) {
+        memset(sum, 0, (size_t)sources * sizeof *sum);
+        rgmi_attention_add(sum, 1, scores, queries + t * model->options.embedding_width, keys, NULL,
+                           sources, model, place);
+        for (int64_t i = 0; i < sources; i++)
+            weights[t * sources + i] = (float)sum[i];
+    }
+done:
+    rgm_free(scores);
+    rgm_free(sum);
+    return status;
+}
