@@ -286,6 +286,18 @@ rgm_value *rgm_class_loss(rgm_value *logits, rgm_value *labels,
 rgm_value *rgm_binary_loss(rgm_value *logits, rgm_value *targets,
                            const rgm_class_loss_options *options);
 /**
+ * How far the distribution of a model's logits is from that of teachers (Hinton et al. 2015), of
+ * each row: temperature^2 * KL(p || q), with q = softmax(logits / temperature) and p the mean of
+ * softmax(teachers[i] / temperature). 0 where they are the same. No gradient goes to the teachers.
+ *
+ * @param logits    [n, classes or more]; columns behind the classes do not count
+ * @param teachers  [count] each [n, classes or more] of the same dtype; 1 or more
+ *
+ * Errors, which the graph keeps: RGM_ERR_ARG (temperature not above 0), RGM_ERR_SHAPE.
+ */
+rgm_value *rgm_distillation_losses(rgm_value *logits, rgm_value *const *teachers, int64_t count,
+                                   int64_t classes, double temperature);
+/**
  * Labels with 0 in the place of missing ones, which are as rgm_dtype_missing() says (NaN, the
  * lowest integer); with `classes`, and for 0/1 labels, any label below 0 is missing.
  *

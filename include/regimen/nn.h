@@ -89,6 +89,17 @@ rgm_status rgm_scope_adapt_check(const rgm_scope *root);
 rgm_status rgm_lora_merge(rgm_parameters **out, const rgm_cgraph *graph, const rgm_parameters *from,
                           const rgm_lora_options *lora);
 
+/**
+ * From here on parameters and states made below the root are constants: the tensors that `values`
+ * has under their names. No gradient moves them and no checkpoint has them. So a model that was
+ * trained before computes in the graph of another one, whose parameters may have the same names;
+ * its scope is a root of its own. The graph fails where a value is missing (RGM_ERR_NOT_FOUND), or
+ * has another shape (RGM_ERR_SHAPE) or dtype (RGM_ERR_DTYPE).
+ *
+ * @param values  [in] borrowed as long as the scope; the graph retains the tensors
+ */
+void rgm_scope_hold(rgm_scope *root, const rgm_parameters *values);
+
 /** Sparse rows: pattern [rows, width] with the number weight [count] at each entry (NULL: ones). */
 rgm_value *rgm_sparse_rows(rgm_value *pattern, rgm_value *weight);
 /**

@@ -1,7 +1,9 @@
 /*
  * Losses of classes against Keras 3.15 (CategoricalCrossentropy, CategoricalFocalCrossentropy,
  * BinaryCrossentropy, BinaryFocalCrossentropy, from_logits, alpha 1, reduction None), their
- * gradients against central differences, and labels of which some are missing.
+ * gradients against central differences, and labels of which some are missing. Those of students
+ * against PyTorch 2.15 (kl_div of log_softmax(logits / T) and softmax(teacher / T), reduction none,
+ * summed over classes, times T^2).
  */
 #include <check.h>
 
@@ -261,7 +263,98 @@ static void missing_labels_are_zero_and_known_as_such(void **state)
     }
 }
 
+/* ---- students -------------------------------------------------------------------------------- */
+
+/* 2 sin(1.3 i), or 2 cos(0.7 i). */
+static rgm_value *teacher_of(tried *t, int number)
+{
+    const int64_t shape[2] = {ITEMS, CLASSES};
+    rgm_tensor *tensor;
+    rgm_value *teacher;
+
+    CHECK_OK(rgm_tensor_create(&tensor, RGM_F64, 2, shape));
+    for (int i = 0; i < ITEMS * CLASSES; i++)
+        rgm_tensor_f64(tensor)[i] = 2 * (number == 0 ? sin(1.3 * i) : cos(0.7 * i));
+    teacher = rgm_constant(t->graph, tensor);
+    rgm_tensor_release(tensor);
+    return teacher;
+}
+
+static void check_taught(int64_t teacher_count, int64_t classes, double temperature,
+                         const double *losses, const double *slopes)
+{
+    rgm_value *teachers[2], *loss;
+    tried t;
+
+    begin(&t, false);
+    teachers[0] = teacher_of(&t, 0);
+    teachers[1] = teacher_of(&t, 1);
+    loss = rgm_distillation_losses(t.z, teachers, teacher_count, classes, temperature);
+    evaluate(&t, loss);
+    for (int i = 0; i < ITEMS; i++)
+        CHECK_CLOSE(rgm_tensor_at(t.loss, i), losses[i], 1e-10, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_CLOSE(rgm_tensor_at(t.slope, i), slopes[i], 1e-10, 0);
+    for (int i = 0; i < ITEMS * CLASSES; i++)
+        if (i % CLASSES >= classes)
+            CHECK_CLOSE(rgm_tensor_at(t.slope, i), 0, 0, 0);
+    check_slopes(&t, loss);
+    end(&t);
+}
+
+static void distances_from_teachers_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    check_taught(1, 4, 1,
+                 (double[]){0.704771254461, 0.112640629034, 1.8780630955, 0.406808247557,
+                            0.118749388002, 1.48510953255, 0.70056123274, 0.31651343753},
+                 (double[]){0.552391576786, -0.391848001385, -0.169473935346});
+    check_taught(1, 4, 2.5,
+                 (double[]){0.803626012508, 0.222725186588, 2.8562316957, 0.727098072439,
+                            0.263152339199, 2.04716289451, 0.749843259087, 0.529893087604},
+                 (double[]){0.556404345778, -0.337316017428, -0.255391955527});
+    check_taught(1, 3, 1,
+                 (double[]){0.72000387624, 0.114787217589, 2.44286968217, 1.20986888443,
+                            0.117978971362, 1.45142963512, 0.724396655355, 0.415232676187},
+                 (double[]){0.571551397778, -0.398888068358, -0.172663329419});
+    check_taught(2, 4, 1,
+                 (double[]){0.239780261849, 0.411528945302, 0.791719513404, 0.445872685271,
+                            0.215038116585, 1.08672768798, 0.734967084379, 0.225985548873},
+                 (double[]){0.329946873579, -0.24505907824, -0.0921578810302});
+    check_taught(2, 3, 2.5,
+                 (double[]){0.29551516106, 0.270016099214, 1.48355182398, 0.951637912659,
+                            0.0787895628415, 1.5515158822, 0.543511899017, 0.111452993688},
+                 (double[]){0.378451964774, -0.229690569523, -0.148761395251});
+}
+
+static void no_gradient_goes_to_teachers(void **state)
+{
+    rgm_value *wrt, *slope, *loss;
+    rgm_executor *executor;
+    rgm_tensor *out;
+    rgm_feed feed;
+    tried t;
+
+    (void)state;
+    begin(&t, false);
+    wrt = t.z;
+    loss = rgm_distillation_losses(teacher_of(&t, 0), &wrt, 1, CLASSES, 2);
+    CHECK_OK(rgm_cgraph_gradients(&slope, rgm_sum(loss), &wrt, 1));
+    CHECK_OK(rgm_executor_create(&executor, t.graph, &slope, 1, NULL));
+    feed = (rgm_feed){.input = t.z, .tensor = t.logits};
+    CHECK_OK(rgm_executor_run(executor, &out, NULL, &feed, 1, 0, 0));
+    for (int i = 0; i < ITEMS * CLASSES; i++)
+        CHECK_CLOSE(rgm_tensor_at(out, i), 0, 0, 0);
+    CHECK(rgm_distillation_losses(t.z, &wrt, 1, CLASSES, 0) == NULL);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_cgraph_status(t.graph));
+    CHECK_MESSAGE("a temperature of 0");
+    rgm_executor_release(executor);
+    end(&t);
+}
+
 TESTS(cmocka_unit_test(losses_are_those_of_keras),
+      cmocka_unit_test(distances_from_teachers_are_those_of_pytorch),
+      cmocka_unit_test(no_gradient_goes_to_teachers),
       cmocka_unit_test(a_focal_loss_does_not_cancel_where_all_is_right),
       cmocka_unit_test(an_item_weighs_what_its_class_does),
       cmocka_unit_test(options_that_cannot_be_are_refused),

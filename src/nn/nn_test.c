@@ -121,6 +121,71 @@ static const double x23[6] = {1, -2, 3, 0.5, 0, -1};
 static const int64_t sparse_row[5] = {0, 0, 2, 2, 2}, sparse_column[5] = {1, 3, 0, 1, 2};
 static const double sparse_dense[12] = {0, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 0};
 
+/* A layer with weights that were trained in another graph: the same numbers, and no parameter. */
+static void held_weights_are_constants(void **state)
+{
+    net trained, n;
+    rgm_scope *held;
+    rgm_value *y;
+    rgm_tensor *expected;
+
+    (void)state;
+    net_open(&trained);
+    y = rgm_dense(rgm_scope_enter(trained.scope, "a"), "b", dense_input(&trained, "x", 2, 3, x23),
+                  2);
+    set_parameters(&trained);
+    expected = fetch(&trained, y);
+    net_open(&n);
+    y = dense_input(&n, "x", 2, 3, x23);
+    CHECK_OK(rgm_scope_create(&held, n.graph, RGM_F64));
+    rgm_scope_hold(held, trained.parameters);
+    (void)rgm_dense(rgm_scope_enter(n.scope, "a"), "b", y, 2); /* its own, of the same name */
+    y = rgm_dense(rgm_scope_enter(held, "a"), "b", y, 2);
+    CHECK_INT(2, rgm_cgraph_parameter_count(n.graph));
+    set_parameters(&n);
+    rgm_parameters_release(trained.parameters); /* the graph has the tensors */
+    trained.parameters = NULL;
+    check_values(&n, y, rgm_tensor_f64(expected), 4);
+    rgm_tensor_release(expected);
+    rgm_scope_release(held);
+    net_close(&n);
+    net_close(&trained);
+}
+
+static void held_weights_that_do_not_fit_are_told(void **state)
+{
+    static const struct {
+        const char *scope, *message;
+        int64_t units;
+        rgm_dtype dtype;
+        rgm_status status;
+    } cases[] = {{"c", "have no 'c/kernel'", 2, RGM_F64, RGM_ERR_NOT_FOUND},
+                 {"b", "'b/kernel' has another shape", 4, RGM_F64, RGM_ERR_SHAPE},
+                 {"b", "'b/kernel' is f64, not f32", 2, RGM_F32, RGM_ERR_DTYPE}};
+    net trained;
+
+    (void)state;
+    net_open(&trained);
+    (void)rgm_dense(trained.scope, "b", dense_input(&trained, "x", 2, 3, x23), 2);
+    set_parameters(&trained);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_scope *held;
+        rgm_value *x;
+        net n;
+
+        net_open(&n);
+        CHECK_OK(rgm_scope_create(&held, n.graph, cases[i].dtype));
+        rgm_scope_hold(held, trained.parameters);
+        x = rgm_input(n.graph, "x", cases[i].dtype, 2, (rgm_dim[]){2, 3});
+        CHECK(rgm_dense(held, cases[i].scope, x, cases[i].units) == NULL);
+        CHECK_STATUS(cases[i].status, rgm_cgraph_status(n.graph));
+        CHECK_MESSAGE(cases[i].message);
+        rgm_scope_release(held);
+        net_close(&n);
+    }
+    net_close(&trained);
+}
+
 static void dense_is_x_w_plus_b_and_names_its_parameters(void **state)
 {
     (void)state;
@@ -571,6 +636,8 @@ TESTS(cmocka_unit_test(dense_is_x_w_plus_b_and_names_its_parameters),
       cmocka_unit_test(layer_norm_has_keras_epsilon), cmocka_unit_test(embedding_picks_rows),
       cmocka_unit_test(l2_is_counted_once_for_a_shared_parameter),
       cmocka_unit_test(scopes_have_paths_and_are_found_again),
+      cmocka_unit_test(held_weights_are_constants),
+      cmocka_unit_test(held_weights_that_do_not_fit_are_told),
       cmocka_unit_test(mistakes_name_the_layer),
       cmocka_unit_test(sparse_rows_in_a_strangers_hands_fail_by_name),
       cmocka_unit_test(gradients_agree_with_central_differences),

@@ -21,6 +21,7 @@ struct rgm_scope {
     /* only in the root */
     const rgm_lora_options *lora; /* NULL: parameters learn     */
     uint64_t met;                 /* targets of it, by number   */
+    const rgm_parameters *held;   /* NULL: parameters are made  */
     rgm_arena *arena;
     rgm_map *scopes;      /* path -> scope                                          */
     rgm_map *regularized; /* parameter name -> itself: a shared one is counted once */
@@ -202,6 +203,38 @@ void rgm_scope_adapt(rgm_scope *root, const rgm_lora_options *lora)
         root->root->lora = lora->rank > 0 ? lora : NULL;
 }
 
+void rgm_scope_hold(rgm_scope *root, const rgm_parameters *values)
+{
+    if (root != NULL)
+        root->root->held = values;
+}
+
+/* What was trained before, as a constant. */
+static rgm_value *held_value(rgm_scope *scope, const char *name, int rank, const int64_t *shape)
+{
+    const char *path = join(scope, name);
+    rgm_tensor *tensor;
+    bool same;
+
+    if (path == NULL)
+        return no_memory(scope);
+    tensor = rgm_parameters_find(scope->root->held, path);
+    if (tensor == NULL)
+        return rgm_cgraph_fail(scope->graph, RGM_ERR_NOT_FOUND, "the held weights have no '%s'",
+                               path);
+    if (rgm_tensor_dtype(tensor) != scope->dtype)
+        return rgm_cgraph_fail(scope->graph, RGM_ERR_DTYPE, "the held weight '%s' is %s, not %s",
+                               path, rgm_dtype_name(rgm_tensor_dtype(tensor)),
+                               rgm_dtype_name(scope->dtype));
+    same = rgm_tensor_rank(tensor) == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = rgm_tensor_dim(tensor, i) == shape[i];
+    if (!same)
+        return rgm_cgraph_fail(scope->graph, RGM_ERR_SHAPE,
+                               "the held weight '%s' has another shape than its layer", path);
+    return rgm_constant(scope->graph, tensor);
+}
+
 rgm_status rgm_scope_adapt_check(const rgm_scope *root)
 {
     const rgm_lora_options *lora = root->root->lora;
@@ -261,6 +294,8 @@ rgm_value *rgm_scope_parameter(rgm_scope *scope, const char *name, int rank, con
 
     if (scope == NULL)
         return NULL;
+    if (scope->root->held != NULL)
+        return held_value(scope, name, rank, shape);
     if (scope->root->lora != NULL) {
         rgm_value *own = rgm_scope_state(scope, name, rank, shape, init);
 
@@ -281,6 +316,8 @@ rgm_value *rgm_scope_state(rgm_scope *scope, const char *name, int rank, const i
 
     if (scope == NULL)
         return NULL;
+    if (scope->root->held != NULL)
+        return held_value(scope, name, rank, shape);
     path = join(scope, name);
     if (path == NULL)
         return no_memory(scope);
