@@ -103,6 +103,22 @@ expect 0 "$regimen" run lm.yaml --run-dir parts
 expect 1 "$regimen" run lm.yaml --run-dir other $tokens --set data.tokenizer=other.model
 says 'train.tokens was made with another tokenizer than .*other.model' err
 
+# A student learns from the run, of one with adapters from the sum; a teacher with other tokens is told.
+small="--set model.decoder.num_layers=1 --set trainer.epochs=1"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run lm.yaml --run-dir untaught $small
+# shellcheck disable=SC2086
+expect 0 "$regimen" run lm.yaml --run-dir taught $small --set task.distillation.teacher=run
+[ "$(sum taught)" != "$(sum untaught)" ] || fail "the teacher changes nothing"
+expect 0 "$regimen" run lm.yaml --run-dir adapted --set trainer.initialize.checkpoint=run --set task.lora.rank=2 \
+    --set trainer.epochs=1
+# shellcheck disable=SC2086
+expect 0 "$regimen" run lm.yaml --run-dir of_adapted $small --set task.distillation.teacher=adapted
+[ "$(sum of_adapted)" != "$(sum taught)" ] || fail "a teacher's adapters change nothing"
+# shellcheck disable=SC2086
+expect 2 "$regimen" run lm.yaml --run-dir no $small --set task.distillation.teacher=run --set data.train_tokenizer.vocab_size=50
+says 'task.distillation.teacher: run has another tokenizer' err
+
 # As a stream, and what cannot be.
 expect 0 "$regimen" run lm.yaml --run-dir stream --set data.packing=stream
 says 'tokens at the ends in no block of an epoch' err

@@ -61,6 +61,8 @@ typedef struct rgm_stack_options {
     int64_t attention_window; /* a token sees so many tokens before it, itself among them, and in an
                                  encoder as many behind it; 0: all                               */
 } rgm_stack_options;
+/** Set all rates of dropout to 0. */
+void rgm_stack_without_dropout(rgm_stack_options *options);
 
 #ifdef __cplusplus
 }

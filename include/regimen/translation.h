@@ -64,15 +64,21 @@ typedef struct rgm_translation_options {
     rgm_score_options score; /* which scores                                                     */
     int64_t samples; /* log the translations of so many pairs beside their references            */
     rgm_beam_search_options search; /* how to translate */
-    const char *run_dir;            /* no key: the folder of a run that has begun       */
-    bool served;  /* true: there are no data, only what an export keeps              */
-    bool trained; /* true: use the run's tokenizers; false: only the one it trained  */
+    rgm_distillation_options
+        distillation;                  /* teachers, of which only the names are read from keys */
+    const rgm_trained_model *teachers; /* no key: those names' models, of rgm_translation; borrowed
+                                          until the model is built. NULL: nobody teaches     */
+    int64_t teacher_count;
+    const char *run_dir; /* no key: the folder of a run that has begun       */
+    bool served;         /* true: there are no data, only what an export keeps              */
+    bool trained;        /* true: use the run's tokenizers; false: only the one it trained  */
 } rgm_translation_options;
 
 /**
  * Sequence to sequence with the Transformer (`model.type` seq2seq_transformer). The loss is the
- * mean over the tokens of a batch of the cross-entropy with smoothed labels; it is exact however an
- * update is divided into batches. The task also computes "perplexity" and "token_accuracy" from the
+ * mean over the tokens of a batch of the cross-entropy with smoothed labels, in training mixed with
+ * rgm_distillation_losses() where there are teachers; it is exact however an update is divided into
+ * batches. The task also computes "perplexity" and "token_accuracy" from the
  * labels without smoothing. Validation computes all of these. When it translates, it also computes
  * the scores "bleu", "chrf" and "ter" of the whole set, as rgm_bleu_add() and the others do, and
  * "exact_match", the share of translations that equal their reference token by token.

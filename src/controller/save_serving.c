@@ -31,6 +31,19 @@ static rgm_status print_sections(rgm_text *out, const rgm_yaml_node *root)
     return status;
 }
 
+/* Teachers are folders of this machine, which only training reads. */
+static void leave_teachers_out(rgm_yaml_node *root)
+{
+    rgm_yaml_node *task = rgm_yaml_find(root, "task");
+    int64_t kept = 0;
+
+    for (int64_t i = 0; task != NULL && i < task->count; i++)
+        if (task->kind != RGM_YAML_MAP || strcmp(task->items[i]->key, "distillation") != 0)
+            task->items[kept++] = task->items[i];
+    if (task != NULL)
+        task->count = kept;
+}
+
 static rgm_status save_model(const rgm_open_run *run, const char *folder, const rgm_text *data)
 {
     rgm_status status = RGM_OK;
@@ -40,6 +53,7 @@ static rgm_status save_model(const rgm_open_run *run, const char *folder, const 
     const char *config = run->options.config;
 
     RGM_GO(rgm_yaml_parse(&yaml, config, (int64_t)strlen(config), "config"));
+    leave_teachers_out(rgm_yaml_root(yaml));
     RGM_GO(rgm_text_printf(&text, "version: 1\n"));
     RGM_GO(print_sections(&text, rgm_yaml_root(yaml)));
     RGM_GO(rgm_text_printf(&text, data->size > 0 ? "data:\n%s" : "data: {}\n%s",

@@ -65,6 +65,11 @@ rgm_status rgmi_values_collect(rgm_experiment *experiment);
 rgm_status rgmi_restrictions_check(rgm_experiment *experiment);
 /** Warn of what means something else in the run that trainer.initialize takes weights from. */
 rgm_status rgmi_fine_tuning_tell(const rgm_experiment *experiment);
+/** What a run is made for. */
+typedef enum rgmi_purpose { RGMI_TO_TRAIN, RGMI_TO_LOOK_AT, RGMI_TO_ASK } rgmi_purpose;
+/** Make the task and the options of its run. */
+rgm_status rgmi_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
+                                   const char *run_dir, rgmi_purpose why);
 /** Which keys may differ when a run of it continues. */
 const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment);
 /** Where a node was set: "FILE:line", "--set" or "$REGIMEN_..."; NULL: out of memory. */

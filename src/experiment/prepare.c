@@ -44,10 +44,7 @@ static rgm_status has_begun(bool *out, const char *run_dir)
     return RGM_OK;
 }
 
-/* What a run is made for. */
-typedef enum purpose { TO_TRAIN, TO_LOOK_AT, TO_ASK } purpose;
-
-static rgm_status make_task(rgm_experiment *e, const char *run_dir, purpose why)
+static rgm_status make_task(rgm_experiment *e, const char *run_dir, rgmi_purpose why)
 {
     rgm_task_setup *setup = &e->setup;
 
@@ -56,8 +53,8 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, purpose why)
     setup->seed = (uint64_t)e->runtime.seed;
     setup->threads = rgm_runtime_threads(&e->runtime);
     setup->run_dir = run_dir;
-    setup->trained = why != TO_TRAIN;
-    setup->asked = why == TO_ASK;
+    setup->trained = why != RGMI_TO_TRAIN;
+    setup->asked = why == RGMI_TO_ASK;
     setup->folds = (rgm_folds){.count = e->trainer.folds,
                                .fold = e->trainer.fold,
                                .valid = e->trainer.fold_valid,
@@ -147,8 +144,8 @@ done:
     return status;
 }
 
-static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
-                          purpose why)
+rgm_status rgmi_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir,
+                                   rgmi_purpose why)
 {
     *options = rgm_run_options_default();
     RGM_TRY(rgm_run_check_single(&e->trainer, &e->runtime));
@@ -166,7 +163,7 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     options->config = e->text;
     RGM_TRY(make_sources(e));
     options->sources = e->sources;
-    if (why == TO_TRAIN)
+    if (why == RGMI_TO_TRAIN)
         RGM_TRY(make_identity(e));
     options->data_identity = e->identity;
     options->resume_keys = rgmi_resume_keys(e);
@@ -178,23 +175,16 @@ static rgm_status prepare(rgm_run_options *options, rgm_experiment *e, const cha
     return RGM_OK;
 }
 
-rgm_status rgm_experiment_prepare(rgm_run_options *options, rgm_experiment *e, const char *run_dir)
-{
-    RGM_TRY(rgmi_rate_check(NULL, e)); /* before data are read in vain */
-    RGM_TRY(prepare(options, e, run_dir, TO_TRAIN));
-    return e->setup.begun ? RGM_OK : rgmi_fine_tuning_tell(e);
-}
-
 rgm_status rgm_experiment_prepare_trained(rgm_run_options *options, rgm_experiment *e,
                                           const char *run_dir)
 {
-    return prepare(options, e, run_dir, TO_LOOK_AT);
+    return rgmi_experiment_prepare(options, e, run_dir, RGMI_TO_LOOK_AT);
 }
 
 rgm_status rgm_experiment_prepare_asked(rgm_run_options *options, rgm_experiment *e,
                                         const char *run_dir)
 {
-    return prepare(options, e, run_dir, TO_ASK);
+    return rgmi_experiment_prepare(options, e, run_dir, RGMI_TO_ASK);
 }
 
 rgm_status rgm_experiment_open(rgm_open_run **run, const rgm_experiment *e,

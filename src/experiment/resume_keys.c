@@ -25,6 +25,7 @@
         {"export", RGM_KEY_FREE}, {"runtime.input_workers.order", RGM_KEY_TOLD},                   \
         {"runtime.input_workers*", RGM_KEY_FREE}, {"data.valid_sets", RGM_KEY_FREE},               \
         {"data.test", RGM_KEY_FREE}, {"data.test_sets", RGM_KEY_FREE},                             \
+        {"task.distillation.teacher", RGM_KEY_CONTENT},                                            \
     {                                                                                              \
         "data.path", RGM_KEY_CONTENT                                                               \
     }

@@ -36,6 +36,8 @@ static const rgm_field task_fields[] = {
     RGM_GROUP_FIELD(lora, rgm_lora_fields,
                     "train low-rank adapters alone, of weights that trainer.initialize brings"),
     RGM_GROUP_FIELD(generate, rgm_generate_fields, "how regimen generate writes texts"),
+    RGM_GROUP_FIELD(distillation, rgm_distillation_fields,
+                    "learn from trained models' probabilities of each token, too"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -49,6 +51,7 @@ void rgm_language_defaults(void *options)
         .batch_tokens = 4096,
         .lora = RGM_LORA_OPTIONS_INIT,
         .generate = RGM_GENERATE_OPTIONS_INIT,
+        .distillation = RGM_DISTILLATION_OPTIONS_INIT,
     };
     o->train_tokenizer.vocab_size = 0;
 }
@@ -194,6 +197,45 @@ static rgm_value *score_rows(const language_task *t, const rgm_head *head)
     return rgm_concat(sums, 2, 1);
 }
 
+/* The logits of a model whose weights, with its adapters in them, stay as they are. */
+static rgm_status teacher_logits(rgm_value **out, rgm_scope *scope,
+                                 const rgm_decoder_inputs *inputs, const rgm_trained_model *teacher)
+{
+    rgm_status status = RGM_OK;
+    const language_task *of = teacher->task->state;
+    const rgm_parameters *weights;
+    rgm_parameters *merged = NULL;
+    rgm_decoder model = of->model;
+    rgm_scope *held = NULL;
+
+    model.options.dropout_rate = 0;
+    rgm_stack_without_dropout(&model.options.decoder);
+    RGM_GO(rgmi_language_weights(&weights, &merged, of, teacher->parameters));
+    RGM_GO(rgm_scope_create(&held, rgm_scope_graph(scope), rgm_scope_dtype(scope)));
+    rgm_scope_hold(held, weights);
+    *out = rgm_decoder_logits(held, &model, rgm_decoder_states(held, &model, inputs));
+done:
+    rgm_scope_release(held);
+    rgm_parameters_release(merged);
+    return status;
+}
+
+/* How far the labels' distributions are from the teachers', [n]; *out is NULL without teachers. */
+static rgm_status build_taught(rgm_value **out, rgm_scope *scope, const language_task *t,
+                               const rgm_decoder_inputs *inputs, rgm_value *logits)
+{
+    rgm_value *teachers[RGM_MOST_TEACHERS];
+    int64_t count = t->options.teacher_count;
+
+    *out = NULL;
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(teacher_logits(&teachers[i], scope, inputs, &t->options.teachers[i]));
+    if (count > 0)
+        *out = rgm_distillation_losses(logits, teachers, count, t->model.vocabulary,
+                                       t->options.distillation.temperature);
+    return RGM_OK;
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     static const char *const names[] = {"ids", "labels", "positions", "segments", "bytes"};
@@ -207,7 +249,7 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
                                  .smoothing = t->options.label_smoothing};
     rgm_head *head = &out->heads[0];
     rgm_decoder_inputs inputs;
-    rgm_value *logits, *losses;
+    rgm_value *logits, *losses, *taught;
 
     rgm_scope_adapt(scope, &t->options.lora);
     for (int i = 0; i < RGMI_LANGUAGE_INPUTS; i++)
@@ -228,7 +270,8 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     /* A segment is 0 where nothing is, as padding's id is there. */
     head->weights =
         rgm_seq2seq_weights(scope, rgm_reshape(t->inputs[RGMI_LANGUAGE_SEGMENTS], 1, flat));
-    head->loss = rgm_weighted_mean(losses, head->weights);
+    RGM_TRY(build_taught(&taught, scope, t, &inputs, logits));
+    rgm_tokens_set_loss(head, losses, taught, t->options.distillation.weight);
     t->served = (rgm_head){.name = "log_probability", .is_number = true};
     t->served.predictions = score_rows(t, head);
     out->served = &t->served;
@@ -295,8 +338,10 @@ static void release(rgm_task *task)
 {
     language_task *t = task->state;
 
-    if (t != NULL)
+    if (t != NULL) {
         rgmi_language_data_clear(&t->data);
+        rgm_trained_models_release(t->own_teachers, t->own_teacher_count);
+    }
     rgm_free(t);
     *task = (rgm_task){0};
 }
@@ -314,6 +359,31 @@ static rgm_status check_lengths(const language_task *t)
         return RGM_FAIL(
             RGM_ERR_CONFIG, "data.block_length is %lld, above model.max_positions (%lld)",
             (long long)t->options.block_length, (long long)t->model.options.max_positions);
+    return RGM_OK;
+}
+
+static rgm_status check_teachers(const language_task *t)
+{
+    for (int64_t i = 0; i < t->options.teacher_count; i++) {
+        const rgm_trained_model *teacher = &t->options.teachers[i];
+        const language_task *of = teacher->task->state;
+        const char *name = teacher->name != NULL ? teacher->name : "a teacher";
+        int64_t size, wanted;
+        const void *own = rgm_tokenizer_model(t->data.tokenizer, &wanted);
+        const void *other = rgm_tokenizer_model(of->data.tokenizer, &size);
+
+        if (size != wanted || memcmp(own, other, (size_t)size) != 0)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s has another tokenizer; teacher and "
+                            "student share theirs (data.tokenizer: that of the teacher's folder)",
+                            name);
+        if (of->model.options.max_positions < t->options.block_length)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s reads at most %lld tokens, but "
+                            "data.block_length is %lld",
+                            name, (long long)of->model.options.max_positions,
+                            (long long)t->options.block_length);
+    }
     return RGM_OK;
 }
 
@@ -350,6 +420,7 @@ rgm_status rgm_language_create(rgm_task *out, const rgm_language_options *option
     t->options.generate.end_id = rgm_tokenizer_eos_id(t->data.tokenizer);
     RGM_GO(rgm_decoder_check(&t->model));
     RGM_GO(check_lengths(t));
+    RGM_GO(check_teachers(t));
 done:
     if (status != RGM_OK)
         release(out);
@@ -359,12 +430,31 @@ done:
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_language_options options = *(const rgm_language_options *)setup->data;
+    rgm_trained_model teachers[RGM_MOST_TEACHERS];
+    rgm_status status;
+    language_task *t;
 
     if (setup->begun) {
         options.run_dir = setup->run_dir;
         options.trained = setup->trained;
     }
-    return rgm_language_create(out, &options, setup->model_options, setup->seed, setup->threads);
+    if (!setup->trained)
+        RGM_TRY(rgm_teachers_open(teachers, &options.teacher_count, &options.distillation, setup,
+                                  &rgm_language_model));
+    options.teachers = teachers;
+    status = rgm_language_create(out, &options, setup->model_options, setup->seed, setup->threads);
+    if (status != RGM_OK) {
+        rgm_error error;
+
+        rgm_error_save(&error, status);
+        rgm_trained_models_release(teachers, options.teacher_count);
+        return rgm_error_restore(&error);
+    }
+    t = out->state; /* which they belong to from here on */
+    memcpy(t->own_teachers, teachers, (size_t)options.teacher_count * sizeof *teachers);
+    t->own_teacher_count = options.teacher_count;
+    t->options.teachers = t->own_teachers;
+    return RGM_OK;
 }
 
 static const rgm_section_type data_section = {
@@ -388,6 +478,8 @@ static const rgm_effect effects[] = {
     {"data.train_tokenizer.sentences", "data.train_tokenizer.vocab_size > 0"},
     {"task.lora.alpha", "task.lora.rank > 0"},
     {"task.lora.targets", "task.lora.rank > 0"},
+    {"task.distillation.weight", "task.distillation.teacher != null"},
+    {"task.distillation.temperature", "task.distillation.teacher != null"},
     {"task.generate.top_k", "task.generate.temperature > 0"},
     {"task.generate.top_p", "task.generate.temperature > 0"},
     {"task.generate.min_p", "task.generate.temperature > 0"},

@@ -99,3 +99,9 @@ rgm_status rgmi_embedding_check(const rgmi_embedding *e)
                         (long long)e->width);
     return RGM_OK;
 }
+
+void rgm_stack_without_dropout(rgm_stack_options *options)
+{
+    options->dropout_rate = options->attention_dropout_rate = options->intermediate_dropout = 0;
+    options->attention_output_dropout = 0;
+}

@@ -97,6 +97,18 @@ static const rgm_metric_type bits_per_byte = {
     .result = bits_of,
 };
 
+void rgm_tokens_set_loss(rgm_head *head, rgm_value *losses, rgm_value *taught, double weight)
+{
+    rgm_value *mixed;
+
+    head->loss = rgm_weighted_mean(losses, head->weights);
+    if (taught == NULL)
+        return;
+    mixed = rgm_scale(losses, 1 - weight);
+    mixed = rgm_weighted_mean(rgm_add(mixed, rgm_scale(taught, weight)), head->weights);
+    head->loss = rgm_when_training(mixed, head->loss);
+}
+
 void rgm_tokens_judge(rgm_head *head, rgm_value *logits, rgm_value *losses,
                       const rgm_token_judging *how)
 {

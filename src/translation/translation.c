@@ -84,6 +84,8 @@ static const rgm_field task_fields[] = {
                   "translations that each validation tells beside their references: log, event "
                   "files"),
     RGM_GROUP_FIELD(search, rgm_beam_search_fields, "how translations are searched for"),
+    RGM_GROUP_FIELD(distillation, rgm_distillation_fields,
+                    "learn from trained models' probabilities of each token, too"),
     {0}};
 #undef RGM_OPTIONS
 
@@ -101,6 +103,7 @@ void rgm_translation_defaults(void *options)
         .decode = true,
         .score = {.metrics = {metrics, 2}, .tokenize = RGM_MT_TOKENIZER_13A},
         .search = RGM_BEAM_SEARCH_OPTIONS_INIT,
+        .distillation = RGM_DISTILLATION_OPTIONS_INIT,
     };
     ((rgm_translation_options *)options)->train_tokenizer.vocab_size = 0;
 }
@@ -293,18 +296,59 @@ void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
     inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
 }
 
+rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **in)
+{
+    rgm_value *states;
+
+    states = rgm_seq2seq_encode(scope, model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
+    states = rgm_seq2seq_decode(scope, model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
+                                in[RGMI_SOURCE]);
+    return rgm_seq2seq_logits(scope, model, states);
+}
+
+/* The logits of a model whose weights stay as they are. */
+static rgm_status teacher_logits(rgm_value **out, rgm_scope *scope, rgm_value **in,
+                                 const rgm_trained_model *teacher)
+{
+    const translation_task *of = teacher->task->state;
+    rgm_seq2seq model = of->model;
+    rgm_scope *held;
+
+    model.options.dropout_rate = 0;
+    rgm_stack_without_dropout(&model.options.encoder);
+    rgm_stack_without_dropout(&model.options.decoder);
+    RGM_TRY(rgm_scope_create(&held, rgm_scope_graph(scope), rgm_scope_dtype(scope)));
+    rgm_scope_hold(held, teacher->parameters);
+    *out = rgmi_translation_logits(held, &model, in);
+    rgm_scope_release(held);
+    return RGM_OK;
+}
+
+/* How far the labels' distributions are from the teachers', [n]; *out is NULL without teachers. */
+static rgm_status build_taught(rgm_value **out, rgm_scope *scope, translation_task *t,
+                               rgm_value *logits)
+{
+    rgm_value *teachers[RGM_MOST_TEACHERS];
+    int64_t count = t->options.teacher_count;
+
+    *out = NULL;
+    for (int64_t i = 0; i < count; i++)
+        RGM_TRY(teacher_logits(&teachers[i], scope, t->inputs, &t->options.teachers[i]));
+    if (count > 0)
+        *out = rgm_distillation_losses(logits, teachers, count, t->model.target_vocabulary,
+                                       t->options.distillation.temperature);
+    return RGM_OK;
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     translation_task *t = state;
     rgm_cgraph *graph = rgm_scope_graph(scope);
-    rgm_value **in = t->inputs, *states, *logits, *losses;
+    rgm_value **in = t->inputs, *logits, *losses, *taught;
     rgm_head *head = &out->heads[0];
 
     rgmi_translation_inputs(in, graph);
-    states = rgm_seq2seq_encode(scope, &t->model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
-    states = rgm_seq2seq_decode(scope, &t->model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS],
-                                states, in[RGMI_SOURCE]);
-    logits = rgm_seq2seq_logits(scope, &t->model, states);
+    logits = rgmi_translation_logits(scope, &t->model, in);
     out->head_count = 1;
     *head = (rgm_head){.name = "tokens", .loss_weight = 1};
     head->labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
@@ -314,7 +358,8 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
                      &(rgm_token_judging){.classes = t->model.target_vocabulary,
                                           .smoothing = t->options.label_smoothing});
     head->weights = rgm_seq2seq_weights(scope, head->labels);
-    head->loss = rgm_weighted_mean(losses, head->weights);
+    RGM_TRY(build_taught(&taught, scope, t, logits));
+    rgm_tokens_set_loss(head, losses, taught, t->options.distillation.weight);
     return rgm_cgraph_status(graph);
 }
 
@@ -580,6 +625,7 @@ static void release(rgm_task *task)
         rgm_beam_search_release(t->beam_search);
         rgm_shortlist_release(t->shortlist);
         rgmi_translation_data_clear(&t->data);
+        rgm_trained_models_release(t->own_teachers, t->own_teacher_count);
     }
     rgm_free(t);
     *task = (rgm_task){0};
@@ -625,6 +671,29 @@ static rgm_status load_shortlist(rgm_task *task)
 done:
     rgm_free(path);
     return status;
+}
+
+static rgm_status check_teachers(const translation_task *t)
+{
+    for (int64_t i = 0; i < t->options.teacher_count; i++) {
+        const rgm_trained_model *teacher = &t->options.teachers[i];
+        const translation_task *of = teacher->task->state;
+        const char *name = teacher->name != NULL ? teacher->name : "a teacher";
+
+        if (!rgmi_same_tokenizers(t, of))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s has other tokenizers; teacher and "
+                            "student share theirs (data.tokenizer: tokenizer.model of the "
+                            "teacher's folder)",
+                            name);
+        if (of->model.options.max_positions < t->options.max_length)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s reads at most %lld tokens, but "
+                            "data.max_length is %lld",
+                            name, (long long)of->model.options.max_positions,
+                            (long long)t->options.max_length);
+    }
+    return RGM_OK;
 }
 
 static const rgm_task_export exports = {
@@ -688,6 +757,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     t->model.target_vocabulary = t->data.target_vocabulary;
     RGM_GO(rgm_seq2seq_check(&t->model));
     RGM_GO(check_shared_table(t));
+    RGM_GO(check_teachers(t));
     RGM_GO(load_shortlist(out));
     if (t->options.decode) /* else the first validation would find it out */
         RGM_GO(rgm_beam_search_check(&t->options.search, &t->model));
@@ -704,12 +774,32 @@ done:
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_translation_options options = *(const rgm_translation_options *)setup->data;
+    rgm_trained_model teachers[RGM_MOST_TEACHERS];
+    rgm_status status;
+    translation_task *t;
 
     if (setup->begun) {
         options.run_dir = setup->run_dir;
         options.trained = setup->trained;
     }
-    return rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads);
+    if (!setup->trained)
+        RGM_TRY(rgm_teachers_open(teachers, &options.teacher_count, &options.distillation, setup,
+                                  &rgm_translation));
+    options.teachers = teachers;
+    status =
+        rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads);
+    if (status != RGM_OK) {
+        rgm_error error;
+
+        rgm_error_save(&error, status);
+        rgm_trained_models_release(teachers, options.teacher_count);
+        return rgm_error_restore(&error);
+    }
+    t = out->state; /* which they belong to from here on */
+    memcpy(t->own_teachers, teachers, (size_t)options.teacher_count * sizeof *teachers);
+    t->own_teacher_count = options.teacher_count;
+    t->options.teachers = t->own_teachers;
+    return RGM_OK;
 }
 
 /* Tokenizers and shortlist are in the export's folder. */
@@ -769,6 +859,8 @@ static const rgm_effect effects[] = {
     {"task.search.seed", "task.search.sample == true"},
     {"task.search.diversity", "task.search.diversity_groups > 1"},
     {"task.search.decode_length_factor", "task.search.decode_max_length == 0"},
+    {"task.distillation.weight", "task.distillation.teacher != null"},
+    {"task.distillation.temperature", "task.distillation.teacher != null"},
     {"task.search.extra_decode_length", "task.search.decode_max_length == 0"},
     {0}};
 

@@ -143,13 +143,20 @@ typedef struct rgmi_translation_task {
     struct rgmi_translation_task *joined[RGM_MOST_MODELS - 1]; /* translate beside it: borrowed, */
     const rgm_parameters *joined_parameters[RGM_MOST_MODELS - 1]; /* .. with these              */
     int64_t joined_count;
+    rgm_trained_model own_teachers[RGM_MOST_TEACHERS]; /* opened by their names */
+    int64_t own_teacher_count;
 } rgmi_translation_task;
 /** Have the search for those weights, of this model alone. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
                                   rgm_device *device, bool bf16);
 
+/** Whether ids mean the same pieces to both. */
+bool rgmi_same_tokenizers(const rgmi_translation_task *a, const rgmi_translation_task *b);
+
 /** The inputs of the model, named after the tensors of a batch, up to RGMI_TARGET_POSITIONS. */
 void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph);
+/** What the decoder says of every label of them: logits [pairs target_length, padded]. */
+rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **inputs);
 /* ---- translation_read.c: texts to tokens ---- */
 
 /** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */

@@ -33,6 +33,14 @@ static bool same_tokenizer(const rgm_tokenizer *a, const rgm_tokenizer *b)
     return a_size == b_size && memcmp(a_bytes, b_bytes, (size_t)a_size) == 0;
 }
 
+bool rgmi_same_tokenizers(const rgmi_translation_task *a, const rgmi_translation_task *b)
+{
+    return same_tokenizer(a->data.source, b->data.source) &&
+           same_tokenizer(a->data.target, b->data.target) &&
+           a->data.source_vocabulary == b->data.source_vocabulary &&
+           a->data.target_vocabulary == b->data.target_vocabulary;
+}
+
 rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
                                 const rgm_parameters *parameters)
 {
@@ -40,10 +48,7 @@ rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
 
     if (t->joined_count == RGM_MOST_MODELS - 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "at most %d models translate together", RGM_MOST_MODELS);
-    if (!same_tokenizer(t->data.source, o->data.source) ||
-        !same_tokenizer(t->data.target, o->data.target) ||
-        t->data.source_vocabulary != o->data.source_vocabulary ||
-        t->data.target_vocabulary != o->data.target_vocabulary)
+    if (!rgmi_same_tokenizers(t, o))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "it has other tokenizers: models that translate together share them");
     t->joined[t->joined_count] = o;

@@ -19,13 +19,10 @@ struct rgm_pair_scorer {
 /* The negative log-probability of every label, [pairs * target_length]. */
 static rgm_value *build(rgm_value **in, rgm_scope *scope, const rgm_seq2seq *model)
 {
-    rgm_value *states, *logits, *labels;
+    rgm_value *logits, *labels;
 
     rgmi_translation_inputs(in, rgm_scope_graph(scope));
-    states = rgm_seq2seq_encode(scope, model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
-    states = rgm_seq2seq_decode(scope, model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
-                                in[RGMI_SOURCE]);
-    logits = rgm_seq2seq_logits(scope, model, states);
+    logits = rgmi_translation_logits(scope, model, in);
     labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
     return rgm_seq2seq_losses(model, logits, labels, 0);
 }

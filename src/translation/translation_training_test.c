@@ -1,6 +1,7 @@
 /*
  * The translation task under its trainer: sequences reversed without a mistake after some hundred
- * steps, the same bits for any number of threads, and a stopped run that goes on to the same bits.
+ * steps, the same bits for any number of threads, a stopped run that goes on to the same bits, and
+ * a student that learns from a teacher.
  */
 #include <check.h>
 #include <regimen/train_driver.h>
@@ -47,7 +48,9 @@ typedef struct run {
     rgm_trainer *trainer;
 } run;
 
-static void start_with(run *r, double dropout, int64_t accumulation, const rgm_trainer_hooks *hooks)
+static void start_taught(run *r, double dropout, int64_t accumulation,
+                         const rgm_trainer_hooks *hooks, const rgm_trained_model *teacher,
+                         double weight)
 {
     rgm_trainer_options options;
     rgm_optimizer_options adam = rgm_adam(3e-3);
@@ -55,6 +58,9 @@ static void start_with(run *r, double dropout, int64_t accumulation, const rgm_t
 
     r->data = reversing();
     r->model = tiny(dropout);
+    r->data.teachers = teacher;
+    r->data.teacher_count = teacher != NULL;
+    r->data.distillation.weight = weight;
     CHECK_OK(rgm_translation_create(&r->task, &r->data, &r->model, 3, 2));
     rgm_trainer_defaults(&options);
     options.accumulation_steps = accumulation;
@@ -65,6 +71,11 @@ static void start_with(run *r, double dropout, int64_t accumulation, const rgm_t
                                .endless = true,
                                .hooks = hooks};
     CHECK_OK(rgm_trainer_create(&r->trainer, &setup));
+}
+
+static void start_with(run *r, double dropout, int64_t accumulation, const rgm_trainer_hooks *hooks)
+{
+    start_taught(r, dropout, accumulation, hooks, NULL, 0);
 }
 
 static void start(run *r, double dropout, int64_t accumulation)
@@ -133,7 +144,7 @@ static void threads_change_no_bit(void **state)
     end(&two);
 }
 
-static void a_restored_run_goes_on_to_the_same_bits(void **state)
+static void check_restored(const rgm_trained_model *teacher)
 {
     const rgm_logs *logs;
     rgm_checkpoint *checkpoint;
@@ -141,10 +152,9 @@ static void a_restored_run_goes_on_to_the_same_bits(void **state)
     char folder[] = "/tmp/regimen-translation-XXXXXX";
     run whole, half;
 
-    (void)state;
     CHECK(mkdtemp(folder) != NULL);
     CHECK_OK(rgm_checkpoint_store_open(&store, folder, NULL));
-    start(&whole, 0.1, 2);
+    start_taught(&whole, 0.1, 2, NULL, teacher, 0.4);
     CHECK_OK(rgm_trainer_train(whole.trainer, 5, &logs));
     CHECK_OK(rgm_checkpoint_create(&checkpoint, 5));
     CHECK_OK(rgm_trainer_save_state(checkpoint, whole.trainer));
@@ -152,7 +162,7 @@ static void a_restored_run_goes_on_to_the_same_bits(void **state)
     rgm_checkpoint_release(checkpoint);
     CHECK_OK(rgm_trainer_train(whole.trainer, 5, &logs));
 
-    start(&half, 0.1, 2);
+    start_taught(&half, 0.1, 2, NULL, teacher, 0.4);
     CHECK_OK(rgm_checkpoint_load_newest(&checkpoint, store));
     CHECK_OK(rgm_trainer_restore_state(half.trainer, checkpoint));
     CHECK_OK(rgm_trainer_train(half.trainer, 5, &logs));
@@ -162,6 +172,111 @@ static void a_restored_run_goes_on_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(folder));
     end(&whole);
     end(&half);
+}
+
+static void a_restored_run_goes_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    check_restored(NULL);
+}
+
+/* ---- students -------------------------------------------------------------------------------- */
+
+static rgm_trained_model model_of(const run *r)
+{
+    return (rgm_trained_model){.task = &r->task, .parameters = rgm_trainer_parameters(r->trainer)};
+}
+
+static double first_loss(const rgm_trained_model *teacher, double weight)
+{
+    const rgm_logs *logs;
+    double loss;
+    run r;
+
+    start_taught(&r, 0, 1, NULL, teacher, weight);
+    CHECK_OK(rgm_trainer_train(r.trainer, 1, &logs));
+    loss = rgm_logs_get(logs, "loss");
+    end(&r);
+    return loss;
+}
+
+/* A student with its teacher's weights has no distance from it: the labels' part is left. From
+ * other weights the parts add up. Dropout is the student's alone. */
+static void the_loss_is_the_labels_and_the_teachers(void **state)
+{
+    double plain = first_loss(NULL, 0), taught;
+    rgm_trained_model teacher;
+    const rgm_logs *logs;
+    run same;
+
+    (void)state;
+    start(&same, 0.3, 1);
+    teacher = model_of(&same);
+    CHECK_CLOSE(first_loss(&teacher, 0.75), 0.25 * plain, 1e-5, 0);
+    CHECK_OK(rgm_trainer_train(same.trainer, 3, &logs));
+    teacher = model_of(&same);
+    taught = first_loss(&teacher, 1);
+    CHECK(taught > 0.01);
+    CHECK_CLOSE(first_loss(&teacher, 0), plain, 1e-6, 0);
+    CHECK_CLOSE(first_loss(&teacher, 0.4), 0.6 * plain + 0.4 * taught, 1e-5, 0);
+    end(&same);
+}
+
+/* What a student learns from its teacher alone, without labels, and that validation's loss is the
+ * labels'. */
+static void a_student_follows_its_teacher(void **state)
+{
+    const rgm_logs *logs;
+    double before, plain;
+    rgm_trained_model teacher;
+    run master, student, other;
+
+    (void)state;
+    start(&master, 0, 1);
+    CHECK_OK(rgm_trainer_train(master.trainer, 150, &logs));
+    teacher = model_of(&master);
+    start(&other, 0, 1);
+    CHECK_OK(rgm_trainer_evaluate(other.trainer, RGM_VALID, RGM_TO_END, &logs));
+    plain = rgm_logs_get(logs, "loss");
+    end(&other);
+    start_taught(&student, 0, 1, NULL, &teacher, 1);
+    CHECK_OK(rgm_trainer_evaluate(student.trainer, RGM_VALID, RGM_TO_END, &logs));
+    CHECK_CLOSE(rgm_logs_get(logs, "loss"), plain, 0, 0);
+    CHECK_OK(rgm_trainer_train(student.trainer, 1, &logs));
+    before = rgm_logs_get(logs, "loss");
+    CHECK_OK(rgm_trainer_train(student.trainer, 149, &logs));
+    CHECK_OK(rgm_trainer_train(student.trainer, 1, &logs));
+    CHECK(rgm_logs_get(logs, "loss") < 0.2 * before);
+    end(&student);
+    check_restored(&teacher);
+    end(&master);
+}
+
+static void teachers_that_do_not_fit_are_told(void **state)
+{
+    rgm_translation_options data = reversing();
+    rgm_seq2seq_options model = tiny(0);
+    rgm_trained_model teacher;
+    rgm_task task;
+    run r;
+
+    (void)state;
+    start(&r, 0, 1);
+    teacher = model_of(&r);
+    data.teachers = &teacher;
+    data.teacher_count = 1;
+    data.reverse.vocabulary = 9;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_translation_create(&task, &data, &model, 3, 1));
+    CHECK_MESSAGE("task.distillation.teacher: a teacher has other tokenizers");
+    data.reverse.vocabulary = 8;
+    model.max_positions = data.max_length = 17;
+    teacher.name = "runs/old";
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_translation_create(&task, &data, &model, 3, 1));
+    CHECK_MESSAGE("runs/old reads at most 16 tokens, but data.max_length is 17");
+    data.distillation.temperature = 0;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_translation_create(&task, &data, &model, 3, 1));
+    CHECK_MESSAGE("task.distillation.temperature is 0");
+    end(&r);
 }
 
 /* Every second batch, from *payload on. */
@@ -214,4 +329,7 @@ static void halves_of_a_validation_merge_into_the_whole(void **state)
 TESTS(cmocka_unit_test(sequences_are_reversed_without_a_mistake),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(a_restored_run_goes_on_to_the_same_bits),
+      cmocka_unit_test(the_loss_is_the_labels_and_the_teachers),
+      cmocka_unit_test(a_student_follows_its_teacher),
+      cmocka_unit_test(teachers_that_do_not_fit_are_told),
       cmocka_unit_test(halves_of_a_validation_merge_into_the_whole))
