@@ -11,6 +11,7 @@
 
 #include <regimen/controller_run.h>
 #include <regimen/sequence_generate.h>
+#include <regimen/sequence_names.h>
 #include <regimen/text_tokens.h>
 
 #ifdef __cplusplus
@@ -71,6 +72,14 @@ void rgm_language_defaults(void *options);
  */
 rgm_status rgm_language_create(rgm_task *out, const rgm_language_options *options,
                                const rgm_decoder_options *model, uint64_t seed, int threads);
+
+/* ---- other programs' weights ------------------------------------------------------------------
+ */
+
+/** What Transformers calls the weights of models with GPT-2's blocks (GPT2LMHeadModel), and of
+ * those with Llama's (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM); each ended by {0}.
+ */
+extern const rgm_weight_name rgm_language_gpt2_names[], rgm_language_llama_names[];
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 

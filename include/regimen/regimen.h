@@ -11,6 +11,7 @@
  *   train on rows of numbers or images           record.h
  *   train a task of your own                     controller.h                 06
  *   run an experiment file, ask a trained model  experiment.h                 09, 10, 15
+ *   go on from another program's weights         import.h
  *   compute with values, layers, optimizers      autodiff.h, nn.h, optim.h    02
  *   list a network layer by layer                nn_layers.h
  *   read data as a stream of batches             data.h                       03
@@ -30,7 +31,7 @@
  *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
  *             text sequence translation language
  *             record
- *   crown     registry http async search experiment answer trial master draw web
+ *   crown     registry http async search experiment import answer trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
@@ -46,6 +47,7 @@
 #include <regimen/graph_parts.h>
 #include <regimen/graph_tasks.h>
 #include <regimen/http_client.h>
+#include <regimen/import.h>
 #include <regimen/language.h>
 #include <regimen/master.h>
 #include <regimen/parts.h>

@@ -53,6 +53,8 @@ typedef struct rgm_stack_options {
                                         decoders, attention_dropout_rate in encoders             */
     double intermediate_dropout;     /* inside the feed-forward block                            */
     bool use_bias;                   /* of attention's projections                               */
+    bool qkv_bias;                   /* of those of queries, keys and values alone, as Qwen 2 has
+                                        them, where use_bias is false                            */
     bool ffn_bias;                   /* of the feed-forward block                                */
     rgm_norm_type norm;
     bool norm_first; /* true: norm before each block; false: after its sum                       */

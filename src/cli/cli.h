@@ -222,6 +222,7 @@ int verb_translate(int argc, char **argv);
 int verb_score_pairs(int argc, char **argv);
 int verb_generate(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_import(int argc, char **argv);
 int verb_runs(int argc, char **argv);
 int verb_plot(int argc, char **argv);
 int verb_score(int argc, char **argv);

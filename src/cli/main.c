@@ -14,6 +14,7 @@ static const verb verbs[] = {
     {"generate", verb_generate, "texts behind prompts, with the weights of a language model's run"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"explain", verb_explain, "which edges and features a prediction rests on, with a picture"},
+    {"import", verb_import, "another program's model as a run folder: Hugging Face"},
     {"export", verb_export, "write a run folder's model for other programs (ONNX, TensorFlow)"},
     {"runs", verb_runs, "the run folders there are, with where they stand"},
     {"plot", verb_plot, "learning curves of run folders, as SVG or PNG"},

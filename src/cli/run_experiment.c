@@ -97,7 +97,7 @@ static rgm_status print_plan(const rgm_open_run *run, const run_view *view)
     RGM_GO(rgm_trainer_describe_privacy(&privacy, trainer));
     if (privacy.size > 0)
         say("privacy", "%s", privacy.data);
-    if (rgm_trainer_global_step(trainer) > 0)
+    if (rgm_run_saved_step(run) >= 0)
         say(trains(view->mode) ? "resume" : "weights", "from step %s of %s",
             grouped(rgm_trainer_global_step(trainer)), view->run_dir);
     else if (view->mode == RUN_EVAL)
@@ -142,7 +142,7 @@ static int run_export(rgm_open_run *run, const run_view *view, bool json)
 {
     rgm_status status = RGM_OK;
 
-    if (rgm_run_steps(run) == 0)
+    if (rgm_run_saved_step(run) < 0)
         status = RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", view->run_dir);
     if (status == RGM_OK)
         status = rgm_run_export(run, NULL);

@@ -250,7 +250,7 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
         s->options.trainer.restore_best_weights = RGM_RESTORE_FALSE;
     RGM_TRY(s->own != NULL ? rgm_trial_task_open(&s->run, s->own, &s->options)
                            : rgm_experiment_open(&s->run, s->experiment, &s->options));
-    if (rgm_run_steps(s->run) == 0)
+    if (rgm_run_saved_step(s->run) < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
     return place_weights(s, weights);
 }

@@ -112,7 +112,7 @@ static rgm_status load_run(rgm_predictor **out, const char *folder, const char *
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
         options.no_data[mode] = true;
     RGM_GO(rgm_experiment_open(&opened->run, opened->experiment, &options));
-    if (rgm_run_steps(opened->run) == 0)
+    if (rgm_run_saved_step(opened->run) < 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", folder));
     RGM_GO(rgm_run_predictor(out, opened->run));
     rgm_predictor_keep(*out, release_run, opened);

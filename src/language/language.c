@@ -84,9 +84,10 @@ static rgm_status check(const void *options)
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
-    if (o->path == NULL || o->train.count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
-                        o->path == NULL ? "folder of the files" : "files to train on");
+    if (o->path == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.path: name the folder of the files");
+    if (trained && o->train.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.train: name the files to train on");
     if ((o->tokenizer != NULL) == trained)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         trained ? "data.train_tokenizer makes the tokenizer: data.tokenizer does "
@@ -131,8 +132,14 @@ static rgm_status build_part(rgm_dataset **out, language_task *t, int part, bool
     return finish_inputs(out, data, endless);
 }
 
+/* A model from elsewhere may come without data; what trains it names them. */
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
+    const language_task *t = state;
+
+    *out = NULL;
+    if (mode == RGM_TRAIN && t->options.train.count == 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.train: name the files to train on");
     return build_part(out, state, (int)mode, endless);
 }
 

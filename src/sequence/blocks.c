@@ -92,7 +92,7 @@ static rgm_value *project(rgm_scope *scope, const char *name, const rgm_stack_op
 {
     rgm_dense_options dense = RGM_DENSE_OPTIONS_INIT;
 
-    dense.bias = o->use_bias;
+    dense.bias = o->use_bias || (o->qkv_bias && strcmp(name, "output") != 0);
     return rgm_dense_with(scope, name, x, units, &dense);
 }
 

@@ -32,6 +32,7 @@ const rgm_field rgmi_stack_fields[] = {
                     "attention_dropout_rate"),
     RATE(intermediate_dropout, "dropout inside the feed-forward block"),
     RGM_BOOL_FIELD(use_bias, "biases of attention's projections"),
+    RGM_BOOL_FIELD(qkv_bias, "of queries, keys and values alone, where use_bias is false"),
     RGM_BOOL_FIELD(ffn_bias, "biases of the feed-forward block"),
     RGM_CHOICE_FIELD(norm, norms, "layer norm, or rms: without mean and beta"),
     RGM_BOOL_FIELD(norm_first, "norm before each block, else behind its sum"),

@@ -1,0 +1,178 @@
+/*
+ * What decoders without a source have in common, whoever made them: bounds of their sizes, their
+ * tokenizer, and the sections data and task of an experiment about them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <regimen/text.h>
+
+#include "model_import_internal.h"
+
+/** The numbers of a table of angles for rotary positions, [positions, depth]. */
+enum { MOST_ANGLES = 1 << 28 };
+enum { BLOCK = 256, BATCH = 4096 };
+
+rgm_status rgmi_import_activation(const char **out, const rgmi_import_config *config,
+                                  const char *key, const char *theirs)
+{
+    static const char *const names[][2] = {
+        {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
+        {"gelu", "gelu"},          {"relu", "relu"},
+        {"silu", "silu"},          {"swish", "silu"}};
+
+    for (size_t i = 0; theirs != NULL && i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], theirs) == 0) {
+            *out = names[i][1];
+            return RGM_OK;
+        }
+    return rgmi_import_refuse(config, key,
+                              "activations here are gelu_new, gelu_pytorch_tanh, gelu, relu, silu");
+}
+
+/* ---- its tokenizer --------------------------------------------------------------------------- */
+
+/* Its file, of the folder's two possible ones; owned. */
+static rgm_status find_tokenizer(char **path, const char **name, const rgmi_import_source *source)
+{
+    static const char *const names[] = {"tokenizer.json", "tokenizer.model"};
+
+    for (int i = 0; i < 2; i++) {
+        RGM_TRY(rgm_path_join(path, source->folder, names[i]));
+        *name = names[i];
+        if (rgm_path_exists(*path))
+            return RGM_OK;
+        rgm_free(*path);
+        *path = NULL;
+    }
+    return RGM_FAIL(
+        RGM_ERR_NOT_FOUND,
+        "%s has neither tokenizer.json nor tokenizer.model: without them no text can be "
+        "read (save_pretrained() of a fast tokenizer writes the former)",
+        source->folder);
+}
+
+static rgm_status count_tokens(rgmi_import_work *work, const rgm_tokenizer *tokenizer,
+                               const char *name, int64_t theirs)
+{
+    int64_t pieces = rgm_tokenizer_size(tokenizer);
+
+    work->tokens = (rgm_weight_tokens){.theirs = theirs, .taken = pieces};
+    if (pieces > theirs)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%s: vocab_size is %lld, but %s has %lld tokens",
+                        work->source->config.name, (long long)theirs, name, (long long)pieces);
+    if (pieces == theirs)
+        return RGM_OK;
+    if (!work->options->cut_vocabulary)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "%s: vocab_size is %lld, of which %s has pieces for %lld alone: "
+            "--cut-vocabulary leaves the others out, which then share in no probability",
+            work->source->config.name, (long long)theirs, name, (long long)pieces);
+    return rgmi_import_note(work, "vocabulary: %lld of %lld tokens, as many as %s has pieces for",
+                            (long long)pieces, (long long)theirs, name);
+}
+
+/* A special token of the configuration, which may be a list; RGM_ERR_UNSUPPORTED unless ours is
+ * (one of) it. */
+static rgm_status check_special(rgmi_import_work *work, const char *key, int32_t ours,
+                                const char *name)
+{
+    const rgm_json *value;
+    int64_t id = -1, count;
+    bool found = false;
+    char why[256];
+
+    RGM_TRY(rgmi_import_value(&value, &work->source->config, key));
+    count = rgm_json_count(value);
+    for (int64_t i = 0; i < (count < 0 ? 1 : count); i++) {
+        if (!rgm_json_int(&id, count < 0 ? value : rgm_json_at(value, i)))
+            continue;
+        found = found || id == ours;
+    }
+    if (value == NULL || found)
+        return RGM_OK;
+    snprintf(why, sizeof why, "by %s it is %d", name, ours);
+    return rgmi_import_refuse(&work->source->config, key, why);
+}
+
+static rgm_status check_tokenizer(rgmi_import_work *work, const char *path, const char *name,
+                                  int64_t theirs)
+{
+    rgm_status status = RGM_OK;
+    rgm_tokenizer *tokenizer = NULL;
+    int32_t begin;
+
+    RGM_GO(rgm_tokenizer_load(&tokenizer, path));
+    RGM_GO(count_tokens(work, tokenizer, name, theirs));
+    RGM_GO(check_special(work, "eos_token_id", rgm_tokenizer_eos_id(tokenizer), name));
+    begin = rgm_tokenizer_bos_id(tokenizer);
+    if (begin >= 0)
+        RGM_GO(check_special(work, "bos_token_id", begin, name));
+    RGM_GO(rgmi_import_note(
+        work, "prompts and documents are read behind the token '%s'",
+        rgm_tokenizer_piece(tokenizer, begin >= 0 ? begin : rgm_tokenizer_eos_id(tokenizer))));
+done:
+    rgm_tokenizer_release(tokenizer);
+    return status;
+}
+
+/* ---- sections -------------------------------------------------------------------------------- */
+
+static rgm_status write_data(rgm_json_writer *w, const char *folder, const char *tokenizer,
+                             int64_t positions)
+{
+    int64_t block = positions < BLOCK ? positions : BLOCK;
+    char *whole = realpath(folder, NULL);
+    rgm_status status = RGM_OK;
+
+    if (whole == NULL)
+        return RGM_FAIL_SYSTEM("find", folder);
+    RGM_GO(rgm_json_open_object(w, "data", RGM_JSON_LINES));
+    RGM_GO(rgm_json_write_text(w, "path", whole));
+    RGM_GO(rgm_json_write_text(w, "tokenizer", tokenizer));
+    RGM_GO(rgm_json_write_int(w, "block_length", block));
+    RGM_GO(rgm_json_write_int(w, "batch_tokens", BATCH / block * block));
+    RGM_GO(rgm_json_close(w));
+done:
+    free(whole);
+    return status;
+}
+
+/* No product of these leaves 64 bits: each was bounded when it was read. */
+static rgm_status check_sizes(rgmi_import_work *work, const rgmi_import_decoder *d)
+{
+    const rgmi_import_config *config = &work->source->config;
+
+    if (d->width % d->heads != 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s: %lld heads do not divide the width %lld",
+                        config->name, (long long)d->heads, (long long)d->width);
+    if (d->width / d->heads * d->positions > MOST_ANGLES)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s: %lld positions of heads of the width %lld are more than can be had "
+                        "here",
+                        config->name, (long long)d->positions, (long long)(d->width / d->heads));
+    work->numbers = d->vocabulary * d->width + 2 * d->layers * d->width * (d->width + d->inner);
+    return RGM_OK;
+}
+
+rgm_status rgmi_import_decoder_open(rgm_json_writer *file, rgmi_import_work *work,
+                                    const rgmi_import_decoder *decoder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+    const char *name;
+
+    RGM_GO(check_sizes(work, decoder));
+    RGM_GO(find_tokenizer(&path, &name, work->source));
+    RGM_GO(check_tokenizer(work, path, name, decoder->vocabulary));
+    RGM_GO(write_data(file, work->source->folder, name, decoder->positions));
+    RGM_GO(rgm_json_open_object(file, "task", RGM_JSON_SPACED));
+    RGM_GO(rgm_json_write_text(file, "type", "language_model"));
+    RGM_GO(rgm_json_close(file));
+done:
+    rgm_free(path);
+    return status;
+}
