@@ -36,6 +36,7 @@ typedef struct rgm_seq2seq_options {
     double dropout_rate; /* of the sum of embeddings and positions                                */
     rgm_seq2seq_embeddings embeddings;
     bool output_bias; /* a number for each token beside the logits                                */
+    bool scale_embeddings; /* rows of tables that are read are multiplied by sqrt(width)          */
     rgm_positions positions;
     double rotary_base;        /* of rotary: turns per token are base^(-2i / depth)               */
     int64_t relative_buckets;  /* of relative: different numbers of a head                        */
@@ -205,11 +206,20 @@ typedef struct rgm_target_request {
     int64_t banned_count;
 } rgm_target_request;
 
+/** What the log-probability of a finished hypothesis is divided by; its length counts the end. */
+typedef enum rgm_length_penalty {
+    RGM_LENGTH_GNMT, /* ((5 + length) / 6)^alpha (Wu et al. 2016)                              */
+    RGM_LENGTH_POWER /* length^alpha: Marian's --normalize, Transformers' length_penalty       */
+} rgm_length_penalty;
+
 /** Beam search, greedy search (one beam) or sampling: the keys of `task.search`. */
 typedef struct rgm_beam_search_options {
     int64_t beam_size; /* 1: greedy                                                             */
     int64_t n_best;    /* hypotheses to return for each sentence, at most beam_size             */
-    double alpha;      /* score = log-probability / ((5 + length) / 6)^alpha (Wu et al. 2016)   */
+    double alpha;      /* of length_penalty; 0: the score is the log-probability               */
+    rgm_length_penalty length_penalty;
+    bool no_padding; /* no result has token 0, which a model that was never trained to leave it out
+                        may give; its probability stays with it                              */
     double coverage; /* a finished hypothesis' score gets so many times the sum, over the tokens of
                         its source, of log(min(what all of its tokens attended to there, 1)) (Wu
                         et al. 2016); 0: nothing                                              */

@@ -229,7 +229,7 @@ rgm_status rgmi_beam_search_ready(rgm_beam_search *t, const rgm_beam_search_opti
     t->shortened.kernels = t->kernels;
     t->shortened.product = rgm_kernels_for(t->device, product);
     t->shortened.end_id = o->end_id;
-    t->shortened.least = 2 * o->beam_size;
+    t->shortened.least = 2 * o->beam_size + o->no_padding;
     return o->int8 ? round_parameters(t) : RGM_OK;
 }
 

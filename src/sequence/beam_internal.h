@@ -84,6 +84,13 @@ static inline int64_t rgmi_group_row(const rgmi_search *s, int64_t group)
     return rgmi_rows_each(s) == 1 ? 0 : group * rgmi_group_size(s);
 }
 
+/** How many tokens of a row the search looks at: greedy search ends where its best one does, and
+ * what is left out takes the place of one. */
+static inline int64_t rgmi_tokens_looked_at(const rgm_beam_search_options *o)
+{
+    return (o->beam_size == 1 ? 1 : 2 * o->beam_size) + o->no_padding;
+}
+
 /* ---- beam_models.c: one model or several that decode together ---- */
 
 /** Encode sources by every model of the search; as rgmi_decoding_open(). */

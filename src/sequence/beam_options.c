@@ -3,11 +3,18 @@
  */
 #include "beam_internal.h"
 
+static const char *const length_penalties[] = {"gnmt", "power", NULL};
+
 #define RGM_OPTIONS rgm_beam_search_options
 const rgm_field rgm_beam_search_fields[] = {
     RGM_INT_FIELD(beam_size, 1, RGMI_MOST_BEAMS, "hypotheses followed at once; 1: greedy"),
     RGM_INT_FIELD(n_best, 1, RGMI_MOST_BEAMS, "translations of each sentence, at most beam_size"),
-    RGM_FLOAT_FIELD(alpha, 0, 10, "length penalty: scores are divided by ((5 + length) / 6)^alpha"),
+    RGM_FLOAT_FIELD(alpha, 0, 10, "of length_penalty; 0: none"),
+    RGM_CHOICE_FIELD(length_penalty, length_penalties,
+                     "scores are divided by ((5 + length) / 6)^alpha (gnmt) or by length^alpha "
+                     "(power), as Marian and Transformers do"),
+    RGM_BOOL_FIELD(no_padding, "no translation has the token 0; for models from elsewhere, which "
+                               "may give it"),
     RGM_FLOAT_FIELD(coverage, 0, 1000,
                     "coverage penalty: weight of the sum over source tokens of log(min(attention "
                     "that they got, 1)) in the score; 0: none"),
@@ -85,11 +92,11 @@ rgm_status rgm_beam_search_check(const rgm_beam_search_options *o, const rgm_seq
     RGM_TRY(rgm_attention_place_check(&o->attention, model, "task.search.attention"));
     if (o->shortlist != NULL)
         RGM_TRY(check_shortlist(o, model));
-    if (2 * o->beam_size > model->target_vocabulary && o->beam_size > 1)
+    if (rgmi_tokens_looked_at(o) > model->target_vocabulary)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.search.beam_size is %lld; a vocabulary of %lld allows %lld",
                         (long long)o->beam_size, (long long)model->target_vocabulary,
-                        (long long)model->target_vocabulary / 2);
+                        (long long)(model->target_vocabulary - o->no_padding) / 2);
     if (o->end_id < 0 || o->end_id >= model->target_vocabulary)
         return RGM_FAIL(RGM_ERR_CONFIG, "the end of sentence is %lld, but ids are 0..%lld",
                         (long long)o->end_id, (long long)model->target_vocabulary - 1);

@@ -60,6 +60,8 @@ void rgmi_token_rules_mark(rgmi_search *s, const rgmi_sentence *t, const rgmi_be
     const rgm_beam_search_options *o = s->options;
     const rgm_target_request *request = t->request;
 
+    if (o->no_padding)
+        mark(s, 0, RGMI_TOKEN_FORBIDDEN);
     if (s->steps < o->decode_min_length || !rgmi_required_done(request, leaf->met))
         mark(s, o->end_id, RGMI_TOKEN_FORBIDDEN);
     for (int64_t i = 0; i < s->steps && o->repetition_penalty > 1; i++)

@@ -19,7 +19,8 @@ void rgm_hypotheses_clear(rgm_hypotheses *hypotheses)
 
 static double penalty(const rgm_beam_search_options *o, int64_t length)
 {
-    return pow((5 + (double)length) / 6, o->alpha);
+    return o->length_penalty == RGM_LENGTH_POWER ? pow((double)length, o->alpha)
+                                                 : pow((5 + (double)length) / 6, o->alpha);
 }
 
 static rgm_status node_add(int64_t *out, rgmi_search *s, int64_t parent, int32_t token)
@@ -77,6 +78,8 @@ static int64_t best_continuations(rgmi_candidate *best, int64_t most, const rgmi
         for (int64_t i = 0; i < s->top && s->top_ids[row * s->top + i] >= 0; i++) {
             rgmi_candidate c = {.row = row, .token = (int32_t)s->top_ids[row * s->top + i]};
             int64_t at;
+            if (c.token == 0 && s->options->no_padding)
+                continue;
             c.log_probability = base + (double)s->top_log_probabilities[row * s->top + i];
             c.choice = c.log_probability;
             if (group > 0)
@@ -117,8 +120,9 @@ static int64_t order_allowed(rgmi_search *s, const rgmi_sentence *t, const float
         rgmi_token_rules_mark(s, t, &t->open[0]);
     }
     for (int64_t v = 0; v < s->vocabulary; v++)
-        if (forced >= 0 ? v == forced
-                        : s->marks == NULL || (s->marks[v] & RGMI_TOKEN_FORBIDDEN) == 0)
+        if (forced >= 0        ? v == forced
+            : s->marks != NULL ? (s->marks[v] & RGMI_TOKEN_FORBIDDEN) == 0
+                               : v > 0 || !s->options->no_padding)
             s->order[count++] =
                 (rgmi_candidate){.log_probability = rgmi_token_value(s, logits, row, (int32_t)v),
                                  .token = (int32_t)v};
@@ -434,9 +438,7 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
     const int32_t **batch = NULL;
     int64_t *batch_lengths = NULL, rows = count * options->beam_size;
 
-    s.top = options->beam_size == 1
-                ? 1
-                : 2 * options->beam_size; /* greedy search ends where its best does */
+    s.top = rgmi_tokens_looked_at(options);
     RGM_GO(RGM_NEW(batch, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));

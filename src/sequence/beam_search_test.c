@@ -187,17 +187,22 @@ static int64_t insert(line *list, int64_t count, int64_t most, const line *item)
     return count;
 }
 
-static int64_t plain_search(line *done, lab *l, int64_t sentence, int64_t beams, double alpha)
+static double plain_penalty(const rgm_beam_search_options *o, double length)
+{
+    return pow(o->length_penalty == RGM_LENGTH_POWER ? length : (5 + length) / 6, o->alpha);
+}
+
+static int64_t plain_search(line *done, lab *l, int64_t sentence, const rgm_beam_search_options *o)
 {
     line open[8] = {{.count = 0}}, next[17];
-    int64_t open_count = 1, done_count = 0;
+    int64_t open_count = 1, done_count = 0, beams = o->beam_size;
 
     for (int64_t step = 0; step < TOKENS; step++) {
         int64_t count = 0, kept = 0;
         for (int64_t k = 0; k < open_count; k++) {
             float row[(TOKENS + 1) * VOCABULARY];
             run_whole(row, l, sentence, open[k].ids, open[k].count);
-            for (int32_t v = 0; v < VOCABULARY; v++) {
+            for (int32_t v = o->no_padding; v < VOCABULARY; v++) {
                 line item = open[k];
                 item.ids[item.count] = v;
                 item.log_probability += row[item.count * VOCABULARY + v];
@@ -208,17 +213,38 @@ static int64_t plain_search(line *done, lab *l, int64_t sentence, int64_t beams,
         }
         for (int64_t c = 0; c < count; c++)
             if (next[c].ids[next[c].count - 1] == 1) {
-                next[c].score /= pow((5 + (double)next[c].count) / 6, alpha);
+                next[c].score /= plain_penalty(o, (double)next[c].count);
                 done_count = insert(done, done_count, beams, &next[c]);
             } else if (kept < beams) {
                 open[kept++] = next[c];
             }
         open_count = kept;
         if (done_count > 0 &&
-            done[done_count - 1].score > open[0].log_probability / pow((5 + TOKENS) / 6.0, alpha))
+            done[done_count - 1].score > open[0].log_probability / plain_penalty(o, TOKENS))
             break;
     }
     return done_count;
+}
+
+static void check_definition(lab *l, const rgm_beam_search_options *o)
+{
+    rgm_hypotheses out[SENTENCES];
+
+    translate(out, l, o);
+    for (int64_t i = 0; i < SENTENCES; i++) {
+        line done[8];
+        int64_t count = plain_search(done, l, i, o);
+        CHECK_INT(count > 0, out[i].items[0].finished);
+        for (int64_t k = 0; k < count; k++) {
+            const rgm_hypothesis *h = &out[i].items[k];
+            CHECK_INT(count, out[i].count);
+            CHECK_INT(done[k].count - 1, h->count);
+            for (int64_t t = 0; t < h->count; t++)
+                CHECK_INT(done[k].ids[t], h->ids[t]);
+            CHECK_CLOSE(h->score, done[k].score, 1e-5, 1e-5);
+        }
+    }
+    clear(out);
 }
 
 static void beam_search_is_the_one_of_its_definition(void **state)
@@ -228,25 +254,11 @@ static void beam_search_is_the_one_of_its_definition(void **state)
 
     (void)state;
     lab_open(&l);
-    for (int a = 0; a < 3; a++) {
+    for (int a = 0; a < 6; a++) {
         rgm_beam_search_options o = plain_options(3);
-        rgm_hypotheses out[SENTENCES];
-        o.alpha = alphas[a];
-        translate(out, &l, &o);
-        for (int64_t i = 0; i < SENTENCES; i++) {
-            line done[8];
-            int64_t count = plain_search(done, &l, i, 3, alphas[a]);
-            CHECK_INT(count > 0, out[i].items[0].finished);
-            for (int64_t k = 0; k < count; k++) {
-                const rgm_hypothesis *h = &out[i].items[k];
-                CHECK_INT(count, out[i].count);
-                CHECK_INT(done[k].count - 1, h->count);
-                for (int64_t t = 0; t < h->count; t++)
-                    CHECK_INT(done[k].ids[t], h->ids[t]);
-                CHECK_CLOSE(h->score, done[k].score, 1e-5, 1e-5);
-            }
-        }
-        clear(out);
+        o.alpha = alphas[a % 3];
+        o.length_penalty = a < 3 ? RGM_LENGTH_GNMT : RGM_LENGTH_POWER;
+        check_definition(&l, &o);
     }
     lab_close(&l);
 }
@@ -457,6 +469,45 @@ static void a_shortlist_is_each_sentence_s_own(void **state)
     lab_close(&l);
 }
 
+static int64_t paddings(lab *l, const rgm_beam_search_options *o)
+{
+    rgm_hypotheses out[SENTENCES];
+    int64_t count = 0;
+
+    translate(out, l, o);
+    for (int64_t i = 0; i < SENTENCES; i++)
+        for (int64_t k = 0; k < out[i].count; k++)
+            for (int64_t t = 0; t < out[i].items[k].count; t++)
+                count += out[i].items[k].ids[t] == 0;
+    clear(out);
+    return count;
+}
+
+/* A model that gives token 0 more than half of the probability. */
+static void padding_is_left_out_on_demand(void **state)
+{
+    rgm_shortlist *list = small_shortlist(VOCABULARY);
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    rgm_tensor_f32(rgm_parameters_find(l.parameters, "output/bias"))[0] += 6;
+    rgm_parameters_touch(l.parameters);
+    for (int way = 0; way < 6; way++) { /* greedy, beams; plain, with a rule, drawn or shortened */
+        rgm_beam_search_options o = plain_options(way % 2 == 0 ? 1 : 3);
+        o.no_repeat_ngram = way / 2 == 1 ? 3 : 0;
+        o.sample = way == 4;
+        o.shortlist = way == 5 ? list : NULL;
+        CHECK(paddings(&l, &o) > 0);
+        o.no_padding = true;
+        CHECK_INT(0, paddings(&l, &o));
+        if (way == 1)
+            check_definition(&l, &o);
+    }
+    rgm_shortlist_release(list);
+    lab_close(&l);
+}
+
 /* ---- sampling ---- */
 
 static void sampling_draws_by_probability_among_those_allowed(void **state)
@@ -584,6 +635,7 @@ TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
       cmocka_unit_test(steps_of_sizes_met_before_allocate_nothing),
       cmocka_unit_test(greedy_takes_the_most_probable_token),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),
+      cmocka_unit_test(padding_is_left_out_on_demand),
       cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
       cmocka_unit_test(eight_bits_are_near_and_those_of_what_was_kept),
       cmocka_unit_test(a_list_of_all_tokens_changes_nothing),

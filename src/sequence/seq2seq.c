@@ -31,7 +31,7 @@ rgmi_embedding rgmi_seq2seq_embedding(const rgm_seq2seq_options *o)
 {
     return (rgmi_embedding){.width = o->embedding_width,
                             .max_positions = o->max_positions,
-                            .scaled = true,
+                            .scaled = o->scale_embeddings,
                             .dropout = o->dropout_rate,
                             .positions = o->positions,
                             .rotary_base = o->rotary_base,

@@ -24,6 +24,7 @@ void rgm_seq2seq_defaults(void *options)
                                                             .decoder = base_stack,
                                                             .embedding_width = 512,
                                                             .dropout_rate = 0.1,
+                                                            .scale_embeddings = true,
                                                             .rotary_base = 10000,
                                                             .relative_buckets = 32,
                                                             .relative_distance = 128,
@@ -53,6 +54,7 @@ const rgm_field rgm_seq2seq_fields[] = {
         "shared: one table for source, target and output; target: one for target and output; "
         "inputs: one for source and target, another for the output; untied"),
     RGM_BOOL_FIELD(output_bias, "a number for each token beside the logits"),
+    RGM_BOOL_FIELD(scale_embeddings, "embeddings times the root of embedding_width"),
     RGMI_POSITION_FIELDS,
     RGM_INT_FIELD(max_positions, 1, 1e6, "longest sequence, its end included"),
     {0}};

@@ -282,6 +282,44 @@ static void blocks_of_today_are_pytorchs(void **state)
         }
 }
 
+enum { ALL_LOGITS = B * T * 16 };
+
+/* The logits of a model whose tables do not share, read by a factor or with it in the tables. */
+static void logits_of_scaled(double out[ALL_LOGITS], bool by_the_model)
+{
+    static const char *const tables[] = {"source_embedding/table", "target_embedding/table"};
+    net n = {.model = small_model(1, 1, 13, 13)};
+    rgm_executor *executor;
+    rgm_tensor *logits;
+
+    n.model.options.embeddings = RGM_EMBEDDINGS_UNTIED;
+    n.model.options.scale_embeddings = by_the_model;
+    net_open(&n, RGM_F64);
+    for (int k = 0; k < 2 && !by_the_model; k++) {
+        rgm_tensor *table = rgm_parameters_find(n.parameters, tables[k]);
+        for (int64_t i = 0; i < rgm_tensor_count(table); i++)
+            rgm_tensor_f64(table)[i] *= sqrt(32);
+    }
+    rgm_parameters_touch(n.parameters);
+    CHECK_OK(rgm_executor_create(&executor, n.graph, n.fetches + 1, 1, NULL));
+    CHECK_OK(rgm_executor_run(executor, &logits, n.parameters, n.feeds, 5, 1, 1));
+    CHECK_INT(ALL_LOGITS, rgm_tensor_count(logits));
+    memcpy(out, rgm_tensor_f64(logits), ALL_LOGITS * sizeof *out);
+    rgm_executor_release(executor);
+    net_close(&n);
+}
+
+static void embeddings_are_scaled_on_demand(void **state)
+{
+    double scaled[ALL_LOGITS], plain[ALL_LOGITS];
+
+    (void)state;
+    logits_of_scaled(scaled, true);
+    logits_of_scaled(plain, false);
+    for (int64_t i = 0; i < ALL_LOGITS; i++)
+        CHECK_CLOSE(scaled[i], plain[i], 1e-9, 1e-9);
+}
+
 /* ---- options ---- */
 
 /* How far the logits of places lie apart, of a model with small weights and that epsilon in the
@@ -373,5 +411,6 @@ static void options_that_contradict_are_refused(void **state)
 TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
       cmocka_unit_test(values_and_gradients_are_pytorchs),
       cmocka_unit_test(blocks_of_today_are_pytorchs),
+      cmocka_unit_test(embeddings_are_scaled_on_demand),
       cmocka_unit_test(every_norm_of_the_decoder_has_its_epsilon),
       cmocka_unit_test(options_that_contradict_are_refused))

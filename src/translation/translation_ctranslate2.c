@@ -276,7 +276,8 @@ static rgm_status put_stack(writer *w, const char *stack, const rgm_stack_option
     RGM_TRY(put_number(w, stack, "num_heads", TYPE_I16, o->num_attention_heads));
     RGM_TRY(put_number(w, stack, "pre_norm", TYPE_I8, o->norm_first));
     RGM_TRY(put_number(w, stack, "activation", TYPE_I8, activation_of(o->activation)));
-    RGM_TRY(put_number(w, stack, "scale_embeddings", TYPE_I8, 1));
+    RGM_TRY(
+        put_number(w, stack, "scale_embeddings", TYPE_I8, w->task->model.options.scale_embeddings));
     RGM_TRY(put_positions(w, stack));
     join(theirs, stack, "layer_norm");
     join(ours, stack, "norm");
