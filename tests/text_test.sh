@@ -41,6 +41,26 @@ printf 'a\n\n \n\302\240x\342\200\250y\nplus \360\237\230\200 \344\275\240\tz\ne
 expect 0 "$regimen" text encode --model unigram.model odd
 spm_encode --model=unigram.model --output_format=id <odd | cmp - out || fail "ids of odd text differ"
 
+# Ids of a file beside the model: the same pieces, padding first, what is not in it unknown.
+spm_export_vocab --model=bpe.model --output=bpe.vocab
+awk -F'\t' 'NR > 1 && $1 != "\xe2\x96\x81a" {gsub(/[\\"]/, "\\\\&", $1); printf "%s\"%s\": %d", n ? ", " : "{", $1, n; n++}
+    END {printf ", \"<pad>\": %d}\n", n}' bpe.vocab >vocab.json
+expect 0 "$regimen" text encode --model bpe.model --pieces known.en
+sed 's/^\xe2\x96\x81a /<unk> /; s/ \xe2\x96\x81a / <unk> /g; s/ \xe2\x96\x81a$/ <unk>/' out >wanted
+expect 0 "$regimen" text encode --model bpe.model --vocabulary vocab.json --pieces known.en
+cmp -s out wanted || fail "pieces of a vocabulary: $(diff out wanted | head -4)"
+grep -q '<unk>' out || fail "no line has the piece that the vocabulary lacks"
+expect 0 "$regimen" text encode --model bpe.model --vocabulary vocab.json val.de
+cp out ids
+expect 0 "$regimen" text decode --model bpe.model --vocabulary vocab.json ids
+"$regimen" text encode --model bpe.model val.de | "$regimen" text decode --model bpe.model >theirs
+mark=$(printf '\342\201\207') # what an unknown piece looks like
+awk -v mark="$mark" 'NR == FNR {bad[FNR] = index($0, mark); next} !bad[FNR]' out theirs >known
+[ "$(wc -l <known)" -gt 800 ] || fail "more lines than expected have a piece that the vocabulary lacks"
+grep -v "$mark" out | cmp -s - known || fail "ids of a vocabulary lead to another text"
+expect 1 "$regimen" text encode --model "$PWD/bpe.model" --vocabulary bpe.vocab known.en
+says "^regimen: bpe.vocab:1:" err
+
 # A tokenizer.json has the ids of tokenizers (tests/oracle/tokenizers_oracle.py compares thousands of lines).
 json=$(dirname "$0")/../fuzz/corpus/tokenizer
 case $0 in /*) ;; *) json=$OLDPWD/$json ;; esac

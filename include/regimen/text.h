@@ -94,10 +94,37 @@ rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
  */
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name);
+/**
+ * A tokenizer whose ids are those of a vocabulary: a JSON object of pieces and their numbers, 0 to
+ * n - 1, such as vocab.json of Transformers' MarianMT ({"</s>": 0, "<unk>": 1, "\u2581a": 2, ..}).
+ * The SentencePiece model says into which pieces a text is cut, and the vocabulary which id a piece
+ * has; one that it lacks becomes its "<unk>". So models of two languages can share ids. A text that
+ * begins with ">>fr<<" has that piece first, where the vocabulary has pieces of this form.
+ *
+ * Padding has id 0, as everywhere here: "<pad>" goes to the front, or is added there, and the other
+ * pieces keep their order. rgm_tokenizer_number() tells where a piece stands in the file.
+ *
+ * @param path        [in] a SentencePiece model
+ * @param vocabulary  [in] the JSON file; NULL: rgm_tokenizer_load()
+ *
+ * Errors: rgm_tokenizer_load()'s; RGM_ERR_FORMAT "FILE: what" (a number twice, missing or out of
+ * range, no "</s>" or no "<unk>"), RGM_ERR_UNSUPPORTED (`path` is a tokenizer.json).
+ */
+rgm_status rgm_tokenizer_load_with(rgm_tokenizer **out, const char *path, const char *vocabulary);
 rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer);
 void rgm_tokenizer_release(rgm_tokenizer *tokenizer);
 /** The bytes of the file, borrowed, to be saved beside a model that was trained with it. */
 const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size);
+
+/** The same of the vocabulary's file; NULL: there is none. */
+const void *rgm_tokenizer_vocabulary(const rgm_tokenizer *tokenizer, int64_t *size);
+/** The number of an id in the vocabulary's file, -1 of padding that the file lacks; without a
+ * vocabulary the id itself. */
+int64_t rgm_tokenizer_number(const rgm_tokenizer *tokenizer, int32_t id);
+/** Whether an id is the same piece in both, so that they may share a table; and whether both also
+ * cut texts alike. NULL: there is none, which is only the same as none. */
+bool rgm_tokenizers_share_ids(const rgm_tokenizer *a, const rgm_tokenizer *b);
+bool rgm_tokenizers_are_same(const rgm_tokenizer *a, const rgm_tokenizer *b);
 
 /** Whose ids these are: the same text for the same two models, and another one for others. */
 #define RGM_TOKENIZERS_MARK 36

@@ -48,7 +48,10 @@ typedef struct rgm_translation_options {
     const char *src_lang, *tgt_lang; /* for TFRecords of tf.train.Examples: the features that hold
                                      the source and the target, one text each; NULL: text files */
     const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
-    const char *target_tokenizer;          /* ... it has its own          */
+    const char *target_tokenizer;  /* ... it has its own          */
+    const char *vocabulary;        /* JSON file that gives the pieces of both their ids, as
+                                      rgm_tokenizer_load_with() says; NULL: ids are the models' own */
+    const char *target_vocabulary; /* the same of the target, where it is another file        */
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
     const char *shortlist; /* file of rgm_shortlist_save(): translations have no other tokens than
@@ -90,7 +93,8 @@ typedef struct rgm_translation_options {
  *
  * The task reads the tokenizers when it is created, and a part of the data when the batches of that
  * part are first requested. The tokenizers are the task's files: "tokenizer.model" and, if the
- * target has its own, "target_tokenizer.model".
+ * target has its own, "target_tokenizer.model"; "vocabulary.json" and "target_vocabulary.json" are
+ * their vocabularies.
  */
 extern const rgm_task_type rgm_translation;
 /** options: rgm_translation_options. */

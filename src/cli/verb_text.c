@@ -96,6 +96,21 @@ static int text_train(int argc, char **argv)
 
 /* ---- encode, decode -------------------------------------------------------------------------- */
 
+/* A tokenizer as --model and --vocabulary name it. */
+typedef struct tokenizer_files {
+    const char *model, *vocabulary;
+} tokenizer_files;
+#define MODEL(files)                                                                               \
+    {                                                                                              \
+        "model", ARG_TEXT, &(files).model, "MODEL",                                                \
+            "SentencePiece model or tokenizer.json (required)"                                     \
+    }
+#define VOCABULARY(files)                                                                          \
+    {                                                                                              \
+        "vocabulary", ARG_TEXT, &(files).vocabulary, "FILE",                                       \
+            "JSON {piece: id, ..}: the model's pieces have these ids, padding first"               \
+    }
+
 typedef struct coding {
     const rgm_tokenizer *tokenizer;
     rgm_ids ids;
@@ -145,8 +160,8 @@ static rgm_status decode_line(rgm_text *out, rgm_str line, void *payload)
 }
 
 /* Both verbs: they differ in what is done with a line. */
-static int code_lines(const usage *how, const char **model, coding *c, transform *function,
-                      int argc, char **argv)
+static int code_lines(const usage *how, const tokenizer_files *files, coding *c,
+                      transform *function, int argc, char **argv)
 {
     rgm_tokenizer *tokenizer = NULL;
     rgm_status status;
@@ -154,9 +169,9 @@ static int code_lines(const usage *how, const char **model, coding *c, transform
     int code;
 
     READ_ARGUMENTS(&rest, how, argc, argv);
-    if (*model == NULL)
+    if (files->model == NULL)
         return usage_error("--model is needed: a SentencePiece model or a tokenizer.json");
-    status = rgm_tokenizer_load(&tokenizer, *model);
+    status = rgm_tokenizer_load_with(&tokenizer, files->model, files->vocabulary);
     c->tokenizer = tokenizer;
     if (status == RGM_OK)
         status = each_line(rest.count > 0 ? rest.items[0] : "/dev/stdin", function, c);
@@ -168,33 +183,32 @@ static int code_lines(const usage *how, const char **model, coding *c, transform
 
 static int text_encode(int argc, char **argv)
 {
-    const char *model = NULL;
+    tokenizer_files files = {0};
     coding c = {0};
     const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model or tokenizer.json (required)"},
+        MODEL(files),
+        VOCABULARY(files),
         {"pieces", ARG_FLAG, &c.pieces, NULL, "the pieces' text instead of their ids"},
         {0}};
     const usage how = {
-        "text encode --model MODEL [--pieces] [FILE]",
+        "text encode --model MODEL [--vocabulary FILE] [--pieces] [FILE]",
         "The ids of each line, as spm_encode or Hugging Face's tokenizers give them. FILE:\n"
         "default standard input.",
         arguments, 0, 1};
 
-    return code_lines(&how, &model, &c, encode_line, argc, argv);
+    return code_lines(&how, &files, &c, encode_line, argc, argv);
 }
 
 static int text_decode(int argc, char **argv)
 {
-    const char *model = NULL;
+    tokenizer_files files = {0};
     coding c = {0};
-    const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "SentencePiece model or tokenizer.json (required)"},
-        {0}};
-    const usage how = {"text decode --model MODEL [FILE]",
+    const argument arguments[] = {MODEL(files), VOCABULARY(files), {0}};
+    const usage how = {"text decode --model MODEL [--vocabulary FILE] [FILE]",
                        "The text of each line of ids. FILE: default standard input.", arguments, 0,
                        1};
 
-    return code_lines(&how, &model, &c, decode_line, argc, argv);
+    return code_lines(&how, &files, &c, decode_line, argc, argv);
 }
 
 /* ---- stats ----------------------------------------------------------------------------------- */
@@ -295,11 +309,12 @@ static int check_batches(const rgm_token_batch_options *o)
 static int text_stats(int argc, char **argv)
 {
     rgm_token_batch_options o = RGM_TOKEN_BATCH_OPTIONS_INIT;
-    const char *model = NULL;
+    tokenizer_files files = {0};
     bool tsv = false, evaluation = false;
     text_list rest;
     const argument arguments[] = {
-        {"model", ARG_TEXT, &model, "MODEL", "tokenizer of both sides (required)"},
+        {"model", ARG_TEXT, &files.model, "MODEL", "tokenizer of both sides (required)"},
+        VOCABULARY(files),
         {"tokens", ARG_INT, &o.tokens, "N", "budget: rows * longer side of a batch, default 4096"},
         {"max-length", ARG_INT, &o.max_length, "N", "of a side with its end, default 64"},
         {"shapes", ARG_INT, &o.max_shapes, "N", "most batch shapes, default 32"},
@@ -316,7 +331,7 @@ static int text_stats(int argc, char **argv)
     int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (model == NULL)
+    if (files.model == NULL)
         return usage_error("--model is needed: a SentencePiece model or a tokenizer.json");
     if (tsv && rest.count != 1)
         return usage_error("--tsv takes one FILE");
@@ -324,7 +339,7 @@ static int text_stats(int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     o.training = !evaluation;
-    status = rgm_tokenizer_load(&tokenizer, model);
+    status = rgm_tokenizer_load_with(&tokenizer, files.model, files.vocabulary);
     if (status == RGM_OK)
         status = tsv ? rgm_corpus_load_tsv(&corpus, rest.items[0], NULL)
                      : rgm_corpus_load(&corpus, rest.items[0],
@@ -399,7 +414,8 @@ static int text_tokens(int argc, char **argv)
 
 /* What a shortlist is learned from and where it goes. */
 typedef struct shortlist_job {
-    const char *model, *target_model, *out;
+    tokenizer_files source_files, target_files; /* target_files.model NULL: the source's */
+    const char *out;
     rgm_shortlist_options options;
     rgm_tokenizer *source, *target;
     rgm_corpus *corpus;
@@ -408,9 +424,15 @@ typedef struct shortlist_job {
 
 static rgm_status load_pairs(shortlist_job *j, const text_list *files, bool tsv)
 {
-    RGM_TRY(rgm_tokenizer_load(&j->source, j->model));
-    if (j->target_model != NULL)
-        RGM_TRY(rgm_tokenizer_load(&j->target, j->target_model));
+    tokenizer_files target = j->target_files;
+
+    RGM_TRY(rgm_tokenizer_load_with(&j->source, j->source_files.model, j->source_files.vocabulary));
+    if (target.model == NULL)
+        target.model = j->source_files.model;
+    if (target.vocabulary == NULL)
+        target.vocabulary = j->source_files.vocabulary;
+    if (j->target_files.model != NULL || j->target_files.vocabulary != NULL)
+        RGM_TRY(rgm_tokenizer_load_with(&j->target, target.model, target.vocabulary));
     else
         j->target = rgm_tokenizer_retain(j->source);
     RGM_TRY(tsv ? rgm_corpus_load_tsv(&j->corpus, files->items[0], NULL)
@@ -454,9 +476,12 @@ static int text_shortlist(int argc, char **argv)
     bool tsv = false;
     text_list rest;
     const argument arguments[] = {
-        {"model", ARG_TEXT, &j.model, "MODEL",
+        {"model", ARG_TEXT, &j.source_files.model, "MODEL",
          "SentencePiece model of both sides, or of the source (required)"},
-        {"target-model", ARG_TEXT, &j.target_model, "MODEL",
+        {"target-model", ARG_TEXT, &j.target_files.model, "MODEL",
+         "that of the target, if it has its own"},
+        VOCABULARY(j.source_files),
+        {"target-vocabulary", ARG_TEXT, &j.target_files.vocabulary, "FILE",
          "that of the target, if it has its own"},
         {"out", ARG_TEXT, &j.out, "FILE", "the file to write (required)"},
         {"first", ARG_INT, &j.options.first, "N",
@@ -473,7 +498,7 @@ static int text_shortlist(int argc, char **argv)
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (j.model == NULL || j.out == NULL)
+    if (j.source_files.model == NULL || j.out == NULL)
         return usage_error(
             "--model and --out are needed: a SentencePiece model, the file to write");
     if (rest.count != (tsv ? 1 : 2))

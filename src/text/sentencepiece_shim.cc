@@ -249,6 +249,51 @@ rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *pro
     });
 }
 
+rgm_status rgmi_sentencepiece_encode_by(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                        const char *text, int64_t size,
+                                        const rgmi_segmentation *how, rgmi_piece_id *id_of,
+                                        const void *payload)
+{
+    const int of_all = -1;
+
+    return guarded("encoding", [&]() -> rgm_status {
+        RGM_TRY(have_room("encoding", OF_A_CALL + OF_A_TEXT_BYTE * static_cast<double>(size)));
+        absl::string_view view(text, static_cast<size_t>(size));
+        std::vector<std::string> pieces;
+        sentencepiece::util::Status status;
+        if (how->alpha > 0) {
+            std::seed_seq seed{static_cast<uint32_t>(how->key),
+                               static_cast<uint32_t>(how->key >> 32)};
+            sentencepiece::random::GetRandomGenerator()->seed(seed);
+            status = processor->processor.SampleEncode(view, of_all, static_cast<float>(how->alpha),
+                                                       &pieces);
+        } else {
+            status = processor->processor.Encode(view, &pieces);
+        }
+        if (!status.ok())
+            return fail_with(how->alpha > 0 ? RGM_ERR_UNSUPPORTED : RGM_ERR_FORMAT, "encoding",
+                             status);
+        std::vector<int> found;
+        for (const std::string &piece : pieces)
+            found.push_back(id_of(payload, piece.c_str()));
+        return append(ids, found);
+    });
+}
+
+rgm_status rgmi_sentencepiece_join(rgm_text *text, const rgmi_sentencepiece *processor,
+                                   const char *const *pieces, int64_t count)
+{
+    return guarded("decoding", [&]() -> rgm_status {
+        RGM_TRY(have_room("decoding", OF_A_CALL + OF_AN_ID * static_cast<double>(count)));
+        std::string decoded;
+        auto status =
+            processor->processor.Decode(std::vector<std::string>(pieces, pieces + count), &decoded);
+        if (!status.ok())
+            return fail_with(RGM_ERR_FORMAT, "decoding", status);
+        return rgm_text_add(text, decoded.data(), static_cast<int64_t>(decoded.size()));
+    });
+}
+
 rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
                                      const int32_t *ids, int64_t count)
 {

@@ -30,6 +30,22 @@ rgm_status rgmi_sentencepiece_encode(rgm_ids *ids, const rgmi_sentencepiece *pro
 /** Draws a segmentation by the key. RGM_ERR_UNSUPPORTED: the kind of model knows none but one. */
 rgm_status rgmi_sentencepiece_sample(rgm_ids *ids, const rgmi_sentencepiece *processor,
                                      const char *text, int64_t size, double alpha, uint64_t key);
+/** The id of a piece. */
+typedef int32_t rgmi_piece_id(const void *payload, const char *piece);
+/** How a text is cut: the best segmentation, or one that is drawn by the key. */
+typedef struct rgmi_segmentation {
+    double alpha; /* 0: the best */
+    uint64_t key;
+} rgmi_segmentation;
+/** Append the ids that a function gives the pieces of a text; one that the model does not know is
+ * the piece of its characters. Errors: as rgmi_sentencepiece_sample(). */
+rgm_status rgmi_sentencepiece_encode_by(rgm_ids *ids, const rgmi_sentencepiece *processor,
+                                        const char *text, int64_t size,
+                                        const rgmi_segmentation *how, rgmi_piece_id *id_of,
+                                        const void *payload);
+/** Append the text of pieces, known to the model or not. */
+rgm_status rgmi_sentencepiece_join(rgm_text *text, const rgmi_sentencepiece *processor,
+                                   const char *const *pieces, int64_t count);
 rgm_status rgmi_sentencepiece_decode(rgm_text *text, const rgmi_sentencepiece *processor,
                                      const int32_t *ids, int64_t count);
 

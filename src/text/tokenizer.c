@@ -22,6 +22,7 @@ struct rgm_tokenizer {
     atomic_int references;
     rgmi_sentencepiece *processor; /* NULL: it is ..          */
     rgmi_bpe *bpe;                 /* .. one that merges pairs */
+    rgmi_vocabulary *vocabulary;   /* NULL: ids are the model's */
     rgm_text model;
 };
 
@@ -79,6 +80,29 @@ rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path)
     return status;
 }
 
+rgm_status rgm_tokenizer_load_with(rgm_tokenizer **out, const char *path, const char *vocabulary)
+{
+    rgm_tokenizer *tokenizer;
+    rgm_status status = RGM_OK;
+
+    RGM_TRY(rgm_tokenizer_load(out, path));
+    if (vocabulary == NULL)
+        return RGM_OK;
+    tokenizer = *out;
+    *out = NULL;
+    if (tokenizer->bpe != NULL)
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s is a tokenizer.json, which has its ids in it: a vocabulary (%s) goes "
+                        "with a SentencePiece model",
+                        path, vocabulary));
+    RGM_GO(rgmi_vocabulary_open(&tokenizer->vocabulary, vocabulary));
+    *out = tokenizer;
+    tokenizer = NULL;
+done:
+    rgm_tokenizer_release(tokenizer);
+    return status;
+}
+
 rgm_tokenizer *rgm_tokenizer_retain(const rgm_tokenizer *tokenizer)
 {
     rgm_tokenizer *own = (rgm_tokenizer *)tokenizer;
@@ -95,6 +119,7 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer)
         return;
     rgmi_sentencepiece_close(tokenizer->processor);
     rgmi_bpe_close(tokenizer->bpe);
+    rgmi_vocabulary_close(tokenizer->vocabulary);
     rgm_text_clear(&tokenizer->model);
     rgm_free(tokenizer);
 }
@@ -102,11 +127,15 @@ void rgm_tokenizer_release(rgm_tokenizer *tokenizer)
 void rgm_tokenizers_mark(char out[RGM_TOKENIZERS_MARK], const rgm_tokenizer *source,
                          const rgm_tokenizer *target)
 {
-    const rgm_text *models[] = {&source->model, &target->model};
+    const rgm_tokenizer *sides[] = {source, target};
     unsigned long long hashes[2];
 
-    for (int i = 0; i < 2; i++)
-        hashes[i] = rgm_hash64(models[i]->data, (size_t)models[i]->size);
+    for (int i = 0; i < 2; i++) {
+        const rgmi_vocabulary *v = sides[i]->vocabulary;
+        hashes[i] = rgm_hash64(sides[i]->model.data, (size_t)sides[i]->model.size);
+        if (v != NULL)
+            hashes[i] = 3 * hashes[i] + rgm_hash64(v->file.data, (size_t)v->file.size);
+    }
     snprintf(out, RGM_TOKENIZERS_MARK, "%016llx %016llx", hashes[0], hashes[1]);
 }
 
@@ -116,32 +145,80 @@ const void *rgm_tokenizer_model(const rgm_tokenizer *tokenizer, int64_t *size)
     return tokenizer->model.data;
 }
 
+const void *rgm_tokenizer_vocabulary(const rgm_tokenizer *tokenizer, int64_t *size)
+{
+    const rgmi_vocabulary *v = tokenizer->vocabulary;
+
+    *size = v != NULL ? v->file.size : 0;
+    return v != NULL ? v->file.data : NULL;
+}
+
+int64_t rgm_tokenizer_number(const rgm_tokenizer *tokenizer, int32_t id)
+{
+    const rgmi_vocabulary *v = tokenizer->vocabulary;
+
+    if (v == NULL)
+        return id;
+    if (id == 0)
+        return v->pad;
+    return v->pad < 0 || id <= v->pad ? id - 1 : id;
+}
+
+static bool same_bytes(const rgm_text *a, const rgm_text *b)
+{
+    return a->size == b->size && memcmp(a->data, b->data, (size_t)a->size) == 0;
+}
+
+bool rgm_tokenizers_share_ids(const rgm_tokenizer *a, const rgm_tokenizer *b)
+{
+    if (a == b || a == NULL || b == NULL)
+        return a == b;
+    if (a->vocabulary != NULL && b->vocabulary != NULL)
+        return same_bytes(&a->vocabulary->file, &b->vocabulary->file);
+    return a->vocabulary == b->vocabulary && same_bytes(&a->model, &b->model);
+}
+
+bool rgm_tokenizers_are_same(const rgm_tokenizer *a, const rgm_tokenizer *b)
+{
+    return rgm_tokenizers_share_ids(a, b) && (a == b || same_bytes(&a->model, &b->model));
+}
+
 int64_t rgm_tokenizer_size(const rgm_tokenizer *tokenizer)
 {
+    if (tokenizer->vocabulary != NULL)
+        return tokenizer->vocabulary->count;
     return tokenizer->bpe != NULL ? tokenizer->bpe->count
                                   : rgmi_sentencepiece_size(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_pad_id(const rgm_tokenizer *tokenizer)
 {
+    if (tokenizer->vocabulary != NULL)
+        return 0;
     return tokenizer->bpe != NULL ? tokenizer->bpe->pad_id
                                   : rgmi_sentencepiece_pad_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_unk_id(const rgm_tokenizer *tokenizer)
 {
+    if (tokenizer->vocabulary != NULL)
+        return tokenizer->vocabulary->unk;
     return tokenizer->bpe != NULL ? tokenizer->bpe->unk_id
                                   : rgmi_sentencepiece_unk_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_bos_id(const rgm_tokenizer *tokenizer)
 {
+    if (tokenizer->vocabulary != NULL)
+        return -1;
     return tokenizer->bpe != NULL ? tokenizer->bpe->bos_id
                                   : rgmi_sentencepiece_bos_id(tokenizer->processor);
 }
 
 int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer)
 {
+    if (tokenizer->vocabulary != NULL)
+        return tokenizer->vocabulary->eos;
     return tokenizer->bpe != NULL ? tokenizer->bpe->eos_id
                                   : rgmi_sentencepiece_eos_id(tokenizer->processor);
 }
@@ -150,6 +227,8 @@ const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id)
 {
     if (id < 0 || id >= rgm_tokenizer_size(tokenizer))
         return NULL;
+    if (tokenizer->vocabulary != NULL)
+        return tokenizer->vocabulary->pieces[id];
     if (tokenizer->bpe == NULL)
         return rgmi_sentencepiece_piece(tokenizer->processor, id);
     return tokenizer->bpe->tokens[id].size > 0
@@ -161,6 +240,10 @@ int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece)
 {
     int32_t id;
 
+    if (tokenizer->vocabulary != NULL) {
+        id = rgmi_vocabulary_find(tokenizer->vocabulary, piece);
+        return id >= 0 ? id : tokenizer->vocabulary->unk;
+    }
     if (tokenizer->bpe == NULL)
         return rgmi_sentencepiece_find(tokenizer->processor, piece);
     id = rgmi_bpe_find(tokenizer->bpe, piece, (int64_t)strlen(piece));
@@ -181,6 +264,9 @@ rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, co
     RGM_TRY(check_size(size));
     if (tokenizer->bpe != NULL)
         return rgmi_bpe_encode(ids, tokenizer->bpe, text, size, NULL);
+    if (tokenizer->vocabulary != NULL)
+        return rgmi_vocabulary_encode(ids, tokenizer->vocabulary, tokenizer->processor, text, size,
+                                      &(rgmi_segmentation){0});
     return rgmi_sentencepiece_encode(ids, tokenizer->processor, text, size);
 }
 
@@ -198,6 +284,9 @@ rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, co
         draws.rng = rgm_rng_stream(key, "bpe-dropout", 0);
         return rgmi_bpe_encode(ids, tokenizer->bpe, text, size, &draws);
     }
+    if (tokenizer->vocabulary != NULL)
+        return rgmi_vocabulary_encode(ids, tokenizer->vocabulary, tokenizer->processor, text, size,
+                                      &(rgmi_segmentation){alpha, key});
     return rgmi_sentencepiece_sample(ids, tokenizer->processor, text, size, alpha, key);
 }
 
@@ -212,6 +301,9 @@ rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, 
                             ids[i], (long long)i, (long long)size);
     if (tokenizer->bpe != NULL)
         return rgmi_bpe_decode(text, tokenizer->bpe, ids, count);
+    if (tokenizer->vocabulary != NULL)
+        return rgmi_vocabulary_decode(text, tokenizer->vocabulary, tokenizer->processor, ids,
+                                      count);
     return rgmi_sentencepiece_decode(text, tokenizer->processor, ids, count);
 }
 

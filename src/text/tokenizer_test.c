@@ -422,6 +422,211 @@ static void damaged_models_fail_or_work(void **state)
     rgm_tokenizer_release(sound);
 }
 
+/* ---- ids from a file ---- */
+
+/** The pieces of a model but one, with other ids: end, unknown, the others backwards, a language,
+ * and padding at the end unless the file has none. */
+static const char *vocabulary_of(const rgm_tokenizer *t, int32_t without, bool padded)
+{
+    rgm_text text = {0};
+    const char *path;
+    int64_t number = 2;
+
+    CHECK_OK(rgm_text_printf(&text, "{\"</s>\": 0, \"<unk>\": 1"));
+    for (int32_t id = (int32_t)rgm_tokenizer_size(t) - 1; id > 2; id--)
+        if (id != without) {
+            CHECK_OK(rgm_text_printf(&text, ", "));
+            CHECK_OK(rgm_json_print_text(&text, rgm_tokenizer_piece(t, id)));
+            CHECK_OK(rgm_text_printf(&text, ": %lld", (long long)number++));
+        }
+    CHECK_OK(rgm_text_printf(&text, ", \">>fr<<\": %lld", (long long)number++));
+    if (padded)
+        CHECK_OK(rgm_text_printf(&text, ", \"<pad>\": %lld", (long long)number));
+    CHECK_OK(rgm_text_printf(&text, "}"));
+    path = file(padded ? "padded.json" : "plain.json", text.data, text.size);
+    rgm_text_clear(&text);
+    return path;
+}
+
+/** A model in a file, and it with a vocabulary. */
+static rgm_tokenizer *with_vocabulary(rgm_tokenizer **model, rgm_tokenizer_kind kind,
+                                      int32_t without, bool padded)
+{
+    rgm_tokenizer *t;
+    char vocabulary[256];
+    const void *bytes;
+    int64_t size;
+
+    *model = small(kind, 0);
+    snprintf(vocabulary, sizeof vocabulary, "%s", vocabulary_of(*model, without, padded));
+    bytes = rgm_tokenizer_model(*model, &size);
+    CHECK_OK(rgm_tokenizer_load_with(&t, file("small.model", bytes, size), vocabulary));
+    return t;
+}
+
+static void check_alike(const rgm_tokenizer *t, const rgm_tokenizer *model, double alpha,
+                        int32_t without)
+{
+    rgm_ids ids = {0}, own = {0};
+    rgm_text text = {0}, back = {0}, wanted = {0};
+
+    for (uint64_t i = 0; i < 40; i++) {
+        bool whole = true;
+        sentence(&text, i);
+        ids.count = own.count = back.size = wanted.size = 0;
+        CHECK_OK(rgm_tokenizer_sample(&ids, t, text.data, text.size, alpha, i));
+        CHECK_OK(rgm_tokenizer_sample(&own, model, text.data, text.size, alpha, i));
+        CHECK_INT(own.count, ids.count);
+        for (int64_t k = 0; k < own.count; k++) {
+            const char *piece = rgm_tokenizer_piece(model, own.items[k]);
+            CHECK_TEXT(own.items[k] == without ? "<unk>" : piece,
+                       rgm_tokenizer_piece(t, ids.items[k]));
+            CHECK_INT(ids.items[k], rgm_tokenizer_find(t, piece));
+            whole &= own.items[k] != without;
+        }
+        CHECK_OK(rgm_tokenizer_decode(&back, t, ids.items, ids.count));
+        CHECK_OK(rgm_tokenizer_decode(&wanted, model, own.items, own.count));
+        CHECK(!whole || strcmp(back.data, wanted.data) == 0);
+    }
+    rgm_ids_clear(&ids);
+    rgm_ids_clear(&own);
+    rgm_text_clear(&text);
+    rgm_text_clear(&back);
+    rgm_text_clear(&wanted);
+}
+
+static void ids_can_come_from_a_file(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        bool padded = k % 2 == 0;
+        int32_t without = k < 2 ? 0 : 7;
+        rgm_tokenizer *model,
+            *t = with_vocabulary(&model, k < 2 ? RGM_TOKENIZER_UNIGRAM : RGM_TOKENIZER_BPE, without,
+                                 padded);
+        CHECK_INT(without > 0 ? 60 : 61, rgm_tokenizer_size(t));
+        CHECK_INT(0, rgm_tokenizer_pad_id(t));
+        CHECK_INT(1, rgm_tokenizer_eos_id(t));
+        CHECK_INT(2, rgm_tokenizer_unk_id(t));
+        CHECK_INT(-1, rgm_tokenizer_bos_id(t));
+        CHECK_TEXT("<pad>", rgm_tokenizer_piece(t, 0));
+        CHECK_INT(padded ? rgm_tokenizer_size(t) - 1 : -1, rgm_tokenizer_number(t, 0));
+        for (int32_t id = 1; id < rgm_tokenizer_size(t); id++) {
+            CHECK_INT(id - 1, rgm_tokenizer_number(t, id));
+            CHECK_INT(id, rgm_tokenizer_find(t, rgm_tokenizer_piece(t, id)));
+        }
+        CHECK_INT(4, rgm_tokenizer_number(model, 4));
+        check_alike(t, model, 0, without);
+        check_alike(t, model, 0.2, without);
+        rgm_tokenizer_release(model);
+        rgm_tokenizer_release(t);
+    }
+}
+
+/** Padding in the middle of a file, a language in front of a text, pieces that the model lacks. */
+static void a_vocabulary_has_pieces_of_its_own(void **state)
+{
+    static const char json[] = "{\"<unk>\":0,\"<pad>\":1,\"</s>\":2,\">>fr<<\":3,"
+                               "\"\\u2581zz\":4,\"\\u4f60\":5}";
+    static const int64_t numbers[] = {1, 0, 2, 3, 4, 5};
+    rgm_tokenizer *model = small(RGM_TOKENIZER_UNIGRAM, 0), *t;
+    char path[256];
+    rgm_ids ids = {0};
+    rgm_text text = {0};
+    int64_t size;
+    const void *bytes = rgm_tokenizer_model(model, &size);
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", file("v.json", json, sizeof json - 1));
+    CHECK_OK(rgm_tokenizer_load_with(&t, file("small.model", bytes, size), path));
+    for (int32_t id = 0; id < 6; id++)
+        CHECK_INT(numbers[id], rgm_tokenizer_number(t, id));
+    CHECK_OK(rgm_tokenizer_encode(&ids, t, ">>fr<<\xe4\xbd\xa0", 9));
+    CHECK_INT(3, ids.count); /* the model puts a space in front */
+    CHECK_INT(3, ids.items[0]);
+    CHECK_INT(1, ids.items[1]);
+    CHECK_INT(5, ids.items[2]);
+    ids.count = 0;
+    CHECK_OK(rgm_tokenizer_encode(&ids, t, ">>de<<", 6));
+    CHECK_INT(1, ids.count);
+    CHECK_INT(1, ids.items[0]);
+    CHECK_OK(rgm_tokenizer_decode(&text, t, (int32_t[]){0, 4, 5, 4, 2}, 5));
+    CHECK_TEXT("zz\xe4\xbd\xa0 zz", text.data);
+    bytes = rgm_tokenizer_vocabulary(t, &size);
+    CHECK(size == sizeof json - 1 && memcmp(bytes, json, (size_t)size) == 0);
+    CHECK(rgm_tokenizer_vocabulary(model, &size) == NULL);
+    rgm_ids_clear(&ids);
+    rgm_text_clear(&text);
+    rgm_tokenizer_release(t);
+    rgm_tokenizer_release(model);
+}
+
+static void two_models_share_the_ids_of_a_file(void **state)
+{
+    rgm_tokenizer *plain[2], *a, *b, *other;
+    char marks[3][RGM_TOKENIZERS_MARK];
+
+    (void)state;
+    a = with_vocabulary(&plain[0], RGM_TOKENIZER_UNIGRAM, 0, true);
+    b = with_vocabulary(&plain[1], RGM_TOKENIZER_UNIGRAM, 0, true);
+    CHECK(rgm_tokenizers_share_ids(a, b) && rgm_tokenizers_are_same(a, b));
+    CHECK(!rgm_tokenizers_share_ids(a, plain[0]) && rgm_tokenizers_share_ids(plain[0], plain[1]));
+    CHECK(rgm_tokenizers_share_ids(NULL, NULL) && !rgm_tokenizers_share_ids(a, NULL));
+    rgm_tokenizers_mark(marks[0], a, b);
+    rgm_tokenizers_mark(marks[1], plain[0], plain[1]);
+    CHECK(strcmp(marks[0], marks[1]) != 0);
+    rgm_tokenizer_release(plain[1]);
+    other = with_vocabulary(&plain[1], RGM_TOKENIZER_UNIGRAM, 9, true);
+    CHECK(!rgm_tokenizers_share_ids(a, other));
+    rgm_tokenizer_release(other);
+    CHECK_OK(rgm_tokenizer_load_with(&other, "fuzz/corpus/tokenizer/gpt2.json", NULL));
+    rgm_tokenizer_release(other);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                 rgm_tokenizer_load_with(&other, "fuzz/corpus/tokenizer/gpt2.json", "v.json"));
+    CHECK(other == NULL);
+    rgm_tokenizer_release(a);
+    rgm_tokenizer_release(b);
+    rgm_tokenizer_release(plain[0]);
+    rgm_tokenizer_release(plain[1]);
+}
+
+static void hostile_vocabularies_are_refused(void **state)
+{
+    static const char *const files[][2] = {
+        {"", "vocabulary.json:1:0"},
+        {"[1]", "no vocabulary"},
+        {"{}", "no vocabulary"},
+        {"{\"</s>\":0,\"<unk>\":1,\"a\":1}", "'<unk>' and 'a' have the same id, 1"},
+        {"{\"</s>\":0,\"<unk>\":1,\"a\":3}", "'a' has the id 3, but 3 pieces have the ids 0 to 2"},
+        {"{\"</s>\":0,\"<unk>\":1,\"a\":-1}", "'a' has the id -1"},
+        {"{\"</s>\":0,\"<unk>\":1,\"a\":\"2\"}", "the id of 'a' is no whole number"},
+        {"{\"</s>\":0,\"<unk>\":1,\"<pad>\":7}", "'<pad>' has the id 7"},
+        {"{\"</s>\":0,\"<unk>\":1,\"</s>\":2}", "duplicate object key"},
+        {"{\"a\":0,\"<unk>\":1}", "needs the piece </s>"},
+        {"{\"a\":0,\"</s>\":1}", "needs the piece <unk>"},
+        {"{\"</s>\":0,\"<unk>\":1", "vocabulary.json:1:"},
+    };
+    rgm_tokenizer *model, *t = with_vocabulary(&model, RGM_TOKENIZER_UNIGRAM, 0, true);
+    char paths[2][256];
+    int64_t size;
+    const void *bytes = rgm_tokenizer_model(model, &size);
+
+    (void)state;
+    rgm_tokenizer_release(t);
+    snprintf(paths[0], sizeof paths[0], "%s", file("small.model", bytes, size));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(paths[1], sizeof paths[1], "%s",
+                 file("vocabulary.json", files[i][0], (int64_t)strlen(files[i][0])));
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_tokenizer_load_with(&t, paths[0], paths[1]));
+        CHECK_MESSAGE(files[i][1]);
+        CHECK(t == NULL);
+    }
+    snprintf(paths[1], sizeof paths[1], "%s", vocabulary_of(model, 0, false));
+    CHECK_EVERY_OOM(rgm_tokenizer_load_with(&t, paths[0], paths[1]), rgm_tokenizer_release(t));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tokenizer_load_with(&t, paths[0], "/nowhere/v.json"));
+    rgm_tokenizer_release(model);
+}
+
 TESTS(cmocka_unit_test(training_gives_the_ids_a_translation_model_wants),
       cmocka_unit_test(the_same_text_trains_the_same_model),
       cmocka_unit_test(ids_lead_back_to_the_text),
@@ -430,4 +635,7 @@ TESTS(cmocka_unit_test(training_gives_the_ids_a_translation_model_wants),
       cmocka_unit_test(lines_that_say_nothing_change_nothing),
       cmocka_unit_test(hostile_pieces_are_refused),
       cmocka_unit_test(hostile_normalizers_are_refused),
-      cmocka_unit_test(damaged_models_fail_or_work))
+      cmocka_unit_test(damaged_models_fail_or_work), cmocka_unit_test(ids_can_come_from_a_file),
+      cmocka_unit_test(a_vocabulary_has_pieces_of_its_own),
+      cmocka_unit_test(two_models_share_the_ids_of_a_file),
+      cmocka_unit_test(hostile_vocabularies_are_refused))

@@ -42,6 +42,9 @@ static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(tgt_lang, "with TFRecord files: the feature with the target's text"),
     RGM_TEXT_FIELD(tokenizer, "SentencePiece model of both sides, or of the source"),
     RGM_TEXT_FIELD(target_tokenizer, "SentencePiece model of the target, where it is another"),
+    RGM_TEXT_FIELD(vocabulary, "JSON file {piece: id, ..} that gives the pieces of both models "
+                               "their ids, or those of the source's"),
+    RGM_TEXT_FIELD(target_vocabulary, "that of the target, where it is another"),
     RGM_GROUP_FIELD(
         train_tokenizer, rgm_tokenizer_fields,
         "instead of tokenizer: one for both sides, trained on all that is trained on when the run "
@@ -133,7 +136,8 @@ static rgm_status check_reverse(const rgm_translation_options *o)
     const rgm_reverse_options *r = &o->reverse;
 
     if (o->train.count > 0 || o->valid.count > 0 || o->test.count > 0 || o->tokenizer != NULL ||
-        o->target_tokenizer != NULL || o->train_tokenizer.vocab_size > 0 ||
+        o->target_tokenizer != NULL || o->vocabulary != NULL || o->target_vocabulary != NULL ||
+        o->train_tokenizer.vocab_size > 0 ||
         o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
         o->weights.count > 0 || o->subword_alpha > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -162,6 +166,11 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
                         "data.train_tokenizer makes the tokenizer of both sides: data.%s does "
                         "not go with it",
                         o->tokenizer != NULL ? "tokenizer" : "target_tokenizer");
+    if (trained && (o->vocabulary != NULL || o->target_vocabulary != NULL))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.train_tokenizer gives its pieces their ids: data.%s does not go "
+                        "with it",
+                        o->vocabulary != NULL ? "vocabulary" : "target_vocabulary");
     return RGM_OK;
 }
 
@@ -634,21 +643,15 @@ static void release(rgm_task *task)
 /* One table for both sides: a row would be one piece in sources and another one in targets. */
 static rgm_status check_shared_table(const translation_task *t)
 {
-    int64_t sizes[2];
-    const void *source, *target;
-
     if ((t->model.options.embeddings != RGM_EMBEDDINGS_SHARED &&
          t->model.options.embeddings != RGM_EMBEDDINGS_INPUTS) ||
-        t->data.source == t->data.target)
-        return RGM_OK;
-    source = rgm_tokenizer_model(t->data.source, &sizes[0]);
-    target = rgm_tokenizer_model(t->data.target, &sizes[1]);
-    if (sizes[0] == sizes[1] && memcmp(source, target, (size_t)sizes[0]) == 0)
+        rgm_tokenizers_share_ids(t->data.source, t->data.target))
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
                     "%s and %s are different tokenizers, but model.embeddings: %s has one row "
-                    "for an id of either: use target or untied, or one tokenizer",
-                    t->data.source_path, t->data.target_path,
+                    "for an id of either: use target or untied, one tokenizer, or a "
+                    "data.vocabulary of both",
+                    t->data.source_paths.tokenizer, t->data.target_paths.tokenizer,
                     t->model.options.embeddings == RGM_EMBEDDINGS_INPUTS ? "inputs" : "shared");
 }
 
@@ -813,6 +816,10 @@ static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *
     options.tokenizer = NULL; /* whatever the file names: nothing outside of the folder is read */
     if (options.target_tokenizer != NULL)
         options.target_tokenizer = rgmi_target_tokenizer_file;
+    if (options.vocabulary != NULL)
+        options.vocabulary = rgmi_vocabulary_file;
+    if (options.target_vocabulary != NULL)
+        options.target_vocabulary = rgmi_target_vocabulary_file;
     if (options.shortlist != NULL)
         options.shortlist = rgmi_shortlist_file;
     RGM_TRY(

@@ -72,34 +72,55 @@ static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *pa
     return RGM_OK;
 }
 
-static rgm_status load_tokenizer(rgm_tokenizer **out, char **path, rgmi_translation_data *data,
-                                 const char *name, const char *kept)
+static const char source_file[] = "tokenizer.model";
+const char rgmi_target_tokenizer_file[] = "target_tokenizer.model";
+const char rgmi_vocabulary_file[] = "vocabulary.json";
+const char rgmi_target_vocabulary_file[] = "target_vocabulary.json";
+
+/* One side's keys, and what the run calls its files. */
+typedef struct side_files {
+    const char *key, *tokenizer, *kept;
+    const char *vocabulary, *kept_vocabulary; /* vocabulary NULL: there is none */
+} side_files;
+
+static rgm_status load_tokenizer(rgm_tokenizer **out, rgmi_side_paths *paths,
+                                 rgmi_translation_data *data, const side_files *side)
 {
     const rgm_translation_options *o = data->options;
     rgm_status status;
 
-    RGM_TRY(tokenizer_path(path, o, name, kept));
-    if (*path == NULL)
-        return train_tokenizer(out, path, data);
-    status = rgm_tokenizer_load(out, *path);
+    RGM_TRY(tokenizer_path(&paths->tokenizer, o, side->tokenizer, side->kept));
+    if (paths->tokenizer == NULL)
+        return train_tokenizer(out, &paths->tokenizer, data);
+    if (side->vocabulary != NULL)
+        RGM_TRY(tokenizer_path(&paths->vocabulary, o, side->vocabulary, side->kept_vocabulary));
+    status = rgm_tokenizer_load_with(out, paths->tokenizer, paths->vocabulary);
     if (status == RGM_ERR_NOT_FOUND && o->trained)
-        return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, kept);
+        return rgm_error_prefix(status, "%s keeps no %s", o->run_dir, side->kept);
     if (status == RGM_ERR_NOT_FOUND)
-        return rgm_error_prefix(status, "data.%s is not in data.path",
-                                name == o->tokenizer ? "tokenizer" : "target_tokenizer");
+        return rgm_error_prefix(status, "data.%s%s is not in data.path", side->key,
+                                side->vocabulary != NULL ? " or its vocabulary" : "");
     RGM_TRY(status);
-    return check_tokenizer(*out, *path);
+    return check_tokenizer(*out, paths->tokenizer);
 }
-
-static const char source_file[] = "tokenizer.model";
-const char rgmi_target_tokenizer_file[] = "target_tokenizer.model";
 
 static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_translation_options *o)
 {
-    RGM_TRY(load_tokenizer(&data->source, &data->source_path, data, o->tokenizer, source_file));
-    if (o->target_tokenizer != NULL)
-        RGM_TRY(load_tokenizer(&data->target, &data->target_path, data, o->target_tokenizer,
-                               rgmi_target_tokenizer_file));
+    const side_files source = {"tokenizer", o->tokenizer, source_file, o->vocabulary,
+                               rgmi_vocabulary_file};
+    side_files target = {"target_tokenizer", o->target_tokenizer, rgmi_target_tokenizer_file,
+                         o->target_vocabulary, rgmi_target_vocabulary_file};
+
+    RGM_TRY(load_tokenizer(&data->source, &data->source_paths, data, &source));
+    if (o->target_tokenizer == NULL && o->target_vocabulary != NULL) {
+        target.tokenizer = o->tokenizer; /* one model, whose pieces have other ids there */
+        target.kept = source_file;
+    } else if (o->target_vocabulary == NULL) {
+        target.vocabulary = o->vocabulary;
+        target.kept_vocabulary = rgmi_vocabulary_file;
+    }
+    if (o->target_tokenizer != NULL || o->target_vocabulary != NULL)
+        RGM_TRY(load_tokenizer(&data->target, &data->target_paths, data, &target));
     else
         data->target = rgm_tokenizer_retain(data->source);
     data->source_vocabulary = rgm_tokenizer_size(data->source);
@@ -113,19 +134,51 @@ int32_t rgmi_source_end(const rgmi_translation_data *data)
     return data->source != NULL ? rgm_tokenizer_eos_id(data->source) : data->end_id;
 }
 
+static void add_file(rgm_task_file *out, int64_t *count, const char *name, const char *origin,
+                     const void *data, int64_t size)
+{
+    out[*count] = (rgm_task_file){.name = name, .origin = origin, .data = data, .size = size};
+    (*count)++;
+}
+
 void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_translation_data *data)
 {
+    const rgm_translation_options *o = data->options;
+    const rgmi_side_paths *source = &data->source_paths, *target = &data->target_paths;
+    const void *bytes;
+    int64_t size;
+
     *count = 0;
-    if (data->source_path != NULL) {
-        out[0] = (rgm_task_file){.name = source_file, .origin = data->source_path};
-        out[0].data = rgm_tokenizer_model(data->source, &out[0].size);
-        *count = 1;
+    if (data->source == NULL)
+        return;
+    bytes = rgm_tokenizer_model(data->source, &size);
+    add_file(out, count, source_file, source->tokenizer, bytes, size);
+    if (target->tokenizer != NULL && o->target_tokenizer != NULL) {
+        bytes = rgm_tokenizer_model(data->target, &size);
+        add_file(out, count, rgmi_target_tokenizer_file, target->tokenizer, bytes, size);
     }
-    if (data->target_path != NULL) {
-        out[1] = (rgm_task_file){.name = rgmi_target_tokenizer_file, .origin = data->target_path};
-        out[1].data = rgm_tokenizer_model(data->target, &out[1].size);
-        *count = 2;
-    }
+    bytes = rgm_tokenizer_vocabulary(data->source, &size);
+    if (bytes != NULL)
+        add_file(out, count, rgmi_vocabulary_file, source->vocabulary, bytes, size);
+    bytes = rgm_tokenizer_vocabulary(data->target, &size);
+    if (bytes != NULL && o->target_vocabulary != NULL)
+        add_file(out, count, rgmi_target_vocabulary_file, target->vocabulary, bytes, size);
+}
+
+rgmi_side_names rgmi_translation_names(const rgmi_translation_data *data, bool is_target)
+{
+    const rgm_translation_options *o = data->options;
+    rgmi_side_names names = {0};
+
+    if (data->source == NULL)
+        return names;
+    names.tokenizer =
+        is_target && o->target_tokenizer != NULL ? rgmi_target_tokenizer_file : source_file;
+    if (is_target && o->target_vocabulary != NULL)
+        names.vocabulary = rgmi_target_vocabulary_file;
+    else if (o->vocabulary != NULL)
+        names.vocabulary = rgmi_vocabulary_file;
+    return names;
 }
 
 /* ---- by a formula -------------------------------------------------------------------------- */
@@ -194,6 +247,12 @@ static void part_clear(rgmi_translation_part *part)
     *part = (rgmi_translation_part){0};
 }
 
+static void side_paths_clear(rgmi_side_paths *paths)
+{
+    rgm_free(paths->tokenizer);
+    rgm_free(paths->vocabulary);
+}
+
 void rgmi_translation_data_clear(rgmi_translation_data *data)
 {
     for (int part = 0; part < RGMI_PARTS; part++)
@@ -201,8 +260,8 @@ void rgmi_translation_data_clear(rgmi_translation_data *data)
     rgm_free(data->sources);
     rgm_tokenizer_release(data->source);
     rgm_tokenizer_release(data->target);
-    rgm_free(data->source_path);
-    rgm_free(data->target_path);
+    side_paths_clear(&data->source_paths);
+    side_paths_clear(&data->target_paths);
     *data = (rgmi_translation_data){0};
 }
 

@@ -170,29 +170,22 @@ static rgm_status write_caches(rgm_json_writer *w, const rgmi_translation_graphs
     return rgm_json_close(w);
 }
 
-/* tokenizer NULL: the words of a line are the tokens' numbers. begins: with the token 0. */
-static rgm_status write_side(rgm_json_writer *w, const char *side, const char *tokenizer,
-                             int64_t vocabulary, bool begins, int32_t end)
+/* Without a tokenizer the words of a line are the tokens' numbers. */
+static rgm_status write_side(rgm_json_writer *w, const rgmi_translation_task *t, bool is_target)
 {
-    RGM_TRY(rgm_json_open_object(w, side, RGM_JSON_LINES));
-    RGM_TRY(rgm_json_write_text(w, "tokenizer", tokenizer));
-    RGM_TRY(rgm_json_write_int(w, "vocabulary_size", vocabulary));
+    rgmi_side_names names = rgmi_translation_names(&t->data, is_target);
+
+    RGM_TRY(rgm_json_open_object(w, is_target ? "target" : "source", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_text(w, "tokenizer", names.tokenizer));
+    if (names.vocabulary != NULL)
+        RGM_TRY(rgm_json_write_text(w, "vocabulary", names.vocabulary));
+    RGM_TRY(rgm_json_write_int(w, "vocabulary_size",
+                               is_target ? t->data.target_vocabulary : t->data.source_vocabulary));
     RGM_TRY(rgm_json_write_int(w, "pad_id", 0));
-    RGM_TRY(rgm_json_write_printed(w, "begin_id", begins ? "0" : "null"));
-    RGM_TRY(rgm_json_write_int(w, "end_id", end));
+    RGM_TRY(rgm_json_write_printed(w, "begin_id", is_target ? "0" : "null"));
+    RGM_TRY(
+        rgm_json_write_int(w, "end_id", is_target ? t->data.end_id : rgmi_source_end(&t->data)));
     return rgm_json_close(w);
-}
-
-static rgm_status write_sides(rgm_json_writer *w, const rgmi_translation_task *t)
-{
-    rgm_task_file files[RGM_MAX_TASK_FILES];
-    int64_t count;
-
-    rgmi_translation_files(files, &count, &t->data);
-    RGM_TRY(write_side(w, "source", count > 0 ? files[0].name : NULL, t->data.source_vocabulary,
-                       false, rgmi_source_end(&t->data)));
-    return write_side(w, "target", count > 0 ? files[count - 1].name : NULL,
-                      t->data.target_vocabulary, true, t->data.end_id);
 }
 
 /* All of a number's digits, as this file has always had them: 0.59999999999999998. */
@@ -214,6 +207,9 @@ static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options
     RGM_TRY(rgm_json_write_int(w, "beam_size", o->beam_size));
     RGM_TRY(rgm_json_write_int(w, "n_best", o->n_best));
     RGM_TRY(write_digits(w, "alpha", o->alpha));
+    RGM_TRY(rgm_json_write_text(w, "length_penalty",
+                                o->length_penalty == RGM_LENGTH_POWER ? "power" : "gnmt"));
+    RGM_TRY(rgm_json_write_bool(w, "no_padding", o->no_padding));
     RGM_TRY(write_digits(w, "coverage", o->coverage));
     RGM_TRY(rgm_json_write_int(w, "decode_max_length", o->decode_max_length));
     RGM_TRY(write_digits(w, "decode_length_factor", o->decode_length_factor));
@@ -244,7 +240,8 @@ static rgm_status write_description(rgm_text *out, const rgmi_translation_task *
     RGM_TRY(write_caches(&w, g));
     RGM_TRY(rgm_json_write_int(&w, "decoder_layers", t->model.options.decoder.num_layers));
     RGM_TRY(rgm_json_write_int(&w, "max_positions", t->model.options.max_positions));
-    RGM_TRY(write_sides(&w, t));
+    RGM_TRY(write_side(&w, t, false));
+    RGM_TRY(write_side(&w, t, true));
     RGM_TRY(write_search(&w, &t->options.search));
     RGM_TRY(rgm_json_close(&w));
     return rgm_text_add(out, "\n", 1);

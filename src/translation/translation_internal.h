@@ -23,12 +23,17 @@ typedef struct rgmi_translation_part {
 /** Parts: those of the modes, then valid_sets and test_sets. */
 enum { RGMI_PARTS = RGM_TEST + 1 + RGM_MAX_EVAL_SETS };
 
+/** Where a side's tokenizer was read; vocabulary NULL: it has none. */
+typedef struct rgmi_side_paths {
+    char *tokenizer, *vocabulary;
+} rgmi_side_paths;
+
 typedef struct rgmi_translation_data {
     const rgm_translation_options *options; /* borrowed */
     uint64_t seed;
     int threads;
-    rgm_tokenizer *source, *target;  /* NULL with made pairs                 */
-    char *source_path, *target_path; /* where they were read; target: or NULL */
+    rgm_tokenizer *source, *target;             /* NULL with made pairs                 */
+    rgmi_side_paths source_paths, target_paths; /* the target's are NULL without files of its own */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
     rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
@@ -61,6 +66,12 @@ rgm_status rgmi_translation_path(char **out, const rgm_translation_options *opti
 rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *options, int part);
 /** The tokenizers' files: rgm_task.files. */
 void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_translation_data *data);
+
+/** Those of a side, by name; NULL: there is none. */
+typedef struct rgmi_side_names {
+    const char *tokenizer, *vocabulary;
+} rgmi_side_names;
+rgmi_side_names rgmi_translation_names(const rgmi_translation_data *data, bool is_target);
 
 /** Tensors of a batch. */
 enum {
@@ -190,6 +201,7 @@ void rgmi_requests_clear(rgmi_requests *requests);
 
 /** Names of files in an export's folder. */
 extern const char rgmi_target_tokenizer_file[], rgmi_shortlist_file[];
+extern const char rgmi_vocabulary_file[], rgmi_target_vocabulary_file[];
 /** rgm_task.save_serving and judge_int8 */
 rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state);
 rgm_status rgmi_translation_judge_int8(rgm_text *out, const rgm_parameters *parameters,

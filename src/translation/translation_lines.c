@@ -21,22 +21,10 @@ rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters
 
 /* ---- several models ---- */
 
-static bool same_tokenizer(const rgm_tokenizer *a, const rgm_tokenizer *b)
-{
-    int64_t a_size = 0, b_size = 0;
-    const void *a_bytes, *b_bytes;
-
-    if (a == NULL || b == NULL)
-        return a == b;
-    a_bytes = rgm_tokenizer_model(a, &a_size);
-    b_bytes = rgm_tokenizer_model(b, &b_size);
-    return a_size == b_size && memcmp(a_bytes, b_bytes, (size_t)a_size) == 0;
-}
-
 bool rgmi_same_tokenizers(const rgmi_translation_task *a, const rgmi_translation_task *b)
 {
-    return same_tokenizer(a->data.source, b->data.source) &&
-           same_tokenizer(a->data.target, b->data.target) &&
+    return rgm_tokenizers_are_same(a->data.source, b->data.source) &&
+           rgm_tokenizers_are_same(a->data.target, b->data.target) &&
            a->data.source_vocabulary == b->data.source_vocabulary &&
            a->data.target_vocabulary == b->data.target_vocabulary;
 }

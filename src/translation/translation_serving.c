@@ -14,7 +14,6 @@ const char rgmi_shortlist_file[] = "shortlist.safetensors";
 
 rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state)
 {
-    static const char *const keys[] = {"tokenizer", "target_tokenizer"};
     const rgmi_translation_task *t = state;
     rgm_task_file files[RGM_MAX_TASK_FILES];
     rgm_status status;
@@ -23,7 +22,8 @@ rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, voi
 
     rgmi_translation_files(files, &count, &t->data);
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(rgm_text_printf(data, "  %s: %s\n", keys[i], files[i].name));
+        RGM_TRY(rgm_text_printf(data, "  %.*s: %s\n", (int)strcspn(files[i].name, "."),
+                                files[i].name, files[i].name)); /* named as their keys */
     if (t->data.source == NULL)
         RGM_TRY(rgm_text_printf(data, "  reverse: {vocabulary: %lld}\n",
                                 (long long)t->data.source_vocabulary));

@@ -840,6 +840,122 @@ static void tokenizers_travel_with_the_weights(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Two models, one for each language, and a vocabulary of the pieces of both. */
+static void write_vocabulary(void)
+{
+    static const char *const names[] = {"train.de", "train.en"};
+    rgm_tokenizer_options options = RGM_TOKENIZER_OPTIONS_INIT;
+    rgm_text text = {0};
+    rgm_map *met;
+    char path[128];
+
+    options.vocab_size = 28;
+    options.type = RGM_TOKENIZER_BPE;
+    CHECK_OK(rgm_map_create(&met));
+    for (int side = 0; side < 2; side++) {
+        const char *paths[1] = {path};
+        rgm_tokenizer *tokenizer;
+        const void *bytes;
+        int64_t size;
+        snprintf(path, sizeof path, "%s/%s", folder, names[side]);
+        CHECK_OK(rgm_tokenizer_train(&tokenizer, paths, 1, &options));
+        for (int32_t id = 1; id < rgm_tokenizer_size(tokenizer); id++) {
+            const char *piece = rgm_tokenizer_piece(tokenizer, id);
+            if (rgm_map_has(met, piece))
+                continue;
+            CHECK_OK(rgm_text_printf(&text, text.size == 0 ? "{" : ","));
+            CHECK_OK(rgm_json_print_text(&text, piece));
+            CHECK_OK(rgm_text_printf(&text, ":%lld", (long long)rgm_map_count(met)));
+            CHECK_OK(rgm_map_set(met, piece, met));
+        }
+        bytes = rgm_tokenizer_model(tokenizer, &size);
+        snprintf(path, sizeof path, "%s/%s.spm", folder, names[side]);
+        CHECK_OK(rgm_file_save(path, bytes, size));
+        rgm_tokenizer_release(tokenizer);
+    }
+    CHECK_OK(rgm_text_printf(&text, ",\"<pad>\":%lld}", (long long)rgm_map_count(met)));
+    write_file("vocab.json", text.data);
+    rgm_text_clear(&text);
+    rgm_map_release(met);
+}
+
+static void a_vocabulary_gives_two_models_one_table(void **state)
+{
+    static const char *const names[] = {"tokenizer.model", "target_tokenizer.model",
+                                        "vocabulary.json"};
+    rgm_translation_options o;
+    rgm_task task, again;
+    rgm_task_file files[RGM_MAX_TASK_FILES];
+    rgm_text keys = {0};
+    rgm_dataset *data;
+    char run[128];
+    int64_t count;
+
+    (void)state;
+    write_files();
+    write_vocabulary();
+    o = of_files();
+    o.tokenizer = "train.de.spm";
+    o.target_tokenizer = "train.en.spm";
+    refuse(&o, RGM_ERR_CONFIG, "one tokenizer, or a data.vocabulary of both");
+    o.vocabulary = "nowhere.json";
+    refuse(&o, RGM_ERR_NOT_FOUND, "data.tokenizer or its vocabulary is not in data.path");
+    o.vocabulary = "vocab.json";
+    snprintf(run, sizeof run, "%s/run", folder);
+    CHECK_OK(rgm_folder_make(run));
+    CHECK_OK(create(&task, &o));
+    CHECK_OK(task.build_inputs(&data, task.state, RGM_VALID, false));
+    rgm_dataset_release(data);
+    task.files(files, &count, task.state);
+    CHECK_INT(3, count);
+    for (int64_t i = 0; i < count; i++)
+        CHECK_TEXT(names[i], files[i].name);
+    CHECK_OK(task.save_serving(&keys, run, task.state));
+    CHECK(strcmp(keys.data, "  tokenizer: tokenizer.model\n"
+                            "  target_tokenizer: target_tokenizer.model\n"
+                            "  vocabulary: vocabulary.json\n") == 0);
+    rgm_text_clear(&keys);
+    CHECK_OK(rgm_task_files_save(&task, run));
+    write_file("vocab.json", "{}"); /* a run that was trained has its own */
+    CHECK_OK(use(&again, &o, run, true));
+    CHECK_OK(rgm_task_files_check(&again, run));
+    rgm_task_release(&again);
+    CHECK_STATUS(RGM_ERR_FORMAT, use(&again, &o, run, false));
+    o.train_tokenizer.vocab_size = 30;
+    o.tokenizer = o.target_tokenizer = NULL;
+    refuse(&o, RGM_ERR_CONFIG, "data.vocabulary does not go with it");
+    rgm_task_release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* One model, whose pieces have other ids in targets: the run's files and a table of their own. */
+static void a_target_can_have_its_own_vocabulary(void **state)
+{
+    rgm_translation_options o;
+    rgm_task_file files[RGM_MAX_TASK_FILES];
+    rgm_task task;
+    int64_t count;
+
+    (void)state;
+    write_files();
+    write_vocabulary();
+    write_file("target.json", "{\"<unk>\":0,\"</s>\":1,\"e\":2}");
+    o = of_files();
+    o.search.beam_size = 1;
+    o.tokenizer = "train.de.spm";
+    o.vocabulary = "vocab.json";
+    o.target_vocabulary = "target.json";
+    refuse(&o, RGM_ERR_CONFIG, "but the vocabularies have");
+    o.vocabulary = "target.json";
+    CHECK_OK(create(&task, &o));
+    task.files(files, &count, task.state);
+    CHECK_INT(3, count);
+    CHECK_TEXT("vocabulary.json", files[1].name);
+    CHECK_TEXT("target_vocabulary.json", files[2].name);
+    rgm_task_release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* Trained once: whoever goes on or looks has the kept one, and no other is made in its place. */
 static void a_tokenizer_of_the_run_is_trained_once(void **state)
 {
@@ -917,5 +1033,7 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(lines_of_text_go_through_the_tokenizer), cmocka_unit_test(mistakes_are_told),
       cmocka_unit_test(a_tokenizer_must_pad_with_0_and_end_sentences),
       cmocka_unit_test(tokenizers_travel_with_the_weights),
+      cmocka_unit_test(a_vocabulary_gives_two_models_one_table),
+      cmocka_unit_test(a_target_can_have_its_own_vocabulary),
       cmocka_unit_test(a_tokenizer_of_the_run_is_trained_once),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

@@ -94,7 +94,8 @@ class Translator:
     def search(self, sources, beams, n_best):
         """Beam search (greedy with one beam): for each source up to n_best (score, ids), best first."""
         alpha, end = self.about["search"]["alpha"], self.target.end
-        penalty = lambda length: ((5 + length) / 6) ** alpha
+        power = self.about["search"]["length_penalty"] == "power"
+        penalty = lambda length: (length if power else (5 + length) / 6) ** alpha
         fixed, past = self.start(sources)
         open_ = [[(0.0, [])] for _ in sources]  # (log-probability, ids): as many as there are rows of each
         done = [[] for _ in sources]
@@ -105,6 +106,8 @@ class Translator:
             ids = np.array([[(ids or [0])[-1] for _, ids in o] for o in open_], np.int64)
             log_probabilities, past = self.step(fixed, past, ids, position)
             log_probabilities = log_probabilities.astype(np.float64).reshape(len(sources), rows, -1)
+            if self.about["search"]["no_padding"]:
+                log_probabilities[:, :, 0] = -np.inf
             position += 1
             chosen = []
             for i, source in enumerate(sources):
