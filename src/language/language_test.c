@@ -78,7 +78,9 @@ static void options_that_contradict_each_other_are_told(void **state)
     check_refused(&o, "data.path: name the folder");
     o = options_of();
     o.train.count = 0;
-    check_refused(&o, "data.train: name the files");
+    o.tokenizer = NULL;
+    o.train_tokenizer.vocab_size = 100;
+    check_refused(&o, "data.train: name the files to train on");
     o = options_of();
     o.tokenizer = NULL;
     check_refused(&o, "data.tokenizer: name the tokenizer's file");
@@ -94,6 +96,22 @@ static void options_that_contradict_each_other_are_told(void **state)
     o = options_of();
     o.generate.top_p = 0;
     check_refused(&o, "task.generate.top_p");
+}
+
+/* A model from elsewhere writes and is validated without them. */
+static void without_data_a_model_is_not_trained(void **state)
+{
+    rgm_language_options o = options_of();
+    rgm_decoder_options model = small_model();
+    rgm_dataset *inputs = NULL;
+    rgm_task task;
+
+    (void)state;
+    o.train.count = 0;
+    CHECK_OK(rgm_language_create(&task, &o, &model, 1, 1));
+    CHECK_STATUS(RGM_ERR_CONFIG, task.build_inputs(&inputs, task.state, RGM_TRAIN, true));
+    CHECK_MESSAGE("data.train: name the files to train on");
+    rgm_task_close(&task);
 }
 
 static void the_tokenizer_is_a_file_of_the_task(void **state)
@@ -195,6 +213,7 @@ static void gives_memory_back_when_there_is_none(void **state)
 }
 
 TESTS(cmocka_unit_test(options_that_contradict_each_other_are_told),
+      cmocka_unit_test(without_data_a_model_is_not_trained),
       cmocka_unit_test(the_tokenizer_is_a_file_of_the_task),
       cmocka_unit_test(batches_are_blocks_of_documents),
       cmocka_unit_test(a_token_file_that_is_cut_off_is_told),
