@@ -361,7 +361,8 @@ void rgm_safetensors_close(rgm_safetensors *file);
 int64_t rgm_safetensors_count(const rgm_safetensors *file);
 const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i);
 const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key); /* or NULL */
-/** A copy, with the shape in the file. RGM_ERR_NOT_FOUND names the file and the nearest tensor. */
+/** A copy, with the shape in the file; numbers of f16 are given as f32. RGM_ERR_NOT_FOUND names the
+ * file and the nearest tensor. */
 rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name);
 
 #ifdef __cplusplus

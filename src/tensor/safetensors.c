@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -347,6 +348,34 @@ done:
     return status;
 }
 
+/* Exact: f32 has every number of f16. */
+static float widened(uint16_t half)
+{
+    int exponent = half >> 10 & 31, mantissa = half & 1023;
+    float number = exponent == 0   ? ldexpf((float)mantissa, -24)
+                   : exponent < 31 ? ldexpf((float)(1024 + mantissa), exponent - 25)
+                   : mantissa == 0 ? INFINITY
+                                   : NAN;
+
+    return half >> 15 != 0 ? -number : number;
+}
+
+/* The numbers of f16 are put where they do not overtake those that are still to be widened. */
+static rgm_status read_half(rgm_tensor *tensor, const rgm_safetensors *file,
+                            const rgmi_st_tensor *t)
+{
+    float *to = rgm_tensor_f32(tensor);
+    uint16_t from;
+
+    RGM_TRY(read_at(file, (char *)to + (t->end - t->begin), t->end - t->begin,
+                    file->data_begin + t->begin));
+    for (int64_t i = 0; i < rgm_tensor_count(tensor); i++) {
+        memcpy(&from, (char *)to + (t->end - t->begin) + 2 * i, sizeof from);
+        to[i] = widened(from);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name)
 {
     rgm_status status = RGM_OK;
@@ -359,7 +388,9 @@ rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, co
         RGM_GO(no_such_tensor(file, name));
     t = &file->header.tensors[at - 1];
     RGM_GO(rgm_tensor_create(&tensor, t->dtype, t->rank, t->shape));
-    RGM_GO(read_at(file, rgm_tensor_data(tensor), t->end - t->begin, file->data_begin + t->begin));
+    RGM_GO(t->half ? read_half(tensor, file, t)
+                   : read_at(file, rgm_tensor_data(tensor), t->end - t->begin,
+                             file->data_begin + t->begin));
     if (t->dtype == RGM_BOOL)
         for (int64_t i = 0; i < rgm_tensor_count(tensor); i++)
             if (rgm_tensor_bool(tensor)[i] > 1)

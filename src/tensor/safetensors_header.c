@@ -217,14 +217,19 @@ static rgm_status read_dtype(rgmi_st_tensor *t, reader *r)
             t->dtype = dtype_names[i].dtype;
             return RGM_OK;
         }
+    t->half = strcmp(r->word.data, "F16") == 0;
+    t->dtype = RGM_F32;
+    if (t->half)
+        return RGM_OK;
     return RGM_FAIL(RGM_ERR_FORMAT,
-                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, BF16, I32, I64, BOOL",
+                    "%s: tensor '%s': dtype '%s'; read here are F32, F64, F16, BF16, I32, I64, I8, "
+                    "BOOL",
                     r->name, t->name, r->word.data);
 }
 
 static rgm_status check_extent(const rgmi_st_tensor *t, const char *file, int64_t data_size)
 {
-    int64_t bytes = (int64_t)rgm_dtype_size(t->dtype);
+    int64_t bytes = t->half ? 2 : (int64_t)rgm_dtype_size(t->dtype);
     bool empty = false, large = false;
 
     for (int i = 0; i < t->rank; i++) {

@@ -11,6 +11,7 @@
 typedef struct rgmi_st_tensor {
     const char *name; /* in the arena, without NUL inside */
     rgm_dtype dtype;
+    bool half; /* f16 in the file, dtype is RGM_F32 */
     int rank;
     int64_t shape[RGM_MAX_RANK];
     int64_t begin, end; /* bytes behind the header */

@@ -237,7 +237,9 @@ static void hostile_headers_are_refused_by_name(void **state)
         {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "lacks 'dtype'"},
         {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 4, "repeated key 'dtype'"},
         {"{\"a\":{\"x\":1}}", 4, "unknown key 'x'"},
-        {"{\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "dtype 'F16'"},
+        {"{\"a\":{\"dtype\":\"F16\",\"shape\":[3],\"data_offsets\":[0,4]}}", 4, "need 6 bytes"},
+        {"{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4,
+         "dtype 'F8_E4M3'"},
         {"{\"a\":{\"dtype\":\"f32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "dtype 'f32'"},
         {"{\"a\":{\"dtype\":7}}", 4, "expected '\"'"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "not two numbers"},
@@ -351,6 +353,31 @@ static void a_bool_that_is_neither_0_nor_1_is_refused(void **state)
     rgm_safetensors_close(file);
 }
 
+static void numbers_of_f16_are_read_as_f32(void **state)
+{
+    static const char header[] =
+        "{\"h\":{\"dtype\":\"F16\",\"shape\":[4,2],\"data_offsets\":[0,16]}}";
+    /* 0, -0, the smallest, the largest below the normal ones, 1, -65504, infinity, NaN */
+    static const uint16_t halves[8] = {0, 0x8000, 1, 0x3ff, 0x3c00, 0xfbff, 0x7c00, 0x7e00};
+    static const float numbers[7] = {0, -0.0f, 0x1p-24f, 0x3ffp-24f, 1, -65504, INFINITY};
+    char bytes[200];
+    int64_t n = (int64_t)strlen(header);
+    rgm_safetensors *file = NULL;
+    rgm_tensor *t = NULL;
+
+    (void)state;
+    memcpy(bytes, &n, 8);
+    memcpy(bytes + 8, header, (size_t)n);
+    memcpy(bytes + 8 + n, halves, sizeof halves);
+    CHECK_OK(rgm_safetensors_open_memory(&file, bytes, 8 + n + 16, "f.st"));
+    CHECK_OK(rgm_safetensors_get(&t, file, "h"));
+    CHECK(rgm_tensor_dtype(t) == RGM_F32);
+    CHECK(memcmp(numbers, rgm_tensor_f32(t), sizeof numbers) == 0);
+    CHECK(isnan(rgm_tensor_f32(t)[7]));
+    rgm_tensor_release(t);
+    rgm_safetensors_close(file);
+}
+
 static void many_tensors_are_read_in_linear_time_and_memory(void **state)
 {
     rgm_text header = {0};
@@ -382,5 +409,5 @@ TESTS(PLACED(the_written_bytes_are_the_format), PLACED(what_is_saved_reads_back_
       PLACED(hostile_headers_are_refused_by_name), PLACED(odd_but_correct_headers_are_read),
       PLACED(lengths_that_lie_are_refused_before_allocating),
       PLACED(a_file_cut_short_anywhere_is_refused),
-      PLACED(a_bool_that_is_neither_0_nor_1_is_refused),
+      PLACED(a_bool_that_is_neither_0_nor_1_is_refused), PLACED(numbers_of_f16_are_read_as_f32),
       PLACED(many_tensors_are_read_in_linear_time_and_memory))
