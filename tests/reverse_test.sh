@@ -43,6 +43,39 @@ expect 0 "$regimen" translate "$work/run" <"$work/odd"
 expect 0 "$regimen" translate "$work/run" </dev/null
 [ ! -s "$work/out" ] || fail "no lines became some"
 
+# What a model that has learnt to write backwards attends to is the token that it writes.
+awk 'BEGIN { srand(3); for (i = 0; i < 300; i++) { s = ""; n = 1 + i % 10; for (k = 0; k < n; k++) s = s (k ? " " : "") (2 + int(rand() * 16)); print s } }' >"$work/lines"
+# links COLUMN: links of tab-separated lines, those from i to n - 1 - i, and tokens; texts are in the last column.
+links() {
+    awk -F '\t' -v at="$1" '{ n = split($NF, word, " "); m = split($at, link, " "); tokens += n
+        for (i = 1; i <= m; i++) { split(link[i], x, "-"); all++; right += x[1] == n - 1 - x[2] } }
+        END { print all, right, tokens }'
+}
+# mostly ALL RIGHT TOKENS: a link for each token, nearly all of them right.
+mostly() {
+    [ "$1" = "$3" ] && [ "$2" -ge $(($3 * 95 / 100)) ] || fail "$1 links of $3 tokens, $2 right"
+}
+expect 0 "$regimen" translate "$work/run" --beam 1 --alignment <"$work/lines"
+cp "$work/out" "$work/aligned"
+# shellcheck disable=SC2046
+mostly $(links 1 <"$work/aligned")
+expect 0 "$regimen" translate "$work/run" --beam 1 --alignment --alignment-pieces --threads 1 <"$work/lines"
+cmp -s "$work/out" "$work/aligned" || fail "numbers are words and pieces"
+expect 0 "$regimen" translate "$work/run" --beam 1 <"$work/lines"
+cut -f 2 "$work/aligned" | cmp -s - "$work/out" || fail "--alignment changes translations"
+paste "$work/lines" "$work/out" >"$work/pairs"
+expect 0 "$regimen" score-pairs "$work/run" --alignment <"$work/pairs"
+cut -f 3 "$work/out" >"$work/of_pairs"
+cut -f 1 "$work/aligned" | cmp -s - "$work/of_pairs" || fail "given pairs are aligned otherwise"
+expect 0 "$regimen" translate "$work/run" --beam 1 --alignment --alignment-threshold 0.5 <"$work/lines"
+# shellcheck disable=SC2046
+set -- $(links 1 <"$work/out")
+[ "$1" -lt "$3" ] && [ "$2" -ge $(($1 * 98 / 100)) ] || fail "with a threshold $1 links of $3 tokens, $2 right"
+expect 2 "$regimen" translate "$work/run" --alignment-pieces <"$work/lines"
+says 'alignment-pieces goes with --alignment' "$work/err"
+expect 2 "$regimen" score-pairs "$work/run" --alignment --alignment-threshold 2 <"$work/pairs"
+says 'the threshold of an alignment is 2; it is in \[0, 1\]' "$work/err"
+
 # Many lines, by blocks: in order, nothing held. Who reads them may go away; Ctrl-C ends at once.
 awk 'BEGIN { for (i = 0; i < 3000; i++) print 2 + i % 16, 2 + int(i / 16) % 16, 2 + int(i / 256) % 16 }' >"$work/many"
 awk '{ print $3, $2, $1 }' "$work/many" >"$work/wanted"

@@ -287,6 +287,37 @@ with open("pairs", "w") as out:
     for source, t in zip(("ein Hund", "ein Hund", "ein Hund schlaeft"), (plain, begun, terms)):
         out.write(source + "\t" + t[0]["text"] + "\n")
 PY
+# Links of words stand for those of their pieces.
+cat >aligned <<'JSON'
+{"text": "ein Hund schlaeft", "alignment": "pieces"}
+{"text": "ein Hund schlaeft", "alignment": "words"}
+{"text": "ein Hund schlaeft"}
+{"text": ""}
+JSON
+expect 0 "$regimen" translate run --json --alignment <aligned
+cp out aligned.out
+printf 'ein Hund schlaeft\n' | "$regimen" text encode --model run/tokenizer.model --pieces >source.pieces
+/usr/bin/env python3 - aligned.out <<'PY' >target.txt
+import json, sys
+print(json.loads(next(open(sys.argv[1])))["translations"][0]["text"])
+PY
+"$regimen" text encode --model run/tokenizer.model --pieces target.txt >target.pieces
+expect 0 /usr/bin/env python3 - aligned.out source.pieces target.pieces <<'PY'
+import json, sys
+of_pieces, of_words, default, empty = [json.loads(line)["translations"][0] for line in open(sys.argv[1])]
+def words(path):
+    at, out = -1, []
+    for piece in open(path).read().split():
+        at += piece.startswith("\u2581")
+        out.append(at)
+    return out
+source, target = words(sys.argv[2]), words(sys.argv[3])
+links = [tuple(map(int, x.split("-"))) for x in of_pieces["alignment"].split()]
+assert sorted(t for s, t in links) == list(range(len(target))) and len(source) > 3, (links, source, target)
+want = " ".join("%d-%d" % x for x in sorted({(source[s], target[t]) for s, t in links}))
+assert of_words["alignment"] == default["alignment"] == want, (want, of_words, default)
+assert empty["alignment"] == "" == empty["text"], empty
+PY
 expect 0 "$regimen" score-pairs run <pairs
 cp out pairs.out
 expect 0 "$regimen" score-pairs run --json <pairs
@@ -319,7 +350,7 @@ printf 'a\tb\nno tab\n' | { "$regimen" score-pairs run >out 2>err; [ $? = 1 ] ||
 says '^regimen: /dev/stdin:2: no TAB between a source and a target' err
 [ "$(wc -l <out)" = 1 ] || fail "the pair before a bad line: $(cat out)"
 echo '{"text": "ein", "must": []}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown key: $(cat err)"; }
-says '^regimen: /dev/stdin:1: unknown key "must"; there are text, prefix, required and banned' err
+says '^regimen: /dev/stdin:1: unknown key "must"; there are text, prefix, required, banned and alignment' err
 echo '{"text": "ein", "banned": ["\u4e2d"]}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown character: $(cat err)"; }
 says "^regimen: /dev/stdin:1: the banned text .* has a character that the tokenizer does not know" err
 expect 2 "$regimen" translate run --beam 3 --set task.search.diversity_groups=2 <source

@@ -107,9 +107,8 @@ rgm_value *rgm_seq2seq_weights(rgm_scope *scope, rgm_value *labels);
 
 /** One of the decoder's attentions to the source: keys of `task.search.attention`. */
 typedef struct rgm_attention_place {
-    int64_t layer; /* from 0; -1: the last but one, or the only one, where words are aligned best
-                      (Garg et al. 2019) */
-    int64_t head;  /* from 0; -1: the mean of all */
+    int64_t layer; /* from 0; -1: the last           */
+    int64_t head;  /* from 0; -1: the mean of all    */
 } rgm_attention_place;
 #define RGM_ATTENTION_PLACE_INIT                                                                   \
     {                                                                                              \

@@ -143,6 +143,10 @@ int32_t rgm_tokenizer_eos_id(const rgm_tokenizer *tokenizer);
  * piece, that of the unknown piece (or -1) if there is no such piece. */
 const char *rgm_tokenizer_piece(const rgm_tokenizer *tokenizer, int32_t id);
 int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece);
+/** The word that each token of a sentence stands in, words [count] from 0: a word begins where a
+ * space does, as the pieces have it (U+2581, byte-level U+0120), and at the front. */
+void rgm_tokenizer_words(int64_t *words, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                         int64_t count);
 /**
  * Append the ids of a sentence: those that spm_encode gives, or Hugging Face's encode() with
  * add_special_tokens=False; so without begin or end. Special tokens of tokenizer.json that stand in

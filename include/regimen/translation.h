@@ -108,6 +108,21 @@ void rgm_translation_defaults(void *options);
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
                                   const rgm_seq2seq_options *model, uint64_t seed, int threads);
 
+/**
+ * Word alignments in the form of Pharaoh, "0-0 1-2": pairs of numbers from 0, of the source and of
+ * the target, ascending. They come from one attention of the decoder to the source
+ * (`task.search.attention`), which is computed for the whole target at once, in f32 or bf16: each
+ * piece of the target goes with the one of the source that it attends to most, both without their
+ * ends.
+ */
+typedef struct rgm_alignment_options {
+    double threshold; /* above 0: with all pieces of the source that get so much of its attention at
+                         least, which may be none or several */
+    bool pieces;      /* of pieces; false: of words, between which any of their pieces links */
+} rgm_alignment_options;
+/** RGM_ERR_CONFIG: a threshold that is not in [0, 1]. */
+rgm_status rgm_alignment_check(const rgm_alignment_options *options);
+
 /** A line to translate; all borrowed. */
 typedef struct rgm_translation_line {
     rgm_str text;
@@ -115,10 +130,12 @@ typedef struct rgm_translation_line {
     rgm_texts required; /* each of these texts occurs in it, in the pieces that the tokenizer makes
                            of it at the beginning of a word; needs a search of 2 beams at least */
     rgm_texts banned;   /* none of these texts occurs in it behind the prefix, in those pieces   */
+    const rgm_alignment_options *alignment; /* its translations are aligned; NULL: they are not  */
 } rgm_translation_line;
 /** A translation of a line. */
 typedef struct rgm_line_translation {
-    char *text; /* owned; NULL: the search found fewer than n_best translations */
+    char *text;      /* owned; NULL: the search found fewer than n_best translations */
+    char *alignment; /* owned; NULL: it was not asked for */
     double score, log_probability;
     bool cut; /* it reached the maximum length without an end; score is then the log-probability */
     int64_t tokens, longest; /* pieces that it has, and could have at most with its end          */
@@ -134,8 +151,8 @@ rgm_status rgm_translation_check_shortlist(const rgm_task *task, const rgm_short
                                            const char *name);
 /**
  * Translate with another model too (an ensemble): the probability of a token is the mean of those
- * that all of them give it. From then on lines are translated so; validation and scores of pairs
- * are not.
+ * that all of them give it. From then on lines are translated so; validation, scores of pairs and
+ * alignments are not.
  *
  * @param other       [in] of rgm_translation, with the same tokenizers; borrowed as long as `task`
  *                    translates, as its parameters are
@@ -194,6 +211,7 @@ typedef struct rgm_pair_score {
     int64_t count;            /* tokens with the end  */
     int32_t *ids;             /* [count] owned        */
     float *log_probabilities; /* [count] owned: of each token, given those before it */
+    char *alignment;          /* owned; NULL: it was not asked for */
 } rgm_pair_score;
 void rgm_pair_scores_clear(rgm_pair_score *scores, int64_t count);
 /** Scores pairs with the weights of a model: one pass of the decoder over all tokens of a target.
@@ -207,6 +225,12 @@ typedef struct rgm_pair_scorer rgm_pair_scorer;
  */
 rgm_status rgm_pair_scorer_create(rgm_pair_scorer **out, const rgm_task *task,
                                   const rgm_parameters *parameters, rgm_device *device, bool bf16);
+/**
+ * Align the pairs too, from now on.
+ *
+ * Errors: RGM_ERR_CONFIG (the options, an attention that the model has not), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_pair_scorer_align(rgm_pair_scorer *scorer, const rgm_alignment_options *options);
 void rgm_pair_scorer_release(rgm_pair_scorer *scorer);
 /**
  * Score pairs, in their order; pairs of similar length go through the model together, and a score
@@ -232,10 +256,11 @@ typedef struct rgm_translation_request {
     rgm_translation_line line; /* borrows from the others */
     rgm_json *json;
     const char **texts;
+    rgm_alignment_options alignment;
 } rgm_translation_request;
 /**
- * Read {"text": .., "prefix": .., "required": [..], "banned": [..]}, of which only "text" must be
- * there.
+ * Read {"text": .., "prefix": .., "required": [..], "banned": [..], "alignment": "words"}, of which
+ * only "text" must be there; alignment may also be "pieces".
  *
  * @param name  [in] of the input, for messages
  *
@@ -248,7 +273,7 @@ void rgm_translation_request_clear(rgm_translation_request *request);
 /**
  * Append the translations of a line as JSON without a line end: {"translations": [{"text": ..,
  * "score": .., "log_probability": .., "cut": .., "tokens": .., "longest": .., "missing": ..,
- * "banned": ..}, ..]}.
+ * "banned": .., "alignment": ".."}, ..]}, the last where it was asked for.
  *
  * @param n_best  [in] of the search; translations without a text are left out
  *

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "alignment_choice.h"
 #include "cli.h"
 #include "line_chunk.h"
 
@@ -37,6 +38,8 @@ static rgm_status write_score(rgm_text *out, const rgm_pair_score *score, const 
         RGM_TRY(rgm_json_close(&w));
     }
     RGM_TRY(rgm_json_close(&w));
+    if (score->alignment != NULL)
+        RGM_TRY(rgm_json_write_text(&w, "alignment", score->alignment));
     return rgm_json_close(&w);
 }
 
@@ -49,7 +52,9 @@ static rgm_status print_scores(const rgm_pair_score *scores, int64_t count, cons
     for (int64_t i = 0; i < count && status == RGM_OK; i++) {
         text.size = 0;
         if (!json)
-            printf("%.6f\t%lld\n", scores[i].log_probability, (long long)scores[i].count);
+            printf("%.6f\t%lld%s%s\n", scores[i].log_probability, (long long)scores[i].count,
+                   scores[i].alignment != NULL ? "\t" : "",
+                   scores[i].alignment != NULL ? scores[i].alignment : "");
         else if ((status = write_score(&text, &scores[i], task)) == RGM_OK)
             puts(text.data);
     }
@@ -88,7 +93,7 @@ static rgm_status score_chunk(work *w, rgm_pair_scorer *scorer, const rgm_task *
     return printed != RGM_OK ? printed : status;
 }
 
-static rgm_status score_all(const session *s, bool json)
+static rgm_status score_all(const session *s, const alignment_choice *alignment, bool json)
 {
     rgm_status status = RGM_OK, end = RGM_OK;
     rgm_trainer *trainer = rgm_run_trainer(s->run);
@@ -101,6 +106,8 @@ static rgm_status score_all(const session *s, bool json)
     RGM_GO(RGM_NEW(w, 1));
     RGM_GO(rgm_pair_scorer_create(&scorer, task, rgm_trainer_parameters(trainer),
                                   rgm_trainer_device(trainer), rgm_trainer_bf16(trainer)));
+    if (alignment->wanted)
+        RGM_GO(rgm_pair_scorer_align(scorer, &alignment->options));
     RGM_GO(rgm_line_reader_open(&reader, "/dev/stdin", NULL));
     while (end == RGM_OK) {
         end = line_chunk_read(&w->chunk, reader);
@@ -120,7 +127,8 @@ done:
 }
 
 static rgm_status score_run(const char *run_dir, const text_list *sets,
-                            const weights_choice *weights, bool json)
+                            const weights_choice *weights, const alignment_choice *alignment,
+                            bool json)
 {
     const data_choice none = {.modes = {false}};
     rgm_status status = RGM_OK;
@@ -129,7 +137,7 @@ static rgm_status score_run(const char *run_dir, const text_list *sets,
     RGM_GO(session_open(&s, run_dir, sets, weights, &none));
     if (rgm_run_task(s.run)->type != &rgm_translation)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than translation", run_dir));
-    RGM_GO(score_all(&s, json));
+    RGM_GO(score_all(&s, alignment, json));
 done:
     session_close(&s);
     return status;
@@ -139,26 +147,30 @@ int verb_score_pairs(int argc, char **argv)
 {
     text_list sets = {.count = 0}, rest;
     weights_choice weights = {.last = false};
+    alignment_choice alignment = {.wanted = false};
     bool json = false;
     const argument arguments[] = {
+        ALIGNMENT_ARGUMENTS(alignment),
         {"json", ARG_FLAG, &json, NULL,
          "an object for each pair, with each token's log-probability"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. runtime.threads=1"},
         {0}};
     const usage how = {
-        "score-pairs RUN_DIR|model:NAME [--json] [--average N] < PAIRS > SCORES",
+        "score-pairs RUN_DIR|model:NAME [--alignment] [--json] [--average N] < PAIRS > SCORES",
         "Lines \"source TAB target\" of stdin to lines \"log-probability TAB tokens\": how\n"
-        "probable the target is, given the source, with its end. The run's data need\n"
-        "not be there.",
+        "probable the target is, given the source, with its end. With --alignment\n"
+        "\"TAB 0-0 1-2 ..\" follows. The run's data need not be there.",
         arguments, 1, 1};
     char *folder = NULL;
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    status = model_folder(&folder, rest.items[0]);
+    status = alignment_choice_check(&alignment);
     if (status == RGM_OK)
-        status = score_run(folder, &sets, &weights, json);
+        status = model_folder(&folder, rest.items[0]);
+    if (status == RGM_OK)
+        status = score_run(folder, &sets, &weights, &alignment, json);
     rgm_free(folder);
     return status == RGM_OK ? print_text("") : report(status);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alignment_choice.h"
 #include "cli.h"
 #include "line_chunk.h"
 
@@ -23,6 +24,7 @@ typedef struct form {
     bool json, scores;
     int64_t n_best;
     int64_t mbr; /* samples of each line; 0: its best is searched for */
+    alignment_choice alignment;
 } form;
 
 enum { TOLD_LINES = 8 }; /* numbers of lines that a remark has at most */
@@ -41,7 +43,7 @@ static void clear_requests(lines *l)
 }
 
 /* Lines that are objects; those behind a bad one are left out, with its error. */
-static rgm_status read_requests(lines *l, rgm_status read)
+static rgm_status read_requests(lines *l, rgm_status read, const form *f)
 {
     char name[64];
 
@@ -55,19 +57,23 @@ static rgm_status read_requests(lines *l, rgm_status read)
             return status == RGM_ERR_DATA ? rgm_error_prefix(status, "%s", name) : status;
         }
         l->items[i] = l->requests[i].line;
+        if (f->alignment.wanted && l->items[i].alignment == NULL)
+            l->items[i].alignment = &f->alignment.options;
     }
     return read;
 }
 
 /* Those before the end, or before a bad one, are there with its status too. */
-static rgm_status read_lines(lines *l, rgm_line_reader *reader, bool json)
+static rgm_status read_lines(lines *l, rgm_line_reader *reader, const form *f)
 {
     rgm_status status = line_chunk_read(&l->chunk, reader);
 
-    if (json)
-        return read_requests(l, status);
+    if (f->json)
+        return read_requests(l, status, f);
     for (int64_t i = 0; i < l->chunk.count; i++)
-        l->items[i] = (rgm_translation_line){.text = l->chunk.items[i]};
+        l->items[i] =
+            (rgm_translation_line){.text = l->chunk.items[i],
+                                   .alignment = f->alignment.wanted ? &f->alignment.options : NULL};
     return status;
 }
 
@@ -79,6 +85,8 @@ static void print_texts(int64_t line, const rgm_line_translation *made, const fo
             printf("%lld\t", (long long)line);
         if (f->scores)
             printf("%.6f\t", made[k].score);
+        if (f->alignment.wanted)
+            printf("%s\t", made[k].alignment);
         print_line(made[k].text);
     }
 }
@@ -219,7 +227,7 @@ static rgm_status translate_all(const translator *t, const rgm_beam_search_optio
     RGM_GO(RGM_NEW(made, LINES_OF_CHUNK * f->n_best));
     RGM_GO(rgm_line_reader_open(&reader, "/dev/stdin", NULL));
     while (end == RGM_OK) {
-        end = read_lines(l, reader, f->json);
+        end = read_lines(l, reader, f);
         if (end < 0)
             rgm_error_save(&bad, end);
         RGM_GO(translate_chunk(&r, l, made, t, search, f));
@@ -404,15 +412,15 @@ done:
     return status;
 }
 
-static rgm_status check_mbr(const char *const *values)
+static rgm_status check_form(const form *f, const char *const *values)
 {
     static const char *const names[] = {"beam", "n-best", "alpha", "coverage"};
 
     for (int k = BEAM; k <= COVERAGE; k++)
-        if (values[k] != NULL)
+        if (f->mbr > 0 && values[k] != NULL)
             return RGM_FAIL(RGM_ERR_CONFIG, "--mbr draws and takes one of each line: no --%s",
                             names[k]);
-    return RGM_OK;
+    return alignment_choice_check(&f->alignment);
 }
 
 int verb_translate(int argc, char **argv)
@@ -433,13 +441,14 @@ int verb_translate(int argc, char **argv)
         {"coverage", ARG_TEXT, &values[COVERAGE], "X",
          "weight of what of the source was not attended to; default task.search.coverage"},
         {"scores", ARG_FLAG, &f.scores, NULL, "the score before each translation"},
+        ALIGNMENT_ARGUMENTS(f.alignment),
         {"with", ARG_LIST, &with, "RUN_DIR",
          "a run with the same tokenizers, whose model translates too: probabilities are averaged"},
         {"mbr", ARG_COUNT, &f.mbr, "N",
          "draw N translations of each line and take the one that is most like all of them (chrF)"},
         {"json", ARG_FLAG, &f.json, NULL,
          "each line is an object {\"text\": ..} with what is asked of its translation (\"prefix\", "
-         "\"required\", \"banned\"), and gives one with its translations"},
+         "\"required\", \"banned\", \"alignment\"), and gives one with its translations"},
         {"int8", ARG_FLAG, &int8, NULL,
          "weights in 8 bits: faster, nearly the same translations; as task.search.int8"},
         {"shortlist", ARG_TEXT, &shortlist, "FILE",
@@ -451,7 +460,8 @@ int verb_translate(int argc, char **argv)
         {0}};
     const usage how = {
         "translate RUN_DIR|EXPORT|model:NAME [--beam N] [--n-best N] [--with RUN_DIR]... [--scores]"
-        " [--json] [--int8] [--shortlist FILE] [--threads N] [--average N] < IN > OUT",
+        " [--alignment] [--json] [--int8] [--shortlist FILE] [--threads N] [--average N] < IN > "
+        "OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
         "at a time. The run's data need not be there.",
         arguments, 1, 1};
@@ -464,8 +474,8 @@ int verb_translate(int argc, char **argv)
         values[SHORTLIST] = here = realpath(shortlist, NULL);
     if (shortlist != NULL && here == NULL)
         status = RGM_FAIL_SYSTEM("open", shortlist);
-    if (status == RGM_OK && f.mbr > 0)
-        status = check_mbr(values);
+    if (status == RGM_OK)
+        status = check_form(&f, values);
     if (status == RGM_OK)
         status = translate_named(rest.items[0], &with, &sets, &weights, values, texts, &f);
     free(here);

@@ -111,7 +111,7 @@ static void without_data_a_model_is_not_trained(void **state)
     CHECK_OK(rgm_language_create(&task, &o, &model, 1, 1));
     CHECK_STATUS(RGM_ERR_CONFIG, task.build_inputs(&inputs, task.state, RGM_TRAIN, true));
     CHECK_MESSAGE("data.train: name the files to train on");
-    rgm_task_close(&task);
+    rgm_task_release(&task);
 }
 
 static void the_tokenizer_is_a_file_of_the_task(void **state)

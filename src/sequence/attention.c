@@ -10,8 +10,7 @@
 
 #define RGM_OPTIONS rgm_attention_place
 const rgm_field rgm_attention_place_fields[] = {
-    RGM_INT_FIELD(layer, -1, RGM_STACK_LAYERS - 1,
-                  "of the decoder, from 0; -1: the last but one, or the only one"),
+    RGM_INT_FIELD(layer, -1, RGM_STACK_LAYERS - 1, "of the decoder, from 0; -1: the last"),
     RGM_INT_FIELD(head, -1, 1023, "from 0; -1: the mean of all"),
     {0}};
 #undef RGM_OPTIONS
@@ -34,11 +33,7 @@ rgm_status rgm_attention_place_check(const rgm_attention_place *place, const rgm
 
 int64_t rgmi_attention_layer(const rgm_attention_place *place, const rgm_seq2seq *model)
 {
-    int64_t layers = model->options.decoder.num_layers;
-
-    if (place->layer >= 0)
-        return place->layer;
-    return layers > 1 ? layers - 2 : 0;
+    return place->layer >= 0 ? place->layer : model->options.decoder.num_layers - 1;
 }
 
 /* ---- in a graph ------------------------------------------------------------------------------ */

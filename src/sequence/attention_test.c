@@ -80,7 +80,7 @@ static void weights_are_those_of_the_layer_and_its_heads(void **state)
         model.options.decoder.num_key_value_heads = shared;
         lab_open_with(&l, &model);
         for (int64_t i = 0; i < 5; i++) {
-            static const int64_t layers[] = {-1, 1, 0, 1, 2}, heads[] = {-1, -1, 0, 1, -1};
+            static const int64_t layers[] = {-1, 2, 0, 1, 2}, heads[] = {-1, -1, 0, 1, 0};
             looker k;
             looker_open(&k, &l, layers[i], heads[i]);
             look(found[i], &k, &l, 3, ids, 4);
@@ -278,7 +278,7 @@ static void mistakes_are_named(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_beam_search_run(out, l.search, l.sources, l.lengths, 1, &o));
     other = rgm_scope_enter(l.scope, "another");
     CHECK_STATUS(RGM_ERR_ARG, rgm_seq2seq_attention(&found, other, &l.model, &o.attention));
-    CHECK_MESSAGE("no decoder was built here: another/decoder/layer_0/cross_attention");
+    CHECK_MESSAGE("no decoder was built here: another/decoder/layer_1/cross_attention");
     lab_close(&l);
 }
 

@@ -18,7 +18,8 @@ const rgm_field rgm_beam_search_fields[] = {
     RGM_FLOAT_FIELD(coverage, 0, 1000,
                     "coverage penalty: weight of the sum over source tokens of log(min(attention "
                     "that they got, 1)) in the score; 0: none"),
-    RGM_GROUP_FIELD(attention, rgm_attention_place_fields, "of which attention coverage is taken"),
+    RGM_GROUP_FIELD(attention, rgm_attention_place_fields,
+                    "of which attention coverage and alignments are taken"),
     RGM_INT_FIELD(decode_max_length, 0, 1e6,
                   "longest translation in tokens; 0: by decode_length_factor and "
                   "extra_decode_length"),

@@ -95,6 +95,25 @@ static void special_tokens_have_their_usual_names(void **state)
     rgm_tokenizer_release(t);
 }
 
+/* The word of a piece is the number of spaces in the text up to it. */
+static void check_words(const rgm_tokenizer *t, const rgm_ids *ids)
+{
+    int64_t words[512];
+    rgm_text text = {0};
+
+    CHECK(ids->count <= 512);
+    rgm_tokenizer_words(words, t, ids->items, ids->count);
+    for (int64_t i = 0; i < ids->count; i++) {
+        int64_t spaces = 0;
+        text.size = 0;
+        CHECK_OK(rgm_tokenizer_decode(&text, t, ids->items, i + 1));
+        for (int64_t k = 0; k < text.size; k++)
+            spaces += text.data[k] == ' ';
+        CHECK_INT(spaces, words[i]);
+    }
+    rgm_text_clear(&text);
+}
+
 /* A draw leaves out merges and never changes the text. */
 static void drawn_segmentations_lead_back_to_the_text(void **state)
 {
@@ -105,6 +124,7 @@ static void drawn_segmentations_lead_back_to_the_text(void **state)
 
     (void)state;
     CHECK_OK(rgm_tokenizer_encode(&usual, t, text, sizeof text - 1));
+    check_words(t, &usual);
     for (uint64_t key = 0; key < 20; key++) {
         rgm_ids drawn = {0}, again = {0};
         rgm_text back = {0};

@@ -250,6 +250,43 @@ int32_t rgm_tokenizer_find(const rgm_tokenizer *tokenizer, const char *piece)
     return id >= 0 ? id : tokenizer->bpe->unk_id;
 }
 
+/* Where text follows a space: *word is the number of the word that it stands in. A piece that is
+ * all spaces stands in the word that they begin. */
+static int64_t word_of(int64_t *word, bool *begins, const char *piece, const char *space)
+{
+    size_t size = strlen(space);
+    int64_t own = -1;
+
+    while (*piece != '\0') {
+        if (strncmp(piece, space, size) == 0) {
+            *begins = true;
+            piece += size;
+            continue;
+        }
+        *word += *begins;
+        *begins = false;
+        own = own < 0 ? *word : own;
+        piece++;
+    }
+    return own >= 0 ? own : *word + *begins;
+}
+
+void rgm_tokenizer_words(int64_t *words, const rgm_tokenizer *tokenizer, const int32_t *ids,
+                         int64_t count)
+{
+    bool byte_level = tokenizer->bpe != NULL && tokenizer->bpe->byte_level, begins = true;
+    int64_t word = -1, last;
+
+    for (int64_t i = 0; i < count; i++) {
+        const char *piece = rgm_tokenizer_piece(tokenizer, ids[i]);
+        words[i] = word_of(&word, &begins, piece != NULL ? piece : "",
+                           byte_level ? "\xc4\xa0" : "\xe2\x96\x81");
+    }
+    last = word > 0 ? word : 0;
+    for (int64_t i = count - 1; i >= 0 && words[i] > last; i--)
+        words[i] = last; /* spaces at the end begin no word */
+}
+
 static rgm_status check_size(int64_t size)
 {
     if (size < 0 || size > LARGEST_TEXT)

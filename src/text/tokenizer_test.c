@@ -120,6 +120,25 @@ static void the_same_text_trains_the_same_model(void **state)
     CHECK(!same_model(small(RGM_TOKENIZER_UNIGRAM, 200), small(RGM_TOKENIZER_UNIGRAM, 0)));
 }
 
+/* The word of a piece is the number of spaces in the text up to it. */
+static void check_words(const rgm_tokenizer *t, const rgm_ids *ids)
+{
+    int64_t words[512];
+    rgm_text text = {0};
+
+    CHECK(ids->count <= 512);
+    rgm_tokenizer_words(words, t, ids->items, ids->count);
+    for (int64_t i = 0; i < ids->count; i++) {
+        int64_t spaces = 0;
+        text.size = 0;
+        CHECK_OK(rgm_tokenizer_decode(&text, t, ids->items, i + 1));
+        for (int64_t k = 0; k < text.size; k++)
+            spaces += text.data[k] == ' ';
+        CHECK_INT(spaces, words[i]);
+    }
+    rgm_text_clear(&text);
+}
+
 static void ids_lead_back_to_the_text(void **state)
 {
     (void)state;
@@ -136,6 +155,7 @@ static void ids_lead_back_to_the_text(void **state)
         CHECK_OK(rgm_tokenizer_encode(&ids, t, text.data, text.size));
         CHECK_OK(rgm_tokenizer_decode(&back, t, ids.items, ids.count));
         CHECK_TEXT(text.data, back.data);
+        check_words(t, &ids);
     }
     ids.count = 0;
     CHECK_OK(rgm_tokenizer_encode(&ids, t, "", 0));

@@ -292,19 +292,6 @@ static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
     return build_part(out, state, rgmi_part_of_set(set), false);
 }
 
-void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
-{
-    rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
-    rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
-    rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
-
-    inputs[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
-    inputs[RGMI_TARGET] = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){pairs, target});
-    inputs[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
-    inputs[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
-    inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
-}
-
 rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **in)
 {
     rgm_value *states;
@@ -593,8 +580,7 @@ static void release_aggregate(void *aggregate, void *state)
     translation_task *t = state;
 
     judged_release(aggregate);
-    rgm_beam_search_release(t->beam_search);
-    t->beam_search = NULL;
+    rgmi_translation_rest(t);
 }
 
 /* Nothing of its data stays on a device; what translates does, and goes before that. */
@@ -606,10 +592,8 @@ static rgm_status place(void *state, rgm_device *device, size_t most)
     if (device != NULL && (t->options.search.int8 || t->shortlist != NULL))
         return RGM_FAIL(RGM_ERR_CONFIG, "%s is for the CPU, but runtime.device is another one",
                         t->shortlist != NULL ? "data.shortlist" : "task.search.int8");
-    if (device != NULL)
-        return RGM_OK;
-    rgm_beam_search_release(t->beam_search);
-    t->beam_search = NULL;
+    if (device == NULL)
+        rgmi_translation_rest(t);
     return RGM_OK;
 }
 
@@ -631,7 +615,7 @@ static void release(rgm_task *task)
     translation_task *t = task->state;
 
     if (t != NULL) {
-        rgm_beam_search_release(t->beam_search);
+        rgmi_translation_rest(t);
         rgm_shortlist_release(t->shortlist);
         rgmi_translation_data_clear(&t->data);
         rgm_trained_models_release(t->own_teachers, t->own_teacher_count);

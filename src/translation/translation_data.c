@@ -297,6 +297,19 @@ static rgm_status part_open(rgmi_translation_data *data, int number)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
+void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
+{
+    rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
+    rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
+    rgm_dim target = rgm_cgraph_symbol(graph, "target_length");
+
+    inputs[RGMI_SOURCE] = rgm_input(graph, "source", RGM_I64, 2, (rgm_dim[]){pairs, source});
+    inputs[RGMI_TARGET] = rgm_input(graph, "target", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    inputs[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
+    inputs[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
+    inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
+}
+
 static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
 {
     int64_t rows = rgm_tensor_dim(labels, 0), length = rgm_tensor_dim(labels, 1);

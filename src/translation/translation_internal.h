@@ -148,6 +148,8 @@ typedef struct rgmi_translation_task {
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
     rgm_shortlist *shortlist;         /* of data.shortlist; NULL: none      */
     rgm_beam_search *beam_search;     /* made at the first translation ..   */
+    rgm_pair_scorer *aligner;         /* .. at the first that is aligned ..  */
+    rgm_attention_place aligned_by;   /* .. by this attention               */
     const rgm_parameters *parameters; /* .. with these                      */
     rgm_device *device;               /* .. there                           */
     bool bf16;                        /* .. in this                         */
@@ -160,6 +162,8 @@ typedef struct rgmi_translation_task {
 /** Have the search for those weights, of this model alone. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,
                                   rgm_device *device, bool bf16);
+/** Release what translates: it is made again when it is needed. */
+void rgmi_translation_rest(rgmi_translation_task *task);
 
 /** Whether ids mean the same pieces to both. */
 bool rgmi_same_tokenizers(const rgmi_translation_task *a, const rgmi_translation_task *b);
@@ -196,6 +200,44 @@ rgm_status rgmi_requests_add(rgmi_requests *requests, const rgmi_translation_tas
 /** After the last line: items are whole. */
 rgm_status rgmi_requests_close(rgmi_requests *requests);
 void rgmi_requests_clear(rgmi_requests *requests);
+
+/* ---- translation_pairs.c: given pairs ---- */
+
+/** Pairs in tokens; begins as {0}. */
+typedef struct rgmi_pair_tokens {
+    rgm_ids ids;
+    int64_t *ends; /* of sides: source 0, target 0, source 1, .. in ids                        */
+    const rgm_alignment_options **alignments; /* [count] borrowed; NULL: that pair is not aligned */
+    int64_t count, end_capacity, capacity;
+} rgmi_pair_tokens;
+/** Add a pair that is in tokens already: the source with its end. */
+rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *pairs, const rgm_token_list *source,
+                                const rgm_token_list *target,
+                                const rgm_alignment_options *alignment);
+void rgmi_pair_tokens_clear(rgmi_pair_tokens *pairs);
+/** Make a scorer that can align by what `place` says; as rgm_pair_scorer_create(). */
+rgm_status rgmi_pair_scorer_create(rgm_pair_scorer **out, const rgmi_translation_task *task,
+                                   const rgm_parameters *parameters,
+                                   const rgm_attention_place *place, rgm_device *device, bool bf16);
+/** out [pairs->count]; nothing needs clearing after an error. RGM_ERR_NOMEM, RGM_ERR_IO. */
+rgm_status rgmi_pair_scorer_tokens(rgm_pair_score *out, rgm_pair_scorer *scorer,
+                                   const rgmi_pair_tokens *pairs);
+
+/* ---- translation_alignment.c ---- */
+
+/** Links of a target's tokens, without its end, to a source's, by weights [target.count,
+ * source.count]; source.count >= 1 counts its end. */
+rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *task,
+                                const rgm_token_list *source, const rgm_token_list *target,
+                                const float *weights, const rgm_alignment_options *options);
+/* ---- translation_aligned.c ---- */
+
+/** Align the translations of lines by the weights that they were made with: out [count, n_best], of
+ * made [count]; the source of line i is ids [begin[i], begin[i + 1]). */
+rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *task,
+                            const rgm_translation_line *lines, const rgm_hypotheses *made,
+                            const rgm_ids *ids, const int64_t *begin, int64_t count,
+                            const rgm_beam_search_options *search);
 
 /* ---- translation_serving.c: asked without its run ---- */
 

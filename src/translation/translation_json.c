@@ -31,6 +31,17 @@ static rgm_status read_text(const char **out, const char *key, const rgm_json *v
     return RGM_OK;
 }
 
+static rgm_status read_alignment(rgm_translation_request *r, const rgm_json *value)
+{
+    const char *unit = rgm_json_text(value);
+
+    if (unit == NULL || (strcmp(unit, "words") != 0 && strcmp(unit, "pieces") != 0))
+        return RGM_FAIL(RGM_ERR_DATA, "\"alignment\" is neither \"words\" nor \"pieces\"");
+    r->alignment = (rgm_alignment_options){.pieces = unit[0] == 'p'};
+    r->line.alignment = &r->alignment;
+    return RGM_OK;
+}
+
 static int64_t texts_of(const rgm_json *object, const char *key)
 {
     int64_t count = rgm_json_count(rgm_json_find(object, key));
@@ -53,10 +64,13 @@ static rgm_status read_entries(rgm_translation_request *r)
             RGM_TRY(read_texts(&r->line.required, r->texts, entry.key, entry.value));
         else if (strcmp(entry.key, "banned") == 0)
             RGM_TRY(read_texts(&r->line.banned, r->texts + required, entry.key, entry.value));
+        else if (strcmp(entry.key, "alignment") == 0)
+            RGM_TRY(read_alignment(r, entry.value));
         else
-            return RGM_FAIL(RGM_ERR_DATA,
-                            "unknown key \"%s\"; there are text, prefix, required and banned",
-                            entry.key);
+            return RGM_FAIL(
+                RGM_ERR_DATA,
+                "unknown key \"%s\"; there are text, prefix, required, banned and alignment",
+                entry.key);
     }
     if (text == NULL)
         return RGM_FAIL(RGM_ERR_DATA, "no object with a \"text\"");
@@ -105,6 +119,8 @@ rgm_status rgm_translation_result_print(rgm_text *out, const rgm_line_translatio
         RGM_TRY(rgm_json_write_int(&w, "longest", t->longest));
         RGM_TRY(rgm_json_write_int(&w, "missing", t->missing));
         RGM_TRY(rgm_json_write_int(&w, "banned", t->banned));
+        if (t->alignment != NULL)
+            RGM_TRY(rgm_json_write_text(&w, "alignment", t->alignment));
         RGM_TRY(rgm_json_close(&w));
     }
     RGM_TRY(rgm_json_close(&w));

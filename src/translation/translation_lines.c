@@ -5,14 +5,21 @@
 
 #include "translation_internal.h"
 
+void rgmi_translation_rest(rgmi_translation_task *t)
+{
+    rgm_beam_search_release(t->beam_search);
+    rgm_pair_scorer_release(t->aligner);
+    t->beam_search = NULL;
+    t->aligner = NULL;
+}
+
 rgm_status rgmi_translation_ready(rgmi_translation_task *t, const rgm_parameters *parameters,
                                   rgm_device *device, bool bf16)
 {
     if (t->beam_search != NULL && t->parameters == parameters && t->device == device &&
         t->bf16 == bf16)
         return RGM_OK;
-    rgm_beam_search_release(t->beam_search);
-    t->beam_search = NULL;
+    rgmi_translation_rest(t);
     t->parameters = parameters;
     t->device = device;
     t->bf16 = bf16;
@@ -65,6 +72,7 @@ void rgm_line_translations_clear(rgm_line_translation *translations, int64_t cou
 {
     for (int64_t i = 0; i < count; i++) {
         rgm_free(translations[i].text);
+        rgm_free(translations[i].alignment);
         translations[i] = (rgm_line_translation){0};
     }
 }
@@ -129,14 +137,27 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
     return RGM_OK;
 }
 
+/* What was found of the n lines with tokens goes to their places among all; the others get none. */
+static void spread(rgm_hypotheses *made, const int64_t *begin, int64_t count, int64_t n)
+{
+    for (int64_t i = count - 1; i >= 0; i--) {
+        rgm_hypotheses own = {0};
+        if (begin[i + 1] > begin[i]) {
+            own = made[--n];
+            made[n] = (rgm_hypotheses){0};
+        }
+        made[i] = own;
+    }
+}
+
 /* Lines in tokens; those without any become empty ones. */
-static rgm_status translate(rgm_line_translation *out, const rgmi_translation_task *t,
+static rgm_status translate(rgm_line_translation *out, rgmi_translation_task *t,
                             const rgm_translation_line *lines, const rgm_ids *ids,
                             const int64_t *begin, int64_t count, const rgmi_requests *requests,
                             const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
-    rgm_hypotheses *made = NULL, none = {0};
+    rgm_hypotheses *made = NULL;
     const int32_t **sources = NULL;
     int64_t *lengths = NULL, *numbers = NULL, n = 0;
     rgm_beam_search_options own = *search;
@@ -155,10 +176,10 @@ static rgm_status translate(rgm_line_translation *out, const rgmi_translation_ta
     own.numbers = numbers;
     own.requests = requests->any ? requests->items : NULL;
     RGM_GO(rgm_beam_search_run(made, t->beam_search, sources, lengths, n, &own));
-    n = 0;
+    spread(made, begin, count, n);
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(write_line(out + i * search->n_best, &text, t, &lines[i],
-                          begin[i + 1] > begin[i] ? &made[n++] : &none, search->n_best));
+        RGM_GO(write_line(out + i * search->n_best, &text, t, &lines[i], &made[i], search->n_best));
+    RGM_GO(rgmi_align_lines(out, t, lines, made, ids, begin, count, search));
 done:
     for (int64_t i = 0; made != NULL && i < count; i++)
         rgm_hypotheses_clear(&made[i]);

@@ -52,7 +52,7 @@ static rgm_status choose(rgm_line_translation *out, rgm_chrf *chrf, const rgm_ch
     }
     *out = samples[best];
     out->score = best_score;
-    samples[best].text = NULL;
+    samples[best].text = samples[best].alignment = NULL;
     return RGM_OK;
 }
 

@@ -1,5 +1,6 @@
 /*
- * How probable given translations are: the decoder of training over whole targets.
+ * How probable given translations are, and how they are aligned: the decoder of training over whole
+ * targets.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +9,21 @@
 
 enum { ROWS = 64 }; /* pairs that go through the model together, at most */
 
+/* What a run fetches: the last two only where pairs are aligned. */
+enum { LOSSES, QUERIES, KEYS, FETCHES };
+
 struct rgm_pair_scorer {
     const rgmi_translation_task *task;
     const rgm_parameters *parameters;
     rgm_cgraph *graph;
     rgm_executor *executor;
     rgm_value *inputs[RGMI_PAIRS];
+    rgm_attention_place place; /* what pairs are aligned by */
+    rgm_executor_options options;
+    rgm_value *fetches[FETCHES];
+    int64_t fetch_count;
+    rgm_alignment_options alignment;
+    bool aligns; /* rgm_pair_scorer_run() aligns so */
 };
 
 /* The negative log-probability of every label, [pairs * target_length]. */
@@ -27,30 +37,66 @@ static rgm_value *build(rgm_value **in, rgm_scope *scope, const rgm_seq2seq *mod
     return rgm_seq2seq_losses(model, logits, labels, 0);
 }
 
-rgm_status rgm_pair_scorer_create(rgm_pair_scorer **out, const rgm_task *task,
-                                  const rgm_parameters *parameters, rgm_device *device, bool bf16)
+static rgm_status open_executor(rgm_pair_scorer *s, int64_t fetches)
+{
+    rgm_executor_release(s->executor);
+    s->executor = NULL;
+    s->fetch_count = fetches;
+    return rgm_executor_create(&s->executor, s->graph, s->fetches, fetches, &s->options);
+}
+
+/* place NULL: by what the task's options say, once pairs are aligned. */
+static rgm_status create(rgm_pair_scorer **out, const rgmi_translation_task *task,
+                         const rgm_parameters *parameters, const rgm_attention_place *place,
+                         rgm_device *device, bool bf16)
 {
     rgm_status status = RGM_OK;
-    const rgm_executor_options options = {.inference = true, .bf16 = bf16, .device = device};
     rgm_scope *scope = NULL;
+    rgm_cross_attention attention;
     rgm_pair_scorer *s;
-    rgm_value *losses;
 
     *out = NULL;
     RGM_TRY(RGM_NEW(s, 1));
-    s->task = task->state;
+    s->task = task;
     s->parameters = parameters;
+    s->place = place != NULL ? *place : task->options.search.attention;
+    s->options = (rgm_executor_options){.inference = true, .bf16 = bf16, .device = device};
     RGM_GO(rgm_cgraph_create(&s->graph));
     RGM_GO(rgm_scope_create(&scope, s->graph, RGM_F32));
-    losses = build(s->inputs, scope, &s->task->model);
+    s->fetches[LOSSES] = build(s->inputs, scope, &s->task->model);
     RGM_GO(rgm_cgraph_status(s->graph));
-    RGM_GO(rgm_executor_create(&s->executor, s->graph, &losses, 1, &options));
+    RGM_GO(rgm_seq2seq_attention(&attention, scope, &s->task->model, &s->place));
+    s->fetches[QUERIES] = attention.queries;
+    s->fetches[KEYS] = attention.keys;
+    RGM_GO(open_executor(s, place != NULL ? FETCHES : 1));
     *out = s;
     s = NULL;
 done:
     rgm_scope_release(scope);
     rgm_pair_scorer_release(s);
     return status;
+}
+
+rgm_status rgm_pair_scorer_create(rgm_pair_scorer **out, const rgm_task *task,
+                                  const rgm_parameters *parameters, rgm_device *device, bool bf16)
+{
+    return create(out, task->state, parameters, NULL, device, bf16);
+}
+
+rgm_status rgmi_pair_scorer_create(rgm_pair_scorer **out, const rgmi_translation_task *task,
+                                   const rgm_parameters *parameters,
+                                   const rgm_attention_place *place, rgm_device *device, bool bf16)
+{
+    return create(out, task, parameters, place, device, bf16);
+}
+
+rgm_status rgm_pair_scorer_align(rgm_pair_scorer *s, const rgm_alignment_options *options)
+{
+    RGM_TRY(rgm_alignment_check(options));
+    RGM_TRY(open_executor(s, FETCHES));
+    s->alignment = *options;
+    s->aligns = true;
+    return RGM_OK;
 }
 
 void rgm_pair_scorer_release(rgm_pair_scorer *s)
@@ -67,6 +113,7 @@ void rgm_pair_scores_clear(rgm_pair_score *scores, int64_t count)
     for (int64_t i = 0; i < count; i++) {
         rgm_free(scores[i].ids);
         rgm_free(scores[i].log_probabilities);
+        rgm_free(scores[i].alignment);
         scores[i] = (rgm_pair_score){0};
     }
 }
@@ -82,20 +129,53 @@ const char *rgm_translation_piece(char room[24], const rgm_task *task, int32_t i
 
 /* ---- to tokens ----------------------------------------------------------------------------- */
 
-/* Pairs in tokens: source i is ids [ends[2 i - 1], ends[2 i]), its target what follows up to
- * ends[2 i + 1]. */
-typedef struct pair_tokens {
-    rgm_ids ids;
-    int64_t *ends;
-    int64_t *order; /* longest first */
-    int64_t count;
-} pair_tokens;
-
-static rgm_token_list side_of(const pair_tokens *p, int64_t side)
+static rgm_token_list side_of(const rgmi_pair_tokens *p, int64_t side)
 {
     int64_t begin = side > 0 ? p->ends[side - 1] : 0;
 
     return (rgm_token_list){.ids = p->ids.items + begin, .count = p->ends[side] - begin};
+}
+
+/* What was added to ids behind the last pair becomes the next, its source up to `middle`. */
+static rgm_status close_pair(rgmi_pair_tokens *p, int64_t middle,
+                             const rgm_alignment_options *alignment)
+{
+    RGM_TRY(RGM_RESERVE(p->ends, p->end_capacity, 2 * (p->count + 1)));
+    RGM_TRY(RGM_RESERVE(p->alignments, p->capacity, p->count + 1));
+    p->ends[2 * p->count] = middle;
+    p->ends[2 * p->count + 1] = p->ids.count;
+    p->alignments[p->count++] = alignment;
+    return RGM_OK;
+}
+
+static rgm_status add_tokens(rgm_ids *ids, const rgm_token_list *tokens)
+{
+    if (tokens->count == 0)
+        return RGM_OK;
+    RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + tokens->count));
+    memcpy(ids->items + ids->count, tokens->ids, (size_t)tokens->count * sizeof *tokens->ids);
+    ids->count += tokens->count;
+    return RGM_OK;
+}
+
+rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *p, const rgm_token_list *source,
+                                const rgm_token_list *target,
+                                const rgm_alignment_options *alignment)
+{
+    int64_t middle;
+
+    RGM_TRY(add_tokens(&p->ids, source));
+    middle = p->ids.count;
+    RGM_TRY(add_tokens(&p->ids, target));
+    return close_pair(p, middle, alignment);
+}
+
+void rgmi_pair_tokens_clear(rgmi_pair_tokens *p)
+{
+    rgm_ids_clear(&p->ids);
+    rgm_free(p->ends);
+    rgm_free(p->alignments);
+    *p = (rgmi_pair_tokens){0};
 }
 
 static rgm_status read_target(rgm_ids *ids, const rgmi_translation_task *t, rgm_str text)
@@ -112,22 +192,21 @@ static rgm_status read_target(rgm_ids *ids, const rgmi_translation_task *t, rgm_
     return RGM_OK;
 }
 
-static rgm_status read_pair(pair_tokens *p, const rgmi_translation_task *t,
+static rgm_status read_pair(rgmi_pair_tokens *p, const rgm_pair_scorer *s,
                             const rgm_text_pair *pair)
 {
-    int64_t begin = p->ids.count;
+    int64_t begin = p->ids.count, middle;
 
-    RGM_TRY(rgmi_read_source(&p->ids, t, pair->source));
+    RGM_TRY(rgmi_read_source(&p->ids, s->task, pair->source));
     if (p->ids.count == begin)
         return RGM_FAIL(RGM_ERR_DATA, "the source has no tokens");
-    p->ends[2 * p->count] = p->ids.count;
-    RGM_TRY(read_target(&p->ids, t, pair->target));
-    p->ends[2 * p->count + 1] = p->ids.count;
-    p->count++;
-    return RGM_OK;
+    middle = p->ids.count;
+    RGM_TRY(read_target(&p->ids, s->task, pair->target));
+    return close_pair(p, middle, s->aligns ? &s->alignment : NULL);
 }
 
-static rgm_status sort_pairs(pair_tokens *p)
+/* Numbers of pairs of like length together. */
+static rgm_status sort_pairs(int64_t *order, const rgmi_pair_tokens *p)
 {
     int64_t *lengths;
     rgm_status status;
@@ -135,7 +214,7 @@ static rgm_status sort_pairs(pair_tokens *p)
     RGM_TRY(RGM_NEW(lengths, p->count));
     for (int64_t i = 0; i < p->count; i++)
         lengths[i] = side_of(p, 2 * i).count + side_of(p, 2 * i + 1).count;
-    status = rgm_longest_first(p->order, lengths, p->count);
+    status = rgm_longest_first(order, lengths, p->count);
     rgm_free(lengths);
     return status;
 }
@@ -144,7 +223,7 @@ static rgm_status sort_pairs(pair_tokens *p)
 
 /* A padded tensor of one side; `shift`: what the decoder reads, 0 and then the labels without the
  * last. */
-static rgm_status side_create(rgm_tensor **out, const pair_tokens *p, const int64_t *numbers,
+static rgm_status side_create(rgm_tensor **out, const rgmi_pair_tokens *p, const int64_t *numbers,
                               int64_t rows, int side, bool shift)
 {
     int64_t longest = 0;
@@ -178,11 +257,37 @@ static rgm_status score_make(rgm_pair_score *out, rgm_token_list tokens, const f
     return RGM_OK;
 }
 
-static rgm_status score_batch(rgm_pair_score *out, rgm_pair_scorer *s, const pair_tokens *p,
+/* Of row r of a batch; a target with an end is aligned without it. */
+static rgm_status align_row(rgm_pair_score *out, const rgm_pair_scorer *s,
+                            const rgmi_pair_tokens *p, int64_t number, int64_t r,
+                            rgm_tensor *const *fetched)
+{
+    rgm_token_list source = side_of(p, 2 * number), target = side_of(p, 2 * number + 1);
+    const rgm_tensor *queries = fetched[QUERIES], *keys = fetched[KEYS];
+    rgm_status status = RGM_OK;
+    float *weights = NULL;
+
+    if (p->alignments[number] == NULL)
+        return RGM_OK;
+    target.count -= target.count > 0 && target.ids[target.count - 1] == s->task->data.end_id;
+    RGM_GO(RGM_NEW(weights, target.count * source.count + 1));
+    RGM_GO(rgm_attention_weights(
+        weights,
+        rgm_tensor_f32(queries) + r * rgm_tensor_dim(queries, 1) * rgm_tensor_dim(queries, 2),
+        target.count, rgm_tensor_f32(keys) + r * rgm_tensor_dim(keys, 1) * rgm_tensor_dim(keys, 2),
+        source.count, &s->task->model, &s->place));
+    RGM_GO(rgmi_alignment_write(&out->alignment, s->task, &source, &target, weights,
+                                p->alignments[number]));
+done:
+    rgm_free(weights);
+    return status;
+}
+
+static rgm_status score_batch(rgm_pair_score *out, rgm_pair_scorer *s, const rgmi_pair_tokens *p,
                               const int64_t *numbers, int64_t rows)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *fed[RGMI_PAIRS] = {NULL}, *losses;
+    rgm_tensor *fed[RGMI_PAIRS] = {NULL}, *fetched[FETCHES];
     rgm_feed feeds[RGMI_PAIRS];
 
     RGM_GO(side_create(&fed[RGMI_SOURCE], p, numbers, rows, 0, false));
@@ -192,13 +297,34 @@ static rgm_status score_batch(rgm_pair_score *out, rgm_pair_scorer *s, const pai
     RGM_GO(rgm_tensor_arange(&fed[RGMI_TARGET_POSITIONS], rgm_tensor_dim(fed[RGMI_TARGET], 1)));
     for (int i = 0; i < RGMI_PAIRS; i++)
         feeds[i] = (rgm_feed){.input = s->inputs[i], .tensor = fed[i]};
-    RGM_GO(rgm_executor_run(s->executor, &losses, s->parameters, feeds, RGMI_PAIRS, 0, 0));
-    for (int64_t r = 0; r < rows; r++)
+    RGM_GO(rgm_executor_run(s->executor, fetched, s->parameters, feeds, RGMI_PAIRS, 0, 0));
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t longest = rgm_tensor_dim(fed[RGMI_LABELS], 1);
         RGM_GO(score_make(&out[numbers[r]], side_of(p, 2 * numbers[r] + 1),
-                          rgm_tensor_f32(losses) + r * rgm_tensor_dim(fed[RGMI_LABELS], 1)));
+                          rgm_tensor_f32(fetched[LOSSES]) + r * longest));
+        RGM_GO(align_row(&out[numbers[r]], s, p, numbers[r], r, fetched));
+    }
 done:
     for (int i = 0; i < RGMI_PAIRS; i++)
         rgm_tensor_release(fed[i]);
+    return status;
+}
+
+rgm_status rgmi_pair_scorer_tokens(rgm_pair_score *out, rgm_pair_scorer *s,
+                                   const rgmi_pair_tokens *p)
+{
+    rgm_status status = RGM_OK;
+    int64_t *order = NULL;
+
+    memset(out, 0, (size_t)p->count * sizeof *out);
+    RGM_GO(RGM_NEW(order, p->count));
+    RGM_GO(sort_pairs(order, p));
+    for (int64_t at = 0; at < p->count; at += ROWS)
+        RGM_GO(score_batch(out, s, p, order + at, p->count - at < ROWS ? p->count - at : ROWS));
+done:
+    if (status != RGM_OK)
+        rgm_pair_scores_clear(out, p->count);
+    rgm_free(order);
     return status;
 }
 
@@ -206,29 +332,21 @@ rgm_status rgm_pair_scorer_run(rgm_pair_score *out, int64_t *done, rgm_pair_scor
                                const rgm_text_pair *pairs, int64_t count)
 {
     rgm_status status = RGM_OK, bad = RGM_OK;
-    pair_tokens p = {0};
+    rgmi_pair_tokens p = {0};
     rgm_error error;
 
     *done = 0;
     memset(out, 0, (size_t)count * sizeof *out);
-    RGM_GO(RGM_NEW(p.ends, 2 * count));
-    RGM_GO(RGM_NEW(p.order, count));
     while (p.count < count && bad == RGM_OK)
-        bad = read_pair(&p, s->task, &pairs[p.count]);
+        bad = read_pair(&p, s, &pairs[p.count]);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
-    RGM_GO(sort_pairs(&p));
-    for (int64_t at = 0; at < p.count; at += ROWS)
-        RGM_GO(score_batch(out, s, &p, p.order + at, p.count - at < ROWS ? p.count - at : ROWS));
+    RGM_GO(rgmi_pair_scorer_tokens(out, s, &p));
     *done = p.count;
     if (bad != RGM_OK)
         status = rgm_error_restore(&error);
 done:
-    if (status != RGM_OK && *done == 0)
-        rgm_pair_scores_clear(out, count);
-    rgm_ids_clear(&p.ids);
-    rgm_free(p.ends);
-    rgm_free(p.order);
+    rgmi_pair_tokens_clear(&p);
     return status;
 }

@@ -9,10 +9,7 @@
 /* Its executors keep memory between runs. */
 static void forget_search(trained *t)
 {
-    rgmi_translation_task *task = t->task.state;
-
-    rgm_beam_search_release(task->beam_search);
-    task->beam_search = NULL;
+    rgmi_translation_rest(t->task.state);
 }
 
 static rgm_status translate_one(rgm_line_translation *out, trained *t,
