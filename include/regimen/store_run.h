@@ -94,10 +94,16 @@ rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 rgm_status rgm_run_folder_stop(const char *path);
 /**
  * Remove a run folder in which nobody trains, nor below it. Its name is free at once; its files
- * follow.
+ * follow. What a killed process left of others beside it goes too.
  * Errors: RGM_ERR_BUSY, RGM_ERR_NOT_FOUND (it is no run folder), RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_folder_delete(const char *path);
+/**
+ * Remove what lies in `parent` of run folders at whose removal a process was killed. What cannot be
+ * removed is told in the log. rgm_run_folder_open() does the same beside the folder that it opens.
+ * Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_folder_sweep(const char *parent);
 /**
  * Read config.yaml of a run folder without locking it (to compare, eval, export); free with
  * rgm_free(*text).

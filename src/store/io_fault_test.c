@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,8 @@ int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
 int __real_mkdir(const char *path, mode_t mode);
 int __real_ftruncate(int fd, off_t size);
 int __real_unlinkat(int fd, const char *path, int flags);
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
 int __wrap_unlinkat(int fd, const char *path, int flags);
 int __wrap_open(const char *path, int flags, ...);
 ssize_t __wrap_write(int fd, const void *data, size_t size);
@@ -163,10 +166,29 @@ static void note_rename(const char *from, const char *to, bool exchange)
     fault.exchanged[fault.rename_count++] = exchange;
 }
 
+/* What happens between two calls: once before the next rename, or the next lock. */
+static void (*before_rename)(void), (*before_flock)(void);
+
+static void happen(void (**what)(void))
+{
+    void (*now)(void) = *what;
+
+    *what = NULL;
+    if (now != NULL)
+        now();
+}
+
+int __wrap_flock(int fd, int operation)
+{
+    happen(&before_flock);
+    return __real_flock(fd, operation);
+}
+
 int __wrap_rename(const char *from, const char *to)
 {
     int result;
 
+    happen(&before_rename);
     if (fails(false))
         return -1;
     result = __real_rename(from, to);
@@ -570,6 +592,141 @@ static void every_failing_call_of_a_run_folder_is_reported(void **state)
     }
 }
 
+/* ---- runs that are deleted ------------------------------------------------------------------ */
+
+static char deleted[200], inner[300];
+static rgm_run_folder *begun;
+
+static void make_deleted(const char *root)
+{
+    rgm_run_folder_options options = RGM_RUN_FOLDER_OPTIONS_INIT;
+    rgm_run_folder *run = NULL;
+
+    set_fault(FAULT_NONE, 0, 0);
+    options.config = "a: 1\n";
+    snprintf(deleted, sizeof deleted, "%s/run", root);
+    snprintf(inner, sizeof inner, "%s/later/run", deleted);
+    CHECK_OK(rgm_run_folder_open(&run, deleted, &options));
+    rgm_run_folder_close(run);
+}
+
+static void begin_inside(void)
+{
+    CHECK_OK(rgm_run_folder_open(&begun, inner, NULL));
+}
+
+static void a_run_that_begins_inside_while_its_folder_is_deleted_is_kept(void **state)
+{
+    const char *root = check_folder();
+
+    (void)state;
+    make_deleted(root);
+    before_rename = begin_inside;
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_delete(deleted));
+    CHECK_MESSAGE("later/run is in use");
+    CHECK(before_rename == NULL);
+    CHECK_INT(0, entries_with(root, ".deleted-"));
+    CHECK(rgm_run_folder_exists(inner));
+    rgm_run_folder_close(begun);
+    CHECK_OK(rgm_run_folder_delete(deleted));
+    CHECK_INT(0, entries(root));
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void begin_again(void)
+{
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_run_folder_open(&begun, deleted, NULL));
+}
+
+/* Of a folder of measurements alone, which somebody copied without the lock's file. */
+static void no_run_begins_in_a_folder_without_a_lock_while_it_is_deleted(void **state)
+{
+    const char *root = check_folder();
+    char path[300];
+
+    (void)state;
+    make_deleted(root);
+    snprintf(path, sizeof path, "%s/.lock", deleted);
+    CHECK_INT(0, unlink(path));
+    snprintf(path, sizeof path, "%s/metrics.jsonl", deleted);
+    CHECK_OK(rgm_file_create(path, "", 0));
+    before_rename = begin_again;
+    CHECK_OK(rgm_run_folder_delete(deleted));
+    CHECK(before_rename == NULL);
+    CHECK_INT(0, entries(root));
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void delete_it(void)
+{
+    CHECK_OK(rgm_run_folder_delete(deleted));
+}
+
+/* The trainer has opened the lock's file, and has not locked it, when the folder goes away. */
+static void a_run_that_begins_while_its_folder_is_deleted_has_a_folder(void **state)
+{
+    const char *root = check_folder();
+    rgm_run_folder *run = NULL;
+    bool used = false;
+
+    (void)state;
+    make_deleted(root);
+    before_flock = delete_it;
+    CHECK_OK(rgm_run_folder_open(&run, deleted, NULL));
+    CHECK(before_flock == NULL);
+    CHECK_OK(rgm_run_folder_in_use(&used, deleted));
+    CHECK(used);
+    rgm_run_folder_close(run);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* Delete it in a child that dies before call `at`; false when it lived. */
+static bool die_deleting_at(int at)
+{
+    pid_t child = fork();
+    int result;
+
+    CHECK(child >= 0);
+    if (child == 0) {
+        rgm_status status;
+
+        set_fault(FAULT_KILL, at, 0);
+        status = rgm_run_folder_delete(deleted);
+        _exit(status == RGM_OK ? 0 : 7);
+    }
+    CHECK_INT(child, waitpid(child, &result, 0));
+    CHECK(WIFEXITED(result) && (WEXITSTATUS(result) == 0 || WEXITSTATUS(result) == 9));
+    return WEXITSTATUS(result) == 9;
+}
+
+static void what_a_kill_leaves_of_a_deleted_run_is_removed_beside_the_next_run(void **state)
+{
+    bool died = true;
+    int at = 0, left = 0;
+
+    (void)state;
+    for (; died; at++) {
+        const char *root = check_folder();
+        rgm_run_folder *run = NULL;
+        char path[300];
+
+        make_deleted(root);
+        snprintf(path, sizeof path, "%s/.deleted-mine", root); /* nobody's but the user's */
+        CHECK_OK(rgm_folder_make(path));
+        died = die_deleting_at(at);
+        left += entries_with(root, ".deleted-") > 1;
+        snprintf(path, sizeof path, "%s/next//", root);
+        CHECK_OK(rgm_run_folder_open(&run, path, NULL));
+        rgm_run_folder_close(run);
+        CHECK_INT(1, entries_with(root, ".deleted-"));
+        snprintf(path, sizeof path, "%s/config.yaml", deleted);
+        CHECK(rgm_path_exists(deleted) == rgm_path_exists(path));
+        CHECK(died || !rgm_path_exists(deleted));
+        CHECK_OK(rgm_folder_remove(root));
+    }
+    CHECK(left > 3);
+}
+
 TESTS(cmocka_unit_test(a_call_that_fails_leaves_an_intact_checkpoint),
       cmocka_unit_test(a_kill_before_any_call_leaves_an_intact_checkpoint),
       cmocka_unit_test(a_power_cut_before_any_call_leaves_an_intact_checkpoint),
@@ -577,4 +734,8 @@ TESTS(cmocka_unit_test(a_call_that_fails_leaves_an_intact_checkpoint),
       cmocka_unit_test(interrupted_and_short_calls_change_no_byte),
       cmocka_unit_test(a_full_disk_leaves_whole_lines_and_the_log_goes_on),
       cmocka_unit_test(a_failed_sync_is_never_tried_again),
-      cmocka_unit_test(every_failing_call_of_a_run_folder_is_reported))
+      cmocka_unit_test(every_failing_call_of_a_run_folder_is_reported),
+      cmocka_unit_test(a_run_that_begins_inside_while_its_folder_is_deleted_is_kept),
+      cmocka_unit_test(no_run_begins_in_a_folder_without_a_lock_while_it_is_deleted),
+      cmocka_unit_test(a_run_that_begins_while_its_folder_is_deleted_has_a_folder),
+      cmocka_unit_test(what_a_kill_leaves_of_a_deleted_run_is_removed_beside_the_next_run))

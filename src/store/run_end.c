@@ -1,4 +1,4 @@
-/* The end of a run from outside: its process is asked to save, or its folder is removed. */
+/* The end of a run from outside: its process is asked to save. */
 #include "store_internal.h"
 
 #include <dirent.h>
@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* ---- stop ----------------------------------------------------------------------------------- */
 
 /* "pid 12 on host here": who wrote it; 0: another machine's, or no such line. */
 static pid_t read_holder(int fd)
@@ -148,75 +146,5 @@ done:
     if (fd >= 0)
         close(fd);
     rgm_free(file);
-    return status;
-}
-
-/* ---- delete --------------------------------------------------------------------------------- */
-
-/* Beside it, under a name that no look at runs takes for one. */
-static rgm_status name_deleted(char **out, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    if (slash == NULL || slash[1] == 0)
-        return RGM_FAIL(RGM_ERR_ARG, "%s: a folder without a name cannot be deleted", path);
-    return rgm_strprintf(out, "%.*s/.deleted-%ld-%lld", (int)(slash - path), path, (long)getpid(),
-                         (long long)(rgm_wall_time() * 1e6));
-}
-
-/* A run may have been begun in a folder of this one, and would go with it. */
-static rgm_status refuse_inner_runs(const char *path)
-{
-    char **names = NULL, *inner = NULL;
-    int64_t count = 0;
-    rgm_status status = RGM_OK;
-
-    RGM_GO(rgm_folder_list(&names, &count, path));
-    for (int64_t i = 0; i < count; i++) {
-        struct stat info;
-        bool used = false;
-
-        rgm_free(inner);
-        inner = NULL;
-        RGM_GO(rgm_path_join(&inner, path, names[i]));
-        if (lstat(inner, &info) < 0 || !S_ISDIR(info.st_mode))
-            continue;
-        RGM_GO(rgm_run_folder_in_use(&used, inner));
-        if (used)
-            RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "%s is in use: stop the run first", inner));
-        RGM_GO(refuse_inner_runs(inner));
-    }
-done:
-    rgm_free(inner);
-    rgm_names_release(names, count);
-    return status;
-}
-
-rgm_status rgm_run_folder_delete(const char *path)
-{
-    char *file = NULL, *gone = NULL;
-    int fd = -1;
-    struct stat info;
-    rgm_status status = RGM_OK;
-
-    if (lstat(path, &info) < 0 || !S_ISDIR(info.st_mode) || !rgm_run_folder_exists(path))
-        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s is no run folder", path);
-    RGM_GO(name_deleted(&gone, path));
-    RGM_GO(rgm_path_join(&file, path, ".lock"));
-    RGM_GO(rgm_path_refuse_pipe(file));
-    fd = rgmi_open(file, O_RDONLY);
-    if (fd < 0 && errno != ENOENT)
-        RGM_GO(RGM_FAIL_SYSTEM("open", file));
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_BUSY, "%s is in use: stop the run first", path));
-    RGM_GO(refuse_inner_runs(path));
-    if (rename(path, gone) < 0) /* with the lock held: who begins there now makes a folder anew */
-        RGM_GO(RGM_FAIL_SYSTEM("delete", path));
-    RGM_GO(rgm_folder_remove(gone));
-done:
-    if (fd >= 0)
-        close(fd);
-    rgm_free(file);
-    rgm_free(gone);
     return status;
 }

@@ -1,7 +1,6 @@
 /*
  * The run folder: created or entered, and locked for one trainer. It holds the configuration that
- * the run was started with, a description of the present machine, and the log. The lock is the
- * kernel's and ends with its process.
+ * the run was started with, a description of the present machine, and the log.
  */
 #include "run_config.h"
 
@@ -11,7 +10,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,92 +25,6 @@ struct rgm_run_folder {
     char *warnings[MOST_WARNINGS];
     int64_t warning_count;
 };
-
-/* ---- lock ---------------------------------------------------------------------------------- */
-
-static rgm_status busy(int fd, const char *path)
-{
-    char holder[320];
-    rgm_text shown = {0};
-    ssize_t size = pread(fd, holder, sizeof holder - 1, 0);
-    rgm_status status;
-
-    holder[size > 0 ? size : 0] = 0;
-    holder[strcspn(holder, "\n")] = 0;
-    if (rgm_text_add_visible(&shown, holder[0] ? holder : "another process") != RGM_OK)
-        rgm_text_clear(&shown);
-    status = RGM_FAIL(RGM_ERR_BUSY,
-                      "run folder %s is in use by %s; wait for it, stop it, or take another folder",
-                      path, shown.data ? shown.data : "another process");
-    rgm_text_clear(&shown);
-    return status;
-}
-
-/* A process that checks whether the folder is in use holds the lock for a moment, so a trainer
- * tries a few times. */
-static int lock_patiently(int fd)
-{
-    const struct timespec moment = {.tv_nsec = 5000000};
-    int result = flock(fd, LOCK_EX | LOCK_NB);
-
-    for (int attempt = 0; result < 0 && errno == EWOULDBLOCK && attempt < 4; attempt++) {
-        nanosleep(&moment, NULL);
-        result = flock(fd, LOCK_EX | LOCK_NB);
-    }
-    return result;
-}
-
-static rgm_status take_lock(rgm_run_folder *folder)
-{
-    char *path = NULL, host[256] = "", text[320];
-    rgm_status status = RGM_OK;
-
-    RGM_GO(rgm_path_join(&path, folder->path, ".lock"));
-    RGM_GO(rgm_path_refuse_pipe(path));
-    folder->lock = rgmi_open(path, O_RDWR | O_CREAT);
-    if (folder->lock < 0) {
-        status = RGM_FAIL_SYSTEM("open", path);
-        goto done;
-    }
-    if (lock_patiently(folder->lock) < 0) {
-        status =
-            errno == EWOULDBLOCK ? busy(folder->lock, folder->path) : RGM_FAIL_SYSTEM("lock", path);
-        goto done;
-    }
-    gethostname(host, sizeof host - 1);
-    snprintf(text, sizeof text, "pid %ld on host %s\n", (long)getpid(), host);
-    if (rgmi_cut(folder->lock, 0) < 0) {
-        status = RGM_FAIL_SYSTEM("write", path);
-        goto done;
-    }
-    RGM_GO(rgm_write_all(folder->lock, text, (int64_t)strlen(text), path));
-done:
-    rgm_free(path);
-    return status;
-}
-
-rgm_status rgm_run_folder_in_use(bool *out, const char *path)
-{
-    char *file = NULL;
-    int fd = -1;
-    rgm_status status = RGM_OK;
-
-    *out = false;
-    RGM_GO(rgm_path_join(&file, path, ".lock"));
-    RGM_GO(rgm_path_refuse_pipe(file));
-    fd = rgmi_open(file, O_RDONLY);
-    if (fd < 0) {
-        if (errno != ENOENT)
-            status = RGM_FAIL_SYSTEM("open", file);
-        goto done;
-    }
-    *out = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-done:
-    if (fd >= 0)
-        close(fd);
-    rgm_free(file);
-    return status;
-}
 
 /* ---- config and environment ---------------------------------------------------------------- */
 
@@ -321,9 +233,9 @@ rgm_status rgm_run_folder_open(rgm_run_folder **out, const char *path,
     folder->lock = folder->log_file = -1;
     pthread_mutex_init(&folder->noting, NULL);
     RGM_GO(rgm_strdup(&folder->path, path));
-    RGM_GO(rgm_folder_make(path));
-    RGM_GO(take_lock(folder));
+    RGM_GO(rgmi_run_lock(&folder->lock, path));
     RGM_GO(rgm_folder_sweep(path));
+    RGM_GO(rgmi_sweep_beside(path));
     RGM_GO(write_config(folder, options, &changes));
     RGM_GO(write_environment(folder, options));
     RGM_GO(open_log(folder));

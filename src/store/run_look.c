@@ -26,20 +26,6 @@ typedef struct looking {
     bool saw_best_split; /* the split of the best metric ("valid") was seen */
 } looking;
 
-static bool has(const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool found = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
-
-    rgm_free(path);
-    return found;
-}
-
-bool rgm_run_folder_exists(const char *path)
-{
-    return has(path, ".lock") || has(path, "metrics.jsonl");
-}
-
 /* ---- config.yaml --------------------------------------------------------------------------- */
 
 static rgm_status copy_text(char **out, const rgm_yaml_node *map, const char *key)

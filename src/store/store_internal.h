@@ -11,6 +11,15 @@
 int rgmi_open(const char *path, int flags);
 int rgmi_cut(int fd, int64_t offset);
 
+/**
+ * Make a run folder, if need be, and lock it for this process, which its file `.lock` names; *lock
+ * is open, unless it is as it was. Errors: RGM_ERR_BUSY (another trainer holds it: the message has
+ * its pid and host), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_run_lock(int *lock, const char *folder);
+/** rgm_run_folder_sweep() of the folder that `path` is in, which may end in slashes. */
+rgm_status rgmi_sweep_beside(const char *path);
+
 /** The masked CRC-32C of TFRecords: masking keeps a CRC meaningful over data that contain CRCs. */
 static inline uint32_t rgmi_masked_crc(const void *data, size_t size)
 {

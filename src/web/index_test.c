@@ -154,6 +154,7 @@ static void runs_are_found_four_levels_deep_and_links_are_not_followed(void **st
     make_run("named/a/b/c/four", "model: {type: gcn}\n", 1, 2);
     make_run("named/deep/a/b/c/five", "model: {type: gcn}\n", 1, 3);
     make_run("named/.hidden/dot", "model: {type: gcn}\n", 1, 4);
+    make_run("named/a/.deleted-77-1", "model: {type: gcn}\n", 1, 6); /* a kill left it */
     make_run("outside", "model: {type: gcn}\n", 1, 5);
     CHECK_INT(0, symlink(in_root("outside"), in_root("named/link")));
     snprintf(root + strlen(root), sizeof root - strlen(root), "/named");
@@ -165,6 +166,7 @@ static void runs_are_found_four_levels_deep_and_links_are_not_followed(void **st
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgmi_runs_folder(&folder, runs, "0123456789abcdef"));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgmi_runs_folder(&folder, runs, "../../etc/passwd"));
     CHECK_INT(-1, rgmi_runs_version(runs, "0123456789abcdef"));
+    CHECK(!rgm_path_exists(in_root("a/.deleted-77-1")));
     rgmi_runs_close(runs);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgmi_runs_open_threads(&runs, nowhere, 1, 0));
     CHECK_MESSAGE("'/nowhere/at/all'");

@@ -24,7 +24,7 @@ typedef struct entry {
 typedef struct listing {
     entry *items;
     int64_t count, capacity;
-    bool has_master;
+    bool has_master, has_deleted;
 } listing;
 
 /* Folders without a run of their own that a walk looks at. */
@@ -168,6 +168,7 @@ static rgm_status list_names(listing *l, DIR *directory, const rgmi_run_place *p
 
         if (strcmp(d->d_name, "master.db") == 0 && (d->d_type == DT_REG || d->d_type == DT_UNKNOWN))
             l->has_master = true;
+        l->has_deleted = l->has_deleted || strncmp(d->d_name, ".deleted-", 9) == 0;
         if (d->d_name[0] == '.' || (d->d_type != DT_DIR && d->d_type != DT_UNKNOWN))
             continue;
         RGM_TRY(RGM_RESERVE(l->items, l->capacity, l->count + 1));
@@ -490,6 +491,8 @@ static rgm_status list_place(rgmi_runs *runs, rgmi_run_place *place, DIR *direct
 
     RGM_GO(list_names(&l, directory, place));
     sort_out(&l, runs, dirfd(directory));
+    if (l.has_deleted) /* a server that was killed while it deleted a run */
+        RGM_GO(rgm_run_folder_sweep(place->path));
     if (l.has_master)
         RGM_GO(note_master(runs, place));
     RGM_GO(walk_entries(runs, place, &l));
