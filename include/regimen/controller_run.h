@@ -237,13 +237,6 @@ typedef rgm_status rgm_prediction_sink(const rgm_prediction *prediction, void *p
 rgm_status rgm_run_predict(const rgm_open_run *run, rgm_mode mode, int64_t head,
                            rgm_prediction_sink *sink, void *payload);
 /**
- * Predictions of a head for serialized tf.train.Examples, in their order; *out [n, units] is owned.
- * Errors: RGM_ERR_UNSUPPORTED (the task accepts no Examples), RGM_ERR_ARG (no such head, or none is
- * given), those of rgm_predictor_ask().
- */
-rgm_status rgm_run_predict_examples(rgm_tensor **out, const rgm_open_run *run, int64_t head,
-                                    const rgm_str *examples, int64_t count);
-/**
  * Predictions of a head for these feeds; *out [n, units] is owned.
  * Errors: RGM_ERR_ARG (no such head), those of rgm_executor_run().
  */

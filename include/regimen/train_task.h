@@ -410,15 +410,14 @@ typedef struct rgm_task {
     rgm_status (*example_batch)(rgm_element **out, void *state, const rgm_str *examples,
                                 int64_t count);
     /**
-     * How many of a head's predictions each Example of such a batch has. Required with
-     * example_batch.
+     * How many of a head's predictions each Example of such a batch has. NULL: one.
      *
      * @param items  [out] [count]
      */
     rgm_status (*example_items)(int64_t *items, void *state, rgm_element *batch, int64_t head,
                                 const rgm_str *examples, int64_t count);
     /** The kind of list that an Example has under a key; RGM_FEATURE_NONE: there is no such key.
-     * Required with example_batch. */
+     * NULL: it is not known of any. */
     rgm_feature_kind (*example_kind)(const char *key, void *state);
     /** A batch of rows of numbers, f32 or f64 [n, ...]. NULL: the task does not accept them. */
     rgm_status (*row_batch)(rgm_element **out, void *state, const rgm_tensor *rows);

@@ -203,20 +203,22 @@ static rgm_status keep_output(rgm_answers *out, const rgm_predictor *p, int64_t 
                                    : status;
 }
 
-/* Takes over the batch. texts NULL: every question has one item. */
+/* Takes over the batch. texts NULL, or a task that counts none: every question has one item. */
 static rgm_status run_batch(rgm_answers *out, rgm_predictor *p, rgm_element *batch,
                             const rgm_str *texts, int64_t count)
 {
     rgm_status status = RGM_OK;
     rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t feed_count = 0, *items = NULL;
+    bool counts = texts != NULL && p->task.example_items != NULL;
 
-    if (texts != NULL)
+    out->is_single = !counts;
+    if (counts)
         RGM_GO(RGM_NEW(items, count));
     RGM_GO(p->task.feeds(feeds, RGM_MAX_FEEDS, &feed_count, p->task.state, batch));
     RGM_GO(run_feeds(p, feeds, feed_count));
     for (int64_t o = 0; o < p->outputs.count; o++) {
-        if (texts != NULL)
+        if (counts)
             RGM_GO(p->task.example_items(items, p->task.state, batch, head_of(p, o), texts, count));
         RGM_GO(keep_output(out, p, o, items, count));
     }
@@ -258,7 +260,6 @@ static rgm_status ask(rgm_answers *out, rgm_predictor *p, const rgm_questions *q
         return run_batch(out, p, batch, q->texts, q->count);
     }
     RGM_TRY(p->task.row_batch(&batch, p->task.state, q->rows));
-    out->is_single = true;
     return run_batch(out, p, batch, NULL, q->count);
 }
 

@@ -40,28 +40,6 @@ rgm_status rgm_run_predict_feeds(rgm_tensor **out, const rgm_open_run *run, int6
     return rgm_tensor_copy(out, fetched[VALUES]);
 }
 
-rgm_status rgm_run_predict_examples(rgm_tensor **out, const rgm_open_run *run, int64_t head,
-                                    const rgm_str *examples, int64_t count)
-{
-    const rgm_task *task = &run->task;
-    rgm_status status = RGM_OK;
-    rgm_feed feeds[RGM_MAX_FEEDS];
-    rgm_element *batch = NULL;
-    int64_t fed = 0;
-
-    *out = NULL;
-    if (task->example_batch == NULL)
-        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes no Examples", task->name));
-    if (count < 1)
-        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "no examples"));
-    RGM_GO(task->example_batch(&batch, task->state, examples, count));
-    RGM_GO(task->feeds(feeds, RGM_MAX_FEEDS, &fed, task->state, batch));
-    RGM_GO(rgm_run_predict_feeds(out, run, head, feeds, fed));
-done:
-    rgm_element_release(batch);
-    return status;
-}
-
 rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
                            rgm_status (*answer)(rgm_element *batch, void *payload), void *payload)
 {

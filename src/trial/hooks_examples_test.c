@@ -183,6 +183,18 @@ static void want(float out[EXAMPLES], const rgm_open_run *run)
     out[2] = 0;
 }
 
+/* What the run answers for Examples; one prediction each. */
+static rgm_status ask(rgm_answers *out, rgm_open_run *run, const rgm_str *examples, int64_t count)
+{
+    rgm_predictor *predictor;
+    rgm_status status;
+
+    RGM_TRY(rgm_run_predictor(&predictor, run));
+    status = rgm_predictor_ask(out, predictor, &(rgm_questions){.texts = examples, .count = count});
+    rgm_predictor_release(predictor);
+    return status;
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static void examples_give_what_their_tensors_give(void **state)
@@ -193,19 +205,19 @@ static void examples_give_what_their_tensors_give(void **state)
     const rgm_task *task;
     rgm_element *batch;
     rgm_trial *trial;
-    rgm_tensor *guess;
+    rgm_answers got;
 
     (void)state;
     CHECK_OK(open_trial(&trial, NULL));
     make_examples(examples, texts);
-    CHECK_OK(rgm_run_predict_examples(&guess, rgm_trial_run(trial), 0, examples, EXAMPLES));
+    CHECK_OK(ask(&got, rgm_trial_run(trial), examples, EXAMPLES));
     want(wanted, rgm_trial_run(trial));
-    CHECK_INT(EXAMPLES, rgm_tensor_dim(guess, 0));
+    CHECK_INT(1, got.output_count);
+    CHECK(got.is_single);
     for (int i = 0; i < EXAMPLES; i++)
-        CHECK_CLOSE(rgm_tensor_f32(guess)[i], wanted[i], 1e-6, 1e-6);
-    rgm_tensor_release(guess);
-    CHECK_STATUS(RGM_ERR_ARG,
-                 rgm_run_predict_examples(&guess, rgm_trial_run(trial), 0, examples, 0));
+        CHECK_CLOSE(rgm_tensor_f32(got.outputs[0])[i], wanted[i], 1e-6, 1e-6);
+    rgm_answers_clear(&got);
+    CHECK_STATUS(RGM_ERR_ARG, ask(&got, rgm_trial_run(trial), examples, 0));
     task = rgm_run_task(rgm_trial_run(trial));
     CHECK_EVERY_OOM(task->example_batch(&batch, task->state, examples, EXAMPLES),
                     rgm_element_release(batch));
@@ -265,16 +277,15 @@ static void a_file_of_examples_is_predicted_for(void **state)
     rgm_trial_close(trial);
 }
 
-static void check_example(const rgm_open_run *run, const rgm_example_field *fields, int64_t count,
+static void check_example(rgm_open_run *run, const rgm_example_field *fields, int64_t count,
                           rgm_status status, const char *message)
 {
     rgm_text text;
     rgm_str example = encoded(&text, fields, count);
-    rgm_tensor *guess;
+    rgm_answers got;
 
-    CHECK_STATUS(status, rgm_run_predict_examples(&guess, run, 0, &example, 1));
+    CHECK_STATUS(status, ask(&got, run, &example, 1));
     CHECK_MESSAGE(message);
-    CHECK(guess == NULL);
     rgm_text_clear(&text);
 }
 
@@ -286,9 +297,9 @@ static void what_an_example_has_wrong_is_told(void **state)
         {.key = BYTES("words"), .kind = RGM_FEATURE_BYTES, .count = 1, .bytes = &BYTES("seven")}};
     const rgm_example_field large[] = {INTS("words", 1, INT64_C(1) << 31)};
     const rgm_str damaged = BYTES("\x0a\xff\x01");
-    rgm_tensor *guess;
+    rgm_answers got;
     rgm_trial *trial;
-    const rgm_open_run *run;
+    rgm_open_run *run;
 
     (void)state;
     CHECK_OK(open_trial(&trial, NULL));
@@ -299,7 +310,7 @@ static void what_an_example_has_wrong_is_told(void **state)
                   "the feature 'numbers' has 3 values, but 'x' takes 2");
     check_example(run, bytes, 1, RGM_ERR_DATA, "has bytes, where integers become 'words'");
     check_example(run, large, 1, RGM_ERR_DATA, "2147483648 does not fit into an i32");
-    CHECK_STATUS(RGM_ERR_FORMAT, rgm_run_predict_examples(&guess, run, 0, &damaged, 1));
+    CHECK_STATUS(RGM_ERR_FORMAT, ask(&got, run, &damaged, 1));
     CHECK_MESSAGE("example 0: tf.train.Example: byte");
     rgm_trial_close(trial);
     features[0].default_count = 0;
