@@ -11,6 +11,9 @@
 #include "hooks.h"
 
 enum { FILE_BATCH = 64 }; /* Examples of a file that are predicted at once */
+/* Values of a tensor that no Example has: padding, and defaults of missing features. A long list
+ * among many empty ones would take the memory of all of them at its length. */
+#define MOST_FILLED (INT64_C(1) << 26)
 
 /* ---- features ------------------------------------------------------------------------------- */
 
@@ -223,23 +226,45 @@ static rgm_status put_record(rgm_tensor *out, int64_t n, int64_t width, const rg
     return RGM_OK;
 }
 
-static rgm_status parse_tensor(rgm_tensor **out, rgm_example *const *examples, int64_t count,
-                               const rgm_parsed_feature *f, const rgmi_tensor_form *form)
+/* *width: values that each record of the tensor has room for. */
+static rgm_status measure(int64_t *width, rgm_example *const *examples, int64_t count,
+                          const rgm_parsed_feature *f, const rgmi_tensor_form *form)
 {
-    int64_t shape[RGM_MAX_RANK] = {count}, width = values_of(form), longest = 0;
-    const rgm_example_field *field;
+    int64_t given = 0, longest = varies(form) ? 0 : values_of(form), where = 0;
 
-    for (int64_t n = 0; n < count && varies(form); n++) {
+    for (int64_t n = 0; n < count; n++) {
+        const rgm_example_field *field;
         int64_t values;
 
         RGM_TRY(rgm_error_prefix(find_values(&field, &values, examples[n], f, form), "example %lld",
                                  (long long)n));
+        given += values > 0 ? values : 0;
+        where = values > longest ? n : where;
         longest = values > longest ? values : longest;
     }
+    *width = longest;
+    if (longest == 0 || count <= (given + MOST_FILLED) / longest)
+        return RGM_OK;
+    if (!varies(form))
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%lld examples without '%s' would take more than %lld of its default "
+                        "values at once: ask about fewer examples",
+                        (long long)count, key_of(f), (long long)MOST_FILLED);
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "example %lld: the feature '%s' has %lld values, to which the lists of %lld "
+                    "examples would be padded, with more than %lld values: ask about it by itself",
+                    (long long)where, key_of(f), (long long)longest, (long long)count,
+                    (long long)MOST_FILLED);
+}
+
+static rgm_status parse_tensor(rgm_tensor **out, rgm_example *const *examples, int64_t count,
+                               const rgm_parsed_feature *f, const rgmi_tensor_form *form)
+{
+    int64_t shape[RGM_MAX_RANK] = {count}, row = values_of(form), width = 0;
+
+    RGM_TRY(measure(&width, examples, count, f, form));
     for (int a = 1; a < form->rank; a++)
-        shape[a] = form->shape[a] >= 0 ? form->shape[a] : longest / width;
-    if (varies(form))
-        width = longest;
+        shape[a] = form->shape[a] >= 0 ? form->shape[a] : width / row;
     RGM_TRY(rgm_tensor_create(out, form->dtype, form->rank, shape));
     for (int64_t n = 0; n < count; n++)
         RGM_TRY(rgm_error_prefix(put_record(*out, n, width, examples[n], f, form), "example %lld",

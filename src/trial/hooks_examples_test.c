@@ -321,6 +321,35 @@ static void what_an_example_has_wrong_is_told(void **state)
     features[0].default_count = 2;
 }
 
+/* One of 100,000 words and 1,000 without any, a request of 100 KB: 100,000,000 words of padding. */
+static void a_long_list_among_many_empty_ones_is_refused(void **state)
+{
+    enum { LONG = 100000, COUNT = 1000 };
+    int64_t *words = rgm_malloc(LONG * sizeof *words);
+    rgm_example_field list = {
+        .key = BYTES("words"), .kind = RGM_FEATURE_INTS, .count = LONG, .ints = words};
+    rgm_str examples[COUNT];
+    rgm_answers got;
+    rgm_trial *trial;
+    rgm_text texts[2];
+
+    (void)state;
+    CHECK_OK(open_trial(&trial, NULL));
+    for (int i = 0; i < LONG; i++)
+        words[i] = 1;
+    examples[0] = encoded(&texts[0], &list, 0);
+    for (int i = 1; i < COUNT; i++)
+        examples[i] = examples[0];
+    examples[7] = encoded(&texts[1], &list, 1);
+    CHECK_STATUS(RGM_ERR_DATA, ask(&got, rgm_trial_run(trial), examples, COUNT));
+    CHECK_MESSAGE("example 7: the feature 'words' has 100000 values, to which the lists of 1000 ");
+    CHECK_OK(ask(&got, rgm_trial_run(trial), &examples[7], 2));
+    rgm_answers_clear(&got);
+    clear(texts, 2);
+    rgm_free(words);
+    rgm_trial_close(trial);
+}
+
 static void check_refused(int at, rgm_parsed_feature feature, const char *message)
 {
     const rgm_parsed_feature before = features[at];
@@ -416,6 +445,7 @@ int main(void)
         cmocka_unit_test(examples_give_what_their_tensors_give),
         cmocka_unit_test(a_file_of_examples_is_predicted_for),
         cmocka_unit_test(what_an_example_has_wrong_is_told),
+        cmocka_unit_test(a_long_list_among_many_empty_ones_is_refused),
         cmocka_unit_test(what_no_example_can_have_is_refused_before_the_first_step),
         cmocka_unit_test(a_checkpoint_has_both_forms)};
 
