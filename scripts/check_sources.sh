@@ -17,6 +17,14 @@ if grep -nE '\b(exit|abort|printf|puts|fprintf\(stderr|fprintf\(stdout)\(' \
     echo "the library must not exit, abort or print" >&2
     bad=1
 fi
+# A thread with SIGBUS blocked ends the process when a mapped file is cut off: rgm_thread_start() and
+# rgm_without_signals() know which signals stay open.
+# shellcheck disable=SC2046
+if grep -nE '\b(pthread_create|thrd_create|sigfillset)\(' \
+        $(find src -name '*.c' ! -name '*_test.c' ! -path 'src/base/threads.c' ! -path 'src/base/spawn.c') >&2; then
+    echo "a thread is started by rgm_thread_start()" >&2
+    bad=1
+fi
 # shellcheck disable=SC2046
 if grep -nE '[[:space:]]+$' $(git ls-files '*.c' '*.h' '*.sh' '*.cmake' '*.txt' 2>/dev/null) /dev/null >&2; then
     echo "trailing white space above" >&2

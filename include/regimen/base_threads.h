@@ -41,6 +41,9 @@ void rgm_parallel(int64_t items, double item_ns, rgm_range_work *work, void *pay
  * Returns 0 or the number of errno.
  */
 int rgm_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload);
+/** Call a function of a library that starts threads by itself, so that no signal reaches these
+ * either. Errors: those of `work`. */
+rgm_status rgm_without_signals(rgm_status (*work)(void *payload), void *payload);
 
 /** Threads for jobs that wait for files and queues, as the input pipeline has them. Arithmetic runs
  * in rgm_parallel() instead. */

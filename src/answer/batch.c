@@ -4,7 +4,6 @@
  * one version and one width.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -401,13 +400,8 @@ static void *work(void *payload)
 
 rgm_status rgmi_batch_start(rgmi_served *model)
 {
-    sigset_t all, before;
-    int failed;
+    int failed = rgm_thread_start(&model->thread, work, model);
 
-    sigfillset(&all); /* signals belong to the thread that waits for them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&model->thread, NULL, work, model);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0)
         return RGM_FAIL(RGM_ERR_IO, "no thread for a model: %s", strerror(failed));
     model->has_thread = true;

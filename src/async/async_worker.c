@@ -623,7 +623,7 @@ static rgm_status prepare(rgm_async_worker *worker)
         RGM_TRY(rgm_tensor_create(&worker->before[k], rgm_tensor_dtype(form), rgm_tensor_rank(form),
                                   rgm_tensor_shape(form)));
     }
-    worker->beats = pthread_create(&worker->beat, NULL, live, worker) == 0;
+    worker->beats = rgm_thread_start(&worker->beat, live, worker) == 0;
     return RGM_OK;
 }
 

@@ -54,17 +54,35 @@ static void *work_loop(void *argument)
     return NULL;
 }
 
-int rgm_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
+static void hold(sigset_t *before)
 {
-    sigset_t all, old;
-    int error;
+    sigset_t all;
 
     sigfillset(&all);
     sigdelset(&all, SIGBUS); /* blocked, it would end the process past its handler: file_guard.c */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+int rgm_thread_start(pthread_t *thread, void *(*work)(void *payload), void *payload)
+{
+    sigset_t old;
+    int error;
+
+    hold(&old);
     error = pthread_create(thread, NULL, work, payload);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return error;
+}
+
+rgm_status rgm_without_signals(rgm_status (*work)(void *payload), void *payload)
+{
+    sigset_t old;
+    rgm_status status;
+
+    hold(&old);
+    status = work(payload);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return status;
 }
 
 static rgm_status start_threads(rgm_thread_pool *pool, int threads)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <regimen/base_condition.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 static atomic_int jobs_done;
@@ -209,6 +210,47 @@ static void a_wait_ends_at_its_deadline(void **state)
     pthread_cond_destroy(&condition);
 }
 
+static void *look_at_mask(void *payload)
+{
+    sigset_t *mask = payload;
+
+    pthread_sigmask(SIG_SETMASK, NULL, mask);
+    return NULL;
+}
+
+static rgm_status start_another(void *payload)
+{
+    pthread_t thread;
+
+    CHECK_INT(0, pthread_create(&thread, NULL, look_at_mask, payload));
+    pthread_join(thread, NULL);
+    return RGM_END;
+}
+
+static void check_mask(const sigset_t *mask)
+{
+    CHECK_INT(1, sigismember(mask, SIGTERM));
+    CHECK_INT(1, sigismember(mask, SIGINT));
+    CHECK_INT(0, sigismember(mask, SIGBUS));
+}
+
+/* Of those that this library starts, and those that another one starts meanwhile. */
+static void threads_get_no_signal_but_that_of_a_mapped_file(void **state)
+{
+    sigset_t mask, after;
+    pthread_t thread;
+
+    (void)state;
+    CHECK_INT(0, rgm_thread_start(&thread, look_at_mask, &mask));
+    pthread_join(thread, NULL);
+    check_mask(&mask);
+    sigemptyset(&mask);
+    CHECK_STATUS(RGM_END, rgm_without_signals(start_another, &mask));
+    check_mask(&mask);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    CHECK_INT(0, sigismember(&after, SIGTERM));
+}
+
 TESTS(cmocka_unit_test(every_job_runs_exactly_once),
       cmocka_unit_test(a_pool_may_start_and_stop_without_work),
       cmocka_unit_test(a_pool_of_no_threads_is_refused),
@@ -216,4 +258,5 @@ TESTS(cmocka_unit_test(every_job_runs_exactly_once),
       cmocka_unit_test(items_cross_a_small_queue_once_each),
       cmocka_unit_test(one_thread_sees_the_order_of_pushing),
       cmocka_unit_test(closing_wakes_those_who_wait_for_room),
-      cmocka_unit_test(a_wait_ends_at_its_deadline))
+      cmocka_unit_test(a_wait_ends_at_its_deadline),
+      cmocka_unit_test(threads_get_no_signal_but_that_of_a_mapped_file))

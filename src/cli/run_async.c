@@ -221,7 +221,7 @@ static rgm_status start_workers(async_run *run, const rgm_run_options *options,
     run->count = count;
     for (int64_t i = 0; i < count; i++)
         (void)start(&run->hands[i], run);
-    if (pthread_create(&run->watch, NULL, watch, run) != 0)
+    if (rgm_thread_start(&run->watch, watch, run) != 0)
         return RGM_FAIL(RGM_ERR_IO, "no thread to watch workers");
     run->watches = true;
     return RGM_OK;

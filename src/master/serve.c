@@ -516,8 +516,8 @@ static rgm_status start_helpers(helpers *h, rgm_master *master)
     master->hooks_until = 0;
     pthread_mutex_unlock(&master->lock);
     for (; h->count < 1 + RGMI_HOOK_THREADS; h->count++)
-        if (pthread_create(&h->threads[h->count], NULL,
-                           h->count == 0 ? rgmi_jobs_work : rgmi_hooks_work, master) != 0)
+        if (rgm_thread_start(&h->threads[h->count],
+                             h->count == 0 ? rgmi_jobs_work : rgmi_hooks_work, master) != 0)
             return RGM_FAIL(RGM_ERR_NOMEM, "no thread for Slurm's jobs and webhooks");
     return RGM_OK;
 }

@@ -5,7 +5,6 @@
  */
 #include "worker_internal.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -50,18 +49,21 @@ static rgm_status set_options(serving *s)
     return RGM_OK;
 }
 
-static rgm_status connect_to_trainer(serving *s)
+/* ZeroMQ's threads begin here. */
+static rgm_status open_socket(void *payload)
 {
-    sigset_t all, old;
-    rgm_status status = RGM_OK;
+    serving *s = payload;
 
-    sigfillset(&all); /* ZeroMQ's threads begin here; signals are the main thread's matter */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     s->context = s->zmq->ctx_new();
     s->socket = s->context != NULL ? s->zmq->socket(s->context, RGMI_ZMQ_DEALER) : NULL;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (s->socket == NULL)
-        return rgmi_zmq_failed(s->zmq, "open", "a socket");
+    return s->socket != NULL ? RGM_OK : rgmi_zmq_failed(s->zmq, "open", "a socket");
+}
+
+static rgm_status connect_to_trainer(serving *s)
+{
+    rgm_status status = RGM_OK;
+
+    RGM_GO(rgm_without_signals(open_socket, s));
     RGM_GO(set_options(s));
     if (s->zmq->connect(s->socket, s->endpoint) != 0)
         status = rgmi_zmq_failed(s->zmq, "connect to", s->endpoint);

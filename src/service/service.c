@@ -5,7 +5,6 @@
 #include "service_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -59,8 +58,10 @@ done:
     return status;
 }
 
-static rgm_status open_sockets(rgm_service *s)
+static rgm_status open_sockets(void *payload)
 {
+    rgm_service *s = payload;
+
     s->context = s->zmq->ctx_new();
     if (s->context == NULL)
         return rgmi_zmq_failed(s->zmq, "open", "ZeroMQ");
@@ -70,7 +71,7 @@ static rgm_status open_sockets(rgm_service *s)
 
 static rgm_status start_thread(rgm_service *s)
 {
-    int error = pthread_create(&s->thread, NULL, rgmi_service_run, s);
+    int error = rgm_thread_start(&s->thread, rgmi_service_run, s);
 
     if (error != 0)
         return RGM_FAIL(RGM_ERR_IO, "input workers: cannot start a thread: %s", strerror(error));
@@ -81,16 +82,8 @@ static rgm_status start_thread(rgm_service *s)
 /** Sockets and threads, ZeroMQ's own among them, which no signal is to reach. */
 static rgm_status open_all(rgm_service *s)
 {
-    sigset_t all, old;
-    rgm_status status;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    status = open_sockets(s);
-    if (status == RGM_OK)
-        status = start_thread(s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return status;
+    RGM_TRY(rgm_without_signals(open_sockets, s));
+    return start_thread(s);
 }
 
 static rgm_status maker_begin(void *state, const rgm_dataset *dataset, const rgm_text *position,

@@ -6,7 +6,6 @@
 #include "worker_internal.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -274,7 +273,7 @@ static rgm_status start_threads(rgmi_makers *all, int threads)
         int error;
 
         t->all = all;
-        error = pthread_create(&t->thread, NULL, run_maker, t);
+        error = rgm_thread_start(&t->thread, run_maker, t);
         if (error != 0)
             return RGM_FAIL(RGM_ERR_IO, "cannot start a thread: %s", strerror(error));
     }
@@ -283,9 +282,6 @@ static rgm_status start_threads(rgmi_makers *all, int threads)
 
 static rgm_status fill(rgmi_makers *all, const rgm_dataset *dataset, int threads)
 {
-    sigset_t every, old;
-    rgm_status status;
-
     all->dataset = dataset;
     all->last = &all->waiting;
     all->last_done = &all->done;
@@ -296,11 +292,7 @@ static rgm_status fill(rgmi_makers *all, const rgm_dataset *dataset, int threads
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a lock");
     all->has_lock = true;
     all->log = rgm_logger_retain(rgm_logger_current());
-    sigfillset(&every); /* signals are the main thread's matter */
-    pthread_sigmask(SIG_SETMASK, &every, &old);
-    status = start_threads(all, threads);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return status;
+    return start_threads(all, threads);
 }
 
 rgm_status rgmi_makers_create(rgmi_makers **out, const rgm_dataset *dataset, int threads)

@@ -427,7 +427,7 @@ static rgm_status begin(rgmi_notices *events, listener *l)
     if (events->stops)
         return RGM_FAIL(RGM_ERR_BUSY, "the server ends");
     if (!events->has_ticker) {
-        if (pthread_create(&events->ticker, NULL, tick, events) != 0)
+        if (rgm_thread_start(&events->ticker, tick, events) != 0)
             return RGM_FAIL(RGM_ERR_NOMEM, "no thread for events");
         events->has_ticker = true;
     }
