@@ -154,7 +154,8 @@ void rgm_tokenizer_words(int64_t *words, const rgm_tokenizer *tokenizer, const i
  *
  * Errors: RGM_ERR_ARG (more than 16 MiB), RGM_ERR_FORMAT (of tokenizer.json: not UTF-8),
  * RGM_ERR_DATA (of tokenizer.json: a byte or character that has no token, where there is no unknown
- * piece either; Hugging Face's program leaves it out), RGM_ERR_NOMEM.
+ * piece either; Hugging Face's program leaves it out; or a normalizer that makes more than 64 KiB
+ * and 16 times the text of it), RGM_ERR_NOMEM.
  */
 rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size);
@@ -170,7 +171,8 @@ rgm_status rgm_tokenizer_encode(rgm_ids *ids, const rgm_tokenizer *tokenizer, co
  */
 rgm_status rgm_tokenizer_sample(rgm_ids *ids, const rgm_tokenizer *tokenizer, const char *text,
                                 int64_t size, double alpha, uint64_t key);
-/** Append the text of ids; special pieces have no text. RGM_ERR_ARG names an id out of range. */
+/** Append the text of ids; special pieces have no text. RGM_ERR_ARG names an id out of range;
+ * RGM_ERR_DATA: a tokenizer.json whose decoder makes more than 64 KiB and 16 times their texts. */
 rgm_status rgm_tokenizer_decode(rgm_text *text, const rgm_tokenizer *tokenizer, const int32_t *ids,
                                 int64_t count);
 

@@ -13,6 +13,21 @@ static const char mark[] = "\xe2\x96\x81"; /* U+2581 */
 
 /* ---- normalizing ----------------------------------------------------------------------------- */
 
+/* Sixteen steps that each put many characters in the place of one make any amount of text. The
+ * longest that Unicode has for a character, in its form NFKC, is eleven times as long. */
+static int64_t most_of(int64_t size)
+{
+    return (INT64_C(1) << 16) + 16 * size;
+}
+
+static rgm_status check_most(int64_t size, int64_t most, const char *part)
+{
+    return size <= most
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_DATA, "the tokenizer's %s makes more than %lld bytes of one text",
+                          part, (long long)most);
+}
+
 static rgm_status replace(rgm_text *out, rgm_str text, rgm_str from, rgm_str to)
 {
     for (int64_t i = 0; i < text.size;) {
@@ -48,6 +63,20 @@ static rgm_status to_form(rgm_text *out, rgm_str text, rgm_str name)
     return status;
 }
 
+/* What replace() would make of a text, known before there is room for it. */
+static int64_t size_replaced(rgm_str text, rgm_str from, rgm_str to)
+{
+    int64_t found = 0;
+
+    for (int64_t i = 0; i + from.size <= text.size;) {
+        bool fits = memcmp(text.data + i, from.data, (size_t)from.size) == 0;
+
+        found += fits;
+        i += fits ? from.size : 1;
+    }
+    return text.size + found * (to.size - from.size);
+}
+
 static rgm_status normalize_by(rgm_text *out, const rgmi_bpe_step *step, rgm_str text)
 {
     switch (step->kind) {
@@ -63,11 +92,21 @@ static rgm_status normalize_by(rgm_text *out, const rgmi_bpe_step *step, rgm_str
 
 rgm_status rgmi_bpe_normalize(rgm_text *text, const rgmi_bpe *bpe)
 {
+    int64_t most = most_of(text->size);
+
     for (int64_t i = 0; i < bpe->normalizer_count && text->size > 0; i++) {
+        const rgmi_bpe_step *step = &bpe->normalizer[i];
+        rgm_str before = {text->data, text->size};
         rgm_text made = {0};
         rgm_status status =
-            normalize_by(&made, &bpe->normalizer[i], (rgm_str){text->data, text->size});
+            step->kind == RGMI_STEP_REPLACE
+                ? check_most(size_replaced(before, step->from, step->to), most, "normalizer")
+                : RGM_OK;
 
+        if (status == RGM_OK)
+            status = normalize_by(&made, step, before);
+        if (status == RGM_OK)
+            status = check_most(made.size, most, "normalizer");
         if (status != RGM_OK) {
             rgm_text_clear(&made);
             return status;
@@ -435,14 +474,20 @@ static rgm_status decode_piece(pieces *out, const rgmi_bpe_step *step, rgm_str p
     }
 }
 
-static rgm_status decode_by(pieces *out, const rgmi_bpe_step *step, const pieces *in)
+static rgm_status decode_by(pieces *out, const rgmi_bpe_step *step, const pieces *in, int64_t most)
 {
     if (step->kind == RGMI_STEP_BYTE_LEVEL)
         return decode_byte_level(out, in);
     if (step->kind == RGMI_STEP_FALLBACK)
         return decode_fallback(out, in);
-    for (int64_t i = 0; i < in->count; i++)
-        RGM_TRY(decode_piece(out, step, piece_at(in, i), i == 0));
+    for (int64_t i = 0; i < in->count; i++) {
+        rgm_str piece = piece_at(in, i);
+
+        if (step->kind == RGMI_STEP_REPLACE)
+            RGM_TRY(check_most(out->text.size + size_replaced(piece, step->from, step->to), most,
+                               "decoder"));
+        RGM_TRY(decode_piece(out, step, piece, i == 0));
+    }
     return step->kind == RGMI_STEP_FUSE ? end_piece(out) : RGM_OK;
 }
 
@@ -467,10 +512,12 @@ rgm_status rgmi_bpe_decode(rgm_text *text, const rgmi_bpe *bpe, const int32_t *i
 {
     rgm_status status = RGM_OK;
     pieces now = {0}, next = {0};
+    int64_t most;
 
     RGM_GO(list_pieces(&now, bpe, ids, count));
+    most = most_of(now.text.size);
     for (int64_t i = 0; i < bpe->decoder_count; i++) {
-        RGM_GO(decode_by(&next, &bpe->decoder[i], &now));
+        RGM_GO(decode_by(&next, &bpe->decoder[i], &now, most));
         pieces_clear(&now);
         now = next;
         next = (pieces){0};

@@ -159,7 +159,7 @@ static rgm_status read_added(const reader *r, const rgm_json *list)
         text.size = 0;
         RGM_GO(rgm_text_printf(&text, "%s", text_of(token, "content")));
         if (a->normalized)
-            RGM_GO(rgmi_bpe_normalize(&text, bpe));
+            RGM_GO(rgm_error_prefix(rgmi_bpe_normalize(&text, bpe), "%s: added_tokens", r->name));
         if (text.size == 0)
             continue;
         RGM_GO(keep(&a->text, r, text.data));

@@ -266,6 +266,48 @@ static void a_character_without_a_token_is_an_error(void **state)
     rgm_tokenizer_release(t);
 }
 
+#define GROW   "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaaa\"}"
+#define GROW5  GROW "," GROW "," GROW "," GROW "," GROW
+#define GROW15 GROW5 "," GROW5 "," GROW5
+
+/* 8^15 = 3.5e13 bytes of one letter. */
+static void a_text_that_steps_blow_up_is_refused(void **state)
+{
+    static const char encodes[] =
+        MODEL(AB, "[]", ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" GROW15 "]}");
+    static const char decodes[] =
+        MODEL(AB, "[]", ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":[" GROW15 "]}");
+    static const char five[] =
+        MODEL(AB, "[]", ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" GROW5 "]}");
+    static const char added[] =
+        MODEL(AB, "[]",
+              ",\"added_tokens\":[{\"id\":0,\"content\":\"a\",\"normalized\":true}],"
+              "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" GROW15 "]}");
+    const int32_t ids[] = {0, 1};
+    rgm_tokenizer *t;
+    rgm_ids made = {0};
+    rgm_text text = {0};
+
+    (void)state;
+    check_refused(RGM_ERR_DATA, added, "added_tokens: the tokenizer's normalizer makes more than");
+    CHECK_OK(rgm_tokenizer_create(&t, encodes, sizeof encodes - 1, "it"));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_encode(&made, t, "ab", 2));
+    CHECK_MESSAGE("the tokenizer's normalizer makes more than 65568 bytes of one text");
+    CHECK_OK(rgm_tokenizer_encode(&made, t, "bb", 2));
+    rgm_tokenizer_release(t);
+    CHECK_OK(rgm_tokenizer_create(&t, five, sizeof five - 1, "it"));
+    made.count = 0;
+    CHECK_OK(rgm_tokenizer_encode(&made, t, "a", 1));
+    CHECK_INT(32768, made.count);
+    rgm_tokenizer_release(t);
+    CHECK_OK(rgm_tokenizer_create(&t, decodes, sizeof decodes - 1, "it"));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tokenizer_decode(&text, t, ids, 2));
+    CHECK_MESSAGE("the tokenizer's decoder makes more than");
+    rgm_tokenizer_release(t);
+    rgm_text_clear(&text);
+    rgm_ids_clear(&made);
+}
+
 /* What was appended before a failure is the caller's. */
 static rgm_status encode(const rgm_tokenizer *t, const char *text)
 {
@@ -340,5 +382,6 @@ TESTS(cmocka_unit_test(ids_and_texts_are_those_of_the_owner),
       cmocka_unit_test(a_word_may_be_long), cmocka_unit_test(bytes_without_characters_are_shown),
       cmocka_unit_test(what_is_not_known_or_not_sound_is_refused),
       cmocka_unit_test(a_character_without_a_token_is_an_error),
+      cmocka_unit_test(a_text_that_steps_blow_up_is_refused),
       cmocka_unit_test(gives_memory_back_when_there_is_none),
       cmocka_unit_test(damaged_files_fail_or_work))
