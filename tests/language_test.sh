@@ -158,5 +158,7 @@ PY
 
 expect 0 "$regimen" export run --verify
 says 'language_model.json  verified on [0-9,]+ items' out
+expect 0 "$regimen" export run --verify --to short --set data.block_length=2 # less than a first step of others
+says 'language_model.json  verified on [0-9,]+ items' out
 [ -s run/export/model.onnx ] && cmp -s run/tokenizer.model run/export/tokenizer.model || fail "the export lacks a file"
 finish

@@ -277,15 +277,18 @@ static rgm_status verify_batch(rgm_export_check *check, verification *v, const r
         RGM_TRY(rgm_tensor_create(&v->past[0][i], RGM_F32, 3, none));
         v->past[1][i] = rgm_tensor_retain(v->past[0][i]);
     }
-    for (int k = 0; k < STEPS && at + step_tokens[k] <= width && at + step_tokens[k] <= most; k++) {
-        RGM_TRY(cut_ids(v, batch, at, step_tokens[k]));
-        at += step_tokens[k];
+    for (int k = 0; k < STEPS && at < width && at < most; k++) {
+        int64_t left = (width < most ? width : most) - at, count = step_tokens[k];
+
+        count = count < left ? count : left; /* blocks may be shorter than the first step */
+        RGM_TRY(cut_ids(v, batch, at, count));
+        at += count;
         RGM_TRY(step_by_executor(v));
         RGM_TRY(step_by_file(v));
         RGM_TRY(rgm_export_compare(check, v->logits[1], v->logits[0]));
         for (int64_t i = 0; i < v->g->caches; i++)
             RGM_TRY(rgm_export_compare(check, v->past[1][i], v->past[0][i]));
-        check->items += rows * step_tokens[k];
+        check->items += rows * count;
     }
     return RGM_OK;
 }
