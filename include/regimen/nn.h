@@ -84,7 +84,8 @@ rgm_status rgm_scope_adapt_check(const rgm_scope *root);
  *
  * @param graph  [in] of that model
  *
- * Errors: RGM_ERR_SHAPE (a parameter of `graph` that `from` has not in its shape), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_SHAPE (a parameter of `graph` that `from` has not in its shape; an adapter of one
+ * side, of another rank, or of no kernel of `graph`), RGM_ERR_NOMEM.
  */
 rgm_status rgm_lora_merge(rgm_parameters **out, const rgm_cgraph *graph, const rgm_parameters *from,
                           const rgm_lora_options *lora);

@@ -130,5 +130,42 @@ static void merged_weights_give_the_same_values(void **state)
     close_net(&adapted);
 }
 
+/* What a file may have that was not made here: adapters of one side, of another rank, of no layer.
+ */
+static void adapters_that_change_nothing_are_told(void **state)
+{
+    static const struct {
+        const char *name, *message;
+        int64_t rows, columns;
+    } cases[] = {{"first/query/lora_a", "'first/query/kernel' has no lora_b", WIDTH, 2},
+                 {"first/query/lora_b", "'first/query/kernel' has no lora_a", 2, UNITS},
+                 {"last/query/lora_b", "'last/query/lora_b' is of no kernel", 2, UNITS}};
+    rgm_parameters *merged = NULL;
+    net plain, adapted;
+
+    (void)state;
+    build(&plain, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net one;
+
+        build(&one, NULL);
+        rgm_parameters_release(one.parameters);
+        rgm_parameter(one.graph, cases[i].name, RGM_F32, 2,
+                      (int64_t[]){cases[i].rows, cases[i].columns}, (rgm_init){RGM_INIT_ZEROS, 0});
+        CHECK_OK(rgm_parameters_create(&one.parameters, one.graph, 4));
+        CHECK_STATUS(RGM_ERR_SHAPE,
+                     rgm_lora_merge(&merged, plain.graph, one.parameters, options_of(NULL, 0)));
+        CHECK_MESSAGE(cases[i].message);
+        close_net(&one);
+    }
+    build(&adapted, options_of(NULL, 0));
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_lora_merge(&merged, plain.graph, adapted.parameters,
+                                               &(rgm_lora_options){.rank = 3, .alpha = 6}));
+    CHECK_MESSAGE("not lora_a and lora_b of rank 3");
+    close_net(&adapted);
+    close_net(&plain);
+}
+
 TESTS(cmocka_unit_test(only_adapters_learn), cmocka_unit_test(a_target_that_is_no_layer_is_told),
-      cmocka_unit_test(merged_weights_give_the_same_values))
+      cmocka_unit_test(merged_weights_give_the_same_values),
+      cmocka_unit_test(adapters_that_change_nothing_are_told))
