@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_FILE = 1 << 20, PER_LINE = 4 };
+enum { WHOLE_FILE = 1 << 20, PER_LINE = 4 };
 
 typedef struct asked_options {
     rgmi_length_options trial;
@@ -53,19 +53,11 @@ static void asked_defaults(void *options)
 /* A file that a word names is part of what a saved state is of, as a shared object is. */
 static rgm_status hash_file(rgm_searcher *searcher, const char *path)
 {
-    rgm_status status = RGM_OK;
     struct stat info;
-    char *data = NULL;
-    int64_t size;
 
-    if (path[0] != '/' || stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
-        info.st_size > MOST_FILE)
+    if (path[0] != '/' || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
         return RGM_OK;
-    RGM_GO(rgm_file_load(&data, &size, path, MOST_FILE));
-    searcher->hash ^= rgm_hash64(data, (size_t)size);
-done:
-    rgm_free(data);
-    return status;
+    return rgmi_hash_file(&searcher->hash, path, WHOLE_FILE);
 }
 
 static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,

@@ -42,9 +42,9 @@ static const char good[] =
     "    esac\n"
     "done\n";
 
-/* Of a script in the folder. */
-static rgm_status open_searcher(rgm_searcher **out, const char *script, const char *more,
-                                const rgm_search_rows *rows)
+/* Of a script in the folder, which is run with `words`, the rest of the list. */
+static rgm_status open_words(rgm_searcher **out, const char *script, const char *words,
+                             const char *more, const rgm_search_rows *rows)
 {
     rgm_yaml *yaml = NULL;
     rgm_space *space = NULL;
@@ -55,9 +55,9 @@ static rgm_status open_searcher(rgm_searcher **out, const char *script, const ch
     RGM_GO(rgm_file_save(path, script, (int64_t)strlen(script)));
     RGM_GO(rgm_strprintf(&text,
                          "hyperparameters: {x: {type: double, minval: 0, maxval: 1}}\n"
-                         "searcher: {name: program, command: [sh, %s], metric: loss, max_steps: 2"
+                         "searcher: {name: program, command: [sh, %s%s], metric: loss, max_steps: 2"
                          "%s}\n",
-                         path, more));
+                         path, words, more));
     RGM_GO(rgm_yaml_parse(&yaml, text, (int64_t)strlen(text), "own.yaml"));
     RGM_GO(rgm_space_read(&space, rgm_yaml_find(rgm_yaml_root(yaml), "hyperparameters"), NULL));
     RGM_GO(rgm_searcher_read(out, rgm_yaml_find(rgm_yaml_root(yaml), "searcher"), space, 5, rows));
@@ -66,6 +66,12 @@ done:
     rgm_yaml_release(yaml);
     rgm_free(text);
     return status;
+}
+
+static rgm_status open_searcher(rgm_searcher **out, const char *script, const char *more,
+                                const rgm_search_rows *rows)
+{
+    return open_words(out, script, "", more, rows);
 }
 
 static rgm_status begin(rgm_searcher **out, const char *script, const char *more)
@@ -152,6 +158,39 @@ static void what_a_program_asks_for_is_tried(void **state)
     CHECK(rgm_searcher_is_over(cut));
     rgm_searcher_release(cut);
     rgm_searcher_release(whole);
+}
+
+/* A state goes on with the files that it was of: a large one, whose last byte changes, and one that
+ * is named twice. */
+static void a_file_that_the_command_names_is_part_of_the_state(void **state)
+{
+    static char large[(1 << 20) + 1];
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        rgm_searcher *s, *back;
+        rgm_text saved = {0};
+        char path[200], words[500];
+        int64_t size = k == 0 ? (int64_t)sizeof large : 10;
+
+        snprintf(path, sizeof path, "%s/table", folder);
+        snprintf(words, sizeof words, ", %s, %s", path, k == 0 ? "x" : path);
+        memset(large, 'x', sizeof large);
+        CHECK_OK(rgm_file_save(path, large, size));
+        CHECK_OK(open_words(&s, good, words, "", &own));
+        CHECK_OK(rgm_searcher_begin(s));
+        CHECK_OK(rgm_searcher_save(&saved, s));
+        rgm_searcher_release(s);
+        CHECK_OK(open_words(&back, good, words, "", &own));
+        CHECK_OK(rgm_searcher_restore(back, saved.data, saved.size));
+        rgm_searcher_release(back);
+        large[size - 1] = 'y';
+        CHECK_OK(rgm_file_save(path, large, size));
+        CHECK_OK(open_words(&back, good, words, "", &own));
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_searcher_restore(back, saved.data, saved.size));
+        rgm_searcher_release(back);
+        rgm_text_clear(&saved);
+    }
 }
 
 static void trials_that_fail_are_told(void **state)
@@ -272,9 +311,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, open_folder, close_folder)
-        IN_FOLDER(what_a_program_asks_for_is_tried),   IN_FOLDER(trials_that_fail_are_told),
-        IN_FOLDER(one_that_answers_otherwise_is_told), IN_FOLDER(death_and_silence_are_bounded),
+        IN_FOLDER(what_a_program_asks_for_is_tried),
+        IN_FOLDER(trials_that_fail_are_told),
+        IN_FOLDER(one_that_answers_otherwise_is_told),
+        IN_FOLDER(death_and_silence_are_bounded),
         IN_FOLDER(answers_that_cannot_be_are_told),
+        IN_FOLDER(a_file_that_the_command_names_is_part_of_the_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,13 @@ bool rgmi_is_object(const char *name);
 rgm_status rgmi_object_row(const void **row, uint64_t *hash, const char *kind, const char *name,
                            int64_t size, const rgm_search_rows *own);
 
+/**
+ * Mix the content of a file into what a saved state is compared by. Files of up to `whole` bytes
+ * are read at once, as states of before have it, larger ones in pieces.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_hash_file(uint64_t *hash, const char *path, int64_t whole);
+
 struct rgm_archive {
     const rgm_json *from; /* reads */
     rgm_text *to;         /* writes */

@@ -8,8 +8,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define OBJECT_LIMIT ((int64_t)64 << 20) /* bytes */
+#define WHOLE_OBJECT ((int64_t)64 << 20) /* bytes */
 
 /* The size of the path in "dir/mine.so:NAME"; 0: it names no object. */
 static size_t path_size(const char *name)
@@ -42,14 +43,22 @@ static void row_name(char out[128], const char *name)
     snprintf(out, 128, "%.*s", (int)(size < 127 ? size : 127), begin);
 }
 
-static rgm_status hash_file(uint64_t *hash, const char *path)
+rgm_status rgmi_hash_file(uint64_t *hash, const char *path, int64_t whole)
 {
+    char sha256[RGM_SHA256_ROOM], *data = NULL;
     rgm_status status = RGM_OK;
-    char *data = NULL;
+    struct stat info;
     int64_t size;
+    uint64_t own;
 
-    RGM_GO(rgm_file_load(&data, &size, path, OBJECT_LIMIT));
-    *hash ^= rgm_hash64(data, (size_t)size);
+    if (stat(path, &info) == 0 && info.st_size <= whole) {
+        RGM_GO(rgm_file_load(&data, &size, path, whole));
+        own = rgm_hash64(data, (size_t)size);
+    } else {
+        RGM_GO(rgm_file_sha256(sha256, NULL, path));
+        own = rgm_hash64(sha256, strlen(sha256));
+    }
+    *hash = (*hash << 1 | *hash >> 63) ^ own; /* the same file twice is not none */
 done:
     rgm_free(data);
     return status;
@@ -99,7 +108,7 @@ rgm_status rgmi_object_row(const void **row, uint64_t *hash, const char *kind, c
     if (!rgm_path_exists(path))
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s: there is no %s", kind, path));
     RGM_GO(rgm_path_refuse_pipe(path));
-    RGM_GO(hash_file(hash, path));
+    RGM_GO(rgmi_hash_file(hash, path, WHOLE_OBJECT));
     RGM_GO(find_row(row, path, kind, of_row, size));
 done:
     rgm_free(path);

@@ -174,25 +174,38 @@ static rgm_yaml_node *found(rgm_yaml_node *map, const char *key)
     return map != NULL && map->kind == RGM_YAML_MAP ? rgm_yaml_find(map, key) : NULL;
 }
 
-enum { ROWS = 3, MOST_PLACED = 100 };
+enum { ROWS = 3 };
 
-/* The paths of what a search runs beside its trials; nodes point into `paths`. */
-static rgm_status place_own(char *paths[MOST_PLACED], rgm_yaml_node *searcher)
+/* The paths of what a search runs beside its trials; nodes point into them. */
+typedef struct own_paths {
+    char **items;
+    int64_t count;
+} own_paths;
+
+static void take_place(own_paths *paths, rgm_yaml_node *node, char *place)
+{
+    if (place == NULL)
+        return;
+    node->text = place;
+    paths->items[paths->count++] = place;
+}
+
+static rgm_status place_own(own_paths *paths, rgm_yaml_node *searcher)
 {
     rgm_yaml_node *rows[ROWS] = {found(searcher, "name"), found(searcher, "sampler")};
     rgm_yaml_node *command = found(searcher, "command");
     int64_t words = command != NULL && command->kind == RGM_YAML_LIST ? command->count : 0;
+    char *place;
 
     rows[2] = found(rows[1], "type");
+    RGM_TRY(RGM_NEW(paths->items, ROWS + words));
     for (int i = 0; i < ROWS; i++) {
-        RGM_TRY(place_row(&paths[i], rows[i]));
-        if (paths[i] != NULL)
-            rows[i]->text = paths[i];
+        RGM_TRY(place_row(&place, rows[i]));
+        take_place(paths, rows[i], place);
     }
-    for (int64_t i = 0; i < words && i < MOST_PLACED - ROWS; i++) {
-        RGM_TRY(place_word(&paths[ROWS + i], command->items[i], i == 0));
-        if (paths[ROWS + i] != NULL)
-            command->items[i]->text = paths[ROWS + i];
+    for (int64_t i = 0; i < words; i++) {
+        RGM_TRY(place_word(&place, command->items[i], i == 0));
+        take_place(paths, command->items[i], place);
     }
     return RGM_OK;
 }
@@ -204,7 +217,8 @@ rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, cons
     rgm_status status = RGM_OK;
     rgm_yaml *placed = NULL;
     rgm_yaml_node *entrypoint;
-    char *path = NULL, *own_paths[MOST_PLACED] = {NULL};
+    own_paths paths = {0};
+    char *path = NULL;
 
     *out = NULL;
     subject.payload = own;
@@ -218,13 +232,12 @@ rgm_status rgm_trial_load_merged(rgm_search_file **out, rgm_text *mistakes, cons
     if (entrypoint != NULL && (entrypoint->kind == RGM_YAML_LIST ||
                                rgm_yaml_find(rgm_yaml_root(placed), "include") != NULL))
         RGM_GO(place_code(placed, name));
-    RGM_GO(place_own(own_paths, found(rgm_yaml_root(placed), "searcher")));
+    RGM_GO(place_own(&paths, found(rgm_yaml_root(placed), "searcher")));
     RGM_GO(rgm_search_file_load(out, mistakes, name, placed, &subject));
 done:
     rgm_yaml_release(placed);
     rgm_free(path);
-    for (int i = 0; i < MOST_PLACED; i++)
-        rgm_free(own_paths[i]);
+    rgm_names_release(paths.items, paths.count);
     return status;
 }
 

@@ -333,6 +333,25 @@ static void a_point_of_hooks_keeps_its_names(void **state)
     rgm_text_clear(&text);
 }
 
+/* Which a searcher's program is given, and whose content its state is of. */
+static void files_that_a_searcher_s_command_names_are_placed_to_the_last(void **state)
+{
+    rgm_text text = {0};
+    char placed[256];
+
+    (void)state;
+    snprintf(placed, sizeof placed, "%s", write_file("table.txt", "1\n"));
+    CHECK_OK(rgm_text_printf(&text, "entrypoint: ./digits.so:digits\nhyperparameters: {units: 7}\n"
+                                    "searcher: {name: program, metric: loss, max_length: 3, "
+                                    "command: [sh"));
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(rgm_text_printf(&text, ", --option"));
+    CHECK_OK(rgm_text_printf(&text, ", table.txt]}\n"));
+    CHECK_OK(load(text.data));
+    CHECK(strstr(rgm_search_file_text(file), placed) != NULL);
+    rgm_text_clear(&text);
+}
+
 /* ---- lengths -----------------------------------------------------------------------------------
  */
 
@@ -472,6 +491,8 @@ int main(void)
         cmocka_unit_test_teardown(a_point_is_an_experiment_file, release),
         cmocka_unit_test_teardown(the_best_weights_are_the_searchers, release),
         cmocka_unit_test_teardown(a_point_of_hooks_keeps_its_names, release),
+        cmocka_unit_test_teardown(files_that_a_searcher_s_command_names_are_placed_to_the_last,
+                                  release),
         cmocka_unit_test_teardown(lengths_become_batches, release),
         cmocka_unit_test_teardown(ten_thousand_hyperparameters_are_read, release),
         cmocka_unit_test_teardown(keys_are_listed, release),
