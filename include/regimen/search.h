@@ -279,7 +279,8 @@ rgm_status rgm_searcher_save(rgm_text *out, const rgm_searcher *searcher);
 bool rgm_searcher_is_told_once(const rgm_searcher *searcher);
 /**
  * Restore into a searcher that was made from the same section, space and seed and has not begun.
- * RGM_ERR_FORMAT: the text is not a saved searcher; RGM_ERR_CONFIG: it is of another searcher;
+ * RGM_ERR_FORMAT: the text is not a saved searcher; RGM_ERR_VERSION: one of a newer version;
+ * RGM_ERR_CONFIG: it is of another searcher;
  * RGM_ERR_ARG: the searcher has begun. After an error it can only be released.
  */
 rgm_status rgm_searcher_restore(rgm_searcher *searcher, const char *text, int64_t size);

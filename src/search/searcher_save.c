@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT     1
+#define FORMAT     2 /* 1: perhaps without the members from KNOWN on, and without OUTSIDE */
 #define MOST_WHOLE ((int64_t)1 << 53) /* of an int, in size */
 
 /* ---- arrays -------------------------------------------------------------------------------- */
@@ -26,7 +26,7 @@ enum {
     ID_HIGH,
     ID_LOW,
     FLAGS,
-    KNOWN, /* states of before lack this and what follows */
+    KNOWN, /* states of format 1 may lack this and what follows */
     TOLD,
     MEMBERS
 };
@@ -369,6 +369,14 @@ static rgm_status make_trials(rgm_searcher *s, int64_t count)
     return RGM_OK;
 }
 
+static bool is_of_before(const rgm_archive *a)
+{
+    int64_t format;
+
+    return rgm_archive_reads(a) &&
+           rgm_json_int(&format, rgm_json_find(a->from, "searcher_state")) && format < FORMAT;
+}
+
 static rgm_status archive_trials(rgm_archive *a, rgm_searcher *s)
 {
     int64_t count = s->trial_count, lengths = 0;
@@ -383,7 +391,7 @@ static rgm_status archive_trials(rgm_archive *a, rgm_searcher *s)
         RGM_TRY(make_trials(s, count));
     }
     for (int m = 0; m < MEMBERS; m++)
-        if (m < KNOWN || !rgm_archive_reads(a) || rgmi_archive_has(a, member_names[m]))
+        if (m < KNOWN || !is_of_before(a) || rgmi_archive_has(a, member_names[m]))
             RGM_TRY(archive_member(a, s, m));
     RGM_TRY(archive_keys(a, s));
     RGM_TRY(archive_values(a, s));
@@ -450,8 +458,8 @@ static rgm_status check_head(const rgm_json *json, const rgm_searcher *s, bool m
 
     if (!rgm_json_int(&format, rgm_json_find(json, "searcher_state")) || name == NULL || of == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT, "this is no state of a searcher");
-    if (format != FORMAT)
-        return RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state of format %lld, this reads %d",
+    if (format < 1 || format > FORMAT)
+        return RGM_FAIL(RGM_ERR_VERSION, "a searcher's state of format %lld, this reads 1 to %d",
                         (long long)format, FORMAT);
     snprintf(hash, sizeof hash, "%016" PRIx64, s->hash);
     if (strcmp(name, rgm_searcher_name(s)) != 0 || (strcmp(of, hash) != 0 && !may_be_changed))

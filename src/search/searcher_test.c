@@ -432,7 +432,7 @@ static void a_state_of_another_searcher_is_refused(void **state)
     rgm_searcher *s, *other;
     rgm_text saved = {0};
     static const char *const broken[] = {"", "{}", "[]", "{\"searcher_state\": 1}",
-                                         "{\"searcher_state\": 2, \"name\": \"a\", \"of\": \"b\"}"};
+                                         "{\"searcher_state\": 3, \"name\": \"a\", \"of\": \"b\"}"};
 
     (void)state;
     CHECK_OK(make(&s, 1, 3, ""));
@@ -447,12 +447,41 @@ static void a_state_of_another_searcher_is_refused(void **state)
     rgm_searcher_release(other);
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         CHECK_OK(make(&other, 1, 3, ""));
-        CHECK_STATUS(RGM_ERR_FORMAT,
+        CHECK_STATUS(i == 4 ? RGM_ERR_VERSION : RGM_ERR_FORMAT,
                      rgm_searcher_restore(other, broken[i], (int64_t)strlen(broken[i])));
         rgm_searcher_release(other);
     }
     rgm_text_clear(&saved);
     rgm_searcher_release(s);
+}
+
+/* A member renamed: of format 1, which was written before there were the last two, it is taken as
+ * one without them; of format 2 it is damaged. */
+static void a_state_says_what_it_holds(void **state)
+{
+    (void)state;
+    for (int format = 1; format <= 2; format++) {
+        rgm_searcher *s, *back;
+        rgm_text saved = {0};
+        char *at;
+
+        CHECK_OK(make(&s, 1, 3, ""));
+        CHECK_OK(rgm_searcher_begin(s));
+        CHECK_OK(rgm_searcher_save(&saved, s));
+        CHECK(strncmp(saved.data, "{\"searcher_state\": 2,", 21) == 0);
+        saved.data[19] = (char)('0' + format);
+        for (int i = 0; i < 2; i++) {
+            at = strstr(saved.data, i == 0 ? "\"known\"" : "\"told\"");
+            CHECK(at != NULL);
+            at[1] = 'x';
+        }
+        CHECK_OK(make(&back, 1, 3, ""));
+        CHECK_STATUS(format == 1 ? RGM_OK : RGM_ERR_FORMAT,
+                     rgm_searcher_restore(back, saved.data, saved.size));
+        rgm_searcher_release(back);
+        rgm_searcher_release(s);
+        rgm_text_clear(&saved);
+    }
 }
 
 static void mistakes_of_the_section_are_told_together(void **state)
@@ -873,6 +902,7 @@ TESTS(cmocka_unit_test(every_searcher_ends_and_closes_its_trials),
       cmocka_unit_test(no_trial_without_a_number_is_promoted),
       cmocka_unit_test(what_was_not_asked_is_refused_and_changes_nothing),
       cmocka_unit_test(a_state_of_another_searcher_is_refused),
+      cmocka_unit_test(a_state_says_what_it_holds),
       cmocka_unit_test(mistakes_of_the_section_are_told_together),
       cmocka_unit_test(known_points_come_first_and_in_order),
       cmocka_unit_test(the_front_is_what_no_other_beats),

@@ -455,7 +455,8 @@ int64_t rgm_sequencer_target(const rgm_sequencer *s)
 
 /* ---- saved and restored -------------------------------------------------------------------- */
 
-enum { VERSION = 1, STEP_BITS = 5, LENGTH_BITS = 6 };
+/* 1: perhaps without `late`; a program that reads only that would take a 5th bit for damage. */
+enum { OLDEST_VERSION = 1, VERSION = 2, STEP_BITS = 5, LENGTH_BITS = 6 };
 
 static int step_bits(const step *p)
 {
@@ -591,9 +592,9 @@ static rgm_status read_options(rgm_sequencer_options *o, const rgm_json *json)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!rgm_json_int(keys[i].value, rgm_json_find(json, keys[i].name)))
             return damaged(keys[i].name);
-    if (version != VERSION)
-        return RGM_FAIL(RGM_ERR_VERSION, "a sequencer's state of version %lld; this is version %d",
-                        (long long)version, VERSION);
+    if (version < OLDEST_VERSION || version > VERSION)
+        return RGM_FAIL(RGM_ERR_VERSION, "a sequencer's state of version %lld; this reads %d to %d",
+                        (long long)version, OLDEST_VERSION, VERSION);
     if (policy < RGM_POLICY_BEST || policy > RGM_POLICY_NONE || initial < 0 || initial > 1)
         return damaged("policy or initial_validation");
     o->policy = (rgm_checkpoint_policy)policy;

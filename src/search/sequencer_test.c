@@ -483,7 +483,7 @@ static void damaged_states_are_refused(void **state)
 {
     static const char *const bad[] = {
         "", "{}", "[]", "{\"version\":1}",
-        "{\"version\":2,\"batches_per_step\":1,\"validation_period\":0,\"checkpoint_period\":0,"
+        "{\"version\":3,\"batches_per_step\":1,\"validation_period\":0,\"checkpoint_period\":0,"
         "\"initial_validation\":0,\"policy\":0,\"target\":0,\"at\":0,\"under_way\":0,"
         "\"steps\":\"0:15\",\"lengths\":\"\"}"};
     static const char *const states[] = {/* target, at, under_way, steps, lengths */
@@ -528,6 +528,28 @@ static void damaged_states_are_refused(void **state)
         if (rgm_sequencer_restore(&s, text, (int64_t)strlen(text)) != RGM_ERR_FORMAT)
             fail_msg("taken: %s", text);
     }
+}
+
+/* A state of version 1 is read, and what is written says that it is of another. */
+static void a_state_of_before_is_read(void **state)
+{
+    static const char before[] =
+        "{\"version\":1,\"batches_per_step\":10,\"validation_period\":0,\"checkpoint_period\":0,"
+        "\"initial_validation\":0,\"policy\":0,\"target\":20,\"at\":1,\"under_way\":0,"
+        "\"steps\":\"0:15 10:15\",\"lengths\":\"20:4\"}";
+    rgm_text text = {0};
+    rgm_sequencer *s;
+    rgm_workload w;
+
+    (void)state;
+    CHECK_OK(rgm_sequencer_restore(&s, before, (int64_t)strlen(before)));
+    CHECK(rgm_sequencer_next(&w, s));
+    CHECK(w.kind == RGM_RUN_STEP && w.step == 2 && w.batches == 20);
+    CHECK_OK(rgm_sequencer_save(&text, s));
+    CHECK(strstr(text.data, "{\"version\":2,") == text.data);
+    CHECK(strstr(text.data, "0:15 10:15") != NULL);
+    rgm_text_clear(&text);
+    rgm_sequencer_release(s);
 }
 
 static rgm_workload next_of(rgm_sequencer *s)
@@ -669,6 +691,7 @@ TESTS(cmocka_unit_test(a_program_says_where_steps_end),
       cmocka_unit_test(a_checkpoint_that_is_there_answers_a_request),
       cmocka_unit_test(an_initial_validation_comes_first),
       cmocka_unit_test(what_was_not_due_is_refused), cmocka_unit_test(damaged_states_are_refused),
+      cmocka_unit_test(a_state_of_before_is_read),
       cmocka_unit_test(a_trial_that_is_ended_validates_where_it_is),
       cmocka_unit_test(a_trial_that_has_done_nothing_ends_at_once),
       cmocka_unit_test(memory_that_runs_out_is_told))
