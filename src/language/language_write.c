@@ -125,9 +125,8 @@ static rgm_status finish_text(rgm_language_text *out, writing *w, int64_t number
     return rgm_strndup(&out->text, w->text.size > 0 ? w->text.data : "", (size_t)out->size);
 }
 
-static rgm_status check(const rgm_generate_options *options, const rgm_texts *stops)
+static rgm_status check_stops(const rgm_texts *stops)
 {
-    RGM_TRY(rgm_options_check(options, rgm_generate_fields, "task.generate"));
     for (int64_t i = 0; i < stops->count; i++)
         if (stops->items[i][0] == '\0')
             return RGM_FAIL(RGM_ERR_CONFIG, "a stop string is empty: no text would be written");
@@ -200,7 +199,7 @@ rgm_status rgm_language_write(rgm_language_text *out, const rgm_task *task,
     rgm_generated *made = NULL;
 
     memset(out, 0, (size_t)count * sizeof *out);
-    RGM_GO(check(options, w.stops));
+    RGM_GO(check_stops(w.stops));
     RGM_GO(read_prompts(&w, prompts, count, options->first_number));
     RGM_GO(RGM_NEW(made, count));
     RGM_GO(generate(made, &w, parameters, count, options, device, bf16));

@@ -116,9 +116,9 @@ static int64_t layers_of(const rgm_beam_search *t)
 
 /* ---- the two executors ---- */
 
-static rgm_status open_encode(rgm_beam_search *t, rgm_scope *scope,
-                              const rgm_executor_options *options)
+static rgm_status open_encode(void *payload, rgm_scope *scope, const rgm_executor_options *options)
 {
+    rgm_beam_search *t = payload;
     rgm_seq2seq_source encoder;
     rgm_dim shape[2] = {rgm_cgraph_symbol(t->source_graph, "sentences"),
                         rgm_cgraph_symbol(t->source_graph, "source_length")};
@@ -130,9 +130,9 @@ static rgm_status open_encode(rgm_beam_search *t, rgm_scope *scope,
                                options);
 }
 
-static rgm_status open_step(rgm_beam_search *t, rgm_scope *scope,
-                            const rgm_executor_options *options)
+static rgm_status open_step(void *payload, rgm_scope *scope, const rgm_executor_options *options)
 {
+    rgm_beam_search *t = payload;
     rgm_value *fetches[FETCHES];
     int64_t count = 1 + 2 * layers_of(t);
     rgm_cross_attention attention;
@@ -146,22 +146,6 @@ static rgm_status open_step(rgm_beam_search *t, rgm_scope *scope,
         fetches[count++] = attention.queries;
     }
     return rgm_executor_create(&t->step, t->step_graph, fetches, count, options);
-}
-
-static rgm_status open_graph(rgm_beam_search *t, rgm_cgraph **graph,
-                             const rgm_executor_options *options,
-                             rgm_status (*open)(rgm_beam_search *t, rgm_scope *scope,
-                                                const rgm_executor_options *options))
-{
-    rgm_status status = RGM_OK;
-    rgm_scope *scope = NULL;
-
-    RGM_GO(rgm_cgraph_create(graph));
-    RGM_GO(rgm_scope_create(&scope, *graph, RGM_F32));
-    RGM_GO(open(t, scope, options));
-done:
-    rgm_scope_release(scope);
-    return status;
 }
 
 static void close_graphs(rgm_beam_search *t)
@@ -190,8 +174,8 @@ static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step, bo
     t->int8 = int8;
     t->short_step = short_step;
     t->attends = attends;
-    RGM_TRY(open_graph(t, &t->source_graph, &options, open_encode));
-    return open_graph(t, &t->step_graph, &options, open_step);
+    RGM_TRY(rgmi_open_graph(&t->source_graph, open_encode, t, &options));
+    return rgmi_open_graph(&t->step_graph, open_step, t, &options);
 }
 
 /* Tables in 8 bits, of the parameters as they are now: products round the other weights. */

@@ -9,6 +9,20 @@
 
 #include "sequence_internal.h"
 
+rgm_status rgmi_open_graph(rgm_cgraph **graph, rgmi_graph_builder *build, void *payload,
+                           const rgm_executor_options *options)
+{
+    rgm_status status = RGM_OK;
+    rgm_scope *scope = NULL;
+
+    RGM_GO(rgm_cgraph_create(graph));
+    RGM_GO(rgm_scope_create(&scope, *graph, RGM_F32));
+    RGM_GO(build(payload, scope, options));
+done:
+    rgm_scope_release(scope);
+    return status;
+}
+
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
 rgm_value *rgmi_embed(rgm_scope *scope, const rgmi_embedding *o, rgm_value *table, rgm_value *ids,

@@ -14,6 +14,13 @@
 
 /* ---- blocks.c: parts of a stack ---- */
 
+/** Builds something below a scope, and makes an executor of it. */
+typedef rgm_status rgmi_graph_builder(void *payload, rgm_scope *scope,
+                                      const rgm_executor_options *options);
+/** Make a graph and build in it; *graph is owned, also after an error. */
+rgm_status rgmi_open_graph(rgm_cgraph **graph, rgmi_graph_builder *build, void *payload,
+                           const rgm_executor_options *options);
+
 /** How rows [sequences * length, width] are grouped. */
 typedef struct rgmi_row_shape {
     rgm_dim sequences, length;

@@ -64,9 +64,9 @@ static void copy_rows(const rgm_token_writer *t, rgm_tensor *to, int64_t to_row,
 
 /* ---- the two executors ---- */
 
-static rgm_status open_prompt(rgm_token_writer *t, rgm_scope *scope,
-                              const rgm_executor_options *options)
+static rgm_status open_prompt(void *payload, rgm_scope *scope, const rgm_executor_options *options)
 {
+    rgm_token_writer *t = payload;
     rgm_value *fetches[WRITER_FETCHES];
 
     RGM_TRY(rgmi_decoder_prompt_graph(&t->read, scope, &t->model));
@@ -76,9 +76,9 @@ static rgm_status open_prompt(rgm_token_writer *t, rgm_scope *scope,
     return rgm_executor_create(&t->prompt, t->prompt_graph, fetches, 1 + 2 * layers_of(t), options);
 }
 
-static rgm_status open_step(rgm_token_writer *t, rgm_scope *scope,
-                            const rgm_executor_options *options)
+static rgm_status open_step(void *payload, rgm_scope *scope, const rgm_executor_options *options)
 {
+    rgm_token_writer *t = payload;
     rgm_value *fetches[WRITER_FETCHES];
 
     RGM_TRY(rgmi_decoder_rows_graph(&t->write, scope, &t->model));
@@ -86,22 +86,6 @@ static rgm_status open_step(rgm_token_writer *t, rgm_scope *scope,
     for (int64_t i = 0; i < 2 * layers_of(t); i++)
         fetches[1 + i] = t->write.newest[i];
     return rgm_executor_create(&t->step, t->step_graph, fetches, 1 + 2 * layers_of(t), options);
-}
-
-static rgm_status open_graph(rgm_token_writer *t, rgm_cgraph **graph,
-                             const rgm_executor_options *options,
-                             rgm_status (*open)(rgm_token_writer *t, rgm_scope *scope,
-                                                const rgm_executor_options *options))
-{
-    rgm_status status = RGM_OK;
-    rgm_scope *scope = NULL;
-
-    RGM_GO(rgm_cgraph_create(graph));
-    RGM_GO(rgm_scope_create(&scope, *graph, RGM_F32));
-    RGM_GO(open(t, scope, options));
-done:
-    rgm_scope_release(scope);
-    return status;
 }
 
 rgm_status rgm_token_writer_create(rgm_token_writer **out, const rgm_decoder *model,
@@ -122,8 +106,8 @@ rgm_status rgm_token_writer_create(rgm_token_writer **out, const rgm_decoder *mo
     t->parameters = parameters;
     t->device = device != NULL ? device : rgm_device_cpu();
     t->kernels = rgm_kernels_for(t->device, RGM_F32);
-    RGM_GO(open_graph(t, &t->prompt_graph, &options, open_prompt));
-    RGM_GO(open_graph(t, &t->step_graph, &options, open_step));
+    RGM_GO(rgmi_open_graph(&t->prompt_graph, open_prompt, t, &options));
+    RGM_GO(rgmi_open_graph(&t->step_graph, open_step, t, &options));
     *out = t;
     t = NULL;
 done:
