@@ -284,6 +284,13 @@ const rgm_optimizer_type *rgm_optimizer_find(const char *name); /* NULL if none 
 typedef struct rgm_optimizer rgm_optimizer;
 
 /**
+ * Whether a shell pattern is of a parameter: one that is of none is a misspelt name, and what it
+ * asks for would be gone without a word. RGM_ERR_CONFIG begins with `key` and names the nearest.
+ */
+rgm_status rgm_pattern_check(const char *key, const char *pattern,
+                             const rgm_parameters *parameters);
+
+/**
  * An optimizer with fresh slots for `parameters` (f32 or f64), which it does not keep. States and
  * frozen parameters have no slots.
  *

@@ -370,13 +370,18 @@ typedef struct rgm_initialize_report {
  * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree.
  *
  * Errors: RGM_ERR_NOT_FOUND (no such checkpoint, or nothing matched: the message has names of both
- * sides), RGM_ERR_SHAPE (both shapes); nothing is then changed.
+ * sides), RGM_ERR_SHAPE (both shapes), those of rgm_parameters_check_wanted() and of reading the
+ * file; nothing is then changed.
  */
 rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
                                      const rgm_trainer_initialize *options);
 /** Whether the shell patterns `only` and `except` choose a parameter; no `only`: all but
  * `except`. */
 bool rgm_parameters_is_wanted(const rgm_texts *only, const rgm_texts *except, const char *name);
+/** rgm_pattern_check() of all of both lists, keys of `section` ("trainer.initialize"). Errors:
+ * RGM_ERR_CONFIG, RGM_ERR_NOMEM. */
+rgm_status rgm_parameters_check_wanted(const rgm_texts *only, const rgm_texts *except,
+                                       const rgm_parameters *parameters, const char *section);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ static rgm_status choose(rgm_named_tensor **out, int64_t *count, const rgm_open_
     const rgm_parameters *parameters = rgm_trainer_parameters(run->trainer);
 
     *count = 0;
+    RGM_TRY(rgm_parameters_check_wanted(&o->only, &o->except, parameters, "export"));
     RGM_TRY(rgm_parameters_to_host(parameters));
     RGM_TRY(RGM_NEW(*out, rgm_parameters_count(parameters)));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {

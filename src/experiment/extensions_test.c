@@ -353,11 +353,12 @@ static void a_run_of_own_rows_trains_and_resumes_and_exports(void **state)
 
 static void what_an_exporter_cannot_do_is_told_before_the_first_step(void **state)
 {
-    const char *sets[] = {"export=[{type: card}]", "export=[{type: weights, only: nothing}]",
+    const char *sets[] = {"export=[{type: card}]",
+                          "export=[{type: weights, except: [\"*kernel*\", biases]}]",
                           "export=[{type: onnx, output_names: {logits: scores}}]",
                           "export=[{type: saved_model, output_names: {logits: scores}}]"};
     const char *messages[] = {"exporter 'card': a card needs a title",
-                              "exporter 'weights': export: only and except leave none",
+                              "exporter 'weights': export.except: 'biases' matches none of",
                               "exporter 'onnx': export.output_names: there is no output 'logits'",
                               "exporter 'saved_model': export.output_names: there is no output"};
 

@@ -51,9 +51,7 @@ static double rate_scale(const rgm_numbers *rates, const char *name)
     return 1;
 }
 
-/* A pattern that fits nothing is a misspelt name: what it asks for would silently be gone. */
-static rgm_status check_pattern(const char *key, const char *pattern,
-                                const rgm_parameters *parameters)
+rgm_status rgm_pattern_check(const char *key, const char *pattern, const rgm_parameters *parameters)
 {
     int64_t count = rgm_parameters_count(parameters);
     const char **names = NULL;
@@ -70,8 +68,8 @@ static rgm_status check_pattern(const char *key, const char *pattern,
     near = rgm_nearest_name(pattern, names, count);
     if (near == NULL && count > 0)
         near = names[0];
-    status = RGM_FAIL(RGM_ERR_CONFIG, "optimizer.%s: '%s' matches none of %lld parameters%s%s", key,
-                      pattern, (long long)count, near ? "; one is named " : "", near ? near : "");
+    status = RGM_FAIL(RGM_ERR_CONFIG, "%s: '%s' matches none of %lld parameters%s%s", key, pattern,
+                      (long long)count, near ? "; one is named " : "", near ? near : "");
 done:
     rgm_free(names);
     return status;
@@ -187,9 +185,10 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
         return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.learning_rate.decay_steps is missing; see "
                                         "rgm_optimizer_options_resolve()");
     for (int64_t i = 0; i < o->weight_decay_only.count; i++)
-        RGM_TRY(check_pattern("weight_decay_only", o->weight_decay_only.items[i], parameters));
+        RGM_TRY(rgm_pattern_check("optimizer.weight_decay_only", o->weight_decay_only.items[i],
+                                  parameters));
     for (int64_t i = 0; i < o->rates.count; i++)
-        RGM_TRY(check_pattern("rates", o->rates.names[i], parameters));
+        RGM_TRY(rgm_pattern_check("optimizer.rates", o->rates.names[i], parameters));
     return RGM_OK;
 }
 

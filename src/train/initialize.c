@@ -3,6 +3,7 @@
  * those whose names match. Everything is checked before anything is copied.
  */
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trainer_internal.h"
@@ -90,20 +91,41 @@ bool rgm_parameters_is_wanted(const rgm_texts *only, const rgm_texts *except, co
     return (only->count == 0 || matches(only, name)) && !matches(except, name);
 }
 
+static rgm_status check_patterns(const rgm_texts *patterns, const rgm_parameters *parameters,
+                                 const char *section, const char *name)
+{
+    char key[64];
+
+    snprintf(key, sizeof key, "%s.%s", section, name);
+    for (int64_t i = 0; i < patterns->count; i++)
+        RGM_TRY(rgm_pattern_check(key, patterns->items[i], parameters));
+    return RGM_OK;
+}
+
+rgm_status rgm_parameters_check_wanted(const rgm_texts *only, const rgm_texts *except,
+                                       const rgm_parameters *parameters, const char *section)
+{
+    RGM_TRY(check_patterns(only, parameters, section, "only"));
+    return check_patterns(except, parameters, section, "except");
+}
+
 /* Find one parameter's tensor in the file; *found stays NULL if the parameter is left as it is. */
 static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, const char *name,
                           const rgm_tensor *to, const rgm_safetensors *file,
                           const rgm_trainer_initialize *options)
 {
     char here[96], there[96];
+    rgm_status status;
 
     *found = NULL;
     if (!rgm_parameters_is_wanted(&options->only, &options->except, name)) {
         report->left++;
         return rgm_text_printf(&report->text, "%s: not asked for\n", name);
     }
-    if (rgm_safetensors_get(found, file, name) != RGM_OK) {
-        *found = NULL;
+    status = rgm_safetensors_get(found, file, name);
+    if (status != RGM_OK && status != RGM_ERR_NOT_FOUND) /* it is there and cannot be read */
+        return status;
+    if (status != RGM_OK) {
         rgm_error_reset();
         report->left++;
         return rgm_text_printf(&report->text, "%s: not in the file\n", name);
@@ -141,6 +163,8 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
     int64_t count = rgm_parameters_count(parameters);
     rgm_tensor **found = NULL;
 
+    RGM_GO(rgm_parameters_check_wanted(&options->only, &options->except, parameters,
+                                       "trainer.initialize"));
     RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
         RGM_GO(look_up(&found[i], report, rgm_parameters_name(parameters, i),

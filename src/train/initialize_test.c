@@ -186,7 +186,8 @@ static void patterns_choose_parameters(void **state)
 /* A file with a kernel of another shape, one more tensor and no bias. */
 static void what_does_not_fit_is_told_and_changes_nothing(void **state)
 {
-    static const char *const kernels[] = {"*kernel"}, *const none[] = {"no such*"};
+    static const char *const kernels[] = {"*kernel"}, *const none[] = {"no such*"},
+                             *const beside[] = {"steps", "logit/*"}, *const bias[] = {"*bias"};
     char root[128], path[200];
     plane_setup s = make_plane_setup();
     rgm_named_tensor tensors[3] = {{.name = "logits/kernel"}, {.name = "steps"}, {.name = "other"}};
@@ -222,9 +223,17 @@ static void what_does_not_fit_is_told_and_changes_nothing(void **state)
     rgm_text_clear(&report.text);
     rgm_trainer_release(trainer);
 
-    options.only = texts(none, 1);
+    options.only = texts(beside, 2); /* one that fits does not hide the other */
+    CHECK_STATUS(RGM_ERR_CONFIG, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("trainer.initialize.only: 'logit/*' matches none of 3 parameters; one is named");
+    rgm_trainer_release(trainer);
+    options.only = texts(bias, 1);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, initialize(&trainer, &report, &s, &options));
     CHECK_MESSAGE("nothing of");
+    rgm_trainer_release(trainer);
+    options.only = texts(none, 1);
+    CHECK_STATUS(RGM_ERR_CONFIG, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("trainer.initialize.only: 'no such*' matches none of 3 parameters");
     check_same_weights("after no match", fresh, trainer);
     rgm_trainer_release(trainer);
 
