@@ -65,7 +65,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 {
     asked_options *o = options;
 
-    ((asked_state *)state)->process = (rgmi_asked_process){.to = -1, .from = -1};
+    (void)state;
     RGM_TRY(rgmi_length_options_read(&o->trial, section));
     if (o->command.count == 0 || o->command.items[0][0] == '\0')
         return rgm_yaml_fail(section, "'searcher.command' must be given: the words of a program, "

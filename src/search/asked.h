@@ -8,9 +8,11 @@
 
 #include <sys/types.h>
 
+/** `{0}`: there is none. */
 typedef struct rgmi_asked_process {
     pid_t pid;    /* also its group's number; 0: there is none */
-    int to, from; /* its standard input and output; -1 */
+    bool is_open; /* the two below are */
+    int to, from; /* its standard input and output */
     rgm_text text;
 } rgmi_asked_process;
 

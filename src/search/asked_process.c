@@ -43,6 +43,7 @@ static rgm_status spawn(rgmi_asked_process *p, const rgm_texts *command, const c
     close(out[1]);
     p->to = in[0];
     p->from = out[0];
+    p->is_open = true;
     if (code == 0)
         return RGM_OK;
     p->pid = 0;
@@ -61,7 +62,7 @@ rgm_status rgmi_asked_start(rgmi_asked_process *p, const rgm_texts *command, uin
     rgm_status status = RGM_OK;
     char own[40];
 
-    *p = (rgmi_asked_process){.to = -1, .from = -1};
+    *p = (rgmi_asked_process){0};
     snprintf(own, sizeof own, "REGIMEN_SEED=%lu", (unsigned long)seed);
     RGM_GO(rgm_environment_with(&variables, own));
     RGM_GO(RGM_NEW(words, command->count + 1));
@@ -81,17 +82,17 @@ static int end(rgmi_asked_process *p, int number)
 {
     int how = 0;
 
-    if (p->to >= 0)
+    if (p->is_open) {
         close(p->to);
-    if (p->from >= 0)
         close(p->from);
+    }
     if (p->pid > 0) {
         kill(-p->pid, number);
         while (waitpid(p->pid, &how, 0) < 0 && errno == EINTR)
             ;
     }
     rgm_text_clear(&p->text);
-    *p = (rgmi_asked_process){.to = -1, .from = -1};
+    *p = (rgmi_asked_process){0};
     return how;
 }
 

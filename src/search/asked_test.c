@@ -6,6 +6,7 @@
 #include <regimen/search_file.h>
 #include <regimen/search_rows.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 static char folder[160];
@@ -307,6 +308,23 @@ static void answers_that_cannot_be_are_told(void **state)
     CHECK_STATUS(RGM_ERR_CONFIG, open_searcher(&s, good, ", answer_seconds: 0", &own));
 }
 
+/* Its process was never started, and descriptor 0 is somebody else's. */
+static void a_section_with_a_mistake_closes_no_file(void **state)
+{
+    rgm_searcher *s;
+    int before = dup(0), spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    CHECK(spare >= 0 && dup2(spare, 0) == 0);
+    CHECK_STATUS(RGM_ERR_CONFIG, open_searcher(&s, good, ", no_such_key: 0", &own));
+    CHECK(fcntl(0, F_GETFD) >= 0);
+    if (before >= 0) {
+        CHECK(dup2(before, 0) == 0);
+        close(before);
+    }
+    close(spare);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +334,7 @@ int main(void)
         IN_FOLDER(one_that_answers_otherwise_is_told),
         IN_FOLDER(death_and_silence_are_bounded),
         IN_FOLDER(answers_that_cannot_be_are_told),
+        IN_FOLDER(a_section_with_a_mistake_closes_no_file),
         IN_FOLDER(a_file_that_the_command_names_is_part_of_the_state),
     };
 
