@@ -237,14 +237,13 @@ static rgm_status check_all(rgmi_hooks_task *task)
     RGM_TRY(check_outputs(&task->outputs));
     RGM_TRY(check_loss(&task->outputs));
     RGM_TRY(mark_metrics(task));
-    RGM_TRY(rgmi_reducers_bind(task));
-    RGM_TRY(take_predictions(task));
     for (int64_t i = 0; i < task->outputs.count; i++)
         told += rgmi_output_is_told(&task->outputs.items[i]);
-    return told <= RGM_MAX_METRICS
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_CONFIG, "%lld metrics, but at most %d are possible",
-                          (long long)told, RGM_MAX_METRICS);
+    if (told > RGM_MAX_METRICS) /* of which there is room for what reducers take */
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld metrics, but at most %d are possible",
+                        (long long)told, RGM_MAX_METRICS);
+    RGM_TRY(rgmi_reducers_bind(task));
+    return take_predictions(task);
 }
 
 /* ---- model --------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ enum { ROWS = 14, BATCH = 3 };
 static struct change {
     const rgm_reducer *added; /* one more */
     bool trains_most, trains_weighted, no_measures, names_wrong, result_fails;
+    int many;    /* metrics more: the largest of what they are */
     int results; /* calls */
 } change;
 
@@ -64,6 +65,12 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
     rgm_output_as(out, "most", rgm_mean(x), RGM_AGGREGATE_MAX);
     rgm_output_as(out, "last", rgm_mean(x), RGM_AGGREGATE_LAST);
     rgm_output_as(out, "weighted", rgm_mean(x), RGM_AGGREGATE_WEIGHTED_MEAN);
+    for (int i = 0; i < change.many; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "m%d", i);
+        rgm_output_as(out, name, rgm_mean(x), RGM_AGGREGATE_MAX);
+    }
     rgm_output_values(out, "whole", rgm_cast(x, RGM_I64));
     rgm_output_values(out, "unseen", rgm_square(x));
 }
@@ -163,6 +170,10 @@ static rgm_status make_metrics(rgm_measures *out, const rgm_config *experiment,
                                        .add = keep,
                                        .result = middle});
     rgm_measure_validation(out, change.names_wrong ? "mostly" : "most");
+    for (int i = 0; i < change.many; i++) {
+        snprintf(name, sizeof name, "m%d", i);
+        rgm_measure_validation(out, name);
+    }
     if (change.trains_weighted)
         rgm_measure_training(out, "weighted");
     if (change.trains_most)
@@ -296,6 +307,8 @@ static void mistakes_are_told_before_the_first_step(void **state)
     check_refused("middle", 1, "reducer 'z' has counts below 0");
     change.added = &(rgm_reducer){.name = long_name, .add = keep, .result = middle};
     check_refused("middle", 1, "a metric's name has 1 to 127 bytes");
+    change.many = RGM_MAX_METRICS - 1; /* 32 of make_metrics, and three of the hooks themselves */
+    check_refused("middle", 2, "35 metrics, but at most 32 are possible");
     change.trains_most = true;
     check_refused("middle", 2,
                   "the training metric 'most' is the largest over batches, which does not add up "
