@@ -375,11 +375,23 @@ done:
     return status;
 }
 
+/* The token of what a vocabulary lacks, in one of the two; without one there the padding: pieces of
+ * such a tokenizer are all in its vocabulary, so that it stands for nothing. CTranslate2 would put
+ * a text that is no piece behind the vocabulary, where the model has no row. */
+static const char *unknown_piece(char room[24], const rgmi_translation_data *data)
+{
+    const rgm_tokenizer *sides[] = {data->source, data->target};
+
+    for (int i = 0; i < 2; i++)
+        if (sides[i] != NULL && rgm_tokenizer_unk_id(sides[i]) >= 0)
+            return rgm_tokenizer_piece(sides[i], rgm_tokenizer_unk_id(sides[i]));
+    return piece_of(room, data->target, 0);
+}
+
 /* Sources get their end, targets begin with the token 0, as ours do. */
 static rgm_status save_config(const char *folder, const rgmi_translation_task *t)
 {
     const rgm_tokenizer *target = t->data.target;
-    int64_t unknown = target != NULL ? rgm_tokenizer_unk_id(target) : 0;
     rgm_status status = RGM_OK;
     rgm_text text = {0};
     rgm_json_writer w = {.out = &text};
@@ -392,7 +404,7 @@ static rgm_status save_config(const char *folder, const rgmi_translation_task *t
     RGM_GO(rgm_json_write_text(&w, "decoder_start_token", piece_of(room, target, 0)));
     RGM_GO(rgm_json_write_text(&w, "eos_token", piece_of(room, target, t->data.end_id)));
     RGM_GO(rgm_json_write_number(&w, "layer_norm_epsilon", t->model.options.encoder.norm_epsilon));
-    RGM_GO(rgm_json_write_text(&w, "unk_token", piece_of(room, target, unknown)));
+    RGM_GO(rgm_json_write_text(&w, "unk_token", unknown_piece(room, &t->data)));
     RGM_GO(rgm_json_close(&w));
     RGM_GO(rgm_text_add(&text, "\n", 1));
     RGM_GO(save_text(folder, "config.json", &text));
@@ -419,6 +431,43 @@ static rgm_status check_stack(const rgm_stack_options *o, const char *name)
                                   name, key);
 }
 
+static bool has_piece(const rgm_tokenizer *tokenizer, const char *text)
+{
+    const char *found = rgm_tokenizer_piece(tokenizer, rgm_tokenizer_find(tokenizer, text));
+
+    return found != NULL && strcmp(found, text) == 0;
+}
+
+/* config.json names an end and an unknown token once, for both vocabularies. */
+static rgm_status check_pieces(const rgmi_translation_data *data)
+{
+    const rgm_tokenizer *sides[] = {data->source, data->target};
+    const char *unknown, *ends[2];
+    char room[24];
+
+    if (data->target == NULL || data->source == data->target)
+        return RGM_OK;
+    ends[0] = rgm_tokenizer_piece(data->source, rgmi_source_end(data));
+    ends[1] = rgm_tokenizer_piece(data->target, data->end_id);
+    if (strcmp(ends[0], ends[1]) != 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "CTranslate2 has one token that ends a text, but data.tokenizer has '%s', "
+                        "data.target_tokenizer '%s'",
+                        ends[0], ends[1]);
+    unknown = unknown_piece(room, data);
+    for (int i = 0; i < 2; i++) {
+        int32_t id = rgm_tokenizer_unk_id(sides[i]);
+
+        if (!has_piece(sides[i], unknown) ||
+            (id >= 0 && strcmp(rgm_tokenizer_piece(sides[i], id), unknown) != 0))
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                            "CTranslate2 has one token for what is unknown, '%s', which is not "
+                            "that of data.%s",
+                            unknown, i == 0 ? "tokenizer" : "target_tokenizer");
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, void *state)
 {
     const rgmi_translation_task *t = state;
@@ -432,6 +481,7 @@ rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, 
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "the exporter ctranslate2 takes model.positions that are added to "
                         "embeddings: sinusoidal ones or learned");
+    RGM_TRY(check_pieces(&t->data));
     if (o->encoder.norm_epsilon == o->decoder.norm_epsilon)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_UNSUPPORTED,

@@ -28,15 +28,11 @@ static rgm_seq2seq_options small(void)
     return o;
 }
 
-static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t valid, uint64_t seed)
+/* t->options say of what. */
+static void build(trained *t, const rgm_seq2seq_options *model, uint64_t seed)
 {
     rgm_task_model built = {0};
 
-    *t = (trained){0};
-    rgm_translation_defaults(&t->options);
-    t->options.reverse = (rgm_reverse_options){
-        .vocabulary = 13, .min_length = 1, .max_length = 6, .train = 5, .valid = valid};
-    t->options.max_length = 7;
     CHECK_OK(rgm_translation_create(&t->task, &t->options, model, 3, 1));
     CHECK_OK(rgm_cgraph_create(&t->graph));
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
@@ -48,6 +44,16 @@ static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t vali
         for (int64_t k = 0; k < rgm_tensor_count(x); k++)
             rgm_tensor_f32(x)[k] += (float)(0.4 * rgm_rng_f64(&rng, (uint64_t)k) - 0.2);
     }
+}
+
+static void open_with(trained *t, const rgm_seq2seq_options *model, int64_t valid, uint64_t seed)
+{
+    *t = (trained){0};
+    rgm_translation_defaults(&t->options);
+    t->options.reverse = (rgm_reverse_options){
+        .vocabulary = 13, .min_length = 1, .max_length = 6, .train = 5, .valid = valid};
+    t->options.max_length = 7;
+    build(t, model, seed);
 }
 
 static void close_all(trained *t)
@@ -430,6 +436,92 @@ static void the_description_says_what_the_files_take(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* ---- for CTranslate2 ------------------------------------------------------------------------- */
+
+#define SPECIAL(id, text) "{\"id\":" #id ",\"content\":\"" text "\",\"special\":true}"
+
+/* A tokenizer.json of five tokens; unknown NULL: without one. */
+static void save_tokenizer(const char *folder, const char *name, const char *end,
+                           const char *unknown)
+{
+    char path[128], json[700], key[40] = "";
+
+    if (unknown != NULL)
+        snprintf(key, sizeof key, ",\"unk_token\":\"%s\"", unknown);
+    snprintf(
+        json, sizeof json,
+        "{\"added_tokens\":[" SPECIAL(0, "<pad>") "," SPECIAL(
+            1, "%s") "],\"model\":{"
+                     "\"type\":\"BPE\",\"vocab\":{\"<pad>\":0,\"%s\":1,\"%s\":2,\"a\":3,\"b\":4},"
+                     "\"merges\":[]%s}}",
+        end, end, unknown != NULL ? unknown : "c", key);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(rgm_file_save(path, json, (int64_t)strlen(json)));
+}
+
+static rgm_status save_ctranslate2(const char *folder, const char *target)
+{
+    static const char *const lines = "a\tb\nb\ta\n";
+    const char *train[] = {"train.tsv"};
+    rgm_seq2seq_options o = small();
+    char path[128];
+    rgm_status status;
+    trained t = {0};
+
+    snprintf(path, sizeof path, "%s/train.tsv", folder);
+    CHECK_OK(rgm_file_save(path, lines, (int64_t)strlen(lines)));
+    rgm_translation_defaults(&t.options);
+    t.options.path = folder;
+    t.options.train = (rgm_texts){train, 1};
+    t.options.tokenizer = "source.json";
+    t.options.target_tokenizer = target;
+    t.options.max_length = 7;
+    t.options.search.beam_size = 2;
+    o.embeddings = target != NULL ? RGM_EMBEDDINGS_UNTIED : RGM_EMBEDDINGS_SHARED;
+    build(&t, &o, 1);
+    status = rgmi_translation_save_ctranslate2(folder, t.parameters, t.task.state);
+    close_all(&t);
+    return status;
+}
+
+static void check_unknown(const char *folder, const char *wanted)
+{
+    char path[128], text[60], *config;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    CHECK_OK(rgm_file_load(&config, &size, path, 1 << 12));
+    snprintf(text, sizeof text, "\"unk_token\": \"%s\"", wanted);
+    if (strstr(config, text) == NULL)
+        fail_msg("no %s in %s", text, config);
+    rgm_free(config);
+}
+
+/* CTranslate2 puts a token that its vocabulary lacks behind it, where the model has no row. */
+static void the_unknown_token_of_ctranslate2_is_a_piece_of_both_sides(void **state)
+{
+    char folder[64];
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    save_tokenizer(folder, "source.json", "</s>", NULL);
+    CHECK_OK(save_ctranslate2(folder, NULL));
+    check_unknown(folder, "<pad>");
+    save_tokenizer(folder, "target.json", "</s>", "<unk>");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_MESSAGE("'<unk>', which is not that of data.tokenizer");
+    save_tokenizer(folder, "source.json", "</s>", "<unk>");
+    CHECK_OK(save_ctranslate2(folder, "target.json"));
+    check_unknown(folder, "<unk>");
+    save_tokenizer(folder, "target.json", "</s>", "[UNK]");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_MESSAGE("'<unk>', which is not that of data.target_tokenizer");
+    save_tokenizer(folder, "target.json", "[EOS]", "<unk>");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_MESSAGE("data.tokenizer has '</s>', data.target_tokenizer '[EOS]'");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     rgm_seq2seq_options o = small();
@@ -453,4 +545,5 @@ TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
       cmocka_unit_test(another_model_s_files_differ),
       cmocka_unit_test(nothing_is_compared_without_data),
       cmocka_unit_test(the_description_says_what_the_files_take),
+      cmocka_unit_test(the_unknown_token_of_ctranslate2_is_a_piece_of_both_sides),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
