@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 128, BLOCK = 16 };
+enum { BLOCK = 16, KEPT_BYTES = 64 << 20 };
 
 /* ---- moments ------------------------------------------------------------------------------- */
 
@@ -32,16 +32,17 @@ double rgmi_moments_deviation(const rgmi_moments *m)
 /* Of one group and one question; a group that has changed has another key. */
 typedef struct band {
     uint64_t key;
-    int64_t used;
-    rgmi_moments *at; /* [expressions * steps] */
+    rgmi_moments *at; /* [size]: expressions * steps */
+    int64_t size;
     int64_t done, damaged;
+    bool alone; /* the next run is read by itself */
     struct band *next;
 } band;
 
 struct rgmi_band_cache {
     pthread_mutex_t lock;
     band *first;
-    int64_t count, uses;
+    int64_t bytes;
 };
 
 static void free_band(band *b)
@@ -71,6 +72,11 @@ void rgmi_band_cache_release(rgmi_band_cache *cache)
     rgm_free(cache);
 }
 
+static int64_t bytes_of(const band *b)
+{
+    return (int64_t)sizeof *b + b->size * (int64_t)sizeof *b->at;
+}
+
 /* Take it out: nobody else has it then, and who asks for the same meanwhile begins anew. */
 static rgm_status take_band(band **out, rgmi_band_cache *cache, uint64_t key, int64_t size)
 {
@@ -82,14 +88,15 @@ static rgm_status take_band(band **out, rgmi_band_cache *cache, uint64_t key, in
         at = &(*at)->next;
     *out = *at;
     if (*at != NULL) {
+        cache->bytes -= bytes_of(*at);
         *at = (*at)->next;
-        cache->count--;
     }
     pthread_mutex_unlock(&cache->lock);
     if (*out != NULL)
         return RGM_OK;
     RGM_TRY(RGM_NEW(*out, 1));
     (*out)->key = key;
+    (*out)->size = size;
     status = RGM_NEW((*out)->at, size);
     if (status != RGM_OK) {
         free_band(*out);
@@ -98,23 +105,24 @@ static rgm_status take_band(band **out, rgmi_band_cache *cache, uint64_t key, in
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
-/* In front; the last of too many goes. */
+/* In front; the last ones go that are too many bytes, and never the one in front: it would be begun
+ * again and again. */
 static void give_band(rgmi_band_cache *cache, band *b)
 {
-    band **at = &cache->first, *gone = NULL;
-
     pthread_mutex_lock(&cache->lock);
     b->next = cache->first;
     cache->first = b;
-    if (++cache->count > KEPT) {
+    cache->bytes += bytes_of(b);
+    while (cache->bytes > KEPT_BYTES && b->next != NULL) {
+        band **at = &b->next;
+
         while ((*at)->next != NULL)
             at = &(*at)->next;
-        gone = *at;
+        cache->bytes -= bytes_of(*at);
+        free_band(*at);
         *at = NULL;
-        cache->count--;
     }
     pthread_mutex_unlock(&cache->lock);
-    free_band(gone);
 }
 
 /* ---- the grid ------------------------------------------------------------------------------ */
@@ -203,10 +211,22 @@ static void read_some(void *payload, int64_t begin, int64_t end)
     }
 }
 
-/* A block of runs; *more: one of them is not read to its end, and it and those behind it wait. */
-static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
+static void add_run(band *b, const adding *a, int64_t i)
 {
     int64_t size = a->query->count * a->grid->count;
+
+    for (int64_t k = 0; k < size; k++)
+        if (isfinite(a->values[i * size + k]))
+            rgmi_moments_add(&b->at[k], a->values[i * size + k]);
+    b->damaged += a->damaged[i];
+    b->done++;
+}
+
+/* A block of runs; *more: one of them is not read to its end, and only those before it were added.
+ */
+static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
+{
+    int64_t before = b->done;
 
     memset(a->error, 0, sizeof a->error);
     *more = false;
@@ -214,16 +234,14 @@ static rgm_status add_block(bool *more, band *b, adding *a, int64_t count)
     for (int64_t i = 0; i < count; i++)
         if (a->error[i].status != RGM_OK)
             return rgm_error_restore(&a->error[i]);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && !*more; i++) {
         *more = a->more[i];
-        if (*more)
-            return RGM_OK;
-        for (int64_t k = 0; k < size; k++)
-            if (isfinite(a->values[i * size + k]))
-                rgmi_moments_add(&b->at[k], a->values[i * size + k]);
-        b->damaged += a->damaged[i];
-        b->done++;
+        if (!*more)
+            add_run(b, a, i);
     }
+    /* What is half read of a run stays only where no other is read behind it, when the cache of
+     * curves has no room for both. */
+    b->alone = b->done == before;
     return RGM_OK;
 }
 
@@ -233,14 +251,15 @@ static rgm_status add_runs(bool *more, band *b, rgmi_curve_cache *curves, rgmi_r
     adding a = {.grid = g, .query = query, .curves = curves};
     rgm_status status = RGM_OK;
 
-    *more = b->done < count && g->count > 0 && query->begun && rgm_now() > query->end;
-    if (b->done == count || g->count == 0 || *more)
+    *more = false;
+    if (b->done == count || g->count == 0)
         return RGM_OK;
-    query->begun = true;
+    *more = query->reads > 0 && rgm_now() > query->end;
     RGM_GO(RGM_NEW(a.values, BLOCK * query->count * g->count));
     while (b->done < count && !*more) {
-        int64_t left = count - b->done, some = left < BLOCK ? left : BLOCK;
+        int64_t left = count - b->done, some = b->alone ? 1 : left < BLOCK ? left : BLOCK;
 
+        query->reads++;
         a.rows = rows + b->done;
         RGM_GO(add_block(more, b, &a, some));
         *more = *more || (b->done < count && rgm_now() > query->end);

@@ -29,7 +29,7 @@ typedef struct rgmi_bands_query {
     int64_t after;  /* only later steps; -1: all                             */
     int64_t until;  /* only steps up to this one                             */
     double end;     /* rgm_now() when reading ends; the next call goes on    */
-    bool begun; /* by the answer of which this is: each one reads something, however late it is */
+    int64_t reads;  /* [in, out] blocks of runs that were read: behind the end only the first is */
 } rgmi_bands_query;
 
 /**

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "curves.h"
+#include "band.h"
 
 static const char *root;
 
@@ -407,6 +407,52 @@ static void memory_has_a_bound(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* No time at all for each answer, and room for one run's curves alone: each answer gets further. */
+static void bands_come_to_an_end_however_small_the_cache_is(void **state)
+{
+    enum { RUNS = 3, LINES = 5000 };
+    rgmi_curve_cache *cache = open_cache(1);
+    rgmi_run_row drafts[RUNS], *rows[RUNS];
+    rgmi_expression *loss;
+    rgmi_band_cache *bands;
+    rgm_json *json = NULL;
+    bool more = true;
+    int asked = 0;
+
+    (void)state;
+    root = check_folder();
+    log_steps(1, LINES, wave, true);
+    for (int i = 0; i < RUNS; i++) {
+        drafts[i] = rgmi_run_row_empty(RGMI_RUN, (uint64_t)i + 1);
+        drafts[i].text[RGMI_TEXT_PATH] = root;
+        drafts[i].step = LINES;
+        rows[i] = &drafts[i];
+    }
+    CHECK_OK(rgmi_band_cache_create(&bands));
+    CHECK_OK(rgmi_expression_read(&loss, "valid.loss"));
+    for (; more && asked < 200; asked++) {
+        rgmi_bands_query query = {
+            .expressions = &loss, .count = 1, .points = 10, .after = -1, .until = LINES};
+        rgm_text text = {0};
+
+        rgm_json_release(json);
+        CHECK_OK(rgm_text_printf(&text, "{"));
+        CHECK_OK(rgmi_bands_print(&text, bands, cache, rows, RUNS, &query));
+        CHECK_OK(rgm_text_printf(&text, "}"));
+        CHECK_OK(rgm_json_parse(&json, text.data, text.size, "bands"));
+        CHECK(rgm_json_bool(&more, rgm_json_find(json, "more")));
+        rgm_text_clear(&text);
+    }
+    CHECK(!more);
+    CHECK(asked > RUNS * LINES / 1024);
+    CHECK_INT(RUNS, whole(json, "read"));
+    rgm_json_release(json);
+    rgmi_expression_release(loss);
+    rgmi_band_cache_release(bands);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static rgm_status print_all(void)
 {
     const rgmi_curves_query query = {.points = 20, .after = -1};
@@ -439,4 +485,5 @@ TESTS(cmocka_unit_test(every_point_of_a_short_curve_is_told),
       cmocka_unit_test(times_cost_little_however_long_the_file_is),
       cmocka_unit_test(a_part_and_the_whole_can_be_had),
       cmocka_unit_test(a_long_log_is_read_in_parts), cmocka_unit_test(memory_has_a_bound),
+      cmocka_unit_test(bands_come_to_an_end_however_small_the_cache_is),
       cmocka_unit_test(every_failing_allocation_is_survived))
