@@ -6,6 +6,7 @@
 #include "gate.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -156,7 +157,8 @@ static bool exchange_token(rgm_response *out, const rgmi_gate *gate, const rgm_t
     return false;
 }
 
-/* The page where a token is typed; its form leads to the same address with the token in it. */
+/* The page where a token is typed; its form leads to the same address with the token in it. A form
+ * puts its fields in the place of the query, so what that had is among them. */
 #define LOGIN(word)                                                                                \
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"                            \
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"                     \
@@ -164,26 +166,60 @@ static bool exchange_token(rgm_response *out, const rgmi_gate *gate, const rgm_t
     "<link rel=\"stylesheet\" href=\"/static/style.css\"></head><body><main class=\"login\">"      \
     "<h1>Regimen</h1>" word                                                                        \
     "<p>The address that <code>regimen serve</code> printed has a token in it: open that, or "     \
-    "enter what stands behind <code>token=</code>.</p><form method=\"get\">"                       \
+    "enter what stands behind <code>token=</code>.</p><form method=\"get\">"
+#define LOGIN_END                                                                                  \
     "<label for=\"token\">Token</label> <input id=\"token\" name=\"token\" type=\"password\" "     \
     "required autofocus autocomplete=\"current-password\" minlength=\"32\" maxlength=\"32\"> "     \
     "<button class=\"main\">Enter</button></form></main></body></html>\n"
 
-static bool ask_for_token(rgm_response *out, bool is_page, bool has_wrong)
+/* Text within quotes of HTML: of what is not a letter or a digit its number. */
+static rgm_status add_quoted(rgm_text *out, const char *text)
+{
+    for (const char *c = text; *c != 0; c++)
+        if (((unsigned char)*c & 0x80) != 0 || isalnum((unsigned char)*c))
+            RGM_TRY(rgm_text_add(out, c, 1));
+        else
+            RGM_TRY(rgm_text_printf(out, "&#%d;", *c));
+    return RGM_OK;
+}
+
+static rgm_status add_fields(rgm_text *out, const rgm_target *target)
+{
+    for (int64_t i = 0; i < target->query_count; i++) {
+        if (strcmp(target->query[i].key, "token") == 0)
+            continue;
+        RGM_TRY(rgm_text_printf(out, "<input type=\"hidden\" name=\""));
+        RGM_TRY(add_quoted(out, target->query[i].key));
+        RGM_TRY(rgm_text_printf(out, "\" value=\""));
+        RGM_TRY(add_quoted(out, target->query[i].value));
+        RGM_TRY(rgm_text_printf(out, "\">"));
+    }
+    return RGM_OK;
+}
+
+/* target NULL: no page was asked for. */
+static bool ask_for_token(rgm_response *out, const rgm_target *target, bool has_wrong)
 {
     static const char first[] = LOGIN("");
     static const char again[] =
         LOGIN("<p role=\"alert\" class=\"is-bad\">This is not this server's token: it has drawn "
               "another, or a letter is wrong.</p>");
 
-    if (!is_page)
+    rgm_text page = {0};
+    rgm_status status;
+
+    if (target == NULL)
         return refuse(out, 401,
                       "the token is missing or another one was drawn: open the address that "
                       "'regimen serve' printed, or send 'Authorization: Bearer TOKEN'");
-    *out = (rgm_response){.status = 401,
-                          .type = "text/html; charset=utf-8",
-                          .constant = has_wrong ? again : first,
-                          .constant_size = has_wrong ? sizeof again - 1 : sizeof first - 1};
+    status = rgm_text_printf(&page, "%s", has_wrong ? again : first);
+    if (status == RGM_OK)
+        status = add_fields(&page, target);
+    if (status == RGM_OK)
+        status = rgm_text_printf(&page, "%s", LOGIN_END);
+    *out = (rgm_response){.status = 401, .type = "text/html; charset=utf-8", .body = page};
+    if (status != RGM_OK)
+        rgm_response_fail(out, 0, status, NULL);
     return false;
 }
 
@@ -193,20 +229,21 @@ static bool is_known(rgm_response *out, const rgmi_gate *gate, const rgm_request
 {
     const char *token = NULL;
     rgm_target target;
-    bool has_token, has_wrong;
+    bool has_token, has_wrong, known;
 
     if (has_bearer(gate, request) || strcmp(request->path, "/static/style.css") == 0)
         return true; /* the page that asks for the token has the style, too */
     if (!is_page)
-        return has_cookie(gate, request) || ask_for_token(out, false, false);
+        return has_cookie(gate, request) || ask_for_token(out, NULL, false);
     if (rgm_target_read(&target, request->path) == RGM_OK)
         token = rgm_target_value(&target, "token", NULL);
     has_token = rgm_same_secret(token, gate->secrets.token);
     has_wrong = token != NULL;
     if (has_token)
         exchange_token(out, gate, &target);
+    known = !has_token && (has_cookie(gate, request) || ask_for_token(out, &target, has_wrong));
     rgm_target_clear(&target);
-    return !has_token && (has_cookie(gate, request) || ask_for_token(out, true, has_wrong));
+    return known;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

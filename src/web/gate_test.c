@@ -226,6 +226,22 @@ static void a_token_in_the_address_becomes_a_cookie(void **state)
     rgm_response_clear(&out);
 }
 
+/* The form's fields come in the place of the query. */
+static void the_page_that_asks_for_the_token_keeps_the_query(void **state)
+{
+    rgm_response out;
+
+    (void)state;
+    CHECK_INT(401, ask(&out, &local, "GET", "/runs/0123456789abcdef?tab=a%22%3E%3Cb&x=1&token=no",
+                       OURS, "", NULL, "none"));
+    CHECK(strstr(out.body.data, "<input type=\"hidden\" name=\"tab\" "
+                                "value=\"a&#34;&#62;&#60;b\"><input type=\"hidden\" name=\"x\" "
+                                "value=\"1\"><label for=\"token\">") != NULL);
+    CHECK(strstr(out.body.data, "name=\"token\" value") == NULL);
+    CHECK(strstr(out.body.data, "This is not this server's token") != NULL);
+    rgm_response_clear(&out);
+}
+
 static void a_cookie_is_compared_whole(void **state)
 {
     char cookie[200];
@@ -363,4 +379,6 @@ TESTS(cmocka_unit_test(a_named_file_is_read_and_never_replaced),
       cmocka_unit_test_setup_teardown(the_secret_is_needed_everywhere, setup, NULL),
       cmocka_unit_test_setup_teardown(other_pages_get_and_change_nothing, setup, NULL),
       cmocka_unit_test_setup_teardown(a_token_in_the_address_becomes_a_cookie, setup, NULL),
+      cmocka_unit_test_setup_teardown(the_page_that_asks_for_the_token_keeps_the_query, setup,
+                                      NULL),
       cmocka_unit_test_setup_teardown(a_cookie_is_compared_whole, setup, NULL))
