@@ -51,7 +51,14 @@ rgm_status rgmi_show_run_model(rgmi_web_call *call)
 
 rgm_status rgmi_show_run_profile(rgmi_web_call *call)
 {
-    return tell(call, rgmi_tell_profile);
+    char *folder = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(folder_of(&folder, call));
+    RGM_GO(rgmi_tell_profile(&call->out->body, folder, &call->web->profiles));
+done:
+    rgm_free(folder);
+    return status;
 }
 
 rgm_status rgmi_show_run_logs(rgmi_web_call *call)

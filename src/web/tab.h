@@ -8,6 +8,8 @@
 
 #include "folder_file.h"
 
+#include <pthread.h>
+
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
 /** Bytes in quotes; zeros and what is no UTF-8 become U+FFFD, control characters \u001b.
@@ -85,9 +87,22 @@ rgm_status rgmi_tell_system(rgm_text *out, const char *folder);
 /** model.json as it is; {parameters: null, ..., layers: []} where there is none. RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_model(rgm_text *out, const char *folder);
 
+enum { RGMI_KEPT_PROFILES = 8 };
+/** What was told of profiles lately, by their files as they were then. Thread-safe. */
+typedef struct rgmi_profile_cache {
+    pthread_mutex_t lock;
+    struct {
+        rgmi_kept_file of; /* not open */
+        int64_t used;      /* 0: a free place */
+        rgm_text told;
+    } items[RGMI_KEPT_PROFILES];
+    int64_t uses, made; /* made: how many were added up, for tests */
+} rgmi_profile_cache;
+void rgmi_profile_cache_open(rgmi_profile_cache *cache);
+void rgmi_profile_cache_close(rgmi_profile_cache *cache);
 /** {steps, dropped, total, rows: [{kind, name, scope, calls, seconds, flops, bytes}]}, of
  * profile.json added up. Errors: RGM_ERR_NOMEM. */
-rgm_status rgmi_tell_profile(rgm_text *out, const char *folder);
+rgm_status rgmi_tell_profile(rgm_text *out, const char *folder, rgmi_profile_cache *cache);
 
 /* ---- records of several files --------------------------------------------------------------- */
 

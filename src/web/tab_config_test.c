@@ -139,11 +139,55 @@ static void hostile_folders_and_failing_allocations_are_told(void **state)
 
 static rgm_status tell_profile_once(const char *folder)
 {
+    rgmi_profile_cache cache;
     rgm_text out = {0};
-    rgm_status status = rgmi_tell_profile(&out, folder);
+    rgm_status status;
 
+    rgmi_profile_cache_open(&cache);
+    status = rgmi_tell_profile(&out, folder, &cache);
+    if (status == RGM_OK) {
+        out.size = 0;
+        status = rgmi_tell_profile(&out, folder, &cache);
+    }
     rgm_text_clear(&out);
+    rgmi_profile_cache_close(&cache);
     return status;
+}
+
+static rgmi_profile_cache profiles;
+
+static rgm_status tell_profile(rgm_text *out, const char *folder)
+{
+    return rgmi_tell_profile(out, folder, &profiles);
+}
+
+/* A file is read once as long as it is the same; of many the last ones are kept. */
+static void a_profile_is_added_up_once(void **state)
+{
+    const char *folder = check_folder();
+    char path[200], trace[200];
+
+    (void)state;
+    rgmi_profile_cache_open(&profiles);
+    for (int i = 0; i < RGMI_KEPT_PROFILES + 2; i++) {
+        snprintf(path, sizeof path, "%s/%d", folder, i);
+        snprintf(trace, sizeof trace, "{\"otherData\":{\"steps\":%d},\"traceEvents\":[\n]}\n",
+                 i + 1);
+        CHECK_OK(rgm_folder_make(path));
+        keep(path, "profile.json", trace);
+        for (int k = 0; k < 3; k++) {
+            rgm_json *answer = ask(tell_profile, path);
+
+            CHECK_INT(i + 1, int_of(answer, "steps"));
+            rgm_json_release(answer);
+        }
+        CHECK_INT(i + 1, profiles.made);
+    }
+    keep(path, "profile.json", "{\"otherData\":{\"steps\":77},\"traceEvents\":[\n]}\n");
+    rgm_json_release(ask(tell_profile, path));
+    CHECK_INT(RGMI_KEPT_PROFILES + 3, profiles.made);
+    rgmi_profile_cache_close(&profiles);
+    CHECK_OK(rgm_folder_remove(folder));
 }
 
 static void a_profile_is_added_up_by_op_and_layer(void **state)
@@ -161,15 +205,18 @@ static void a_profile_is_added_up_by_op_and_layer(void **state)
         "{\"name\":\"matmul\",\"cat\":\"op\",\"ph\":\"X\",\"ts\":4.000,\"dur\":50,"
         "\"args\":{\"scope\":\"conv2\"}}\n]}\n";
     const char *folder = check_folder();
-    rgm_json *answer = ask(rgmi_tell_profile, folder);
-    const rgm_json *rows = rgm_json_find(answer, "rows");
+    const rgm_json *rows;
+    rgm_json *answer;
 
     (void)state;
+    rgmi_profile_cache_open(&profiles);
+    answer = ask(tell_profile, folder);
+    rows = rgm_json_find(answer, "rows");
     CHECK_INT(0, rgm_json_count(rows));
     CHECK(text_of(answer, "damage") == NULL);
     rgm_json_release(answer);
     keep(folder, "profile.json", trace);
-    answer = ask(rgmi_tell_profile, folder);
+    answer = ask(tell_profile, folder);
     rows = rgm_json_find(answer, "rows");
     CHECK_INT(2, int_of(answer, "steps"));
     CHECK_INT(5, int_of(answer, "dropped"));
@@ -184,11 +231,13 @@ static void a_profile_is_added_up_by_op_and_layer(void **state)
     CHECK_TEXT("conv2", text_of(rgm_json_at(rows, 2), "scope"));
     CHECK(strstr(text_of(answer, "damage"), "1 lines") != NULL);
     rgm_json_release(answer);
+    rgmi_profile_cache_close(&profiles);
     CHECK_EVERY_OOM(tell_profile_once(folder), );
     CHECK_OK(rgm_folder_remove(folder));
 }
 
 TESTS(cmocka_unit_test(a_profile_is_added_up_by_op_and_layer),
+      cmocka_unit_test(a_profile_is_added_up_once),
       cmocka_unit_test(values_are_told_with_their_sources),
       cmocka_unit_test(a_configuration_that_cannot_be_read_is_told),
       cmocka_unit_test(a_model_is_told_as_it_says_itself),

@@ -158,7 +158,7 @@ static int64_t head_number(const char *data, const char *key)
     return at != NULL ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
-rgm_status rgmi_tell_profile(rgm_text *out, const char *folder)
+static rgm_status tell_anew(rgm_text *out, bool *is_whole, const char *folder)
 {
     totals t = {0};
     char *data = NULL, *damage = NULL;
@@ -178,11 +178,108 @@ rgm_status rgmi_tell_profile(rgm_text *out, const char *folder)
                            head_number(data, "\"dropped_events\":")));
     RGM_GO(print_totals(out, &t));
     RGM_GO(rgmi_put_end(out, damage));
+    *is_whole = data != NULL;
 done:
     rgm_map_release(t.places);
     rgm_arena_release(t.arena);
     rgm_text_clear(&t.key);
     rgm_free(data);
     rgm_free(damage);
+    return status;
+}
+
+/* ---- what is kept -------------------------------------------------------------------------- */
+
+void rgmi_profile_cache_open(rgmi_profile_cache *cache)
+{
+    *cache = (rgmi_profile_cache){.uses = 0};
+    pthread_mutex_init(&cache->lock, NULL);
+}
+
+void rgmi_profile_cache_close(rgmi_profile_cache *cache)
+{
+    for (int i = 0; i < RGMI_KEPT_PROFILES; i++)
+        rgm_text_clear(&cache->items[i].told);
+    pthread_mutex_destroy(&cache->lock);
+}
+
+static bool is_same(const rgmi_kept_file *a, const rgmi_kept_file *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->time == b->time;
+}
+
+/* Its place, under the lock; otherwise the one that was not asked for the longest. */
+static int place_of(bool *found, const rgmi_profile_cache *cache, const rgmi_kept_file *file)
+{
+    int oldest = 0;
+
+    *found = false;
+    for (int i = 0; i < RGMI_KEPT_PROFILES; i++) {
+        if (cache->items[i].used > 0 && is_same(&cache->items[i].of, file)) {
+            *found = true;
+            return i;
+        }
+        if (cache->items[i].used < cache->items[oldest].used)
+            oldest = i;
+    }
+    return oldest;
+}
+
+static rgm_status find_kept(bool *found, rgm_text *out, rgmi_profile_cache *cache,
+                            const rgmi_kept_file *file)
+{
+    rgm_status status = RGM_OK;
+    int i;
+
+    pthread_mutex_lock(&cache->lock);
+    i = place_of(found, cache, file);
+    if (*found) {
+        cache->items[i].used = ++cache->uses;
+        status = rgm_text_add(out, cache->items[i].told.data, cache->items[i].told.size);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
+}
+
+/* Takes *told. */
+static void keep(rgmi_profile_cache *cache, const rgmi_kept_file *file, rgm_text *told)
+{
+    bool found;
+    int i;
+
+    pthread_mutex_lock(&cache->lock);
+    i = place_of(&found, cache, file);
+    rgm_text_clear(&cache->items[i].told);
+    cache->items[i].told = *told;
+    cache->items[i].of = *file;
+    cache->items[i].used = ++cache->uses;
+    cache->made++;
+    pthread_mutex_unlock(&cache->lock);
+    *told = (rgm_text){0};
+}
+
+/* A file of some 64 MiB takes a second to be added up: that is done once for as long as it stays as
+ * it is. */
+rgm_status rgmi_tell_profile(rgm_text *out, const char *folder, rgmi_profile_cache *cache)
+{
+    rgmi_kept_file file = {.fd = -1};
+    rgm_text told = {0};
+    bool is_there = rgmi_kept_open(&file, folder, "profile.json") == RGM_OK, found = false;
+    bool is_whole = false;
+    rgm_status status = RGM_OK;
+
+    if (is_there) {
+        rgmi_kept_close(&file);
+        RGM_GO(find_kept(&found, out, cache, &file));
+    }
+    if (found)
+        goto done;
+    RGM_GO(tell_anew(&told, &is_whole, folder));
+    RGM_GO(rgm_text_add(out, told.data, told.size));
+    if (is_there && is_whole)
+        keep(cache, &file, &told);
+done:
+    rgm_text_clear(&told);
     return status;
 }

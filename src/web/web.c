@@ -61,6 +61,7 @@ rgm_status rgm_web_open(rgm_web **out, const rgm_web_options *options)
     RGM_GO(RGM_NEW(web, 1));
     web->fd = -1;
     pthread_mutex_init(&web->lock, NULL);
+    rgmi_profile_cache_open(&web->profiles);
     RGM_GO(keep_options(web, options));
     RGM_GO(open_gate(web, options));
     RGM_GO(rgmi_kept_cache_create(&web->kept, RGMI_CACHE_BYTES));
@@ -90,6 +91,7 @@ void rgm_web_close(rgm_web *web)
     rgmi_runs_close(web->runs);
     rgmi_kept_cache_release(web->kept);
     rgmi_band_cache_release(web->bands);
+    rgmi_profile_cache_close(&web->profiles);
     for (int64_t i = 0; i < web->folder_count; i++)
         rgm_free(web->folders[i]);
     rgm_free(web->folders);

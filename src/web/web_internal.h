@@ -6,6 +6,7 @@
 #define RGM_WEB_INTERNAL_H
 
 #include "gate.h"
+#include "tab.h"
 
 #include <regimen/web.h>
 
@@ -36,6 +37,7 @@ struct rgm_web {
     rgmi_runs *runs;
     struct rgmi_kept_cache *kept; /* indexes of runs' long files */
     struct rgmi_band_cache *bands;
+    rgmi_profile_cache profiles;
     struct rgmi_masters *masters;
     struct rgmi_notices *events;
     pthread_mutex_t lock; /* of what follows */
