@@ -160,6 +160,56 @@ class Board(served.Own):
         other.click(other.role("button", "Remove"))
         other.wait("document.querySelector('.menu-list').innerText.includes('No view')")
 
+    def hold(self, page, method):
+        """The next request about views waits until release() is called in the page."""
+        page.js(f"""(window.release = null, window.plain ??= fetch, window.fetch = (path, how) =>
+            how?.method === '{method}' && path === '/api/v1/views' && !window.release
+                ? new Promise(done => {{ window.release = () => {{ const answer = window.plain(path, how); done(answer); return answer.then(() => 0); }}; }})
+                : window.plain(path, how), 0)""")
+
+    def save_as(self, page, name):
+        page.js("document.querySelector('.menu .inline input').value = ''")
+        page.type(page.role("textbox", "Name of the view"), name)
+        page.press("Enter")
+
+    def forget(self, page, name):
+        page.js(f"""plain('/api/v1/views', {{method: 'POST', headers: {{'Content-Type': 'application/json'}}, body: JSON.stringify({{name: '{name}'}})}})
+            .then(a => a.text())""")
+        self.assertNotIn(name, self.kept(page))
+
+    def kept(self, page):
+        return page.js("plain('/api/v1/views').then(a => a.json()).then(a => Object.fromEntries(a.views.map(v => [v.name, v.query])))")
+
+    def test_what_is_saved_later_stays(self):
+        page = self.board("&sort=name&order=asc")
+        self.hold(page, "POST")
+        page.click(page.role("button", "Views"))
+        self.save_as(page, "mine")
+        page.wait("!!window.release")
+        page.js("(s => { s.value = 'seeds'; s.dispatchEvent(new Event('change', {bubbles: true})); })([...document.querySelectorAll('select')].find(s => [...s.options].some(o => o.value === 'seeds')))")
+        page.wait_address("group=seeds")
+        self.save_as(page, "mine")
+        page.js("window.release()")
+        page.wait_address("view=mine")
+        self.assertIn("group=seeds", self.kept(page)["mine"])
+        self.forget(page, "mine")
+
+    def test_a_view_that_answers_late_changes_no_later_page(self):
+        page = self.board("&group=seeds&sort=name&order=asc")
+        self.hold(page, "none")
+        page.click(page.role("button", "Views"))
+        self.save_as(page, "late")
+        page.wait_address("view=late")
+        self.hold(page, "GET")
+        go = "(history.pushState(null, '', '%s'), dispatchEvent(new PopStateEvent('popstate')), 0)"
+        page.js(go % "/?view=late")
+        page.wait("!!window.release")
+        page.js(go % "/?sort=name&order=asc")
+        page.wait(f"{ROWS}.length === 7")
+        page.js("window.release().then(() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done(0)))))")
+        self.assertEqual(page.js(f"{ROWS}.length"), 7)
+        self.forget(page, "late")
+
     def test_on_a_phone_and_narrow(self):
         page = self.board(phone=True, dark=True)
         self.assertLessEqual(page.js("document.documentElement.scrollWidth"), 390)

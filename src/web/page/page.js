@@ -116,7 +116,10 @@ async function show() {
   }
   try {
     const module = await load();
-    const made = await module.show(main, {params: pattern.exec(path).slice(1), query: queryOf()});
+    const stage = h("div"); // what comes late of a page that was left is drawn where nobody sees it
+    if (mine === turn)
+      fill(main, stage);
+    const made = await module.show(stage, {params: pattern.exec(path).slice(1), query: queryOf()});
     if (mine === turn)
       shown = made;
     else

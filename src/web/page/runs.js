@@ -166,7 +166,7 @@ async function saveAll(state, told, signal) {
 export async function show(main, {query}) {
   document.title = "Runs – Regimen";
   query = await resolveView(query);
-  let state = readState(query), look = readBoard(query), typing = 0, closed = false, kinds = new Map(), described = null, saving = null, widths = stored("runs.widths") ?? {}, wrong = "";
+  let state = readState(query), look = readBoard(query), typing = 0, updates = 0, closed = false, kinds = new Map(), described = null, saving = null, widths = stored("runs.widths") ?? {}, wrong = "";
   const selected = new Set(state.selected), count = h("span", {role: "status", class: "quiet"}), chosen = h("div", {class: "chosen-bar"});
   const keys = () => described ??= ask(state, {kind: "all", q: null, where: [], offset: 0, limit: 1, describe: 1}).then(a => a.columns ?? [], error => { described = null; throw error; });
 
@@ -358,7 +358,7 @@ export async function show(main, {query}) {
   }
   const folded = h("div", {class: "folded"}, h("fieldset", {class: "kinds"}, h("legend", {class: "hidden"}, "Kinds of rows"),
     kindBoxes.map(box => h("label", null, box, box.words)), h("label", {title: "What was archived, too"}, archived, "Archived")), labelled("Group by", grouping), within, inside, chips.element);
-  const views = viewsMenu({current: () => state.view, query: () => textOf(queryOf(state, selected, look)), open(name) { state.view = name; viewed = null; write(); }});
+  const views = viewsMenu({current: () => state.view, query: () => textOf(queryOf(state, selected, look)), open(name, query) { state.view = name; viewed = query; write(); }});
   const tools = h("div", {class: "bar tools"}, h("div", {class: "faces", role: "group", "aria-label": "What is shown"}, faces), count, h("span", {class: "spring"}), chosen, views.element, columnsButton, csvButton);
 
   function settle() {
@@ -559,7 +559,10 @@ export async function show(main, {query}) {
   redraw().then(() => cards.more() && live());
   return {
     async update(query) {
+      const mine = ++updates;
       query = await resolveView(query);
+      if (mine !== updates || closed)
+        return;
       state = readState(query);
       Object.assign(look, readBoard(query));
       viewed = null;

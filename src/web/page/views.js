@@ -26,7 +26,9 @@ export async function resolveView(query) {
   }
 }
 
-/** options: {current() -> name or null, query() -> text to be kept, open(name)} */
+let saving = Promise.resolve(), turn = 0; // views are sent in the order in which they were saved; the last answer counts
+
+/** options: {current() -> name or null, query() -> text to be kept, open(name, query): what it is now; null: none} */
 export function viewsMenu(options) {
   const place = h("span", {class: "menu-place"}), menu = h("button", {type: "button", "aria-expanded": "false", on: {click: () => place.querySelector(".sheet") ? close() : open()}}, "Views");
 
@@ -36,10 +38,13 @@ export function viewsMenu(options) {
   }
 
   async function keep(name) {
+    const query = options.query(), mine = ++turn, before = saving;
     try {
-      await send("POST", "/api/v1/views", {name, query: options.query()});
-      options.open(name);
+      await (saving = before.catch(() => {}).then(() => send("POST", "/api/v1/views", {name, query})));
       say(`The view '${name}' is kept.`);
+      if (mine !== turn)
+        return;
+      options.open(name, query);
       close();
       menu.focus();
     } catch (error) {
@@ -51,9 +56,10 @@ export function viewsMenu(options) {
     if (!await confirm(`Remove the view '${name}'?`, h("p", null, "Its address then shows the first view."), "Remove"))
       return;
     try {
-      await send("POST", "/api/v1/views", {name});
+      const before = saving;
+      await (saving = before.catch(() => {}).then(() => send("POST", "/api/v1/views", {name})));
       if (options.current() === name)
-        options.open(null);
+        options.open(null, null);
       close();
       open();
     } catch (error) {
@@ -73,6 +79,8 @@ export function viewsMenu(options) {
     place.append(sheet);
     try {
       const {views} = await get("/api/v1/views");
+      if (!sheet.isConnected)
+        return;
       fill(list, views.length === 0 ? h("li", {class: "quiet"}, "No view is kept yet.") : views.map(v => h("li", null,
         h("a", {href: address("/", {view: v.name}), "aria-current": v.name === options.current() ? "true" : null, on: {click: e => { e.preventDefault(); close(); go(address("/", {view: v.name})); }}}, v.name),
         server.read_only ? null : button("×", () => remove(v.name), {class: "plain", "aria-label": `Remove the view ${v.name}`}))));
