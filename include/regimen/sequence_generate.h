@@ -50,6 +50,7 @@ typedef struct rgm_generate_options {
     int32_t end_id;          /* ends a text; -1: none does */
     rgm_generate_stop *stop; /* NULL: nothing else ends it */
     void *payload;
+    bool scored; /* rgm_generated.log_probability is computed, too */
 } rgm_generate_options;
 #define RGM_GENERATE_OPTIONS_INIT                                                                  \
     {                                                                                              \
@@ -90,6 +91,8 @@ typedef struct rgm_generated {
     int32_t *ids; /* without the prompt */
     int64_t count;
     rgm_generate_end end;
+    double log_probability; /* with options.scored: of all tokens that were drawn, end_id too, in
+                               nats, by the model's own logits, before penalty and temperature */
 } rgm_generated;
 void rgm_generated_clear(rgm_generated *texts, int64_t count);
 /**
@@ -108,6 +111,60 @@ void rgm_generated_clear(rgm_generated *texts, int64_t count);
 rgm_status rgm_generate(rgm_generated *out, rgm_token_writer *writer, const rgm_decoder *model,
                         const int32_t *const *prompts, const int64_t *lengths, int64_t count,
                         const rgm_generate_options *options);
+
+/* ---- texts that come and go ------------------------------------------------------------------ */
+
+/** The most tokens of prompts that are read between two tokens of a text: more prompts wait for the
+ * next step. One prompt alone may have more. */
+enum { RGM_GENERATION_READS = 1024 };
+/**
+ * Texts that are written together and need not begin together: each joins between two steps and
+ * leaves when it has ended. A text has the same tokens beside any others.
+ *
+ *     rgm_generation_create(&g, writer, &model, 32);
+ *     rgm_generation_join(g, prompt, length, &options, number, mine);        at any time
+ *     while (rgm_generation_count(g) > 0) {
+ *         rgm_generation_step(g);
+ *         while (rgm_generation_take(&text, &mine, g)) ...
+ *     }
+ */
+typedef struct rgm_generation rgm_generation;
+/**
+ * @param writer  [in] without rows; borrowed, and nobody else's as long as this is there
+ * @param most    [in] texts written together, at least 1; more wait for a place
+ *
+ * Errors: RGM_ERR_ARG, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_generation_create(rgm_generation **out, rgm_token_writer *writer,
+                                 const rgm_decoder *model, int64_t most);
+/** Whatever is being written is lost; the writer has no rows then. */
+void rgm_generation_release(rgm_generation *generation);
+/**
+ * A text joins; it is begun by one of the next steps.
+ *
+ * @param prompt   [in] [length] copied; one token at least
+ * @param options  [in] of this text, copied; batch_size says nothing
+ * @param number   [in] the text draws by stream first_number + number, and stop is told it
+ * @param mine     [in] what rgm_generation_take() gives with it
+ *
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_DATA as rgm_generate()'s, RGM_ERR_NOMEM: no text has joined.
+ */
+rgm_status rgm_generation_join(rgm_generation *generation, const int32_t *prompt, int64_t length,
+                               const rgm_generate_options *options, int64_t number, void *mine);
+/** Texts that have joined and were not taken. */
+int64_t rgm_generation_count(const rgm_generation *generation);
+/**
+ * One token more for every text that has begun; then those that wait begin with their first token,
+ * as many as there are places for and RGM_GENERATION_READS allows.
+ *
+ * Errors: RGM_ERR_NUMERIC, RGM_ERR_NOMEM, RGM_ERR_IO, those of stop. All texts are gone then.
+ */
+rgm_status rgm_generation_step(rgm_generation *generation);
+/** All texts leave; what they were is lost. */
+void rgm_generation_clear(rgm_generation *generation);
+/** Take a text that has ended, in the order in which they ended; false: none has. The caller clears
+ * *out, and `mine` is that of its join. */
+bool rgm_generation_take(rgm_generated *out, void **mine, rgm_generation *generation);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
  */
 #include "reference_check.h"
 #include "seq2seq_check.h"
-#include <regimen/sequence_decoder.h>
+#include <regimen/sequence_generate.h>
 
 #define FIXTURE "tests/oracle/decoder_reference.txt"
 enum { B = 3, T = 7, V = 11, MOST = 192 };
@@ -469,6 +469,170 @@ static void batch_mates_and_threads_change_no_bit(void **state)
     rgm_threads_set(0);
 }
 
+/* ---- texts that come and go ---- */
+
+enum { TEXTS = 6 };
+
+/* Of all tokens of a text and its end, by the whole pass. */
+static double whole_log_probability(const whole *w, const int32_t *prompt, int64_t length,
+                                    const rgm_generated *made, int32_t end_id)
+{
+    int64_t drawn = made->count + (made->end == RGM_GENERATED_END);
+    float logits[LONGEST * PADDED];
+    int32_t ids[LONGEST + 1];
+    double sum = 0;
+
+    memcpy(ids, prompt, (size_t)length * sizeof *ids);
+    memcpy(ids + length, made->ids, (size_t)made->count * sizeof *ids);
+    ids[length + made->count] = end_id;
+    whole_run(logits, w, ids, length + drawn - 1);
+    for (int64_t i = 0; i < drawn; i++) {
+        const float *row = logits + (length + i - 1) * PADDED;
+        double all = 0;
+
+        for (int64_t v = 0; v < V; v++)
+            all += exp((double)row[v]);
+        sum += (double)row[ids[length + i]] - log(all);
+    }
+    return sum;
+}
+
+static rgm_status stop_at_four(bool *stop, const int32_t *ids, int64_t count, int64_t number,
+                               void *payload)
+{
+    (void)number, (void)payload;
+    *stop = ids[count - 1] == 4;
+    return RGM_OK;
+}
+
+/* Each joins `apart` steps behind the one before, with two places for all. */
+static void write_apart(rgm_generated *out, rgm_generation *g, const int32_t *const *prompts,
+                        const int64_t *lengths, const rgm_generate_options *o, int apart)
+{
+    int64_t begun = 0;
+    rgm_generated made;
+    void *mine;
+
+    for (int turn = 0; begun < TEXTS || rgm_generation_count(g) > 0; turn++) {
+        while (begun < TEXTS && turn >= begun * apart) {
+            CHECK_OK(rgm_generation_join(g, prompts[begun], lengths[begun], o, begun, &out[begun]));
+            begun++;
+        }
+        CHECK_OK(rgm_generation_step(g));
+        while (rgm_generation_take(&made, &mine, g))
+            *(rgm_generated *)mine = made;
+    }
+}
+
+/* A text has the same tokens whenever it joins, and its log-probability is the whole pass'. */
+static void texts_join_and_leave_and_stay_what_they_are(void **state)
+{
+    static const int64_t lengths[TEXTS] = {3, 1, 5, 2, 11, 12};
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    rgm_generated together[TEXTS], apart[TEXTS];
+    int32_t texts[TEXTS][LONGEST];
+    const int32_t *prompts[TEXTS];
+    rgm_token_writer *writer;
+    rgm_generation *g;
+    bool ends[3] = {false};
+    whole w;
+
+    (void)state;
+    for (int64_t r = 0; r < TEXTS; r++)
+        for (int64_t i = 0; i < LONGEST; i++)
+            texts[r][i] = (int32_t)id_at(r, i);
+    for (int64_t r = 0; r < TEXTS; r++)
+        prompts[r] = texts[r];
+    o.scored = true;
+    o.end_id = 2;
+    o.temperature = 1.5;
+    o.stop = stop_at_four;
+    whole_open(&w, 0);
+    CHECK_OK(rgm_token_writer_create(&writer, &w.model, w.parameters, NULL, false));
+    for (o.seed = 0; o.seed < 4; o.seed++) {
+        CHECK_OK(rgm_generate(together, writer, &w.model, prompts, lengths, TEXTS, &o));
+        CHECK_OK(rgm_generation_create(&g, writer, &w.model, 2));
+        write_apart(apart, g, prompts, lengths, &o, (int)o.seed);
+        rgm_generation_release(g);
+        for (int64_t r = 0; r < TEXTS; r++) {
+            CHECK_INT(together[r].count, apart[r].count);
+            CHECK_INT(together[r].end, apart[r].end);
+            CHECK(memcmp(together[r].ids, apart[r].ids, (size_t)apart[r].count * sizeof(int32_t)) ==
+                  0);
+            CHECK_CLOSE(whole_log_probability(&w, texts[r], lengths[r], &apart[r], o.end_id),
+                        apart[r].log_probability, 1e-5, 1e-4);
+            ends[apart[r].end] = true;
+        }
+        CHECK_INT(0, apart[TEXTS - 1].count); /* a prompt that leaves no room */
+        CHECK_INT(RGM_GENERATED_LENGTH, apart[TEXTS - 1].end);
+        rgm_generated_clear(together, TEXTS);
+        rgm_generated_clear(apart, TEXTS);
+    }
+    CHECK(ends[0] && ends[1] && ends[2]);
+    CHECK_INT(0, rgm_token_writer_rows(writer));
+    rgm_token_writer_release(writer);
+    whole_close(&w);
+}
+
+static rgm_status fail_to_stop(bool *stop, const int32_t *ids, int64_t count, int64_t number,
+                               void *payload)
+{
+    (void)stop, (void)ids, (void)count, (void)payload;
+    return number == 1 ? RGM_FAIL(RGM_ERR_IO, "no stop") : RGM_OK;
+}
+
+static void a_bad_prompt_joins_nobody_and_a_failure_ends_all(void **state)
+{
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    int32_t text[13] = {1, V, 2};
+    rgm_token_writer *writer;
+    rgm_generation *g;
+    whole w;
+
+    (void)state;
+    whole_open(&w, 0);
+    CHECK_OK(rgm_token_writer_create(&writer, &w.model, w.parameters, NULL, false));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_generation_create(&g, writer, &w.model, 0));
+    CHECK_OK(rgm_generation_create(&g, writer, &w.model, 2));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_generation_join(g, text, 0, &o, 0, NULL));
+    CHECK_MESSAGE("it is empty");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_generation_join(g, text, 13, &o, 0, NULL));
+    CHECK_MESSAGE("13 tokens, but model.max_positions is 12");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_generation_join(g, text, 3, &o, 0, NULL));
+    CHECK_MESSAGE("it has the id 11, but ids are 0..10");
+    o.top_p = 0;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_generation_join(g, text, 1, &o, 0, NULL));
+    o.top_p = 1;
+    CHECK_INT(0, rgm_generation_count(g));
+    o.stop = fail_to_stop;
+    CHECK_OK(rgm_generation_join(g, text, 1, &o, 0, NULL));
+    CHECK_OK(rgm_generation_step(g));
+    CHECK_OK(rgm_generation_join(g, text, 1, &o, 1, NULL));
+    CHECK_STATUS(RGM_ERR_IO, rgm_generation_step(g));
+    CHECK_INT(0, rgm_generation_count(g));
+    CHECK_INT(0, rgm_token_writer_rows(writer));
+    rgm_generation_release(g);
+    rgm_token_writer_release(writer);
+    whole_close(&w);
+}
+
+static rgm_status generate_two(const whole *w)
+{
+    rgm_status status = RGM_OK;
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    static const int32_t text[] = {1, 4, 2};
+    const int32_t *prompts[] = {text, text};
+    rgm_token_writer *writer = NULL;
+    rgm_generated out[2];
+
+    RGM_GO(rgm_token_writer_create(&writer, &w->model, w->parameters, NULL, false));
+    RGM_GO(rgm_generate(out, writer, &w->model, prompts, (int64_t[]){3, 2}, 2, &o));
+    rgm_generated_clear(out, 2);
+done:
+    rgm_token_writer_release(writer);
+    return status;
+}
+
 /* ---- the graph that exports have ---- */
 
 /* The first `from` tokens, then the others: what both give is the whole. */
@@ -603,6 +767,7 @@ static void failing_allocations_leave_nothing(void **state)
     (void)state;
     whole_open(&w, 2);
     CHECK_EVERY_OOM(write_two(&w), (void)0);
+    CHECK_EVERY_OOM(generate_two(&w), (void)0);
     whole_close(&w);
 }
 
@@ -611,5 +776,7 @@ TESTS(cmocka_unit_test(values_and_gradients_are_pytorchs),
       cmocka_unit_test(tokens_one_by_one_are_the_whole),
       cmocka_unit_test(memory_grows_and_is_used_again),
       cmocka_unit_test(batch_mates_and_threads_change_no_bit),
+      cmocka_unit_test(texts_join_and_leave_and_stay_what_they_are),
+      cmocka_unit_test(a_bad_prompt_joins_nobody_and_a_failure_ends_all),
       cmocka_unit_test(parts_one_behind_the_other_are_the_whole),
       cmocka_unit_test(mistakes_are_told), cmocka_unit_test(failing_allocations_leave_nothing))

@@ -1,7 +1,8 @@
 /*
  * Texts of tokens: rows of a writer, each of which draws its next token by its own stream. A row
- * that has ended makes room for the next prompt at once.
+ * that has ended makes room for the next text at once.
  */
+#include <math.h>
 #include <string.h>
 
 #include <regimen/sequence_generate.h>
@@ -23,27 +24,40 @@ const rgm_field rgm_generate_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-/** A text that is being written. */
-typedef struct row {
-    int64_t number; /* of its prompt */
-    int32_t *ids;   /* the prompt and the text */
-    int64_t prompt, count;
+/** A text that waits, is being written, or has ended. */
+typedef struct text {
+    struct text *next; /* that waits, or has ended, behind it */
+    void *mine;
+    rgm_generate_options options;
+    int64_t number;
+    int32_t *ids; /* the prompt and the text */
+    int64_t prompt, count, capacity;
     rgm_rng rng;
+    double log_probability;
     bool ended;
     rgm_generate_end end;
-} row;
+} text;
 
-typedef struct generation {
+/** Texts in their order. */
+typedef struct text_list {
+    text *first, *last;
+} text_list;
+
+struct rgm_generation {
     rgm_token_writer *writer;
-    const rgm_decoder *model;
-    const rgm_generate_options *options;
-    rgm_generated *out;
+    rgm_decoder model;
     rgm_token_sampler *sampler;
-    row *rows; /* [batch_size] */
-    int64_t count;
-    int32_t *newest; /* [batch_size] */
-    int64_t *going;  /* [batch_size] */
-} generation;
+    int64_t most;    /* rows */
+    text **rows;     /* [most] as the writer has them */
+    int64_t count;   /* of rows */
+    int64_t joined;  /* texts: rows, and those of both lists */
+    text_list waits; /* have not begun */
+    text_list ended;
+    int32_t *newest;         /* [most] */
+    int64_t *going;          /* [most] */
+    const int32_t **prompts; /* [most] of those that begin together */
+    int64_t *lengths;        /* [most] */
+};
 
 void rgm_generated_clear(rgm_generated *texts, int64_t count)
 {
@@ -53,155 +67,300 @@ void rgm_generated_clear(rgm_generated *texts, int64_t count)
     }
 }
 
-static void end_row(row *r, rgm_generate_end end)
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void push(text_list *list, text *t)
 {
-    r->ended = true;
-    r->end = end;
+    t->next = NULL;
+    if (list->last != NULL)
+        list->last->next = t;
+    else
+        list->first = t;
+    list->last = t;
 }
 
-/* Draw the next token of a row, and see whether its text ends with it. */
-static rgm_status draw(generation *g, row *r, const float *logits)
+static text *pop(text_list *list)
 {
-    const rgm_generate_options *o = g->options;
-    int64_t written = r->count - r->prompt, most = g->model->options.max_positions;
+    text *t = list->first;
+
+    if (t == NULL)
+        return NULL;
+    list->first = t->next;
+    if (list->first == NULL)
+        list->last = NULL;
+    return t;
+}
+
+static void text_release(text *t)
+{
+    if (t != NULL)
+        rgm_free(t->ids);
+    rgm_free(t);
+}
+
+void rgm_generation_clear(rgm_generation *g)
+{
+    for (text *t = pop(&g->waits); t != NULL; t = pop(&g->waits))
+        text_release(t);
+    for (text *t = pop(&g->ended); t != NULL; t = pop(&g->ended))
+        text_release(t);
+    for (int64_t i = 0; i < g->count; i++)
+        text_release(g->rows[i]);
+    g->count = g->joined = 0;
+    (void)rgm_token_writer_keep(g->writer, NULL, 0);
+}
+
+/* ---- a token more ---------------------------------------------------------------------------- */
+
+/* Of one token by the model itself, in nats. */
+static double log_probability(const float *logits, int64_t vocabulary, int32_t id)
+{
+    double best = (double)logits[id], sum = 0;
+
+    for (int64_t i = 0; i < vocabulary; i++)
+        best = fmax(best, (double)logits[i]);
+    for (int64_t i = 0; i < vocabulary; i++)
+        sum += exp((double)logits[i] - best);
+    return (double)logits[id] - best - log(sum);
+}
+
+static void end_text(text *t, rgm_generate_end end)
+{
+    t->ended = true;
+    t->end = end;
+}
+
+/* Draw the next token of a text, and see whether it ends with it. */
+static rgm_status draw(rgm_generation *g, text *t, const float *logits)
+{
+    const rgm_generate_options *o = &t->options;
+    int64_t written = t->count - t->prompt;
     bool stop = false;
     int32_t id;
 
-    RGM_TRY(rgm_token_sampler_draw(&id, g->sampler, logits, o, r->ids, r->count,
-                                   rgm_rng_f64(&r->rng, (uint64_t)written)));
+    RGM_TRY(rgm_token_sampler_draw(&id, g->sampler, logits, o, t->ids, t->count,
+                                   rgm_rng_f64(&t->rng, (uint64_t)written)));
+    if (o->scored)
+        t->log_probability += log_probability(logits, g->model.vocabulary, id);
     if (id == o->end_id) {
-        end_row(r, RGM_GENERATED_END);
+        end_text(t, RGM_GENERATED_END);
         return RGM_OK;
     }
-    r->ids[r->count++] = id;
+    RGM_TRY(RGM_RESERVE(t->ids, t->capacity, t->count + 1));
+    t->ids[t->count++] = id;
     written++;
     if (o->stop != NULL)
-        RGM_TRY(o->stop(&stop, r->ids + r->prompt, written, r->number, o->payload));
+        RGM_TRY(o->stop(&stop, t->ids + t->prompt, written, t->number, o->payload));
     if (stop)
-        end_row(r, RGM_GENERATED_STOP);
-    else if (written >= o->max_tokens || r->count >= most)
-        end_row(r, RGM_GENERATED_LENGTH);
-    return RGM_OK;
-}
-
-static rgm_status finish(generation *g, row *r)
-{
-    rgm_generated *out = &g->out[r->number];
-
-    out->end = r->end;
-    out->count = r->count - r->prompt;
-    RGM_TRY(RGM_NEW(out->ids, out->count + 1));
-    memcpy(out->ids, r->ids + r->prompt, (size_t)out->count * sizeof *out->ids);
-    rgm_free(r->ids);
-    r->ids = NULL;
+        end_text(t, RGM_GENERATED_STOP);
+    else if (written >= o->max_tokens || t->count >= g->model.options.max_positions)
+        end_text(t, RGM_GENERATED_LENGTH);
     return RGM_OK;
 }
 
 /* Rows that have ended leave. */
-static rgm_status leave(generation *g)
+static rgm_status leave(rgm_generation *g)
 {
-    int64_t kept = 0;
+    int64_t kept = 0, before = g->count;
 
-    for (int64_t i = 0; i < g->count; i++) {
-        if (g->rows[i].ended) {
-            RGM_TRY(finish(g, &g->rows[i]));
+    for (int64_t i = 0; i < before; i++) {
+        text *t = g->rows[i];
+
+        g->rows[i] = NULL;
+        if (t->ended) {
+            push(&g->ended, t);
             continue;
         }
         g->going[kept] = i;
-        g->rows[kept] = g->rows[i];
-        if (kept++ != i)
-            g->rows[i].ids = NULL;
+        g->rows[kept++] = t;
     }
-    if (kept == g->count)
-        return RGM_OK;
     g->count = kept;
-    return rgm_token_writer_keep(g->writer, g->going, kept);
+    return kept == before ? RGM_OK : rgm_token_writer_keep(g->writer, g->going, kept);
 }
 
-/* A row for a prompt, which the writer reads with others. */
-static rgm_status begin_row(generation *g, row *r, const int32_t *prompt, int64_t length,
-                            int64_t number)
+static rgm_status step_rows(rgm_generation *g)
 {
-    const rgm_generate_options *o = g->options;
-    int64_t most = g->model->options.max_positions;
-    int64_t room = length < most ? most - length : 0;
+    int64_t padded = rgm_seq2seq_padded(g->model.vocabulary);
+    const float *logits;
 
-    room = room < o->max_tokens ? room : o->max_tokens;
-    *r = (row){.number = number, .prompt = length, .count = length};
-    r->rng = rgm_rng_stream((uint64_t)o->seed, "generate", (uint64_t)(o->first_number + number));
-    RGM_TRY(RGM_NEW(r->ids, length + room + 1));
-    memcpy(r->ids, prompt, (size_t)length * sizeof *prompt);
-    if (room == 0)
-        end_row(r, RGM_GENERATED_LENGTH);
+    for (int64_t i = 0; i < g->count; i++)
+        g->newest[i] = g->rows[i]->ids[g->rows[i]->count - 1];
+    RGM_TRY(rgm_token_writer_step(&logits, g->writer, g->newest));
+    for (int64_t i = 0; i < g->count; i++)
+        RGM_TRY(draw(g, g->rows[i], logits + i * padded));
+    return leave(g);
+}
+
+/* Those that wait get places, in their order; the writer reads their prompts together, padded. */
+static rgm_status begin_rows(rgm_generation *g)
+{
+    int64_t before = g->count, longest = 0, padded = rgm_seq2seq_padded(g->model.vocabulary);
+    const float *logits;
+
+    while (g->waits.first != NULL && g->count < g->most) {
+        int64_t length = g->waits.first->prompt, rows = g->count - before + 1;
+
+        longest = length > longest ? length : longest;
+        if (rows > 1 && rows * longest > RGM_GENERATION_READS)
+            break;
+        g->prompts[rows - 1] = g->waits.first->ids;
+        g->lengths[rows - 1] = length;
+        g->rows[g->count++] = pop(&g->waits);
+    }
+    if (g->count == before)
+        return RGM_OK;
+    RGM_TRY(rgm_token_writer_add(&logits, g->writer, g->prompts, g->lengths, g->count - before));
+    for (int64_t i = before; i < g->count; i++)
+        RGM_TRY(draw(g, g->rows[i], logits + (i - before) * padded));
+    return leave(g);
+}
+
+/* ---- texts that come and go ------------------------------------------------------------------ */
+
+rgm_status rgm_generation_create(rgm_generation **out, rgm_token_writer *writer,
+                                 const rgm_decoder *model, int64_t most)
+{
+    rgm_status status = RGM_OK;
+    rgm_generation *g = NULL;
+
+    *out = NULL;
+    if (most < 1)
+        return RGM_FAIL(RGM_ERR_ARG, "%lld texts are to be written together", (long long)most);
+    RGM_GO(RGM_NEW(g, 1));
+    g->writer = writer;
+    g->model = *model;
+    g->most = most;
+    RGM_GO(RGM_NEW(g->rows, most));
+    RGM_GO(RGM_NEW(g->newest, most));
+    RGM_GO(RGM_NEW(g->going, most));
+    RGM_GO(RGM_NEW(g->prompts, most));
+    RGM_GO(RGM_NEW(g->lengths, most));
+    RGM_GO(rgm_token_sampler_create(&g->sampler, model->vocabulary));
+    *out = g;
+    g = NULL;
+done:
+    rgm_generation_release(g);
+    return status;
+}
+
+void rgm_generation_release(rgm_generation *g)
+{
+    if (g == NULL)
+        return;
+    rgm_generation_clear(g);
+    rgm_token_sampler_release(g->sampler);
+    rgm_free(g->rows);
+    rgm_free(g->newest);
+    rgm_free(g->going);
+    rgm_free(g->prompts);
+    rgm_free(g->lengths);
+    rgm_free(g);
+}
+
+int64_t rgm_generation_count(const rgm_generation *g)
+{
+    return g->joined;
+}
+
+static rgm_status check_prompt(const rgm_decoder *model, const int32_t *prompt, int64_t length)
+{
+    int64_t most = model->options.max_positions;
+
+    if (length < 1)
+        return RGM_FAIL(RGM_ERR_DATA, "it is empty: begin it with a token of its own");
+    if (length > most)
+        return RGM_FAIL(RGM_ERR_DATA, "%lld tokens, but model.max_positions is %lld",
+                        (long long)length, (long long)most);
+    for (int64_t i = 0; i < length; i++)
+        if (prompt[i] < 0 || prompt[i] >= model->vocabulary)
+            return RGM_FAIL(RGM_ERR_DATA, "it has the id %d, but ids are 0..%lld", prompt[i],
+                            (long long)model->vocabulary - 1);
     return RGM_OK;
 }
 
-static rgm_status begin_rows(generation *g, const int32_t *const *prompts, const int64_t *lengths,
-                             int64_t first, int64_t count)
+rgm_status rgm_generation_join(rgm_generation *g, const int32_t *prompt, int64_t length,
+                               const rgm_generate_options *options, int64_t number, void *mine)
 {
-    int64_t before = g->count, padded = rgm_seq2seq_padded(g->model->vocabulary);
-    const float *logits;
+    rgm_status status = RGM_OK;
+    text *t = NULL;
 
-    RGM_TRY(rgm_token_writer_add(&logits, g->writer, prompts + first, lengths + first, count));
-    for (int64_t i = 0; i < count; i++) {
-        row *r = &g->rows[before + i];
-
-        *r = (row){0};
-        g->count++;
-        RGM_TRY(begin_row(g, r, prompts[first + i], lengths[first + i], first + i));
-        if (!r->ended)
-            RGM_TRY(draw(g, r, logits + i * padded));
-    }
-    return leave(g);
+    RGM_TRY(rgm_options_check(options, rgm_generate_fields, "task.generate"));
+    RGM_TRY(check_prompt(&g->model, prompt, length));
+    RGM_GO(RGM_NEW(t, 1));
+    *t = (text){.mine = mine, .options = *options, .number = number};
+    t->rng = rgm_rng_stream((uint64_t)options->seed, "generate",
+                            (uint64_t)(options->first_number + number));
+    RGM_GO(RGM_RESERVE(t->ids, t->capacity, length + 1));
+    memcpy(t->ids, prompt, (size_t)length * sizeof *prompt);
+    t->prompt = t->count = length;
+    if (length == g->model.options.max_positions)
+        end_text(t, RGM_GENERATED_LENGTH);
+    push(t->ended ? &g->ended : &g->waits, t);
+    g->joined++;
+    t = NULL;
+done:
+    text_release(t);
+    return status;
 }
 
-static rgm_status step(generation *g)
+rgm_status rgm_generation_step(rgm_generation *g)
 {
-    int64_t padded = rgm_seq2seq_padded(g->model->vocabulary);
-    const float *logits;
+    rgm_status status = g->count > 0 ? step_rows(g) : RGM_OK;
 
-    for (int64_t i = 0; i < g->count; i++)
-        g->newest[i] = g->rows[i].ids[g->rows[i].count - 1];
-    RGM_TRY(rgm_token_writer_step(&logits, g->writer, g->newest));
-    for (int64_t i = 0; i < g->count; i++)
-        RGM_TRY(draw(g, &g->rows[i], logits + i * padded));
-    return leave(g);
+    if (status == RGM_OK)
+        status = begin_rows(g);
+    if (status != RGM_OK)
+        rgm_generation_clear(g);
+    return status;
 }
+
+bool rgm_generation_take(rgm_generated *out, void **mine, rgm_generation *g)
+{
+    text *t = pop(&g->ended);
+
+    if (t == NULL)
+        return false;
+    *out = (rgm_generated){.ids = t->ids,
+                           .count = t->count - t->prompt,
+                           .end = t->end,
+                           .log_probability = t->log_probability};
+    *mine = t->mine;
+    memmove(out->ids, out->ids + t->prompt, (size_t)out->count * sizeof *out->ids);
+    t->ids = NULL;
+    text_release(t);
+    g->joined--;
+    return true;
+}
+
+/* ---- all at once ----------------------------------------------------------------------------- */
 
 rgm_status rgm_generate(rgm_generated *out, rgm_token_writer *writer, const rgm_decoder *model,
                         const int32_t *const *prompts, const int64_t *lengths, int64_t count,
                         const rgm_generate_options *options)
 {
     rgm_status status = RGM_OK;
-    generation g = {.writer = writer, .model = model, .options = options, .out = out};
-    int64_t most = options->batch_size < count ? options->batch_size : count, begun = 0;
+    rgm_generation *g = NULL;
+    rgm_generated made;
+    void *mine;
 
     memset(out, 0, (size_t)count * sizeof *out);
     RGM_TRY(rgm_options_check(options, rgm_generate_fields, "task.generate"));
-    RGM_GO(RGM_NEW(g.rows, most));
-    RGM_GO(RGM_NEW(g.newest, most));
-    RGM_GO(RGM_NEW(g.going, most));
-    RGM_GO(rgm_token_sampler_create(&g.sampler, model->vocabulary));
-    while (g.count > 0 || begun < count) {
-        int64_t more = most - g.count < count - begun ? most - g.count : count - begun;
-
-        if (more > 0) {
-            RGM_GO(begin_rows(&g, prompts, lengths, begun, more));
-            begun += more;
-        }
-        if (g.count > 0)
-            RGM_GO(step(&g));
+    RGM_GO(rgm_generation_create(
+        &g, writer, model, options->batch_size < count || count < 1 ? options->batch_size : count));
+    for (int64_t i = 0; i < count; i++) {
+        status = rgm_generation_join(g, prompts[i], lengths[i], options, i, &out[i]);
+        if (status != RGM_OK && status != RGM_ERR_NOMEM)
+            rgm_error_prefix(status, "prompt %lld", (long long)i);
+        RGM_GO(status);
+    }
+    while (rgm_generation_count(g) > 0) {
+        RGM_GO(rgm_generation_step(g));
+        while (rgm_generation_take(&made, &mine, g))
+            *(rgm_generated *)mine = made;
     }
 done:
-    for (int64_t i = 0; i < g.count; i++)
-        rgm_free(g.rows[i].ids);
-    if (status != RGM_OK) {
+    if (status != RGM_OK)
         rgm_generated_clear(out, count);
-        (void)rgm_token_writer_keep(writer, NULL, 0);
-    }
-    rgm_token_sampler_release(g.sampler);
-    rgm_free(g.rows);
-    rgm_free(g.newest);
-    rgm_free(g.going);
+    rgm_generation_release(g);
     return status;
 }
