@@ -54,7 +54,7 @@ cmp -s out drawn || fail "other texts in batches of three with one thread"
 expect 0 "$regimen" generate run --input prompts --temperature 1.5 --top-k 40 --top-p 0.98 --seed 8
 cmp -s out drawn && fail "another seed draws the same"
 expect 0 "$regimen" generate run --prompt "one two" --stop "ree" --json
-says '"text": " th", "tokens": [0-9]+, "end": "stop"' out
+says '"text": " th", "tokens": [0-9]+, "log_probability": -[0-9.]+, "end": "stop"' out
 expect 0 "$regimen" generate run --prompt "one two" --max-tokens 2 --json
 says '"end": "length"' out
 says '^cut +1 of 1 texts' err
@@ -62,7 +62,42 @@ expect 2 "$regimen" generate run --prompt a --top-p 0
 expect 2 "$regimen" generate run --prompt a --input prompts
 expect 1 "$regimen" generate run --prompt "$(seq 100)"
 says 'prompt 1: [0-9]+ tokens with its begin, but model.max_positions is 64' err
+says '1 of 1 prompts could not be read' err
+
+# One bad prompt of many: the others have their texts, in their lines.
+{
+    head -3 prompts
+    seq 100 | tr '\n' ' '
+    echo
+    tail -36 prompts
+} >some_bad
+expect 1 "$regimen" generate run --input some_bad --temperature 1.5 --top-k 40 --top-p 0.98 --seed 7
+says '^left out +prompt 4: [0-9]+ tokens with its begin' err
+says '1 of 40 prompts could not be read' err
+sed 4s/.*// drawn | cmp -s - out || fail "a bad prompt changes the texts of others"
+expect 1 "$regimen" generate run --input some_bad --json
+[ "$(grep -c '"error": ' out)" = 1 ] && [ "$(grep -c '"log_probability": -' out)" = 39 ] || fail "one of 40 has an error"
+
+# An export alone writes and scores the same.
+expect 0 "$regimen" export run --format predictor --to alone
+[ "$(ls alone)" = "$(printf 'model.safetensors\nmodel.yaml\ntokenizer.model')" ] || fail "the export has $(ls alone)"
+expect 0 "$regimen" generate alone --input prompts --temperature 1.5 --top-k 40 --top-p 0.98 --seed 7 --threads 1
+cmp -s out drawn || fail "an export writes other texts than its run"
+expect 2 "$regimen" generate alone --prompt a --top-p 0
+says 'task.generate.top_p' err
+expect 2 "$regimen" generate alone --prompt a --top-k x
+says "'x' is no whole number" err
+expect 1 "$regimen" eval alone
+says 'alone is an export, which has no data' err
+expect 2 "$regimen" generate alone --prompt a --last
+says 'it has one set of weights' err
+expect 1 "$regimen" export run --format predictor --precision int8 --to no
+says 'does not keep its weights in 8 bits' err
 mv elsewhere data
+expect 0 "$regimen" predict run --input data/test.txt
+cp out lines.csv
+expect 0 "$regimen" predict alone --input data/test.txt
+cmp -s out lines.csv || fail "an export scores lines otherwise than its run"
 
 # The log-probability of each line: together that of the test, whose documents stand packed in blocks.
 expect 0 "$regimen" predict run
@@ -144,6 +179,12 @@ expect 0 "$regimen" run lm.yaml --config lora.yaml --run-dir lora
 expect 0 "$regimen" generate lora --prompt "two three"
 says '^ twelve' out
 expect 0 "$regimen" export lora --verify
+expect 0 "$regimen" generate lora --input prompts --json
+cp out by_run
+expect 0 "$regimen" export lora --format predictor --to lora_alone
+expect 0 "$regimen" generate lora_alone --input prompts --json
+cmp -s out by_run || fail "an export of adapters writes otherwise than its run"
+grep -q lora_ lora_alone/model.safetensors && fail "the export has adapters that are not merged"
 /usr/bin/env python3 - run lora <<'PY' || fail "weights beside the adapters changed"
 import glob, json, struct, sys
 def tensors(run):

@@ -322,8 +322,11 @@ void rgm_predictor_release(rgm_predictor *predictor);
 /** Call `release(owner)` last when the predictor is released: for what the task borrows. Once. */
 void rgm_predictor_keep(rgm_predictor *predictor, void (*release)(void *owner), void *owner);
 /** The outputs, borrowed: every head by its name, then their probabilities, as in model.onnx; of a
- * task that answers lines its own. Returns their number. */
+ * task that answers lines or prompts its own. Returns their number. */
 int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predictor *predictor);
+/** Those of rgm_predictor_run_files(): the heads of any task that reads files. */
+int64_t rgm_predictor_file_outputs(const rgm_export_output **outputs,
+                                   const rgm_predictor *predictor);
 /** The form in which it is asked. Errors: RGM_ERR_UNSUPPORTED (in none). */
 rgm_status rgm_predictor_form(rgm_question_form *out, const rgm_predictor *predictor);
 /** The kind of list that an Example has under a key, such as "nodes/paper.words";
@@ -337,11 +340,49 @@ rgm_feature_kind rgm_predictor_example_kind(const rgm_predictor *predictor, cons
  *
  * Errors: RGM_ERR_UNSUPPORTED (the task accepts none, or another form), RGM_ERR_ARG (none given),
  * RGM_ERR_SHAPE and RGM_ERR_DTYPE (of rows), RGM_ERR_FORMAT and RGM_ERR_DATA (a question that
- * cannot be answered: "example 3: ...", "line 3: ..."; a number that is not finite),
+ * cannot be answered: "example 3: ...", "line 3: ...", "prompt 3: ..."; a number that is not
+ * finite),
  * RGM_ERR_NOT_FOUND (a missing feature), RGM_ERR_NOMEM.
  */
 rgm_status rgm_predictor_ask(rgm_answers *out, rgm_predictor *predictor,
                              const rgm_questions *questions);
+/**
+ * Texts token by token, many together: of a predictor that is asked in prompts. They join between
+ * two steps and leave when they have ended, and each has the same tokens beside any others.
+ *
+ *     rgm_predictor_prepare(&text, predictor, prompt, NULL);
+ *     rgm_predictor_join(predictor, text, 0, mine);                     at any time
+ *     while (rgm_predictor_texts(predictor) > 0)
+ *         rgm_predictor_step(predictor, tell, payload);                 tell(): each as it is now
+ *
+ * Read a prompt, and what is wished of its text (rgm_questions.wishes; NULL: nothing). Threads:
+ * any, beside all else. Errors: RGM_ERR_UNSUPPORTED (it writes no texts), RGM_ERR_DATA (a prompt
+ * that is too long, an unknown wish, a value out of bounds), those of the tokenizer, RGM_ERR_NOMEM.
+ *
+ * @param out  [out] for rgm_predictor_join(), or rgm_predictor_discard()
+ */
+rgm_status rgm_predictor_prepare(void **out, const rgm_predictor *predictor, rgm_str prompt,
+                                 const rgm_json *wishes);
+void rgm_predictor_discard(const rgm_predictor *predictor, void *prepared);
+/** Up to `most` texts are written together, 0: as many as the model's file says. Without it the
+ * first that joins does this. RGM_ERR_ARG: texts are written already; RGM_ERR_UNSUPPORTED,
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_predictor_write(rgm_predictor *predictor, int64_t most);
+/**
+ * A text joins, to be begun by one of the next steps.
+ *
+ * @param prepared  [in, taken] also after an error
+ * @param number    [in] what is drawn depends on it, where the wishes have no seed
+ * @param mine      [in] rgm_written.mine
+ *
+ * Errors: RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_predictor_join(rgm_predictor *predictor, void *prepared, int64_t number, void *mine);
+/** How many have joined and not ended. */
+int64_t rgm_predictor_texts(const rgm_predictor *predictor);
+/** One token more for each; the sink is called with each that has one, and a last time with its
+ * end. Errors: RGM_ERR_NUMERIC, RGM_ERR_NOMEM, RGM_ERR_IO: all texts have left then, untold. */
+rgm_status rgm_predictor_step(rgm_predictor *predictor, rgm_written_sink *sink, void *payload);
 /**
  * Predictions of a head for batches of data that a user names (rgm_task.build_file_inputs).
  * Errors: RGM_ERR_UNSUPPORTED (the task reads no files), RGM_ERR_ARG (no such head), those of data

@@ -5,6 +5,9 @@
  *     regimen run tiny_lm --run-dir runs/lm          train, validate by bits per byte, test
  *     regimen generate runs/lm --prompt "A man in"   a text
  *     regimen predict runs/lm --input lines.txt      the log-probability of each line
+ *
+ * A run's export {type: predictor} is taken in its place. Programs let texts join and grow token by
+ * token with rgm_predictor_join() (controller_run.h).
  */
 #ifndef REGIMEN_LANGUAGE_H
 #define REGIMEN_LANGUAGE_H
@@ -43,6 +46,7 @@ typedef struct rgm_language_options {
     int64_t teacher_count;
     const char *run_dir; /* no key: the folder of a run that has begun                  */
     bool trained; /* true: use the run's tokenizer; false: only the one it trained                */
+    bool served;  /* no key: it is asked alone, and there are no files of data                    */
 } rgm_language_options;
 
 /**
@@ -87,8 +91,11 @@ extern const rgm_weight_name rgm_language_gpt2_names[], rgm_language_llama_names
 typedef struct rgm_language_text {
     char *text; /* owned; without the prompt, and without the stop string that ended it */
     int64_t size;
-    int64_t tokens;       /* that were written */
-    rgm_generate_end end; /* why it ends */
+    int64_t tokens;         /* that were written */
+    rgm_generate_end end;   /* why it ends */
+    double log_probability; /* of the tokens, its end's too, in nats, as rgm_generated has it */
+    char
+        *error; /* owned; why there is no text: what is wrong with the prompt. NULL: there is one */
 } rgm_language_text;
 void rgm_language_texts_clear(rgm_language_text *texts, int64_t count);
 /** task.generate of a task that rgm_language_model made. */
@@ -96,14 +103,15 @@ const rgm_generate_options *rgm_language_generating(const rgm_task *task);
 /**
  * Write a text behind each prompt with the given weights. A prompt may be empty: a document from
  * its beginning. A text ends where the model ends the document, before the first of the stop
- * strings, or by its length.
+ * strings, or by its length. A prompt that cannot be read (more than max_positions tokens, or not
+ * encodable) has an error in the place of its text, and harms no other.
  *
  * @param out     [out] [count]; the caller clears them
  * @param stops   [in] texts that end a text; count 0: none
  * @param device  [in] as in rgm_token_writer_create(), and bf16
  *
- * Errors: RGM_ERR_DATA "prompt 3: ..." (longer than max_positions, or not encodable),
- * RGM_ERR_CONFIG (options), those of rgm_generate().
+ * Errors: RGM_ERR_CONFIG (options), RGM_ERR_NUMERIC, RGM_ERR_NOMEM, RGM_ERR_IO, as
+ * rgm_generate()'s.
  */
 rgm_status rgm_language_write(rgm_language_text *out, const rgm_task *task,
                               const rgm_parameters *parameters, const rgm_str *prompts,

@@ -274,3 +274,27 @@ int verb_family(const char *family, const verb *verbs, int64_t count, int argc, 
     snprintf(prefix, sizeof prefix, "%s ", family);
     return verb_dispatch(prefix, argv[1], verbs, count, argc - 1, argv + 1);
 }
+
+rgm_status read_number(double *out, const char *text, const char *name, bool whole)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    if (*text == '\0' || *end != '\0' || (whole && !(fabs(*out) < 1e15 && *out == trunc(*out))))
+        return RGM_FAIL(RGM_ERR_CONFIG, "--%s: '%s' is no %snumber", name, text,
+                        whole ? "whole " : "");
+    return RGM_OK;
+}
+
+rgm_status set_threads(const char *text)
+{
+    double number;
+
+    if (text == NULL)
+        return RGM_OK;
+    RGM_TRY(read_number(&number, text, "threads", true));
+    if (number < 1 || number > 1024)
+        return RGM_FAIL(RGM_ERR_CONFIG, "--threads is %s, but must be in [1, 1024]", text);
+    rgm_threads_set((int)number);
+    return RGM_OK;
+}

@@ -58,6 +58,12 @@ int arguments_read(text_list *rest, const usage *how, int argc, char **argv);
             return code_ < 0 ? EXIT_DONE : code_;                                                  \
     } while (0)
 
+/** The number, or the whole number, of an option that is a key where it is no export's. Errors:
+ * RGM_ERR_CONFIG. */
+rgm_status read_number(double *out, const char *text, const char *name, bool whole);
+/** --threads of an export; NULL: all cores. Errors: RGM_ERR_CONFIG. */
+rgm_status set_threads(const char *text);
+
 /** The words of a command line are being completed: verbs print what the last of them may become,
  * from the tables that they read arguments by, and do nothing else. */
 extern bool completing;

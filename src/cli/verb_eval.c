@@ -86,12 +86,25 @@ static int eval_experiment(const char *name, const text_list *over, const text_l
     return code;
 }
 
+static rgm_status find_run(char **folder, const char *name)
+{
+    bool exported;
+
+    RGM_TRY(model_folder(folder, name));
+    RGM_TRY(is_export(&exported, *folder));
+    return exported ? RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                               "%s is an export, which has no data to be evaluated on: eval takes "
+                               "its run; `regimen predict` takes an export with --input",
+                               *folder)
+                    : RGM_OK;
+}
+
 /* A run folder, or a registered model. */
 static int eval_named(const char *name, const char *part, const text_list *sets,
                       const weights_choice *weights, bool json)
 {
     char *folder = NULL;
-    int code = report(model_folder(&folder, name));
+    int code = report(find_run(&folder, name));
 
     if (code == EXIT_DONE)
         code = eval_run(folder, part, sets, weights, json);

@@ -1,4 +1,4 @@
-/* regimen generate: texts behind prompts, with a run folder's weights. */
+/* regimen generate: texts behind prompts, with the weights of a run or of an export. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +11,14 @@
 enum { CHUNK = 256 };
 
 typedef struct output {
-    const session *session;
+    const rgm_task *task;
+    const rgm_parameters *parameters;
+    rgm_device *device;
+    bool bf16;
     rgm_generate_options options;
     rgm_texts stops;
     bool json, lines; /* lines: one a text */
-    int64_t texts, cut;
+    int64_t texts, cut, bad;
 } output;
 
 static const char *end_name(rgm_generate_end end)
@@ -35,9 +38,14 @@ static rgm_status print_as_json(rgm_str prompt, const rgm_language_text *t)
     RGM_GO(rgm_strndup(&asked, prompt.data, (size_t)prompt.size));
     RGM_GO(rgm_json_open_object(&w, NULL, RGM_JSON_SPACED));
     RGM_GO(rgm_json_write_text(&w, "prompt", asked));
-    RGM_GO(rgm_json_write_text(&w, "text", t->text));
-    RGM_GO(rgm_json_write_int(&w, "tokens", t->tokens));
-    RGM_GO(rgm_json_write_text(&w, "end", end_name(t->end)));
+    if (t->error != NULL) {
+        RGM_GO(rgm_json_write_text(&w, "error", t->error));
+    } else {
+        RGM_GO(rgm_json_write_text(&w, "text", t->text));
+        RGM_GO(rgm_json_write_int(&w, "tokens", t->tokens));
+        RGM_GO(rgm_json_write_number(&w, "log_probability", t->log_probability));
+        RGM_GO(rgm_json_write_text(&w, "end", end_name(t->end)));
+    }
     RGM_GO(rgm_json_close(&w));
     puts(out.data);
 done:
@@ -46,12 +54,25 @@ done:
     return status;
 }
 
+/* A prompt that cannot be read: its line stays empty, so that those behind it keep their places. */
+static void tell_bad(output *o, const rgm_language_text *text)
+{
+    o->bad++;
+    say("left out", "prompt %lld: %s", (long long)o->texts, text->error);
+    if (!o->json)
+        puts("");
+}
+
 static rgm_status print_texts(output *o, const rgm_str *prompts, const rgm_language_text *texts,
                               int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         o->texts++;
-        o->cut += texts[i].end == RGM_GENERATED_LENGTH;
+        if (texts[i].error != NULL)
+            tell_bad(o, &texts[i]);
+        o->cut += texts[i].error == NULL && texts[i].end == RGM_GENERATED_LENGTH;
+        if (texts[i].error != NULL && !o->json)
+            continue;
         if (o->json)
             RGM_TRY(print_as_json(prompts[i], &texts[i]));
         else if (o->lines)
@@ -66,16 +87,14 @@ static rgm_status print_texts(output *o, const rgm_str *prompts, const rgm_langu
 
 static rgm_status write_texts(output *o, const rgm_str *prompts, int64_t count)
 {
-    rgm_trainer *trainer = rgm_run_trainer(o->session->run);
     rgm_language_text *texts;
     rgm_status status;
 
     if (count == 0)
         return RGM_OK;
     RGM_TRY(RGM_NEW(texts, count));
-    status = rgm_language_write(texts, rgm_trainer_task(trainer), rgm_trainer_parameters(trainer),
-                                prompts, count, &o->options, &o->stops, rgm_trainer_device(trainer),
-                                rgm_trainer_bf16(trainer));
+    status = rgm_language_write(texts, o->task, o->parameters, prompts, count, &o->options,
+                                &o->stops, o->device, o->bf16);
     if (status == RGM_OK)
         status = print_texts(o, prompts, texts, count);
     rgm_language_texts_clear(texts, count);
@@ -149,39 +168,126 @@ typedef struct generate_arguments {
     weights_choice weights;
 } generate_arguments;
 
-static rgm_status generate_run(const char *run_dir, const generate_arguments *a)
+/* All prompts. What cannot be read is the failure at the end, when the others have their texts. */
+static rgm_status write_all(output *o, const generate_arguments *a)
 {
-    const data_choice none = {.modes = {false}};
-    rgm_status status = RGM_OK;
-    const rgm_task *task;
-    session s;
-    output o = {.session = &s,
-                .stops = {a->stops.items, a->stops.count},
-                .json = a->json,
-                .lines = a->prompts.count == 0};
-
-    RGM_GO(session_open(&s, run_dir, &a->sets, &a->weights, &none));
-    task = rgm_run_task(s.run);
-    if (task->type != &rgm_language_model)
-        RGM_GO(
-            RGM_FAIL(RGM_ERR_CONFIG, "%s is a run of another task than language_model", run_dir));
-    o.options = *rgm_language_generating(task);
-    RGM_GO(a->prompts.count > 0 ? write_prompts(&o, &a->prompts)
-                                : write_lines(&o, a->input != NULL ? a->input : "/dev/stdin"));
-    if (o.cut > 0)
+    RGM_TRY(a->prompts.count > 0 ? write_prompts(o, &a->prompts)
+                                 : write_lines(o, a->input != NULL ? a->input : "/dev/stdin"));
+    if (o->cut > 0)
         say("cut",
             "%s of %s texts at their maximum length (task.generate.max_tokens, "
             "model.max_positions)",
-            grouped(o.cut), grouped(o.texts));
+            grouped(o->cut), grouped(o->texts));
+    return o->bad == 0 ? RGM_OK
+                       : RGM_FAIL(RGM_ERR_DATA, "%lld of %lld prompts could not be read",
+                                  (long long)o->bad, (long long)o->texts);
+}
+
+static rgm_status check_task(const rgm_task *task, const char *folder, const char *what)
+{
+    return task->type == &rgm_language_model
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_CONFIG, "%s is %s of another task than language_model", folder,
+                          what);
+}
+
+static rgm_status generate_run(output *o, const char *run_dir, const generate_arguments *a)
+{
+    const data_choice none = {.modes = {false}};
+    rgm_status status = RGM_OK;
+    rgm_trainer *trainer;
+    session s;
+
+    RGM_GO(session_open(&s, run_dir, &a->sets, &a->weights, &none));
+    trainer = rgm_run_trainer(s.run);
+    o->task = rgm_run_task(s.run);
+    RGM_GO(check_task(o->task, run_dir, "a run"));
+    o->parameters = rgm_trainer_parameters(trainer);
+    o->device = rgm_trainer_device(trainer);
+    o->bf16 = rgm_trainer_bf16(trainer);
+    o->options = *rgm_language_generating(o->task);
+    RGM_GO(write_all(o, a));
 done:
     session_close(&s);
+    return status;
+}
+
+/* The options of an export's texts, as those of a run are keys. */
+static rgm_status set_options(rgm_generate_options *o, const char *const *values)
+{
+    const struct {
+        int value;
+        const char *name;
+        double *number;
+        int64_t *whole;
+    } options[] = {{TEMPERATURE, "temperature", &o->temperature, NULL},
+                   {TOP_K, "top-k", NULL, &o->top_k},
+                   {TOP_P, "top-p", &o->top_p, NULL},
+                   {MIN_P, "min-p", &o->min_p, NULL},
+                   {PENALTY, "repetition-penalty", &o->repetition_penalty, NULL},
+                   {TOKENS, "max-tokens", NULL, &o->max_tokens},
+                   {SEED, "seed", NULL, &o->seed}};
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *text = values[options[i].value];
+        double number;
+
+        if (text == NULL)
+            continue;
+        RGM_TRY(read_number(&number, text, options[i].name, options[i].whole != NULL));
+        if (options[i].whole != NULL)
+            *options[i].whole = (int64_t)number;
+        else
+            *options[i].number = number;
+    }
+    RGM_TRY(set_threads(values[THREADS]));
+    return rgm_options_check(o, rgm_generate_fields, "task.generate");
+}
+
+static rgm_status generate_export(output *o, const char *folder, const generate_arguments *a)
+{
+    rgm_status status = RGM_OK;
+    rgm_predictor *predictor = NULL;
+
+    if (a->sets.count > 0 || weights_chosen(&a->weights))
+        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s is an export: it has one set of weights and no keys to set", folder));
+    RGM_GO(rgm_predictor_open(&predictor, folder, NULL, 0));
+    o->task = rgm_predictor_task(predictor);
+    RGM_GO(check_task(o->task, folder, "an export"));
+    o->parameters = rgm_predictor_parameters(predictor);
+    o->options = *rgm_language_generating(o->task);
+    RGM_GO(set_options(&o->options, a->values));
+    RGM_GO(write_all(o, a));
+done:
+    rgm_predictor_release(predictor);
+    return status;
+}
+
+/* A run, a registered model, or an export's folder. */
+static rgm_status generate_named(const char *name, generate_arguments *a)
+{
+    rgm_status status = RGM_OK;
+    char *folder = NULL, *texts[KEYS] = {NULL};
+    output o = {
+        .stops = {a->stops.items, a->stops.count}, .json = a->json, .lines = a->prompts.count == 0};
+    bool exported;
+
+    RGM_GO(model_folder(&folder, name));
+    RGM_GO(is_export(&exported, folder));
+    if (!exported)
+        RGM_GO(add_keys(&a->sets, texts, keys, a->values, KEYS));
+    RGM_GO(exported ? generate_export(&o, folder, a) : generate_run(&o, folder, a));
+done:
+    rgm_free(folder);
+    for (int k = 0; k < KEYS; k++)
+        rgm_free(texts[k]);
     return status;
 }
 
 int verb_generate(int argc, char **argv)
 {
     generate_arguments a = {.input = NULL};
-    char *texts[KEYS] = {NULL}, *folder = NULL;
     text_list rest;
     const argument arguments[] = {
         {"prompt", ARG_LIST, &a.prompts, "TEXT", "a text behind this; may be given several times"},
@@ -197,29 +303,24 @@ int verb_generate(int argc, char **argv)
         {"max-tokens", ARG_TEXT, &a.values[TOKENS], "N", "of a text; task.generate.max_tokens"},
         {"seed", ARG_TEXT, &a.values[SEED], "N", "of the draws; task.generate.seed"},
         {"stop", ARG_LIST, &a.stops, "TEXT", "ends a text, and is no part of it; several times"},
-        {"json", ARG_FLAG, &a.json, NULL, "a line of JSON each: prompt, text, tokens, end"},
+        {"json", ARG_FLAG, &a.json, NULL,
+         "a line of JSON each: prompt, text, tokens, log_probability, end"},
         {"threads", ARG_TEXT, &a.values[THREADS], "N",
          "default runtime.threads; changes nothing but the time"},
         WEIGHTS_ARGUMENTS(a.weights),
         {"set", ARG_LIST, &a.sets, "KEY=VALUE", "override a key of the run"},
         {0}};
     const usage how = {
-        "generate RUN_DIR|model:NAME [--prompt TEXT]... [--input FILE] [options]",
+        "generate RUN_DIR|EXPORT|model:NAME [--prompt TEXT]... [--input FILE] [options]",
         "Texts behind prompts: each as it is, or with --input a line each, in which\n"
-        "line ends are spaces. The run's data need not be there.",
+        "line ends are spaces. The run's data need not be there. A prompt that cannot\n"
+        "be read is told by its number and gets an empty line; the command then fails.",
         arguments, 1, 1};
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (a.prompts.count > 0 && a.input != NULL)
         return usage_error("--prompt and --input do not go together");
-    status = model_folder(&folder, rest.items[0]);
-    if (status == RGM_OK)
-        status = add_keys(&a.sets, texts, keys, a.values, KEYS);
-    if (status == RGM_OK)
-        status = generate_run(folder, &a);
-    rgm_free(folder);
-    for (int k = 0; k < KEYS; k++)
-        rgm_free(texts[k]);
+    status = generate_named(rest.items[0], &a);
     return status == RGM_OK ? print_text("") : report(status);
 }

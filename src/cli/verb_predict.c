@@ -222,7 +222,7 @@ static rgm_status predict_files(rgm_predictor *predictor, const char *folder,
                         "--input: the task '%s' reads no files but its own data: name others with "
                         "--set data.test=FILE",
                         view.task->name);
-    if (head >= 0 && head < rgm_predictor_outputs(&outputs, predictor)) {
+    if (head >= 0 && head < rgm_predictor_file_outputs(&outputs, predictor)) {
         view.is_number = outputs[head].kind == RGM_OUTPUT_NUMBERS;
         view.classes = outputs[head].classes;
     }

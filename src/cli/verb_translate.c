@@ -2,7 +2,6 @@
  * folder or of an export. */
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,18 +317,6 @@ done:
     return status;
 }
 
-/* A whole number, or a number, of an option. */
-static rgm_status read_number(double *out, const char *text, const char *name, bool whole)
-{
-    char *end;
-
-    *out = strtod(text, &end);
-    if (*text == '\0' || *end != '\0' || (whole && !(fabs(*out) < 1e15 && *out == trunc(*out))))
-        return RGM_FAIL(RGM_ERR_CONFIG, "--%s: '%s' is no %snumber", name, text,
-                        whole ? "whole " : "");
-    return RGM_OK;
-}
-
 /* The options of an export's search, as those of a run are keys. */
 static rgm_status set_search(rgm_beam_search_options *o, const char *const *values)
 {
@@ -347,13 +334,7 @@ static rgm_status set_search(rgm_beam_search_options *o, const char *const *valu
         RGM_TRY(read_number(&o->alpha, values[ALPHA], "alpha", false));
     if (values[COVERAGE] != NULL)
         RGM_TRY(read_number(&o->coverage, values[COVERAGE], "coverage", false));
-    if (values[THREADS] != NULL) {
-        RGM_TRY(read_number(&number, values[THREADS], "threads", true));
-        if (number < 1 || number > 1024)
-            return RGM_FAIL(RGM_ERR_CONFIG, "--threads is %s, but must be in [1, 1024]",
-                            values[THREADS]);
-        rgm_threads_set((int)number);
-    }
+    RGM_TRY(set_threads(values[THREADS]));
     o->int8 = o->int8 || values[INT8] != NULL;
     return rgm_options_check(o, rgm_beam_search_fields, "task.search");
 }

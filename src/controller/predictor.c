@@ -13,13 +13,18 @@ struct rgm_predictor {
     rgm_scope *scope;
     rgm_task_model own_model;
     const rgm_task_model *model;
-    rgmi_outputs outputs;
+    rgmi_outputs outputs;         /* of the model: what the executor computes */
+    const rgm_export_output *own; /* of a task that answers by itself; NULL: it does not */
+    int64_t own_count;
     rgm_parameters *own_parameters;
     const rgm_parameters *parameters;
     rgm_device *device;
     bool bf16, int8;                     /* int8: the weights were kept in 8 bits */
-    rgm_executor *executor;              /* NULL: the task answers by itself */
+    rgm_executor_options options;        /* of the executor */
+    rgm_executor *executor;              /* NULL: not yet, since the task answers by itself */
     rgm_tensor *values[RGM_MAX_OUTPUTS]; /* of the last run, owned by the executor */
+    void *writing;                       /* of texts that join and leave; NULL: none yet */
+    int64_t texts;                       /* of it */
     void (*release_owner)(void *owner);
     void *owner;
 };
@@ -30,9 +35,10 @@ static rgm_status check_task(const rgm_task *task)
 {
     if (task->build_model == NULL || task->feeds == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' has no model to ask", task->name);
-    if (task->example_batch == NULL && task->row_batch == NULL && task->answer_lines == NULL)
-        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' takes no Examples, rows or lines",
-                        task->name);
+    if (task->example_batch == NULL && task->row_batch == NULL && task->answer_lines == NULL &&
+        task->writing == NULL)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the task '%s' takes no Examples, rows, lines or prompts", task->name);
     return RGM_OK;
 }
 
@@ -51,20 +57,30 @@ static rgm_status build(rgm_predictor *p)
     return status;
 }
 
-/* What it gives, and what computes that; a task that answers lines has both itself. */
-static rgm_status open_outputs(rgm_predictor *p, rgm_cgraph *graph,
-                               const rgm_executor_options *options)
+static rgm_status open_executor(rgm_predictor *p)
 {
-    if (p->task.answer_lines == NULL) {
-        rgmi_outputs_of(&p->outputs, p->model);
-        if (p->outputs.count == 0)
-            return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' predicts nothing", p->task.name);
-        return rgm_executor_create(&p->executor, graph, p->outputs.values, p->outputs.count,
-                                   options);
-    }
-    for (const rgm_export_output *o = p->task.line_outputs; o->name != NULL; o++)
-        p->outputs.items[p->outputs.count++] = *o;
-    return RGM_OK;
+    rgm_cgraph *graph = p->run != NULL ? rgm_trainer_graph(p->run->trainer) : p->graph;
+
+    if (p->executor != NULL)
+        return RGM_OK;
+    if (p->outputs.count == 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' predicts nothing", p->task.name);
+    return rgm_executor_create(&p->executor, graph, p->outputs.values, p->outputs.count,
+                               &p->options);
+}
+
+/* What it gives, and what computes that; a task that answers lines or prompts has both itself, and
+ * needs an executor for files alone. */
+static rgm_status open_outputs(rgm_predictor *p, const rgm_executor_options *options)
+{
+    p->options = *options;
+    p->own = p->task.writing != NULL        ? p->task.writing->outputs
+             : p->task.answer_lines != NULL ? p->task.line_outputs
+                                            : NULL;
+    while (p->own != NULL && p->own[p->own_count].name != NULL)
+        p->own_count++;
+    rgmi_outputs_of(&p->outputs, p->model);
+    return p->own != NULL ? RGM_OK : open_executor(p);
 }
 
 rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char *weights)
@@ -81,7 +97,7 @@ rgm_status rgm_predictor_create(rgm_predictor **out, rgm_task *task, const char 
     RGM_GO(build(p));
     RGM_GO(rgmi_serving_weights_load(&p->own_parameters, &p->int8, p->graph, weights));
     p->parameters = p->own_parameters;
-    RGM_GO(open_outputs(p, p->graph, &options));
+    RGM_GO(open_outputs(p, &options));
     *out = p;
     p = NULL;
 done:
@@ -104,7 +120,7 @@ rgm_status rgm_run_predictor(rgm_predictor **out, rgm_open_run *run)
     p->parameters = rgm_trainer_parameters(run->trainer);
     p->device = options.device;
     p->bf16 = rgm_trainer_bf16(run->trainer);
-    RGM_GO(open_outputs(p, rgm_trainer_graph(run->trainer), &options));
+    RGM_GO(open_outputs(p, &options));
     *out = p;
     p = NULL;
 done:
@@ -116,6 +132,8 @@ void rgm_predictor_release(rgm_predictor *p)
 {
     if (p == NULL)
         return;
+    if (p->writing != NULL)
+        p->task.writing->close(p->writing);
     rgm_executor_release(p->executor);
     rgm_parameters_release(p->own_parameters);
     if (p->run == NULL)
@@ -147,6 +165,12 @@ bool rgm_predictor_int8(const rgm_predictor *p)
 
 int64_t rgm_predictor_outputs(const rgm_export_output **outputs, const rgm_predictor *p)
 {
+    *outputs = p->own != NULL ? p->own : p->outputs.items;
+    return p->own != NULL ? p->own_count : p->outputs.count;
+}
+
+int64_t rgm_predictor_file_outputs(const rgm_export_output **outputs, const rgm_predictor *p)
+{
     *outputs = p->outputs.items;
     return p->outputs.count;
 }
@@ -159,7 +183,8 @@ const rgm_task *rgm_predictor_task(const rgm_predictor *p)
 rgm_status rgm_predictor_form(rgm_question_form *out, const rgm_predictor *p)
 {
     RGM_TRY(check_task(&p->task));
-    *out = p->task.answer_lines != NULL    ? RGM_QUESTIONS_LINES
+    *out = p->task.writing != NULL         ? RGM_QUESTIONS_PROMPTS
+           : p->task.answer_lines != NULL  ? RGM_QUESTIONS_LINES
            : p->task.example_batch != NULL ? RGM_QUESTIONS_EXAMPLES
                                            : RGM_QUESTIONS_ROWS;
     return RGM_OK;
@@ -242,9 +267,30 @@ static rgm_status check_form(const rgm_predictor *p, const rgm_questions *q)
                         q->rows != NULL ? "rows of numbers" : "texts");
     if (!given || q->count < 1)
         return RGM_FAIL(RGM_ERR_ARG, "no questions");
+    if (q->wishes != NULL && form != RGM_QUESTIONS_PROMPTS)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' grants no wishes", p->task.name);
     if (q->rows != NULL && (rgm_tensor_rank(q->rows) < 1 || rgm_tensor_dim(q->rows, 0) != q->count))
         return RGM_FAIL(RGM_ERR_SHAPE, "there are not %lld rows", (long long)q->count);
     return RGM_OK;
+}
+
+/* What was made of a run's weights goes, since they may be others the next time; after a failure so
+ * do the texts. */
+static rgm_status answer_prompts(rgm_answers *out, rgm_predictor *p, const rgm_questions *q)
+{
+    rgm_status status;
+
+    if (p->texts > 0)
+        return RGM_FAIL(RGM_ERR_BUSY, "%lld texts are being written step by step",
+                        (long long)p->texts);
+    if (p->writing == NULL)
+        RGM_TRY(rgm_predictor_write(p, 0));
+    status = rgmi_answer_prompts(out, &p->task, p->writing, q);
+    if (status != RGM_OK || p->run != NULL) {
+        p->task.writing->close(p->writing);
+        p->writing = NULL;
+    }
+    return status;
 }
 
 static rgm_status ask(rgm_answers *out, rgm_predictor *p, const rgm_questions *q)
@@ -253,6 +299,8 @@ static rgm_status ask(rgm_answers *out, rgm_predictor *p, const rgm_questions *q
     rgm_element *batch = NULL;
 
     RGM_TRY(check_form(p, q));
+    if (p->task.writing != NULL)
+        return answer_prompts(out, p, q);
     if (p->task.answer_lines != NULL)
         return p->task.answer_lines(out, p->task.state, &with, q);
     if (p->task.example_batch != NULL) {
@@ -284,6 +332,89 @@ rgm_status rgm_predictor_ask(rgm_answers *out, rgm_predictor *p, const rgm_quest
     if (status != RGM_OK && (status != RGM_ERR_DATA || out->texts == NULL))
         rgm_answers_clear(out);
     return status;
+}
+
+/* ---- texts, a token at a time ----------------------------------------------------------------
+ */
+
+static rgm_status check_writing(const rgm_predictor *p)
+{
+    return p->task.writing != NULL
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' writes no texts behind prompts",
+                          p->task.name);
+}
+
+rgm_status rgm_predictor_prepare(void **out, const rgm_predictor *p, rgm_str prompt,
+                                 const rgm_json *wishes)
+{
+    *out = NULL;
+    RGM_TRY(check_writing(p));
+    return p->task.writing->prepare(out, p->task.state, prompt, wishes);
+}
+
+void rgm_predictor_discard(const rgm_predictor *p, void *prepared)
+{
+    if (prepared != NULL)
+        p->task.writing->discard(prepared);
+}
+
+rgm_status rgm_predictor_write(rgm_predictor *p, int64_t most)
+{
+    const rgm_asked_with with = {p->parameters, p->device, p->bf16, p->int8};
+
+    RGM_TRY(check_writing(p));
+    if (p->writing != NULL)
+        return RGM_FAIL(RGM_ERR_ARG, "texts are written already");
+    return p->task.writing->open(&p->writing, p->task.state, &with, most);
+}
+
+rgm_status rgm_predictor_join(rgm_predictor *p, void *prepared, int64_t number, void *mine)
+{
+    rgm_logger *before = enter(p);
+    rgm_status status = p->writing == NULL ? rgm_predictor_write(p, 0) : RGM_OK;
+
+    if (status == RGM_OK) {
+        status = p->task.writing->join(p->writing, prepared, number, mine);
+        p->texts += status == RGM_OK;
+    } else {
+        rgm_predictor_discard(p, prepared);
+    }
+    return leave(p, before, status);
+}
+
+int64_t rgm_predictor_texts(const rgm_predictor *p)
+{
+    return p->texts;
+}
+
+typedef struct stepping {
+    rgm_predictor *p;
+    rgm_written_sink *sink;
+    void *payload;
+} stepping;
+
+static bool count_told(const rgm_written *text, void *payload)
+{
+    const stepping *s = payload;
+
+    s->p->texts -= text->end >= 0;
+    return s->sink(text, s->payload);
+}
+
+rgm_status rgm_predictor_step(rgm_predictor *p, rgm_written_sink *sink, void *payload)
+{
+    stepping s = {p, sink, payload};
+    rgm_logger *before;
+    rgm_status status;
+
+    if (p->writing == NULL)
+        return RGM_OK;
+    before = enter(p);
+    status = p->task.writing->step(p->writing, count_told, &s);
+    if (status != RGM_OK)
+        p->texts = 0;
+    return leave(p, before, status);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -336,6 +467,7 @@ rgm_status rgm_predictor_run_files(rgm_predictor *p, const rgm_new_data *files, 
         options.seed = (uint64_t)p->run->options.runtime.seed;
         options.threads = (int)p->run->options.runtime.threads;
     }
+    RGM_GO(open_executor(p));
     RGM_GO(p->task.build_file_inputs(&data, p->task.state, files));
     before = enter(p);
     RGM_GO(leave(p, before, rgmi_each_batch(data, &options, answer_batch, &all)));

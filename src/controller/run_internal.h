@@ -83,6 +83,12 @@ rgm_status rgmi_check_output_names(const void *options);
 rgm_status rgmi_each_batch(rgm_dataset *data, const rgm_iterator_options *options,
                            rgm_status (*answer)(rgm_element *batch, void *payload), void *payload);
 
+/* predictor_texts.c */
+/** Answer prompts, each as it is wished, by a task's `writing`, in which no text is. After an error
+ * it has texts. */
+rgm_status rgmi_answer_prompts(rgm_answers *out, const rgm_task *task, void *writing,
+                               const rgm_questions *questions);
+
 /* save_serving.c */
 /** Save what a predictor is opened from; int8: matrices in 8 bits, as rgm_task.int8_axis says. */
 rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder, bool int8);

@@ -88,16 +88,21 @@ done:
 rgm_status rgmi_save_serving(const rgm_open_run *run, const char *folder, bool int8)
 {
     rgm_status status = RGM_OK;
+    const rgm_parameters *trained = rgm_trainer_parameters(run->trainer);
+    rgm_parameters *others = NULL;
     rgm_text data = {0};
 
     RGM_GO(run->task.save_serving(&data, folder, run->task.state));
-    RGM_GO(rgmi_serving_weights_save(folder, rgm_trainer_parameters(run->trainer),
+    if (run->task.serving_weights != NULL)
+        RGM_GO(run->task.serving_weights(&others, trained, run->task.state));
+    RGM_GO(rgmi_serving_weights_save(folder, others != NULL ? others : trained,
                                      int8 ? run->task.int8_axis : NULL));
     if (int8)
         RGM_GO(save_quality(run, folder));
     if (run->options.config != NULL)
         RGM_GO(save_model(run, folder, &data));
 done:
+    rgm_parameters_release(others);
     rgm_text_clear(&data);
     return status;
 }

@@ -84,6 +84,8 @@ static rgm_status check(const void *options)
 
     RGM_TRY(rgm_options_check(o, data_fields, "data"));
     RGM_TRY(rgm_options_check(o, task_fields, "task"));
+    if (o->served)
+        return RGM_OK;
     if (o->path == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.path: name the folder of the files");
     if (trained && o->train.count == 0)
@@ -362,7 +364,7 @@ static const rgm_task_export exports = {
 
 static rgm_status check_lengths(const language_task *t)
 {
-    if (t->options.block_length > t->model.options.max_positions)
+    if (!t->options.served && t->options.block_length > t->model.options.max_positions)
         return RGM_FAIL(
             RGM_ERR_CONFIG, "data.block_length is %lld, above model.max_positions (%lld)",
             (long long)t->options.block_length, (long long)t->model.options.max_positions);
@@ -419,6 +421,9 @@ rgm_status rgm_language_create(rgm_task *out, const rgm_language_options *option
                       .files = files,
                       .describe = describe,
                       .exports = &exports,
+                      .save_serving = rgmi_language_save_serving,
+                      .serving_weights = rgmi_language_serving_weights,
+                      .writing = &rgmi_language_writing,
                       .feeds = feeds};
     t->options = *options;
     t->model.options = *model;
@@ -461,6 +466,25 @@ static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
     memcpy(t->own_teachers, teachers, (size_t)options.teacher_count * sizeof *teachers);
     t->own_teacher_count = options.teacher_count;
     t->options.teachers = t->own_teachers;
+    return RGM_OK;
+}
+
+/* The tokenizer is in the export's folder, and adapters are in its weights. */
+static rgm_status serve(rgm_task *out, const rgm_task_setup *setup, const char *folder)
+{
+    rgm_language_options options = *(const rgm_language_options *)setup->data;
+    language_task *t;
+
+    options.served = options.trained = true;
+    options.path = options.run_dir = folder;
+    options.tokenizer = NULL; /* whatever the file names: nothing outside of the folder is read */
+    options.train_tokenizer.vocab_size = 0;
+    options.train = options.valid = options.test = (rgm_texts){0};
+    options.valid_sets = options.test_sets = (rgm_lists){0};
+    options.lora.rank = 0;
+    RGM_TRY(rgm_language_create(out, &options, setup->model_options, setup->seed, setup->threads));
+    t = out->state;
+    t->options.path = t->options.run_dir = NULL; /* the caller's */
     return RGM_OK;
 }
 
@@ -509,5 +533,6 @@ const rgm_task_type rgm_language_model = {
     .effects = effects,
     .rules = rules,
     .create = create,
+    .serve = serve,
     .release = release,
 };

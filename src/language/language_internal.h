@@ -65,6 +65,57 @@ typedef struct rgmi_language_task {
 rgm_status rgmi_language_weights(const rgm_parameters **out, rgm_parameters **owned,
                                  const rgmi_language_task *task, const rgm_parameters *parameters);
 
+/* ---- language_text.c: the text of tokens that come one by one -------------------------------- */
+
+/** `{0}` is a valid empty one. */
+typedef struct rgmi_growing {
+    const rgm_tokenizer *tokenizer;
+    rgm_text text;      /* behind the prompt: whole characters */
+    int64_t from, read; /* tokens before `read` are in the text; those from `from` on are decoded */
+    rgm_text known;     /* what the tokens from .. read - 1 make */
+    rgm_text now;
+} rgmi_growing;
+/** Begin behind the first `prompt` ids. */
+rgm_status rgmi_growing_begin(rgmi_growing *growing, const rgm_tokenizer *tokenizer,
+                              const int32_t *ids, int64_t prompt);
+/** There are `count` ids now. */
+rgm_status rgmi_growing_add(rgmi_growing *growing, const int32_t *ids, int64_t count);
+void rgmi_growing_clear(rgmi_growing *growing);
+/** Where the first of the stops begins in a text, of which the first `from` bytes have been
+ * searched before; -1: there is none. */
+int64_t rgmi_stop_find(const rgm_texts *stops, const rgm_text *text, int64_t from);
+/** How many bytes at the end of a text may be the beginning of a stop. */
+int64_t rgmi_stop_begun(const rgm_texts *stops, const rgm_text *text);
+
+/* ---- language_wishes.c: a prompt, and what is wished of its text ------------------------------
+ */
+
+typedef struct rgmi_language_request {
+    rgm_ids ids; /* the prompt behind the document's begin */
+    rgm_generate_options options;
+    char **stops; /* [stop_count] owned */
+    int64_t stop_count;
+    bool has_seed; /* of its own: the text depends on the request alone */
+} rgmi_language_request;
+/** wishes NULL: none; stops: those of the task, copied. Errors: those of rgm_task_writing.prepare.
+ */
+rgm_status rgmi_language_request_create(rgmi_language_request **out, const rgmi_language_task *task,
+                                        rgm_str prompt, const rgm_generate_options *options,
+                                        const rgm_texts *stops, const rgm_json *wishes);
+void rgmi_language_request_release(rgmi_language_request *request);
+
+/* ---- language_write.c -------------------------------------------------------------------------
+ */
+
+extern const rgm_task_writing rgmi_language_writing;
+
+/* ---- language_serving.c: an export that is asked without its run ------------------------------
+ */
+
+rgm_status rgmi_language_save_serving(rgm_text *data, const char *folder, void *state);
+rgm_status rgmi_language_serving_weights(rgm_parameters **out, const rgm_parameters *parameters,
+                                         void *state);
+
 /** Files of the export, and how it is saved, checked and compared: rgm_task_export. */
 extern const char rgmi_language_description[];
 rgm_status rgmi_language_save(const char *folder, const rgm_parameters *parameters, void *state);

@@ -3,7 +3,7 @@
  */
 #include <regimen/train_task.h>
 
-const char *const rgm_question_form_names[] = {"rows", "examples", "lines", NULL};
+const char *const rgm_question_form_names[] = {"rows", "examples", "lines", "prompts", NULL};
 
 void rgm_answers_clear(rgm_answers *answers)
 {
