@@ -82,6 +82,7 @@ expect 0 "$regimen" predict "$best"
 says "^item,node,prediction,logit_0,logit_1$" "$work/out"
 [ "$(wc -l <"$work/out")" = 201 ] || fail "predict: $(wc -l <"$work/out") lines of 200 points"
 expect 0 "$regimen" experiment best 1 --master found -o best.yaml
+moons=$best
 expect 0 "$regimen" run best.yaml --run-dir again --json
 says "\"accuracy\": $metric" "$work/out"
 cmp "$best/ckpt/step-00000250/weights.safetensors" again/ckpt/step-00000250/weights.safetensors ||
@@ -136,16 +137,61 @@ for file in model.onnx saved_model.pb signature.json examples.json; do
     [ -e "layers-again/ckpt/step-00000030/parsing/$file" ] || fail "a run's checkpoint has no $file"
     [ -e "layers-again/export/parsing/$file" ] || fail "a run's export has no $file"
 done
-# A premade trial is served like any run, by its folder or its export; of a list of layers others serve the export.
+# Winners of each kind answer by their run folder: a premade trial as any run, a list of layers by the receiver that
+# parses Examples, a graph without receivers in rows, also of a registry without the object that it was built as.
+cat >ask.py <<'PY'
+import json, sys, urllib.error, urllib.request
+def ask(address, token, path, body=None):
+    request = urllib.request.Request(address + path, body and json.dumps(body).encode(), {"Authorization": "Bearer " + token})
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+def weights(path):
+    data = open(path, "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    for name, about in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__" and about["dtype"] == "F32":
+            begin, end = about["data_offsets"]
+            yield name, memoryview(data[8 + size + begin:8 + size + end]).cast("f").tolist()
+def dense(x, kernel, bias):
+    return [b + sum(v * kernel[i * len(bias) + k] for i, v in enumerate(x)) for k, b in enumerate(bias)]
+address, token, folder = sys.argv[1:]
+w, point = dict(weights(folder)), [0.25, -0.5]
+hidden = [max(v, 0) for v in dense(point, w["hidden/kernel"], w["hidden/bias"])]
+wanted = dense(hidden, w["logits/kernel"], w["logits/bias"])
+for model in "moons", "kept":
+    got = ask(address, token, f"/v1/models/{model}:predict", {"instances": [point, [1, 2], point]})["predictions"]
+    assert len(got) == 3 and got[0] == got[2] and max(abs(a - b) for a, b in zip(got[0], wanted)) < 1e-5, (got, wanted)
+wrong = ask(address, token, "/v1/models/moons:predict", {"instances": [[1, 2, 3]]})
+assert "a row has 3 numbers, but 'moons' takes 2: 2 of 'point'" in wrong["error"], wrong
+example = {"instances": [{"xy": [0.5, 1]}, {"xy": [2, 2]}]}
+got = ask(address, token, "/v1/models/layers:predict", example)["predictions"]
+assert len(got) == 2 and [len(row) for row in got] == [2, 2] and got[0] != got[1], got
+wrong = ask(address, token, "/v1/models/layers:predict", {"instances": [{"point": [0.5, 1]}]})
+assert "the model's Examples have no 'point'" in wrong["error"], wrong
+assert ask(address, token, "/v1/models/layers/metadata")["metadata"]["instances"] == "examples"
+PY
 premade=$(ls -d of-premade/1/1)
-"$regimen" answer a="$premade" --listen 127.0.0.1:0 >served 2>&1 &
+expect 0 "$regimen" model register kept again --registry registry
+mv mine/moons.so moons.aside
+export XDG_STATE_HOME="$work/state"
+"$regimen" answer a="$premade" layers=of-layers/1/1 moons="$moons" model:kept --registry registry \
+    --listen 127.0.0.1:0 >served 2>&1 &
 server=$!
 wait_for grep -q '^answer ' served
+python3 -B ask.py "$(sed -n 's/^answer *//p' served)" "$(sed -n 's/^token *\([0-9a-f]*\)$/\1/p' served)" \
+    again/ckpt/step-00000250/weights.safetensors || fail "what trials of one's own answer"
 kill -TERM $server
 wait $server || fail "answer ends with $?: $(cat served)"
 says "a: version 1 of of-premade/1/1, asked in examples" served
-expect 1 "$regimen" answer a=of-layers/1/1 --listen 127.0.0.1:0
-says "of-layers/1/1 is a run of a program's own model, which only the program builds" "$work/err"
+says "layers: version 1 of of-layers/1/1, asked in examples" served
+says "moons: version 1 of .*, asked in rows" served
+mv moons.aside mine/moons.so
+expect 1 "$regimen" answer a="$moons/export" --listen 127.0.0.1:0
+says "/export is an export without model.yaml.*served by its run folder" "$work/err"
+expect 1 "$regimen" answer a=silent --listen 127.0.0.1:0
+says "the task 'moons' predicts nothing" "$work/err"
 grep -q entrypoint premade.yaml && fail "what a premade trial found needs the program"
 expect 2 "$regimen" run kinds/layers.yaml --set hyperparameters.units=4 --set hyperparameters.dropout=0 --run-dir none \
     --set 'trainer.checkpoint.exports=[predictor]'

@@ -26,8 +26,9 @@ typedef struct rgm_answer_model {
      * registry, else that of the folder, of ".../de_en/export" "de_en". */
     const char *name;
     /** The folder of an export, or one whose folders 1, 2, ... are exports, of which the highest
-     * number counts; a run folder, of which the best weights count; "model:NAME@STAGE" of a
-     * registry, as rgm_model_find() takes it. */
+     * number counts; a run folder, of which the best weights count, also one of a program's own
+     * model as rgm_trial_predictor_open() takes it; "model:NAME@STAGE" of a registry, as
+     * rgm_model_find() takes it. */
     const char *source;
 } rgm_answer_model;
 
@@ -64,7 +65,7 @@ typedef struct rgm_answer_server rgm_answer_server;
  *
  * Errors: RGM_ERR_ARG (no models, a name twice or impossible, no address in numbers, one that
  * others can reach without allow_remote), RGM_ERR_BUSY (another program listens there), those of
- * rgm_predictor_open() and rgm_model_path() with the model's name; *out is then NULL.
+ * rgm_trial_predictor_open() and rgm_model_path() with the model's name; *out is then NULL.
  */
 rgm_status rgm_answer_open(rgm_answer_server **out, const rgm_answer_options *options);
 /** Valid as long as the server. */

@@ -458,7 +458,8 @@ typedef struct rgm_task {
     rgm_status (*example_batch)(rgm_element **out, void *state, const rgm_str *examples,
                                 int64_t count);
     /**
-     * How many of a head's predictions each Example of such a batch has. NULL: one.
+     * How many of a head's predictions each Example of such a batch has. NULL: one, as a record
+     * has.
      *
      * @param items  [out] [count]
      */

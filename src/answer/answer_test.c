@@ -238,7 +238,7 @@ static void graphs_are_objects_or_examples(void **state)
     check_refused(server, "/v1/models/papers:predict", GRAPH("[1, 1, 1, 1.5]"), 400,
                   "instances[0]: 'nodes/paper.words.d1' has something else than integers");
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"nodes/paper.x\": 1}]}",
-                  400, "the model's graphs have no 'nodes/paper.x'");
+                  400, "the model's Examples have no 'nodes/paper.x'");
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"AAA\"}]}", 400,
                   "no multiple of 4");
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"A?==\"}]}",
@@ -246,7 +246,7 @@ static void graphs_are_objects_or_examples(void **state)
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [{\"b64\": \"/////w==\"}]}",
                   400, "example 0: tf.train.Example");
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [\"a\"]}", 400,
-                  "the model takes graphs");
+                  "the model takes Examples");
     rgm_answer_close(server);
 }
 

@@ -209,7 +209,7 @@ static rgm_status read_feature(building *b, const rgmi_version *version, const c
                                  .kind = rgm_predictor_example_kind(version->predictor, key),
                                  .count = count};
     if (field->kind == RGM_FEATURE_NONE)
-        return RGM_FAIL(RGM_ERR_DATA, "the model's graphs have no '%s'", key);
+        return RGM_FAIL(RGM_ERR_DATA, "the model's Examples have no '%s'", key);
     list = rgm_arena_alloc(b->arena, (size_t)(count + 1) * sizes[field->kind]);
     if (list == NULL)
         return RGM_FAIL(RGM_ERR_NOMEM, "out of memory");
@@ -258,8 +258,8 @@ static rgm_status read_text(rgmi_inquiry *asked, const rgm_json *instance, int64
     if (asked->version->form == RGM_QUESTIONS_LINES)
         return read_line(&asked->bytes, instance);
     if (!rgm_json_is_object(instance))
-        return RGM_FAIL(RGM_ERR_DATA, "the model takes graphs: an object of an Example's features, "
-                                      "or {\"b64\": ...}");
+        return RGM_FAIL(RGM_ERR_DATA, "the model takes Examples: an object of features, or "
+                                      " {\"b64\": ...}");
     return coded != NULL ? decode(&asked->bytes, coded)
                          : read_object(&asked->bytes, asked->version, instance);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <regimen/trial_task.h>
+
 #include "answer_internal.h"
 
 void rgmi_answer_tell(const rgm_answer_server *server, const char *format, ...)
@@ -59,8 +61,8 @@ static rgm_status load(rgmi_version **out, rgmi_served *model, rgmi_offer *offer
     RGM_GO(RGM_NEW(version, 1));
     atomic_init(&version->references, 1);
     version->number = offer->number > 0 ? offer->number : before + 1;
-    RGM_GO(rgm_predictor_open(&version->predictor, offer->folder, (const char *const *)server->sets,
-                              server->options.set_count));
+    RGM_GO(rgm_trial_predictor_open(&version->predictor, offer->folder,
+                                    (const char *const *)server->sets, server->options.set_count));
     RGM_GO(rgm_predictor_form(&version->form, version->predictor));
     *out = version;
     version = NULL;

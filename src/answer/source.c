@@ -78,6 +78,23 @@ static rgm_status highest(int64_t *out, const char *folder)
     return RGM_OK;
 }
 
+/* What a program's own model is exported as has no task in it that would take questions. */
+static rgm_status check_others(const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, "signature.json"));
+    if (rgm_path_exists(path))
+        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s is an export without " RGM_SERVING_MODEL ", as programs' own models "
+                        "have, for other servers: here such a model is served by its run folder",
+                        folder));
+done:
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status look_in_numbered(rgmi_offer *out, const char *source)
 {
     rgm_model_folder kind = RGM_FOLDER_NONE;
@@ -90,6 +107,7 @@ static rgm_status look_in_numbered(rgmi_offer *out, const char *source)
     }
     if (kind == RGM_FOLDER_EXPORT)
         return RGM_OK;
+    RGM_TRY(check_others(out->folder != NULL ? out->folder : source));
     return RGM_FAIL(RGM_ERR_NOT_FOUND,
                     "%s is neither an export (" RGM_SERVING_MODEL "), nor a run, nor a folder of "
                     "numbered exports",

@@ -180,55 +180,13 @@ rgm_status model_folder(char **out, const char *text)
     return status;
 }
 
-/* Of a program's own model that was registered: the shared object lies beside it. */
-static rgm_status take_own_code(rgm_yaml *merged, const char *run_dir)
-{
-    const rgm_yaml_node *node = rgm_yaml_find(rgm_yaml_root(merged), "entrypoint");
-    const char *slash = node->text != NULL ? strrchr(node->text, '/') : NULL, *colon;
-    rgm_status status = RGM_OK;
-    char *object = NULL;
-    rgm_text value = {0};
-
-    if (node->text == NULL)
-        return RGM_OK;
-    slash = slash != NULL ? slash + 1 : node->text;
-    colon = slash + strcspn(slash, ":");
-    RGM_GO(rgm_strprintf(&object, "%s/code/%.*s", run_dir, (int)(colon - slash), slash));
-    if (!rgm_path_exists(object))
-        goto done;
-    char *whole;
-    RGM_GO(rgm_strprintf(&whole, "%s%s", object, colon));
-    status = rgm_json_print_text(&value, whole);
-    rgm_free(whole);
-    RGM_GO(status);
-    RGM_GO(rgm_yaml_set(merged, "entrypoint", value.data, run_dir));
-done:
-    rgm_free(object);
-    rgm_text_clear(&value);
-    return status;
-}
-
 /* What config.yaml of a run folder describes. */
 static rgm_status load_run(session *s, const char *run_dir, const text_list *sets)
 {
-    rgm_experiment_layers layers = {.sets = sets->items, .set_count = sets->count};
-    rgm_status status = RGM_OK;
-    rgm_yaml *merged = NULL;
-    char *path = NULL;
-
-    RGM_GO(rgm_path_join(&path, run_dir, "config.yaml"));
-    layers.name = path;
-    if (rgm_path_exists(path))
-        RGM_GO(rgm_experiment_merge_layers(&merged, &layers));
-    if (merged != NULL && has_entrypoint(merged))
-        RGM_GO(take_own_code(merged, run_dir));
-    RGM_GO(merged != NULL && has_entrypoint(merged)
-               ? load_own(&s->own, NULL, path, merged)
-               : rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count));
-done:
-    rgm_yaml_release(merged);
-    rgm_free(path);
-    return status;
+    RGM_TRY(rgm_trial_task_load(&s->own, run_dir, sets->items, sets->count));
+    return s->own != NULL
+               ? RGM_OK
+               : rgm_experiment_load_run(&s->experiment, run_dir, sets->items, sets->count);
 }
 
 rgm_status session_open(session *s, const char *run_dir, const text_list *sets,

@@ -228,7 +228,8 @@ static rgm_status keep_output(rgm_answers *out, const rgm_predictor *p, int64_t 
                                    : status;
 }
 
-/* Takes over the batch. texts NULL, or a task that counts none: every question has one item. */
+/* Takes over the batch. texts: of Examples; NULL: rows. A task that counts no items has one of each
+ * question. */
 static rgm_status run_batch(rgm_answers *out, rgm_predictor *p, rgm_element *batch,
                             const rgm_str *texts, int64_t count)
 {

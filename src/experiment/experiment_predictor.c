@@ -87,8 +87,8 @@ static rgm_status check_program(const char *folder)
     if (rgm_yaml_find(rgm_yaml_root(config), "entrypoint") != NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "%s is a run of a program's own model, which only the program builds: "
-                        "`regimen predict` and `regimen eval` ask it where the program is, and "
-                        "others serve what `regimen export` writes",
+                        "rgm_trial_predictor_open() and `regimen answer` open it where the program "
+                        "is, and others serve what `regimen export` writes",
                         folder));
 done:
     rgm_yaml_release(config);

@@ -144,6 +144,8 @@ typedef struct rgmi_hooks_task {
     int64_t shards; /* runtime.shards */
 
     rgm_value *inputs[RGMI_MAX_TENSORS]; /* NULL: a tensor of texts */
+    bool is_asked;                       /* only questions come, see rgmi_hooks_gives() */
+    bool asked_for[RGMI_MAX_TENSORS];    /* tensors that a row has, one after the other */
     rgm_outputs outputs;
     rgm_head served[RGM_MAX_HEADS]; /* predictions */
     int64_t served_count;
@@ -240,15 +242,42 @@ rgm_status rgmi_hooks_check_features(const rgmi_hooks_task *task,
                                      const rgm_serving_receiver *receiver);
 /** Let the task be asked with Examples, if one of its receivers parses them. */
 void rgmi_hooks_take_examples(rgm_task *out, const rgmi_hooks_task *task);
-/** Whether a batch was parsed from Examples, and its feeds: those of the features alone. */
-bool rgmi_hooks_is_parsed(const rgm_element *batch);
-rgm_status rgmi_hooks_feed_parsed(rgm_feed *feeds, int64_t capacity, int64_t *count,
-                                  const rgmi_hooks_task *task, const rgm_element *element);
+/** The receiver by which Examples are read, the first that has features; NULL: none has. */
+const rgm_serving_receiver *rgmi_hooks_parser(const rgmi_hooks_task *task);
+/** The number of the tensor of a name; -1: there is none. */
+int64_t rgmi_hooks_tensor(const rgmi_hooks_task *task, const char *name);
+/** A batch of what is asked about: some of the record's tensors, owned, and which each is. */
+typedef struct rgmi_asked_records {
+    int64_t count, inputs[RGMI_MAX_TENSORS];
+    rgm_tensor *tensors[RGMI_MAX_TENSORS];
+} rgmi_asked_records;
+void rgmi_asked_release(void *batch); /* takes NULL */
+/** It takes the batch over if it succeeds. */
+rgm_status rgmi_asked_element(rgm_element **out, rgmi_asked_records *batch);
+/** Whether a batch is one of those, and its feeds: of its tensors alone. */
+bool rgmi_hooks_is_asked(const rgm_element *batch);
+rgm_status rgmi_hooks_feed_asked(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                                 const rgmi_hooks_task *task, const rgm_element *element);
+/** Put a number into a tensor of numbers. RGM_ERR_DATA: it is no value of the dtype. */
+rgm_status rgmi_put_value(rgm_tensor *out, int64_t at, double value);
 /** The features of a receiver as JSON. */
 rgm_status rgmi_hooks_print_features(rgm_text *out, const rgmi_hooks_task *task,
                                      const rgm_serving_receiver *receiver);
 
+/* hooks_asked.c */
+/** Whether a prediction is given where the task is asked: by the receiver that Examples are read
+ * by, else by the first one; without receivers every prediction is. */
+bool rgmi_hooks_gives(const rgmi_hooks_task *task, const rgmi_output *output);
+/** Let the task be asked in rows, if no receiver of its parses Examples. */
+void rgmi_hooks_take_rows(rgm_task *out, const rgmi_hooks_task *task);
+/** Once the model is built: whether questions of its form suffice for its predictions.
+ * RGM_ERR_UNSUPPORTED says what does not fit. */
+rgm_status rgmi_hooks_check_asked(const rgmi_hooks_task *task);
+
 /* hooks_export.c */
+/** Mark the tensors of the record that an output is made of outside of training. */
+rgm_status rgmi_hooks_needs(bool needed[RGMI_MAX_TENSORS], const rgmi_hooks_task *task,
+                            const rgmi_output *output);
 /** RGM_ERR_CONFIG when a prediction of an estimator cannot be made of its features alone. */
 rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output);
 /** The receivers as an exporter of runs and of checkpoints: <folder>/<name>/model.onnx of each. */

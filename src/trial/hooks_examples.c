@@ -10,14 +10,15 @@
 
 #include "hooks.h"
 
-enum { FILE_BATCH = 64 }; /* Examples of a file that are predicted at once */
+enum { FILE_BATCH = 64 };          /* Examples of a file that are predicted at once */
+#define LARGEST 9007199254740992.0 /* 2^53: integers up to it are doubles */
 /* Values of a tensor that no Example has: padding, and defaults of missing features. A long list
  * among many empty ones would take the memory of all of them at its length. */
 #define MOST_FILLED (INT64_C(1) << 26)
 
 /* ---- features ------------------------------------------------------------------------------- */
 
-static int64_t find_tensor(const rgmi_hooks_task *task, const char *name)
+int64_t rgmi_hooks_tensor(const rgmi_hooks_task *task, const char *name)
 {
     for (int64_t i = 0; i < task->form.count; i++)
         if (strcmp(task->names[i], name) == 0)
@@ -54,7 +55,7 @@ static bool of_floats(rgm_dtype dtype)
 static rgm_status check_number(const char *receiver, const rgm_parsed_feature *f, rgm_dtype dtype,
                                double number)
 {
-    double most = dtype == RGM_I32 ? (double)INT32_MAX : 9007199254740992.0; /* 2^53 */
+    double most = dtype == RGM_I32 ? (double)INT32_MAX : LARGEST;
 
     return of_floats(dtype) || (number == floor(number) && fabs(number) <= most)
                ? RGM_OK
@@ -73,7 +74,7 @@ static rgm_status check_numbers(const char *receiver, const rgm_parsed_feature *
 static rgm_status check_feature(const rgmi_hooks_task *task, const char *receiver,
                                 const rgm_parsed_feature *f)
 {
-    int64_t i = find_tensor(task, f->input);
+    int64_t i = rgmi_hooks_tensor(task, f->input);
     const rgmi_tensor_form *form = i >= 0 ? &task->form.tensors[i] : NULL;
 
     if (form == NULL)
@@ -127,12 +128,11 @@ rgm_status rgmi_hooks_check_features(const rgmi_hooks_task *task,
     return RGM_OK;
 }
 
-/* Those that Examples are read by: of the first receiver that has some; NULL: none has. */
-static const rgm_parsed_feature *features_of(const rgmi_hooks_task *task)
+const rgm_serving_receiver *rgmi_hooks_parser(const rgmi_hooks_task *task)
 {
     for (int64_t r = 0; r < task->receiver_count; r++)
         if (task->receivers[r].features != NULL)
-            return task->receivers[r].features;
+            return &task->receivers[r];
     return NULL;
 }
 
@@ -163,6 +163,21 @@ static void put_float(rgm_tensor *out, int64_t at, double value)
         rgm_tensor_f32(out)[at] = (float)value;
     else
         rgm_tensor_f64(out)[at] = value;
+}
+
+rgm_status rgmi_put_value(rgm_tensor *out, int64_t at, double value)
+{
+    rgm_dtype dtype = rgm_tensor_dtype(out);
+
+    if (of_floats(dtype)) {
+        put_float(out, at, value);
+        return isfinite(rgm_tensor_at(out, at))
+                   ? RGM_OK
+                   : RGM_FAIL(RGM_ERR_DATA, "%g is no finite %s", value, rgm_dtype_name(dtype));
+    }
+    if (value != floor(value) || fabs(value) > LARGEST)
+        return RGM_FAIL(RGM_ERR_DATA, "%g is no value of %s", value, rgm_dtype_name(dtype));
+    return put_integer(out, at, (int64_t)value);
 }
 
 /* A default or padding, rounded as the parser of the exported graph has it. */
@@ -274,22 +289,21 @@ static rgm_status parse_tensor(rgm_tensor **out, rgm_example *const *examples, i
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-/* The features' tensors, and which of the record's each is. */
-typedef struct parsed_batch {
-    int64_t count, inputs[RGMI_MAX_TENSORS];
-    rgm_tensor *tensors[RGMI_MAX_TENSORS];
-} parsed_batch;
-
-static void release_batch(void *object)
+void rgmi_asked_release(void *object)
 {
-    parsed_batch *batch = object;
+    rgmi_asked_records *batch = object;
 
     for (int64_t i = 0; batch != NULL && i < batch->count; i++)
         rgm_tensor_release(batch->tensors[i]);
     rgm_free(batch);
 }
 
-static const rgm_element_type batch_type = {.name = "parsed Examples", .release = release_batch};
+static const rgm_element_type asked_type = {.name = "asked records", .release = rgmi_asked_release};
+
+rgm_status rgmi_asked_element(rgm_element **out, rgmi_asked_records *batch)
+{
+    return rgm_element_create_pointer(out, &asked_type, batch);
+}
 
 static rgm_status decode_all(rgm_example **out, const rgm_str *examples, int64_t count)
 {
@@ -307,37 +321,37 @@ static rgm_status example_batch(rgm_element **out, void *state, const rgm_str *e
     const rgmi_hooks_task *task = state;
     rgm_status status = RGM_OK;
     rgm_example **decoded = NULL;
-    parsed_batch *batch = NULL;
+    rgmi_asked_records *batch = NULL;
 
     *out = NULL;
     RGM_GO(RGM_NEW(decoded, count));
     RGM_GO(RGM_NEW(batch, 1));
     RGM_GO(decode_all(decoded, examples, count));
-    for (const rgm_parsed_feature *f = features_of(task); f->input != NULL; f++) {
-        int64_t i = find_tensor(task, f->input), at = batch->count++;
+    for (const rgm_parsed_feature *f = rgmi_hooks_parser(task)->features; f->input != NULL; f++) {
+        int64_t i = rgmi_hooks_tensor(task, f->input), at = batch->count++;
 
         batch->inputs[at] = i;
         RGM_GO(parse_tensor(&batch->tensors[at], decoded, count, f, &task->form.tensors[i]));
     }
-    RGM_GO(rgm_element_create_pointer(out, &batch_type, batch));
+    RGM_GO(rgmi_asked_element(out, batch));
     batch = NULL;
 done:
-    release_batch(batch);
+    rgmi_asked_release(batch);
     for (int64_t n = 0; decoded != NULL && n < count; n++)
         rgm_example_release(decoded[n]);
     rgm_free(decoded);
     return status;
 }
 
-bool rgmi_hooks_is_parsed(const rgm_element *batch)
+bool rgmi_hooks_is_asked(const rgm_element *batch)
 {
-    return rgm_element_pointer(batch, &batch_type) != NULL;
+    return rgm_element_pointer(batch, &asked_type) != NULL;
 }
 
-rgm_status rgmi_hooks_feed_parsed(rgm_feed *feeds, int64_t capacity, int64_t *count,
-                                  const rgmi_hooks_task *task, const rgm_element *element)
+rgm_status rgmi_hooks_feed_asked(rgm_feed *feeds, int64_t capacity, int64_t *count,
+                                 const rgmi_hooks_task *task, const rgm_element *element)
 {
-    const parsed_batch *batch = rgm_element_pointer(element, &batch_type);
+    const rgmi_asked_records *batch = rgm_element_pointer(element, &asked_type);
 
     if (capacity < batch->count)
         return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, %lld are needed", (long long)capacity,
@@ -346,6 +360,18 @@ rgm_status rgmi_hooks_feed_parsed(rgm_feed *feeds, int64_t capacity, int64_t *co
         feeds[i] = (rgm_feed){.input = task->inputs[batch->inputs[i]], .tensor = batch->tensors[i]};
     *count = batch->count;
     return RGM_OK;
+}
+
+static rgm_feature_kind example_kind(const char *key, void *state)
+{
+    const rgmi_hooks_task *task = state;
+
+    for (const rgm_parsed_feature *f = rgmi_hooks_parser(task)->features; f->input != NULL; f++)
+        if (strcmp(key_of(f), key) == 0)
+            return of_floats(task->form.tensors[rgmi_hooks_tensor(task, f->input)].dtype)
+                       ? RGM_FEATURE_FLOATS
+                       : RGM_FEATURE_INTS;
+    return RGM_FEATURE_NONE;
 }
 
 /* ---- of files -------------------------------------------------------------------------------- */
@@ -390,9 +416,10 @@ done:
 
 void rgmi_hooks_take_examples(rgm_task *out, const rgmi_hooks_task *task)
 {
-    if (features_of(task) == NULL)
+    if (rgmi_hooks_parser(task) == NULL)
         return;
     out->example_batch = example_batch;
+    out->example_kind = example_kind;
     out->build_file_inputs = build_file_inputs;
 }
 
@@ -402,7 +429,7 @@ void rgmi_hooks_take_examples(rgm_task *out, const rgmi_hooks_task *task)
 static rgm_status print_feature(rgm_json_writer *w, const rgmi_hooks_task *task,
                                 const rgm_parsed_feature *f)
 {
-    const rgmi_tensor_form *form = &task->form.tensors[find_tensor(task, f->input)];
+    const rgmi_tensor_form *form = &task->form.tensors[rgmi_hooks_tensor(task, f->input)];
 
     RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
     RGM_TRY(rgm_json_write_text(w, "key", key_of(f)));

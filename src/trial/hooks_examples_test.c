@@ -11,6 +11,7 @@ enum { ROWS = 4, EXAMPLES = 3 };
 static char folder[128];
 static rgm_search_file *file;
 static bool leaks; /* the prediction needs a tensor that no feature becomes */
+static bool plain; /* it needs no words, and no receiver parses Examples */
 
 /* ---- a trial of two numbers, words and a flag -------------------------------------------------
  */
@@ -57,7 +58,8 @@ static void build_graph(rgm_outputs *out, rgm_scope *scope, const rgm_record *re
     rgm_value *guess = rgm_dense(scope, "line", rgm_record_value(record, "x"), 1);
 
     (void)is_training, (void)hparams;
-    guess = rgm_add(guess, rgm_as_rows(scope, rgm_reduce(words, 1, RGM_SUM)));
+    if (!plain)
+        guess = rgm_add(guess, rgm_as_rows(scope, rgm_reduce(words, 1, RGM_SUM)));
     guess = rgm_mul(guess, rgm_as_rows(scope, flag));
     rgm_output(out, "loss", rgm_mean(rgm_square(rgm_sub(guess, y))));
     rgm_output(out, "off", rgm_mean(rgm_abs(rgm_sub(guess, y))));
@@ -81,7 +83,7 @@ static rgm_status receivers(rgm_serving_receiver *out, int64_t *count, const rgm
     (void)hparams;
     out[0] = (rgm_serving_receiver){.name = "raw"};
     out[1] = (rgm_serving_receiver){.name = "parsing", .features = features};
-    *count = 2;
+    *count = plain ? 1 : 2;
     return RGM_OK;
 }
 
@@ -223,6 +225,95 @@ static void examples_give_what_their_tensors_give(void **state)
                     rgm_element_release(batch));
     clear(texts, EXAMPLES);
     rgm_trial_close(trial);
+}
+
+/* A record has one prediction, and not a list of them. */
+static void a_predictor_takes_them_as_records(void **state)
+{
+    rgm_text texts[EXAMPLES];
+    rgm_str examples[EXAMPLES];
+    rgm_question_form form;
+    rgm_predictor *predictor;
+    rgm_answers got;
+    rgm_tensor *guess;
+    rgm_trial *trial;
+
+    (void)state;
+    CHECK_OK(open_trial(&trial, NULL));
+    make_examples(examples, texts);
+    CHECK_OK(rgm_run_predict_examples(&guess, rgm_trial_run(trial), 0, examples, EXAMPLES));
+    CHECK_OK(rgm_run_predictor(&predictor, rgm_trial_run(trial)));
+    CHECK_OK(rgm_predictor_form(&form, predictor));
+    CHECK_INT(RGM_QUESTIONS_EXAMPLES, form);
+    CHECK_OK(
+        rgm_predictor_ask(&got, predictor, &(rgm_questions){.count = EXAMPLES, .texts = examples}));
+    CHECK(got.is_single);
+    CHECK_INT(1, got.output_count);
+    CHECK(memcmp(rgm_tensor_data(guess), rgm_tensor_data(got.outputs[0]),
+                 (size_t)rgm_tensor_bytes(guess)) == 0);
+    rgm_answers_clear(&got);
+    CHECK_INT(RGM_FEATURE_FLOATS, rgm_predictor_example_kind(predictor, "numbers"));
+    CHECK_INT(RGM_FEATURE_INTS, rgm_predictor_example_kind(predictor, "flag"));
+    CHECK_INT(RGM_FEATURE_NONE, rgm_predictor_example_kind(predictor, "x"));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                 rgm_predictor_ask(&got, predictor, &(rgm_questions){.count = 1, .rows = guess}));
+    rgm_predictor_release(predictor);
+    rgm_tensor_release(guess);
+    clear(texts, EXAMPLES);
+    rgm_trial_close(trial);
+}
+
+static void check_row(rgm_predictor *predictor, int64_t width, const double *row, rgm_status status,
+                      const char *message)
+{
+    rgm_answers got;
+    rgm_tensor *rows;
+
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_F64, 2, (int64_t[]){1, width}, row));
+    CHECK_STATUS(status,
+                 rgm_predictor_ask(&got, predictor, &(rgm_questions){.count = 1, .rows = rows}));
+    CHECK_MESSAGE(message);
+    rgm_tensor_release(rows);
+}
+
+/* Of x and flag alone: the prediction needs neither words nor y. */
+static void without_features_it_takes_rows(void **state)
+{
+    const double values[2 * 3] = {0.5, -2, 1, 3, 4, 0};
+    rgm_question_form form;
+    rgm_predictor *predictor;
+    rgm_tensor *rows, *weights;
+    const rgm_task *task;
+    rgm_element *batch;
+    rgm_answers got;
+    rgm_trial *trial;
+
+    (void)state;
+    plain = true;
+    CHECK_OK(open_trial(&trial, NULL));
+    CHECK_OK(rgm_run_predictor(&predictor, rgm_trial_run(trial)));
+    CHECK_OK(rgm_predictor_form(&form, predictor));
+    CHECK_INT(RGM_QUESTIONS_ROWS, form);
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_F64, 2, (int64_t[]){2, 3}, values));
+    CHECK_OK(rgm_predictor_ask(&got, predictor, &(rgm_questions){.count = 2, .rows = rows}));
+    weights = rgm_parameters_find(rgm_trainer_parameters(rgm_run_trainer(rgm_trial_run(trial))),
+                                  "line/kernel");
+    CHECK(got.is_single);
+    CHECK_CLOSE(rgm_tensor_f32(got.outputs[0])[0],
+                0.5 * rgm_tensor_f32(weights)[0] - 2 * rgm_tensor_f32(weights)[1], 1e-6, 1e-6);
+    CHECK(rgm_tensor_f32(got.outputs[0])[1] == 0);
+    rgm_answers_clear(&got);
+    task = rgm_run_task(rgm_trial_run(trial));
+    CHECK_EVERY_OOM(task->row_batch(&batch, task->state, rows), rgm_element_release(batch));
+    check_row(predictor, 2, values, RGM_ERR_SHAPE,
+              "a row has 2 numbers, but 'parsing' takes 3: 2 of 'x', 1 of 'flag'");
+    check_row(predictor, 3, (const double[]){1, 2, 0.5}, RGM_ERR_DATA,
+              "row 0: 'flag': 0.5 is no value of bool");
+    check_row(predictor, 3, (const double[]){1e300, 2, 1}, RGM_ERR_DATA, "1e+300 is no finite");
+    rgm_predictor_release(predictor);
+    rgm_tensor_release(rows);
+    rgm_trial_close(trial);
+    plain = false;
 }
 
 typedef struct seen {
@@ -443,6 +534,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(examples_give_what_their_tensors_give),
+        cmocka_unit_test(a_predictor_takes_them_as_records),
+        cmocka_unit_test(without_features_it_takes_rows),
         cmocka_unit_test(a_file_of_examples_is_predicted_for),
         cmocka_unit_test(what_an_example_has_wrong_is_told),
         cmocka_unit_test(a_long_list_among_many_empty_ones_is_refused),

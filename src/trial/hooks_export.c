@@ -39,7 +39,8 @@ static rgm_status visit_inputs(walk *w, const rgm_value *value)
     return RGM_OK;
 }
 
-rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output)
+rgm_status rgmi_hooks_needs(bool needed[RGMI_MAX_TENSORS], const rgmi_hooks_task *task,
+                            const rgmi_output *output)
 {
     rgm_status status = RGM_OK;
     walk w = {0};
@@ -49,18 +50,28 @@ rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_o
     while (w.count > 0) {
         const rgm_value *value = w.open[--w.count];
 
-        for (int64_t i = task->form.count - task->label_count; i < task->form.count; i++)
-            if (value == task->inputs[i])
-                RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
-                                "the prediction '%s' is made of the label '%s', which nobody has "
-                                "when it is asked for",
-                                output->name, task->names[i]));
+        for (int64_t i = 0; i < task->form.count; i++)
+            needed[i] |= value == task->inputs[i];
         RGM_GO(visit_inputs(&w, value));
     }
 done:
     rgm_map_release(w.seen);
     rgm_free(w.open);
     return status;
+}
+
+rgm_status rgmi_hooks_check_prediction(const rgmi_hooks_task *task, const rgmi_output *output)
+{
+    bool needed[RGMI_MAX_TENSORS] = {false};
+
+    RGM_TRY(rgmi_hooks_needs(needed, task, output));
+    for (int64_t i = task->form.count - task->label_count; i < task->form.count; i++)
+        if (needed[i])
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "the prediction '%s' is made of the label '%s', which nobody has "
+                            "when it is asked for",
+                            output->name, task->names[i]);
+    return RGM_OK;
 }
 
 /* ---- receivers ------------------------------------------------------------------------------- */

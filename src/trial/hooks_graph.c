@@ -214,7 +214,7 @@ static rgm_status take_predictions(rgmi_hooks_task *task)
         const rgmi_output *o = &task->outputs.items[i];
         rgm_head *head = &task->served[task->served_count];
 
-        if (!o->is_prediction)
+        if (!o->is_prediction || (task->is_asked && !rgmi_hooks_gives(task, o)))
             continue;
         if (task->served_count == RGM_MAX_HEADS)
             return RGM_FAIL(RGM_ERR_CONFIG, "more than %d predictions", RGM_MAX_HEADS);
@@ -222,6 +222,7 @@ static rgm_status take_predictions(rgmi_hooks_task *task)
             return RGM_FAIL(RGM_ERR_CONFIG, "the prediction '%s': a name has at most %zu bytes",
                             o->name, sizeof head->name - 1);
         RGM_TRY(rgmi_hooks_check_prediction(task, o));
+        RGM_TRY(rgmi_hooks_needs(task->asked_for, task, o));
         *head = (rgm_head){.predictions = o->value, .is_number = o->kind != RGM_OUTPUT_LOGITS};
         memcpy(head->name, o->name, strlen(o->name) + 1);
         task->served_count++;

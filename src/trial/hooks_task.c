@@ -39,8 +39,8 @@ static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *
 {
     rgmi_hooks_task *task = state;
 
-    if (rgmi_hooks_is_parsed(batch))
-        return rgmi_hooks_feed_parsed(feeds, capacity, count, task, batch);
+    if (rgmi_hooks_is_asked(batch))
+        return rgmi_hooks_feed_asked(feeds, capacity, count, task, batch);
     RGM_TRY(rgmi_hooks_check_batch(task, batch));
     task->records += rgm_tensor_dim(rgm_element_tensor(batch, 0), 0);
     return rgm_feed_tensors(feeds, capacity, count, task->inputs, task->form.count, batch);
@@ -363,6 +363,7 @@ rgm_status rgmi_hooks_task_create(rgmi_hooks_task **out, rgm_task *task, rgm_run
                        .process_metrics = rgmi_hooks_count};
     rgmi_reducers_attach(task, made);
     rgmi_hooks_take_examples(task, made);
+    rgmi_hooks_take_rows(task, made);
     *out = made;
     made = NULL;
 done:

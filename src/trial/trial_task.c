@@ -110,8 +110,8 @@ done:
     return status;
 }
 
-rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task,
-                                  const char *run_dir)
+static rgm_status prepare(rgm_run_options *options, rgm_trial_task *task, const char *run_dir,
+                          bool is_asked)
 {
     rgm_trial_setup setup = {
         .file = task->file, .hooks = task->own, .values = task->values, .run_dir = run_dir};
@@ -128,6 +128,7 @@ rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task
     if (task->arena == NULL)
         RGM_TRY(rgm_arena_create(&task->arena));
     RGM_TRY(rgmi_hooks_task_create(&task->hooks, &task->task, options, task->arena, &setup));
+    task->hooks->is_asked = is_asked;
     options->run_dir = run_dir;
     if (task->hooks->receiver_count > 0) {
         task->exporter = rgmi_hooks_exporter(task->hooks);
@@ -135,6 +136,12 @@ rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task
         options->exporter_count = options->checkpoint_exporter_count = run_dir != NULL ? 1 : 0;
     }
     return RGM_OK;
+}
+
+rgm_status rgm_trial_task_prepare(rgm_run_options *options, rgm_trial_task *task,
+                                  const char *run_dir)
+{
+    return prepare(options, task, run_dir, false);
 }
 
 static bool trains(const rgm_run_options *options)
@@ -164,6 +171,123 @@ rgm_status rgm_trial_task_open(rgm_open_run **run, const rgm_trial_task *task,
         rgm_run_close(*run);
         *run = NULL;
     }
+    return status;
+}
+
+/* ---- of a run folder ------------------------------------------------------------------------- */
+
+/* Of a registered run the object lies in its folder code/. */
+static rgm_status take_registered_code(rgm_yaml *merged, const char *run_dir)
+{
+    const rgm_yaml_node *node = rgm_yaml_find(rgm_yaml_root(merged), "entrypoint");
+    const char *slash = node->text != NULL ? strrchr(node->text, '/') : NULL, *colon;
+    rgm_status status = RGM_OK;
+    char *object = NULL, *whole = NULL;
+    rgm_text value = {0};
+
+    if (node->text == NULL)
+        return RGM_OK;
+    slash = slash != NULL ? slash + 1 : node->text;
+    colon = slash + strcspn(slash, ":");
+    RGM_GO(rgm_strprintf(&object, "%s/code/%.*s", run_dir, (int)(colon - slash), slash));
+    if (!rgm_path_exists(object))
+        goto done;
+    RGM_GO(rgm_strprintf(&whole, "%s%s", object, colon));
+    RGM_GO(rgm_json_print_text(&value, whole));
+    RGM_GO(rgm_yaml_set(merged, "entrypoint", value.data, run_dir));
+done:
+    rgm_free(object);
+    rgm_free(whole);
+    rgm_text_clear(&value);
+    return status;
+}
+
+rgm_status rgm_trial_task_load(rgm_trial_task **out, const char *run_dir, const char *const *sets,
+                               int64_t set_count)
+{
+    rgm_experiment_layers layers = {.sets = sets, .set_count = set_count};
+    rgm_status status = RGM_OK;
+    rgm_yaml *merged = NULL;
+    rgm_search_file *file = NULL;
+    char *path = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_path_join(&path, run_dir, "config.yaml"));
+    layers.name = path;
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_experiment_merge_layers(&merged, &layers));
+    if (rgm_yaml_find(rgm_yaml_root(merged), "entrypoint") == NULL)
+        goto done;
+    RGM_GO(take_registered_code(merged, run_dir));
+    RGM_GO(rgm_trial_load_merged(&file, NULL, path, merged, NULL));
+    RGM_GO(rgm_trial_task_create(out, file, NULL));
+done:
+    rgm_search_file_release(file);
+    rgm_yaml_release(merged);
+    rgm_free(path);
+    return status;
+}
+
+/* ---- asked ----------------------------------------------------------------------------------- */
+
+typedef struct asked_run {
+    rgm_trial_task *task;
+    rgm_open_run *run;
+} asked_run;
+
+static void release_asked(void *payload)
+{
+    asked_run *asked = payload;
+
+    if (asked == NULL)
+        return;
+    rgm_run_close(asked->run);
+    rgm_trial_task_release(asked->task);
+    rgm_free(asked);
+}
+
+/* A run of hooks without its data, and whether what it is asked in suffices. */
+static rgm_status open_asked(asked_run *asked, const char *run_dir)
+{
+    rgm_run_options options;
+
+    RGM_TRY(prepare(&options, asked->task, run_dir, true));
+    options.read_only = true;
+    options.runtime.threads = rgm_threads(); /* the program's, not those it was trained with */
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
+        options.no_data[mode] = true;
+    RGM_TRY(rgm_trial_task_open(&asked->run, asked->task, &options));
+    if (rgm_run_steps(asked->run) == 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint yet", run_dir);
+    return asked->task->hooks != NULL ? rgm_error_prefix(rgmi_hooks_check_asked(asked->task->hooks),
+                                                         "%s cannot be asked", run_dir)
+                                      : RGM_OK;
+}
+
+rgm_status rgm_trial_predictor_open(rgm_predictor **out, const char *folder,
+                                    const char *const *sets, int64_t set_count)
+{
+    rgm_status status = RGM_OK;
+    rgm_trial_task *task;
+    asked_run *asked = NULL;
+
+    *out = NULL;
+    RGM_TRY(rgm_trial_task_load(&task, folder, sets, set_count));
+    if (task == NULL)
+        return rgm_predictor_open(out, folder, sets, set_count);
+    status = RGM_NEW(asked, 1);
+    if (status != RGM_OK) {
+        rgm_trial_task_release(task);
+        return status;
+    }
+    asked->task = task;
+    RGM_GO(open_asked(asked, folder));
+    RGM_GO(rgm_run_predictor(out, asked->run));
+    rgm_predictor_keep(*out, release_asked, asked);
+    asked = NULL;
+done:
+    release_asked(asked);
     return status;
 }
 
