@@ -223,6 +223,16 @@ cp kept.model data/joint.model
 expect 0 "$regimen" run words.yaml --run-dir tuned_whole $from_run
 says ' info initialized ([0-9]+) of \1 parameters from the best weights of run; 0 of its tensors unused$' tuned_whole/log.txt
 
+# Two layers of one: the second begins as the first.
+deeper="--set model.encoder.num_layers=2 --set model.decoder.num_layers=2"
+# shellcheck disable=SC2086
+expect 2 "$regimen" run words.yaml --run-dir deeper $from_run $deeper --set 'trainer.initialize.names={"*coder/layer_2/*": "*coder/layer_0/*"}'
+says "trainer.initialize.names: '\*coder/layer_2/\*' fits none of [0-9]+ parameters" err
+# shellcheck disable=SC2086
+expect 0 "$regimen" run words.yaml --run-dir deeper $from_run $deeper --set 'trainer.initialize.names={"*coder/layer_1/*": "*coder/layer_0/*"}'
+says ' info initialized ([0-9]+) of \1 parameters from the best weights of run; 0 of its tensors unused$' deeper/log.txt
+says ' info decoder/layer_1/ffn/inner/kernel: from decoder/layer_0/ffn/inner/kernel$' deeper/log.txt
+
 # A run that trains its tokenizer does so once, goes on with it, and needs no data to translate.
 sed 's/tokenizer: joint.model/train_tokenizer: {type: bpe, vocab_size: 45}/' words.yaml >whole.yaml
 expect 0 "$regimen" run whole.yaml --run-dir whole

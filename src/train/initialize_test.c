@@ -248,6 +248,142 @@ static void what_does_not_fit_is_told_and_changes_nothing(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* Save root/file.safetensors with tensors of these names, filled: the kernel's [rows, columns] and
+ * the bias's [2]. */
+static void save_renamed(char path[200], const char *root, const char *kernel, const char *bias,
+                         int64_t rows, int64_t columns)
+{
+    rgm_named_tensor tensors[2] = {{.name = kernel}, {.name = bias}};
+
+    snprintf(path, 200, "%s/file.safetensors", root);
+    remove(path);
+    CHECK_OK(rgm_tensor_create(&tensors[0].tensor, RGM_F32, 2, (int64_t[]){rows, columns}));
+    CHECK_OK(rgm_tensor_create(&tensors[1].tensor, RGM_F32, 1, (int64_t[]){2}));
+    for (int i = 0; i < 2; i++)
+        for (int64_t k = 0; k < rgm_tensor_count(tensors[i].tensor); k++)
+            rgm_tensor_f32(tensors[i].tensor)[k] = FILLED;
+    CHECK_OK(rgm_safetensors_save(path, tensors, 2, NULL, 0));
+    for (int i = 0; i < 2; i++)
+        rgm_tensor_release(tensors[i].tensor);
+}
+
+/* A name here and the one there. */
+static rgm_lists renamed(rgm_texts *items, const char *const *here, const char *const *there,
+                         int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        items[i] = texts(&there[i], 1);
+    return (rgm_lists){here, items, count};
+}
+
+static void a_map_says_what_parameters_are_called_there(void **state)
+{
+    static const char *const here[] = {"*/kernel", "*/bias"}, *const there[] = {"a/*/w", "a/*/b"};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_texts items[2];
+    rgm_trainer_initialize options = {.checkpoint = path, .names = renamed(items, here, there, 2)};
+    rgm_initialize_report report;
+    rgm_trainer *trainer;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    save_renamed(path, root, "a/logits/w", "a/logits/b", WIDTH, 2);
+    CHECK_OK(initialize(&trainer, &report, &s, &options));
+    CHECK_INT(2, report.matched);
+    CHECK_INT(1, report.left);
+    CHECK_INT(0, report.unused);
+    CHECK(strstr(report.text.data, "logits/kernel: from a/logits/w\n") != NULL);
+    CHECK(is_filled(trainer, "logits/kernel", FILLED));
+    CHECK(is_filled(trainer, "logits/bias", FILLED));
+    CHECK(!is_filled(trainer, "steps", FILLED));
+    rgm_trainer_release(trainer);
+    CHECK_OK(open_plane(&trainer, &s));
+    CHECK_EVERY_OOM(rgm_parameters_initialize(&report, rgm_trainer_parameters(trainer), &options),
+                    rgm_text_clear(&report.text));
+    rgm_trainer_release(trainer);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void a_map_that_cannot_be_meant_is_refused(void **state)
+{
+    static const struct {
+        const char *here, *there;
+        rgm_status status;
+        const char *says;
+    } cases[] = {
+        {"logits/kernl", "a/logits/w", RGM_ERR_CONFIG, "did you mean 'logits/kernel'"},
+        {"*/kernel", "a/logits/w", RGM_ERR_CONFIG, "as many '*'"},
+        {"logits/kernel", "a/*/w", RGM_ERR_CONFIG, "as many '*'"},
+        {"logits/kernel", "a/logits/kernel", RGM_ERR_NOT_FOUND, "not in "},
+        {"*/*", "a/*/*", RGM_ERR_NOT_FOUND, "'logits/kernel' is to come from 'a/logits/kernel'"},
+    };
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_trainer *trainer, *fresh;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    save_renamed(path, root, "a/logits/w", "a/logits/b", WIDTH, 2);
+    CHECK_OK(open_plane(&fresh, &s));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_texts items[1];
+        rgm_trainer_initialize options = {
+            .checkpoint = path, .names = renamed(items, &cases[i].here, &cases[i].there, 1)};
+        rgm_initialize_report report;
+
+        CHECK_STATUS(cases[i].status, initialize(&trainer, &report, &s, &options));
+        CHECK_MESSAGE(cases[i].says);
+        check_same_weights("after a map that is refused", fresh, trainer);
+        rgm_trainer_release(trainer);
+    }
+    rgm_trainer_release(fresh);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+/* Of a larger tensor the beginning is taken; of a smaller one all, and the rest stays random. */
+static void sizes_may_differ_where_that_is_asked_for(void **state)
+{
+    static const char *const kernels[] = {"*kernel", "steps"};
+    static const int64_t sizes[][2] = {{WIDTH + 1, 9}, {WIDTH - 1, 1}, {WIDTH, 0}, {WIDTH - 1, 9}};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_trainer_initialize options = {.checkpoint = path, .resize = texts(kernels, 2)};
+    rgm_initialize_report report;
+    rgm_trainer *trainer, *fresh;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    CHECK_OK(open_plane(&fresh, &s));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const rgm_tensor *w, *initial;
+
+        save_renamed(path, root, "logits/kernel", "logits/bias", sizes[i][0], sizes[i][1]);
+        CHECK_OK(initialize(&trainer, &report, &s, &options));
+        CHECK_INT(2, report.matched);
+        CHECK(strstr(report.text.data, "logits/kernel: f32[3,2], what it has in common") != NULL);
+        w = rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel");
+        initial = rgm_parameters_find(rgm_trainer_parameters(fresh), "logits/kernel");
+        for (int64_t k = 0; k < WIDTH * 2; k++) {
+            bool common = k / 2 < sizes[i][0] && k % 2 < sizes[i][1];
+
+            CHECK(rgm_tensor_at(w, k) == (common ? FILLED : rgm_tensor_at(initial, k)));
+        }
+        rgm_text_clear(&report.text);
+        rgm_trainer_release(trainer);
+    }
+    save_renamed(path, root, "steps", "logits/bias", WIDTH, 2); /* a matrix for a scalar */
+    CHECK_STATUS(RGM_ERR_SHAPE, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("trainer.initialize.resize");
+    check_same_weights("after another number of axes", fresh, trainer);
+    rgm_trainer_release(trainer);
+    rgm_trainer_release(fresh);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- when ---------------------------------------------------------------------------------- */
 
 /* Averages too: an evaluation before the first update uses the initialized weights. */
@@ -378,5 +514,8 @@ TESTS(cmocka_unit_test(what_was_not_taken_is_a_line_each_in_the_log),
       cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
       cmocka_unit_test(patterns_choose_parameters),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
+      cmocka_unit_test(a_map_says_what_parameters_are_called_there),
+      cmocka_unit_test(a_map_that_cannot_be_meant_is_refused),
+      cmocka_unit_test(sizes_may_differ_where_that_is_asked_for),
       cmocka_unit_test(a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on),
       cmocka_unit_test(initializing_survives_every_failing_allocation))
