@@ -195,6 +195,12 @@ static double valid_loss(rgm_trainer *trainer)
     return rgm_logs_get(logs, "loss");
 }
 
+static void swap_averages(rgm_trainer *trainer)
+{
+    CHECK_OK(rgm_optimizer_averages_swap(rgm_trainer_optimizer(trainer),
+                                         rgm_trainer_parameters(trainer)));
+}
+
 /* Weights of `to` := averages of `from`, or its weights if there are no averages. */
 static void copy_averages(rgm_trainer *to, rgm_trainer *from)
 {
@@ -236,6 +242,45 @@ static void averages_are_what_is_evaluated(void **state)
     rgm_trainer_release(plain);
     rgm_trainer_release(same);
     rgm_trainer_release(averaged);
+    clear_plane(&s.data);
+}
+
+/* A loss scale's overflow leaves both the weights and their averages, which differ by then. */
+static void a_skipped_step_moves_no_average(void **state)
+{
+    plane_setup s = make_plane_setup();
+    float weights[2 * WIDTH], averages[2 * WIDTH];
+    rgm_trainer *trainer;
+    const float *kernel;
+    int64_t updates;
+
+    (void)state;
+    s.optimizer = rgm_sgd(1e-4, 0);
+    s.optimizer.average = (rgm_average){0.9, 0, false};
+    s.runtime.loss_scale = "dynamic";
+    s.data.loss_weight = 1e3;
+    CHECK_OK(open_plane(&trainer, &s));
+    train_steps(trainer, 8);
+    updates = rgm_trainer_updates(trainer);
+    CHECK_INT(8, updates);
+    kernel = rgm_tensor_f32(rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel"));
+    memcpy(weights, kernel, sizeof weights);
+    swap_averages(trainer);
+    memcpy(averages, kernel, sizeof averages);
+    swap_averages(trainer);
+    CHECK(memcmp(weights, averages, sizeof weights) != 0);
+
+    trainer->loss_scale.scale = 0x1p127; /* times the loss it is infinite */
+    rgm_tensor_release(trainer->loss_scale.tensor);
+    rgm_tensor_release(trainer->loss_scale.inverse);
+    trainer->loss_scale.tensor = trainer->loss_scale.inverse = NULL;
+    train_steps(trainer, 1);
+    CHECK_INT(updates, rgm_trainer_updates(trainer));
+    CHECK(memcmp(weights, kernel, sizeof weights) == 0);
+    swap_averages(trainer);
+    CHECK(memcmp(averages, kernel, sizeof averages) == 0);
+    swap_averages(trainer);
+    rgm_trainer_release(trainer);
     clear_plane(&s.data);
 }
 
@@ -321,4 +366,5 @@ TESTS(cmocka_unit_test(a_finished_run_leaves_its_averages),
       cmocka_unit_test(a_loss_scale_that_is_a_power_of_two_changes_no_bit),
       cmocka_unit_test(a_dynamic_scale_halves_on_overflow_and_skips_and_grows_again),
       cmocka_unit_test(averages_are_what_is_evaluated),
+      cmocka_unit_test(a_skipped_step_moves_no_average),
       cmocka_unit_test(the_best_weights_are_the_averages_that_were_evaluated))
