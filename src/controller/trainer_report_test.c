@@ -111,6 +111,43 @@ static void a_run_tells_the_same_over_an_interruption(void **state)
     CHECK(file_says(whole, "log.txt", "  logits"));
 }
 
+/* The logs of each loop's end: rates, and what they are made of. */
+static void compare_rates(const rgm_event *event, void *payload)
+{
+    double rate, steps;
+
+    if (event->kind != RGM_EVENT_LOOP_END)
+        return;
+    ++*(int64_t *)payload;
+    rate = rgm_logs_get(event->logs, "gflops_per_second");
+    steps = rgm_logs_get(event->logs, "steps_per_second");
+    CHECK(rate > 0);
+    CHECK_CLOSE(rate, rgm_logs_get(event->logs, "flops_per_step") * steps / 1e9, 1e-9, 0);
+    CHECK_CLOSE(rgm_logs_get(event->logs, "mfu"), rate / 250, 1e-12, 0);
+}
+
+static void operations_a_second_are_a_share_of_the_peak(void **state)
+{
+    plane_setup s = make_plane_setup();
+    int64_t loops = 0;
+    rgm_controller_hooks hooks = {.event = compare_rates, .payload = &loops};
+    rgm_controller_setup setup = {.options = &s.options, .hooks = &hooks};
+    rgm_controller *c;
+
+    (void)state;
+    s.options.flops = true;
+    s.options.train_steps = 8;
+    s.options.steps_per_loop = 4;
+    s.runtime.peak_gflops = 250;
+    CHECK_OK(open_plane(&setup.trainer, &s));
+    CHECK_OK(rgm_controller_create(&c, &setup));
+    CHECK_OK(rgm_controller_train(c, 8));
+    CHECK_INT(2, loops);
+    rgm_controller_release(c);
+    rgm_trainer_release(setup.trainer);
+    clear_plane(&s.data);
+}
+
 static void nothing_is_told_unasked(void **state)
 {
     plane_setup s = make_plane_setup();
@@ -139,4 +176,5 @@ static void a_failing_allocation_is_told(void **state)
 
 TESTS(cmocka_unit_test(norms_are_the_means_of_the_steps_and_those_of_the_weights),
       cmocka_unit_test(a_run_tells_the_same_over_an_interruption),
+      cmocka_unit_test(operations_a_second_are_a_share_of_the_peak),
       cmocka_unit_test(nothing_is_told_unasked), cmocka_unit_test(a_failing_allocation_is_told))
