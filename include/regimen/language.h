@@ -16,6 +16,7 @@
 #include <regimen/sequence_generate.h>
 #include <regimen/sequence_names.h>
 #include <regimen/text_tokens.h>
+#include <regimen/train_teachers.h>
 
 #ifdef __cplusplus
 extern "C" {

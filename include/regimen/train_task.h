@@ -622,54 +622,9 @@ typedef struct rgm_token_judging {
 void rgm_tokens_judge(rgm_head *head, rgm_value *logits, rgm_value *losses,
                       const rgm_token_judging *how);
 
-/* ---- teachers ------------------------------------------------------------------------------- */
-
-/** The maximum number of teachers of a model. */
-enum { RGM_MOST_TEACHERS = 8 };
-/** `task.distillation`: a part of the loss is how far the model is from its teachers. */
-typedef struct rgm_distillation_options {
-    rgm_texts teacher;  /* folders of runs or exports; the mean of their distributions teaches;
-                           none: no distillation                                               */
-    double weight;      /* of this part of the loss; that of the labels has the rest           */
-    double temperature; /* of both distributions, see rgm_distillation_losses()                */
-} rgm_distillation_options;
-#define RGM_DISTILLATION_OPTIONS_INIT                                                              \
-    {                                                                                              \
-        .weight = 0.5, .temperature = 1                                                            \
-    }
-extern const rgm_field rgm_distillation_fields[];
-
-/** A model that was trained before. What it has is borrowed from its owner. */
-typedef struct rgm_trained_model {
-    const rgm_task *task;
-    const rgm_parameters *parameters;
-    const char *name; /* its folder, for messages */
-    void (*release)(void *owner);
-    void *owner;
-} rgm_trained_model;
-/** Call release(owner) of each, and set them to zeros. */
-void rgm_trained_models_release(rgm_trained_model *models, int64_t count);
-struct rgm_task_setup;
-/**
- * Open the teachers that options name, by setup->open_model.
- *
- * @param out   [out] [RGM_MOST_TEACHERS]; rgm_trained_models_release(). None after an error
- * @param type  [in] that they must be of
- *
- * Errors: RGM_ERR_CONFIG (another type, too many), RGM_ERR_UNSUPPORTED (nobody opens models here),
- * those of opening, all with the key.
- */
-rgm_status rgm_teachers_open(rgm_trained_model *out, int64_t *count,
-                             const rgm_distillation_options *options,
-                             const struct rgm_task_setup *setup, const rgm_task_type *type);
-/**
- * Set the loss of a head whose weights are set: the mean of `losses` [n] and, in training, with
- * `taught` [n] (rgm_distillation_losses(); NULL: no teachers) that of (1 - weight) losses + weight
- * taught. Validation does without the teachers, so its losses are those of any other run.
- */
-void rgm_tokens_set_loss(rgm_head *head, rgm_value *losses, rgm_value *taught, double weight);
-
 /* ---- task types: what an experiment file can name -------------------------------------------- */
+
+struct rgm_trained_model; /* train_teachers.h */
 
 /** One requested task: `task:`, or an entry of `tasks:`. */
 typedef struct rgm_task_part {
@@ -698,7 +653,7 @@ typedef struct rgm_task_setup {
     rgm_folds folds; /* the data are one fold of a cross-validation; count 0: no cross-validation */
     /** Open a model by the folder of its run (its best weights) or export; NULL: nobody can here.
      */
-    rgm_status (*open_model)(rgm_trained_model *out, const char *folder);
+    rgm_status (*open_model)(struct rgm_trained_model *out, const char *folder);
 } rgm_task_setup;
 
 /**

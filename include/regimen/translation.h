@@ -8,6 +8,7 @@
 #include <regimen/controller_run.h>
 #include <regimen/sequence.h>
 #include <regimen/text.h>
+#include <regimen/train_teachers.h>
 
 #ifdef __cplusplus
 extern "C" {

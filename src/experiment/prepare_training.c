@@ -2,6 +2,8 @@
  * Makes the task of an experiment that is to be trained, which may open models that were trained
  * before: its teachers.
  */
+#include <regimen/train_teachers.h>
+
 #include "experiment_internal.h"
 
 static void release_predictor(void *predictor)

@@ -1,7 +1,7 @@
 /*
  * Models that were trained before and teach another one.
  */
-#include <regimen/train_task.h>
+#include <regimen/train_teachers.h>
 
 #define RGM_OPTIONS rgm_distillation_options
 const rgm_field rgm_distillation_fields[] = {

@@ -2,6 +2,8 @@
  * The measures of single tokens beside their loss: perplexity and accuracy, by the labels without
  * smoothing, whatever smoothing the loss has.
  */
+#include <regimen/train_teachers.h>
+
 #include <math.h>
 #include <string.h>
 

@@ -292,16 +292,6 @@ static rgm_status build_eval_inputs(rgm_dataset **out, void *state, int64_t set)
     return build_part(out, state, rgmi_part_of_set(set), false);
 }
 
-rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **in)
-{
-    rgm_value *states;
-
-    states = rgm_seq2seq_encode(scope, model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
-    states = rgm_seq2seq_decode(scope, model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
-                                in[RGMI_SOURCE]);
-    return rgm_seq2seq_logits(scope, model, states);
-}
-
 /* The logits of a model whose weights stay as they are. */
 static rgm_status teacher_logits(rgm_value **out, rgm_scope *scope, rgm_value **in,
                                  const rgm_trained_model *teacher)

@@ -310,6 +310,16 @@ void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
     inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
 }
 
+rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **in)
+{
+    rgm_value *states;
+
+    states = rgm_seq2seq_encode(scope, model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
+    states = rgm_seq2seq_decode(scope, model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
+                                in[RGMI_SOURCE]);
+    return rgm_seq2seq_logits(scope, model, states);
+}
+
 static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
 {
     int64_t rows = rgm_tensor_dim(labels, 0), length = rgm_tensor_dim(labels, 1);
