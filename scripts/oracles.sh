@@ -6,6 +6,8 @@
 # is absent. Nothing of it is needed at run time.
 #   scripts/oracles.sh        build/oracle
 #   scripts/oracles.sh tf     build/oracle-tf: TF-GNN with its TensorFlow (tests/oracle/requirements_tf.txt), 2 GB
+#   scripts/oracles.sh hf     build/oracle-hf: Transformers (tests/oracle/requirements_hf.txt), 0.4 GB, beside the
+#                             PyTorch of scripts/peer.sh torch, 2 GB
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = tf ]; then
@@ -15,6 +17,19 @@ if [ "${1:-}" = tf ]; then
     rm -rf "$venv"
     /usr/bin/python3 -m venv "$venv"
     "$venv/bin/pip" install -q --disable-pip-version-check -r "$pins" >&2
+    cp "$pins" "$venv/.made"
+    exit 0
+fi
+if [ "${1:-}" = hf ]; then
+    torch=$(scripts/peer.sh torch)
+    venv=build/oracle-hf pins=tests/oracle/requirements_hf.txt
+    cmp -s "$pins" "$venv/.made" && exit 0
+    echo "oracles  installing $(tr '\n' ' ' <"$pins")" >&2
+    rm -rf "$venv"
+    /usr/bin/python3 -m venv "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check -r "$pins" >&2
+    "$torch" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >torch.pth.tmp
+    mv torch.pth.tmp "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch.pth"
     cp "$pins" "$venv/.made"
     exit 0
 fi

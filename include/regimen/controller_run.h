@@ -34,8 +34,8 @@ typedef struct rgm_exporter_type {
     rgm_status (*check)(const rgm_open_run *run, void *options); /* as in rgm_exporter */
     bool of_graph;                                               /* likewise */
 } rgm_exporter_type;
-/** "onnx", "saved_model", "predictor" (only what rgm_predictor_open() needs), "weights" and
- * "ctranslate2" (of tasks with that rgm_task_format); ended by NULL. */
+/** "onnx", "saved_model", "predictor" (only what rgm_predictor_open() needs), "weights",
+ * "ctranslate2" and "huggingface" (of tasks with that rgm_task_format); ended by NULL. */
 extern const rgm_exporter_type *const rgm_exporter_types[];
 
 /** Options of the exporter "onnx". */
@@ -65,6 +65,8 @@ typedef struct rgm_predictor_exporter_options {
 rgm_exporter rgm_predictor_exporter(rgm_predictor_exporter_options *options);
 /** The exporter "ctranslate2": model.bin, config.json and vocabularies. */
 rgm_exporter rgm_ctranslate2_exporter(void);
+/** The exporter "huggingface": config.json, model.safetensors and the tokenizer. */
+rgm_exporter rgm_huggingface_exporter(void);
 
 /** How to run a task; fields named as in rgm_controller_setup mean the same. */
 typedef struct rgm_run_options {

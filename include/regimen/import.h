@@ -34,7 +34,7 @@ typedef struct rgm_model_import_row {
 } rgm_model_import_row;
 /** What an import did. */
 typedef struct rgm_model_import_report {
-    const char *source, *family; /* of static storage: "Hugging Face", "gpt2" */
+    const char *source, *family; /* of static storage: "Hugging Face", "qwen2" */
     int64_t parameters;          /* numbers that the model has */
     rgm_model_import_row *rows;
     int64_t count, capacity;

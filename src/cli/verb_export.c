@@ -4,8 +4,9 @@
 
 #include "cli.h"
 
-enum { ONNX, SAVED_MODEL, PREDICTOR, CTRANSLATE2, FORMATS };
-static const char *const formats[] = {"onnx", "saved_model", "predictor", "ctranslate2"};
+enum { ONNX, SAVED_MODEL, PREDICTOR, CTRANSLATE2, HUGGINGFACE, FORMATS };
+static const char *const formats[] = {"onnx", "saved_model", "predictor", "ctranslate2",
+                                      "huggingface"};
 
 /* What is asked for beside the file. */
 typedef struct wishes {
@@ -67,6 +68,8 @@ static rgm_exporter exporter_of(wishes *w)
         return rgm_predictor_exporter(&w->predictor);
     if (w->format == CTRANSLATE2)
         return rgm_ctranslate2_exporter();
+    if (w->format == HUGGINGFACE)
+        return rgm_huggingface_exporter();
     if (w->examples)
         return rgm_saved_model_examples_exporter();
     return w->format == SAVED_MODEL ? rgm_saved_model_exporter() : rgm_onnx_exporter();
@@ -74,7 +77,8 @@ static rgm_exporter exporter_of(wishes *w)
 
 static const char *file_of(const wishes *w, const session *s)
 {
-    static const char *const names[] = {NULL, RGM_SAVED_MODEL_FILE, RGM_SERVING_MODEL, "model.bin"};
+    static const char *const names[] = {NULL, RGM_SAVED_MODEL_FILE, RGM_SERVING_MODEL, "model.bin",
+                                        "config.json"};
 
     return w->format == ONNX ? rgm_run_onnx_file(s->run) : names[w->format];
 }
@@ -197,7 +201,7 @@ int verb_export(int argc, char **argv)
         {"format", ARG_TEXT, &format, "NAME",
          "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow; "
          "predictor: for regimen predict and translate; ctranslate2: a translation model for "
-         "CTranslate2"},
+         "CTranslate2; huggingface: a language model for Transformers"},
         {"precision", ARG_TEXT, &precision, "NAME",
          "of --format predictor: int8 keeps a translation's weights in 8 bits, and tells what that "
          "changes on validation data; default f32"},

@@ -133,7 +133,7 @@ rgm_exporter rgm_predictor_exporter(rgm_predictor_exporter_options *options)
 
 /* ---- another program's form, which the task writes ------------------------------------------- */
 
-static const char ctranslate2[] = "ctranslate2";
+static const char ctranslate2[] = "ctranslate2", huggingface[] = "huggingface";
 
 static rgm_status find_format(const rgm_task_format **out, const rgm_open_run *run,
                               const char *name)
@@ -149,24 +149,62 @@ static rgm_status find_format(const rgm_task_format **out, const rgm_open_run *r
                     run->task.name, name);
 }
 
-static rgm_status check_ctranslate2(const rgm_open_run *run, void *options)
+static rgm_status check_format(const rgm_open_run *run, const char *name)
 {
     const rgm_task_format *f;
 
-    (void)options;
-    RGM_TRY(find_format(&f, run, ctranslate2));
+    RGM_TRY(find_format(&f, run, name));
     return f->check != NULL ? f->check(rgm_trainer_parameters(run->trainer), run->task.state)
                             : RGM_OK;
 }
 
-static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options)
+static rgm_status save_format(const rgm_open_run *run, const char *export_dir, const char *name)
 {
     const rgm_task_format *f;
 
-    (void)options;
-    RGM_TRY(find_format(&f, run, ctranslate2));
+    RGM_TRY(find_format(&f, run, name));
     RGM_TRY(rgm_task_files_save(&run->task, export_dir));
     return f->save(export_dir, rgm_trainer_parameters(run->trainer), run->task.state);
+}
+
+static rgm_status check_ctranslate2(const rgm_open_run *run, void *options)
+{
+    (void)options;
+    return check_format(run, ctranslate2);
+}
+
+static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options)
+{
+    (void)options;
+    return save_format(run, export_dir, ctranslate2);
+}
+
+/* Its weights have the name of those that predictors are served by. */
+static rgm_status check_huggingface(const rgm_open_run *run, void *options)
+{
+    (void)options;
+    if (run->task.save_serving != NULL && run->options.exporter_count > 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "export: huggingface and other exporters write " RGM_SERVING_WEIGHTS
+                        " both: `regimen export --to` writes each in a folder of its own");
+    return check_format(run, huggingface);
+}
+
+static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options)
+{
+    char *served = NULL;
+    bool taken;
+
+    (void)options;
+    RGM_TRY(rgm_path_join(&served, export_dir, RGM_SERVING_MODEL));
+    taken = rgm_path_exists(served);
+    rgm_free(served);
+    if (taken)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s has an export for predictors, whose " RGM_SERVING_WEIGHTS
+                        " this one would replace: name another folder",
+                        export_dir);
+    return save_format(run, export_dir, huggingface);
 }
 
 static const rgm_field no_fields[] = {{0}};
@@ -179,16 +217,33 @@ static const rgm_exporter_type ctranslate2_type = {
     .check = check_ctranslate2,
 };
 
+static const rgm_exporter_type huggingface_type = {
+    .section = {.name = huggingface,
+                .help = "a language model as Transformers of Hugging Face loads it",
+                .fields = no_fields},
+    .save = save_huggingface,
+    .check = check_huggingface,
+};
+
+rgm_exporter rgm_huggingface_exporter(void)
+{
+    return (rgm_exporter){
+        .name = huggingface, .save = save_huggingface, .check = check_huggingface};
+}
+
 rgm_exporter rgm_ctranslate2_exporter(void)
 {
     return (rgm_exporter){
         .name = ctranslate2, .save = save_ctranslate2, .check = check_ctranslate2};
 }
 
-const rgm_exporter_type *const rgm_exporter_types[] = {
-    &onnx_type,        &rgmi_saved_model_exporter,
-    &predictor_type,   &rgmi_weights_exporter,
-    &ctranslate2_type, NULL};
+const rgm_exporter_type *const rgm_exporter_types[] = {&onnx_type,
+                                                       &rgmi_saved_model_exporter,
+                                                       &predictor_type,
+                                                       &rgmi_weights_exporter,
+                                                       &ctranslate2_type,
+                                                       &huggingface_type,
+                                                       NULL};
 
 rgm_exporter rgm_onnx_exporter(void)
 {

@@ -23,10 +23,15 @@ static rgm_status describe(rgm_text *text, rgmi_import_work *work)
     rgm_json_writer w = {.out = text};
     char line[256];
 
-    snprintf(line, sizeof line, "%.120s, imported from %.100s", source->family->name, source->path);
+    snprintf(line, sizeof line, "%.120s, imported from %.100s", source->type, source->path);
     RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(&w, "description", line));
     RGM_TRY(source->family->configure(&w, work));
+    /* Without slots: those of Adam would be twice the weights, in the checkpoint and whenever the
+     * run is opened. What trains it names an optimizer. */
+    RGM_TRY(rgm_json_open_object(&w, "optimizer", RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(&w, "type", "sgd"));
+    RGM_TRY(rgm_json_close(&w));
     RGM_TRY(rgm_json_close(&w));
     RGM_TRY(rgmi_import_config_done(&source->config, source->family, work->options->ignored));
     if (work->numbers > source->bytes)
@@ -249,7 +254,7 @@ rgm_status rgm_model_import(rgm_model_import_report *report, const char *source,
     RGM_GO(check_folder(folder));
     RGM_GO(rgmi_import_source_open(&opened, source));
     work.report->source = opened.format->name;
-    work.report->family = opened.family->name;
+    work.report->family = opened.type;
     RGM_GO(make_beside(&work, folder));
 done:
     rgmi_import_source_close(&opened);

@@ -75,8 +75,18 @@ static rgm_status count_tokens(rgmi_import_work *work, const rgm_tokenizer *toke
                             (long long)pieces, (long long)theirs, name);
 }
 
+static bool is_ignored(const rgmi_import_work *work, const char *key)
+{
+    const rgm_texts *ignored = work->options->ignored;
+
+    for (int64_t i = 0; ignored != NULL && i < ignored->count; i++)
+        if (strcmp(ignored->items[i], key) == 0)
+            return true;
+    return false;
+}
+
 /* A special token of the configuration, which may be a list; RGM_ERR_UNSUPPORTED unless ours is
- * (one of) it. */
+ * (one of) it. No logit changes by it, so that the user may ignore it. */
 static rgm_status check_special(rgmi_import_work *work, const char *key, int32_t ours,
                                 const char *name)
 {
@@ -94,7 +104,9 @@ static rgm_status check_special(rgmi_import_work *work, const char *key, int32_t
     }
     if (value == NULL || found)
         return RGM_OK;
-    snprintf(why, sizeof why, "by %s it is %d", name, ours);
+    if (is_ignored(work, key))
+        return rgmi_import_note(work, "%s: token %d, as %s has it", key, ours, name);
+    snprintf(why, sizeof why, "by %s it is %d (--ignore %s takes that)", name, ours, key);
     return rgmi_import_refuse(&work->source->config, key, why);
 }
 
@@ -103,17 +115,16 @@ static rgm_status check_tokenizer(rgmi_import_work *work, const char *path, cons
 {
     rgm_status status = RGM_OK;
     rgm_tokenizer *tokenizer = NULL;
-    int32_t begin;
+    int32_t begin, end;
 
     RGM_GO(rgm_tokenizer_load(&tokenizer, path));
     RGM_GO(count_tokens(work, tokenizer, name, theirs));
-    RGM_GO(check_special(work, "eos_token_id", rgm_tokenizer_eos_id(tokenizer), name));
-    begin = rgm_tokenizer_bos_id(tokenizer);
-    if (begin >= 0)
-        RGM_GO(check_special(work, "bos_token_id", begin, name));
-    RGM_GO(rgmi_import_note(
-        work, "prompts and documents are read behind the token '%s'",
-        rgm_tokenizer_piece(tokenizer, begin >= 0 ? begin : rgm_tokenizer_eos_id(tokenizer))));
+    end = rgm_tokenizer_eos_id(tokenizer);
+    begin = rgm_tokenizer_bos_id(tokenizer) >= 0 ? rgm_tokenizer_bos_id(tokenizer) : end;
+    RGM_GO(check_special(work, "eos_token_id", end, name));
+    RGM_GO(check_special(work, "bos_token_id", begin, name));
+    RGM_GO(rgmi_import_note(work, "prompts and documents are read behind the token '%s'",
+                            begin >= 0 ? rgm_tokenizer_piece(tokenizer, begin) : ""));
 done:
     rgm_tokenizer_release(tokenizer);
     return status;

@@ -2,6 +2,7 @@
  * The format of Hugging Face: a folder with config.json and model.safetensors, or with several
  * files of tensors that model.safetensors.index.json lists.
  */
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,11 +22,10 @@ typedef struct shards {
 
 static bool has(const char *folder, const char *name)
 {
-    char *path = NULL;
-    bool found = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
+    char path[4096];
 
-    rgm_free(path);
-    return found;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           rgm_path_exists(path);
 }
 
 static bool fits(const char *path)

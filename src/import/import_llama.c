@@ -38,10 +38,8 @@ static const variant variants[] = {
     {"qwen2", 32, 4096, true, true},
 };
 
-static const variant *variant_of(const rgmi_import_config *c)
+static const variant *variant_of(const char *type)
 {
-    const char *type = rgm_json_text(rgm_json_find(c->json, "model_type"));
-
     for (size_t i = 1; i < sizeof variants / sizeof *variants; i++)
         if (strcmp(variants[i].type, type) == 0)
             return &variants[i];
@@ -210,7 +208,7 @@ static rgm_status write_stack(rgm_json_writer *w, rgmi_import_config *c,
 static rgm_status configure(rgm_json_writer *w, rgmi_import_work *work)
 {
     rgmi_import_config *c = &work->source->config;
-    const variant *v = variant_of(c);
+    const variant *v = variant_of(work->source->type);
     rgmi_import_decoder d = {0};
     double base;
     bool tied;

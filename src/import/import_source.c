@@ -37,6 +37,7 @@ static rgm_status find_family(rgmi_import_source *source)
         for (const char *const *t = (*f)->types; *t != NULL; t++)
             if (strcmp(*t, type) == 0) {
                 source->family = *f;
+                source->type = *t;
                 return RGM_OK;
             }
     return unknown_family(source, type);

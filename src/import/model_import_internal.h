@@ -68,6 +68,7 @@ typedef struct rgmi_import_tensor {
 typedef struct rgmi_import_source {
     const struct rgmi_import_format *format;
     const struct rgmi_import_family *family;
+    const char *type; /* the one of its types that the configuration names */
     const char *path; /* as the user named it */
     char *folder;     /* in which its other files lie, owned */
     rgmi_import_config config;

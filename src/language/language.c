@@ -362,6 +362,12 @@ static const rgm_task_export exports = {
     .verify = rgmi_language_verify,
 };
 
+static const rgm_task_format formats[] = {{.name = "huggingface",
+                                           .file = "config.json",
+                                           .save = rgmi_language_save_huggingface,
+                                           .check = rgmi_language_check_huggingface},
+                                          {0}};
+
 static rgm_status check_lengths(const language_task *t)
 {
     if (!t->options.served && t->options.block_length > t->model.options.max_positions)
@@ -424,6 +430,7 @@ rgm_status rgm_language_create(rgm_task *out, const rgm_language_options *option
                       .save_serving = rgmi_language_save_serving,
                       .serving_weights = rgmi_language_serving_weights,
                       .writing = &rgmi_language_writing,
+                      .formats = formats,
                       .feeds = feeds};
     t->options = *options;
     t->model.options = *model;

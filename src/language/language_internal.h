@@ -116,6 +116,14 @@ rgm_status rgmi_language_save_serving(rgm_text *data, const char *folder, void *
 rgm_status rgmi_language_serving_weights(rgm_parameters **out, const rgm_parameters *parameters,
                                          void *state);
 
+/* ---- language_huggingface.c --------------------------------------------------------------------
+ */
+
+/** A folder that Transformers loads: rgm_task_format. */
+rgm_status rgmi_language_save_huggingface(const char *folder, const rgm_parameters *parameters,
+                                          void *state);
+rgm_status rgmi_language_check_huggingface(const rgm_parameters *parameters, void *state);
+
 /** Files of the export, and how it is saved, checked and compared: rgm_task_export. */
 extern const char rgmi_language_description[];
 rgm_status rgmi_language_save(const char *folder, const rgm_parameters *parameters, void *state);

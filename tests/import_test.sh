@@ -1,0 +1,104 @@
+#!/bin/sh
+# `regimen import` of what `regimen export --format huggingface` writes: the same bytes of weights, which every verb
+# takes: texts, scores, metrics on data of one's own, exports, adapters, a registered model.
+. "$(dirname "$0")/lib.sh"
+fast_work
+cd "$work" || exit 1
+
+mkdir data
+awk 'BEGIN {
+    split("one two three four five six seven eight nine ten eleven twelve", w, " ")
+    for (i = 0; i < 300; i++) {
+        s = ""
+        for (k = 0; k < 3 + i % 6; k++) s = s (k ? " " : "") w[1 + (i + k) % 12]
+        print s "." > ("data/" (i < 260 ? "train" : "test") ".txt")
+    }
+}'
+cat >lm.yaml <<'YAML'
+data: {path: data, train: [train.txt], test: [test.txt], train_tokenizer: {type: bpe, vocab_size: 56}, block_length: 32, batch_tokens: 256}
+task: {type: language_model, generate: {temperature: 0, max_tokens: 12}}
+model:
+  type: decoder_transformer
+  embedding_width: 32
+  max_positions: 64
+  decoder: {num_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 48, qkv_bias: true}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 5}
+runtime: {seed: 1, threads: 2}
+export: [{type: huggingface}]
+YAML
+expect 0 "$regimen" run lm.yaml --run-dir run
+says '"model_type": "qwen2"' run/export/config.json
+cmp -s run/tokenizer.model run/export/tokenizer.model || fail "the export lacks the tokenizer"
+
+# weights RUN: those of its newest checkpoint.
+weights() {
+    for file in "$1"/ckpt/step-*/weights.safetensors; do :; done
+    printf '%s' "$file"
+}
+expect 0 "$regimen" import run/export --out there
+says '^model.layers.1.self_attn.k_proj.bias +f32\[16\] +as is +decoder/layer_1/attention/key/bias$' out
+says '^import +qwen2 of Hugging Face: [0-9,]+ weights in there$' err
+# With 56 tokens the tables have no rows of padding, which an import sets to 0.
+cmp "$(weights run)" "$(weights there)" || fail "weights came back with other bytes"
+expect 0 "$regimen" import run/export --out again/deep --json
+says '"family": "qwen2"' out
+/usr/bin/env python3 -c 'import json, sys; json.load(open(sys.argv[1]))' out || fail "--json prints none"
+cmp "$(weights there)" "$(weights again/deep)" || fail "two imports differ"
+
+# Every verb takes it.
+expect 0 "$regimen" generate run --prompt "three four" --prompt "" --last
+cp out texts
+expect 0 "$regimen" generate there --prompt "three four" --prompt "" --temperature 0 --max-tokens 12
+cmp out texts || fail "the import writes other texts"
+expect 0 "$regimen" predict run --input data/test.txt --last
+cp out scores
+expect 0 "$regimen" predict there --input data/test.txt
+cmp -s out scores || fail "the import scores otherwise"
+expect 0 "$regimen" eval there --part test --set data.path=data --set 'data.test=[test.txt]'
+says '^test +loss [0-9.]+ perplexity' out
+expect 0 "$regimen" export there --to onnx
+[ -s onnx/model.onnx ] || fail "no ONNX of the import"
+expect 0 "$regimen" export there --to back --format huggingface
+for file in config.json model.safetensors tokenizer.model tokenizer_config.json; do
+    cmp "run/export/$file" "back/$file" || fail "$file came back with other bytes"
+done
+expect 2 "$regimen" run there/config.yaml --run-dir no
+says 'data.train: name the files to train on' err
+sed 's/four/twelve/g' data/train.txt >data/other.txt
+expect 0 "$regimen" run there/config.yaml --run-dir tuned --set data.path=data --set 'data.train=[other.txt]' \
+    --set data.tokenizer="$work/there/tokenizer.model" --set trainer.initialize.checkpoint=there --set task.lora.rank=4 \
+    --set 'trainer.initialize.except=["*/lora_*"]' --set optimizer.type=adam --set optimizer.learning_rate=1e-2 \
+    --set trainer.epochs=10
+expect 0 "$regimen" generate tuned --prompt "two three" --temperature 0 --max-tokens 12
+says '^ twelve' out
+expect 0 "$regimen" export tuned --to tuned.hf --format huggingface
+expect 0 "$regimen" import tuned.hf --out merged
+expect 0 "$regimen" generate merged --prompt "two three" --temperature 0 --max-tokens 12
+says '^ twelve' out
+expect 0 "$regimen" model register counting there --registry registry
+expect 0 env REGIMEN_REGISTRY=registry "$regimen" generate model:counting --prompt "three four" --temperature 0 --max-tokens 12
+head -1 texts | cmp -s - out || fail "the registered import writes another text"
+
+# What is refused, and leaves nothing behind.
+expect 1 "$regimen" import run/export --out there
+says 'there is not empty: an import begins a folder' err
+expect 2 "$regimen" import run/export
+says '--out DIR says where' err
+expect 1 "$regimen" import data --out no
+says 'data is nothing that can be imported' err
+sed 's/"rope_type": "default"/"rope_type": "yarn"/' run/export/config.json >back/config.json
+expect 1 "$regimen" import back --out no
+says 'rope_parameters is \{"rope_type":"yarn".*rotary positions are not stretched here' err
+sed 's/"model_type"/"new_key": 1, "model_type"/' run/export/config.json >back/config.json
+expect 1 "$regimen" import back --out no
+says 'new_key is 1: not known of this family' err
+expect 0 "$regimen" import back --out ignored --ignore new_key
+[ ! -e no ] || fail "a failed import left a folder"
+ls | grep -q partial && fail "a failed import left a part"
+
+# Models that Transformers does not have.
+expect 1 "$regimen" export run --to no --format huggingface --set model.positions=alibi
+says 'model.positions: they are learned \(GPT-2\) or rotary \(Llama\) there' err
+expect 2 "$regimen" export run --to no --format huggingface --verify
+finish
