@@ -36,28 +36,30 @@ static rgm_decoder small_decoder(void)
     return m;
 }
 
-static const char *const names[] = {"llama", "gpt2", "sloped", "buckets", "plain"};
+static const char *const names[] = {"llama", "gpt2", "sloped", "buckets", "plain", "qwen"};
 enum { MODELS = sizeof names / sizeof *names };
 
 static rgm_decoder model_of(int which)
 {
     static const rgm_positions positions[] = {RGM_POSITIONS_ROTARY, RGM_POSITIONS_LEARNED,
-                                              RGM_POSITIONS_ALIBI, RGM_POSITIONS_RELATIVE,
-                                              RGM_POSITIONS_NONE};
+                                              RGM_POSITIONS_ALIBI,  RGM_POSITIONS_RELATIVE,
+                                              RGM_POSITIONS_NONE,   RGM_POSITIONS_ROTARY};
     static const rgm_activation activations[] = {RGM_ACT_SILU, RGM_ACT_GELU_TANH, RGM_ACT_GELU,
-                                                 RGM_ACT_RELU, RGM_ACT_SILU};
+                                                 RGM_ACT_RELU, RGM_ACT_SILU,      RGM_ACT_SILU};
     rgm_decoder m = small_decoder();
     rgm_stack_options *o = &m.options.decoder;
+    bool llama = which == 0 || which == 5;
 
     m.options.positions = positions[which];
     o->activation = activations[which];
-    o->num_attention_heads = which == 0 || which == 2 ? 4 : 2;
-    o->num_key_value_heads = which == 0 ? 2 : which == 2 ? 1 : 0;
+    o->num_attention_heads = llama || which == 2 ? 4 : 2;
+    o->num_key_value_heads = llama ? 2 : which == 2 ? 1 : 0;
     o->gated = which == 0 || which == 2;
     o->ffn_bias = !o->gated;
-    o->norm = which == 0 || which == 3 ? RGM_NORM_RMS : RGM_NORM_LAYER;
+    o->norm = llama || which == 3 ? RGM_NORM_RMS : RGM_NORM_LAYER;
     o->norm_first = o->final_norm = which != 2;
     o->use_bias = which == 1;
+    o->qkv_bias = which == 5;
     o->attention_window = which == 2 ? 3 : which == 3 ? 4 : 0;
     m.options.tied = which != 2;
     m.options.scale_embeddings = which == 2;

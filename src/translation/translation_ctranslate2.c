@@ -182,9 +182,10 @@ static rgm_status put_block_norm(writer *w, const char *theirs, const char *ours
 
 /* `first`: how many of query, key and value their first layer has; the others are the second. */
 static rgm_status put_attention(writer *w, const char *theirs, const char *ours, int first,
-                                bool bias)
+                                const rgm_stack_options *o)
 {
     static const char *const parts[] = {"query", "key", "value", "output"};
+    bool bias = o->use_bias || o->qkv_bias;
     char name[NAME];
 
     RGM_TRY(put_block_norm(w, theirs, ours));
@@ -195,7 +196,7 @@ static rgm_status put_attention(writer *w, const char *theirs, const char *ours,
         RGM_TRY(put_linear(w, name, ours, parts + first, 3 - first, bias));
     }
     join(name, theirs, first < 3 ? "linear_2" : "linear_1");
-    return put_linear(w, name, ours, parts + 3, 1, bias);
+    return put_linear(w, name, ours, parts + 3, 1, o->use_bias);
 }
 
 static rgm_status put_feed_forward(writer *w, const char *theirs, const char *ours, bool bias)
@@ -219,11 +220,11 @@ static rgm_status put_layers(writer *w, const char *stack, const rgm_stack_optio
         snprintf(layer, sizeof layer, "%s/layer_%lld", stack, (long long)i);
         join(theirs, layer, "self_attention");
         join(ours, layer, is_decoder ? "self_attention" : "attention");
-        RGM_TRY(put_attention(w, theirs, ours, 3, o->use_bias));
+        RGM_TRY(put_attention(w, theirs, ours, 3, o));
         join(theirs, layer, "attention");
         join(ours, layer, "cross_attention");
         if (is_decoder)
-            RGM_TRY(put_attention(w, theirs, ours, 1, o->use_bias));
+            RGM_TRY(put_attention(w, theirs, ours, 1, o));
         join(theirs, layer, "ffn");
         RGM_TRY(put_feed_forward(w, theirs, theirs, o->ffn_bias));
     }

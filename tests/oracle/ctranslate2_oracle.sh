@@ -60,6 +60,7 @@ numbers() {
     scored "$name" numbers
 }
 numbers reverse
+numbers biased --set model.encoder.qkv_bias=true --set model.decoder.qkv_bias=true
 numbers post --set model.encoder.norm_first=false --set model.decoder.norm_first=false \
     --set model.decoder.activation=gelu --set model.embeddings=untied --set model.positions=learned \
     --set model.decoder.num_layers=1 --set model.encoder.use_bias=true --set model.output_bias=true \

@@ -28,6 +28,7 @@ MODELS = {
     "buckets": dict(COMMON, positions="relative", activation="relu", heads=2, window=4, rms=True, tied=True,
                     output_bias=True),
     "plain": dict(COMMON, positions="none", activation="silu", heads=2, tied=True),
+    "qwen": dict(COMMON, positions="rotary", rms=True, activation="silu", heads=4, kv_heads=2, qkv_bias=True, tied=True),
 }
 
 

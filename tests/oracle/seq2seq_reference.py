@@ -80,7 +80,7 @@ def stack_shapes(o, stack, blocks):
         for part in ("query", "key", "value", "output"):
             units = WIDTH * kv_heads(o) // heads(o) if part in ("key", "value") else WIDTH
             p[f"{at}/{part}/kernel"] = (WIDTH, units)
-            if o["bias"]:
+            if o["bias"] or (o.get("qkv_bias") and part != "output"):
                 p[f"{at}/{part}/bias"] = (units,)
 
     def ffn(at):
