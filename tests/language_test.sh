@@ -58,6 +58,10 @@ says '"text": " th", "tokens": [0-9]+, "log_probability": -[0-9.]+, "end": "stop
 expect 0 "$regimen" generate run --prompt "one two" --max-tokens 2 --json
 says '"end": "length"' out
 says '^cut +1 of 1 texts' err
+expect 1 "$regimen" generate run --prompt "one two" --prompt "" --no-begin
+says 'prompt 2: it is empty, and with task.generate.begin false' err
+expect 0 "$regimen" generate run --prompt "two three four" --no-begin --json
+says ".text.: . five six" out
 expect 2 "$regimen" generate run --prompt a --top-p 0
 expect 2 "$regimen" generate run --prompt a --input prompts
 expect 1 "$regimen" generate run --prompt "$(seq 100)"

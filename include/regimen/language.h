@@ -103,9 +103,10 @@ void rgm_language_texts_clear(rgm_language_text *texts, int64_t count);
 const rgm_generate_options *rgm_language_generating(const rgm_task *task);
 /**
  * Write a text behind each prompt with the given weights. A prompt may be empty: a document from
- * its beginning. A text ends where the model ends the document, before the first of the stop
- * strings, or by its length. A prompt that cannot be read (more than max_positions tokens, or not
- * encodable) has an error in the place of its text, and harms no other.
+ * its beginning; without options->begin it may not. A text ends where the model ends the document,
+ * before the first of the stop strings, or by its length. A prompt that cannot be read (empty, more
+ * than max_positions tokens, or not encodable) has an error in the place of its text, and harms no
+ * other.
  *
  * @param out     [out] [count]; the caller clears them
  * @param stops   [in] texts that end a text; count 0: none

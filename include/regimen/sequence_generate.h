@@ -46,6 +46,8 @@ typedef struct rgm_generate_options {
     int64_t batch_size; /* texts written together; changes nothing but time and memory          */
     int64_t seed;       /* text i draws by stream first_number + i of it, so that the results do
                            not depend on how prompts are divided into calls                     */
+    bool begin; /* a prompt of text is read behind the token that begins a document; prompts of ids
+                   are taken as they are                                                        */
     int64_t first_number;
     int32_t end_id;          /* ends a text; -1: none does */
     rgm_generate_stop *stop; /* NULL: nothing else ends it */
@@ -55,7 +57,7 @@ typedef struct rgm_generate_options {
 #define RGM_GENERATE_OPTIONS_INIT                                                                  \
     {                                                                                              \
         .temperature = 1, .top_p = 1, .repetition_penalty = 1, .max_tokens = 128,                  \
-        .batch_size = 32, .end_id = -1                                                             \
+        .batch_size = 32, .begin = true, .end_id = -1                                              \
     }
 extern const rgm_field rgm_generate_fields[];
 

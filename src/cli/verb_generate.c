@@ -151,7 +151,7 @@ done:
 /* ---- the command line ------------------------------------------------------------------------ */
 
 /* Options that are keys of the run: set as --set does, so that they are checked as keys are. */
-enum { TEMPERATURE, TOP_K, TOP_P, MIN_P, PENALTY, TOKENS, SEED, THREADS, KEYS };
+enum { TEMPERATURE, TOP_K, TOP_P, MIN_P, PENALTY, TOKENS, SEED, BEGIN, THREADS, KEYS };
 static const char *const keys[KEYS] = {"task.generate.temperature",
                                        "task.generate.top_k",
                                        "task.generate.top_p",
@@ -159,12 +159,13 @@ static const char *const keys[KEYS] = {"task.generate.temperature",
                                        "task.generate.repetition_penalty",
                                        "task.generate.max_tokens",
                                        "task.generate.seed",
+                                       "task.generate.begin",
                                        "runtime.threads"};
 
 typedef struct generate_arguments {
     text_list prompts, stops, sets;
     const char *values[KEYS], *input;
-    bool json;
+    bool json, alone;
     weights_choice weights;
 } generate_arguments;
 
@@ -240,6 +241,7 @@ static rgm_status set_options(rgm_generate_options *o, const char *const *values
         else
             *options[i].number = number;
     }
+    o->begin = o->begin && values[BEGIN] == NULL;
     RGM_TRY(set_threads(values[THREADS]));
     return rgm_options_check(o, rgm_generate_fields, "task.generate");
 }
@@ -302,6 +304,8 @@ int verb_generate(int argc, char **argv)
          "above 1: against repetition; task.generate.repetition_penalty"},
         {"max-tokens", ARG_TEXT, &a.values[TOKENS], "N", "of a text; task.generate.max_tokens"},
         {"seed", ARG_TEXT, &a.values[SEED], "N", "of the draws; task.generate.seed"},
+        {"no-begin", ARG_FLAG, &a.alone, NULL,
+         "read prompts alone, not behind the token that begins a document; task.generate.begin"},
         {"stop", ARG_LIST, &a.stops, "TEXT", "ends a text, and is no part of it; several times"},
         {"json", ARG_FLAG, &a.json, NULL,
          "a line of JSON each: prompt, text, tokens, log_probability, end"},
@@ -321,6 +325,8 @@ int verb_generate(int argc, char **argv)
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (a.prompts.count > 0 && a.input != NULL)
         return usage_error("--prompt and --input do not go together");
+    if (a.alone)
+        a.values[BEGIN] = "false";
     status = generate_named(rest.items[0], &a);
     return status == RGM_OK ? print_text("") : report(status);
 }

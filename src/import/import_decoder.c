@@ -13,7 +13,7 @@
 
 /** The numbers of a table of angles for rotary positions, [positions, depth]. */
 enum { MOST_ANGLES = 1 << 28 };
-enum { BLOCK = 256, BATCH = 4096 };
+enum { BLOCK = 256, BATCH = 4096, MOST_JSON = 1 << 26 };
 
 rgm_status rgmi_import_activation(const char **out, const rgmi_import_config *config,
                                   const char *key, const char *theirs)
@@ -110,8 +110,83 @@ static rgm_status check_special(rgmi_import_work *work, const char *key, int32_t
     return rgmi_import_refuse(&work->source->config, key, why);
 }
 
-static rgm_status check_tokenizer(rgmi_import_work *work, const char *path, const char *name,
-                                  int64_t theirs)
+/* ---- where a prompt begins --------------------------------------------------------------------
+ */
+
+/* A file of the folder as JSON; NULL: there is none. */
+static rgm_status load_json(rgm_json **out, const char *folder, const char *name)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL, *text = NULL;
+    int64_t size;
+
+    *out = NULL;
+    RGM_GO(rgm_path_join(&path, folder, name));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, MOST_JSON));
+    RGM_GO(rgm_json_parse_relaxed(out, text, size, path));
+done:
+    rgm_free(path);
+    rgm_free(text);
+    return status;
+}
+
+static bool puts_token_before_one(const rgm_json *processor)
+{
+    const rgm_json *first = rgm_json_at(rgm_json_find(processor, "single"), 0);
+
+    return rgm_json_find(first, "SpecialToken") != NULL;
+}
+
+/* Whether a post-processor, or one of a sequence of them, puts a special token before a text. */
+static bool puts_token_before(const rgm_json *processor)
+{
+    const rgm_json *several = rgm_json_find(processor, "processors");
+
+    for (int64_t i = 0; i < rgm_json_count(several); i++)
+        if (puts_token_before_one(rgm_json_at(several, i)))
+            return true;
+    return puts_token_before_one(processor);
+}
+
+/* Whether the tokenizer there puts a begin before a text: by tokenizer_config.json, else by the
+ * post-processor of tokenizer.json; SentencePiece's files do not say, and those of Llama have one.
+ */
+static rgm_status read_begin(bool *out, const char *folder, const char *name)
+{
+    rgm_status status = RGM_OK;
+    rgm_json *config = NULL, *file = NULL;
+
+    *out = true;
+    RGM_GO(load_json(&config, folder, "tokenizer_config.json"));
+    if (rgm_json_bool(out, rgm_json_find(config, "add_bos_token")) ||
+        strcmp(name, "tokenizer.json") != 0)
+        goto done;
+    RGM_GO(load_json(&file, folder, name));
+    *out = puts_token_before(rgm_json_find(file, "post_processor"));
+done:
+    rgm_json_release(config);
+    rgm_json_release(file);
+    return status;
+}
+
+static rgm_status tell_begin(rgmi_import_work *work, const rgm_tokenizer *tokenizer, int32_t token,
+                             bool begin)
+{
+    const char *piece = token >= 0 ? rgm_tokenizer_piece(tokenizer, token) : "";
+
+    if (begin)
+        return rgmi_import_note(work, "prompts and documents are read behind the token '%s'",
+                                piece);
+    return rgmi_import_note(
+        work,
+        "prompts are read alone, as there (task.generate.begin: false), documents behind '%s'",
+        piece);
+}
+
+static rgm_status check_tokenizer(bool *behind_begin, rgmi_import_work *work, const char *path,
+                                  const char *name, int64_t theirs)
 {
     rgm_status status = RGM_OK;
     rgm_tokenizer *tokenizer = NULL;
@@ -123,8 +198,8 @@ static rgm_status check_tokenizer(rgmi_import_work *work, const char *path, cons
     begin = rgm_tokenizer_bos_id(tokenizer) >= 0 ? rgm_tokenizer_bos_id(tokenizer) : end;
     RGM_GO(check_special(work, "eos_token_id", end, name));
     RGM_GO(check_special(work, "bos_token_id", begin, name));
-    RGM_GO(rgmi_import_note(work, "prompts and documents are read behind the token '%s'",
-                            begin >= 0 ? rgm_tokenizer_piece(tokenizer, begin) : ""));
+    RGM_GO(read_begin(behind_begin, work->source->folder, name));
+    RGM_GO(tell_begin(work, tokenizer, begin, *behind_begin));
 done:
     rgm_tokenizer_release(tokenizer);
     return status;
@@ -175,13 +250,19 @@ rgm_status rgmi_import_decoder_open(rgm_json_writer *file, rgmi_import_work *wor
     rgm_status status = RGM_OK;
     char *path = NULL;
     const char *name;
+    bool begin;
 
     RGM_GO(check_sizes(work, decoder));
     RGM_GO(find_tokenizer(&path, &name, work->source));
-    RGM_GO(check_tokenizer(work, path, name, decoder->vocabulary));
+    RGM_GO(check_tokenizer(&begin, work, path, name, decoder->vocabulary));
     RGM_GO(write_data(file, work->source->folder, name, decoder->positions));
     RGM_GO(rgm_json_open_object(file, "task", RGM_JSON_SPACED));
     RGM_GO(rgm_json_write_text(file, "type", "language_model"));
+    if (!begin) {
+        RGM_GO(rgm_json_open_object(file, "generate", RGM_JSON_SPACED));
+        RGM_GO(rgm_json_write_bool(file, "begin", false));
+        RGM_GO(rgm_json_close(file));
+    }
     RGM_GO(rgm_json_close(file));
 done:
     rgm_free(path);

@@ -114,6 +114,7 @@ static rgm_status write_generate(rgm_json_writer *w, const rgm_generate_options 
     RGM_TRY(rgm_json_write_number(w, "min_p", o->min_p));
     RGM_TRY(rgm_json_write_number(w, "repetition_penalty", o->repetition_penalty));
     RGM_TRY(rgm_json_write_int(w, "max_tokens", o->max_tokens));
+    RGM_TRY(rgm_json_write_bool(w, "begin", o->begin));
     return rgm_json_close(w);
 }
 

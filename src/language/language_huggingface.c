@@ -344,6 +344,7 @@ static rgm_status save_tokenizer(const char *folder, const rgmi_language_task *t
     RGM_GO(rgm_json_write_text(&w, "bos_token",
                                rgm_tokenizer_piece(tokenizer, begin >= 0 ? begin : end)));
     RGM_GO(rgm_json_write_text(&w, "eos_token", rgm_tokenizer_piece(tokenizer, end)));
+    RGM_GO(rgm_json_write_bool(&w, "add_bos_token", t->options.generate.begin));
     RGM_GO(rgm_json_write_int(&w, "model_max_length", t->model.options.max_positions));
     RGM_GO(rgm_json_close(&w));
     RGM_GO(rgm_text_add(&text, "\n", 1));

@@ -125,11 +125,16 @@ static rgm_status read_prompt(rgmi_language_request *r, const rgmi_language_task
     int64_t most = t->model.options.max_positions;
 
     RGM_TRY(RGM_RESERVE(r->ids.items, r->ids.capacity, 1));
-    r->ids.items[r->ids.count++] = begin >= 0 ? begin : rgm_tokenizer_eos_id(tokenizer);
+    if (r->options.begin)
+        r->ids.items[r->ids.count++] = begin >= 0 ? begin : rgm_tokenizer_eos_id(tokenizer);
     RGM_TRY(rgm_tokenizer_encode(&r->ids, tokenizer, prompt.data, prompt.size));
+    if (r->ids.count == 0)
+        return RGM_FAIL(RGM_ERR_DATA, "it is empty, and with task.generate.begin false there is "
+                                      "nothing to go on from");
     if (r->ids.count > most)
-        return RGM_FAIL(RGM_ERR_DATA, "%lld tokens with its begin, but model.max_positions is %lld",
-                        (long long)r->ids.count, (long long)most);
+        return RGM_FAIL(RGM_ERR_DATA, "%lld tokens%s, but model.max_positions is %lld",
+                        (long long)r->ids.count, r->options.begin ? " with its begin" : "",
+                        (long long)most);
     return RGM_OK;
 }
 

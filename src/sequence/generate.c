@@ -21,6 +21,7 @@ const rgm_field rgm_generate_fields[] = {
     RGM_INT_FIELD(max_tokens, 1, 1e9, "most tokens of a text, its end included"),
     RGM_INT_FIELD(batch_size, 1, 1e6, "texts written together; changes nothing but the time"),
     RGM_INT_FIELD(seed, 0, 1e15, "of the draws; each prompt draws by its own number"),
+    RGM_BOOL_FIELD(begin, "prompts are read behind the token that begins a document"),
     {0}};
 #undef RGM_OPTIONS
 

@@ -14,7 +14,7 @@ import sys
 import numpy
 import onnxruntime
 import torch
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, LlamaConfig,
                           LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM)
 
@@ -57,6 +57,7 @@ def with_marks():
                                       decoders.Strip(" ", 1, 0)])
     made.train_from_iterator(LINES * 8, trainers.BpeTrainer(
         vocab_size=400, special_tokens=special + [f"<0x{i:02X}>" for i in range(256)], show_progress=False))
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return made, "<s>", "</s>"
 
 
@@ -118,7 +119,7 @@ def write(name):
 def check_texts(name, run, model, tokenizer, ends):
     """Greedily, token by token; a tie within rounding would be ours to choose, so there must be none."""
     for prompt in PROMPTS:
-        ids = [ends["bos_token_id"]] + tokenizer.encode(prompt, add_special_tokens=False).ids
+        ids = tokenizer.encode(prompt).ids
         made = model.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False, num_beams=1,
                               return_dict_in_generate=True, output_scores=True, pad_token_id=0)
         best = torch.topk(torch.cat(made.scores), 2).values
@@ -127,8 +128,8 @@ def check_texts(name, run, model, tokenizer, ends):
         theirs = theirs[:-1] if theirs[-1] == ends["eos_token_id"] else theirs
         line = json.loads(regimen("generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", "20",
                                   "--json", "--set", "task.generate.batch_size=1"))
-        whole = tokenizer.decode(ids[1:] + theirs, skip_special_tokens=True)
-        before = tokenizer.decode(ids[1:], skip_special_tokens=True)
+        whole = tokenizer.decode(ids + theirs, skip_special_tokens=True)
+        before = tokenizer.decode(ids, skip_special_tokens=True)
         ours = line["text"].encode().decode(errors="replace")
         assert before + ours == whole or ours == tokenizer.decode(theirs), (name, prompt, ours, whole[len(before):])
 
