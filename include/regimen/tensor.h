@@ -346,6 +346,24 @@ rgm_status rgm_safetensors_save(const char *path, const rgm_named_tensor *tensor
  */
 rgm_status rgm_npy_save(const char *path, const rgm_tensor *tensor);
 
+/** Arrays by name, as numpy.savez() and Marian write them (.npz); each call copies out one. */
+typedef struct rgm_npz rgm_npz;
+/**
+ * Open a file and check its directory. Errors: RGM_ERR_FORMAT (cut short, no archive, a name
+ * twice), RGM_ERR_UNSUPPORTED (compressed, beyond 4 GiB), RGM_ERR_NOT_FOUND, RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_npz_open(rgm_npz **out, const char *path);
+void rgm_npz_close(rgm_npz *file);
+int64_t rgm_npz_count(const rgm_npz *file);
+const char *rgm_npz_name(const rgm_npz *file, int64_t i);
+/**
+ * A copy, with the shape in the file and its rows one after the other. Errors: RGM_ERR_NOT_FOUND,
+ * RGM_ERR_DTYPE (a type of numbers that tensors lack, by name), RGM_ERR_FORMAT,
+ * RGM_ERR_UNSUPPORTED (three axes or more in Fortran's order), RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_npz_get(rgm_tensor **out, const rgm_npz *file, const char *name);
+
 /** A safetensors file opened for reading; each call copies out one tensor. */
 typedef struct rgm_safetensors rgm_safetensors;
 /**
