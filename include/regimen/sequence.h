@@ -219,6 +219,9 @@ typedef struct rgm_beam_search_options {
     rgm_length_penalty length_penalty;
     bool no_padding; /* no result has token 0, which a model that was never trained to leave it out
                         may give; its probability stays with it                              */
+    bool end_within_beam; /* a hypothesis ends only where its end is among the best beam_size
+                             continuations, as in Transformers; false: among the best twice as many.
+                             Not where lists are required                                     */
     double coverage; /* a finished hypothesis' score gets so many times the sum, over the tokens of
                         its source, of log(min(what all of its tokens attended to there, 1)) (Wu
                         et al. 2016); 0: nothing                                              */

@@ -95,17 +95,19 @@ rgm_status rgm_tokenizer_load(rgm_tokenizer **out, const char *path);
 rgm_status rgm_tokenizer_create(rgm_tokenizer **out, const void *model, int64_t size,
                                 const char *name);
 /**
- * A tokenizer whose ids are those of a vocabulary: a JSON object of pieces and their numbers, 0 to
- * n - 1, such as vocab.json of Transformers' MarianMT ({"</s>": 0, "<unk>": 1, "\u2581a": 2, ..}).
- * The SentencePiece model says into which pieces a text is cut, and the vocabulary which id a piece
- * has; one that it lacks becomes its "<unk>". So models of two languages can share ids. A text that
- * begins with ">>fr<<" has that piece first, where the vocabulary has pieces of this form.
+ * A tokenizer whose ids are those of a vocabulary: pieces and their numbers, 0 to n - 1, as a JSON
+ * object, such as vocab.json of Transformers' MarianMT ({"</s>": 0, "<unk>": 1, "a": 2, ..}), or as
+ * YAML with a line for each, such as Marian's vocab.yml. The SentencePiece model says into which
+ * pieces a text is cut, and the vocabulary which id a piece has; one that it lacks becomes its
+ * "<unk>". So models of two languages can share ids. A text that begins with ">>fr<<" has that
+ * piece first, where the vocabulary has pieces of this form.
  *
  * Padding has id 0, as everywhere here: "<pad>" goes to the front, or is added there, and the other
- * pieces keep their order. rgm_tokenizer_number() tells where a piece stands in the file.
+ * pieces keep their order. rgm_tokenizer_number() tells where a piece stands in the file. The file
+ * of the model itself is a vocabulary, too: only padding then gets another id.
  *
  * @param path        [in] a SentencePiece model
- * @param vocabulary  [in] the JSON file; NULL: rgm_tokenizer_load()
+ * @param vocabulary  [in] the file of ids; NULL: rgm_tokenizer_load()
  *
  * Errors: rgm_tokenizer_load()'s; RGM_ERR_FORMAT "FILE: what" (a number twice, missing or out of
  * range, no "</s>" or no "<unk>"), RGM_ERR_UNSUPPORTED (`path` is a tokenizer.json).

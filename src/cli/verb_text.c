@@ -108,7 +108,7 @@ typedef struct tokenizer_files {
 #define VOCABULARY(files)                                                                          \
     {                                                                                              \
         "vocabulary", ARG_TEXT, &(files).vocabulary, "FILE",                                       \
-            "JSON {piece: id, ..}: the model's pieces have these ids, padding first"               \
+            "{piece: id, ..}, JSON or YAML: the pieces' ids, padding first"                        \
     }
 
 typedef struct coding {

@@ -13,6 +13,9 @@ const rgm_field rgm_beam_search_fields[] = {
     RGM_CHOICE_FIELD(length_penalty, length_penalties,
                      "scores are divided by ((5 + length) / 6)^alpha (gnmt) or by length^alpha "
                      "(power), as Marian and Transformers do"),
+    RGM_BOOL_FIELD(end_within_beam,
+                   "a translation ends only where its end is among the best beam_size "
+                   "continuations, as in Transformers; else among twice as many"),
     RGM_BOOL_FIELD(no_padding, "no translation has the token 0; for models from elsewhere, which "
                                "may give it"),
     RGM_FLOAT_FIELD(coverage, 0, 1000,

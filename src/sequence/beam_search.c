@@ -202,6 +202,12 @@ static uint64_t met_with(rgmi_search *s, const rgmi_sentence *t, const rgmi_beam
     return rgmi_required_met(s, t->request, parent->met, s->steps + 1);
 }
 
+/* Whether ends behind the best beam_size continuations do not count. */
+static bool ends_early(const rgmi_search *s, const rgmi_sentence *t)
+{
+    return s->options->end_within_beam && (t->request == NULL || t->request->required_count == 0);
+}
+
 /* A group takes its continuations: `next` are those that stay open, *parents their rows. */
 static rgm_status take(rgmi_search *s, rgmi_sentence *t, int64_t group, rgmi_beam_leaf *next,
                        const rgmi_candidate *best, int64_t count, int64_t first_row,
@@ -213,6 +219,8 @@ static rgm_status take(rgmi_search *s, rgmi_sentence *t, int64_t group, rgmi_bea
     for (int64_t i = 0; i < count; i++) {
         const rgmi_beam_leaf *parent = &t->open[best[i].row - first_row];
         rgmi_beam_leaf item = {.log_probability = best[i].log_probability, .met = parent->met};
+        if (best[i].token == o->end_id && i >= size && ends_early(s, t))
+            continue;
         if (best[i].token == o->end_id) {
             item.node = parent->node;
             item.score = item.log_probability / penalty(o, length);

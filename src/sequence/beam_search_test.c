@@ -213,6 +213,8 @@ static int64_t plain_search(line *done, lab *l, int64_t sentence, const rgm_beam
         }
         for (int64_t c = 0; c < count; c++)
             if (next[c].ids[next[c].count - 1] == 1) {
+                if (o->end_within_beam && c >= beams)
+                    continue;
                 next[c].score /= plain_penalty(o, (double)next[c].count);
                 done_count = insert(done, done_count, beams, &next[c]);
             } else if (kept < beams) {
@@ -254,10 +256,11 @@ static void beam_search_is_the_one_of_its_definition(void **state)
 
     (void)state;
     lab_open(&l);
-    for (int a = 0; a < 6; a++) {
+    for (int a = 0; a < 12; a++) {
         rgm_beam_search_options o = plain_options(3);
         o.alpha = alphas[a % 3];
-        o.length_penalty = a < 3 ? RGM_LENGTH_GNMT : RGM_LENGTH_POWER;
+        o.length_penalty = a / 3 % 2 == 0 ? RGM_LENGTH_GNMT : RGM_LENGTH_POWER;
+        o.end_within_beam = a >= 6;
         check_definition(&l, &o);
     }
     lab_close(&l);

@@ -95,7 +95,8 @@ rgm_status rgm_tokenizer_load_with(rgm_tokenizer **out, const char *path, const 
                         "%s is a tokenizer.json, which has its ids in it: a vocabulary (%s) goes "
                         "with a SentencePiece model",
                         path, vocabulary));
-    RGM_GO(rgmi_vocabulary_open(&tokenizer->vocabulary, vocabulary));
+    RGM_GO(rgmi_vocabulary_open(&tokenizer->vocabulary, vocabulary, tokenizer->processor,
+                                &tokenizer->model));
     *out = tokenizer;
     tokenizer = NULL;
 done:

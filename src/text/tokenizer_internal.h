@@ -31,7 +31,9 @@ typedef struct rgmi_vocabulary {
     int32_t eos, unk;   /* ids                                  */
     bool has_languages; /* it has pieces such as ">>fr<<"       */
 } rgmi_vocabulary;
-rgm_status rgmi_vocabulary_open(rgmi_vocabulary **out, const char *path);
+/** model: the bytes of the SentencePiece model, which the file may be itself. */
+rgm_status rgmi_vocabulary_open(rgmi_vocabulary **out, const char *path,
+                                const rgmi_sentencepiece *processor, const rgm_text *model);
 void rgmi_vocabulary_close(rgmi_vocabulary *vocabulary);
 /** -1: there is no such piece. */
 int32_t rgmi_vocabulary_find(const rgmi_vocabulary *vocabulary, const char *piece);

@@ -581,6 +581,34 @@ static void a_vocabulary_has_pieces_of_its_own(void **state)
     rgm_tokenizer_release(model);
 }
 
+static void a_vocabulary_can_be_yaml_or_the_model(void **state)
+{
+    static const char yaml[] = "---\n\"</s>\": 0\n<unk>: 1\n\"\\u2581ta\": 3\n# more\n'#': 2\r\n"
+                               "'''': 4\n\"\\\"\": 6\nno: 7\n<pad>: 5";
+    static const char *const pieces[] = {"<pad>",          "</s>", "<unk>", "#",
+                                         "\xe2\x96\x81ta", "'",    "\"",    "no"};
+    rgm_tokenizer *model = small(RGM_TOKENIZER_UNIGRAM, 0), *t;
+    char path[256];
+    int64_t size;
+    const void *bytes = rgm_tokenizer_model(model, &size);
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", file("vocab.yml", yaml, sizeof yaml - 1));
+    CHECK_OK(rgm_tokenizer_load_with(&t, file("small.model", bytes, size), path));
+    CHECK_INT(8, rgm_tokenizer_size(t));
+    for (int32_t id = 0; id < 8; id++)
+        CHECK_TEXT(pieces[id], rgm_tokenizer_piece(t, id));
+    CHECK_INT(5, rgm_tokenizer_number(t, 0));
+    rgm_tokenizer_release(t);
+    snprintf(path, sizeof path, "%s", file("small.model", bytes, size));
+    CHECK_OK(rgm_tokenizer_load_with(&t, path, path));
+    CHECK_INT(60, rgm_tokenizer_size(t));
+    for (int32_t id = 0; id < 60; id++)
+        CHECK_TEXT(rgm_tokenizer_piece(model, id), rgm_tokenizer_piece(t, id));
+    rgm_tokenizer_release(t);
+    rgm_tokenizer_release(model);
+}
+
 static void two_models_share_the_ids_of_a_file(void **state)
 {
     rgm_tokenizer *plain[2], *a, *b, *other;
@@ -614,7 +642,13 @@ static void hostile_vocabularies_are_refused(void **state)
 {
     static const char *const files[][2] = {
         {"", "vocabulary.json:1:0"},
-        {"[1]", "no vocabulary"},
+        {"[1]", "line 1: no piece and its id"},
+        {"\n# nothing\n", "no vocabulary"},
+        {"</s>: 0\n<unk>: x\n", "line 2: no piece and its id"},
+        {"</s>: 0\n<unk>: 1\n\"a: 2\n", "line 3"},
+        {"</s>: 0\n<unk>: 1\na: 1\n", "'<unk>' and 'a' have the same id, 1"},
+        {"</s>: 0\n<unk>: 1\n<unk>: 2\n", "'<unk>' is there twice"},
+        {"</s>: 0\n<unk>: 1\n<pad>: 99999999999999999999\n", "line 3"},
         {"{}", "no vocabulary"},
         {"{\"</s>\":0,\"<unk>\":1,\"a\":1}", "'<unk>' and 'a' have the same id, 1"},
         {"{\"</s>\":0,\"<unk>\":1,\"a\":3}", "'a' has the id 3, but 3 pieces have the ids 0 to 2"},
@@ -657,5 +691,6 @@ TESTS(cmocka_unit_test(training_gives_the_ids_a_translation_model_wants),
       cmocka_unit_test(hostile_normalizers_are_refused),
       cmocka_unit_test(damaged_models_fail_or_work), cmocka_unit_test(ids_can_come_from_a_file),
       cmocka_unit_test(a_vocabulary_has_pieces_of_its_own),
+      cmocka_unit_test(a_vocabulary_can_be_yaml_or_the_model),
       cmocka_unit_test(two_models_share_the_ids_of_a_file),
       cmocka_unit_test(hostile_vocabularies_are_refused))

@@ -1,9 +1,10 @@
 /*
- * Ids from a file beside a SentencePiece model: a JSON object of pieces and numbers. Padding comes
- * first here, wherever the file has it.
+ * Ids from a file beside a SentencePiece model: a JSON object of pieces and numbers, lines of YAML,
+ * or the model itself. Padding comes first here, wherever the file has it.
  */
 #include "tokenizer_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { LARGEST_FILE = 64 << 20, MOST_PIECES = 1 << 24 };
@@ -44,28 +45,23 @@ static rgm_status add(rgmi_vocabulary *v, const char *piece, int32_t id)
     return RGM_OK;
 }
 
-static rgm_status add_entries(rgmi_vocabulary *v, const rgm_json *object, int64_t entries,
-                              const char *path)
+/* A piece with its number, of `entries`. */
+static rgm_status add_entry(rgmi_vocabulary *v, const char *piece, int64_t number, int64_t entries,
+                            const char *path)
 {
-    rgm_json_entry entry = {0};
+    int32_t id;
 
-    while (rgm_json_next(&entry, object)) {
-        int64_t number;
-        int32_t id;
-        if (!rgm_json_int(&number, entry.value))
-            return RGM_FAIL(RGM_ERR_FORMAT, "%s: the id of '%s' is no whole number", path,
-                            entry.key);
-        if (number < 0 || number >= entries)
-            return RGM_FAIL(
-                RGM_ERR_FORMAT, "%s: '%s' has the id %lld, but %lld pieces have the ids 0 to %lld",
-                path, entry.key, (long long)number, (long long)entries, (long long)entries - 1);
-        id = id_of_number(v, number);
-        if (v->pieces[id] != NULL)
-            return RGM_FAIL(RGM_ERR_FORMAT, "%s: '%s' and '%s' have the same id, %lld", path,
-                            v->pieces[id], entry.key, (long long)number);
-        RGM_TRY(add(v, entry.key, id));
-    }
-    return v->pad < 0 ? add(v, pad_piece, 0) : RGM_OK;
+    if (number < 0 || number >= entries)
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s: '%s' has the id %lld, but %lld pieces have the ids 0 to %lld", path,
+                        piece, (long long)number, (long long)entries, (long long)entries - 1);
+    id = id_of_number(v, number);
+    if (v->pieces[id] != NULL)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: '%s' and '%s' have the same id, %lld", path,
+                        v->pieces[id], piece, (long long)number);
+    if (rgm_map_has(v->ids, piece))
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: '%s' is there twice", path, piece);
+    return add(v, piece, id);
 }
 
 static rgm_status special(int32_t *out, const rgmi_vocabulary *v, const char *piece,
@@ -78,30 +74,161 @@ static rgm_status special(int32_t *out, const rgmi_vocabulary *v, const char *pi
                     path, piece);
 }
 
-static rgm_status read_object(rgmi_vocabulary *v, const rgm_json *object, const char *path)
+/* Room for so many, of which "<pad>" has the number `pad`; -1: it is added. */
+static rgm_status begin(rgmi_vocabulary *v, int64_t entries, int64_t pad, const char *path)
 {
-    int64_t entries = count_entries(object);
-
-    if (!rgm_json_is_object(object) || entries == 0 || entries > MOST_PIECES)
+    if (entries == 0 || entries > MOST_PIECES)
         return RGM_FAIL(RGM_ERR_FORMAT,
-                        "%s: no vocabulary: a JSON object of pieces and their ids, {\"</s>\": 0, "
-                        "..}",
+                        "%s: no vocabulary: pieces and their ids, {\"</s>\": 0, ..} or lines such "
+                        "as \"</s>\": 0",
                         path);
-    if (!rgm_json_int(&v->pad, rgm_json_find(object, pad_piece)))
-        v->pad = -1;
-    v->count = entries + (v->pad < 0);
+    v->pad = pad;
+    v->count = entries + (pad < 0);
     RGM_TRY(rgm_map_create(&v->ids));
-    RGM_TRY(RGM_NEW(v->pieces, v->count));
-    RGM_TRY(add_entries(v, object, entries, path));
+    return RGM_NEW(v->pieces, v->count);
+}
+
+static rgm_status finish(rgmi_vocabulary *v, const char *path)
+{
+    if (v->pad < 0)
+        RGM_TRY(add(v, pad_piece, 0));
     RGM_TRY(special(&v->eos, v, end_piece, path));
     return special(&v->unk, v, unknown_piece, path);
 }
 
-rgm_status rgmi_vocabulary_open(rgmi_vocabulary **out, const char *path)
+static rgm_status read_object(rgmi_vocabulary *v, const rgm_json *object, const char *path)
+{
+    int64_t entries = count_entries(object), number = -1;
+    rgm_json_entry entry = {0};
+
+    (void)rgm_json_int(&number, rgm_json_find(object, pad_piece));
+    RGM_TRY(begin(v, entries, number, path));
+    while (rgm_json_next(&entry, object)) {
+        if (!rgm_json_int(&number, entry.value))
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s: the id of '%s' is no whole number", path,
+                            entry.key);
+        RGM_TRY(add_entry(v, entry.key, number, entries, path));
+    }
+    return finish(v, path);
+}
+
+/* ---- Marian's form: a line of YAML for each piece, more than a YAML document may have ----------
+ */
+
+/* The next line, without its end; false: there is none. */
+static bool next_line(rgm_str *line, rgm_str *rest)
+{
+    const char *end = rest->size > 0 ? memchr(rest->data, '\n', (size_t)rest->size) : NULL;
+
+    *line = *rest;
+    if (end != NULL)
+        line->size = end - rest->data;
+    rest->data += line->size + (end != NULL);
+    rest->size -= line->size + (end != NULL);
+    return line->size > 0 || end != NULL;
+}
+
+static bool says_nothing(rgm_str line)
+{
+    int64_t at = 0;
+
+    while (at < line.size && (line.data[at] == ' ' || line.data[at] == '\r'))
+        at++;
+    return at == line.size || line.data[at] == '#' ||
+           (line.size == 3 && memcmp(line.data, "---", 3) == 0);
+}
+
+/* One piece and its number. */
+static rgm_status read_line(rgmi_vocabulary *v, rgm_str line, int64_t number, int64_t entries,
+                            const char *path)
+{
+    rgm_status status = RGM_OK;
+    rgm_yaml *yaml = NULL;
+    const rgm_yaml_node *root;
+    char place[320];
+    int64_t id;
+
+    snprintf(place, sizeof place, "%.250s, line %lld", path, (long long)number);
+    status = rgm_yaml_parse(&yaml, line.data, line.size, place);
+    if (status == RGM_ERR_CONFIG) /* the file of a stranger, not the user's own */
+        status = rgm_error_prefix(RGM_ERR_FORMAT, "no piece and its id");
+    RGM_GO(status);
+    root = rgm_yaml_root(yaml);
+    if (root->kind != RGM_YAML_MAP || root->count != 1 ||
+        rgm_yaml_int(&id, root->items[0]) != RGM_OK)
+        RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: no piece and its id, such as \"a\": 7", place));
+    RGM_GO(add_entry(v, root->items[0]->key, id, entries, path));
+done:
+    rgm_yaml_release(yaml);
+    return status;
+}
+
+static bool is_padding(rgm_str line, int64_t *number)
+{
+    static const char *const forms[] = {"<pad>: ", "\"<pad>\": ", "'<pad>': "};
+
+    for (int i = 0; i < 3; i++) {
+        int64_t size = (int64_t)strlen(forms[i]);
+        if (line.size <= size || memcmp(line.data, forms[i], (size_t)size) != 0)
+            continue;
+        for (*number = 0; size < line.size && line.data[size] >= '0' && line.data[size] <= '9' &&
+                          *number < MOST_PIECES;
+             size++)
+            *number = 10 * *number + (line.data[size] - '0');
+        return true;
+    }
+    return false;
+}
+
+static rgm_status read_lines(rgmi_vocabulary *v, const char *path)
+{
+    rgm_str rest = {v->file.data, v->file.size}, line;
+    int64_t entries = 0, pad = -1, number = 0;
+
+    while (next_line(&line, &rest)) {
+        entries += !says_nothing(line);
+        (void)is_padding(line, &pad);
+    }
+    RGM_TRY(begin(v, entries, pad, path));
+    rest = (rgm_str){v->file.data, v->file.size};
+    while (next_line(&line, &rest)) {
+        number++;
+        if (!says_nothing(line))
+            RGM_TRY(read_line(v, line, number, entries, path));
+    }
+    return finish(v, path);
+}
+
+static rgm_status read_json(rgmi_vocabulary *v, const char *path)
+{
+    rgm_json *json = NULL;
+    rgm_status status;
+
+    RGM_TRY(rgm_json_parse(&json, v->file.data, v->file.size, path));
+    status = read_object(v, json, path);
+    rgm_json_release(json);
+    return status;
+}
+
+/* The file is the model itself: its pieces keep their order. */
+static rgm_status read_model(rgmi_vocabulary *v, const rgmi_sentencepiece *processor,
+                             const char *path)
+{
+    int32_t entries = rgmi_sentencepiece_size(processor),
+            unknown = rgmi_sentencepiece_unk_id(processor),
+            pad = rgmi_sentencepiece_find(processor, pad_piece);
+
+    RGM_TRY(begin(v, entries, pad == unknown ? -1 : pad, path));
+    for (int32_t id = 0; id < entries; id++)
+        RGM_TRY(add_entry(v, rgmi_sentencepiece_piece(processor, id), id, entries, path));
+    return finish(v, path);
+}
+
+rgm_status rgmi_vocabulary_open(rgmi_vocabulary **out, const char *path,
+                                const rgmi_sentencepiece *processor, const rgm_text *model)
 {
     rgm_status status = RGM_OK;
     rgmi_vocabulary *v = NULL;
-    rgm_json *json = NULL;
     char *data = NULL;
     int64_t size;
 
@@ -109,12 +236,15 @@ rgm_status rgmi_vocabulary_open(rgmi_vocabulary **out, const char *path)
     RGM_GO(rgm_file_load(&data, &size, path, LARGEST_FILE));
     RGM_GO(RGM_NEW(v, 1));
     RGM_GO(rgm_text_add(&v->file, data, size));
-    RGM_GO(rgm_json_parse(&json, data, size, path));
-    RGM_GO(read_object(v, json, path));
+    if (size == model->size && memcmp(data, model->data, (size_t)size) == 0)
+        RGM_GO(read_model(v, processor, path));
+    else if (size > 0 && data[strspn(data, " \t\r\n")] != '{')
+        RGM_GO(read_lines(v, path));
+    else
+        RGM_GO(read_json(v, path));
     *out = v;
     v = NULL;
 done:
-    rgm_json_release(json);
     rgm_free(data);
     rgmi_vocabulary_close(v);
     return status;

@@ -74,8 +74,8 @@ static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *pa
 
 static const char source_file[] = "tokenizer.model";
 const char rgmi_target_tokenizer_file[] = "target_tokenizer.model";
-const char rgmi_vocabulary_file[] = "vocabulary.json";
-const char rgmi_target_vocabulary_file[] = "target_vocabulary.json";
+const char rgmi_vocabulary_file[] = "vocabulary.yml";
+const char rgmi_target_vocabulary_file[] = "target_vocabulary.yml";
 
 /* One side's keys, and what the run calls its files. */
 typedef struct side_files {

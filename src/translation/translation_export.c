@@ -209,6 +209,7 @@ static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options
     RGM_TRY(write_digits(w, "alpha", o->alpha));
     RGM_TRY(rgm_json_write_text(w, "length_penalty",
                                 o->length_penalty == RGM_LENGTH_POWER ? "power" : "gnmt"));
+    RGM_TRY(rgm_json_write_bool(w, "end_within_beam", o->end_within_beam));
     RGM_TRY(rgm_json_write_bool(w, "no_padding", o->no_padding));
     RGM_TRY(write_digits(w, "coverage", o->coverage));
     RGM_TRY(rgm_json_write_int(w, "decode_max_length", o->decode_max_length));

@@ -882,7 +882,7 @@ static void write_vocabulary(void)
 static void a_vocabulary_gives_two_models_one_table(void **state)
 {
     static const char *const names[] = {"tokenizer.model", "target_tokenizer.model",
-                                        "vocabulary.json"};
+                                        "vocabulary.yml"};
     rgm_translation_options o;
     rgm_task task, again;
     rgm_task_file files[RGM_MAX_TASK_FILES];
@@ -913,7 +913,7 @@ static void a_vocabulary_gives_two_models_one_table(void **state)
     CHECK_OK(task.save_serving(&keys, run, task.state));
     CHECK(strcmp(keys.data, "  tokenizer: tokenizer.model\n"
                             "  target_tokenizer: target_tokenizer.model\n"
-                            "  vocabulary: vocabulary.json\n") == 0);
+                            "  vocabulary: vocabulary.yml\n") == 0);
     rgm_text_clear(&keys);
     CHECK_OK(rgm_task_files_save(&task, run));
     write_file("vocab.json", "{}"); /* a run that was trained has its own */
@@ -950,8 +950,8 @@ static void a_target_can_have_its_own_vocabulary(void **state)
     CHECK_OK(create(&task, &o));
     task.files(files, &count, task.state);
     CHECK_INT(3, count);
-    CHECK_TEXT("vocabulary.json", files[1].name);
-    CHECK_TEXT("target_vocabulary.json", files[2].name);
+    CHECK_TEXT("vocabulary.yml", files[1].name);
+    CHECK_TEXT("target_vocabulary.yml", files[2].name);
     rgm_task_release(&task);
     CHECK_OK(rgm_folder_remove(folder));
 }

@@ -118,8 +118,10 @@ class Translator:
                 sums = np.array([[o[0]] for o in open_[i]]) + log_probabilities[i]
                 best = np.argsort(-sums, axis=None, kind="stable")[: 1 if beams == 1 else 2 * beams]
                 going_on = []
-                for at in best:
+                for rank, at in enumerate(best):
                     row, token = divmod(int(at), sums.shape[1])
+                    if token == end and rank >= beams and self.about["search"]["end_within_beam"]:
+                        continue
                     if token == end:
                         done[i].append((sums.flat[at] / penalty(position), open_[i][row][1]))
                         done[i] = sorted(done[i], key=lambda d: -d[0])[:beams]
