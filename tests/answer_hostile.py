@@ -1,6 +1,6 @@
 """Hostile requests against `regimen answer`: usage answer_hostile.py ADDRESS TOKEN PID.
 
-The models are `words` (lines) and `cells` (rows of four numbers). Each request is bytes on a socket; what it gets must be a refusal or a
+The models are `words` (lines), `cells` (rows of four numbers) and `prose` (prompts). Each request is bytes on a socket; what it gets must be a refusal or a
 harmless answer, and afterwards a model answers its own user within a second. Prints how many there were and what the server's memory
 came to.
 """
@@ -20,6 +20,7 @@ H = f"Host: {HOST}\r\n"
 OK = H + f"Authorization: Bearer {TOKEN}\r\n"
 REFUSED = {400, 401, 403, 404, 405, 411, 413, 414, 415, 421, 431, 501, 503, 505, None}  # None: the connection is closed
 WORDS, CELLS = "/v1/models/words:predict", "/v1/models/cells:predict"
+PROSE, STREAM = "/v1/models/prose:predict", "/v1/models/prose:stream"
 failures = []
 
 
@@ -120,6 +121,57 @@ def bodies():
     yield "a body that does not come", post("{", headers=OK + "Content-Length: 1000\r\n"), REFUSED
 
 
+def wishes():
+    """Of prompts, asked for a prediction and a stream by turns."""
+    bad = ("3", "null", "[]", "[[]]", "{}", '{"tokens": 3}', '{"prompt": null}', '{"prompt": 3}', '{"prompt": ["one"]}', '{"prompt": {"prompt": "one"}}',
+           '{"prompt": "one", "prompt": "two"}', '{"prompt": "one", "tokns": 3}', '{"prompt": "one", "__proto__": {}}', '{"prompt": "\\ud800"}',
+           '{"prompt": "a\\u0000b"}', '{"prompt": "' + "one two " * 120000 + '"}',
+           *(f'{{"prompt": "one", "{key}": {value}}}' for key, values in (
+               ("tokens", ("0", "-1", "1e300", "1.5", '"3"', "null", "true", "[3]", "99999999999999999999")),
+               ("temperature", ("-1", "1e999", '"nan"', "NaN", "{}")), ("top_k", ("-1", "0.5", "1e300")), ("top_p", ("0", "1.1", '"inf"')),
+               ("min_p", ("-0.1", "2")), ("repetition", ("0", "-1", "1e300")), ("seed", ("-1", "1e16", "0.5")),
+               ("stop", ("3", '""', '[""]', '[["a"]]', '["' + "a" * 300 + '"]', "[" + '"a", ' * 16 + '"a"]', "[" * 1000 + "]" * 1000)))
+             for value in values))
+    for i, instance in enumerate(bad):
+        yield f"prompt {instance[:50]}", post(f'{{"instances": [{instance}]}}', (PROSE, STREAM)[i % 2]), REFUSED
+    yield "a stream of two", post('{"instances": ["one", "two"]}', STREAM), {400}
+    yield "a stream of none", post('{"instances": []}', STREAM), {400}
+    yield "a stream of lines", post('{"instances": ["3"]}', "/v1/models/words:stream"), {400}
+    yield "a stream of no model", post('{"instances": ["3"]}', "/v1/models/none:stream"), {404}
+    yield "a stream for a browser", post('{"instances": ["one"]}', STREAM, OK + "Origin: null\r\n"), {403}
+    yield "a stream without a token", post('{"instances": ["one"]}', STREAM, H), {401}
+    yield "GET of a stream", get(STREAM), {405}
+
+
+def streams():
+    """Streams without an end that nobody reads, more than there are places, half of them reset."""
+    sockets = []
+    for i in range(60):
+        s = socket.create_connection((IP, int(PORT)), timeout=5)
+        s.sendall(post('{"instances": [{"prompt": "one", "tokens": 1000000}]}', STREAM).encode())
+        if i % 2 == 0:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        sockets.append(s)
+    waited = max(answers() for _ in range(5))
+    print(f"streams  beside 60 streams that nobody reads its own user of another model waited {waited:.3f} s at most")
+    if waited > 1:
+        fail("streams hold up others")
+    for s in sockets:
+        s.close()
+    until, left = time.monotonic() + 60, "1"
+    while left.strip("0"):
+        figures = talk(get("/metrics")).decode()
+        left = "".join(re.findall(r'regimen_(?:texts|streams|queue_questions|busy_requests)\{model="prose"\} (\d+)', figures))
+        if time.monotonic() > until:
+            fail(f"streams that nobody reads keep their places: {left}")
+            break
+        time.sleep(0.05)
+    answer = talk(post('{"instances": ["one"]}', PROSE))
+    if status(answer) != 200:
+        fail(f"after them the model answers {status(answer)}")
+    return 60
+
+
 def pipelined():
     """Answers come in the order of their requests, each to its own."""
     lines = [f"{2 + i % 8} {2 + i // 8}" for i in range(50)]
@@ -187,7 +239,7 @@ def memory(which):
 
 def main():
     before, count, largest = memory("VmRSS"), 0, 0.0
-    for group in (methods, secrets, paths, headers, bodies):
+    for group in (methods, secrets, paths, headers, bodies, wishes):
         for name, sent, allowed in group():
             check(name, sent, allowed)
             largest = max(largest, answers())
@@ -200,6 +252,7 @@ def main():
         fail("fewer than 60")
     many()
     slow()
+    streams()
     print(f"memory   {before:.1f} MiB before, {memory('VmHWM'):.1f} MiB at most")
     if not os.environ.get("RGM_SANITIZE") and memory("VmHWM") > before + 200:
         fail(f"{memory('VmHWM'):.1f} MiB of memory")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # `regimen answer`: hostile requests, newer versions and a damaged one while others ask, an end and a new start under load,
-# a model of a registry; `translate` of an export.
+# a model of a registry; `translate` of an export; a language model's predictions and streams.
 . "$(dirname "$0")/lib.sh"
 top=$(cd "$(dirname "$0")" && pwd)
 XDG_STATE_HOME=$work/state
@@ -60,6 +60,20 @@ export: [{type: onnx}]
 YAML
 expect 0 "$regimen" run cells.yaml --run-dir cells
 
+# A language model whose texts go on: the end of its only document is rare.
+awk 'BEGIN { split("one two three", w, " "); for (i = 0; i < 300; i++) printf "%s ", w[1 + i % 3] }' >words.txt
+cat >prose.yaml <<'YAML'
+data: {path: ., train: [words.txt], documents: files, packing: stream, train_tokenizer: {type: bpe, vocab_size: 30},
+       block_length: 16, batch_tokens: 64}
+task: {type: language_model, generate: {temperature: 0, max_tokens: 12}}
+model: {type: decoder_transformer, embedding_width: 16, max_positions: 200000, positions: alibi,
+        decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16}}
+optimizer: {type: adam, learning_rate: 0.01}
+trainer: {train_steps: 6}
+export: [{type: predictor}]
+YAML
+expect 0 "$regimen" run prose.yaml --run-dir prose
+
 # An export is translated with as its run is, and asked alone.
 printf '3 4 5\n\n7 2\n' >lines
 expect 0 "$regimen" translate words <lines
@@ -73,7 +87,7 @@ says 'another task than translation' err
 expect 1 "$regimen" predict words/export --input lines
 says "'regimen translate' has what it predicts" err
 
-answer words/export cells --listen 127.0.0.1:0
+answer words/export cells prose/export --listen 127.0.0.1:0
 python3 -B "$top/answer_hostile.py" "$address" "$token" "$server" || fail "hostile requests"
 ask /v1/models/words:predict '{"instances": ["3 4 5"]}' >out
 says "\"text\": \"$(head -1 by_run)\"" out
@@ -90,6 +104,20 @@ token=
 token=$kept
 kill -TERM "$server"
 ended SIGTERM
+
+# Predictions and streams are what `generate` writes; who goes away gives the place back; the end tells who reads on.
+printf 'one two\n\nthree on\n' >prompts
+expect 0 "$regimen" generate prose/export --input prompts --max-tokens 30 --stop thr --json
+cp out generated
+answer prose=prose/export --listen 127.0.0.1:0 --drain 0.3
+python3 -B "$top/answer_stream.py" "$address" "$token" whole generated || fail "streams"
+python3 -B "$top/answer_stream.py" "$address" "$token" gone || fail "a stream that nobody reads"
+python3 -B "$top/answer_stream.py" "$address" "$token" until >reading 2>&1 &
+reading=$!
+wait_for grep -qs begun reading
+kill -TERM "$server"
+ended "SIGTERM with a stream"
+wait "$reading" || fail "a stream at the end: $(cat reading)"
 
 # What is written into the folder takes over when it stands still; half of it does not.
 cp -r words/export served

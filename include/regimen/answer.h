@@ -2,6 +2,7 @@
  * answer: trained models that answer over HTTP, of text, graphs and records alike, several behind
  * one port. What is asked is gathered into batches for at most a bounded time, queues have limits
  * and requests deadlines, and a model is replaced by its newer version without losing a request.
+ * Language models tell their texts as they grow, too.
  *
  *     rgm_answer_open()     load the models, listen
  *     rgm_answer_address()  "http://127.0.0.1:8501", and the token that every request needs
@@ -42,7 +43,8 @@ typedef struct rgm_answer_options {
     const char *listen;   /* "127.0.0.1:8501"; port 0: any that is free; NULL: 127.0.0.1:8501   */
     bool allow_remote;    /* an address that others can reach: refused without                  */
     const char *token;    /* what every request needs; NULL: drawn                              */
-    int64_t max_batch;    /* questions that a model answers at once; 0: 32                      */
+    int64_t max_batch;    /* questions that a model answers at once, texts that it writes together;
+                             0: 32                                                              */
     double max_delay;     /* seconds that a question waits for others to be answered with; below 0:
                              none; 0: 0.001                                                     */
     int64_t max_queue; /* questions of a model that wait, and of one request: more get 429 or 400;
@@ -51,7 +53,7 @@ typedef struct rgm_answer_options {
                        request may ask for less by X-Timeout-Ms; 0: 30                        */
     int64_t max_body;      /* bytes of a request, else 413; 0: 4 MiB                           */
     double reload_seconds; /* between two looks at the models' sources; 0: 1                   */
-    double drain_seconds;  /* for what was accepted before the end; 0: 30                      */
+    double drain_seconds;  /* for what was accepted before the end, streams too; 0: 30         */
     /** What happens to models, a line each, from any thread; NULL: to the log of the process. */
     void (*tell)(const char *line, void *payload);
     void *payload;
@@ -81,7 +83,7 @@ rgm_status rgm_answer_serve(rgm_answer_server *server, bool (*done)(void *payloa
 /**
  * Answer a request as if it had come from the socket; its headers decide whether it is allowed.
  *
- * @param out  [out] cleared with rgm_response_clear()
+ * @param out  [out] cleared with rgm_response_clear(), of a stream before the server is closed
  *
  * Threads: any, several at once.
  */

@@ -152,15 +152,16 @@ done:
 static const struct route {
     const char *method, *pattern;
     answer_function *answer; /* NULL: a prediction */
-    bool open;
+    bool open, streams;      /* streams: a prediction that is told as it grows */
 } routes[] = {
-    {"GET", "/healthz", health, true},
-    {"GET", "/readyz", readiness, true},
-    {"GET", "/metrics", metrics, false},
-    {"GET", "/v1/models", list_models, false},
-    {"GET", "/v1/models/{name}", show_model, false},
-    {"GET", "/v1/models/{name}/metadata", describe_model, false},
-    {"POST", "/v1/models/{name}:predict", NULL, false},
+    {"GET", "/healthz", health, true, false},
+    {"GET", "/readyz", readiness, true, false},
+    {"GET", "/metrics", metrics, false, false},
+    {"GET", "/v1/models", list_models, false, false},
+    {"GET", "/v1/models/{name}", show_model, false, false},
+    {"GET", "/v1/models/{name}/metadata", describe_model, false, false},
+    {"POST", "/v1/models/{name}:predict", NULL, false, false},
+    {"POST", "/v1/models/{name}:stream", NULL, false, true},
 };
 enum { ROUTES = sizeof routes / sizeof *routes };
 
@@ -261,11 +262,11 @@ static void wait_for_answer(rgm_response *out, rgmi_inquiry *asked)
     rgmi_inquiry_release(asked);
 }
 
-static void predict(rgm_response *out, rgmi_served *model, const rgm_request *request)
+static void predict(rgm_response *out, rgmi_served *model, const rgm_request *request, bool streams)
 {
     rgm_response refusal = {0};
     rgmi_inquiry *asked;
-    rgm_status status = rgmi_inquiry_read(&asked, model, request);
+    rgm_status status = rgmi_inquiry_read(&asked, model, request, streams);
 
     if (status != RGM_OK) {
         rgmi_answer_fail(out, 0, status);
@@ -278,7 +279,7 @@ static void predict(rgm_response *out, rgmi_served *model, const rgm_request *re
         return;
     }
     if (!rgmi_batch_add(&refusal, asked))
-        rgmi_batch_answer(asked, &refusal);
+        rgmi_inquiry_answer(asked, &refusal);
 }
 
 void rgmi_answer_request(rgm_response *out, const rgm_request *request, void *payload)
@@ -293,7 +294,7 @@ void rgmi_answer_request(rgm_response *out, const rgm_request *request, void *pa
     if (route == NULL) { /* admit() knows it */
         refuse(out, 404, "there is no such request");
     } else if (route->answer == NULL) {
-        predict(out, model, request);
+        predict(out, model, request, route->streams);
     } else {
         status = route->answer(out, server, model);
         if (status != RGM_OK)

@@ -12,7 +12,7 @@
 #include <regimen/registry.h>
 
 enum { READERS = 2, CONNECTIONS = 1024, HEADER_BYTES = 16 << 10, ALL_BODY_BYTES = 64 << 20 };
-enum { IDLE_SECONDS = 120, REQUEST_SECONDS = 30, SHORTEST_TOKEN = 16 };
+enum { IDLE_SECONDS = 120, REQUEST_SECONDS = 30, LAST_SECONDS = 1, SHORTEST_TOKEN = 16 };
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
@@ -239,6 +239,11 @@ static void drain(rgm_answer_server *server)
         pause_shortly();
     }
     expire(server, INFINITY);
+    for (int64_t i = 0; i < server->model_count; i++)
+        rgmi_batch_cut(&server->models[i]);
+    until = rgm_now() + LAST_SECONDS; /* for streams to be told so */
+    while (!is_idle(server) && rgm_now() < until)
+        pause_shortly();
 }
 
 static rgm_status start_http(rgm_answer_server *server)
@@ -252,6 +257,7 @@ static rgm_status start_http(rgm_answer_server *server)
                                           most > ALL_BODY_BYTES ? most : ALL_BODY_BYTES,
                                       .idle_seconds = IDLE_SECONDS,
                                       .request_seconds = REQUEST_SECONDS,
+                                      .streams = CONNECTIONS,
                                       .lanes = lanes,
                                       .lane_count = 1};
     const rgm_http_service service = {.admit = rgmi_answer_admit,
@@ -259,16 +265,21 @@ static rgm_status start_http(rgm_answer_server *server)
                                       .answer = rgmi_answer_request,
                                       .payload = server};
     int fd = server->fd;
+    rgm_status status;
 
     if (fd < 0)
         return RGM_FAIL(RGM_ERR_ARG, "the server was at work already");
     server->fd = -1;
-    return rgm_http_start(&server->http, fd, &options, &service);
+    pthread_mutex_lock(&server->lock); /* a stream that begins at once is woken once it is there */
+    status = rgm_http_start(&server->http, fd, &options, &service);
+    pthread_mutex_unlock(&server->lock);
+    return status;
 }
 
 rgm_status rgm_answer_serve(rgm_answer_server *server, bool (*done)(void *payload), void *payload)
 {
     rgm_status status = RGM_OK;
+    rgm_http *http;
 
     RGM_GO(start_http(server));
     RGM_GO(start_reloader(server));
@@ -279,8 +290,11 @@ rgm_status rgm_answer_serve(rgm_answer_server *server, bool (*done)(void *payloa
     drain(server);
 done:
     stop_reloader(server);
-    rgm_http_stop(server->http);
+    pthread_mutex_lock(&server->lock);
+    http = server->http;
     server->http = NULL;
+    pthread_mutex_unlock(&server->lock);
+    rgm_http_stop(http);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /*
  * Models behind requests: the answers are those of a predictor, of lines, rows and graphs; batches,
- * queues, deadlines; newer and damaged versions while others ask; what is wrong is refused.
+ * queues, deadlines; newer and damaged versions while others ask; what is wrong is refused. Of
+ * prompts: predictions and streams, many at once, that go away, are cut, and outlive their version.
  */
 #include <check.h>
 #include <pthread.h>
@@ -13,7 +14,8 @@
 
 /* ---- trained models -------------------------------------------------------------------------- */
 
-static char root[256], lines_export[512], lines_again[512], rows_export[512], graph_export[512];
+static char root[256], lines_export[512], lines_again[512], rows_export[512], graph_export[512],
+    lm_export[512], lm_again[512];
 
 static const char lines_text[] =
     "data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 60},\n"
@@ -40,6 +42,17 @@ static const char graph_text[] =
     "optimizer: {type: adam, learning_rate: 0.01}\ntrainer: {epochs: 1}\n"
     "export: [{type: predictor}]\n";
 
+/* Its texts go on until they are told to stop: its only document has the end once. */
+static const char lm_text[] =
+    "data: {path: \"%s\", train: [words.txt], documents: files, packing: stream,\n"
+    "       train_tokenizer: {type: bpe, vocab_size: 30}, block_length: 16, batch_tokens: 64}\n"
+    "task: {type: language_model, generate: {temperature: 0, max_tokens: 12}}\n"
+    "model: {type: decoder_transformer, embedding_width: 16, max_positions: 1000000,\n"
+    "        positions: alibi,\n"
+    "        decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 16}}\n"
+    "optimizer: {type: adam, learning_rate: 0.01}\n"
+    "trainer: {epochs: ~, train_steps: 6}\nexport: [{type: predictor}]\n";
+
 static void train(char out[512], const char *name, const char *text, const char *seed)
 {
     rgm_experiment *experiment;
@@ -59,6 +72,26 @@ static void train(char out[512], const char *name, const char *text, const char 
     snprintf(out, 512, "%s/export", run_dir);
     rgm_free(file);
     rgm_free(run_dir);
+}
+
+static void train_lm(void)
+{
+    rgm_text words = {0}, yaml = {0};
+    char *file;
+
+    CHECK_OK(rgm_strprintf(&file, "%s/words.txt", root));
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(rgm_text_printf(&words, "%s ", i % 3 == 0 ? "one" : i % 3 == 1 ? "two" : "three"));
+    CHECK_OK(rgm_file_save(file, words.data, words.size));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    CHECK_OK(rgm_text_printf(&yaml, lm_text, root));
+#pragma GCC diagnostic pop
+    train(lm_export, "lm", yaml.data, "runtime.seed=1");
+    train(lm_again, "lm_again", yaml.data, "runtime.seed=2");
+    rgm_free(file);
+    rgm_text_clear(&words);
+    rgm_text_clear(&yaml);
 }
 
 static int train_all(void **state)
@@ -81,6 +114,7 @@ static int train_all(void **state)
     train(lines_again, "again", lines_text, "runtime.seed=2");
     train(rows_export, "rows", yaml.data, "runtime.seed=1");
     train(graph_export, "graph", graph_text, "runtime.seed=1");
+    train_lm();
     rgm_free(file);
     rgm_text_clear(&rows);
     rgm_text_clear(&yaml);
@@ -364,24 +398,38 @@ static void what_cannot_be_served_is_told(void **state)
 enum { THREADS = 4 };
 typedef struct asking {
     rgm_answer_server *server;
-    const char *body;
-    int64_t headers;
+    const char *path, *body;
+    bool hurries; /* with X-Timeout-Ms */
+    bool reads;   /* the answer is a stream, to be read to its end */
     rgm_response out;
+    char *events;
     pthread_t thread;
 } asking;
+
+static char *read_stream(rgm_response *response);
 
 static void *ask_one(void *payload)
 {
     asking *a = payload;
 
-    a->out = ask(a->server, "POST", "/v1/models/lines:predict", a->body, a->headers);
+    a->out = ask(a->server, "POST", a->path, a->body, a->hurries ? 2 : 1);
+    if (a->reads)
+        a->events = read_stream(&a->out);
     return NULL;
+}
+
+static void begin_at(asking *a)
+{
+    CHECK_INT(0, pthread_create(&a->thread, NULL, ask_one, a));
 }
 
 static void begin(asking *a, rgm_answer_server *server, const char *body, int64_t headers)
 {
-    *a = (asking){.server = server, .body = body, .headers = headers};
-    CHECK_INT(0, pthread_create(&a->thread, NULL, ask_one, a));
+    *a = (asking){.server = server,
+                  .path = "/v1/models/lines:predict",
+                  .body = body,
+                  .hurries = headers == 2};
+    begin_at(a);
 }
 
 static void end(asking *a, int code, const char *part)
@@ -512,6 +560,12 @@ static void copy_export(const char *to, const char *from, int64_t cut)
     copy_file(to, from, RGM_SERVING_WEIGHTS, cut);
 }
 
+static void copy_lm(const char *to, const char *from)
+{
+    copy_export(to, from, 0);
+    copy_file(to, from, "tokenizer.model", 0);
+}
+
 static void a_damaged_version_is_refused_and_a_newer_one_takes_over(void **state)
 {
     (void)state;
@@ -627,6 +681,283 @@ static void versions_change_under_load_without_a_lost_request(void **state)
     rgm_free(second);
 }
 
+/* ---- prompts --------------------------------------------------------------------------------- */
+
+#define PREDICT "/v1/models/lm:predict"
+#define STREAM  "/v1/models/lm:stream"
+
+/* What the model of an export writes behind a prompt, as a prediction has it. */
+static char *continued(const char *folder, const char *prompt, const char *wish)
+{
+    const rgm_str text = {prompt, (int64_t)strlen(prompt)};
+    rgm_predictor *p;
+    rgm_answers got;
+    rgm_text out = {0};
+
+    CHECK_OK(rgm_predictor_open(&p, folder, NULL, 0));
+    CHECK_OK(rgm_predictor_ask(
+        &got, p, &(rgm_questions){.count = 1, .texts = &text, .wishes = &wish, .first = 5}));
+    CHECK_OK(rgm_text_printf(&out, "{\"text\": "));
+    CHECK_OK(rgm_json_print_text(&out, got.texts[0]));
+    CHECK_OK(rgm_text_printf(&out, ", \"tokens\": %lld, \"log_probability\": ",
+                             (long long)rgm_tensor_at_int(got.outputs[0], 0)));
+    CHECK_OK(rgm_json_print_number(&out, rgm_tensor_at(got.outputs[1], 0)));
+    CHECK_OK(rgm_text_printf(
+        &out, ", \"end\": \"%s\"}",
+        (const char *const[]){"end", "stop", "length"}[rgm_tensor_at_int(got.outputs[2], 0)]));
+    rgm_answers_clear(&got);
+    rgm_predictor_release(p);
+    return out.data;
+}
+
+static void prompts_are_answered_as_they_are_wished(void **state)
+{
+    (void)state;
+    const rgm_answer_model models[] = {{"lm", lm_export}, {"lines", lines_export}};
+    rgm_answer_server *server = open_server(models, 2, (rgm_answer_options){.max_batch = 2});
+    char *plain = continued(lm_export, "one two", NULL),
+         *drawn = continued(lm_export, "one",
+                            "{\"tokens\": 30, \"temperature\": 1.5, \"top_k\": 9, \"seed\": 3}");
+
+    CHECK(strstr(plain, "\"tokens\": 12, \"log_probability\": -") != NULL);
+    CHECK(strstr(plain, "\"end\": \"length\"}") != NULL);
+    check_answer(server, PREDICT, "{\"instances\": [\"one two\"]}", plain);
+    check_answer(server, PREDICT, "{\"instances\": [{\"prompt\": \"one two\"}]}", plain);
+    /* More than there are places for, and beside others. */
+    check_answer(server, PREDICT,
+                 "{\"instances\": [\"\", \"two\\nthree\", \"three\", {\"prompt\": \"one\", "
+                 "\"tokens\": 30, \"temperature\": 1.5, \"top_k\": 9, \"seed\": 3}, \"one two\"]}",
+                 drawn);
+    check_answer(server, PREDICT, "{\"instances\": [{\"prompt\": \"one two\", \"tokens\": 1}]}",
+                 "\"tokens\": 1, ");
+    check_answer(server, "/v1/models/lm/metadata", NULL, "\"instances\": \"prompts\"");
+    check_answer(server, "/v1/models/lm/metadata", NULL,
+                 "\"classes\": [\"end\", \"stop\", \"length\"]");
+    check_answer(server, "/metrics", NULL, "regimen_questions_total{model=\"lm\"} 8\n");
+    check_answer(server, "/metrics", NULL, "regimen_texts{model=\"lm\"} 0\n");
+    check_refused(server, PREDICT, "{\"instances\": [\"one\", {\"prompt\": \"a\", \"tokns\": 2}]}",
+                  400, "instances[1]: 'tokns' cannot be wished; did you mean 'tokens'?");
+    check_refused(server, PREDICT, "{\"instances\": [{\"prompt\": \"a\", \"top_p\": 2}]}", 400,
+                  "'top_p' is a number in (0, 1]");
+    check_refused(server, PREDICT, "{\"instances\": [{\"tokens\": 2}]}", 400, "the text 'prompt'");
+    check_refused(server, PREDICT, "{\"instances\": [3]}", 400, "the model takes prompts");
+    check_refused(server, STREAM, "{\"instances\": [\"one\", \"two\"]}", 400,
+                  "a stream is of one instance, not of 2");
+    check_refused(server, "/v1/models/lines:stream", "{\"instances\": [\"2\"]}", 400,
+                  "'lines' writes no texts token by token");
+    rgm_free(plain);
+    rgm_free(drawn);
+    rgm_answer_close(server);
+}
+
+/* All events of a stream, read in small parts. */
+static char *read_stream(rgm_response *response)
+{
+    const rgm_http_stream *s = &response->stream;
+    rgm_text all = {0};
+    char part[7];
+    int64_t count;
+
+    if (response->status != 200 || s->payload == NULL)
+        fail_msg("%d %s", response->status, response->body.data);
+    while ((count = s->read(part, sizeof part, s->payload)) >= 0) {
+        CHECK_OK(rgm_text_add(&all, part, count));
+        if (count == 0 && !s->is_ready(s->payload))
+            sched_yield();
+    }
+    rgm_response_clear(response);
+    return all.data;
+}
+
+/* The texts of all events but the last, one behind the other, are the text of the last. */
+static void check_stream(const char *events, const char *prediction)
+{
+    rgm_text text = {0};
+    rgm_json *json;
+    const char *at = events, *last = strstr(events, "event: end\ndata: ");
+
+    CHECK(last != NULL && strncmp(last + 17, prediction, strlen(prediction)) == 0);
+    CHECK_TEXT("\n\n", last + 17 + strlen(prediction));
+    while (at < last) {
+        const char *end = strstr(at, "\n\n");
+
+        CHECK(strncmp(at, "data: ", 6) == 0);
+        CHECK_OK(rgm_json_parse(&json, at + 6, end - at - 6, "event"));
+        CHECK_OK(rgm_text_printf(&text, "%s", rgm_json_text(rgm_json_find(json, "text"))));
+        rgm_json_release(json);
+        at = end + 2;
+    }
+    CHECK_OK(rgm_json_parse(&json, prediction, (int64_t)strlen(prediction), "prediction"));
+    CHECK_TEXT(rgm_json_text(rgm_json_find(json, "text")), text.size > 0 ? text.data : "");
+    rgm_json_release(json);
+    rgm_text_clear(&text);
+}
+
+static void a_stream_tells_the_prediction_as_it_grows(void **state)
+{
+    static const char *const wishes[] = {
+        "{\"prompt\": \"one two\"}", "{\"prompt\": \"one\", \"tokens\": 60, \"stop\": [\"e tw\"]}",
+        "{\"prompt\": \"\", \"tokens\": 80, \"temperature\": 3, \"seed\": 4}"};
+    (void)state;
+    const rgm_answer_model model = {"lm", lm_export};
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){0});
+
+    for (int i = 0; i < 3; i++) {
+        char *want = continued(lm_export,
+                               i == 0   ? "one two"
+                               : i == 1 ? "one"
+                                        : "",
+                               wishes[i]),
+             *body, *events;
+        rgm_response out;
+
+        CHECK_OK(rgm_strprintf(&body, "{\"instances\": [%s]}", wishes[i]));
+        check_answer(server, PREDICT, body, want);
+        out = ask(server, "POST", STREAM, body, 1);
+        CHECK_TEXT("X-Model-Version", out.headers[0].name);
+        events = read_stream(&out);
+        check_stream(events, want);
+        CHECK(i != 1 || strstr(want, "\"end\": \"stop\"") != NULL);
+        rgm_free(events);
+        rgm_free(want);
+        rgm_free(body);
+    }
+    check_answer(server, "/metrics", NULL, "regimen_streams_gone_total{model=\"lm\"} 0\n");
+    check_answer(server, "/metrics", NULL, "regimen_streams{model=\"lm\"} 0\n");
+    rgm_answer_close(server);
+}
+
+#define ENDLESS "{\"instances\": [{\"prompt\": \"one\", \"tokens\": 1000000}]}"
+
+static int64_t texts_of(rgm_answer_server *server)
+{
+    rgmi_served *model = &server->models[0];
+    int64_t texts;
+
+    pthread_mutex_lock(&model->lock);
+    texts = model->texts + (model->first != NULL) + model->busy;
+    pthread_mutex_unlock(&model->lock);
+    return texts;
+}
+
+/* Two streams without an end beside ordinary requests, which have the place that is left; a newer
+ * version takes over meanwhile; and a stream that nobody reads any more gives its place back. */
+static void streams_share_the_places_and_give_them_back(void **state)
+{
+    (void)state;
+    char folder[512], *first = continued(lm_export, "two", NULL),
+                      *second = continued(lm_again, "two", NULL);
+    const rgm_answer_model model = {"lm", folder};
+    rgm_answer_server *server;
+    rgm_response streams[2];
+    char event[16];
+
+    snprintf(folder, sizeof folder, "%s/written", root);
+    copy_lm(folder, lm_export);
+    server = open_server(&model, 1, (rgm_answer_options){.max_batch = 3});
+    for (int i = 0; i < 2; i++) {
+        streams[i] = ask(server, "POST", STREAM, ENDLESS, 1);
+        CHECK_INT(200, streams[i].status);
+        CHECK_TEXT("1", streams[i].headers[0].value);
+    }
+    check_answer(server, PREDICT, "{\"instances\": [\"one\", \"two\"]}", first);
+    copy_lm(folder, lm_again);
+    rgm_answer_reload(server);
+    check_answer(server, PREDICT, "{\"instances\": [\"two\"]}", second);
+    check_answer(server, "/metrics", NULL, "regimen_streams{model=\"lm\"} 2\n");
+    for (int i = 0; i < 2; i++) { /* it was told all the while */
+        CHECK(streams[i].stream.read(event, 6, streams[i].stream.payload) == 6);
+        CHECK(strncmp(event, "data: ", 6) == 0);
+        rgm_response_clear(&streams[i]);
+    }
+    while (texts_of(server) > 0)
+        sched_yield();
+    check_answer(server, "/metrics", NULL, "regimen_streams_gone_total{model=\"lm\"} 2\n");
+    check_answer(server, PREDICT, "{\"instances\": [\"two\"]}", second);
+    rgm_answer_close(server);
+    rgm_free(first);
+    rgm_free(second);
+}
+
+/* One place, which a stream has: what waits for it longer than it may is told so, and at the end,
+ * when the time for what was accepted is over, the stream is. */
+static void streams_have_deadlines_and_are_cut_at_the_end(void **state)
+{
+    (void)state;
+    const rgm_answer_model model = {"lm", lm_export};
+    const rgm_answer_options options = {.max_batch = 1, .drain_seconds = 0.2};
+    rgm_answer_server *server = open_server(&model, 1, options);
+    serving s = {.server = server};
+    rgm_response stream, late;
+    asking waits;
+    char *events;
+
+    CHECK_INT(0, pthread_create(&s.thread, NULL, serve, &s));
+    stream = ask(server, "POST", STREAM, ENDLESS, 1);
+    late = ask(server, "POST", STREAM, ENDLESS, 2);
+    CHECK_INT(504, late.status);
+    rgm_response_clear(&late);
+    waits = (asking){.server = server, .path = PREDICT, .body = "{\"instances\": [\"one\"]}"};
+    begin_at(&waits);
+    while (waiting_of(server) < 1)
+        sched_yield();
+    atomic_store(&s.done, true);
+    end(&waits, 504, "did not begin");
+    events = read_stream(&stream);
+    CHECK(strstr(events, "event: error\ndata: {\"error\": \"the server ends\", \"code\": "
+                         "\"RGM_ERR_BUSY\"}\n\n") != NULL);
+    CHECK(strstr(events, "event: end") == NULL);
+    CHECK_INT(0, pthread_join(s.thread, NULL));
+    CHECK_OK(s.status);
+    check_refused(server, STREAM, ENDLESS, 503, "the server ends");
+    rgm_free(events);
+    rgm_answer_close(server);
+}
+
+/* Streams and requests from several threads: each gets what it would get alone. */
+static void many_texts_at_once_are_what_they_are_alone(void **state)
+{
+    enum { TURNS = 5 };
+    (void)state;
+    const rgm_answer_model model = {"lm", lm_export};
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){.max_batch = 3});
+    asking all[2 * THREADS];
+    char *bodies[THREADS], *wants[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        char *wish;
+
+        CHECK_OK(rgm_strprintf(
+            &wish, "{\"prompt\": \"one two\", \"tokens\": %d, \"temperature\": 2, \"seed\": %d}",
+            5 + 9 * i, i));
+        wants[i] = continued(lm_export, "one two", wish);
+        CHECK_OK(rgm_strprintf(&bodies[i], "{\"instances\": [%s]}", wish));
+        rgm_free(wish);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < 2 * THREADS; i++) {
+            all[i] = (asking){.server = server,
+                              .path = i % 2 == 0 ? PREDICT : STREAM,
+                              .body = bodies[i / 2],
+                              .reads = i % 2 == 1};
+            begin_at(&all[i]);
+        }
+        for (int i = 0; i < 2 * THREADS; i++) {
+            CHECK_INT(0, pthread_join(all[i].thread, NULL));
+            CHECK(i % 2 == 1 || strstr(all[i].out.body.data, wants[i / 2]) != NULL);
+            if (i % 2 == 1)
+                check_stream(all[i].events, wants[i / 2]);
+            rgm_free(all[i].events);
+            rgm_response_clear(&all[i].out);
+        }
+    }
+    rgm_answer_close(server);
+    for (int i = 0; i < THREADS; i++) {
+        rgm_free(bodies[i]);
+        rgm_free(wants[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +970,11 @@ int main(void)
         cmocka_unit_test(a_damaged_version_is_refused_and_a_newer_one_takes_over),
         cmocka_unit_test(the_highest_of_numbered_exports_is_served),
         cmocka_unit_test(versions_change_under_load_without_a_lost_request),
+        cmocka_unit_test(prompts_are_answered_as_they_are_wished),
+        cmocka_unit_test(a_stream_tells_the_prediction_as_it_grows),
+        cmocka_unit_test(streams_share_the_places_and_give_them_back),
+        cmocka_unit_test(streams_have_deadlines_and_are_cut_at_the_end),
+        cmocka_unit_test(many_texts_at_once_are_what_they_are_alone),
     };
 
     return cmocka_run_group_tests(tests, train_all, remove_all);

@@ -19,7 +19,7 @@ bool rgmi_batch_add(rgm_response *out, rgmi_inquiry *asked)
     bool fits;
 
     pthread_mutex_lock(&model->lock);
-    fits = !model->ends && model->waiting + asked->count <= most;
+    fits = !model->ends && !model->cut && model->waiting + asked->count <= most;
     if (fits) {
         if (model->last != NULL)
             model->last->next = asked;
@@ -37,24 +37,6 @@ bool rgmi_batch_add(rgm_response *out, rgmi_inquiry *asked)
         (void)rgm_response_add_header(out, "Retry-After", "1");
     }
     return fits;
-}
-
-void rgmi_batch_answer(rgmi_inquiry *asked, rgm_response *response)
-{
-    rgmi_served *model = asked->model;
-    rgm_http_later *later = asked->later;
-
-    rgmi_served_count(model, response->status, rgm_now() - asked->came);
-    if (later != NULL) {
-        rgmi_inquiry_release(asked);
-        rgm_http_answer(later, response);
-        return;
-    }
-    pthread_mutex_lock(&model->lock); /* who waits releases it */
-    *asked->response = *response;
-    asked->answered = true;
-    pthread_cond_broadcast(&model->changed);
-    pthread_mutex_unlock(&model->lock);
 }
 
 /* Out of the queue; the lock is held. `before`: the one that stands before it, or NULL. */
@@ -79,7 +61,7 @@ static void give_up(rgmi_inquiry *asked)
     rgmi_answer_fail(
         &response, 504,
         RGM_FAIL(RGM_ERR_BUSY, "'%s' did not begin with the request within its time", model->name));
-    rgmi_batch_answer(asked, &response);
+    rgmi_inquiry_answer(asked, &response);
     pthread_mutex_lock(&model->lock);
     model->busy--;
     pthread_mutex_unlock(&model->lock);
@@ -92,7 +74,7 @@ void rgmi_batch_expire(rgmi_served *model, double now)
     pthread_mutex_lock(&model->lock);
     for (rgmi_inquiry *a = model->first, *next; a != NULL; a = next) {
         next = a->next;
-        if (a->until > now) {
+        if (a->until > now || a->joined > 0) {
             before = a;
             continue;
         }
@@ -111,6 +93,14 @@ void rgmi_batch_expire(rgmi_served *model, double now)
 void rgmi_batch_hurry(rgmi_served *model)
 {
     pthread_mutex_lock(&model->lock);
+    pthread_cond_broadcast(&model->changed);
+    pthread_mutex_unlock(&model->lock);
+}
+
+void rgmi_batch_cut(rgmi_served *model)
+{
+    pthread_mutex_lock(&model->lock);
+    model->cut = true;
     pthread_cond_broadcast(&model->changed);
     pthread_mutex_unlock(&model->lock);
 }
@@ -225,36 +215,6 @@ done:
     return status;
 }
 
-/* Its share of the predictions. */
-static void answer_with(rgmi_inquiry *asked, const rgm_text *predictions, const int64_t *begins)
-{
-    rgm_status status = RGM_OK;
-    rgm_response response = {.status = 200};
-    char number[32];
-
-    RGM_GO(rgm_text_printf(&response.body, "{\"predictions\": ["));
-    for (int64_t i = 0; i < asked->count; i++) {
-        RGM_GO(rgm_text_printf(&response.body, "%s", i > 0 ? ", " : ""));
-        RGM_GO(
-            rgm_text_add(&response.body, predictions->data + begins[i], begins[i + 1] - begins[i]));
-    }
-    RGM_GO(rgm_text_printf(&response.body, "]}\n"));
-    snprintf(number, sizeof number, "%lld", (long long)asked->version->number);
-    RGM_GO(rgm_response_add_header(&response, "X-Model-Version", number));
-done:
-    if (status != RGM_OK)
-        rgmi_answer_fail(&response, 0, status);
-    rgmi_batch_answer(asked, &response);
-}
-
-static void answer_failed(rgmi_inquiry *asked, rgm_status status)
-{
-    rgm_response response = {0};
-
-    rgmi_answer_fail(&response, 0, status);
-    rgmi_batch_answer(asked, &response);
-}
-
 static void count_batch(rgmi_served *model, const batch *b, double now)
 {
     pthread_mutex_lock(&model->lock);
@@ -286,7 +246,7 @@ static rgm_status answer_together(rgmi_served *model, batch *b)
         int64_t count = a->count;
 
         next = a->next;
-        answer_with(a, &predictions, begins + at);
+        rgmi_inquiry_predict(a, &predictions, begins + at);
         at += count;
     }
     b->first = NULL;
@@ -309,7 +269,7 @@ static void answer(rgmi_served *model, batch *b)
     count_batch(model, b, rgm_now());
     status = answer_together(model, b);
     if (status != RGM_OK && requests == 1)
-        answer_failed(b->first, status);
+        rgmi_inquiry_fail(b->first, status);
     for (rgmi_inquiry *a = status != RGM_OK && requests > 1 ? b->first : NULL, *next; a != NULL;
          a = next) {
         batch alone = {.first = a, .questions = a->count};
@@ -318,7 +278,7 @@ static void answer(rgmi_served *model, batch *b)
         a->next = NULL;
         status = answer_together(model, &alone);
         if (status != RGM_OK)
-            answer_failed(a, status);
+            rgmi_inquiry_fail(a, status);
     }
     pthread_mutex_lock(&model->lock);
     model->busy -= requests;
@@ -334,15 +294,20 @@ static void wait_until(rgmi_served *model, double until)
     pthread_cond_timedwait(&model->changed, &model->lock, &at);
 }
 
-/* Wait for a request, and then for its company. false: there is nothing and nothing will come. */
-static bool wait_for_some(rgmi_served *model)
+/* Wait for a request, and then for its company; not at all while texts are being written. false:
+ * there is nothing and nothing will come, or nothing is to be answered any more. */
+static bool wait_for_some(rgmi_served *model, const rgmi_writing *writing)
 {
     const rgm_answer_options *o = &model->server->options;
     double until = 0;
 
     while (true) {
-        if (model->first == NULL && model->ends)
+        bool writes = writing->count > 0;
+
+        if (model->cut || (model->ends && (model->first == NULL || writes)))
             return false;
+        if (writes)
+            return true;
         if (model->first == NULL) {
             pthread_cond_wait(&model->changed, &model->lock);
             continue;
@@ -379,22 +344,26 @@ static batch take(rgmi_served *model)
 static void *work(void *payload)
 {
     rgmi_served *model = payload;
+    rgmi_writing writing = {.model = model};
 
     pthread_mutex_lock(&model->lock);
-    while (wait_for_some(model)) {
+    while (wait_for_some(model, &writing)) {
         batch some = {0};
 
         pthread_mutex_unlock(&model->lock);
         rgmi_batch_expire(model, rgm_now());
         pthread_mutex_lock(&model->lock);
-        if (model->first != NULL)
+        if (model->first != NULL && !rgmi_writing_is_next(model))
             some = take(model);
         pthread_mutex_unlock(&model->lock);
         if (some.first != NULL)
             answer(model, &some);
+        rgmi_writing_join(&writing);
+        rgmi_writing_step(&writing);
         pthread_mutex_lock(&model->lock);
     }
     pthread_mutex_unlock(&model->lock);
+    rgmi_writing_cut(&writing);
     return NULL;
 }
 

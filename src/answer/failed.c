@@ -22,15 +22,20 @@ static int code_of(rgm_status status)
     }
 }
 
+rgm_status rgmi_failure_print(rgm_text *out, rgm_status status)
+{
+    RGM_TRY(rgm_text_printf(out, "{\"error\": "));
+    RGM_TRY(rgm_json_print_text(out, rgm_error_message()));
+    return rgm_text_printf(out, ", \"code\": \"%s\"}", rgm_status_name(status));
+}
+
 void rgmi_answer_fail(rgm_response *out, int code, rgm_status status)
 {
     rgm_text *body = &out->body;
 
     rgm_response_clear(out);
     out->status = code > 0 ? code : code_of(status);
-    if (rgm_text_printf(body, "{\"error\": ") != RGM_OK ||
-        rgm_json_print_text(body, rgm_error_message()) != RGM_OK ||
-        rgm_text_printf(body, ", \"code\": \"%s\"}\n", rgm_status_name(status)) != RGM_OK)
+    if (rgmi_failure_print(body, status) != RGM_OK || rgm_text_add(body, "\n", 1) != RGM_OK)
         rgm_text_clear(body); /* 503 with an empty body */
     if (out->status == 503)
         (void)rgm_response_add_header(out, "Retry-After", "1");

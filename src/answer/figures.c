@@ -47,7 +47,7 @@ void rgmi_observe_size(rgmi_histogram *h, int64_t size)
 typedef struct seen {
     const char *name;
     rgmi_figures figures;
-    int64_t waiting, busy, version;
+    int64_t waiting, busy, texts, streams, version;
     bool refuses;
 } seen;
 
@@ -58,6 +58,8 @@ static void look(seen *out, rgmi_served *model)
                   .figures = model->figures,
                   .waiting = model->waiting,
                   .busy = model->busy,
+                  .texts = model->texts,
+                  .streams = model->streams,
                   .version = model->version->number,
                   .refuses = model->reason != NULL};
     pthread_mutex_unlock(&model->lock);
@@ -135,6 +137,26 @@ static int64_t busy_of(const seen *one)
     return one->busy;
 }
 
+static int64_t tokens_of(const seen *one)
+{
+    return one->figures.tokens;
+}
+
+static int64_t texts_of(const seen *one)
+{
+    return one->texts;
+}
+
+static int64_t streams_of(const seen *one)
+{
+    return one->streams;
+}
+
+static int64_t gone_of(const seen *one)
+{
+    return one->figures.gone;
+}
+
 static int64_t version_of(const seen *one)
 {
     return one->version;
@@ -164,6 +186,10 @@ static rgm_status print_numbers(rgm_text *out, const seen *all, int64_t count)
         {"questions_total", "counter", "Questions answered", questions_of},
         {"queue_questions", "gauge", "Questions that wait", waiting_of},
         {"busy_requests", "gauge", "Requests that are being answered", busy_of},
+        {"tokens_total", "counter", "Tokens written by a language model", tokens_of},
+        {"texts", "gauge", "Texts that are being written", texts_of},
+        {"streams", "gauge", "Streams that are open", streams_of},
+        {"streams_gone_total", "counter", "Streams that were not read to their end", gone_of},
         {"model_version", "gauge", "Version that answers", version_of},
         {"reloads_total", "counter", "Newer versions that took over", reloads_of},
         {"reload_failures_total", "counter", "Newer versions that could not be loaded", refused_of},

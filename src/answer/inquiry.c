@@ -1,7 +1,8 @@
 /*
  * What a request asks: {"instances": [...]}, as TensorFlow Serving has it. An instance is a row of
- * numbers, flat or in the shape of a record; a line of text; or a graph, as an object of an
- * Example's features or as {"b64": "..."}, a serialized one.
+ * numbers, flat or in the shape of a record; a line of text; a prompt, as a text or in an object
+ * with what is wished of its text; or a graph, as an object of an Example's features or as {"b64":
+ * "..."}, a serialized one.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +16,13 @@ void rgmi_inquiry_release(rgmi_inquiry *asked)
 {
     if (asked == NULL)
         return;
+    for (int64_t i = 0; asked->prepared != NULL && i < asked->count; i++)
+        rgm_predictor_discard(asked->version->predictor, asked->prepared[i]);
+    for (int64_t i = 0; asked->predictions != NULL && i < asked->count; i++)
+        rgm_text_clear(&asked->predictions[i]);
+    rgm_free(asked->prepared);
+    rgm_free(asked->predictions);
+    rgmi_telling_end(asked->telling);
     rgmi_version_release(asked->version);
     rgm_tensor_release(asked->rows);
     rgm_text_clear(&asked->bytes);
@@ -264,6 +272,20 @@ static rgm_status read_text(rgmi_inquiry *asked, const rgm_json *instance, int64
                          : read_object(&asked->bytes, asked->version, instance);
 }
 
+/* A prompt alone, or with what is wished of its text. */
+static rgm_status read_prompt(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
+{
+    bool is_object = rgm_json_is_object(instance);
+    const char *text = rgm_json_text(is_object ? rgm_json_find(instance, "prompt") : instance);
+
+    if (text == NULL)
+        return RGM_FAIL(RGM_ERR_DATA, "the model takes prompts: a text, or an object with the text "
+                                      "'prompt'");
+    return rgm_predictor_prepare(&asked->prepared[i], asked->version->predictor,
+                                 (rgm_str){text, (int64_t)strlen(text)},
+                                 is_object ? instance : NULL);
+}
+
 static void point_to_texts(rgmi_inquiry *asked)
 {
     static const char none[] = "";
@@ -281,8 +303,10 @@ static void point_to_texts(rgmi_inquiry *asked)
 
 static rgm_status read_instance(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
 {
-    rgm_status status = asked->version->form == RGM_QUESTIONS_ROWS ? read_row(asked, instance, i)
-                                                                   : read_text(asked, instance, i);
+    rgm_question_form form = asked->version->form;
+    rgm_status status = form == RGM_QUESTIONS_ROWS      ? read_row(asked, instance, i)
+                        : form == RGM_QUESTIONS_PROMPTS ? read_prompt(asked, instance, i)
+                                                        : read_text(asked, instance, i);
 
     return status == RGM_OK || status == RGM_ERR_NOMEM
                ? status
@@ -333,7 +357,31 @@ static rgm_status read_timeout(double *out, const rgm_request *request, double m
     return RGM_OK;
 }
 
-rgm_status rgmi_inquiry_read(rgmi_inquiry **out, rgmi_served *model, const rgm_request *request)
+static rgm_status make_room(rgmi_inquiry *asked, const rgm_json *instances)
+{
+    asked->count = rgm_json_count(instances);
+    asked->left = asked->count;
+    if (asked->version->form == RGM_QUESTIONS_ROWS)
+        return make_rows(asked, instances);
+    if (asked->version->form != RGM_QUESTIONS_PROMPTS)
+        return RGM_NEW(asked->texts, asked->count);
+    RGM_TRY(RGM_NEW(asked->predictions, asked->count));
+    return RGM_NEW(asked->prepared, asked->count);
+}
+
+static rgm_status make_stream(rgmi_inquiry *asked)
+{
+    if (asked->version->form != RGM_QUESTIONS_PROMPTS)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "'%s' writes no texts token by token: ask it for a prediction, :predict",
+                        asked->model->name);
+    if (asked->count != 1)
+        return RGM_FAIL(RGM_ERR_DATA, "a stream is of one instance, not of %" PRId64, asked->count);
+    return rgmi_telling_create(&asked->telling, asked->model);
+}
+
+rgm_status rgmi_inquiry_read(rgmi_inquiry **out, rgmi_served *model, const rgm_request *request,
+                             bool streams)
 {
     const rgm_answer_options *options = &model->server->options;
     rgm_status status = RGM_OK;
@@ -352,11 +400,9 @@ rgm_status rgmi_inquiry_read(rgmi_inquiry **out, rgmi_served *model, const rgm_r
     RGM_GO(
         rgm_json_parse(&root, request->body != NULL ? request->body : "", request->size, "body"));
     RGM_GO(find_instances(&instances, root, options->max_queue));
-    asked->count = rgm_json_count(instances);
-    if (asked->version->form == RGM_QUESTIONS_ROWS)
-        RGM_GO(make_rows(asked, instances));
-    else
-        RGM_GO(RGM_NEW(asked->texts, asked->count));
+    RGM_GO(make_room(asked, instances));
+    if (streams)
+        RGM_GO(make_stream(asked));
     for (int64_t i = 0; i < asked->count; i++)
         RGM_GO(read_instance(asked, rgm_json_at(instances, i), i));
     if (asked->texts != NULL)

@@ -64,6 +64,8 @@ static rgm_status load(rgmi_version **out, rgmi_served *model, rgmi_offer *offer
     RGM_GO(rgm_trial_predictor_open(&version->predictor, offer->folder,
                                     (const char *const *)server->sets, server->options.set_count));
     RGM_GO(rgm_predictor_form(&version->form, version->predictor));
+    if (version->form == RGM_QUESTIONS_PROMPTS)
+        RGM_GO(rgm_predictor_write(version->predictor, server->options.max_batch));
     *out = version;
     version = NULL;
 done:

@@ -155,7 +155,8 @@ int verb_answer(int argc, char **argv)
         {"token-file", ARG_TEXT, &file, "FILE",
          "the token that every request needs; default: one that is kept for this address"},
         {"new-token", ARG_FLAG, &fresh, NULL, "draw another token for this address"},
-        {"batch", ARG_COUNT, &options.max_batch, "N", "answer so many at once, default 32"},
+        {"batch", ARG_COUNT, &options.max_batch, "N",
+         "answer so many at once, or write so many texts together, default 32"},
         {"delay-ms", ARG_FLOAT, &b.delay_ms, "MS",
          "wait so long for others to answer with, default 1"},
         {"queue", ARG_COUNT, &options.max_queue, "N",
@@ -174,10 +175,12 @@ int verb_answer(int argc, char **argv)
     const usage how = {"answer [NAME=]EXPORT|RUN_DIR|model:NAME@STAGE... [--listen ADDRESS:PORT]",
                        "Answer for trained models over HTTP, by TensorFlow Serving's names: POST\n"
                        "/v1/models/NAME:predict with {\"instances\": [...]}. An instance is a line "
-                       "of text, a row of\n"
-                       "numbers or a graph's features. Newer versions take over without losing a "
-                       "request. Ctrl-C or\n"
-                       "SIGTERM ends it when what was accepted has been answered.",
+                       "of text, a prompt, a\n"
+                       "row of numbers or a graph's features; /v1/models/NAME:stream tells the "
+                       "text behind one prompt\n"
+                       "token by token. Newer versions take over without losing a request. Ctrl-C "
+                       "or SIGTERM ends it\n"
+                       "when what was accepted has been answered.",
                        arguments, 1, 255};
     int code;
 
