@@ -22,7 +22,8 @@ typedef struct graphs {
     rgm_cgraph *graph;
     rgm_scope *scope;
     rgm_decoder_step step;
-    int64_t caches; /* keys and values of all layers */
+    bool has_positions; /* the file has that input: another kind of positions reads none */
+    int64_t caches;     /* keys and values of all layers */
     char names[2 * RGM_STACK_LAYERS][NAME_SIZE];
     rgm_export_output outputs[1 + 2 * RGM_STACK_LAYERS];
 } graphs;
@@ -47,6 +48,9 @@ static rgm_status graphs_open(graphs **out, const rgm_decoder *model)
     RGM_GO(rgm_scope_create(&g->scope, g->graph, RGM_F32));
     RGM_GO(rgm_decoder_step_graph(&g->step, g->scope, model));
     g->caches = 2 * model->options.decoder.num_layers;
+    g->has_positions = model->options.positions != RGM_POSITIONS_ALIBI &&
+                       model->options.positions != RGM_POSITIONS_RELATIVE &&
+                       model->options.positions != RGM_POSITIONS_NONE;
     g->outputs[0] = (rgm_export_output){.name = "logits", .value = g->step.logits};
     for (int64_t i = 0; i < g->caches; i++) {
         snprintf(g->names[i], NAME_SIZE, "present_%s_%lld", i % 2 == 0 ? "keys" : "values",
@@ -71,7 +75,8 @@ static rgm_status write_model(rgm_json_writer *w, const graphs *g)
     RGM_TRY(rgm_json_write_text(w, "file", model_file));
     RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
     RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->ids), s->ids));
-    RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->positions), s->positions));
+    if (g->has_positions)
+        RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->positions), s->positions));
     for (int64_t i = 0; i < g->caches; i++)
         RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(s->past[i]), s->past[i]));
     RGM_TRY(rgm_json_close(w));
