@@ -98,7 +98,7 @@ def headers():
     yield "an unknown encoding", post("", headers=OK + "Transfer-Encoding: xchunked\r\n") + "0\r\n\r\n", REFUSED
     yield "a bad chunk", post("", headers=OK + "Transfer-Encoding: chunked\r\n") + "zz\r\n\r\n", REFUSED
     yield "a huge length", post("", headers=OK + "Content-Length: 99999999999999999999999\r\n"), REFUSED
-    for text in ("-1", "0", "nan", "x", "1e999x"):
+    for text in ("-1", "0", "nan", "x", "1e999x", "1e300", "inf", "86400001"):
         yield f"a time of {text}", post('{"instances": ["3"]}', headers=OK + f"X-Timeout-Ms: {text}\r\n"), {400}
     yield "bytes of TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(500), REFUSED
     yield "noise", os.urandom(20000), REFUSED

@@ -179,4 +179,24 @@ expect 1 "$regimen" answer none --listen 127.0.0.1:0
 says 'none: ' err
 expect 2 "$regimen" answer
 expect 2 "$regimen" answer served --delay-ms -1
+for option in --delay-ms --timeout-ms --reload --drain; do
+    expect 2 "$regimen" answer served $option 1e300
+    says 'a day .86400 s. at most' err
+done
+
+# A token of one's own is believed only in a file that nobody else can read.
+printf 'of-our-own-0123456789\nmore\n' >own
+chmod 644 own
+expect 1 "$regimen" answer served --listen 127.0.0.1:0 --token-file own
+says 'own: a file with a token is yours alone: chmod 600' err
+chmod 600 own
+ln -s own link
+expect 1 "$regimen" answer served --listen 127.0.0.1:0 --token-file link
+says 'link is a link' err
+expect 1 "$regimen" answer served --listen 127.0.0.1:0 --token-file nowhere
+answer words=served --listen 127.0.0.1:0 --token-file own
+[ "$token" = of-our-own-0123456789 ] || fail "the token is '$token'"
+version_is 1 || fail "its own token lets nobody in"
+kill -TERM "$server"
+ended "SIGTERM with a token of one's own"
 finish

@@ -33,6 +33,8 @@ typedef struct rgm_answer_model {
     const char *source;
 } rgm_answer_model;
 
+/** The most seconds of any of the times below, a day. */
+enum { RGM_ANSWER_LONGEST = 86400 };
 /** 0 means the default. */
 typedef struct rgm_answer_options {
     const rgm_answer_model *models; /* [model_count] */
@@ -66,8 +68,9 @@ typedef struct rgm_answer_server rgm_answer_server;
  * @param options  [in] copied
  *
  * Errors: RGM_ERR_ARG (no models, a name twice or impossible, no address in numbers, one that
- * others can reach without allow_remote), RGM_ERR_BUSY (another program listens there), those of
- * rgm_trial_predictor_open() and rgm_model_path() with the model's name; *out is then NULL.
+ * others can reach without allow_remote, a time above RGM_ANSWER_LONGEST or NaN), RGM_ERR_BUSY
+ * (another program listens there), those of rgm_trial_predictor_open() and rgm_model_path() with
+ * the model's name; *out is then NULL.
  */
 rgm_status rgm_answer_open(rgm_answer_server **out, const rgm_answer_options *options);
 /** Valid as long as the server. */

@@ -44,6 +44,10 @@ rgm_status rgm_web_secrets_load(rgm_web_secrets *out, const char *path, bool fre
  * is a link, or has no token), RGM_ERR_IO.
  */
 rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path);
+/** Of the same kind of file the first line alone, whatever it has: another server's token. Errors:
+ * those of rgm_web_secrets_read(). */
+enum { RGM_WEB_TOKEN = 65 };
+rgm_status rgm_web_token_read(char out[RGM_WEB_TOKEN], const char *path);
 
 typedef struct rgm_web_options {
     /** [folder_count] run folders, folders of run folders (4 levels deep), folders of masters (with

@@ -12,7 +12,7 @@
 #include <regimen/registry.h>
 
 enum { READERS = 2, CONNECTIONS = 1024, HEADER_BYTES = 16 << 10, ALL_BODY_BYTES = 64 << 20 };
-enum { IDLE_SECONDS = 120, REQUEST_SECONDS = 30, LAST_SECONDS = 1, SHORTEST_TOKEN = 16 };
+enum { IDLE_SECONDS = 120, REQUEST_SECONDS = 30, LAST_SECONDS = 3, SHORTEST_TOKEN = 16 };
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
@@ -25,6 +25,24 @@ static void fill_options(rgm_answer_options *o)
     o->max_body = o->max_body > 0 ? o->max_body : 4 << 20;
     o->reload_seconds = o->reload_seconds > 0 ? o->reload_seconds : 1;
     o->drain_seconds = o->drain_seconds > 0 ? o->drain_seconds : 30;
+}
+
+/* What is added to a clock must stay a time. */
+static rgm_status check_times(const rgm_answer_options *o)
+{
+    const struct {
+        const char *name;
+        double seconds;
+    } times[] = {{"max_delay", o->max_delay},
+                 {"timeout", o->timeout},
+                 {"reload_seconds", o->reload_seconds},
+                 {"drain_seconds", o->drain_seconds}};
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (!(times[i].seconds <= RGM_ANSWER_LONGEST))
+            return RGM_FAIL(RGM_ERR_ARG, "%s is %g seconds: a day (%d) is the longest",
+                            times[i].name, times[i].seconds, RGM_ANSWER_LONGEST);
+    return RGM_OK;
 }
 
 /* A short one could be guessed; one with other characters could not be sent. */
@@ -47,6 +65,7 @@ static rgm_status keep_options(rgm_answer_server *server, const rgm_answer_optio
 {
     server->options = *options;
     fill_options(&server->options);
+    RGM_TRY(check_times(options));
     RGM_TRY(take_token(server, options->token));
     RGM_TRY(RGM_NEW(server->sets, options->set_count + 1));
     for (int64_t i = 0; i < options->set_count; i++)

@@ -4,6 +4,7 @@
  * prompts: predictions and streams, many at once, that go away, are cut, and outlive their version.
  */
 #include <check.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -391,6 +392,16 @@ static void what_cannot_be_served_is_told(void **state)
     }
     CHECK_STATUS(RGM_ERR_ARG,
                  rgm_answer_open(&server, &(rgm_answer_options){.listen = "127.0.0.1:0"}));
+    for (int i = 0; i < 4; i++) {
+        rgm_answer_options options = {
+            .models = cases[1].models, .model_count = 1, .listen = "127.0.0.1:0"};
+        double *times[] = {&options.max_delay, &options.timeout, &options.reload_seconds,
+                           &options.drain_seconds};
+
+        *times[i] = i == 0 ? NAN : 1e300;
+        CHECK_STATUS(RGM_ERR_ARG, rgm_answer_open(&server, &options));
+        CHECK_MESSAGE("a day (86400) is the longest");
+    }
 }
 
 /* ---- several at once ------------------------------------------------------------------------- */

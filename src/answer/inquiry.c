@@ -351,8 +351,9 @@ static rgm_status read_timeout(double *out, const rgm_request *request, double m
     *out = most;
     if (text == NULL)
         return RGM_OK;
-    if (!rgm_number_parse(&number, text) || !(number > 0))
-        return RGM_FAIL(RGM_ERR_DATA, "X-Timeout-Ms is no number above 0");
+    if (!rgm_number_parse(&number, text) || !(number > 0) || number > 1000.0 * RGM_ANSWER_LONGEST)
+        return RGM_FAIL(RGM_ERR_DATA, "X-Timeout-Ms is no number above 0, of a day (%d) at most",
+                        1000 * RGM_ANSWER_LONGEST);
     *out = fmin(most, number / 1000);
     return RGM_OK;
 }

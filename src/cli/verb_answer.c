@@ -1,4 +1,5 @@
 /* regimen answer: trained models behind HTTP, until it is told to stop. */
+#include <math.h>
 #include <string.h>
 
 #include "cli.h"
@@ -14,7 +15,7 @@ typedef struct kept {
     rgm_answer_model models[256];
     char *names[256];
     rgm_web_secrets secrets;
-    char *token; /* of --token-file */
+    char token[RGM_WEB_TOKEN]; /* of --token-file */
 } kept;
 
 /* NAME=SOURCE, where NAME could be one; a path may have the sign too. */
@@ -32,25 +33,16 @@ static rgm_status read_model(rgm_answer_model *out, char **name, const char *tex
     return RGM_OK;
 }
 
-static rgm_status read_token(rgm_answer_options *options, kept *k, const char *file)
-{
-    enum { LARGEST = 4096 };
-    int64_t size;
-
-    RGM_TRY(rgm_file_load(&k->token, &size, file, LARGEST));
-    k->token[strcspn(k->token, "\r\n")] = '\0';
-    options->token = k->token;
-    return RGM_OK;
-}
-
 /* Where the token cannot be kept, models are served all the same. */
 static rgm_status find_token(rgm_answer_options *options, kept *k, const char *file, bool fresh)
 {
     char *path = NULL;
     rgm_status status = RGM_OK;
 
-    if (file != NULL)
-        return read_token(options, k, file);
+    if (file != NULL) {
+        options->token = k->token;
+        return rgm_web_token_read(k->token, file);
+    }
     RGM_GO(
         token_place(&path, "answer", options->listen != NULL ? options->listen : DEFAULT_ADDRESS));
     if (path == NULL)
@@ -112,8 +104,6 @@ static rgm_status answer(rgm_answer_options *options, const text_list *models, c
 done:
     for (int64_t i = 0; k != NULL && i < models->count; i++)
         rgm_free(k->names[i]);
-    if (k != NULL)
-        rgm_free(k->token);
     rgm_free(k);
     return status;
 }
@@ -128,6 +118,11 @@ static int set_bounds(rgm_answer_options *options, const bounds *b)
 {
     if (b->delay_ms < 0 || b->timeout_ms <= 0 || b->reload <= 0 || b->drain <= 0)
         return usage_error("--delay-ms is 0 or more, --timeout-ms, --reload and --drain above 0");
+    if (fmax(b->delay_ms, b->timeout_ms) > 1000.0 * RGM_ANSWER_LONGEST ||
+        fmax(b->reload, b->drain) > RGM_ANSWER_LONGEST)
+        return usage_error(
+            "--delay-ms, --timeout-ms, --reload and --drain are a day (%d s) at most",
+            RGM_ANSWER_LONGEST);
     if (b->body_mb > 1024 || b->threads > 1024)
         return usage_error("--body-mb and --threads are 1,024 at most");
     options->max_delay = b->delay_ms > 0 ? b->delay_ms / 1000 : -1;
@@ -153,7 +148,9 @@ int verb_answer(int argc, char **argv)
         {"allow-remote", ARG_FLAG, &options.allow_remote, NULL,
          "--listen may be an address that others reach; what they send is not encrypted"},
         {"token-file", ARG_TEXT, &file, "FILE",
-         "the token that every request needs; default: one that is kept for this address"},
+         "the token that every request needs, in a file of yours alone (chmod 600); default: one "
+         "that "
+         "is kept for this address"},
         {"new-token", ARG_FLAG, &fresh, NULL, "draw another token for this address"},
         {"batch", ARG_COUNT, &options.max_batch, "N",
          "answer so many at once, or write so many texts together, default 32"},

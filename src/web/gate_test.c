@@ -373,7 +373,38 @@ static void a_named_file_is_read_and_never_replaced(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* A token of another kind: the first line, of a token's length at most. */
+static void any_token_is_read_from_a_private_file(void **state)
+{
+    const char *folder = check_folder();
+    char path[200], token[RGM_WEB_TOKEN], text[80];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/token", folder);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_web_token_read(token, path));
+    for (int size = 62; size <= 66; size++)
+        for (int line = 0; line < 2; line++) {
+            memset(text, 'x', sizeof text);
+            text[size] = '\n';
+            CHECK_OK(rgm_file_save(path, text, line ? (int64_t)sizeof text : size));
+            CHECK_INT(0, chmod(path, 0600));
+            if (size < RGM_WEB_TOKEN) {
+                CHECK_OK(rgm_web_token_read(token, path));
+                CHECK_INT(size, strlen(token));
+            } else {
+                CHECK_STATUS(RGM_ERR_ARG, rgm_web_token_read(token, path));
+                CHECK_MESSAGE("longer than a token's 64 characters");
+                CHECK_TEXT("", token);
+            }
+        }
+    CHECK_INT(0, chmod(path, 0640));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_web_token_read(token, path));
+    CHECK_MESSAGE("chmod 600");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 TESTS(cmocka_unit_test(a_named_file_is_read_and_never_replaced),
+      cmocka_unit_test(any_token_is_read_from_a_private_file),
       cmocka_unit_test(secrets_stay_as_long_as_nobody_else_could_know_them),
       cmocka_unit_test_setup_teardown(only_our_host_is_answered, setup, NULL),
       cmocka_unit_test_setup_teardown(the_secret_is_needed_everywhere, setup, NULL),

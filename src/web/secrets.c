@@ -54,14 +54,13 @@ static void derive_session(rgm_web_secrets *out)
     memcpy(out->session, digest, DIGITS);
 }
 
-rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path)
+/* The first bytes of a file, if nobody but its owner can read or change it; size -1: they cannot be
+ * read. */
+static rgm_status read_private(char *out, int64_t room, ssize_t *size, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    char text[FILE_SIZE + 1] = "";
-    ssize_t size;
     rgm_status status = RGM_OK;
 
-    memset(out, 0, sizeof *out);
     if (fd < 0)
         return errno == ELOOP ? RGM_FAIL(RGM_ERR_ARG, "%s is a link: name the file itself", path)
                               : RGM_FAIL_SYSTEM("open", path);
@@ -70,7 +69,35 @@ rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path)
                         "%s: a file with a token is yours alone: chmod 600 it, without another "
                         "link to it",
                         path));
-    size = pread(fd, text, FILE_SIZE, 0);
+    *size = pread(fd, out, (size_t)room, 0);
+done:
+    close(fd);
+    return status;
+}
+
+rgm_status rgm_web_token_read(char out[RGM_WEB_TOKEN], const char *path)
+{
+    ssize_t size = 0;
+
+    memset(out, 0, RGM_WEB_TOKEN);
+    RGM_TRY(read_private(out, RGM_WEB_TOKEN, &size, path));
+    if (size == RGM_WEB_TOKEN && memchr(out, '\n', RGM_WEB_TOKEN) == NULL) {
+        memset(out, 0, RGM_WEB_TOKEN);
+        return RGM_FAIL(RGM_ERR_ARG, "the first line of %s is longer than a token's %d characters",
+                        path, RGM_WEB_TOKEN - 1);
+    }
+    out[strcspn(out, "\r\n")] = '\0';
+    return RGM_OK;
+}
+
+rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path)
+{
+    char text[FILE_SIZE + 1] = "";
+    ssize_t size = 0;
+    rgm_status status = RGM_OK;
+
+    memset(out, 0, sizeof *out);
+    RGM_GO(read_private(text, FILE_SIZE, &size, path));
     if (size == DIGITS)
         text[size++] = '\n';
     if (size < DIGITS + 1 || !take_line(out->token, text))
@@ -81,7 +108,6 @@ rgm_status rgm_web_secrets_read(rgm_web_secrets *out, const char *path)
     if (size < FILE_SIZE || !take_line(out->session, text + DIGITS + 1))
         derive_session(out);
 done:
-    close(fd);
     return status;
 }
 
