@@ -113,6 +113,9 @@ def bodies():
                        ("two lines", '{"instances": ["3\\n4"]}'), ("no token", '{"instances": ["3", "x"]}'), ("a huge token", '{"instances": ["99999999999999999999"]}'),
                        ("too long", '{"instances": ["' + "3 " * 5000 + '"]}'), ("too many", '{"instances": [' + '"3", ' * 5000 + '"3"]}')):
         yield f"body {name}", post(body), REFUSED
+    for i, wished in enumerate(('"prefix": 3', '"prefix": "x"', '"required": "4"', '"required": ["x"]', '"required": [' + '"4", ' * 40 + '"4"]', '"banned": [3]',
+                                '"banned": [""]', '"text": "4"', '"x": 1', '"prefix": "' + "3 " * 5000 + '"', '"banned": ' + "[" * 1000 + "]" * 1000)):
+        yield f"a wish {i}", post(f'{{"instances": ["3", {{"text": "3", {wished}}}]}}'), REFUSED
     for name, row in (("three numbers", "[1, 2, 3]"), ("a text", '"1"'), ("texts", '["1", "2", "3", "4"]'), ("no numbers", "[]"), ("too large", "[1, 2, 3, 1e999]"),
                       ("NaN", "[1, 2, 3, NaN]"), ("beyond floats", "[1e300, 1e300, 1e300, 1e300]"), ("uneven", "[1, 2, 3, 4], [1]"), ("an object", '{"a": 1}'),
                       ("a million", "[" + "1," * 999999 + "1]")):

@@ -206,9 +206,9 @@ typedef struct rgm_questions {
     const rgm_tensor *rows; /* RGM_QUESTIONS_ROWS: [count, ...] f32 or f64, as data files have them:
                                unscaled, and without the label's column                       */
     const rgm_str *texts;   /* [count] of the other forms. Examples need no labels            */
-    const char *const *wishes; /* [count] of prompts: how each is to be answered, a JSON object,
-                                  such as {"tokens": 20, "temperature": 0}; NULL, or one that is
-                                  NULL: as the model's file says */
+    const char *const *wishes; /* [count] of prompts and lines: how each is to be answered, JSON as
+                                  {"tokens": 20, "temperature": 0}, {"required": ["dog"]}; NULL, or
+                                  one that is NULL: as the model's file says */
     int64_t first; /* the first one's number, where answers are drawn at random: a question's answer
                       depends on its number and not on how questions are divided into calls   */
 } rgm_questions;

@@ -140,6 +140,7 @@ typedef struct rgmi_inquiry {
     rgm_tensor *rows; /* f64 [count, width]; NULL: texts */
     rgm_text bytes;   /* that texts point into */
     rgm_str *texts;
+    char **wishes;   /* [count] of lines, owned; NULL: none */
     void **prepared; /* [count] prompts, until they join; NULL: other questions */
     /* Of prompts: */
     int64_t joined, left;  /* how many have joined; have no prediction yet */

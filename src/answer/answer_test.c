@@ -451,6 +451,46 @@ static void end(asking *a, int code, const char *part)
     rgm_response_clear(&a->out);
 }
 
+/* Of lines: what a translation must have, each by itself; what is wrong has its place. */
+static void translations_are_as_they_are_wished(void **state)
+{
+    (void)state;
+    static const char path[] = "/v1/models/lines:predict";
+    static const char *const beams[] = {"task.search.beam_size=4"};
+    const rgm_answer_model model = {"lines", lines_export};
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){.max_batch = 2});
+    char *plain = translated(lines_export, "3 4 5");
+
+    check_answer(
+        server, path,
+        "{\"instances\": [\"2\", {\"text\": \"3 4 5\"}, {\"text\": \"3\", \"prefix\": \"7 8\"}]}",
+        plain);
+    check_answer(server, path,
+                 "{\"instances\": [\"2\", \"2\", {\"text\": \"3 4 5\", \"prefix\": \"7 8\"}]}",
+                 "{\"text\": \"7 8");
+    check_answer(server, path, "{\"instances\": [\"3 4 5\"]}", "\"missing\": 0, \"banned\": 0}");
+    check_answer(server, path,
+                 "{\"instances\": [{\"text\": \"3\", \"prefix\": \"7\", \"banned\": [\"7\"]}]}",
+                 "\"banned\": 1}");
+    check_refused(server, path,
+                  "{\"instances\": [\"2\", \"2\", \"3\", {\"text\": \"3\", \"requird\": [\"4\"]}]}",
+                  400, "instances[3]: unknown key");
+    check_refused(server, path, "{\"instances\": [\"2\", {\"text\": \"3\", \"banned\": [\"x\"]}]}",
+                  400, "instances[1]: ");
+    check_refused(server, path, "{\"instances\": [{\"text\": \"3\", \"required\": [\"4\"]}]}", 400,
+                  "instances[0]: required texts need task.search.beam_size of 2");
+    check_refused(server, path, "{\"instances\": [{\"txt\": \"3\"}]}", 400,
+                  "instances[0]: the model takes lines: a text, or an object");
+    check_refused(server, path, "{\"instances\": [{\"text\": \"3\\n4\"}]}", 400,
+                  "more than one line");
+    rgm_answer_close(server);
+    server = open_server(&model, 1, (rgm_answer_options){.sets = beams, .set_count = 1});
+    check_answer(server, path, "{\"instances\": [{\"text\": \"3\", \"required\": [\"9 8 7\"]}]}",
+                 "9 8 7");
+    rgm_answer_close(server);
+    rgm_free(plain);
+}
+
 /* They wait for each other: the fourth completes the batch. One of them is wrong, and alone. */
 static void questions_are_answered_together(void **state)
 {
@@ -976,6 +1016,7 @@ int main(void)
         cmocka_unit_test(graphs_are_objects_or_examples),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(what_cannot_be_served_is_told),
+        cmocka_unit_test(translations_are_as_they_are_wished),
         cmocka_unit_test(questions_are_answered_together),
         cmocka_unit_test(queues_have_limits_requests_deadlines_and_the_end_loses_none),
         cmocka_unit_test(a_damaged_version_is_refused_and_a_newer_one_takes_over),

@@ -128,9 +128,29 @@ static int64_t width_of(const rgmi_inquiry *asked)
     return asked->rows != NULL ? rgm_tensor_dim(asked->rows, 1) : 0;
 }
 
-/* All rows, or all texts, of the list, for its predictor. `rows` and `texts` are the caller's to
- * release. */
-static rgm_status gather(rgm_questions *out, rgm_tensor **rows, rgm_str **texts, const batch *b)
+/* What is wished of texts, NULL of none. */
+static rgm_status gather_wishes(const char ***out, const batch *b)
+{
+    bool any = false;
+    int64_t at = 0;
+
+    for (const rgmi_inquiry *a = b->first; a != NULL; a = a->next)
+        any |= a->wishes != NULL;
+    if (!any)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(*out, b->questions));
+    for (const rgmi_inquiry *a = b->first; a != NULL; a = a->next) {
+        for (int64_t i = 0; a->wishes != NULL && i < a->count; i++)
+            (*out)[at + i] = a->wishes[i];
+        at += a->count;
+    }
+    return RGM_OK;
+}
+
+/* All rows, or all texts, of the list, for its predictor. `rows`, `texts` and `wishes` are the
+ * caller's to release. */
+static rgm_status gather(rgm_questions *out, rgm_tensor **rows, rgm_str **texts,
+                         const char ***wishes, const batch *b)
 {
     int64_t at = 0, shape[2] = {b->questions, width_of(b->first)};
 
@@ -150,7 +170,9 @@ static rgm_status gather(rgm_questions *out, rgm_tensor **rows, rgm_str **texts,
         memcpy(*texts + at, a->texts, (size_t)a->count * sizeof **texts);
         at += a->count;
     }
+    RGM_TRY(gather_wishes(wishes, b));
     out->texts = *texts;
+    out->wishes = *wishes;
     return RGM_OK;
 }
 
@@ -161,6 +183,7 @@ static rgm_status part_of(rgm_questions *out, rgm_tensor **rows, const rgm_quest
     *out = (rgm_questions){.count = count, .first = all->first + first};
     if (all->texts != NULL) {
         out->texts = all->texts + first;
+        out->wishes = all->wishes != NULL ? all->wishes + first : NULL;
         return RGM_OK;
     }
     int64_t shape[2] = {count, rgm_tensor_dim(all->rows, 1)};
@@ -175,7 +198,7 @@ static rgm_status part_of(rgm_questions *out, rgm_tensor **rows, const rgm_quest
 static rgm_status place_error(rgm_status status, const rgm_answers *got, rgm_question_form form,
                               int64_t first)
 {
-    if (form == RGM_QUESTIONS_LINES && status == RGM_ERR_DATA)
+    if (form == RGM_QUESTIONS_LINES && got->texts != NULL) /* it is one of them, and no search */
         return rgm_error_prefix(status, "instances[%lld]", (long long)(first + got->count));
     if (first > 0 && status != RGM_ERR_NOMEM)
         return rgm_error_prefix(status, "of the instances from %lld on", (long long)first);
@@ -232,10 +255,11 @@ static rgm_status answer_together(rgmi_served *model, batch *b)
     rgm_questions questions;
     rgm_tensor *rows = NULL;
     rgm_str *texts = NULL;
+    const char **wishes = NULL;
     int64_t *begins = NULL, at = 0;
 
     RGM_GO(RGM_NEW(begins, b->questions + 1));
-    RGM_GO(gather(&questions, &rows, &texts, b));
+    RGM_GO(gather(&questions, &rows, &texts, &wishes, b));
     questions.first = model->asked;
     RGM_GO(ask(&predictions, begins, model, b->first->version, &questions));
     model->asked += b->questions;
@@ -254,6 +278,7 @@ done:
     rgm_text_clear(&predictions);
     rgm_tensor_release(rows);
     rgm_free(texts);
+    rgm_free(wishes);
     rgm_free(begins);
     return status;
 }

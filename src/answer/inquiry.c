@@ -1,6 +1,7 @@
 /*
  * What a request asks: {"instances": [...]}, as TensorFlow Serving has it. An instance is a row of
- * numbers, flat or in the shape of a record; a line of text; a prompt, as a text or in an object
+ * numbers, flat or in the shape of a record; a line of text, or an object of it with what is wished
+ * of its translation; a prompt, as a text or in an object
  * with what is wished of its text; or a graph, as an object of an Example's features or as {"b64":
  * "..."}, a serialized one.
  */
@@ -20,6 +21,9 @@ void rgmi_inquiry_release(rgmi_inquiry *asked)
         rgm_predictor_discard(asked->version->predictor, asked->prepared[i]);
     for (int64_t i = 0; asked->predictions != NULL && i < asked->count; i++)
         rgm_text_clear(&asked->predictions[i]);
+    for (int64_t i = 0; asked->wishes != NULL && i < asked->count; i++)
+        rgm_free(asked->wishes[i]);
+    rgm_free(asked->wishes);
     rgm_free(asked->prepared);
     rgm_free(asked->predictions);
     rgmi_telling_end(asked->telling);
@@ -247,15 +251,26 @@ done:
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Lines end where they end: one with a line feed in it would be two. */
-static rgm_status read_line(rgm_text *out, const rgm_json *instance)
+static rgm_status read_line(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
 {
-    const char *text = rgm_json_text(instance);
+    rgm_text wishes = {0};
+    bool is_object = rgm_json_is_object(instance);
+    const char *text = rgm_json_text(is_object ? rgm_json_find(instance, "text") : instance);
 
     if (text == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, "the model takes lines: a text");
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "the model takes lines: a text, or an object with the text 'text'");
     if (strpbrk(text, "\r\n") != NULL)
         return RGM_FAIL(RGM_ERR_DATA, "the text has more than one line; each is an instance");
-    return rgm_text_add(out, text, (int64_t)strlen(text));
+    RGM_TRY(rgm_text_add(&asked->bytes, text, (int64_t)strlen(text)));
+    if (!is_object)
+        return RGM_OK;
+    if (asked->wishes == NULL)
+        RGM_TRY(RGM_NEW(asked->wishes, asked->count));
+    rgm_status status = rgm_json_print(&wishes, instance);
+
+    asked->wishes[i] = wishes.data;
+    return status;
 }
 
 static rgm_status read_text(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
@@ -264,7 +279,7 @@ static rgm_status read_text(rgmi_inquiry *asked, const rgm_json *instance, int64
 
     asked->texts[i].size = asked->bytes.size; /* where it begins, until all are there */
     if (asked->version->form == RGM_QUESTIONS_LINES)
-        return read_line(&asked->bytes, instance);
+        return read_line(asked, instance, i);
     if (!rgm_json_is_object(instance))
         return RGM_FAIL(RGM_ERR_DATA, "the model takes Examples: an object of features, or "
                                       " {\"b64\": ...}");

@@ -268,7 +268,7 @@ static rgm_status check_form(const rgm_predictor *p, const rgm_questions *q)
                         q->rows != NULL ? "rows of numbers" : "texts");
     if (!given || q->count < 1)
         return RGM_FAIL(RGM_ERR_ARG, "no questions");
-    if (q->wishes != NULL && form != RGM_QUESTIONS_PROMPTS)
+    if (q->wishes != NULL && form != RGM_QUESTIONS_PROMPTS && form != RGM_QUESTIONS_LINES)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the task '%s' grants no wishes", p->task.name);
     if (q->rows != NULL && (rgm_tensor_rank(q->rows) < 1 || rgm_tensor_dim(q->rows, 0) != q->count))
         return RGM_FAIL(RGM_ERR_SHAPE, "there are not %lld rows", (long long)q->count);

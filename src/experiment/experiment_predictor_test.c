@@ -539,6 +539,9 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
     const char *const wrong[] = {"task.search.beam_sise=1"};
     const char *const greedy[] = {"task.search.beam_size=1", "task.search.n_best=1"};
     const rgm_str lines[] = {{"3 4 5", 5}, {"", 0}, {"9 2", 3}, {"3 x", 3}};
+    const char *const wishes[] = {NULL, "{\"prefix\": \"7 8\"}"}, *const bad[] = {
+                                                                      NULL,
+                                                                      "{\"required\": [\"4\"]}"};
     const rgm_export_output *about;
     rgm_predictor *of_export, *of_run, *alone, *none;
     rgm_answers got, want;
@@ -547,7 +550,7 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
     trained_open(&t, reverse_text);
     CHECK_OK(rgm_predictor_open(&of_export, t.export_dir, NULL, 0));
     CHECK_OK(rgm_run_predictor(&of_run, t.run));
-    CHECK_INT(2, rgm_predictor_outputs(&about, of_export));
+    CHECK_INT(4, rgm_predictor_outputs(&about, of_export));
     CHECK_TEXT("score", about[0].name);
     CHECK_OK(ask(&got, of_export, lines, 3));
     CHECK_OK(ask(&want, of_run, lines, 3));
@@ -572,6 +575,17 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
     CHECK(got.is_single);
     rgm_answers_clear(&got);
     rgm_answers_clear(&want);
+    CHECK_OK(rgm_predictor_ask(&got, alone,
+                               &(rgm_questions){.count = 2, .texts = lines + 1, .wishes = wishes}));
+    CHECK_TEXT("", got.texts[0]);
+    CHECK_INT(0, strncmp(got.texts[1], "7 8", 3));
+    rgm_answers_clear(&got);
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_predictor_ask(&got, alone,
+                                   &(rgm_questions){.count = 2, .texts = lines, .wishes = bad}));
+    CHECK_MESSAGE("required texts need task.search.beam_size of 2");
+    CHECK_INT(1, got.count); /* the one before it */
+    rgm_answers_clear(&got);
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_predictor_open(&none, t.export_dir, wrong, 1));
     CHECK_MESSAGE("beam_size");
     rgm_predictor_release(alone);

@@ -259,6 +259,9 @@ rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, 
 
 /* ---- asking ---- */
 
+/** What is wished of a line, whose text stands beside it. Errors: RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_translation_wish_read(rgm_translation_request *out, const char *json, rgm_str line);
 /** rgm_task.answer_lines, with the search of `task.search`; its outputs. */
 rgm_status rgmi_translation_answer(rgm_answers *out, void *state, const rgm_asked_with *with,
                                    const rgm_questions *questions);

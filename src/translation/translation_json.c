@@ -49,15 +49,16 @@ static int64_t texts_of(const rgm_json *object, const char *key)
     return count > 0 ? count : 0;
 }
 
-static rgm_status read_entries(rgm_translation_request *r)
+/* *text NULL: there is none. */
+static rgm_status read_entries(const char **text, rgm_translation_request *r)
 {
     rgm_json_entry entry = {0};
-    const char *text = NULL;
     int64_t required = texts_of(r->json, "required");
 
+    *text = NULL;
     while (rgm_json_next(&entry, r->json)) {
         if (strcmp(entry.key, "text") == 0)
-            RGM_TRY(read_text(&text, entry.key, entry.value));
+            RGM_TRY(read_text(text, entry.key, entry.value));
         else if (strcmp(entry.key, "prefix") == 0)
             RGM_TRY(read_text(&r->line.prefix, entry.key, entry.value));
         else if (strcmp(entry.key, "required") == 0)
@@ -72,14 +73,11 @@ static rgm_status read_entries(rgm_translation_request *r)
                 "unknown key \"%s\"; there are text, prefix, required, banned and alignment",
                 entry.key);
     }
-    if (text == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, "no object with a \"text\"");
-    r->line.text = (rgm_str){.data = text, .size = (int64_t)strlen(text)};
     return RGM_OK;
 }
 
-rgm_status rgm_translation_request_read(rgm_translation_request *out, rgm_str json,
-                                        const char *name)
+static rgm_status read_request(const char **text, rgm_translation_request *out, rgm_str json,
+                               const char *name)
 {
     rgm_status status = RGM_OK;
 
@@ -87,11 +85,38 @@ rgm_status rgm_translation_request_read(rgm_translation_request *out, rgm_str js
     RGM_GO(rgm_json_parse(&out->json, json.data, json.size, name));
     RGM_GO(
         RGM_NEW(out->texts, texts_of(out->json, "required") + texts_of(out->json, "banned") + 1));
-    RGM_GO(read_entries(out));
+    RGM_GO(read_entries(text, out));
 done:
     if (status != RGM_OK)
         rgm_translation_request_clear(out);
     return status;
+}
+
+rgm_status rgm_translation_request_read(rgm_translation_request *out, rgm_str json,
+                                        const char *name)
+{
+    const char *text;
+
+    RGM_TRY(read_request(&text, out, json, name));
+    if (text == NULL) {
+        rgm_translation_request_clear(out);
+        return RGM_FAIL(RGM_ERR_DATA, "no object with a \"text\"");
+    }
+    out->line.text = (rgm_str){.data = text, .size = (int64_t)strlen(text)};
+    return RGM_OK;
+}
+
+rgm_status rgmi_translation_wish_read(rgm_translation_request *out, const char *json, rgm_str line)
+{
+    const char *text;
+
+    RGM_TRY(read_request(&text, out, (rgm_str){json, (int64_t)strlen(json)}, "wishes"));
+    if (!rgm_json_is_object(out->json)) {
+        rgm_translation_request_clear(out);
+        return RGM_FAIL(RGM_ERR_DATA, "wishes are an object, such as {\"required\": [\"dog\"]}");
+    }
+    out->line.text = line;
+    return RGM_OK;
 }
 
 void rgm_translation_request_clear(rgm_translation_request *request)

@@ -193,31 +193,33 @@ done:
     return status;
 }
 
-rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
-                                 const rgm_parameters *parameters,
-                                 const rgm_translation_line *lines, int64_t count,
-                                 const rgm_beam_search_options *search, rgm_device *device,
-                                 bool bf16)
+/* *searched: what fails is the search, of all lines together, and no line that cannot be read. */
+static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool *searched,
+                                  rgmi_translation_task *t, const rgm_asked_with *with,
+                                  const rgm_translation_line *lines, int64_t count,
+                                  const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK, bad;
-    rgmi_translation_task *t = task->state;
     int64_t *begin = NULL, read;
     rgmi_requests requests = {0};
     rgm_ids ids = {0};
     rgm_error error;
 
     *done = 0;
+    *searched = false;
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
     RGM_GO(RGM_NEW(begin, count + 1));
     bad = read_lines(&ids, &requests, begin, &read, t, lines, count);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
+    *searched = true;
     RGM_GO(rgmi_requests_close(&requests));
-    RGM_GO(rgmi_translation_ready(t, parameters, device, bf16));
-    RGM_GO(join_all(t, device, bf16));
+    RGM_GO(rgmi_translation_ready(t, with->parameters, with->device, with->bf16));
+    RGM_GO(join_all(t, with->device, with->bf16));
     RGM_GO(translate(out, t, lines, &ids, begin, read, &requests, search));
     *done = read;
+    *searched = false;
     if (bad != RGM_OK)
         status = rgm_error_restore(&error);
 done:
@@ -227,17 +229,55 @@ done:
     return status;
 }
 
+rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
+                                 const rgm_parameters *parameters,
+                                 const rgm_translation_line *lines, int64_t count,
+                                 const rgm_beam_search_options *search, rgm_device *device,
+                                 bool bf16)
+{
+    const rgm_asked_with with = {.parameters = parameters, .device = device, .bf16 = bf16};
+    bool searched;
+
+    return translate_lines(out, done, &searched, task->state, &with, lines, count, search);
+}
+
 /* ---- as answers ---------------------------------------------------------------------------- */
 
 const rgm_export_output rgmi_translation_outputs[] = {
-    {.name = "score", .kind = RGM_OUTPUT_NUMBERS}, {.name = "cut"}, {.name = NULL}};
+    {.name = "score", .kind = RGM_OUTPUT_NUMBERS},
+    {.name = "cut"},
+    {.name = "missing", .kind = RGM_OUTPUT_NUMBERS},
+    {.name = "banned", .kind = RGM_OUTPUT_NUMBERS},
+    {.name = NULL}};
+enum { OUTPUTS = 4 };
+
+/* One output of all translations that there are. */
+static rgm_status make_column(rgm_tensor **out, int output, const rgm_line_translation *made,
+                              int64_t places, int64_t rows)
+{
+    static const rgm_dtype dtypes[OUTPUTS] = {RGM_F64, RGM_BOOL, RGM_I64, RGM_I64};
+    int64_t at = 0;
+
+    RGM_TRY(rgm_tensor_create(out, dtypes[output], 1, &rows));
+    for (int64_t i = 0; i < places; i++) {
+        if (made[i].text == NULL)
+            continue;
+        if (output == 0)
+            ((double *)rgm_tensor_data(*out))[at++] = made[i].score;
+        else if (output == 1)
+            ((uint8_t *)rgm_tensor_data(*out))[at++] = made[i].cut;
+        else
+            rgm_tensor_i64(*out)[at++] = output == 2 ? made[i].missing : made[i].banned;
+    }
+    return RGM_OK;
+}
 
 /* Texts are moved out of `made`, which has n_best places a line, not all of them filled. */
 static rgm_status fill_answers(rgm_answers *out, rgm_line_translation *made, int64_t lines,
                                int64_t n_best)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *score = NULL, *cut = NULL;
+    rgm_tensor *columns[OUTPUTS] = {NULL};
     int64_t *items = NULL, rows = 0;
 
     RGM_GO(RGM_NEW(items, lines + 1));
@@ -245,58 +285,102 @@ static rgm_status fill_answers(rgm_answers *out, rgm_line_translation *made, int
         items[i / n_best] += made[i].text != NULL;
     for (int64_t i = 0; i < lines; i++)
         rows += items[i];
-    RGM_GO(rgm_tensor_create(&score, RGM_F64, 1, &rows));
-    RGM_GO(rgm_tensor_create(&cut, RGM_BOOL, 1, &rows));
+    for (int k = 0; k < OUTPUTS; k++)
+        RGM_GO(make_column(&columns[k], k, made, lines * n_best, rows));
     RGM_GO(RGM_NEW(out->texts, rows + 1));
-    rows = 0;
-    for (int64_t i = 0; i < lines * n_best; i++) {
-        if (made[i].text == NULL)
-            continue;
-        ((double *)rgm_tensor_data(score))[rows] = made[i].score;
-        ((uint8_t *)rgm_tensor_data(cut))[rows] = made[i].cut;
-        rows++;
+    for (int k = 0; k < OUTPUTS; k++) {
+        status = rgm_answers_add(out, columns[k], items, lines);
+        columns[k] = NULL;
+        RGM_GO(status);
+        for (int64_t i = 0, at = 0; k == 0 && i < lines * n_best; i++)
+            if (made[i].text != NULL) { /* from here on *out owns the texts that it has */
+                out->texts[at++] = made[i].text;
+                made[i].text = NULL;
+            }
     }
-    RGM_GO(rgm_answers_add(out, rgm_tensor_retain(score), items, lines));
-    rows = 0; /* from here on *out owns the texts that it has */
-    for (int64_t i = 0; i < lines * n_best; i++)
-        if (made[i].text != NULL) {
-            out->texts[rows++] = made[i].text;
-            made[i].text = NULL;
-        }
-    RGM_GO(rgm_answers_add(out, rgm_tensor_retain(cut), items, lines));
     out->is_single = n_best == 1;
 done:
-    rgm_tensor_release(score);
-    rgm_tensor_release(cut);
+    for (int k = 0; k < OUTPUTS; k++)
+        rgm_tensor_release(columns[k]);
     rgm_free(items);
     return status;
+}
+
+/* ---- what is wished -------------------------------------------------------------------------- */
+
+/* A search would refuse it for all lines. */
+static rgm_status check_wish(const rgm_translation_line *line,
+                             const rgm_beam_search_options *search)
+{
+    if (line->required.count > 0 && (search->beam_size < 2 || search->diversity_groups > 1))
+        return RGM_FAIL(RGM_ERR_DATA, "required texts need task.search.beam_size of 2 at least and "
+                                      "diversity_groups: 1");
+    return RGM_OK;
+}
+
+/* Lines with what is wished of each, up to the first whose wishes are bad; *read: their number. */
+static rgm_status read_wishes(rgm_translation_line *lines, rgm_translation_request *requests,
+                              int64_t *read, const rgm_questions *q,
+                              const rgm_beam_search_options *search)
+{
+    for (*read = 0; *read < q->count; ++*read) {
+        int64_t i = *read;
+
+        lines[i].text = q->texts[i];
+        if (q->wishes == NULL || q->wishes[i] == NULL)
+            continue;
+        RGM_TRY(rgmi_translation_wish_read(&requests[i], q->wishes[i], q->texts[i]));
+        lines[i] = requests[i].line;
+        RGM_TRY(check_wish(&lines[i], search));
+    }
+    return RGM_OK;
+}
+
+static rgm_status answer(rgm_answers *out, rgmi_translation_task *t, const rgm_asked_with *with,
+                         const rgm_translation_line *lines, int64_t count,
+                         const rgm_beam_search_options *search)
+{
+    rgm_status asked, filled;
+    rgm_line_translation *made;
+    int64_t done = 0;
+    bool searched;
+    rgm_error error;
+
+    RGM_TRY(RGM_NEW(made, count * search->n_best + 1));
+    asked = translate_lines(made, &done, &searched, t, with, lines, count, search);
+    rgm_error_save(&error, asked);
+    filled = searched ? RGM_OK : fill_answers(out, made, done, search->n_best);
+    rgm_line_translations_clear(made, done * search->n_best);
+    rgm_free(made);
+    return filled != RGM_OK ? filled : asked != RGM_OK ? rgm_error_restore(&error) : RGM_OK;
 }
 
 rgm_status rgmi_translation_answer(rgm_answers *out, void *state, const rgm_asked_with *with,
                                    const rgm_questions *questions)
 {
-    const rgm_task task = {.state = state};
-    rgm_beam_search_options search = *rgm_translation_search(&task);
-    rgm_status status = RGM_OK, asked, filled;
-    rgm_line_translation *made = NULL;
+    rgmi_translation_task *t = state;
+    rgm_beam_search_options search = t->options.search;
+    rgm_status status = RGM_OK, wished;
+    rgm_translation_request *requests = NULL;
     rgm_translation_line *lines = NULL;
-    int64_t done = 0;
+    int64_t read = 0;
     rgm_error error;
 
     search.first_number = questions->first;
     search.int8 = search.int8 || with->int8;
-    RGM_GO(RGM_NEW(made, questions->count * search.n_best));
     RGM_GO(RGM_NEW(lines, questions->count));
-    for (int64_t i = 0; i < questions->count; i++)
-        lines[i].text = questions->texts[i];
-    asked = rgm_translation_lines(made, &done, &task, with->parameters, lines, questions->count,
-                                  &search, with->device, with->bf16);
-    rgm_error_save(&error, asked);
-    filled = fill_answers(out, made, done, search.n_best);
-    rgm_line_translations_clear(made, done * search.n_best);
-    status = filled != RGM_OK ? filled : asked != RGM_OK ? rgm_error_restore(&error) : RGM_OK;
+    RGM_GO(RGM_NEW(requests, questions->count));
+    wished = read_wishes(lines, requests, &read, questions, &search);
+    rgm_error_save(&error, wished);
+    if (wished == RGM_ERR_NOMEM)
+        RGM_GO(wished);
+    RGM_GO(answer(out, t, with, lines, read, &search));
+    if (wished != RGM_OK) /* as of a line that cannot be read: those before it are answered */
+        status = rgm_error_restore(&error);
 done:
-    rgm_free(made);
+    for (int64_t i = 0; requests != NULL && i < questions->count; i++)
+        rgm_translation_request_clear(&requests[i]);
+    rgm_free(requests);
     rgm_free(lines);
     return status;
 }
