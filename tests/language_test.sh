@@ -82,6 +82,28 @@ sed 4s/.*// drawn | cmp -s - out || fail "a bad prompt changes the texts of othe
 expect 1 "$regimen" generate run --input some_bad --json
 [ "$(grep -c '"error": ' out)" = 1 ] && [ "$(grep -c '"log_probability": -' out)" = 39 ] || fail "one of 40 has an error"
 
+# What a text's log-probability is called is what its own scoring finds, where its tokens are those of its text.
+seq 60 | sed 's/.*//' >empty
+expect 0 "$regimen" generate run --input empty --json --temperature 1 --seed 5 --max-tokens 60
+cp out written
+/usr/bin/env python3 -c '
+import json, sys
+for t in map(json.loads, open("written")):
+    if t["end"] == "end" and "\n" not in t["text"] and t["text"]: print(t["text"])' >texts
+mv elsewhere data
+expect 0 "$regimen" predict run --input texts
+mv data elsewhere
+/usr/bin/env python3 - out <<'PY' || fail "texts are scored otherwise than they were written"
+import csv, json, sys
+written = [t for t in map(json.loads, open("written")) if t["end"] == "end" and "\n" not in t["text"] and t["text"]]
+rows = list(csv.reader(open(sys.argv[1])))[1:]
+assert len(rows) == len(written) > 20, (len(rows), len(written))
+same = [(t["log_probability"], float(r[2])) for t, r in zip(written, rows) if t["tokens"] + 1 == float(r[3])]
+assert len(same) > 20, len(same)
+close = sum(abs(a - b) < 1e-3 for a, b in same)
+assert close >= len(same) - 2, (close, same)  # as many tokens may be others
+PY
+
 # An export alone writes and scores the same.
 expect 0 "$regimen" export run --format predictor --to alone
 [ "$(ls alone)" = "$(printf 'model.safetensors\nmodel.yaml\ntokenizer.model')" ] || fail "the export has $(ls alone)"

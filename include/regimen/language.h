@@ -94,7 +94,8 @@ typedef struct rgm_language_text {
     int64_t size;
     int64_t tokens;         /* that were written */
     rgm_generate_end end;   /* why it ends */
-    double log_probability; /* of the tokens, its end's too, in nats, as rgm_generated has it */
+    double log_probability; /* with options.scored: of the tokens, its end's too, in nats, as
+                               rgm_generated has it; else 0 */
     char
         *error; /* owned; why there is no text: what is wrong with the prompt. NULL: there is one */
 } rgm_language_text;

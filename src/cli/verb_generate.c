@@ -207,6 +207,7 @@ static rgm_status generate_run(output *o, const char *run_dir, const generate_ar
     o->device = rgm_trainer_device(trainer);
     o->bf16 = rgm_trainer_bf16(trainer);
     o->options = *rgm_language_generating(o->task);
+    o->options.scored = o->json;
     RGM_GO(write_all(o, a));
 done:
     session_close(&s);
@@ -259,6 +260,7 @@ static rgm_status generate_export(output *o, const char *folder, const generate_
     RGM_GO(check_task(o->task, folder, "an export"));
     o->parameters = rgm_predictor_parameters(predictor);
     o->options = *rgm_language_generating(o->task);
+    o->options.scored = o->json;
     RGM_GO(set_options(&o->options, a->values));
     RGM_GO(write_all(o, a));
 done:

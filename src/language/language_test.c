@@ -394,6 +394,7 @@ static void a_bad_prompt_harms_no_other(void **state)
     memset(many, 'x', sizeof many);
     prompts[1] = (rgm_str){many, sizeof many};
     o.generate.max_tokens = 5;
+    o.generate.scored = true;
     CHECK_OK(rgm_language_create(&task, &o, &model, 1, 1));
     CHECK_OK(rgm_cgraph_create(&graph));
     CHECK_OK(rgm_scope_create(&scope, graph, RGM_F32));

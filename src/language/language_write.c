@@ -164,10 +164,12 @@ static rgm_status prepare(void **out, void *state, rgm_str prompt, const rgm_jso
 {
     static const rgm_texts none = {0};
     const rgmi_language_task *t = state;
+    rgm_generate_options options = t->options.generate;
     rgmi_language_request *request;
 
     *out = NULL;
-    RGM_TRY(rgmi_language_request_create(&request, t, prompt, &t->options.generate, &none, wishes));
+    options.scored = true;
+    RGM_TRY(rgmi_language_request_create(&request, t, prompt, &options, &none, wishes));
     *out = request;
     return RGM_OK;
 }
@@ -228,7 +230,6 @@ static rgm_status join(void *writing_, void *prepared, int64_t number, void *min
     options.end_id = rgm_tokenizer_eos_id(w->task->data.tokenizer);
     options.stop = hear;
     options.payload = m;
-    options.scored = true;
     RGM_GO(rgm_generation_join(w->generation, m->request->ids.items, m->prompt, &options,
                                m->request->has_seed ? 0 : number, m));
     take_in(w, m);
