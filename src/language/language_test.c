@@ -376,6 +376,20 @@ static void wishes_have_names_and_bounds(void **state)
     rgm_task_release(&task);
 }
 
+static rgm_status write_two(const rgm_task *task, const rgm_parameters *parameters)
+{
+    static const char *const items[] = {"zz"};
+    static const rgm_str prompts[] = {{"a", 1}, {"", 0}};
+    rgm_generate_options options = *rgm_language_generating(task);
+    const rgm_texts stops = {items, 1};
+    rgm_language_text texts[2];
+
+    options.max_tokens = 2;
+    RGM_TRY(rgm_language_write(texts, task, parameters, prompts, 2, &options, &stops, NULL, false));
+    rgm_language_texts_clear(texts, 2);
+    return RGM_OK;
+}
+
 /* One prompt is too long: it says so, and the others have their texts. */
 static void a_bad_prompt_harms_no_other(void **state)
 {
@@ -410,6 +424,7 @@ static void a_bad_prompt_harms_no_other(void **state)
     CHECK(alone.log_probability == texts[0].log_probability && alone.log_probability < 0);
     rgm_language_texts_clear(&alone, 1);
     rgm_language_texts_clear(texts, 3);
+    CHECK_EVERY_OOM(write_two(&task, parameters), (void)0);
     rgm_parameters_release(parameters);
     rgm_scope_release(scope);
     rgm_cgraph_release(graph);
