@@ -38,6 +38,7 @@ set(RGM_ALLOWED_async base tensor autodiff data store train http)
 set(RGM_ALLOWED_search base)
 set(RGM_ALLOWED_experiment base optim service train controller graph_tasks translation language record registry)
 set(RGM_ALLOWED_import base tensor autodiff text sequence train controller language experiment)
+set(RGM_ALLOWED_distil base data store controller text sequence translation experiment)
 set(RGM_ALLOWED_trial base tensor comm device autodiff nn optim data export store metrics train controller http search
     experiment)
 set(RGM_ALLOWED_answer base tensor data export train controller registry http experiment trial)
@@ -45,10 +46,10 @@ set(RGM_ALLOWED_master base registry http search)
 set(RGM_ALLOWED_draw base data store)
 set(RGM_ALLOWED_web base store http search master)
 set(RGM_ALLOWED_cli base tensor comm device kernels autodiff data service store metrics train controller graph graph_sampling
-    parts graph_import graph_tasks text sequence translation language registry http async search experiment import answer trial master draw web)
+    parts graph_import graph_tasks text sequence translation language registry http async search experiment import distil answer trial master draw web)
 
 set(RGM_LAYERS base tensor device kernels comm autodiff nn optim data service export store metrics train controller graph
-               graph_sampling parts graph_import graph_features gnn graph_tasks text sequence translation language record registry http async search experiment import trial answer master
+               graph_sampling parts graph_import graph_features gnn graph_tasks text sequence translation language record registry http async search experiment import distil trial answer master
                draw web)
 
 # A layer that is not in the list would be left out without a word.

@@ -23,6 +23,7 @@
  *   have batches made by other processes         service.h
  *   keep trained models under a name             registry.h
  *   answer with trained models over HTTP         answer.h
+ *   make a small model of a large one            distil.h
  *
  * A header includes what it stands on. The layers, each of which sees none that is named behind it:
  *
@@ -31,7 +32,7 @@
  *   branches  graph graph_sampling parts graph_import graph_features gnn graph_tasks
  *             text sequence translation language
  *             record
- *   crown     registry http async search experiment import answer trial master draw web
+ *   crown     registry http async search experiment import distil answer trial master draw web
  */
 #ifndef REGIMEN_REGIMEN_H
 #define REGIMEN_REGIMEN_H
@@ -40,6 +41,7 @@
 #include <regimen/async.h>
 #include <regimen/comm.h>
 #include <regimen/device_tensor.h>
+#include <regimen/distil.h>
 #include <regimen/draw.h>
 #include <regimen/experiment.h>
 #include <regimen/graph_edit.h>

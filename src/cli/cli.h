@@ -135,6 +135,8 @@ void console_mute(void);
 /** Ends early with a signal. */
 void console_sleep(double seconds);
 rgm_progress *console_progress(bool in_epochs);
+/** The same in any unit: "line". */
+rgm_progress *console_progress_in(const char *unit);
 extern int verbosity; /* -1 quiet, 0, 1 verbose */
 
 /* ---- series_summary.c ------------------------------------------------------------------------ */
@@ -226,6 +228,7 @@ int verb_predict(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_translate(int argc, char **argv);
 int verb_score_pairs(int argc, char **argv);
+int verb_distil(int argc, char **argv);
 int verb_generate(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_import(int argc, char **argv);

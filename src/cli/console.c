@@ -179,7 +179,7 @@ static void to_stderr(const char *text, int64_t size, void *payload)
     }
 }
 
-rgm_progress *console_progress(bool in_epochs)
+rgm_progress *console_progress_in(const char *unit)
 {
     rgm_progress_options options = rgm_progress_options_for(STDERR_FILENO);
     rgm_progress *progress = NULL;
@@ -187,10 +187,15 @@ rgm_progress *console_progress(bool in_epochs)
     if (muted || verbosity < 0)
         return NULL;
     options.write = to_stderr;
-    options.unit = in_epochs ? "epoch" : "step";
+    options.unit = unit;
     if (rgm_progress_create(&progress, &options) != RGM_OK)
         return NULL;
     return progress;
+}
+
+rgm_progress *console_progress(bool in_epochs)
+{
+    return console_progress_in(in_epochs ? "epoch" : "step");
 }
 
 int report(rgm_status status)

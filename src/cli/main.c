@@ -11,6 +11,7 @@ static const verb verbs[] = {
     {"translate", verb_translate, "lines of stdin to lines of stdout, with a run folder's weights"},
     {"score-pairs", verb_score_pairs,
      "how probable given translations are by a run folder's weights"},
+    {"distil", verb_distil, "a small fast student from one or several teachers, in steps"},
     {"generate", verb_generate, "texts behind prompts, with the weights of a language model's run"},
     {"predict", verb_predict, "predictions of a run folder's weights, as CSV"},
     {"explain", verb_explain, "which edges and features a prediction rests on, with a picture"},
