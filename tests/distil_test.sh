@@ -297,6 +297,8 @@ printf 'steps: {%s, b: {type: train, experiment: words.yaml, teachers: a, over: 
     "$teacher" >wrong.yaml
 expect 2 "$regimen" distil wrong.yaml --dir wrong-work
 says 'step b: task.distillation.teacher: .*/a has other tokenizers' err
+expect 2 "$regimen" distil wrong.yaml --dir wrong-work --set steps.b.over.data.train_tokenizer.vocab_size=41
+[ ! -e wrong-work/b.old-1 ] || fail "a step that made nothing is kept"
 mkdir -p taken/a && echo x >taken/a/y
 expect 2 "$regimen" distil wrong.yaml --dir taken
 says 'taken/a is there and has no step.json' err

@@ -215,32 +215,34 @@ done:
     return status;
 }
 
-/* A folder that somebody else made is left alone. */
-static rgm_status check_free(const rgmi_step_work *work)
+/* Whether there is more than records in the step's folder. */
+static rgm_status has_more(bool *out, const rgmi_step_work *work)
 {
-    rgm_status status = RGM_OK;
     char **names = NULL;
     int64_t count = 0;
 
+    *out = false;
     if (!rgm_path_exists(work->folder))
         return RGM_OK;
     RGM_TRY(rgm_folder_list(&names, &count, work->folder));
-    for (int64_t i = 0; i < count && status == RGM_OK; i++)
-        if (strncmp(names[i], "step.json.", 10) != 0)
-            status = RGM_FAIL(RGM_ERR_CONFIG,
-                              "%s is there and has no step.json: no step made it. Move it away, or "
-                              "give the step another name",
-                              work->folder);
+    for (int64_t i = 0; i < count; i++)
+        *out = *out || strncmp(names[i], "step.json", 9) != 0;
     rgm_names_release(names, count);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status begin(const rgmi_step_work *work, const judged *j)
 {
-    if (j->state == RGM_STEP_CHANGED)
+    bool more;
+
+    RGM_TRY(has_more(&more, work));
+    if (more && j->state == RGM_STEP_CHANGED)
         RGM_TRY(set_aside(work));
-    if (j->state == RGM_STEP_NEW)
-        RGM_TRY(check_free(work));
+    if (more && j->state == RGM_STEP_NEW) /* of somebody else */
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "%s is there and has no step.json: no step made it. Move it away, or give "
+                        "the step another name",
+                        work->folder);
     RGM_TRY(rgm_folder_make(work->folder));
     return rgmi_record_save(work, &j->inputs, NULL);
 }
