@@ -137,6 +137,9 @@ cp -R work again
 expect 0 "$regimen" distil student.yaml --dir again
 diff -r work again >diff.txt || fail "done steps are repeated: $(head -3 diff.txt)"
 
+expect 1 flock work/distil.lock "$regimen" distil student.yaml --dir work
+says 'another process works on the steps in .*/work: wait for it' err
+
 # The pieces are those of other verbs.
 expect 0 "$regimen" translate work/teacher --with whole --beam 3 --n-best 3 <data/train.de
 /usr/bin/env python3 - out data work/taught <<'PY' || fail "other translations than regimen translate has, or not the nearest"

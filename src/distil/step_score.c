@@ -132,10 +132,12 @@ static rgm_status take_line(int64_t number, rgm_str line, void *payload)
     long long tokens;
 
     snprintf(numbers, sizeof numbers, "%.*s", (int)(line.size > 70 ? 70 : line.size), line.data);
+    if (numbers[0] == 'X')
+        line = (rgm_str){.data = line.data + 1, .size = line.size - 1};
     if (numbers[0] != 'T' || sscanf(numbers + 1, "%lf\t%lld", &log_probability, &tokens) != 2) {
         if (s->unscored++ == 0)
             snprintf(s->why, sizeof s->why, "pair %lld: %.*s", (long long)number + 1,
-                     (int)(line.size > 200 ? 200 : line.size - 1), line.data + 1);
+                     line.size > 200 ? 200 : (int)line.size, line.data);
         return rgm_text_printf(&s->text, "nan\t0\n");
     }
     s->scored++;

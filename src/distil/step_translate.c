@@ -328,7 +328,7 @@ static rgm_status take_line(int64_t number, rgm_str line, void *payload)
 {
     translating *t = payload;
     rgm_str given = rgm_corpus_source(t->lines, number);
-    rgm_str made = {.data = line.data + 1, .size = line.size - 1};
+    rgm_str made = {.data = line.data + 1, .size = line.size > 0 ? line.size - 1 : 0};
     bool back = is_back(t->work->step);
 
     if (line.size < 1 || line.data[0] != 'T') {
