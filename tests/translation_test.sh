@@ -151,6 +151,52 @@ expect 1 "$regimen" translate run --shortlist nothing <source
 says "'nothing': No such file" err
 expect 2 "$regimen" run words.yaml --run-dir no --set 'export=[{type: predictor, precision: int4}]'
 
+# Alignments: learned of a corpus whose words stand in one order, and taught to a head, by words and by pieces.
+# in_order FILE SHARE: that share of the links of a file of alignments, or more, and of its lines' words, is i-i.
+in_order() {
+    awk -v share="$2" '{ for (i = 1; i <= NF; i++) { split($i, x, "-"); all++; right += x[1] == x[2] } }
+        END { exit !(all > 0 && right >= share * all) }' "$1" || fail "links in order of $1: $(head -3 "$1")"
+}
+expect 0 "$regimen" text align --model data/joint.model data/train.de data/train.en
+cp out data/train.align
+[ "$(wc -l <out)" = 260 ] || fail "$(wc -l <out) alignments of 260 pairs"
+in_order data/train.align 0.9
+expect 0 "$regimen" text align --both --model data/joint.model data/train.de data/train.en
+in_order out 0.98
+expect 0 "$regimen" text align --pieces --both --model data/joint.model data/train.de data/train.en
+cp out data/pieces.align
+cmp -s data/pieces.align data/train.align && fail "words and pieces have the same numbers"
+expect 2 "$regimen" text align --model data/joint.model --diagonal -1 data/train.de data/train.en
+expect 0 "$regimen" run words.yaml --run-dir taught --set data.alignments=train.align --set task.guided_alignment.weight=2
+paste data/test.de data/test.en >given
+expect 0 "$regimen" score-pairs taught --alignment <given
+cut -f 3 out >given.align
+in_order given.align 0.75 # of a model of 12 epochs; without weight 0.5
+expect 0 "$regimen" translate taught --alignment --beam 1 <source
+cut -f 1 out >taught.align
+expect 0 "$regimen" export taught --to taught_small --format predictor
+expect 0 "$regimen" translate taught_small --alignment --beam 1 <source
+cut -f 1 out | cmp -s - taught.align || fail "an export aligns by another attention than its run"
+expect 0 "$regimen" run words.yaml --run-dir by_pieces --set data.alignments=pieces.align --set data.alignment_units=pieces \
+    --set task.guided_alignment.weight=0.5 --set trainer.epochs=1 --set optimizer.learning_rate.warmup.steps=5
+head -259 data/train.align >data/short.align
+expect 1 "$regimen" run words.yaml --run-dir no --set data.alignments=short.align --set task.guided_alignment.weight=1
+says 'data.alignments: .*short.align has 259 lines, but data.train has 260 pairs' err
+sed '3s/$/ 0-9/' data/train.align >data/far.align
+expect 1 "$regimen" run words.yaml --run-dir no --set data.alignments=far.align --set task.guided_alignment.weight=1
+says 'data.alignments: .*far.align:3: a link to number 9 of the target, which has 3 words' err
+sed '3s/$/ 0:0/' data/train.align >data/far.align
+expect 1 "$regimen" run words.yaml --run-dir no --set data.alignments=far.align --set task.guided_alignment.weight=1
+says 'far.align:3: no alignment: it is numbers 0-0 1-2' err
+expect 2 "$regimen" run words.yaml --run-dir no --set task.guided_alignment.weight=1
+says 'task.guided_alignment.weight is 1: name the alignments, data.alignments' err
+expect 2 "$regimen" run words.yaml --run-dir no --set data.alignments=train.align --set 'task.guided_alignment={weight: 1, head: 2}'
+says "task.guided_alignment.head is 2, but the decoder's attentions have the heads 0 .. 1" err
+expect 2 "$regimen" run words.yaml --run-dir no --set data.alignments=train.align --set task.guided_alignment.weight=1 --set data.subword_alpha=0.1
+says 'data.subword_alpha must be 0' err
+expect 0 "$regimen" config check words.yaml --set data.alignments=train.align
+says 'data.alignments .*has no effect: only with task.guided_alignment.weight > 0' err
+
 # Without the data: what does not read them gives the same bytes, what does says what it lacks.
 mv data elsewhere
 expect 0 "$regimen" translate run <source

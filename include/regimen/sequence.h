@@ -129,6 +129,17 @@ typedef struct rgm_cross_attention {
 rgm_status rgm_seq2seq_attention(rgm_cross_attention *out, rgm_scope *scope,
                                  const rgm_seq2seq *model, const rgm_attention_place *place);
 /**
+ * Guided alignment (Chen et al. 2016): the cross-entropy [b t] of what each token of the target
+ * attends to there, without dropout, with what it is to attend to.
+ *
+ * @param source     [in] ids [b, s]; nobody attends to 0
+ * @param alignment  [in] [b, t, s] in the scope's dtype: each row has the sum 1, or is 0 where
+ *                   nothing is known, whose loss is 0
+ */
+rgm_value *rgm_seq2seq_alignment_losses(const rgm_cross_attention *attention,
+                                        const rgm_seq2seq *model, const rgm_attention_place *place,
+                                        rgm_value *source, rgm_value *alignment);
+/**
  * How much each token of one target attends to each token of its source: weights [targets, sources]
  * with the sum 1 for each target, the same bits whatever padding or other sentences were beside
  * them.

@@ -6,6 +6,7 @@
  *     rgm_beam_search_options.int8       products in 8 bits, made when the search reads the weights
  *     rgm_shortlist_learn()              a shortlist from pairs of token sequences, and its files
  *     rgm_beam_search_options.shortlist  a search among its tokens alone
+ *     rgm_pairs_align()                  which tokens of pairs go together, by the same statistics
  */
 #ifndef REGIMEN_SEQUENCE_COMPACT_H
 #define REGIMEN_SEQUENCE_COMPACT_H
@@ -79,6 +80,30 @@ rgm_shortlist_figures rgm_shortlist_describe(const rgm_shortlist *shortlist);
  * Borrowed. */
 int64_t rgm_shortlist_tokens(const int32_t **tokens, const rgm_shortlist *shortlist,
                              int32_t source);
+
+/* ---- which tokens of pairs go together ------------------------------------------------------- */
+
+/**
+ * Learn from pairs which tokens of each go together, as fast_align does (Dyer et al. 2013): the
+ * probability of a target token given a source token is that of IBM's model 1, and places that are
+ * alike count more. The same pairs give the same links.
+ *
+ * @param links     [out] for each target token of each pair, one behind the other, the place of the
+ *                  source token that it goes with, from 0; -1: with none
+ * @param diagonal  [in] how much places count: a source token at k of n is exp(-diagonal |k/n -
+ *                  j/m|) times as likely for the target token at j of m. 0: places do not count,
+ * and this is model 1. fast_align begins with 4
+ *
+ * Errors: RGM_ERR_ARG (vocabularies, no pair, a diagonal below 0), RGM_ERR_DATA (an id outside the
+ * vocabularies, with its pair), RGM_ERR_NOMEM.
+ */
+rgm_status rgm_pairs_align(int32_t *links, const rgm_sequence_pair *pairs, int64_t count,
+                           int64_t source_vocabulary, int64_t target_vocabulary, double diagonal);
+/** The same both ways: a link stays only where the pairs turned round have it too. Errors: those of
+ * rgm_pairs_align(). */
+rgm_status rgm_pairs_align_both(int32_t *links, const rgm_sequence_pair *pairs, int64_t count,
+                                int64_t source_vocabulary, int64_t target_vocabulary,
+                                double diagonal);
 
 #ifdef __cplusplus
 }

@@ -34,6 +34,16 @@ typedef struct rgm_score_options {
     bool lowercase;            /* BLEU and chrF ignore case (TER always does)                 */
 } rgm_score_options;
 
+/** What numbers of given alignments count. */
+typedef enum rgm_alignment_units { RGM_ALIGNMENT_WORDS, RGM_ALIGNMENT_PIECES } rgm_alignment_units;
+extern const char *const rgm_alignment_unit_names[]; /* "words", "pieces", NULL */
+/** `task.guided_alignment`: a head of the decoder's attention to the source is taught by given
+ * alignments (Chen et al. 2016). */
+typedef struct rgm_guided_alignment {
+    double weight;       /* of its loss beside that of the tokens; 0: nothing is taught */
+    int64_t layer, head; /* as in rgm_attention_place: the last layer's first head is usual */
+} rgm_guided_alignment;
+
 /** The `data:` and `task:` keys of the task type "translation". */
 typedef struct rgm_translation_options {
     const char *path; /* data: folder of the files                                        */
@@ -55,15 +65,19 @@ typedef struct rgm_translation_options {
     const char *target_vocabulary; /* the same of the target, where it is another file        */
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
-    const char *shortlist; /* file of rgm_shortlist_save(): translations have no other tokens than
-                              its; NULL: all tokens                                          */
+    const char *shortlist;  /* file of rgm_shortlist_save(): translations have no other tokens than
+                               its; NULL: all tokens                                          */
+    const char *alignments; /* of the pairs of `train`: a file with a line "0-0 1-2" for each; NULL:
+                               none are given                                                */
+    rgm_alignment_units alignment_units;
     int64_t max_length;   /* tokens of a side with its end; longer pairs are left out of training */
     int64_t batch_tokens; /* of a training batch: rows * longer side, padding included        */
     int64_t batch_shapes; /* different shapes of training batches                             */
     bool static_batch;    /* one shape for all: [batch_tokens / max_length, max_length]       */
     double subword_alpha; /* training draws new segmentations by rgm_tokenizer_sample(); 0: no */
     rgm_reverse_options reverse;
-    double label_smoothing;  /* task                                                             */
+    double label_smoothing; /* task                                                             */
+    rgm_guided_alignment guided_alignment;
     bool decode;             /* translate validation and test sets: scores, exact_match          */
     rgm_score_options score; /* which scores                                                     */
     int64_t samples; /* log the translations of so many pairs beside their references            */
@@ -89,8 +103,9 @@ typedef struct rgm_translation_options {
  *
  * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
  * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the
- * pairs [b]. The user may provide training batches of that form
- * (rgm_trainer_setup.train_dataset).
+ * pairs [b]. Where alignments are taught, training batches have a seventh, f32 [b, t, s]: what each
+ * label is aligned to, with the sum 1, or 0 where nothing is given. The user may provide training
+ * batches of that form (rgm_trainer_setup.train_dataset).
  *
  * The task reads the tokenizers when it is created, and a part of the data when the batches of that
  * part are first requested. The tokenizers are the task's files: "tokenizer.model" and, if the

@@ -1,4 +1,5 @@
-/* regimen text: tokenizers trained and used, shortlists, how a corpus falls into batches. */
+/* regimen text: tokenizers trained and used, shortlists, alignments, how a corpus falls into
+ * batches. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -410,19 +411,31 @@ static int text_tokens(int argc, char **argv)
     return report(make_tokens(&a, &rest, (rgm_documents)documents));
 }
 
-/* ---- train-shortlist ------------------------------------------------------------------------- */
+/* ---- train-shortlist, align ------------------------------------------------------------------ */
 
-/* What a shortlist is learned from and where it goes. */
-typedef struct shortlist_job {
+/* A parallel corpus in tokens. */
+typedef struct parallel {
     tokenizer_files source_files, target_files; /* target_files.model NULL: the source's */
-    const char *out;
-    rgm_shortlist_options options;
+    bool tsv;
     rgm_tokenizer *source, *target;
     rgm_corpus *corpus;
     rgm_token_pairs *pairs;
-} shortlist_job;
+} parallel;
 
-static rgm_status load_pairs(shortlist_job *j, const text_list *files, bool tsv)
+/* Its options for a verb's table. */
+#define PARALLEL_ARGUMENTS(p)                                                                      \
+    {"model", ARG_TEXT, &(p).source_files.model, "MODEL",                                          \
+     "SentencePiece model of both sides, or of the source (required)"},                            \
+        {"target-model", ARG_TEXT, &(p).target_files.model, "MODEL",                               \
+         "that of the target, if it has its own"},                                                 \
+        VOCABULARY((p).source_files),                                                              \
+        {"target-vocabulary", ARG_TEXT, &(p).target_files.vocabulary, "FILE",                      \
+         "that of the target, if it has its own"},                                                 \
+    {                                                                                              \
+        "tsv", ARG_FLAG, &(p).tsv, NULL, "one FILE of lines: source TAB target"                    \
+    }
+
+static rgm_status load_pairs(parallel *j, const text_list *files)
 {
     tokenizer_files target = j->target_files;
 
@@ -435,14 +448,40 @@ static rgm_status load_pairs(shortlist_job *j, const text_list *files, bool tsv)
         RGM_TRY(rgm_tokenizer_load_with(&j->target, target.model, target.vocabulary));
     else
         j->target = rgm_tokenizer_retain(j->source);
-    RGM_TRY(tsv ? rgm_corpus_load_tsv(&j->corpus, files->items[0], NULL)
-                : rgm_corpus_load(&j->corpus, files->items[0], files->items[1], NULL));
+    RGM_TRY(j->tsv ? rgm_corpus_load_tsv(&j->corpus, files->items[0], NULL)
+                   : rgm_corpus_load(&j->corpus, files->items[0], files->items[1], NULL));
     return rgm_token_pairs_encode(&j->pairs, j->corpus, j->source, j->target, 4);
 }
 
+static void parallel_clear(parallel *j)
+{
+    rgm_token_pairs_release(j->pairs);
+    rgm_corpus_release(j->corpus);
+    rgm_tokenizer_release(j->source);
+    rgm_tokenizer_release(j->target);
+}
+
+/* pairs [count] of tokens, with their ends or without. */
+static void list_sequences(rgm_sequence_pair *pairs, const parallel *j, bool ends)
+{
+    for (int64_t i = 0; i < rgm_token_pairs_count(j->pairs); i++) {
+        pairs[i].source = rgm_token_pairs_source(j->pairs, i, &pairs[i].source_count);
+        pairs[i].target = rgm_token_pairs_target(j->pairs, i, &pairs[i].target_count);
+        pairs[i].source_count -= !ends;
+        pairs[i].target_count -= !ends;
+    }
+}
+
+/* What a shortlist is learned from and where it goes. */
+typedef struct shortlist_job {
+    parallel text;
+    const char *out;
+    rgm_shortlist_options options;
+} shortlist_job;
+
 static rgm_status learn_shortlist(const shortlist_job *j)
 {
-    int64_t count = rgm_token_pairs_count(j->pairs);
+    int64_t count = rgm_token_pairs_count(j->text.pairs);
     char mark[RGM_TOKENIZERS_MARK];
     rgm_shortlist_options options = j->options;
     rgm_status status = RGM_OK;
@@ -450,15 +489,12 @@ static rgm_status learn_shortlist(const shortlist_job *j)
     rgm_shortlist *list = NULL;
     rgm_shortlist_figures f;
 
-    rgm_tokenizers_mark(mark, j->source, j->target);
+    rgm_tokenizers_mark(mark, j->text.source, j->text.target);
     options.mark = mark;
     RGM_GO(RGM_NEW(pairs, count));
-    for (int64_t i = 0; i < count; i++) {
-        pairs[i].source = rgm_token_pairs_source(j->pairs, i, &pairs[i].source_count);
-        pairs[i].target = rgm_token_pairs_target(j->pairs, i, &pairs[i].target_count);
-    }
-    RGM_GO(rgm_shortlist_learn(&list, pairs, count, rgm_tokenizer_size(j->source),
-                               rgm_tokenizer_size(j->target), &options));
+    list_sequences(pairs, &j->text, true);
+    RGM_GO(rgm_shortlist_learn(&list, pairs, count, rgm_tokenizer_size(j->text.source),
+                               rgm_tokenizer_size(j->text.target), &options));
     RGM_GO(rgm_shortlist_save(j->out, list));
     f = rgm_shortlist_describe(list);
     say("text", "%s: %lld frequent tokens and %.1f more for each of %s, of %s pairs", j->out,
@@ -473,22 +509,14 @@ done:
 static int text_shortlist(int argc, char **argv)
 {
     shortlist_job j = {.options = RGM_SHORTLIST_OPTIONS_INIT};
-    bool tsv = false;
     text_list rest;
     const argument arguments[] = {
-        {"model", ARG_TEXT, &j.source_files.model, "MODEL",
-         "SentencePiece model of both sides, or of the source (required)"},
-        {"target-model", ARG_TEXT, &j.target_files.model, "MODEL",
-         "that of the target, if it has its own"},
-        VOCABULARY(j.source_files),
-        {"target-vocabulary", ARG_TEXT, &j.target_files.vocabulary, "FILE",
-         "that of the target, if it has its own"},
+        PARALLEL_ARGUMENTS(j.text),
         {"out", ARG_TEXT, &j.out, "FILE", "the file to write (required)"},
         {"first", ARG_INT, &j.options.first, "N",
          "the most frequent tokens, for every sentence; default 200"},
         {"best", ARG_INT, &j.options.best, "N",
          "the most probable ones for each token of its source; default 100"},
-        {"tsv", ARG_FLAG, &tsv, NULL, "one FILE of lines: source TAB target"},
         {0}};
     const usage how = {
         "text train-shortlist --model MODEL --out FILE [--first N] [--best N] SOURCE TARGET",
@@ -498,18 +526,142 @@ static int text_shortlist(int argc, char **argv)
     rgm_status status;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (j.source_files.model == NULL || j.out == NULL)
+    if (j.text.source_files.model == NULL || j.out == NULL)
         return usage_error(
             "--model and --out are needed: a SentencePiece model, the file to write");
-    if (rest.count != (tsv ? 1 : 2))
-        return usage_error(tsv ? "--tsv takes one FILE" : "two files are needed, or --tsv");
-    status = load_pairs(&j, &rest, tsv);
+    if (rest.count != (j.text.tsv ? 1 : 2))
+        return usage_error(j.text.tsv ? "--tsv takes one FILE" : "two files are needed, or --tsv");
+    status = load_pairs(&j.text, &rest);
     if (status == RGM_OK)
         status = learn_shortlist(&j);
-    rgm_token_pairs_release(j.pairs);
-    rgm_corpus_release(j.corpus);
-    rgm_tokenizer_release(j.source);
-    rgm_tokenizer_release(j.target);
+    parallel_clear(&j.text);
+    return report(status);
+}
+
+/* How a corpus is aligned. */
+typedef struct align_job {
+    parallel text;
+    double diagonal;
+    bool both, pieces;
+} align_job;
+
+static int by_source(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Links of a pair in the order of the source, each once. units [2] [longest side] and found [2
+ * target_count] are room. */
+static rgm_status write_links(rgm_text *out, const align_job *j, const rgm_sequence_pair *pair,
+                              const int32_t *links, int64_t *const units[2], int64_t *found)
+{
+    int64_t count = 0;
+
+    out->size = 0;
+    for (int64_t k = 0; k < pair->source_count; k++)
+        units[0][k] = k;
+    for (int64_t k = 0; k < pair->target_count; k++)
+        units[1][k] = k;
+    if (!j->pieces) {
+        rgm_tokenizer_words(units[0], j->text.source, pair->source, pair->source_count);
+        rgm_tokenizer_words(units[1], j->text.target, pair->target, pair->target_count);
+    }
+    for (int64_t k = 0; k < pair->target_count; k++)
+        if (links[k] >= 0) {
+            found[2 * count] = units[0][links[k]];
+            found[2 * count++ + 1] = units[1][k];
+        }
+    qsort(found, (size_t)count, 2 * sizeof *found, by_source);
+    for (int64_t k = 0; k < count; k++)
+        if (k == 0 || by_source(found + 2 * k - 2, found + 2 * k) != 0)
+            RGM_TRY(rgm_text_printf(out, "%s%lld-%lld", out->size > 0 ? " " : "",
+                                    (long long)found[2 * k], (long long)found[2 * k + 1]));
+    return rgm_text_add(out, "\n", 1);
+}
+
+static rgm_status print_links(const align_job *j, const rgm_sequence_pair *pairs, int64_t count,
+                              const int32_t *links, int64_t longest)
+{
+    rgm_status status = RGM_OK;
+    int64_t *units[2] = {NULL, NULL}, *found = NULL;
+    rgm_text out = {0};
+
+    RGM_GO(RGM_NEW(units[0], longest));
+    RGM_GO(RGM_NEW(units[1], longest));
+    RGM_GO(RGM_NEW(found, 2 * longest));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(write_links(&out, j, &pairs[i], links, units, found));
+        links += pairs[i].target_count;
+        if (fwrite(out.data, 1, (size_t)out.size, stdout) != (size_t)out.size)
+            RGM_GO(RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno)));
+    }
+    if (fflush(stdout) != 0)
+        status = RGM_FAIL(RGM_ERR_IO, "stdout: %s", strerror(errno));
+done:
+    rgm_free(units[0]);
+    rgm_free(units[1]);
+    rgm_free(found);
+    rgm_text_clear(&out);
+    return status;
+}
+
+static rgm_status align_corpus(const align_job *j)
+{
+    int64_t count = rgm_token_pairs_count(j->text.pairs), targets = 0, longest = 1;
+    int64_t sizes[2] = {rgm_tokenizer_size(j->text.source), rgm_tokenizer_size(j->text.target)};
+    rgm_status status = RGM_OK;
+    rgm_sequence_pair *pairs = NULL;
+    int32_t *links = NULL;
+
+    RGM_GO(RGM_NEW(pairs, count));
+    list_sequences(pairs, &j->text, false);
+    for (int64_t i = 0; i < count; i++) {
+        targets += pairs[i].target_count;
+        longest = pairs[i].source_count > longest ? pairs[i].source_count : longest;
+        longest = pairs[i].target_count > longest ? pairs[i].target_count : longest;
+    }
+    RGM_GO(RGM_NEW(links, targets));
+    RGM_GO((j->both ? rgm_pairs_align_both : rgm_pairs_align)(links, pairs, count, sizes[0],
+                                                              sizes[1], j->diagonal));
+    RGM_GO(print_links(j, pairs, count, links, longest));
+done:
+    rgm_free(pairs);
+    rgm_free(links);
+    return status;
+}
+
+static int text_align(int argc, char **argv)
+{
+    align_job j = {.diagonal = 4};
+    text_list rest;
+    const argument arguments[] = {
+        PARALLEL_ARGUMENTS(j.text),
+        {"both", ARG_FLAG, &j.both, NULL, "only links that are also found the other way round"},
+        {"pieces", ARG_FLAG, &j.pieces, NULL, "numbers of pieces of the tokenizer, not of words"},
+        {"diagonal", ARG_FLOAT, &j.diagonal, "X",
+         "how much it counts that places are alike, 0: not at all; default 4"},
+        {0}};
+    const usage how = {
+        "text align --model MODEL [--both] [--pieces] SOURCE TARGET > ALIGNMENTS",
+        "Learn from a parallel corpus which words of each pair go together, and write a line\n"
+        "\"0-0 1-2 ..\" for each: IBM's model 1 over pieces, in which places that are alike count\n"
+        "more (fast_align with a fixed diagonal). For data.alignments.",
+        arguments, 1, 2};
+    rgm_status status;
+
+    READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (j.text.source_files.model == NULL)
+        return usage_error("--model is needed: a SentencePiece model");
+    if (rest.count != (j.text.tsv ? 1 : 2))
+        return usage_error(j.text.tsv ? "--tsv takes one FILE" : "two files are needed, or --tsv");
+    if (!(j.diagonal >= 0))
+        return usage_error("--diagonal is %g; it is 0 or more", j.diagonal);
+    status = load_pairs(&j.text, &rest);
+    if (status == RGM_OK)
+        status = align_corpus(&j);
+    parallel_clear(&j.text);
     return report(status);
 }
 
@@ -520,6 +672,7 @@ static const verb verbs[] = {
     {"encode", text_encode, "lines to ids"},
     {"decode", text_decode, "ids to lines"},
     {"train-shortlist", text_shortlist, "which target tokens may translate each source token"},
+    {"align", text_align, "which words of a parallel corpus go together"},
     {"stats", text_stats, "lengths of a parallel corpus, its batches and their padding"},
     {"tokens", text_tokens, "text files to a token file, for language models"},
 };

@@ -62,6 +62,57 @@ rgm_status rgm_seq2seq_attention(rgm_cross_attention *out, rgm_scope *scope,
                                 : RGM_FAIL(RGM_ERR_ARG, "no decoder was built here: %s", where);
 }
 
+/* ---- guided ---------------------------------------------------------------------------------- */
+
+static const double LEAST_MEAN = 1e-20; /* of a mean of heads whose logarithm is taken */
+
+/* Scores [b, t, s] of a head; hidden [b, 1, s] has a large negative number at padding. */
+static rgm_value *head_scores(const rgm_cross_attention *attention, const rgm_seq2seq *model,
+                              int64_t head, rgm_value *hidden)
+{
+    const rgm_stack_options *o = &model->options.decoder;
+    int64_t depth = model->options.embedding_width / o->num_attention_heads;
+    int64_t shared = head / (o->num_attention_heads / rgmi_key_heads(o));
+    rgm_value *q = rgm_slice(attention->queries, 2, head * depth, (head + 1) * depth);
+    rgm_value *k = rgm_slice(attention->keys, 2, shared * depth, (shared + 1) * depth);
+
+    return rgm_add(rgm_scale(rgm_matmul_t(q, k, false, true), 1 / sqrt((double)depth)), hidden);
+}
+
+/* Logarithms of probabilities [b, t, s]. */
+static rgm_value *log_attention(const rgm_cross_attention *attention, const rgm_seq2seq *model,
+                                const rgm_attention_place *place, rgm_value *hidden)
+{
+    int64_t heads = model->options.decoder.num_attention_heads;
+    rgm_value *sum = NULL;
+
+    if (place->head >= 0)
+        return rgm_log_softmax(head_scores(attention, model, place->head, hidden));
+    for (int64_t h = 0; h < heads; h++) {
+        rgm_value *p = rgm_softmax(head_scores(attention, model, h, hidden));
+        sum = h == 0 ? p : rgm_add(sum, p);
+    }
+    return rgm_log(rgm_floor_at(rgm_scale(sum, 1 / (double)heads), LEAST_MEAN));
+}
+
+rgm_value *rgm_seq2seq_alignment_losses(const rgm_cross_attention *attention,
+                                        const rgm_seq2seq *model, const rgm_attention_place *place,
+                                        rgm_value *source, rgm_value *alignment)
+{
+    rgm_value *zero, *hidden, *log_p, *losses;
+
+    if (source == NULL || alignment == NULL || attention->queries == NULL)
+        return NULL;
+    zero = rgm_scalar(rgm_value_graph(source), rgm_value_dtype(source), 0);
+    hidden = rgm_cast(rgm_equal(source, zero), rgm_value_dtype(alignment));
+    hidden = rgm_scale(
+        rgm_reshape(hidden, 3, (rgm_dim[]){rgm_value_dim(source, 0), 1, rgm_value_dim(source, 1)}),
+        -1e9);
+    log_p = log_attention(attention, model, place, hidden);
+    losses = rgm_neg(rgm_reduce(rgm_mul(alignment, log_p), 2, RGM_SUM));
+    return rgm_reshape(losses, 1, (rgm_dim[]){RGM_INFER});
+}
+
 /* ---- of what was fetched --------------------------------------------------------------------- */
 
 /* softmax(query keys^T / sqrt(depth)) of one head to scores. */

@@ -58,11 +58,13 @@ static void base_and_big_have_as_many_parameters_as_they_should(void **state)
 
 typedef struct net {
     rgm_seq2seq model;
-    double smoothing;
+    double smoothing, guided; /* guided: weight of the alignments' loss .. */
+    int64_t guided_head;      /* .. of that head of the last layer         */
     rgm_cgraph *graph;
     rgm_scope *scope;
     rgm_parameters *parameters;
-    rgm_feed feeds[5];
+    rgm_feed feeds[6];
+    int feed_count;
     rgm_value *fetches[2 + MOST]; /* loss, logits, gradients by parameter */
     int64_t count;
 } net;
@@ -83,6 +85,33 @@ static void feed_ids(net *n, int at, const char *name, const int64_t *lengths, i
         .input = rgm_input(n->graph, name, RGM_I64, 2, (rgm_dim[]){B, longest}), .tensor = t};
 }
 
+/* As the oracle's alignment() has them. */
+static rgm_value *guide(net *n, rgm_dtype dtype, rgm_value *losses)
+{
+    rgm_attention_place place = {-1, n->guided_head};
+    rgm_cross_attention attention;
+    rgm_value *input = rgm_input(n->graph, "alignment", dtype, 3, (rgm_dim[]){B, T, S});
+    rgm_tensor *a;
+
+    CHECK_OK(rgm_tensor_create(&a, dtype, 3, (int64_t[]){B, T, S}));
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t t = 0; t < target_lengths[b]; t++) {
+            int64_t s = source_lengths[b], one = (2 * t + b) % s, other = (t + 1) % s;
+            for (int64_t i = 0; i < S && t % 3 < 2; i++) {
+                double x = i == one || i == other ? (one == other ? 1 : 0.5) : 0;
+                if (dtype == RGM_F64)
+                    rgm_tensor_f64(a)[(b * T + t) * S + i] = x;
+                else
+                    rgm_tensor_f32(a)[(b * T + t) * S + i] = (float)x;
+            }
+        }
+    n->feeds[n->feed_count++] = (rgm_feed){.input = input, .tensor = a};
+    CHECK_OK(rgm_seq2seq_attention(&attention, n->scope, &n->model, &place));
+    return rgm_add(losses, rgm_scale(rgm_seq2seq_alignment_losses(&attention, &n->model, &place,
+                                                                  n->feeds[0].input, input),
+                                     n->guided));
+}
+
 static void net_open(net *n, rgm_dtype dtype)
 {
     rgm_value *wrt[MOST], *states, *labels, *losses, *weights;
@@ -98,12 +127,15 @@ static void net_open(net *n, rgm_dtype dtype)
                              .tensor = make_positions(S)};
     n->feeds[4] = (rgm_feed){.input = rgm_input(n->graph, "t", RGM_I64, 1, (rgm_dim[]){T}),
                              .tensor = make_positions(T)};
+    n->feed_count = 5;
     states = rgm_seq2seq_encode(n->scope, m, n->feeds[0].input, n->feeds[3].input);
     states = rgm_seq2seq_decode(n->scope, m, n->feeds[1].input, n->feeds[4].input, states,
                                 n->feeds[0].input);
     n->fetches[1] = rgm_seq2seq_logits(n->scope, m, states);
     labels = rgm_reshape(n->feeds[2].input, 1, (rgm_dim[]){B * T});
     losses = rgm_seq2seq_losses(m, n->fetches[1], labels, n->smoothing);
+    if (n->guided > 0)
+        losses = guide(n, dtype, losses);
     weights = rgm_seq2seq_weights(n->scope, labels);
     n->fetches[0] = rgm_div(rgm_sum(rgm_mul(losses, weights)), rgm_sum(weights));
     CHECK_OK(rgm_cgraph_status(n->graph));
@@ -118,7 +150,7 @@ static void net_open(net *n, rgm_dtype dtype)
 
 static void net_close(net *n)
 {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < n->feed_count; i++)
         rgm_tensor_release(n->feeds[i].tensor);
     rgm_parameters_release(n->parameters);
     rgm_scope_release(n->scope);
@@ -160,7 +192,7 @@ static void compare_with_pytorch(const char *name, net *n, rgm_dtype dtype, doub
 
     net_open(n, dtype);
     CHECK_OK(rgm_executor_create(&executor, n->graph, n->fetches, 2 + n->count, NULL));
-    CHECK_OK(rgm_executor_run(executor, results, n->parameters, n->feeds, 5, 1, 1));
+    CHECK_OK(rgm_executor_run(executor, results, n->parameters, n->feeds, n->feed_count, 1, 1));
     lines_open(&lines, FIXTURE, name);
     while (lines_next(&lines)) {
         check_line(n, results, lines.name, lines.want, tolerance);
@@ -198,6 +230,26 @@ static void values_and_gradients_are_pytorchs(void **state)
         untied.model.options.encoder.activation = RGM_ACT_GELU;
         untied.model.options.decoder.activation = RGM_ACT_GELU;
         compare_with_pytorch("untied", &untied, dtype, tolerance);
+    }
+}
+
+/* A head that is taught what to attend to, and the mean of all. */
+static void guided_attention_is_taught_as_by_pytorch(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        net head = {
+            .model = small_model(1, 2, 9, 13), .smoothing = 0.1, .guided = 0.4, .guided_head = 1};
+        net mean = {.model = small_model(1, 1, 9, 13), .guided = 0.4, .guided_head = -1};
+        rgm_stack_options *stacks[] = {&head.model.options.encoder, &head.model.options.decoder};
+
+        for (int i = 0; i < 2; i++) {
+            stacks[i]->num_attention_heads = 4;
+            stacks[i]->num_key_value_heads = 2;
+        }
+        head.model.options.embeddings = mean.model.options.embeddings = RGM_EMBEDDINGS_TARGET;
+        compare_with_pytorch("guided", &head, d ? RGM_F32 : RGM_F64, d ? 1e-5 : 1e-8);
+        compare_with_pytorch("mean", &mean, d ? RGM_F32 : RGM_F64, d ? 1e-5 : 1e-8);
     }
 }
 
@@ -408,7 +460,8 @@ static void options_that_contradict_are_refused(void **state)
     CHECK_MESSAGE("model.decoder.attention_output_dropout is -0.5");
 }
 
-TESTS(cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
+TESTS(cmocka_unit_test(guided_attention_is_taught_as_by_pytorch),
+      cmocka_unit_test(base_and_big_have_as_many_parameters_as_they_should),
       cmocka_unit_test(values_and_gradients_are_pytorchs),
       cmocka_unit_test(blocks_of_today_are_pytorchs),
       cmocka_unit_test(embeddings_are_scaled_on_demand),

@@ -255,6 +255,33 @@ rgm_beam_search *rgmi_beam_search_member(rgm_beam_search *search, int64_t i);
  */
 rgm_status rgmi_beam_search_ready(rgm_beam_search *search, const rgm_beam_search_options *options);
 
+/* ---- lexicon.c: what translates what ---- */
+
+/** A sparse table: for each source token the targets that stand in a pair with it. */
+typedef struct rgmi_lexicon {
+    const char *what; /* "a shortlist is": what is learned, for messages */
+    const rgm_sequence_pair *pairs;
+    int64_t count, sources, targets;
+    double diagonal;  /* a source token at k of n is exp(-diagonal |k/n - j/m|) times as likely for
+                         the target at j of m, before it is known which they are; 0: all are alike */
+    int64_t *start;   /* [sources + 1]                              */
+    int32_t *target;  /* [entries] ascending for each source        */
+    float *p, *share; /* [entries] probability; what EM counts      */
+    int64_t entries, target_room;
+    float *empty_p, *empty_share; /* [targets] of the empty source word */
+    int64_t *frequency;           /* [targets] */
+} rgmi_lexicon;
+/** Learn it of the pairs; pairs, vocabularies and diagonal are set. RGM_ERR_ARG, RGM_ERR_DATA,
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_lexicon_learn(rgmi_lexicon *lexicon);
+void rgmi_lexicon_clear(rgmi_lexicon *lexicon);
+/** Tokens of the longest source. */
+int64_t rgmi_lexicon_longest(const rgmi_lexicon *lexicon);
+/** How likely each source token [source_count] is to have made target j of its pair, and the empty
+ * word; their sum. entries [source_count]: where the tokens stand in the table. */
+double rgmi_lexicon_likely(float *likely, float *empty, int64_t *entries,
+                           const rgmi_lexicon *lexicon, const rgm_sequence_pair *pair, int64_t j);
+
 /* ---- beam_shortlist.c: decoding among some tokens ---- */
 
 /** All target tokens, the most frequent first. */

@@ -8,7 +8,7 @@
 
 #include "sequence_internal.h"
 
-enum { ROUNDS = 5, VERSION = 1 };
+enum { VERSION = 1 };
 static const char format_name[] = "regimen-shortlist";
 
 struct rgm_shortlist {
@@ -56,201 +56,6 @@ const int32_t *rgmi_shortlist_frequent(const rgm_shortlist *shortlist)
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* A sparse table: for each source token the targets that stand in a pair with it. */
-typedef struct lexicon {
-    const rgm_sequence_pair *pairs;
-    int64_t count, sources, targets;
-    int64_t *start;   /* [sources + 1]                              */
-    int32_t *target;  /* [entries] ascending for each source        */
-    float *p, *share; /* [entries] probability; what EM counts      */
-    int64_t entries, target_room;
-    float *empty_p, *empty_share; /* [targets] of the empty source word */
-    int64_t *frequency;           /* [targets] */
-} lexicon;
-
-static void lexicon_clear(lexicon *l)
-{
-    rgm_free(l->start);
-    rgm_free(l->target);
-    rgm_free(l->p);
-    rgm_free(l->share);
-    rgm_free(l->empty_p);
-    rgm_free(l->empty_share);
-    rgm_free(l->frequency);
-}
-
-static rgm_status check_side(const int32_t *ids, int64_t count, int64_t vocabulary, int64_t pair,
-                             const char *side)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (ids[i] < 0 || ids[i] >= vocabulary)
-            return RGM_FAIL(RGM_ERR_DATA, "pair %lld: the %s has the id %lld, but ids are 0..%lld",
-                            (long long)pair, side, (long long)ids[i], (long long)vocabulary - 1);
-    return RGM_OK;
-}
-
-static rgm_status check_pairs(const lexicon *l, const rgm_shortlist_options *o)
-{
-    if (l->count < 1 || l->sources < 1 || l->targets < 2 || l->sources > INT32_MAX ||
-        l->targets > INT32_MAX)
-        return RGM_FAIL(RGM_ERR_ARG, "a shortlist is learned from pairs and two vocabularies");
-    if (o->first < 1 || o->best < 0)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "a shortlist has the first 1 or more tokens (%lld) and the best 0 or more "
-                        "(%lld)",
-                        (long long)o->first, (long long)o->best);
-    for (int64_t i = 0; i < l->count; i++) {
-        const rgm_sequence_pair *pair = &l->pairs[i];
-        RGM_TRY(check_side(pair->source, pair->source_count, l->sources, i, "source"));
-        RGM_TRY(check_side(pair->target, pair->target_count, l->targets, i, "target"));
-    }
-    return RGM_OK;
-}
-
-/* Pairs that each source token stands in: numbers [start[s]..start[s + 1]), a pair as often as the
- * token. */
-static rgm_status find_occurrences(int64_t **start, int64_t **where, const lexicon *l)
-{
-    int64_t sum = 0;
-
-    RGM_TRY(RGM_NEW(*start, l->sources + 1));
-    for (int64_t i = 0; i < l->count; i++)
-        for (int64_t k = 0; k < l->pairs[i].source_count; k++, sum++)
-            (*start)[l->pairs[i].source[k]]++;
-    RGM_TRY(RGM_NEW(*where, sum));
-    for (int64_t s = 0; s < l->sources; s++) {
-        sum = (s > 0 ? (*start)[s - 1] : 0) + (*start)[s];
-        (*start)[s] = sum;
-    }
-    (*start)[l->sources] = sum;
-    for (int64_t i = l->count - 1; i >= 0; i--)
-        for (int64_t k = 0; k < l->pairs[i].source_count; k++)
-            (*where)[--(*start)[l->pairs[i].source[k]]] = i;
-    return RGM_OK;
-}
-
-/* The targets of one source token, ascending, behind those that are there. seen [targets]: all
- * false before and after. */
-static rgm_status add_targets(lexicon *l, bool *seen, const int64_t *where, int64_t count)
-{
-    int64_t found = 0;
-
-    for (int64_t k = 0; k < count; k++) {
-        const rgm_sequence_pair *pair = &l->pairs[where[k]];
-        for (int64_t j = 0; j < pair->target_count; j++) {
-            found += !seen[pair->target[j]];
-            seen[pair->target[j]] = true;
-        }
-    }
-    RGM_TRY(RGM_RESERVE(l->target, l->target_room, l->entries + found));
-    for (int64_t e = 0; e < l->targets && found > 0; e++)
-        if (seen[e]) {
-            seen[e] = false;
-            l->target[l->entries++] = (int32_t)e;
-            found--;
-        }
-    return RGM_OK;
-}
-
-static rgm_status lexicon_open(lexicon *l)
-{
-    rgm_status status = RGM_OK;
-    int64_t *occurrences = NULL, *where = NULL;
-    bool *seen = NULL;
-
-    RGM_GO(RGM_NEW(seen, l->targets));
-    RGM_GO(RGM_NEW(l->start, l->sources + 1));
-    RGM_GO(RGM_NEW(l->empty_p, l->targets));
-    RGM_GO(RGM_NEW(l->empty_share, l->targets));
-    RGM_GO(RGM_NEW(l->frequency, l->targets));
-    RGM_GO(find_occurrences(&occurrences, &where, l));
-    for (int64_t s = 0; s < l->sources; s++) {
-        l->start[s] = l->entries;
-        RGM_GO(add_targets(l, seen, where + occurrences[s], occurrences[s + 1] - occurrences[s]));
-    }
-    l->start[l->sources] = l->entries;
-    RGM_GO(RGM_NEW(l->p, l->entries));
-    RGM_GO(RGM_NEW(l->share, l->entries));
-    for (int64_t s = 0; s < l->sources; s++)
-        for (int64_t i = l->start[s]; i < l->start[s + 1]; i++)
-            l->p[i] = 1 / (float)(l->start[s + 1] - l->start[s]);
-    for (int64_t e = 0; e < l->targets; e++)
-        l->empty_p[e] = 1 / (float)l->targets;
-    for (int64_t i = 0; i < l->count; i++)
-        for (int64_t j = 0; j < l->pairs[i].target_count; j++)
-            l->frequency[l->pairs[i].target[j]]++;
-done:
-    rgm_free(occurrences);
-    rgm_free(where);
-    rgm_free(seen);
-    return status;
-}
-
-/* Where the target stands among those of a source token, one of which it is. */
-static int64_t entry_of(const lexicon *l, int32_t source, int32_t target)
-{
-    int64_t low = l->start[source], high = l->start[source + 1];
-
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (l->target[middle] <= target)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* What each source token has of each target token: entries [source_count] is room. */
-static void count_pair(lexicon *l, const rgm_sequence_pair *pair, int64_t *entries)
-{
-    for (int64_t j = 0; j < pair->target_count; j++) {
-        int32_t e = pair->target[j];
-        float sum = l->empty_p[e];
-
-        for (int64_t k = 0; k < pair->source_count; k++) {
-            entries[k] = entry_of(l, pair->source[k], e);
-            sum += l->p[entries[k]];
-        }
-        if (!(sum > 0))
-            continue;
-        for (int64_t k = 0; k < pair->source_count; k++)
-            l->share[entries[k]] += l->p[entries[k]] / sum;
-        l->empty_share[e] += l->empty_p[e] / sum;
-    }
-}
-
-/* Shares of one source word become probabilities, and are zeros again. */
-static void normalize(float *p, float *share, int64_t count)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += share[i];
-    for (int64_t i = 0; i < count; i++) {
-        p[i] = sum > 0 ? (float)(share[i] / sum) : 0;
-        share[i] = 0;
-    }
-}
-
-static rgm_status lexicon_train(lexicon *l)
-{
-    int64_t longest = 0, *entries;
-
-    for (int64_t i = 0; i < l->count; i++)
-        longest = l->pairs[i].source_count > longest ? l->pairs[i].source_count : longest;
-    RGM_TRY(RGM_NEW(entries, longest));
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int64_t i = 0; i < l->count; i++)
-            count_pair(l, &l->pairs[i], entries);
-        for (int64_t s = 0; s < l->sources; s++)
-            normalize(l->p + l->start[s], l->share + l->start[s], l->start[s + 1] - l->start[s]);
-        normalize(l->empty_p, l->empty_share, l->targets);
-    }
-    rgm_free(entries);
-    return RGM_OK;
-}
-
 typedef struct ranked {
     double value;
     int32_t token;
@@ -274,7 +79,7 @@ static int by_token(const void *a, const void *b)
 
 /* The most probable tokens of a source token that are not among the frequent; their number, at the
  * front of `list`, ascending. */
-static int64_t best_of(ranked *list, const lexicon *l, int64_t source, const bool *is_frequent,
+static int64_t best_of(ranked *list, const rgmi_lexicon *l, int64_t source, const bool *is_frequent,
                        int64_t most)
 {
     int64_t count = 0;
@@ -288,7 +93,7 @@ static int64_t best_of(ranked *list, const lexicon *l, int64_t source, const boo
     return count;
 }
 
-static rgm_status order_by_frequency(rgm_shortlist *s, const lexicon *l, ranked *list,
+static rgm_status order_by_frequency(rgm_shortlist *s, const rgmi_lexicon *l, ranked *list,
                                      bool *is_frequent)
 {
     int32_t *frequent;
@@ -305,7 +110,7 @@ static rgm_status order_by_frequency(rgm_shortlist *s, const lexicon *l, ranked 
     return RGM_OK;
 }
 
-static rgm_status choose_tokens(rgm_shortlist *s, const lexicon *l, ranked *list,
+static rgm_status choose_tokens(rgm_shortlist *s, const rgmi_lexicon *l, ranked *list,
                                 const bool *is_frequent)
 {
     rgm_status status = RGM_OK;
@@ -327,7 +132,7 @@ done:
     return status;
 }
 
-static rgm_status shortlist_make(rgm_shortlist *s, const lexicon *l)
+static rgm_status shortlist_make(rgm_shortlist *s, const rgmi_lexicon *l)
 {
     rgm_status status = RGM_OK;
     bool *is_frequent = NULL;
@@ -348,12 +153,20 @@ rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pai
                                const rgm_shortlist_options *options)
 {
     rgm_status status = RGM_OK;
-    lexicon l = {
-        .pairs = pairs, .count = count, .sources = source_vocabulary, .targets = target_vocabulary};
+    rgmi_lexicon l = {.what = "a shortlist is",
+                      .pairs = pairs,
+                      .count = count,
+                      .sources = source_vocabulary,
+                      .targets = target_vocabulary};
     rgm_shortlist *s = NULL;
 
     *out = NULL;
-    RGM_TRY(check_pairs(&l, options));
+    if (options->first < 1 || options->best < 0)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "a shortlist has the first 1 or more tokens (%lld) and the best 0 or more "
+                        "(%lld)",
+                        (long long)options->first, (long long)options->best);
+    RGM_GO(rgmi_lexicon_learn(&l));
     RGM_GO(RGM_NEW(s, 1));
     s->source_vocabulary = source_vocabulary;
     s->target_vocabulary = target_vocabulary;
@@ -361,13 +174,11 @@ rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pai
     s->best = options->best;
     s->pairs = count;
     RGM_GO(rgm_strdup(&s->mark, options->mark != NULL ? options->mark : ""));
-    RGM_GO(lexicon_open(&l));
-    RGM_GO(lexicon_train(&l));
     RGM_GO(shortlist_make(s, &l));
     *out = s;
     s = NULL;
 done:
-    lexicon_clear(&l);
+    rgmi_lexicon_clear(&l);
     rgm_shortlist_release(s);
     return status;
 }

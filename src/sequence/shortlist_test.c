@@ -1,6 +1,6 @@
 /*
- * Shortlists: what is learned of pairs whose translations are known, what is refused, files with a
- * damaged byte, failing allocations.
+ * Shortlists and alignments: what is learned of pairs whose translations are known, what is
+ * refused, files with a damaged byte, failing allocations.
  */
 #include <check.h>
 
@@ -102,6 +102,58 @@ static void mistakes_are_named(void **state)
     o.first = 0;
     CHECK_STATUS(RGM_ERR_ARG, rgm_shortlist_learn(&s, c.pairs, PAIRS, WORDS, WORDS, &o));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_shortlist_load(&s, "/nonexistent/shortlist"));
+}
+
+/* ---- alignments ------------------------------------------------------------------------------ */
+
+static void tokens_go_with_their_translations(void **state)
+{
+    static int32_t links[PAIRS * (LENGTH + 2)];
+    corpus c;
+
+    (void)state;
+    corpus_make(&c);
+    for (int both = 0; both <= 1; both++) {
+        CHECK_OK((both ? rgm_pairs_align_both : rgm_pairs_align)(links, c.pairs, PAIRS, WORDS,
+                                                                 WORDS, 0));
+        for (int i = 0; i < PAIRS; i++)
+            for (int j = 0; j < LENGTH; j++) {
+                int32_t from = links[i * (LENGTH + 2) + j];
+                CHECK(both ? from >= -1
+                           : from >= 0); /* one of two that are alike has no link back */
+                CHECK(from < 0 || c.source[i][from] == WORDS - 1 - c.target[i][j]);
+            }
+    }
+}
+
+/* Of tokens that are alike the one at the like place: 5 6 5 7 and what translates them, in order.
+ */
+static void like_places_go_together(void **state)
+{
+    static const int32_t sources[3][4] = {{5, 6, 5, 7}, {6, 7, 6, 6}, {5, 7, 7, 5}};
+    int32_t targets[3][4], links[12];
+    rgm_sequence_pair pairs[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 4; k++)
+            targets[i][k] = sources[i][k] + 3;
+        pairs[i] = (rgm_sequence_pair){sources[i], targets[i], 4, 4};
+    }
+    CHECK_OK(rgm_pairs_align(links, pairs, 3, 12, 12, 4));
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(i % 4, links[i]);
+    CHECK_OK(rgm_pairs_align_both(links, pairs, 3, 12, 12, 4));
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(i % 4, links[i]);
+    CHECK_OK(rgm_pairs_align(links, pairs, 3, 12, 12, 0));
+    CHECK_INT(0, links[2]); /* the first of both, wherever they stand */
+    CHECK_STATUS(RGM_ERR_ARG, rgm_pairs_align(links, pairs, 3, 12, 12, -1));
+    CHECK_MESSAGE("the diagonal of alignments is -1");
+    CHECK_STATUS(RGM_ERR_ARG, rgm_pairs_align(links, pairs, 0, 12, 12, 4));
+    CHECK_MESSAGE("alignments are learned from pairs");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_pairs_align(links, pairs, 3, 12, 9, 4));
+    CHECK_EVERY_OOM(rgm_pairs_align_both(links, pairs, 3, 12, 12, 4), (void)0);
 }
 
 static char *own_path(char path[128])
@@ -211,6 +263,8 @@ static void tables_are_kept_by_rows_and_kernels_by_columns(void **state)
 }
 
 TESTS(cmocka_unit_test(translations_are_found), cmocka_unit_test(mistakes_are_named),
+      cmocka_unit_test(tokens_go_with_their_translations),
+      cmocka_unit_test(like_places_go_together),
       cmocka_unit_test(a_file_is_what_was_saved_or_refused),
       cmocka_unit_test(every_failing_allocation_is_survived),
       cmocka_unit_test(tables_are_kept_by_rows_and_kernels_by_columns))

@@ -61,6 +61,10 @@ static const rgm_field data_fields[] = {
     RGM_FLOAT_FIELD(subword_alpha, 0, 1,
                     "train on segmentations that are drawn anew: bpe leaves out merges with this "
                     "probability, unigram takes probabilities to this power; 0: the best one"),
+    RGM_TEXT_FIELD(alignments, "of the pairs of train, in their order: a file of lines 0-0 1-2, "
+                               "numbers of source and target from 0"),
+    RGM_CHOICE_FIELD(alignment_units, rgm_alignment_unit_names,
+                     "what those numbers count: words between spaces, or the tokenizer's pieces"),
     RGM_GROUP_FIELD(reverse, reverse_fields,
                     "instead of files: random sequences, to be written backwards"),
     {0}};
@@ -76,10 +80,20 @@ static const rgm_field score_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
+#define RGM_OPTIONS rgm_guided_alignment
+static const rgm_field guided_fields[] = {
+    RGM_FLOAT_FIELD(weight, 0, 1e6, "of the loss of alignments beside that of tokens; 0: none"),
+    RGM_INT_FIELD(layer, -1, RGM_STACK_LAYERS - 1, "of the decoder, from 0; -1: the last"),
+    RGM_INT_FIELD(head, -1, 1023, "the head that is taught, from 0; -1: the mean of all"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgm_translation_options
 static const rgm_field task_fields[] = {
     RGM_FLOAT_FIELD(label_smoothing, 0, RGM_BELOW_1,
                     "part of a label's weight in the loss that is spread over the other tokens"),
+    RGM_GROUP_FIELD(guided_alignment, guided_fields,
+                    "teach a head of attention what data.alignments say"),
     RGM_BOOL_FIELD(decode, "translate in validation: scores and exact_match beside the loss"),
     RGM_GROUP_FIELD(score, score_fields,
                     "what translations are judged by, as the flags of regimen score"),
@@ -103,6 +117,7 @@ void rgm_translation_defaults(void *options)
         .batch_shapes = 32,
         .reverse = {.min_length = 1, .max_length = 10},
         .label_smoothing = 0.1,
+        .guided_alignment = {.layer = -1},
         .decode = true,
         .score = {.metrics = {metrics, 2}, .tokenize = RGM_MT_TOKENIZER_13A},
         .search = RGM_BEAM_SEARCH_OPTIONS_INIT,
@@ -139,10 +154,10 @@ static rgm_status check_reverse(const rgm_translation_options *o)
         o->target_tokenizer != NULL || o->vocabulary != NULL || o->target_vocabulary != NULL ||
         o->train_tokenizer.vocab_size > 0 ||
         o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
-        o->weights.count > 0 || o->subword_alpha > 0)
+        o->weights.count > 0 || o->subword_alpha > 0 || o->alignments != NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.reverse makes the pairs: data.train, valid, test, their sets and "
-                        "weights, tokenizers and subword_alpha do not go with it");
+                        "weights, alignments, tokenizers and subword_alpha do not go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -204,6 +219,23 @@ static rgm_status check_files(const rgm_translation_options *o)
     return rgmi_translation_check_sets(o);
 }
 
+static rgm_status check_guided(const rgm_translation_options *o)
+{
+    if (!(o->guided_alignment.weight > 0))
+        return RGM_OK;
+    if (o->alignments == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "task.guided_alignment.weight is %g: name the alignments, data.alignments "
+                        "('regimen text align' makes some)",
+                        o->guided_alignment.weight);
+    if (o->train.count == 0 || o->subword_alpha > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.alignments %s",
+                        o->train.count == 0
+                            ? "are of the pairs of data.train, which has no files"
+                            : "are of one segmentation: data.subword_alpha must be 0");
+    return RGM_OK;
+}
+
 static rgm_status check_data(const rgm_translation_options *o)
 {
     if (o->reverse.vocabulary > 0)
@@ -213,6 +245,7 @@ static rgm_status check_data(const rgm_translation_options *o)
                         o->path == NULL ? "folder of the files"
                                         : "files to train on, [source, target]");
     RGM_TRY(check_tokenizers(o));
+    RGM_TRY(check_guided(o));
     return check_files(o);
 }
 
@@ -326,6 +359,36 @@ static rgm_status build_taught(rgm_value **out, rgm_scope *scope, translation_ta
     return RGM_OK;
 }
 
+static rgm_attention_place guided_place(const translation_task *t)
+{
+    const rgm_guided_alignment *o = &t->options.guided_alignment;
+
+    return (rgm_attention_place){o->layer, o->head};
+}
+
+/* To the losses of tokens those of what they are aligned to, while it is trained. */
+static rgm_status guide(rgm_value **losses, rgm_scope *scope, translation_task *t)
+{
+    rgm_value *const *in = t->inputs;
+    rgm_attention_place place = guided_place(t);
+    rgm_cross_attention attention;
+    rgm_value *guided;
+
+    t->alignment = NULL;
+    if (!(t->options.guided_alignment.weight > 0))
+        return RGM_OK;
+    RGM_TRY(rgm_seq2seq_attention(&attention, scope, &t->model, &place));
+    t->alignment =
+        rgm_input(rgm_scope_graph(scope), "alignment", RGM_F32, 3,
+                  (rgm_dim[]){rgm_value_dim(in[RGMI_LABELS], 0), rgm_value_dim(in[RGMI_LABELS], 1),
+                              rgm_value_dim(in[RGMI_SOURCE], 1)});
+    guided = rgm_seq2seq_alignment_losses(&attention, &t->model, &place, in[RGMI_SOURCE],
+                                          rgm_cast(t->alignment, rgm_scope_dtype(scope)));
+    guided = rgm_add(*losses, rgm_scale(guided, t->options.guided_alignment.weight));
+    *losses = rgm_when_training(guided, *losses);
+    return RGM_OK;
+}
+
 static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state)
 {
     translation_task *t = state;
@@ -345,6 +408,7 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
                                           .smoothing = t->options.label_smoothing});
     head->weights = rgm_seq2seq_weights(scope, head->labels);
     RGM_TRY(build_taught(&taught, scope, t, logits));
+    RGM_TRY(guide(&losses, scope, t));
     rgm_tokens_set_loss(head, losses, taught, t->options.distillation.weight);
     return rgm_cgraph_status(graph);
 }
@@ -401,6 +465,11 @@ static rgm_status describe(rgm_text *out, void *state)
         RGM_TRY(rgm_text_printf(out, ", without %lld pairs longer than %lld", (long long)f->dropped,
                                 (long long)t->options.max_length));
     RGM_TRY(describe_sources(out, &t->data));
+    if (t->data.guides.left_out > 0)
+        RGM_TRY(rgm_text_printf(out,
+                                "; alignments of %lld pairs left out: the tokenizer has other "
+                                "words than are between their spaces",
+                                (long long)t->data.guides.left_out));
     return describe_cuts(out, t);
 }
 
@@ -409,7 +478,15 @@ static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *s
 {
     const translation_task *t = state;
 
-    return rgm_feed_tensors(out, capacity, count, t->inputs, RGMI_PAIRS, batch);
+    RGM_TRY(rgm_feed_tensors(out, capacity, count, t->inputs, RGMI_PAIRS, batch));
+    if (t->alignment == NULL || rgm_element_count(batch) <= RGMI_ALIGNMENT)
+        return RGM_OK; /* an evaluation is not taught */
+    if (*count >= capacity)
+        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, one more is needed",
+                        (long long)capacity);
+    out[(*count)++] =
+        (rgm_feed){.input = t->alignment, .tensor = rgm_element_tensor(batch, RGMI_ALIGNMENT)};
+    return RGM_OK;
 }
 
 /* ---- translating in validation --------------------------------------------------------------- */
@@ -629,6 +706,20 @@ static rgm_status check_shared_table(const translation_task *t)
                     t->model.options.embeddings == RGM_EMBEDDINGS_INPUTS ? "inputs" : "shared");
 }
 
+/* What is taught is there, and is what alignments are taken from unless another attention is
+ * named. */
+static rgm_status take_guided(translation_task *t)
+{
+    rgm_attention_place *used = &t->options.search.attention, place = guided_place(t);
+
+    if (!(t->options.guided_alignment.weight > 0))
+        return RGM_OK;
+    RGM_TRY(rgm_attention_place_check(&place, &t->model, "task.guided_alignment"));
+    if (used->layer == -1 && used->head == -1)
+        *used = place;
+    return RGM_OK;
+}
+
 /* The shortlist that data.shortlist names. */
 static rgm_status load_shortlist(rgm_task *task)
 {
@@ -735,6 +826,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
     RGM_GO(rgm_seq2seq_check(&t->model));
     RGM_GO(check_shared_table(t));
     RGM_GO(check_teachers(t));
+    RGM_GO(take_guided(t));
     RGM_GO(load_shortlist(out));
     if (t->options.decode) /* else the first validation would find it out */
         RGM_GO(rgm_beam_search_check(&t->options.search, &t->model));
@@ -825,6 +917,10 @@ static const rgm_effect effects[] = {
     {"data.train_tokenizer.type", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.coverage", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.sentences", "data.train_tokenizer.vocab_size > 0"},
+    {"data.alignments", "task.guided_alignment.weight > 0"},
+    {"data.alignment_units", "task.guided_alignment.weight > 0"},
+    {"task.guided_alignment.layer", "task.guided_alignment.weight > 0"},
+    {"task.guided_alignment.head", "task.guided_alignment.weight > 0"},
     {"data.reverse.min_length", "data.reverse.vocabulary > 0"},
     {"data.reverse.max_length", "data.reverse.vocabulary > 0"},
     {"data.reverse.train", "data.reverse.vocabulary > 0"},

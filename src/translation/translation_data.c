@@ -183,8 +183,9 @@ rgmi_side_names rgmi_translation_names(const rgmi_translation_data *data, bool i
 
 /* ---- by a formula -------------------------------------------------------------------------- */
 
-static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_reverse_options *o,
-                               const rgm_rng *rng, int64_t *draws)
+/* guides: get what is whose; or NULL. */
+static rgm_status add_reversed(rgm_token_pairs *pairs, rgmi_guides *guides, int32_t *ids,
+                               const rgm_reverse_options *o, const rgm_rng *rng, int64_t *draws)
 {
     int64_t spread = o->max_length - o->min_length + 1;
     int64_t length =
@@ -196,13 +197,22 @@ static rgm_status add_reversed(rgm_token_pairs *pairs, int32_t *ids, const rgm_r
         ids[i] = backwards[length - 1 - i] = (int32_t)(2 + drawn);
     }
     ids[length] = backwards[length] = 1;
+    for (int64_t i = 0; i < length && guides != NULL; i++)
+        RGM_TRY(rgmi_guides_link(guides, i, length - 1 - i));
+    if (guides != NULL)
+        RGM_TRY(rgmi_guides_close_pair(guides));
     return rgm_token_pairs_add(pairs, ids, length + 1, backwards, length + 1);
 }
 
-static rgm_status make_reversed(rgmi_translation_part *part, const rgmi_translation_data *data,
-                                int mode)
+static bool is_taught(const rgmi_translation_data *data, int part)
+{
+    return part == RGM_TRAIN && data->options->guided_alignment.weight > 0;
+}
+
+static rgm_status make_reversed(rgmi_translation_part *part, rgmi_translation_data *data, int mode)
 {
     rgm_status status = RGM_OK;
+    rgmi_guides *guides = is_taught(data, mode) ? &data->guides : NULL;
     const rgm_reverse_options *o = &data->options->reverse;
     int64_t count = mode == RGM_TRAIN ? o->train : (mode == RGM_VALID ? o->valid : o->test),
             draws = 0;
@@ -214,7 +224,7 @@ static rgm_status make_reversed(rgmi_translation_part *part, const rgmi_translat
     RGM_GO(RGM_NEW(ids, 2 * (o->max_length + 1)));
     RGM_GO(rgm_token_pairs_create(&part->pairs));
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(add_reversed(part->pairs, ids, o, &rng, &draws));
+        RGM_GO(add_reversed(part->pairs, guides, ids, o, &rng, &draws));
 done:
     rgm_free(ids);
     return status;
@@ -258,6 +268,7 @@ void rgmi_translation_data_clear(rgmi_translation_data *data)
     for (int part = 0; part < RGMI_PARTS; part++)
         part_clear(&data->parts[part]);
     rgm_free(data->sources);
+    rgmi_guides_clear(&data->guides);
     rgm_tokenizer_release(data->source);
     rgm_tokenizer_release(data->target);
     side_paths_clear(&data->source_paths);
@@ -275,6 +286,8 @@ static rgm_status encode_part(rgmi_translation_data *data, int number)
         return RGM_OK;
     RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
                                    data->threads));
+    if (is_taught(data, number))
+        RGM_TRY(rgmi_guides_load(&data->guides, data));
     if (number == RGM_TRAIN && data->options->subword_alpha == 0) { /* the text has served */
         rgm_corpus_release(part->corpus);
         part->corpus = NULL;
@@ -290,8 +303,10 @@ static rgm_status part_open(rgmi_translation_data *data, int number)
     if (part->pairs != NULL)
         return RGM_OK;
     status = data->source == NULL ? make_reversed(part, data, number) : encode_part(data, number);
-    if (status != RGM_OK)
+    if (status != RGM_OK) {
         part_clear(part);
+        rgmi_guides_clear(&data->guides);
+    }
     return status;
 }
 
@@ -337,18 +352,23 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
                            void *payload)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *tensors[RGMI_BATCH_TENSORS] = {[RGMI_SOURCE] = rgm_element_tensor(batch, 0),
-                                               [RGMI_LABELS] = rgm_element_tensor(batch, 1),
-                                               [RGMI_PAIRS] = rgm_element_tensor(batch, 2)};
+    const rgmi_guides *guides = payload; /* NULL: nothing is taught */
+    rgm_tensor *tensors[RGMI_BATCH_TENSORS + 1] = {[RGMI_SOURCE] = rgm_element_tensor(batch, 0),
+                                                   [RGMI_LABELS] = rgm_element_tensor(batch, 1),
+                                                   [RGMI_PAIRS] = rgm_element_tensor(batch, 2)};
 
-    (void)call, (void)payload;
+    (void)call;
     RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS]));
     RGM_GO(rgm_tensor_arange(&tensors[RGMI_SOURCE_POSITIONS],
                              rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
     RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS],
                              rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
-    RGM_GO(rgm_element_create_tensors(out, tensors, RGMI_BATCH_TENSORS));
+    if (guides != NULL)
+        RGM_GO(rgmi_guides_batch(&tensors[RGMI_ALIGNMENT], guides, tensors[RGMI_SOURCE],
+                                 tensors[RGMI_LABELS], tensors[RGMI_PAIRS]));
+    RGM_GO(rgm_element_create_tensors(out, tensors, RGMI_BATCH_TENSORS + (guides != NULL)));
 done:
+    rgm_tensor_release(tensors[RGMI_ALIGNMENT]);
     rgm_tensor_release(tensors[RGMI_TARGET]);
     rgm_tensor_release(tensors[RGMI_SOURCE_POSITIONS]);
     rgm_tensor_release(tensors[RGMI_TARGET_POSITIONS]);
@@ -405,7 +425,8 @@ rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *da
     status = rgm_token_batches(&made, pairs, &batch);
     RGM_GO(status == RGM_OK ? RGM_OK : rgmi_part_error(status, o, part));
     RGM_GO(rgm_token_batches_figures(&data->figures[part], made));
-    RGM_GO(rgm_dataset_map_each(&made, complete, NULL, NULL, 0));
+    RGM_GO(rgm_dataset_map_each(&made, complete, is_taught(data, part) ? &data->guides : NULL, NULL,
+                                0));
     *out = made;
     made = NULL;
 done:

@@ -28,6 +28,17 @@ typedef struct rgmi_side_paths {
     char *tokenizer, *vocabulary;
 } rgmi_side_paths;
 
+/** Given alignments of the first pairs of what is trained on, in pieces; begins as {0}. */
+typedef struct rgmi_link {
+    int32_t source, target;
+} rgmi_link;
+typedef struct rgmi_guides {
+    rgmi_link *links;
+    int64_t *ends; /* [pairs] of each pair's links */
+    int64_t link_count, link_capacity, pairs, end_capacity;
+    int64_t left_out; /* pairs whose words the tokenizer does not have as spaces have them */
+} rgmi_guides;
+
 typedef struct rgmi_translation_data {
     const rgm_translation_options *options; /* borrowed */
     uint64_t seed;
@@ -39,6 +50,7 @@ typedef struct rgmi_translation_data {
     rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
     rgmi_source *sources;                    /* of the training part, once it is read         */
     int64_t source_count;
+    rgmi_guides guides; /* of the training part, where alignments are taught */
     rgm_token_batch_figures figures[RGMI_PARTS]; /* once a part's batches were asked for */
 } rgmi_translation_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
@@ -81,7 +93,8 @@ enum {
     RGMI_SOURCE_POSITIONS, /* i64 [s]                                                */
     RGMI_TARGET_POSITIONS, /* i64 [t]                                                */
     RGMI_PAIRS,            /* i64 [b] numbers of the pairs                           */
-    RGMI_BATCH_TENSORS
+    RGMI_BATCH_TENSORS,
+    RGMI_ALIGNMENT = RGMI_BATCH_TENSORS /* f32 [b, t, s], where alignments are taught */
 };
 /** Read or make the part unless it is there; *out is NULL when there is no such part. */
 rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *data, int part);
@@ -138,6 +151,19 @@ rgm_status rgmi_samples_result(rgm_logs *logs, const rgmi_samples *samples);
 rgm_status rgmi_translation_pairs(const rgm_token_pairs **out, rgmi_translation_data *data,
                                   int part);
 
+/* ---- translation_guides.c: alignments that are taught ---- */
+
+void rgmi_guides_clear(rgmi_guides *guides);
+/** A link of the next pair's pieces; and the pair's end. */
+rgm_status rgmi_guides_link(rgmi_guides *guides, int64_t source, int64_t target);
+rgm_status rgmi_guides_close_pair(rgmi_guides *guides);
+/** Those of data.alignments, while text and tokens of the training part are there. RGM_ERR_FORMAT,
+ * RGM_ERR_DATA: with file and line. */
+rgm_status rgmi_guides_load(rgmi_guides *guides, const rgmi_translation_data *data);
+/** Those of a batch's pairs, RGMI_ALIGNMENT. RGM_ERR_NOMEM. */
+rgm_status rgmi_guides_batch(rgm_tensor **out, const rgmi_guides *guides, const rgm_tensor *source,
+                             const rgm_tensor *labels, const rgm_tensor *pairs);
+
 /* ---- the task's state ---- */
 
 typedef struct rgmi_translation_task {
@@ -146,6 +172,7 @@ typedef struct rgmi_translation_task {
     rgm_seq2seq model;
     const char *score_names[RGMI_MOST_SCORES];
     rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
+    rgm_value *alignment;             /* its input for alignments; or NULL  */
     rgm_shortlist *shortlist;         /* of data.shortlist; NULL: none      */
     rgm_beam_search *beam_search;     /* made at the first translation ..   */
     rgm_pair_scorer *aligner;         /* .. at the first that is aligned ..  */
