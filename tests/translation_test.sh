@@ -84,6 +84,8 @@ assert len(set(ter)) > 1 and best["ter"] == min(ter), (ter, best)
 PY
 
 # Weights in 8 bits and a shortlist: by the run and by its export, to the bit, and what they change is told.
+expect 0 "$regimen" text train-shortlist --model data/joint.model --first 4 --best 0 --out copies.shortlist data/train.de data/train.en
+says '^text +copies.shortlist: 4 frequent tokens and 0\.[5-9] more for each of 45' err # its own, unless it is special or frequent
 expect 0 "$regimen" text train-shortlist --model data/joint.model --first 4 --best 3 --out words.shortlist data/train.de data/train.en
 says '^text +words.shortlist: 4 frequent tokens and [0-9.]+ more for each of 45, of 260 pairs$' err
 expect 0 "$regimen" translate run --scores <source

@@ -39,6 +39,9 @@ typedef struct rgm_shortlist_options {
     int64_t first;    /* so many of the most frequent target tokens may stand in each translation */
     int64_t best;     /* and so many of the most probable ones of each source token               */
     const char *mark; /* borrowed text that a file keeps, such as whose ids these are; NULL: none */
+    const int32_t *copies; /* [source_vocabulary] borrowed: the target token with the same text,
+                              which may stand in a translation of the source token too: a name that
+                              no pair has; -1: there is none. NULL: of no token */
 } rgm_shortlist_options;
 #define RGM_SHORTLIST_OPTIONS_INIT                                                                 \
     {                                                                                              \

@@ -479,6 +479,28 @@ typedef struct shortlist_job {
     rgm_shortlist_options options;
 } shortlist_job;
 
+/* The target's piece of the same text as each of the source's, -1: there is none, or it has no
+ * text of its own. */
+static rgm_status list_copies(int32_t **out, const rgm_tokenizer *source,
+                              const rgm_tokenizer *target)
+{
+    const int32_t special[] = {rgm_tokenizer_pad_id(target), rgm_tokenizer_eos_id(target),
+                               rgm_tokenizer_unk_id(target), rgm_tokenizer_bos_id(target)};
+    int64_t count = rgm_tokenizer_size(source);
+
+    RGM_TRY(RGM_NEW(*out, count));
+    for (int64_t f = 0; f < count; f++) {
+        const char *piece = rgm_tokenizer_piece(source, (int32_t)f), *same;
+        int32_t id = rgm_tokenizer_find(target, piece);
+
+        for (int i = 0; i < 4; i++)
+            id = id == special[i] ? -1 : id;
+        same = id >= 0 ? rgm_tokenizer_piece(target, id) : "";
+        (*out)[f] = strcmp(piece, same) == 0 && *piece != '\0' ? id : -1;
+    }
+    return RGM_OK;
+}
+
 static rgm_status learn_shortlist(const shortlist_job *j)
 {
     int64_t count = rgm_token_pairs_count(j->text.pairs);
@@ -486,11 +508,14 @@ static rgm_status learn_shortlist(const shortlist_job *j)
     rgm_shortlist_options options = j->options;
     rgm_status status = RGM_OK;
     rgm_sequence_pair *pairs = NULL;
+    int32_t *copies = NULL;
     rgm_shortlist *list = NULL;
     rgm_shortlist_figures f;
 
     rgm_tokenizers_mark(mark, j->text.source, j->text.target);
     options.mark = mark;
+    RGM_GO(list_copies(&copies, j->text.source, j->text.target));
+    options.copies = copies;
     RGM_GO(RGM_NEW(pairs, count));
     list_sequences(pairs, &j->text, true);
     RGM_GO(rgm_shortlist_learn(&list, pairs, count, rgm_tokenizer_size(j->text.source),
@@ -502,6 +527,7 @@ static rgm_status learn_shortlist(const shortlist_job *j)
         grouped(f.source_vocabulary), grouped(f.pairs));
 done:
     rgm_shortlist_release(list);
+    rgm_free(copies);
     rgm_free(pairs);
     return status;
 }

@@ -77,10 +77,18 @@ static int by_token(const void *a, const void *b)
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* The most probable tokens of a source token that are not among the frequent; their number, at the
- * front of `list`, ascending. */
+static bool is_listed(const ranked *list, int64_t count, int32_t token)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (list[i].token == token)
+            return true;
+    return false;
+}
+
+/* The most probable tokens of a source token that are not among the frequent, and its copy unless
+ * that is -1; their number, at the front of `list`, ascending. */
 static int64_t best_of(ranked *list, const rgmi_lexicon *l, int64_t source, const bool *is_frequent,
-                       int64_t most)
+                       int64_t most, int32_t copy)
 {
     int64_t count = 0;
 
@@ -89,6 +97,8 @@ static int64_t best_of(ranked *list, const rgmi_lexicon *l, int64_t source, cons
             list[count++] = (ranked){(double)l->p[i], l->target[i]};
     qsort(list, (size_t)count, sizeof *list, higher_first);
     count = count < most ? count : most;
+    if (copy >= 0 && !is_frequent[copy] && !is_listed(list, count, copy))
+        list[count++] = (ranked){.token = copy}; /* one of l->targets: there is room */
     qsort(list, (size_t)count, sizeof *list, by_token);
     return count;
 }
@@ -111,7 +121,7 @@ static rgm_status order_by_frequency(rgm_shortlist *s, const rgmi_lexicon *l, ra
 }
 
 static rgm_status choose_tokens(rgm_shortlist *s, const rgmi_lexicon *l, ranked *list,
-                                const bool *is_frequent)
+                                const bool *is_frequent, const int32_t *copies)
 {
     rgm_status status = RGM_OK;
     int32_t *tokens = NULL;
@@ -120,7 +130,7 @@ static rgm_status choose_tokens(rgm_shortlist *s, const rgmi_lexicon *l, ranked 
     RGM_GO(rgm_tensor_create(&s->start, RGM_I64, 1, &sources));
     start = rgm_tensor_i64(s->start);
     for (int64_t f = 0; f < l->sources; f++) {
-        int64_t found = best_of(list, l, f, is_frequent, s->best);
+        int64_t found = best_of(list, l, f, is_frequent, s->best, copies != NULL ? copies[f] : -1);
         RGM_GO(RGM_RESERVE(tokens, room, count + found));
         for (int64_t i = 0; i < found; i++)
             tokens[count++] = list[i].token;
@@ -132,7 +142,7 @@ done:
     return status;
 }
 
-static rgm_status shortlist_make(rgm_shortlist *s, const rgmi_lexicon *l)
+static rgm_status shortlist_make(rgm_shortlist *s, const rgmi_lexicon *l, const int32_t *copies)
 {
     rgm_status status = RGM_OK;
     bool *is_frequent = NULL;
@@ -141,11 +151,26 @@ static rgm_status shortlist_make(rgm_shortlist *s, const rgmi_lexicon *l)
     RGM_GO(RGM_NEW(is_frequent, l->targets));
     RGM_GO(RGM_NEW(list, l->targets));
     RGM_GO(order_by_frequency(s, l, list, is_frequent));
-    RGM_GO(choose_tokens(s, l, list, is_frequent));
+    RGM_GO(choose_tokens(s, l, list, is_frequent, copies));
 done:
     rgm_free(is_frequent);
     rgm_free(list);
     return status;
+}
+
+static rgm_status check_options(const rgm_shortlist_options *o, int64_t sources, int64_t targets)
+{
+    if (o->first < 1 || o->best < 0)
+        return RGM_FAIL(RGM_ERR_ARG,
+                        "a shortlist has the first 1 or more tokens (%lld) and the best 0 or more "
+                        "(%lld)",
+                        (long long)o->first, (long long)o->best);
+    for (int64_t f = 0; f < sources && o->copies != NULL; f++)
+        if (o->copies[f] < -1 || o->copies[f] >= targets)
+            return RGM_FAIL(RGM_ERR_ARG,
+                            "the copy of source token %lld is %lld, but ids are 0..%lld",
+                            (long long)f, (long long)o->copies[f], (long long)targets - 1);
+    return RGM_OK;
 }
 
 rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pairs, int64_t count,
@@ -161,11 +186,7 @@ rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pai
     rgm_shortlist *s = NULL;
 
     *out = NULL;
-    if (options->first < 1 || options->best < 0)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "a shortlist has the first 1 or more tokens (%lld) and the best 0 or more "
-                        "(%lld)",
-                        (long long)options->first, (long long)options->best);
+    RGM_TRY(check_options(options, source_vocabulary, target_vocabulary));
     RGM_GO(rgmi_lexicon_learn(&l));
     RGM_GO(RGM_NEW(s, 1));
     s->source_vocabulary = source_vocabulary;
@@ -174,7 +195,7 @@ rgm_status rgm_shortlist_learn(rgm_shortlist **out, const rgm_sequence_pair *pai
     s->best = options->best;
     s->pairs = count;
     RGM_GO(rgm_strdup(&s->mark, options->mark != NULL ? options->mark : ""));
-    RGM_GO(shortlist_make(s, &l));
+    RGM_GO(shortlist_make(s, &l, options->copies));
     *out = s;
     s = NULL;
 done:

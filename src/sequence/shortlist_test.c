@@ -36,7 +36,7 @@ static void corpus_make(corpus *c)
 
 static rgm_shortlist *learn(const corpus *c, int64_t first, int64_t best, const char *mark)
 {
-    rgm_shortlist_options o = {first, best, mark};
+    rgm_shortlist_options o = {.first = first, .best = best, .mark = mark};
     rgm_shortlist *s;
 
     CHECK_OK(rgm_shortlist_learn(&s, c->pairs, PAIRS, WORDS, WORDS, &o));
@@ -83,6 +83,32 @@ static void translations_are_found(void **state)
     CHECK_INT(WORDS, rgm_shortlist_describe(s).first);
     CHECK_INT(0, rgm_shortlist_describe(s).entries);
     rgm_shortlist_release(s);
+}
+
+/* A word that no pair has is its own translation; a copy counts as none of the best. */
+static void copies_may_stand_in_translations(void **state)
+{
+    rgm_shortlist_options o = {.first = 2, .best = 1};
+    int32_t copies[WORDS];
+    rgm_shortlist *s;
+    corpus c;
+
+    (void)state;
+    corpus_make(&c);
+    for (int32_t w = 0; w < WORDS; w++)
+        copies[w] = w % 3 == 0 ? -1 : w;
+    copies[4] = WORDS - 1 - 4; /* its best already */
+    copies[5] = 0;             /* one of the frequent */
+    o.copies = copies;
+    CHECK_OK(rgm_shortlist_learn(&s, c.pairs, PAIRS, WORDS, WORDS, &o));
+    for (int32_t w = 2; w < WORDS; w++) {
+        CHECK_INT(w % 3 != 0 && w != 4 && w != 5, has(s, w, w));
+        CHECK(w >= WORDS - 2 || has(s, w, WORDS - 1 - w)); /* the last two stand in no pair */
+    }
+    rgm_shortlist_release(s);
+    copies[7] = WORDS;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_shortlist_learn(&s, c.pairs, PAIRS, WORDS, WORDS, &o));
+    CHECK_MESSAGE("the copy of source token 7 is 40, but ids are 0..39");
 }
 
 static void mistakes_are_named(void **state)
@@ -222,7 +248,7 @@ static void a_file_is_what_was_saved_or_refused(void **state)
 
 static rgm_status learn_and_save(const corpus *c, const char *path)
 {
-    rgm_shortlist_options o = {2, 3, "m"};
+    rgm_shortlist_options o = {.first = 2, .best = 3, .mark = "m"};
     rgm_shortlist *s = NULL, *loaded = NULL;
     rgm_status status = RGM_OK;
 
@@ -263,6 +289,7 @@ static void tables_are_kept_by_rows_and_kernels_by_columns(void **state)
 }
 
 TESTS(cmocka_unit_test(translations_are_found), cmocka_unit_test(mistakes_are_named),
+      cmocka_unit_test(copies_may_stand_in_translations),
       cmocka_unit_test(tokens_go_with_their_translations),
       cmocka_unit_test(like_places_go_together),
       cmocka_unit_test(a_file_is_what_was_saved_or_refused),
