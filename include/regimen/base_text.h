@@ -37,10 +37,12 @@ int64_t rgm_utf8_check(const void *data, int64_t size);
  * code point. */
 int rgm_utf8_next(uint32_t *code, const char *text);
 
-/** An extended regular expression (POSIX), of at most 256 bytes and without back references. */
+/** An extended regular expression (POSIX), of at most 256 bytes and without what takes time beyond
+ * the length of pattern and line: references back, more than four groups with a + behind them,
+ * counts in braces that come to more than 255 together. */
 typedef struct rgm_line_pattern rgm_line_pattern;
 /** Errors: RGM_ERR_CONFIG (it is none; the message says why), RGM_ERR_NOMEM. */
-rgm_status rgm_line_pattern_create(rgm_line_pattern **out, const char *text);
+rgm_status rgm_line_pattern_create(rgm_line_pattern **out, const char *text, bool any_case);
 void rgm_line_pattern_release(rgm_line_pattern *pattern);
 /** Whether a part of a line fits; of one that is longer the first 4,096 bytes are looked at. */
 bool rgm_line_pattern_fits(const rgm_line_pattern *pattern, const char *line, int64_t size);

@@ -242,23 +242,35 @@ static void patterns_are_bounded(void **state)
     rgm_line_pattern *p;
 
     (void)state;
-    CHECK_OK(rgm_line_pattern_create(&p, "^de[a-z]+ [0-9]+$|NaN"));
+    CHECK_OK(rgm_line_pattern_create(&p, "^de[a-z]+ [0-9]+$|NaN", false));
     CHECK(rgm_line_pattern_fits(p, "device 7", 8));
     CHECK(!rgm_line_pattern_fits(p, "device 7 ", 9));
     CHECK(rgm_line_pattern_fits(p, "loss\0NaN", 8)); /* a zero is a space */
     CHECK(!rgm_line_pattern_fits(p, "NaN", 2));
     rgm_line_pattern_release(p);
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "("));
+    CHECK_OK(rgm_line_pattern_create(&p, "^nan$", true));
+    CHECK(rgm_line_pattern_fits(p, "NaN", 3));
+    rgm_line_pattern_release(p);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "(", false));
     CHECK_MESSAGE("'(' is no pattern (an extended regular expression)");
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "(a)\\1"));
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, ""));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "(a)\\1", false));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "", false));
     memset(longest, 'a', sizeof longest);
     longest[257] = '\0';
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, longest));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, longest, false));
     longest[256] = '\0';
-    CHECK_OK(rgm_line_pattern_create(&p, longest));
+    CHECK_OK(rgm_line_pattern_create(&p, longest, false));
     rgm_line_pattern_release(p);
-    CHECK_OK(rgm_line_pattern_create(&p, "a\\\\1")); /* a backslash, and a 1 */
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "((a{99}){99}){99}", false));
+    CHECK_MESSAGE("counts in braces that come to more than 255 together");
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 rgm_line_pattern_create(&p, "(a{0,}){1,99999999999999999999}", false));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_line_pattern_create(&p, "(((((a+)+)+)+)+)+", false));
+    CHECK_MESSAGE("a + behind more than 4 groups");
+    CHECK_OK(rgm_line_pattern_create(&p, "^[0-9]{4}-[0-9]{2}-[0-9]{2} .{1,5}\\{300}(a+)+$", false));
+    CHECK(rgm_line_pattern_fits(p, "2026-11-27 x{300}aa", 19));
+    rgm_line_pattern_release(p);
+    CHECK_OK(rgm_line_pattern_create(&p, "a\\\\1", false)); /* a backslash, and a 1 */
     CHECK(rgm_line_pattern_fits(p, "a\\1", 3));
     rgm_line_pattern_release(p);
     rgm_line_pattern_release(NULL);

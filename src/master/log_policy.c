@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { LOOKED_AT = 1 << 20 };
+#define LOOKING_S 2
 
 /* The end of the log, from where this process began to write; empty where there is none. */
 static rgm_status read_end(rgm_text *out, rgm_master *master, const rgmi_experiment *e,
@@ -39,20 +40,30 @@ done:
     return status;
 }
 
-/* *line NULL: no line fits any of them. */
+/* *line NULL: no line fits any of them. The master does nothing else meanwhile, so that patterns
+ * which take long are told, and not looked for to the end. */
 static rgm_status find_line(char **line, const rgm_text *text, const rgm_texts *patterns)
 {
+    double until = rgm_now() + LOOKING_S;
+
     *line = NULL;
     for (int64_t i = 0; i < patterns->count && *line == NULL; i++) {
         rgm_line_pattern *pattern;
         rgm_status status = RGM_OK;
 
-        RGM_TRY(rgm_line_pattern_create(&pattern, patterns->items[i]));
+        RGM_TRY(rgm_line_pattern_create(&pattern, patterns->items[i], false));
         for (int64_t at = 0; at < text->size && *line == NULL && status == RGM_OK;) {
             const char *begin = text->data + at,
                        *end = memchr(begin, '\n', (size_t)(text->size - at));
             int64_t size = end != NULL ? end - begin : text->size - at;
 
+            if (rgm_now() > until) {
+                rgm_log_write(RGM_LOG_WARNING,
+                              "logs: the pattern '%s' takes too long: of %lld bytes of a trial's "
+                              "log the first %lld were looked at",
+                              patterns->items[i], (long long)text->size, (long long)at);
+                break;
+            }
             if (rgm_line_pattern_fits(pattern, begin, size))
                 status = rgm_strndup(line, begin, (size_t)(size < 300 ? size : 300));
             at += size + 1;

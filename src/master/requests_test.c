@@ -110,6 +110,32 @@ static void hostile_paths_lead_nowhere(void **state)
     rgm_master_close(master);
 }
 
+/* A line takes a tenth of a second: of a thousand some are looked at, and the rest by whoever asks
+ * again. */
+static void a_pattern_that_takes_long_holds_up_nobody(void **state)
+{
+    enum { LINES = 1000, LINE = 4000 };
+    rgm_master *master = open_master(folder, 1);
+    char path[512], *text = rgm_malloc(LINES * LINE);
+    rgm_json *log;
+
+    (void)state;
+    create_experiment(master, RANDOM_4, "");
+    snprintf(path, sizeof path, "%s/1/1", folder);
+    CHECK_OK(rgm_folder_make(path));
+    memset(text, 'a', LINES * LINE);
+    for (int i = 1; i <= LINES; i++)
+        text[i * LINE - 1] = '\n';
+    snprintf(path, sizeof path, "%s/1/1/trial.log", folder);
+    CHECK_OK(rgm_file_save(path, text, LINES * LINE));
+    rgm_free(text);
+    log = ask(master, 200, "GET", "/api/v1/trials/1/logs?grep=(a%7B15%7D)%7B15%7Db", NULL);
+    CHECK(int_member(log, "next") >= LINE && int_member(log, "next") < LINES * LINE);
+    rgm_json_release(log);
+    tell(master, 400, "GET", "/api/v1/trials/1/logs?grep=((a%7B99%7D)%7B99%7D)%7B99%7D", NULL);
+    rgm_master_close(master);
+}
+
 /* A log that is a link to somebody's file, or a folder, is not read. */
 static void a_log_is_a_file_of_the_trial(void **state)
 {
@@ -556,6 +582,7 @@ static void ten_thousand_hyperparameters_are_taken_or_told(void **state)
 TESTS(cmocka_unit_test_setup_teardown(every_request_is_in_the_list_and_explained, setup, teardown),
       cmocka_unit_test_setup_teardown(hostile_paths_lead_nowhere, setup, teardown),
       cmocka_unit_test_setup_teardown(a_log_is_a_file_of_the_trial, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_pattern_that_takes_long_holds_up_nobody, setup, teardown),
       cmocka_unit_test_setup_teardown(bodies_that_are_none_are_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(names_with_markup_and_newlines_stay_text, setup, teardown),
       cmocka_unit_test_setup_teardown(clients_ask_whoever_owns_the_folder, setup, teardown),

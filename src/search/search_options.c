@@ -551,7 +551,7 @@ static rgm_status check_patterns(const rgm_search_file *file, rgmi_faults *mista
 
     for (int64_t i = 0; i < patterns->count; i++) {
         rgm_line_pattern *pattern;
-        rgm_status status = rgm_line_pattern_create(&pattern, patterns->items[i]);
+        rgm_status status = rgm_line_pattern_create(&pattern, patterns->items[i], false);
 
         rgm_line_pattern_release(pattern);
         if (status == RGM_ERR_CONFIG)

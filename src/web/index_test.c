@@ -528,14 +528,15 @@ static void rows_are_searched_and_filtered(void **state)
     check_names(runs, &(rgmi_runs_query){.text = "/SEED-1|^other/ /g|m/"}, "seed-10 other");
     check_names(runs, &(rgmi_runs_query){.text = "/words of/"}, "other");
     check_names(runs, &(rgmi_runs_query){.text = "/seed"}, ""); /* no pattern: it has no end */
-    check_refused(runs, "/a(/", "is no regular expression");
+    check_refused(runs, "/a(/", "is no pattern (an extended regular expression)");
     check_refused(runs,
                   "/((((((((((((((((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+"
                   ")+)+)+)+)+)+)+)+)+)+/",
                   "has a + behind more than 4 groups");
     check_refused(runs, "/a++++++++++++++++++++++++++++++/", "has a + behind");
     check_refused(runs, "/(a)\\1/", "refers back");
-    check_refused(runs, "/a{9}/", "count in braces");
+    check_refused(runs, "/((a{99}){99}){99}/", "counts in braces that come to more than 255");
+    check_names(runs, &(rgmi_runs_query){.text = "/^s[a-z]{3}-2$/"}, "seed-2");
     check_names(runs, &(rgmi_runs_query){.states = "running,finished"}, "");
     check_names(runs, &(rgmi_runs_query){.states = "damaged,stopped"}, "seed-10 other seed-2");
     check_names(runs, &(rgmi_runs_query){.states = "run"}, "");

@@ -4,14 +4,13 @@
  */
 #include "index_choose.h"
 
-#include <regex.h>
 #include <string.h>
 
-enum { MOST_WORDS = 64, LONGEST_PATTERN = 200, MOST_DOUBLED = 4 };
+enum { MOST_WORDS = 64 };
 
 typedef struct word {
     const char *text; /* NULL: the pattern */
-    regex_t pattern;
+    rgm_line_pattern *pattern;
     bool begins; /* an alternative */
 } word;
 
@@ -26,52 +25,16 @@ void rgmi_search_words_release(rgmi_search_words *words)
     if (words == NULL)
         return;
     for (int64_t i = 0; i < words->count; i++)
-        if (words->words[i].text == NULL)
-            regfree(&words->words[i].pattern);
+        rgm_line_pattern_release(words->words[i].pattern);
     rgm_free(words->copy);
     rgm_free(words);
 }
 
-/* How many + stand behind what may have a + in it. Each doubles what is compiled, so that twenty of
- * them in each other take a second, and thirty a quarter of an hour. */
-static int count_doubled(const char *text)
+static rgm_status compile(rgm_line_pattern **out, const char *text)
 {
-    int count = 0;
+    rgm_status status = rgm_line_pattern_create(out, text, true);
 
-    for (const char *c = text; *c != 0; c++)
-        count += c > text && *c == '+' && strchr(")*+?", c[-1]) != NULL;
-    return count;
-}
-
-/* What takes time beyond the length of pattern and text is refused: counts, references back, and +
- * within +. */
-static rgm_status compile(regex_t *out, const char *text)
-{
-    char reason[200];
-    int code;
-
-    if (strlen(text) > LONGEST_PATTERN)
-        return RGM_FAIL(RGM_ERR_ARG, "q: a pattern has at most %d characters", LONGEST_PATTERN);
-    if (count_doubled(text) > MOST_DOUBLED)
-        return RGM_FAIL(RGM_ERR_ARG,
-                        "q: /%s/ has a + behind more than %d groups, which may take for ever: "
-                        "write * where that does",
-                        text, MOST_DOUBLED);
-    for (const char *c = text; *c != 0; c++) {
-        if (*c == '{')
-            return RGM_FAIL(RGM_ERR_ARG,
-                            "q: /%s/ has a count in braces: write what is repeated, "
-                            "or use + and *",
-                            text);
-        if (*c == '\\' && c[1] != 0 && *++c >= '1' && *c <= '9')
-            return RGM_FAIL(RGM_ERR_ARG, "q: /%s/ refers back to a group, which may take for ever",
-                            text);
-    }
-    code = regcomp(out, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
-    if (code == 0)
-        return RGM_OK;
-    regerror(code, out, reason, sizeof reason);
-    return RGM_FAIL(RGM_ERR_ARG, "q: /%s/ is no regular expression: %s", text, reason);
+    return status == RGM_ERR_CONFIG ? RGM_FAIL(RGM_ERR_ARG, "q: %s", rgm_error_message()) : status;
 }
 
 /* The slash that ends a pattern: a space or nothing is behind it. NULL: it is a word. */
@@ -137,7 +100,7 @@ rgm_status rgmi_search_words_read(rgmi_search_words **out, const char *text)
 static bool is_in(const word *w, const char *text)
 {
     return w->text != NULL ? strcasestr(text, w->text) != NULL
-                           : regexec(&w->pattern, text, 0, NULL, 0) == 0;
+                           : rgm_line_pattern_fits(w->pattern, text, (int64_t)strlen(text));
 }
 
 static bool is_in_any(const word *w, const char *const *texts, int64_t count)
