@@ -3,6 +3,11 @@
  * same numbers as tensors, and every Example that is refused.
  */
 #include <check.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <regimen/trial_task.h>
 
 #include "trial_internal.h"
 
@@ -532,6 +537,45 @@ static void a_checkpoint_has_both_forms(void **state)
     rgm_trial_close(trial);
 }
 
+/* The largest of an export's files may have a byte less than it needs, as on a full disk. */
+static void an_export_that_fails_leaves_nothing(void **state)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct rlimit before, small;
+    char path[400], whole[300], full[300];
+    struct stat found;
+    rgm_run_options options;
+    rgm_trial_task *task;
+    rgm_open_run *run;
+    rgm_status status;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/full", folder);
+    snprintf(whole, sizeof whole, "%s/whole-export", folder);
+    snprintf(full, sizeof full, "%s/full-export", folder);
+    CHECK_OK(rgm_trial_task_create(&task, file, &rgm_hooks_parsing));
+    CHECK_OK(rgm_trial_task_prepare(&options, task, path));
+    CHECK_OK(rgm_trial_task_open(&run, task, &options));
+    CHECK_OK(rgm_run_export(run, whole));
+    snprintf(path, sizeof path, "%s/parsing/saved_model.pb", whole);
+    CHECK_INT(0, stat(path, &found));
+    CHECK_INT(0, sigaction(SIGXFSZ, &ignored, NULL));
+    CHECK_INT(0, getrlimit(RLIMIT_FSIZE, &before));
+    small = (struct rlimit){(rlim_t)found.st_size - 1, before.rlim_max};
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &small));
+    status = rgm_run_export(run, full);
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &before));
+    CHECK_STATUS(RGM_ERR_IO, status);
+    CHECK_MESSAGE("receiver 'parsing'");
+    snprintf(path, sizeof path, "%s/parsing.partial", full);
+    CHECK(!rgm_path_exists(path));
+    CHECK_OK(rgm_run_export(run, full));
+    snprintf(path, sizeof path, "%s/parsing/saved_model.pb", full);
+    CHECK(rgm_path_exists(path));
+    rgm_run_close(run);
+    rgm_trial_task_release(task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,7 +586,8 @@ int main(void)
         cmocka_unit_test(what_an_example_has_wrong_is_told),
         cmocka_unit_test(a_long_list_among_many_empty_ones_is_refused),
         cmocka_unit_test(what_no_example_can_have_is_refused_before_the_first_step),
-        cmocka_unit_test(a_checkpoint_has_both_forms)};
+        cmocka_unit_test(a_checkpoint_has_both_forms),
+        cmocka_unit_test(an_export_that_fails_leaves_nothing)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -265,6 +265,7 @@ static rgm_status export_one(const rgmi_hooks_task *task, const rgm_open_run *ru
 {
     rgm_status status = RGM_OK;
     char *path = NULL, *made = NULL;
+    rgm_error error;
 
     RGM_GO(rgm_path_join(&path, folder, task->receivers[r].name));
     RGM_GO(rgm_strprintf(&made, "%s.partial", path));
@@ -276,6 +277,11 @@ static rgm_status export_one(const rgmi_hooks_task *task, const rgm_open_run *ru
     if (rgm_path_exists(made))
         RGM_GO(rgm_folder_remove(made));
 done:
+    if (status != RGM_OK && made != NULL && rgm_path_exists(made)) { /* a full disk, say */
+        rgm_error_save(&error, status);
+        (void)rgm_folder_remove(made);
+        status = rgm_error_restore(&error);
+    }
     rgm_free(made);
     rgm_free(path);
     return status;
