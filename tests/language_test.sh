@@ -42,6 +42,8 @@ mv data elsewhere # what follows needs none of it
 expect 0 "$regimen" generate run --prompt "three four" --prompt "" --temperature 0
 says '^ five six' out
 [ "$(wc -l <out)" = 2 ] || fail "two prompts became $(wc -l <out) lines"
+expect 0 "$regimen" generate run --prompt "three four" --top-k 3
+says 'task.generate.top_k [(]--set[)] has no effect: only with task.generate.temperature > 0' err
 
 # Drawn texts depend on seed and number: not on what is beside them, nor on threads.
 seq 40 | sed 's/.*/one two/' >prompts

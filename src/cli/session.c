@@ -39,6 +39,20 @@ void say_without_effect(const rgm_experiment *experiment)
                 values[i].unused);
 }
 
+/* Keys of this command line, once: a run is opened several times where a part of its data is looked
+ * for. */
+static void say_sets_without_effect(const rgm_experiment *experiment)
+{
+    static bool is_said;
+    const rgm_experiment_value *values;
+    int64_t count = rgm_experiment_values(&values, experiment);
+
+    for (int64_t i = 0; i < count && !is_said; i++)
+        if (values[i].unused != NULL && strcmp(values[i].origin, "--set") == 0)
+            say("note", "%s (--set) has no effect: %s", values[i].key, values[i].unused);
+    is_said = true;
+}
+
 /* Every mistake of a search file. */
 static int tell_mistakes(rgm_status status, rgm_text *mistakes)
 {
@@ -196,6 +210,8 @@ rgm_status session_open(session *s, const char *run_dir, const text_list *sets,
     RGM_TRY(check_weights(weights));
     RGM_TRY(series_refuse(run_dir));
     RGM_TRY(load_run(s, run_dir, sets));
+    if (s->experiment != NULL)
+        say_sets_without_effect(s->experiment);
     if (s->own != NULL)
         RGM_TRY(rgm_trial_task_prepare(&s->options, s->own, run_dir));
     else
