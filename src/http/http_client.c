@@ -69,8 +69,8 @@ rgm_status rgm_http_client_open_url(rgm_http_client **out, const char *url, cons
     RGM_GO(RGM_NEW(client, 1));
     client->folder_fd = -1;
     RGM_GO(rgm_strdup(&client->url, url));
-    while (client->url[strlen(client->url) - 1] == '/')
-        client->url[strlen(client->url) - 1] = 0;
+    for (size_t n = strlen(url); n > 0 && url[n - 1] == '/'; n--)
+        client->url[n - 1] = 0;
     RGM_GO(prepare_curl(client, token != NULL ? token : getenv("REGIMEN_TOKEN")));
     *out = client;
     client = NULL;

@@ -3,6 +3,7 @@
  */
 #include <check.h>
 #include <regimen/http.h>
+#include <regimen/http_client.h>
 #include <unistd.h>
 
 static void queries_are_taken_apart(void **state)
@@ -156,7 +157,25 @@ static void addresses_are_numbers_with_a_port(void **state)
     close(fd);
 }
 
+/* Nothing before the slashes that end it, or nothing at all. */
+static void an_address_of_slashes_is_none(void **state)
+{
+    static const char *const urls[] = {"", "/", "///"};
+    rgm_http_client *client;
+    rgm_response answer = {0};
+    bool served;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        CHECK_OK(rgm_http_client_open_url(&client, urls[i], NULL));
+        CHECK(rgm_http_client_ask(&answer, &served, client, "GET", "/", NULL) != RGM_OK);
+        rgm_response_clear(&answer);
+        rgm_http_client_close(client);
+    }
+}
+
 TESTS(cmocka_unit_test(queries_are_taken_apart), cmocka_unit_test(a_query_has_room_for_64_values),
       cmocka_unit_test(only_what_is_in_braces_is_data),
       cmocka_unit_test(secrets_are_compared_whole),
-      cmocka_unit_test(addresses_are_numbers_with_a_port))
+      cmocka_unit_test(addresses_are_numbers_with_a_port),
+      cmocka_unit_test(an_address_of_slashes_is_none))
