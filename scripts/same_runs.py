@@ -18,7 +18,7 @@ CLOCK = [
 ]
 
 # Files that runs did not always keep: where the base has none of them there is nothing to compare.
-LATER = ("sources.json", "tables.jsonl", "model.json", "gradients")
+LATER = ("sources.json", "tables.jsonl", "score_curves.jsonl", "model.json", "gradients")
 
 
 def events(data, gradients):

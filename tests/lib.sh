@@ -137,9 +137,11 @@ YAML
           delta: 1e-3, sampling: poisson}, /' "$2"
 }
 
-# same_run A B WHAT: everything that results (or of $results those), without what tells of time and process.
+# same_run A B WHAT: everything that results (or of $results those), without what tells of time and process; curves of
+# tasks that have some.
 same_run() {
-    for part in ${results:-ckpt best metrics.jsonl tables.jsonl export}; do
+    for part in ${results:-ckpt best metrics.jsonl tables.jsonl export} score_curves.jsonl; do
+        [ -e "$1/$part" ] || [ -e "$2/$part" ] || [ "$part" != score_curves.jsonl ] || continue
         diff -r "$1/$part" "$2/$part" >diff.txt || {
             fail "$3: $part differs"
             head -3 diff.txt

@@ -187,6 +187,24 @@ extern const rgm_metric_type rgm_metric_rankme, rgm_metric_numerical_rank, rgm_m
     rgm_metric_pseudo_condition_number, rgm_metric_self_clustering;
 #define RGM_MOST_REPRESENTED_ROWS 8192
 
+/*
+ * No metrics but what curves are made of (rgm_score_curve_make()): their result is how many scores
+ * are kept, at most one batch more than RGM_MOST_CURVE_SCORES. Of 0/1 labels the scores, unit by
+ * unit; of classes (the caller sets `outputs`) the probability of each class, against the label
+ * that it is this class or another; of links their ranks, as hits has them.
+ */
+extern const rgm_metric_type rgm_metric_scores_of_labels, rgm_metric_scores_of_classes,
+    rgm_metric_ranks_of_links;
+/**
+ * The curve of the scores first, first + stride, ...; areas as those of auc_roc and auc_pr.
+ * `name` is NULL. Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_score_curve_make(rgm_score_curve *out, const rgm_metric_scores *scores,
+                                int64_t first, int64_t stride);
+/** Share of hits by k, from 1 to the worst rank: every k, or as many in even steps of its
+ * logarithm. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_hits_curve_make(rgm_hits_curve *out, const rgm_metric_scores *ranks);
+
 /**
  * Count a batch's items by label and prediction, without items of weight 0 (padding) and without
  * items that have no label. A batch of another form is not counted.

@@ -164,6 +164,68 @@ rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void);
  * the caller writes them again. Errors: RGM_ERR_IO, RGM_ERR_NOMEM. */
 rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step);
 
+/* ---- score curves ---------------------------------------------------------------------------- */
+
+#define RGM_MOST_CURVES       20 /* of one output: classes or 0/1 labels */
+#define RGM_MOST_CURVE_POINTS 200
+#define RGM_MOST_CURVE_SCORES 1048576 /* that the curves of an output are made of */
+
+/** What is predicted at a threshold: everything with this score or a higher one. */
+typedef struct rgm_score_point {
+    double threshold; /* infinite at the first point, where nothing is predicted */
+    double false_positives, true_positives; /* rates: of the negatives, of the positives (recall) */
+    double precision;                       /* 1 where nothing is predicted */
+} rgm_score_point;
+/** The curves of one 0/1 label over all thresholds: ROC, and precision by recall. */
+typedef struct rgm_score_curve {
+    const char *name; /* of the class that is held against the rest; NULL: there is one */
+    double positives, negatives; /* sums of weights; where one is 0 there are no points        */
+    double roc_area, average_precision; /* of all thresholds; NaN: not defined                  */
+    int64_t point_count;
+    rgm_score_point points[RGM_MOST_CURVE_POINTS]; /* the first and last, and others so that the
+                                                      ROC curve is cut into pieces of like length */
+} rgm_score_curve;
+/** Share of links whose rank is k or better, by k. */
+typedef struct rgm_hits_curve {
+    double links, mean_reciprocal_rank;
+    int64_t point_count, k[RGM_MOST_CURVE_POINTS];
+    double share[RGM_MOST_CURVE_POINTS];
+} rgm_hits_curve;
+/** The curves of an output. */
+typedef struct rgm_score_curves {
+    const char *label;             /* the head's name */
+    const rgm_score_curve *curves; /* [count] */
+    int64_t count;
+    const rgm_hits_curve *hits; /* NULL: links are not ranked */
+    const char *left_out;       /* why there are no curves; NULL: there are */
+} rgm_score_curves;
+
+/**
+ * score_curves.jsonl: the curves of the last validation and of the last test, a line an output:
+ * {"step":100,"split":"valid","kind":"score_curves","label":"logits","curves":[{"name":null,
+ *  "positives":2,"negatives":2,"roc_area":0.75,"average_precision":0.83,
+ *  "points":[[null,0,0,1],[0.8,0,0.5,1],[0.1,1,1,0.5]]}],"hits":null,"left_out":null}
+ * points are [threshold, false positives, true positives, precision]; hits are {"links":9,
+ * "mean_reciprocal_rank":0.5,"points":[[1,0.3],[2,0.6]]}. It is small, replaced as a whole, and
+ * as tables.jsonl without times: a run that goes on leaves the same bytes.
+ */
+typedef struct rgm_score_log rgm_score_log;
+/** Open with what is there, if anything; lines of `first_void` and later steps, and what is no such
+ * line, are left out. Nothing is written before the next flush. Errors: RGM_ERR_IO,
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_score_log_open(rgm_score_log **out, const char *path, int64_t first_void);
+void rgm_score_log_close(rgm_score_log *log); /* without writing; takes NULL */
+/** Set the curves of an output over a split, in the place of earlier ones. RGM_ERR_NOMEM. */
+rgm_status rgm_score_log_set(rgm_score_log *log, const char *split, int64_t step,
+                             const rgm_score_curves *curves);
+/** Leave out the lines of first_void and later steps. */
+void rgm_score_log_cut(rgm_score_log *log, int64_t first_void);
+/** Leave out the lines of `step` and of a split whose name begins with `split`. */
+void rgm_score_log_cut_split(rgm_score_log *log, const char *split, int64_t step);
+/** Write the file if it has changed; without lines there is none. Errors: RGM_ERR_IO,
+ * RGM_ERR_NOMEM. */
+rgm_status rgm_score_log_flush(rgm_score_log *log);
+
 #ifdef __cplusplus
 }
 #endif

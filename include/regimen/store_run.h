@@ -15,8 +15,10 @@ extern "C" {
 /**
  *     runs/cora_gcn-1/  .lock config.yaml env.json log.txt metrics.jsonl ckpt/ train/ validation/
  *                       sources.json content.json changes.jsonl system.jsonl tables.jsonl
- * model.json The files of the second line are for people and programs that look at the run; no
- * start needs them.
+ *                       score_curves.jsonl model.json
+ *
+ * The files behind the first line are for people and programs that look at the run; no start needs
+ * them.
  */
 typedef struct rgm_run_folder rgm_run_folder;
 

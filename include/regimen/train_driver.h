@@ -108,6 +108,11 @@ double rgm_trainer_loss_scale(int64_t *good_steps, const rgm_trainer *trainer);
  * an eval set: [classes, classes], classes = rgm_head.confusion; NULL: not counted. */
 const int64_t *rgm_trainer_confusion(const rgm_trainer *trainer, rgm_mode mode, int64_t set,
                                      int64_t head);
+/** The scores that the same pass kept for curves of a head (rgm_head.curves), or the ranks of links
+ * (rgm_head.ranks_links), in the order of the pass; valid until the next one. NULL: none are kept.
+ * Every rank has all of them. */
+const rgm_metric_scores *rgm_trainer_scores(const rgm_trainer *trainer, rgm_mode mode, int64_t set,
+                                            int64_t head, bool ranks);
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
 

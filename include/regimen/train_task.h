@@ -26,6 +26,13 @@ const char *rgm_mode_name(rgm_mode mode); /* "train", "valid", "test" */
 #define RGM_MOST_CONFUSED 100
 #define RGM_MAX_FEEDS     512 /* of a batch */
 
+/** What the scores of an output are held against, for curves over all thresholds. */
+typedef enum rgm_curves_of {
+    RGM_CURVES_OF_NOTHING,
+    RGM_CURVES_OF_LABELS, /* 0/1 labels, at most RGM_MOST_CURVES of an item       */
+    RGM_CURVES_OF_CLASSES /* each class, of at most RGM_MOST_CURVES, against the rest */
+} rgm_curves_of;
+
 /** One output of a model, with its labels, loss and metrics. */
 typedef struct rgm_head {
     char name[64]; /* "classification_logits"; a prefix of metrics when heads are several */
@@ -43,6 +50,8 @@ typedef struct rgm_head {
     double loss_weight;    /* of the default build_losses                                         */
     int64_t confusion; /* classes, at most RGM_MOST_CONFUSED, whose predictions validations count by
                           label for tables.jsonl; for a logit of 1 against 0: 2; 0: not counted   */
+    rgm_curves_of curves; /* what passes keep scores of for score_curves.jsonl                   */
+    bool ranks_links;     /* and the ranks of links for hits by k                                */
     bool is_of_passes; /* only evaluations look at it: training does not compute its predictions */
     int64_t metric_count; /* the model's own ("compiled") metrics; of_states in passes only      */
     rgm_metric metrics[RGM_MAX_METRICS];

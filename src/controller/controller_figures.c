@@ -74,42 +74,47 @@ static rgm_status add_confusions(rgm_controller *c, const char *split, rgm_mode 
     return RGM_OK;
 }
 
+static rgm_status add_tables(rgm_controller *c, const char *split, rgm_mode mode, int64_t set,
+                             const rgm_logs *logs)
+{
+    RGM_TRY(add_confusions(c, split, mode, set));
+    return logs->sample_count > 0
+               ? rgm_tables_log_samples(c->tables_log, split, rgm_trainer_global_step(c->trainer),
+                                        logs->samples, logs->sample_count)
+               : RGM_OK;
+}
+
 rgm_status rgmi_log_tables(rgm_controller *c, const char *split, rgm_mode mode, int64_t set,
                            const rgm_logs *logs)
 {
-    rgm_status status;
-
-    if (c->tables_log == NULL)
-        return RGM_OK;
-    status = add_confusions(c, split, mode, set);
-    if (status == RGM_OK && logs->sample_count > 0)
-        status = rgm_tables_log_samples(c->tables_log, split, rgm_trainer_global_step(c->trainer),
-                                        logs->samples, logs->sample_count);
-    return rgmi_told_once(&c->told_tables, status);
+    if (c->tables_log != NULL)
+        RGM_TRY(rgmi_told_once(&c->told_tables, add_tables(c, split, mode, set, logs)));
+    return rgmi_log_curves(c, split, mode, set);
 }
 
 rgm_status rgmi_tables_flush(rgm_controller *c)
 {
-    return c->tables_log == NULL
-               ? RGM_OK
-               : rgmi_told_once(&c->told_tables, rgm_tables_log_flush(c->tables_log));
+    if (c->tables_log != NULL)
+        RGM_TRY(rgmi_told_once(&c->told_tables, rgm_tables_log_flush(c->tables_log)));
+    return rgmi_curves_flush(c);
 }
 
 rgm_status rgmi_tables_cut(rgm_controller *c, bool all)
 {
-    return c->tables_log == NULL
-               ? RGM_OK
-               : rgmi_told_once(&c->told_tables,
-                                rgm_tables_log_cut(c->tables_log, all ? 0 : first_void(c)));
+    int64_t step = all ? 0 : first_void(c);
+
+    if (c->tables_log != NULL)
+        RGM_TRY(rgmi_told_once(&c->told_tables, rgm_tables_log_cut(c->tables_log, step)));
+    return rgmi_curves_cut(c, step);
 }
 
 rgm_status rgmi_tables_cut_tests(rgm_controller *c)
 {
-    return c->tables_log == NULL
-               ? RGM_OK
-               : rgmi_told_once(&c->told_tables,
-                                rgm_tables_log_cut_split(c->tables_log, rgm_mode_name(RGM_TEST),
-                                                         rgm_trainer_global_step(c->trainer)));
+    if (c->tables_log != NULL)
+        RGM_TRY(rgmi_told_once(&c->told_tables,
+                               rgm_tables_log_cut_split(c->tables_log, rgm_mode_name(RGM_TEST),
+                                                        rgm_trainer_global_step(c->trainer))));
+    return rgmi_curves_cut_tests(c);
 }
 
 /* ---- model.json ---------------------------------------------------------------------------- */
@@ -178,6 +183,7 @@ rgm_status rgmi_figures_open(rgm_controller *c)
     RGM_GO(rgm_path_join(&path, c->run_dir, "tables.jsonl"));
     RGM_GO(
         rgmi_told_once(&c->told_tables, rgm_tables_log_open(&c->tables_log, path, first_void(c))));
+    RGM_GO(rgmi_curves_open(c, first_void(c)));
     if (c->was_tested) /* as of metrics.jsonl, which is cut back to the checkpoint */
         RGM_GO(rgmi_tables_cut_tests(c));
     RGM_GO(open_model(c));
@@ -206,6 +212,7 @@ void rgmi_figures_close(rgm_controller *c)
     /* The caller may be returning an error: keep it the last one. */
     rgm_error_save(&error, RGM_ERR_IO);
     (void)rgmi_log_figures(c, true);
+    (void)rgmi_curves_flush(c);
     (void)rgmi_result_end(c, RGM_OK);
     rgm_logger_enter(before);
     rgm_error_reset();
@@ -215,4 +222,5 @@ void rgmi_figures_close(rgm_controller *c)
     rgm_text_clear(&c->batch);
     rgm_system_log_close(c->system_log);
     rgm_tables_log_close(c->tables_log);
+    rgmi_curves_close(c);
 }

@@ -9,6 +9,7 @@ static rgm_status plane_of_two(rgm_task_model *out, rgm_scope *scope, void *stat
 {
     RGM_TRY(plane_model(out, scope, state));
     out->heads[0].confusion = 2;
+    out->heads[0].curves = RGM_CURVES_OF_CLASSES;
     return RGM_OK;
 }
 
@@ -251,10 +252,13 @@ static void a_run_that_was_killed_goes_on_to_the_same_tables(void **state)
     CHECK(before > 0 && lines >= 1);
     /* Lines after the last checkpoint, as if it had been killed then. */
     append(parts, "tables.jsonl", "{\"step\":8,\"split\":\"valid\",\"kind\":\"confusion\"}\n{\"st");
+    append(parts, "score_curves.jsonl",
+           "{\"step\":8,\"split\":\"valid\",\"kind\":\"score_curves\"}\n{\"st");
     append(parts, "system.jsonl", "{\"time\":1,\"sec");
     r.stop_at = 0;
     complete(&r, RGM_OK);
     check_same_file(whole, parts, "tables.jsonl");
+    check_same_file(whole, parts, "score_curves.jsonl");
     check_same_file(whole, parts, "metrics.jsonl");
     after = last_seconds(parts, &more);
     CHECK(after > before && more > lines);
@@ -271,6 +275,35 @@ static void a_run_that_was_killed_goes_on_to_the_same_tables(void **state)
     CHECK(!file_says(parts, "tables.jsonl", "{\"step\":12,"));
     clear_plane(&r.data);
     CHECK_OK(rgm_folder_remove(root));
+}
+
+/* Only of the last validation, both classes, whose areas are one and the same when there are two.
+ */
+static void curves_are_those_of_the_last_validation(void **state)
+{
+    const char *folder = check_folder();
+    figures_run r = make_run(folder);
+    char *data, *area;
+    double areas[2] = {0};
+
+    (void)state;
+    complete(&r, RGM_OK);
+    data = load(folder, "score_curves.jsonl");
+    area = data;
+    for (int i = 0; i < 2; i++) {
+        area = strstr(area + 1, "\"roc_area\":");
+        CHECK(area != NULL && sscanf(area, "\"roc_area\":%lf", &areas[i]) == 1);
+    }
+    CHECK(areas[0] > 0.5 && areas[0] < 1 + 1e-12);
+    CHECK_CLOSE(areas[0], areas[1], 1e-12, 0);
+    CHECK(strncmp(data,
+                  "{\"step\":12,\"split\":\"valid\",\"kind\":\"score_curves\",\"label\":"
+                  "\"logits\",\"curves\":[{\"name\":\"0\",",
+                  88) == 0);
+    CHECK(strchr(data, '\n') == data + strlen(data) - 1); /* one line */
+    rgm_free(data);
+    clear_plane(&r.data);
+    CHECK_OK(rgm_folder_remove(folder));
 }
 
 /* At most one line a second, however many loops; the last one at the end. */
@@ -567,6 +600,7 @@ TESTS(cmocka_unit_test(each_validation_has_the_table_of_its_accuracy),
       cmocka_unit_test(items_of_no_weight_are_not_counted),
       cmocka_unit_test(one_logit_is_a_table_of_two), cmocka_unit_test(too_many_classes_are_refused),
       cmocka_unit_test(a_run_that_was_killed_goes_on_to_the_same_tables),
+      cmocka_unit_test(curves_are_those_of_the_last_validation),
       cmocka_unit_test(figures_are_few_and_end_with_the_run),
       cmocka_unit_test(a_model_is_told_with_what_a_batch_costs),
       cmocka_unit_test(norms_inside_layers_lead_on),

@@ -52,6 +52,24 @@ typedef struct rgmi_result {
     void *payload;
 } rgmi_result;
 
+/** The scores of a pass whose curves are still to be made. */
+typedef struct rgmi_kept_scores {
+    char split[80];
+    int64_t step, head;
+    rgm_metric_scores scores, ranks;
+    bool has_ranks;
+} rgmi_kept_scores;
+
+/** score_curves.jsonl. Making its lines costs more than a small validation does, so it is put off
+ * until they are to be written. */
+typedef struct rgmi_curves {
+    rgm_score_log *log; /* NULL: it could not be opened, or nothing is kept */
+    rgmi_kept_scores *kept;
+    int64_t count, capacity;
+    double time; /* of the last writing */
+    bool told;   /* it was reported that they cannot be written */
+} rgmi_curves;
+
 struct rgm_controller {
     rgm_trainer *trainer;
     rgm_trainer_options options;
@@ -102,6 +120,7 @@ struct rgm_controller {
     rgm_metrics_log *metrics_log;
     rgm_system_log *system_log; /* of this and the next NULL: could not be opened */
     rgm_tables_log *tables_log;
+    rgmi_curves curves;
     bool told_system, told_tables, told_model; /* it was reported that they cannot be written */
     rgm_text batch; /* what rgm_trainer_describe_batches() says, while `describes` */
     bool describes;
@@ -304,7 +323,8 @@ rgm_status rgmi_logs_flush(rgm_controller *c);
 rgm_status rgmi_log_figures(rgm_controller *c, bool at_end);
 /** Write model.json after two training runs of a batch, or at_end after one. */
 rgm_status rgmi_log_model(rgm_controller *c, bool at_end);
-/** Write a pass' tables, over a mode's own data (set -1) or an eval set, to tables.jsonl. */
+/** Write a pass' tables, over a mode's own data (set -1) or an eval set, to tables.jsonl, and keep
+ * what its curves are made of. */
 rgm_status rgmi_log_tables(rgm_controller *c, const char *split, rgm_mode mode, int64_t set,
                            const rgm_logs *logs);
 rgm_status rgmi_tables_flush(rgm_controller *c);
@@ -312,6 +332,18 @@ rgm_status rgmi_tables_flush(rgm_controller *c);
 rgm_status rgmi_tables_cut(rgm_controller *c, bool all);
 /** Cut off the tables of test data at the current step, which are to be written again. */
 rgm_status rgmi_tables_cut_tests(rgm_controller *c);
+
+/* controller_curves.c */
+/** Open score_curves.jsonl without the lines of first_void and later steps. */
+rgm_status rgmi_curves_open(rgm_controller *c, int64_t first_void);
+void rgmi_curves_close(rgm_controller *c);
+/** Keep the scores of a pass for its curves, which are written when the last ones are a second old,
+ * or by rgmi_curves_flush(). */
+rgm_status rgmi_log_curves(rgm_controller *c, const char *split, rgm_mode mode, int64_t set);
+rgm_status rgmi_curves_flush(rgm_controller *c);
+rgm_status rgmi_curves_cut(rgm_controller *c, int64_t first_void);
+/** As rgmi_tables_cut_tests(). */
+rgm_status rgmi_curves_cut_tests(rgm_controller *c);
 
 /* controller_story.c */
 /** Whether the next line of a kind is written: all at first, then ever fewer. */

@@ -332,6 +332,7 @@ static rgm_status binary_metrics(rgm_head *outputs, int64_t count, const void *o
 
     (void)count;
     outputs[0].confusion = o->units == 1 ? 2 : 0;
+    outputs[0].curves = o->units <= RGM_MOST_CURVES ? RGM_CURVES_OF_LABELS : RGM_CURVES_OF_NOTHING;
     for (size_t i = 0; i < sizeof binary_metric_types / sizeof *binary_metric_types; i++)
         rgm_head_add_metric(&outputs[0], binary_metric_types[i]);
     for (int64_t i = 0; i < precisions->count; i++) {

@@ -464,6 +464,8 @@ static rgm_status metrics(rgm_head *outputs, int64_t count, const void *options)
     (void)count;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         rgm_head_add_metric(&outputs[0], types[i]);
+    outputs[0].curves = RGM_CURVES_OF_LABELS;
+    outputs[0].ranks_links = hits->count > 0;
     if (hits->count > 0)
         rgm_head_add_metric(&outputs[0], &rgm_metric_mrr);
     for (int64_t i = 0; i < hits->count; i++) {

@@ -327,6 +327,198 @@ static double auc_pr_macro_result(const double *state, const rgm_metric *metric)
     return mean_over_units(state, metric, precision);
 }
 
+/* ---- points of a curve --------------------------------------------------------------------- */
+
+/* Whether a point opens another piece of the ROC curve than the last one did. */
+static bool opens_piece(int64_t *last, double false_positives, double true_positives)
+{
+    int64_t piece = (int64_t)((false_positives + true_positives) / 2 * (RGM_MOST_CURVE_POINTS - 2));
+    bool opens = piece != *last;
+
+    *last = piece;
+    return opens;
+}
+
+/* Every threshold where there is room for all, else the first of each piece, and the last. */
+static void put_points(rgm_score_curve *out, const wide_score *sorted, int64_t n, bool all)
+{
+    double positives = 0, negatives = 0;
+    int64_t piece = 0;
+
+    out->points[out->point_count++] = (rgm_score_point){.threshold = INFINITY, .precision = 1};
+    for (int64_t i = 0, end; i < n; i = end) {
+        rgm_score_point point = {.threshold = sorted[i].score};
+
+        for (end = i; end < n && !(sorted[end].score < sorted[i].score); end++) {
+            positives += fmax(sorted[end].weight, 0);
+            negatives += fmax(-sorted[end].weight, 0);
+        }
+        point.false_positives = negatives / out->negatives;
+        point.true_positives = positives / out->positives;
+        point.precision = positives / (positives + negatives);
+        if (all || end == n || opens_piece(&piece, point.false_positives, point.true_positives))
+            out->points[out->point_count++] = point;
+    }
+}
+
+static int64_t count_distinct(const wide_score *sorted, int64_t n)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        count += i == 0 || sorted[i].score < sorted[i - 1].score;
+    return count;
+}
+
+rgm_status rgm_score_curve_make(rgm_score_curve *out, const rgm_metric_scores *scores,
+                                int64_t first, int64_t stride)
+{
+    wide_score *sorted = NULL;
+    int64_t n;
+    curve c;
+
+    memset(out, 0, sizeof *out);
+    RGM_TRY(RGM_NEW(sorted, scores->count / stride + 1));
+    n = sort(sorted, scores, scores->count, first, stride);
+    c = walk(sorted, n, 0);
+    out->positives = c.positives;
+    out->negatives = c.negatives;
+    out->roc_area = is_empty(&c) ? NAN : roc(&c);
+    out->average_precision = is_empty(&c) ? NAN : precision(&c);
+    if (c.positives > 0 && c.negatives > 0 && !isnan(c.area))
+        put_points(out, sorted, n, count_distinct(sorted, n) < RGM_MOST_CURVE_POINTS);
+    rgm_free(sorted);
+    return RGM_OK;
+}
+
+static int64_t whole_rank(double rank)
+{
+    return (int64_t)ceil(rank); /* the first k that it is a hit for */
+}
+
+rgm_status rgm_hits_curve_make(rgm_hits_curve *out, const rgm_metric_scores *ranks)
+{
+    wide_score *sorted = NULL;
+    int64_t n, seen = 0, most;
+
+    memset(out, 0, sizeof *out);
+    RGM_TRY(RGM_NEW(sorted, ranks->count + 1));
+    n = sort(sorted, ranks, ranks->count, 0, 1); /* the worst first */
+    for (int64_t i = 0; i < n; i++)
+        out->mean_reciprocal_rank += 1 / sorted[i].score / (double)n;
+    out->links = (double)n;
+    most = n > 0 ? whole_rank(sorted[0].score) : 0;
+    for (int64_t k = 1; k <= most; k = out->k[out->point_count - 1] + 1) {
+        double room = RGM_MOST_CURVE_POINTS - 1 - (double)out->point_count;
+        double factor = room > 0 ? pow((double)most / (double)k, 1 / room) : 1;
+        int64_t at = (int64_t)((double)k * factor); /* of what is left, in even steps of its log */
+
+        at = at < k ? k : at;
+        at = at > most || room <= 0 ? most : at;
+        while (seen < n && whole_rank(sorted[n - 1 - seen].score) <= at)
+            seen++;
+        out->k[out->point_count] = at;
+        out->share[out->point_count++] = (double)seen / (double)n;
+    }
+    rgm_free(sorted);
+    return RGM_OK;
+}
+
+/* ---- scores that only curves are made of --------------------------------------------------- */
+
+/* Room for `more`, up to one above what curves are made of: that there is too much is known then.
+ * 0: there is no room. */
+static bool has_room(double *state, const rgm_metric *metric, int64_t more, bool wide)
+{
+    rgm_metric_scores *s = metric->scores;
+
+    if (s == NULL)
+        return false;
+    s->count = (int64_t)state[0];
+    if (s->count > RGM_MOST_CURVE_SCORES)
+        return false;
+    if (reserve(s, s->count + more, wide) == RGM_OK)
+        return true;
+    s->failed = true;
+    rgm_error_reset();
+    return false;
+}
+
+static void add_score(double *state, rgm_metric_scores *s, double score, double weight)
+{
+    set_entry(s, s->count++, (wide_score){score, weight});
+    state[0] = (double)s->count;
+}
+
+static void scores_of_labels_update(double *state, const rgm_metric *metric,
+                                    const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    if (metric->reads_scores) {
+        state[0] = (double)metric->scores->count;
+        return;
+    }
+    if (rgm_tensor_count(batch->labels) != view.items * view.units ||
+        !has_room(state, metric, view.items * view.units, is_wide(batch)))
+        return;
+    for (int64_t i = 0; i < view.items; i++)
+        for (int64_t u = 0; u < view.units; u++) {
+            double weight = fmax(rgmi_unit_weight(&view, i, u), 0);
+
+            add_score(state, metric->scores, rgmi_prediction(&view, i, u),
+                      rgmi_is_one(&view, i, u) ? weight : -weight);
+        }
+}
+
+/* Probabilities, since logits of several items have no common zero. */
+static void scores_of_classes_update(double *state, const rgm_metric *metric,
+                                     const rgm_metric_batch *batch)
+{
+    rgmi_batch_view view = rgmi_batch_open(batch);
+
+    if (view.units != metric->outputs || rgm_tensor_count(batch->labels) != view.items ||
+        !has_room(state, metric, view.items * view.units, is_wide(batch)))
+        return;
+    for (int64_t i = 0; i < view.items; i++) {
+        double weight = rgmi_weight(&view, i), sum = 0;
+        double largest = rgmi_prediction(&view, i, rgmi_argmax(&view, i));
+        int64_t label = rgm_tensor_at_int(view.labels, i);
+
+        if (!(weight > 0) || label < 0 || label >= view.units)
+            continue;
+        for (int64_t c = 0; c < view.units; c++)
+            sum += exp(rgmi_prediction(&view, i, c) - largest);
+        for (int64_t c = 0; c < view.units; c++)
+            add_score(state, metric->scores, exp(rgmi_prediction(&view, i, c) - largest) / sum,
+                      c == label ? weight : -weight);
+    }
+}
+
+static double how_many(const double *state, const rgm_metric *metric)
+{
+    (void)metric;
+    return state[0];
+}
+
+#define KEPT(id, updates)                                                                          \
+    const rgm_metric_type rgm_metric_##id = {.name = #id,                                          \
+                                             .state_size = one,                                    \
+                                             .update = (updates),                                  \
+                                             .result = how_many,                                   \
+                                             .keeps_scores = true}
+
+KEPT(scores_of_labels, scores_of_labels_update);
+KEPT(scores_of_classes, scores_of_classes_update);
+
+void rgmi_keep_rank(double *state, const rgm_metric *metric, double rank)
+{
+    if (has_room(state, metric, 1, false))
+        add_score(state, metric->scores, rank, 1);
+}
+
+/* ---- the rows ------------------------------------------------------------------------------ */
+
 #define CURVE(id, results)                                                                         \
     const rgm_metric_type rgm_metric_##id = {.name = #id,                                          \
                                              .state_size = one,                                    \

@@ -5,6 +5,8 @@
  */
 #include <check.h>
 
+#include <math.h>
+
 #include <regimen/train_task.h>
 
 enum { ITEMS = 10 };
@@ -289,7 +291,221 @@ static void a_lack_of_memory_is_told_at_the_end(void **state)
     rgm_tensor_release(y);
 }
 
-TESTS(cmocka_unit_test(exact_areas_are_scikit_learns),
+/* ---- curves for people -------------------------------------------------------------------- */
+
+/* What a pass in batches of three keeps. */
+static rgm_metric_scores kept(const items *all)
+{
+    rgm_metric_scores scores = {0};
+    rgm_metric metric = {.type = &rgm_metric_scores_of_labels, .scores = &scores};
+    double state = 0;
+
+    for (int64_t at = 0; at < all->count; at += 3)
+        add(&state, &metric, all, at, at + 3 < all->count ? at + 3 : all->count);
+    CHECK_INT((int64_t)state, scores.count);
+    CHECK(metric.type->result(&state, &metric) == state);
+    return scores;
+}
+
+/* false and true positives, precision */
+static void check_points(const rgm_score_curve *curve, const double points[8][3])
+{
+    static const double thresholds[] = {INFINITY, 3, 2, 0.5, -0.25, -0.5, -1, -2};
+
+    CHECK_INT(8, curve->point_count);
+    for (int k = 0; k < 8; k++) {
+        CHECK(curve->points[k].threshold == thresholds[k]);
+        CHECK_CLOSE(curve->points[k].false_positives, points[k][0], 1e-12, 0);
+        CHECK_CLOSE(curve->points[k].true_positives, points[k][1], 1e-12, 0);
+        CHECK_CLOSE(curve->points[k].precision, points[k][2], 1e-12, 0);
+    }
+}
+
+/* roc_curve(drop_intermediate=False), precision_recall_curve(). */
+static void every_threshold_is_a_point(void **state)
+{
+    static const double points[2][8][3] = {{{0, 0, 1},
+                                            {0.2, 0, 0},
+                                            {0.2, 0.4, 2 / 3.0},
+                                            {0.6, 0.6, 0.5},
+                                            {0.6, 0.8, 4 / 7.0},
+                                            {0.6, 1, 0.625},
+                                            {0.8, 1, 5 / 9.0},
+                                            {1, 1, 0.5}},
+                                           {{0, 0, 1},
+                                            {0.04, 0, 0},
+                                            {0.04, 0.3076923076923077, 0.8888888888888888},
+                                            {0.52, 0.7692307692307693, 0.6060606060606061},
+                                            {0.52, 0.8461538461538461, 0.6285714285714286},
+                                            {0.52, 1, 0.6666666666666666},
+                                            {0.84, 1, 0.5531914893617021},
+                                            {1, 1, 0.5098039215686274}}};
+    static const double areas[2][2] = {{0.6, 0.605952380952381},
+                                       {0.7384615384615385, 0.7041403041403042}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const items all = {RGM_F32, ITEMS, 1, scores_of, i > 0 ? weights_of : NULL, labels_of};
+        rgm_metric_scores scores = kept(&all);
+        rgm_score_curve curve;
+
+        CHECK_EVERY_OOM(rgm_score_curve_make(&curve, &scores, 0, 1), (void)0);
+        CHECK_OK(rgm_score_curve_make(&curve, &scores, 0, 1));
+        CHECK_CLOSE(curve.roc_area, areas[i][0], 1e-12, 0);
+        CHECK_CLOSE(curve.average_precision, areas[i][1], 1e-12, 0);
+        check_points(&curve, points[i]);
+        rgm_metric_scores_clear(&scores);
+    }
+}
+
+/* roc_auc_score(labels == c, softmax(z)[:, c]); an item without a label and one without weight do
+ * not count. */
+static void a_class_is_held_against_the_rest(void **state)
+{
+    static const double z[] = {2,   -1,   0.5, 0,  1, 1,   -0.5, 0.25, 3, 1, 1, 0,
+                               0.3, -0.2, 0.1, -1, 2, 0.4, 9,    0,    0, 0, 9, 0};
+    static const double weights[] = {1, 1, 1, 1, 1, 1, 1, 0};
+    static const int64_t labels[] = {0, 1, 2, 1, 0, 2, -1, 2};
+    static const double areas[3][2] = {
+        {0.875, 0.8333333333333333}, {0.75, 0.6666666666666666}, {0.625, 0.7}};
+    rgm_tensor *t[3] = {tensor(RGM_F64, z, 8, 3), NULL, tensor(RGM_F64, weights, 8, 0)};
+    rgm_metric_batch batch = {.predictions = t[0], .weights = t[2]};
+    rgm_metric_scores scores = {0};
+    rgm_metric metric = {.type = &rgm_metric_scores_of_classes, .outputs = 3, .scores = &scores};
+    rgm_score_curve curve;
+    double count = 0;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&t[1], RGM_I64, 1, (int64_t[]){8}, labels));
+    batch.labels = t[1];
+    metric.type->update(&count, &metric, &batch);
+    CHECK_INT(18, scores.count);
+    for (int c = 0; c < 3; c++) {
+        CHECK_OK(rgm_score_curve_make(&curve, &scores, c, 3));
+        CHECK_CLOSE(curve.roc_area, areas[c][0], 1e-12, 0);
+        CHECK_CLOSE(curve.average_precision, areas[c][1], 1e-12, 0);
+        CHECK(curve.positives == 2 && curve.negatives == 4);
+    }
+    rgm_metric_scores_clear(&scores);
+    for (int i = 0; i < 3; i++)
+        rgm_tensor_release(t[i]);
+}
+
+/* Exact areas beside the points, and points that nearly have them. */
+static void check_thinned(const rgm_score_curve *c)
+{
+    const rgm_score_point *last = &c->points[c->point_count - 1];
+    double area = 0, precision = 0;
+
+    CHECK_CLOSE(c->roc_area, 0.869622780832102, 1e-12, 0); /* scikit-learn's */
+    CHECK_CLOSE(c->average_precision, 0.7921695905740789, 1e-12, 0);
+    CHECK(c->point_count > 150 && c->point_count <= RGM_MOST_CURVE_POINTS);
+    for (const rgm_score_point *a = c->points, *b = a + 1; b <= last; a++, b++) {
+        CHECK(b->threshold < a->threshold);
+        area +=
+            (b->false_positives - a->false_positives) * (a->true_positives + b->true_positives) / 2;
+        precision += (b->true_positives - a->true_positives) * b->precision;
+    }
+    CHECK(last->true_positives == 1 && last->false_positives == 1);
+    CHECK_CLOSE(area, c->roc_area, 2e-3, 0);
+    CHECK_CLOSE(precision, c->average_precision, 1e-2, 0);
+}
+
+static void a_long_curve_is_thinned_out(void **state)
+{
+    enum { MANY = 5000 };
+    static double z[MANY];
+    static int64_t y[MANY];
+    const items all = {RGM_F32, MANY, 1, z, NULL, y};
+    uint64_t x = 12345;
+    double drawn[2];
+    rgm_metric_scores scores;
+    rgm_score_curve curve;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        for (int k = 0; k < 2; k++) {
+            x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            drawn[k] = (double)(x >> 40) / 0x1p24;
+        }
+        y[i] = drawn[0] < 0.3;
+        z[i] = drawn[1] + 0.5 * (double)y[i];
+    }
+    scores = kept(&all);
+    CHECK_OK(rgm_score_curve_make(&curve, &scores, 0, 1));
+    check_thinned(&curve);
+    rgm_metric_scores_clear(&scores);
+}
+
+/* One kind of label, NaN, nothing. */
+static void what_has_no_curve_has_no_points(void **state)
+{
+    static const double z[] = {1, 2, NAN};
+    static const int64_t ones[] = {1, 1, 1}, both[] = {1, 0, 0};
+    const items cases[] = {{RGM_F64, 2, 1, z, NULL, ones},
+                           {RGM_F64, 3, 1, z, NULL, both},
+                           {RGM_F64, 0, 1, z, NULL, both}};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rgm_metric_scores scores = kept(&cases[i]);
+        rgm_score_curve curve;
+
+        CHECK_OK(rgm_score_curve_make(&curve, &scores, 0, 1));
+        CHECK_INT(0, curve.point_count);
+        CHECK(isnan(curve.roc_area));
+        rgm_metric_scores_clear(&scores);
+    }
+}
+
+/* Ranks 1, 1.5, 4 and 900. */
+static void hits_are_told_by_k(void **state)
+{
+    static const double ranks[] = {4, 1, 900, 1.5};
+    static const int64_t ones[] = {1, 1, 1, 1};
+    const items all = {RGM_F64, 4, 1, ranks, NULL, ones};
+    rgm_metric_scores scores = kept(&all);
+    rgm_hits_curve h;
+
+    (void)state;
+    CHECK_OK(rgm_hits_curve_make(&h, &scores));
+    CHECK(h.links == 4);
+    CHECK_CLOSE(h.mean_reciprocal_rank, (1 + 1 / 1.5 + 1 / 4.0 + 1 / 900.0) / 4, 1e-12, 0);
+    CHECK(h.point_count > 100 && h.point_count <= RGM_MOST_CURVE_POINTS);
+    for (int64_t i = 0; i < h.point_count; i++) {
+        int64_t k = h.k[i];
+
+        CHECK(i == 0 || k > h.k[i - 1]);
+        CHECK(h.share[i] == (k < 2 ? 0.25 : k < 4 ? 0.5 : k < 900 ? 0.75 : 1));
+    }
+    CHECK(h.k[0] == 1 && h.k[3] == 4 && h.k[h.point_count - 1] == 900);
+    rgm_metric_scores_clear(&scores);
+}
+
+/* That there are too many is known, and no more memory is taken. */
+static void more_scores_than_curves_take_are_not_kept(void **state)
+{
+    enum { BATCH = 1 << 18 };
+    static double z[BATCH];
+    static int64_t y[BATCH];
+    const items all = {RGM_F32, BATCH, 1, z, NULL, y};
+    rgm_metric_scores scores = {0};
+    rgm_metric metric = {.type = &rgm_metric_scores_of_labels, .scores = &scores};
+    double count = 0;
+
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        add(&count, &metric, &all, 0, BATCH);
+    CHECK_INT(RGM_MOST_CURVE_SCORES + BATCH, scores.count);
+    rgm_metric_scores_clear(&scores);
+}
+
+TESTS(cmocka_unit_test(every_threshold_is_a_point),
+      cmocka_unit_test(a_class_is_held_against_the_rest),
+      cmocka_unit_test(a_long_curve_is_thinned_out),
+      cmocka_unit_test(what_has_no_curve_has_no_points), cmocka_unit_test(hits_are_told_by_k),
+      cmocka_unit_test(more_scores_than_curves_take_are_not_kept),
+      cmocka_unit_test(exact_areas_are_scikit_learns),
       cmocka_unit_test(a_recall_at_a_precision_is_the_best_of_all_thresholds),
       cmocka_unit_test(saturated_scores_keep_their_order),
       cmocka_unit_test(areas_count_pairs_in_order),

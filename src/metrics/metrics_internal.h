@@ -94,6 +94,9 @@ static inline double rgmi_quotient(const double *state, const rgm_metric *metric
     return rgmi_ratio(state[0], state[1]);
 }
 
+/** Keep the rank of a link in the metric's scores; metrics_curves.c has these. */
+void rgmi_keep_rank(double *state, const rgm_metric *metric, double rank);
+
 /** A metric's row: its name, whether smaller is better, and its three functions. */
 #define RGMI_METRIC(id, title, smaller, size, updates, results)                                    \
     const rgm_metric_type rgm_metric_##id = {.name = (title),                                      \

@@ -140,8 +140,8 @@ static void average_precision_update(double *state, const rgm_metric *metric,
 
 /* ---- ranks --------------------------------------------------------------------------------- */
 
-static void add_ranks(double *state, const rgm_metric *metric, const rgm_metric_batch *batch,
-                      double (*of_rank)(double rank, const rgm_metric *metric))
+static void each_rank(double *state, const rgm_metric *metric, const rgm_metric_batch *batch,
+                      void (*add)(double *state, const rgm_metric *metric, double rank))
 {
     rgmi_batch_view view = rgmi_batch_open(batch);
 
@@ -156,32 +156,55 @@ static void add_ranks(double *state, const rgm_metric *metric, const rgm_metric_
             better += score_of(&view, k) > score_of(&view, i);
             same += score_of(&view, k) == score_of(&view, i);
         }
-        state[0] += of_rank(1 + (double)better + (double)same / 2, metric);
-        state[1] += 1;
+        add(state, metric, 1 + (double)better + (double)same / 2);
     }
 }
 
-static double reciprocal(double rank, const rgm_metric *metric)
+static void add_reciprocal(double *state, const rgm_metric *metric, double rank)
 {
     (void)metric;
-    return 1 / rank;
+    state[0] += 1 / rank;
+    state[1] += 1;
 }
 
-static double is_hit(double rank, const rgm_metric *metric)
+static void add_hit(double *state, const rgm_metric *metric, double rank)
 {
-    return rank <= (double)metric->k;
+    state[0] += rank <= (double)metric->k;
+    state[1] += 1;
 }
 
 static void mrr_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
-    add_ranks(state, metric, batch, reciprocal);
+    each_rank(state, metric, batch, add_reciprocal);
 }
 
 static void hits_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
 {
-    add_ranks(state, metric, batch, is_hit);
+    each_rank(state, metric, batch, add_hit);
 }
 
+static void ranks_update(double *state, const rgm_metric *metric, const rgm_metric_batch *batch)
+{
+    each_rank(state, metric, batch, rgmi_keep_rank);
+}
+
+static int64_t ranks_size(const rgm_metric *metric)
+{
+    (void)metric;
+    return 1;
+}
+
+static double how_many(const double *state, const rgm_metric *metric)
+{
+    (void)metric;
+    return state[0];
+}
+
+const rgm_metric_type rgm_metric_ranks_of_links = {.name = "ranks_of_links",
+                                                   .state_size = ranks_size,
+                                                   .update = ranks_update,
+                                                   .result = how_many,
+                                                   .keeps_scores = true};
 RGMI_METRIC(auc, "auc", false, rgmi_two, auc_update, rgmi_quotient);
 RGMI_METRIC(average_precision, "average_precision", false, rgmi_two, average_precision_update,
             rgmi_quotient);

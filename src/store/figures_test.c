@@ -6,6 +6,7 @@
 
 #include <regimen/store.h>
 
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -320,7 +321,107 @@ static void logging_survives_every_failing_allocation(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
-TESTS(cmocka_unit_test(figures_are_of_this_process_and_of_earlier_ones),
+/* ---- curves -------------------------------------------------------------------------------- */
+
+static rgm_score_log *curves_opened(const char *path, int64_t first_void)
+{
+    rgm_score_log *log;
+
+    CHECK_OK(rgm_score_log_open(&log, path, first_void));
+    return log;
+}
+
+static rgm_status set_curves(rgm_score_log *log, const char *split, int64_t step, double area)
+{
+    static rgm_score_curve curve = {.name = NULL,
+                                    .positives = 2,
+                                    .negatives = 2,
+                                    .average_precision = NAN,
+                                    .point_count = 2,
+                                    .points = {{INFINITY, 0, 0, 1}, {0.1f, 1, 1, 0.5}}};
+    static const rgm_hits_curve hits = {
+        .links = 2, .mean_reciprocal_rank = 0.75, .point_count = 2, .k = {1, 2}, .share = {0.5, 1}};
+    const rgm_score_curves all = {.label = "logits",
+                                  .curves = &curve,
+                                  .count = 1,
+                                  .hits = step == 1 ? &hits : NULL,
+                                  .left_out = step == 2 ? "why" : NULL};
+
+    curve.roc_area = area;
+    return rgm_score_log_set(log, split, step, &all);
+}
+
+#define CURVES(step, split, area, hits, why)                                                       \
+    "{\"step\":" step ",\"split\":\"" split "\",\"kind\":\"score_curves\",\"label\":\"logits\","   \
+    "\"curves\":[{\"name\":null,\"positives\":2.0,\"negatives\":2.0,\"roc_area\":" area            \
+    ",\"average_precision\":null,\"points\":[[null,0,0,1],[0.1,1,1,0.5]]}],\"hits\":" hits         \
+    ",\"left_out\":" why "}\n"
+#define HITS "{\"links\":2.0,\"mean_reciprocal_rank\":0.75,\"points\":[[1,0.5],[2,1]]}"
+
+static void check_curves(const char *path, const char *wanted)
+{
+    char *data;
+
+    if (*wanted == '\0') {
+        CHECK(!rgm_path_exists(path));
+        return;
+    }
+    data = load(path);
+    CHECK_TEXT(wanted, data);
+    rgm_free(data);
+}
+
+/* Of each split the last ones, in the order in which they came; only flushes write. */
+static void curves_replace_earlier_ones(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_score_log *log = curves_opened(path, 0);
+
+    (void)state;
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, "");
+    CHECK_OK(set_curves(log, "valid", 1, 0.25));
+    check_curves(path, "");
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, CURVES("1", "valid", "0.25", HITS, "null"));
+    CHECK_OK(set_curves(log, "valid_news", 1, 0.25));
+    CHECK_OK(set_curves(log, "valid", 2, 0.5));
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, CURVES("1", "valid_news", "0.25", HITS, "null")
+                           CURVES("2", "valid", "0.5", "null", "\"why\""));
+    rgm_score_log_close(log);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+static void curves_of_lost_work_are_left_out(void **state)
+{
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_score_log *log = curves_opened(path, 0);
+
+    (void)state;
+    CHECK_OK(set_curves(log, "valid", 3, 1));
+    CHECK_OK(set_curves(log, "test", 4, 1));
+    CHECK_OK(set_curves(log, "test_news", 4, 1));
+    CHECK_OK(rgm_score_log_flush(log));
+    rgm_score_log_cut_split(log, "test", 3);
+    rgm_score_log_cut_split(log, "test", 4);
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, CURVES("3", "valid", "1.0", "null", "null"));
+    rgm_score_log_close(log);
+    save(path, CURVES("3", "valid", "1.0", "null", "null") "damage\n{\"step\":4}\n{\"step\":1");
+    log = curves_opened(path, 4);
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, CURVES("3", "valid", "1.0", "null", "null"));
+    rgm_score_log_cut(log, 3);
+    CHECK_OK(rgm_score_log_flush(log));
+    check_curves(path, "");
+    rgm_score_log_close(log);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+TESTS(cmocka_unit_test(curves_replace_earlier_ones),
+      cmocka_unit_test(curves_of_lost_work_are_left_out),
+      cmocka_unit_test(figures_are_of_this_process_and_of_earlier_ones),
       cmocka_unit_test(rates_have_the_name_of_what_they_count),
       cmocka_unit_test(figures_go_on_behind_what_a_kill_has_left),
       cmocka_unit_test(seconds_are_found_at_the_end_of_a_long_file),

@@ -59,6 +59,22 @@ rgm_status rgmi_append_truncate(rgmi_append_file *file, int64_t offset);
 rgm_status rgmi_load_end(char **data, int64_t *size, int64_t *start, const char *path,
                          int64_t bytes);
 
+/* ---- lines of tables, each of a step and a split ---- */
+
+#define RGMI_LINE_BEGIN "{\"step\":"
+/** Which lines are void: those of `step` and later, or (with a split) those of `step` and of a
+ * split that begins with its name. */
+typedef struct rgmi_void_lines {
+    int64_t step;
+    const char *split;
+} rgmi_void_lines;
+/** The step of a line that ends at `end`; -1: it is not one of our lines. */
+int64_t rgmi_line_step(const char *line, const char *end);
+/** Whether a line of step `step` is void. */
+bool rgmi_line_is_void(const rgmi_void_lines *v, int64_t step, const char *line, const char *end);
+/** Write {"step":..,"split":..,"kind":.. in the place of what `line` has. */
+rgm_status rgmi_begin_line(rgm_text *line, const char *split, int64_t step, const char *kind);
+
 /* ---- checkpoint ---- */
 
 typedef enum rgmi_value_kind {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGIN "{\"step\":"
+#define BEGIN RGMI_LINE_BEGIN
 
 struct rgm_tables_log {
     rgmi_append_file file;
@@ -17,8 +17,7 @@ struct rgm_tables_log {
 
 /* ---- what of a file stays ------------------------------------------------------------------ */
 
-/* The step of a line that ends at `end`; -1: it is not one of our lines. */
-static int64_t step_of(const char *line, const char *end)
+int64_t rgmi_line_step(const char *line, const char *end)
 {
     const char *at = line + sizeof BEGIN - 1;
     int64_t step = 0;
@@ -31,15 +30,7 @@ static int64_t step_of(const char *line, const char *end)
     return step;
 }
 
-/* Which lines at a file's end are void: those of `step` and later, or (with a split) those of
- * `step` and of a split that begins with its name. */
-typedef struct void_lines {
-    int64_t step;
-    const char *split;
-} void_lines;
-
-/* Whether a line of step `step` is void. */
-static bool is_void(const void_lines *v, int64_t step, const char *line, const char *end)
+bool rgmi_line_is_void(const rgmi_void_lines *v, int64_t step, const char *line, const char *end)
 {
     char begin[80];
     int size;
@@ -53,7 +44,7 @@ static bool is_void(const void_lines *v, int64_t step, const char *line, const c
 }
 
 /* Find where the last line that is not void ends. */
-static rgm_status find_end(int64_t *end, const char *path, const void_lines *v)
+static rgm_status find_end(int64_t *end, const char *path, const rgmi_void_lines *v)
 {
     rgm_mapped_file file;
     rgm_status status = rgm_file_map(&file, path);
@@ -73,8 +64,8 @@ static rgm_status find_end(int64_t *end, const char *path, const void_lines *v)
 
         if (stop == NULL)
             break;
-        step = step_of(data + at, stop);
-        stays = step >= 0 && !is_void(v, step, data + at, stop);
+        step = rgmi_line_step(data + at, stop);
+        stays = step >= 0 && !rgmi_line_is_void(v, step, data + at, stop);
         at = stop + 1 - data;
         if (stays)
             *end = at;
@@ -94,7 +85,7 @@ rgm_status rgm_tables_log_open(rgm_tables_log **out, const char *path, int64_t f
     *out = NULL;
     RGM_GO(RGM_NEW(log, 1));
     log->file.fd = -1;
-    RGM_GO(find_end(&end, path, &(void_lines){.step = first_void}));
+    RGM_GO(find_end(&end, path, &(rgmi_void_lines){.step = first_void}));
     RGM_GO(rgmi_append_open(&log->file, path, end, false));
     *out = log;
     log = NULL;
@@ -117,7 +108,7 @@ rgm_status rgm_tables_log_flush(rgm_tables_log *log)
     return rgmi_append_flush(&log->file);
 }
 
-static rgm_status cut(rgm_tables_log *log, const void_lines *v)
+static rgm_status cut(rgm_tables_log *log, const rgmi_void_lines *v)
 {
     int64_t end;
 
@@ -128,17 +119,17 @@ static rgm_status cut(rgm_tables_log *log, const void_lines *v)
 
 rgm_status rgm_tables_log_cut(rgm_tables_log *log, int64_t first_void)
 {
-    return cut(log, &(void_lines){.step = first_void});
+    return cut(log, &(rgmi_void_lines){.step = first_void});
 }
 
 rgm_status rgm_tables_log_cut_split(rgm_tables_log *log, const char *split, int64_t step)
 {
-    return cut(log, &(void_lines){.step = step, .split = split});
+    return cut(log, &(rgmi_void_lines){.step = step, .split = split});
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-static rgm_status begin_line(rgm_text *line, const char *split, int64_t step, const char *kind)
+rgm_status rgmi_begin_line(rgm_text *line, const char *split, int64_t step, const char *kind)
 {
     line->size = 0;
     RGM_TRY(rgm_text_printf(line, BEGIN "%" PRId64 ",\"split\":", step));
@@ -169,7 +160,7 @@ rgm_status rgm_tables_log_confusion(rgm_tables_log *log, const char *split, int6
     rgm_text *line = &log->line;
     int64_t n = table->count;
 
-    RGM_TRY(begin_line(line, split, step, "confusion"));
+    RGM_TRY(rgmi_begin_line(line, split, step, "confusion"));
     RGM_TRY(rgm_text_printf(line, ",\"label\":"));
     RGM_TRY(rgm_json_print_text(line, table->label));
     RGM_TRY(rgm_text_printf(line, ",\"classes\":"));
@@ -202,7 +193,7 @@ static rgm_status print_sample(rgm_text *line, const rgm_sample *s)
 rgm_status rgm_tables_log_samples(rgm_tables_log *log, const char *split, int64_t step,
                                   const rgm_sample *samples, int64_t count)
 {
-    RGM_TRY(begin_line(&log->line, split, step, "samples"));
+    RGM_TRY(rgmi_begin_line(&log->line, split, step, "samples"));
     RGM_TRY(rgm_text_printf(&log->line, ",\"samples\":["));
     for (int64_t i = 0; i < count; i++) {
         RGM_TRY(rgm_text_add(&log->line, ",", i > 0));

@@ -79,6 +79,7 @@ void rgm_classes_add_metrics(rgm_head *head, const rgm_classes *classes)
     int64_t count = rgm_classes_count(classes);
 
     head->confusion = count <= RGM_MOST_CONFUSED ? count : 0;
+    head->curves = count <= RGM_MOST_CURVES ? RGM_CURVES_OF_CLASSES : RGM_CURVES_OF_NOTHING;
     rgm_head_add_metric(head, &rgm_metric_accuracy);
     rgm_head_add_metric(head, &rgm_metric_cross_entropy);
     if (classes->statistics)

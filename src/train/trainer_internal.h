@@ -13,11 +13,12 @@
 
 /** The sums of one loop or pass of one mode: loss * items, items, then each metric's own state. */
 typedef struct rgmi_sums {
-    rgm_task_metric *metrics;  /* [count]: the model's own first, then the task's */
-    char **names;              /* [count], as reported                            */
+    rgm_task_metric *metrics;  /* [count]: the model's own first, then the task's, then what keeps
+                                  scores for curves, which are no results */
+    char **names;              /* [count], as reported; NULL: it is not           */
     double **states;           /* [count], each in `sums`                         */
     rgm_metric_scores *scores; /* [count]: what metrics keep beside them          */
-    int64_t count, own;
+    int64_t count, own, told;  /* all, the model's own, results */
     double *heads;  /* [heads, 2] in `sums`: loss * items and items of each; NULL: not apart */
     double *report; /* the sums of trainer.norms and trainer.flops, in `sums`; NULL: none */
     double *sums;   /* [size] */

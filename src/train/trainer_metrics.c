@@ -50,10 +50,33 @@ static rgm_status collect_task(rgmi_sums *sums, const rgm_trainer *trainer, bool
     return RGM_OK;
 }
 
+static void collect_kept(rgmi_sums *sums, int64_t head, const rgm_metric_type *type,
+                         int64_t outputs)
+{
+    sums->metrics[sums->count++] =
+        (rgm_task_metric){.metric = {.type = type, .outputs = outputs}, .head = head};
+}
+
+/* Only for passes: in a loop the weights change between predictions. */
+static void collect_curves(rgmi_sums *sums, const rgm_task_model *model)
+{
+    for (int64_t h = 0; h < model->head_count; h++) {
+        const rgm_head *head = &model->heads[h];
+
+        if (head->curves == RGM_CURVES_OF_LABELS)
+            collect_kept(sums, h, &rgm_metric_scores_of_labels, 0);
+        if (head->curves == RGM_CURVES_OF_CLASSES)
+            collect_kept(sums, h, &rgm_metric_scores_of_classes,
+                         rgm_value_dim(head->predictions, 1));
+        if (head->ranks_links)
+            collect_kept(sums, h, &rgm_metric_ranks_of_links, 0);
+    }
+}
+
 /* Of two metrics with one name the logs would keep only the last. */
 static rgm_status check_names(const rgmi_sums *sums)
 {
-    for (int64_t i = 0; i < sums->count; i++)
+    for (int64_t i = 0; i < sums->told; i++)
         for (int64_t k = -1; k < i; k++)
             if (strcmp(sums->names[i], k < 0 ? "loss" : sums->names[k]) == 0)
                 return RGM_FAIL(RGM_ERR_CONFIG, "two metrics are named '%s'", sums->names[i]);
@@ -81,6 +104,12 @@ static bool keeps(const rgmi_sums *sums, int64_t i)
     return sums->metrics[i].metric.type->keeps_scores;
 }
 
+/* Whether a metric may look at the list of an earlier one, of the same head. */
+static bool shares(const rgmi_sums *sums, int64_t i)
+{
+    return i < sums->own || sums->metrics[i].metric.type == &rgm_metric_scores_of_labels;
+}
+
 /* Give each metric that keeps scores its list; the model's own metrics of a head share one. */
 static rgm_status open_scores(rgmi_sums *sums)
 {
@@ -91,7 +120,7 @@ static rgm_status open_scores(rgmi_sums *sums)
         if (!keeps(sums, i))
             continue;
         metric->scores = &sums->scores[i];
-        for (int64_t k = 0; k < i && i < sums->own && !metric->reads_scores; k++)
+        for (int64_t k = 0; k < i && k < sums->own && shares(sums, i) && !metric->reads_scores; k++)
             if (keeps(sums, k) && sums->metrics[k].head == sums->metrics[i].head) {
                 metric->scores = sums->metrics[k].metric.scores;
                 metric->reads_scores = true;
@@ -111,7 +140,7 @@ static bool has_scores(int64_t *count, const rgmi_sums *sums, int64_t i)
 
 rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool training)
 {
-    int64_t most = RGM_MAX_METRICS, at = 2;
+    int64_t most = RGM_MAX_METRICS + 2 * RGM_MAX_HEADS, at = 2;
 
     for (int64_t h = 0; h < trainer->model.head_count; h++)
         most += trainer->model.heads[h].metric_count;
@@ -120,7 +149,10 @@ rgm_status rgmi_sums_open(rgmi_sums *sums, const rgm_trainer *trainer, bool trai
     RGM_TRY(RGM_NEW(sums->states, most));
     RGM_TRY(collect_own(sums, &trainer->model, training));
     RGM_TRY(collect_task(sums, trainer, training));
+    sums->told = sums->count;
     RGM_TRY(check_names(sums));
+    if (!training)
+        collect_curves(sums, &trainer->model);
     RGM_TRY(open_scores(sums));
     sums->size = 2;
     for (int64_t i = 0; i < sums->count; i++)
@@ -348,7 +380,7 @@ void rgmi_count_step(const rgm_step *step)
     rgm_trainer *trainer = step->trainer;
     rgmi_sums *sums = trainer->evaluating ? rgmi_pass_sums(trainer) : &trainer->train_sums;
     const rgm_task *task = &trainer->task;
-    int64_t own = sums->own, rest = sums->count - own;
+    int64_t own = sums->own, told = sums->told, rest = told - own;
 
     if (trainer->counted)
         return;
@@ -369,6 +401,7 @@ void rgmi_count_step(const rgm_step *step)
         task->process_metrics(sums->states + own, sums->metrics + own, rest, step, task->state);
     else
         rgm_metrics_update(sums->states + own, sums->metrics + own, rest, step);
+    rgm_metrics_update(sums->states + told, sums->metrics + told, sums->count - told, step);
 }
 
 rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
@@ -380,19 +413,34 @@ rgm_status rgmi_sums_finish(rgmi_sums *sums, const rgm_trainer *trainer)
         loss += sums->sums[0] / sums->sums[1];
     if (sums->sums[1] > 0 || loss != 0)
         RGM_TRY(rgm_logs_set(&sums->logs, "loss", loss));
-    for (int64_t i = 0, count; i < sums->count; i++)
-        if (has_scores(&count, sums, i))
-            RGM_TRY(rgm_metric_scores_ready(&sums->scores[i], count));
-    for (int64_t i = 0; i < sums->count; i++)
+    for (int64_t i = 0, count; i < sums->count; i++) {
+        if (!has_scores(&count, sums, i))
+            continue;
+        sums->scores[i].count = count; /* of this pass, also if it had no batches */
+        RGM_TRY(rgm_metric_scores_ready(&sums->scores[i], i < sums->told ? count : 0));
+    }
+    for (int64_t i = 0; i < sums->told; i++)
         RGM_TRY(rgm_logs_set(
             &sums->logs, sums->names[i],
             sums->metrics[i].metric.type->result(sums->states[i], &sums->metrics[i].metric)));
     return RGM_OK;
 }
 
+const rgm_metric_scores *rgm_trainer_scores(const rgm_trainer *trainer, rgm_mode mode, int64_t set,
+                                            int64_t head, bool ranks)
+{
+    const rgmi_sums *sums = set >= 0 ? &trainer->sets[set].sums : &trainer->eval_sums[mode];
+
+    for (int64_t i = sums->told; i < sums->count; i++)
+        if (sums->metrics[i].head == head &&
+            (sums->metrics[i].metric.type == &rgm_metric_ranks_of_links) == ranks)
+            return sums->metrics[i].metric.scores;
+    return NULL;
+}
+
 int64_t rgm_trainer_metric_count(const rgm_trainer *trainer, rgm_mode mode)
 {
-    return 1 + trainer->eval_sums[mode].count;
+    return 1 + trainer->eval_sums[mode].told;
 }
 
 const char *rgm_trainer_metric_name(const rgm_trainer *trainer, rgm_mode mode, int64_t i)
@@ -406,7 +454,7 @@ bool rgm_trainer_smaller_is_better(const rgm_trainer *trainer, const char *metri
 
     if (strcmp(metric, "loss") == 0)
         return true;
-    for (int64_t i = 0; i < sums->count; i++)
+    for (int64_t i = 0; i < sums->told; i++)
         if (strcmp(sums->names[i], metric) == 0)
             return sums->metrics[i].metric.type->smaller_is_better;
     return trainer->task.smaller_is_better != NULL &&

@@ -93,7 +93,7 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
 typedef struct details {
     int64_t metrics; /* bytes */
     int64_t logs, exports, checkpoints;
-    bool events, tables, system, model, profile;
+    bool events, tables, scores, system, model, profile;
     double rate, elapsed;
 } details;
 
@@ -210,6 +210,7 @@ static rgm_status look(details *d, const char *folder)
                    .checkpoints = count_names(folder, "ckpt", "step-"),
                    .events = has_events(folder),
                    .tables = size_of(folder, "tables.jsonl") > 0,
+                   .scores = size_of(folder, "score_curves.jsonl") > 0,
                    .system = size_of(folder, "system.jsonl") > 0,
                    .model = size_of(folder, "model.json") > 0,
                    .profile = size_of(folder, "profile.json") > 0};
@@ -275,15 +276,16 @@ static rgm_status print_details(rgm_text *out, const rgmi_run_row *row, const de
     RGM_TRY(rgmi_print_number(out, seconds_left(row, d)));
     RGM_TRY(rgm_text_printf(out, ",\"elapsed\":"));
     RGM_TRY(rgmi_print_number(out, d->elapsed));
-    return rgm_text_printf(
-        out,
-        ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
-        "\"confusion\":%s,\"system\":%s,\"model\":%s,\"profile\":%s,\"exports\":%" PRId64
-        ",\"checkpoints\":%" PRId64 "}",
-        d->logs, d->events ? "true" : "false",
-        translates && (d->events || d->tables) ? "true" : "false",
-        !translates && d->tables ? "true" : "false", d->system ? "true" : "false",
-        d->model ? "true" : "false", d->profile ? "true" : "false", d->exports, d->checkpoints);
+    return rgm_text_printf(out,
+                           ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
+                           "\"confusion\":%s,\"scores\":%s,\"system\":%s,\"model\":%s,\"profile\":%"
+                           "s,\"exports\":%" PRId64 ",\"checkpoints\":%" PRId64 "}",
+                           d->logs, d->events ? "true" : "false",
+                           translates && (d->events || d->tables) ? "true" : "false",
+                           !translates && d->tables ? "true" : "false",
+                           d->scores ? "true" : "false", d->system ? "true" : "false",
+                           d->model ? "true" : "false", d->profile ? "true" : "false", d->exports,
+                           d->checkpoints);
 }
 
 rgm_status rgmi_run_tell(rgm_text *out, const rgmi_run_row *row)

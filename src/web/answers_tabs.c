@@ -61,6 +61,11 @@ done:
     return status;
 }
 
+rgm_status rgmi_show_run_scores(rgmi_web_call *call)
+{
+    return tell(call, rgmi_tell_scores);
+}
+
 rgm_status rgmi_show_run_logs(rgmi_web_call *call)
 {
     const rgm_target *t = &call->target;

@@ -241,6 +241,7 @@ uint64_t rgmi_run_wide_stamp(const char *path)
                                         "trial.log",
                                         "system.jsonl",
                                         "tables.jsonl",
+                                        "score_curves.jsonl",
                                         "model.json",
                                         "profile.json",
                                         "sources.json",

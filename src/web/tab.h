@@ -81,6 +81,10 @@ rgm_status rgmi_tell_samples(rgm_text *out, const char *folder, rgmi_kept_cache 
  */
 rgm_status rgmi_tell_confusion(rgm_text *out, const char *folder, rgmi_kept_cache *cache,
                                const char *split, const char *label, int64_t step);
+/** {outputs: [{step, split, label, curves: [{name, positives, negatives, roc_area,
+ * average_precision, points: [[threshold, false positives, true positives, precision]]}],
+ * hits: {links, mean_reciprocal_rank, points: [[k, share]]} or null, left_out}]}. RGM_ERR_NOMEM. */
+rgm_status rgmi_tell_scores(rgm_text *out, const char *folder);
 /** {total_bytes, down_sampled, points: [...], input: input_workers.json as it is, or null}. Errors:
  * RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_system(rgm_text *out, const char *folder);

@@ -1,4 +1,5 @@
-/* tables.jsonl: confusion matrices with what they come to, samples with their scores. */
+/* tables.jsonl: confusion matrices with what they come to, samples with their scores; and
+ * score_curves.jsonl. */
 #include "tab_check.h"
 
 static rgm_json *confusion(const char *folder, const char *split, int64_t step)
@@ -198,6 +199,72 @@ static rgm_status tell_once(rgm_status (*told)(rgm_text *out, const char *folder
     return status;
 }
 
+/* ---- curves ------------------------------------------------------------------------------- */
+
+#define SCORES(split, rest)                                                                        \
+    "{\"step\":7,\"split\":\"" split "\",\"kind\":\"score_curves\",\"label\":\"logits\"," rest "}" \
+    "\n"
+#define ONE_CURVE                                                                                  \
+    "\"curves\":[{\"name\":\"<b>\",\"positives\":2,\"negatives\":3,\"roc_area\":0.75,"             \
+    "\"average_precision\":null,\"points\":[[null,0,0,1],[0.5,\"x\",1,0.4]]}],"                    \
+    "\"hits\":{\"links\":2,\"mean_reciprocal_rank\":0.5,\"points\":[[1,0.5],[2,1]]},"              \
+    "\"left_out\":null"
+
+static rgm_json *scores(const char *folder)
+{
+    rgm_text out = {0};
+
+    CHECK_OK(rgmi_tell_scores(&out, folder));
+    return parsed(&out);
+}
+
+static double at(const rgm_json *points, int64_t i, int64_t k)
+{
+    double number = NAN;
+
+    (void)rgm_json_number(&number, rgm_json_at(rgm_json_at(points, i), k));
+    return number;
+}
+
+static void curves_are_told_with_their_points(void **state)
+{
+    const char *folder = check_folder();
+    rgm_json *answer = scores(folder);
+    const rgm_json *output, *curve, *hits;
+
+    (void)state;
+    CHECK_INT(0, count_of(answer, "outputs"));
+    CHECK(text_of(answer, "damage") == NULL);
+    rgm_json_release(answer);
+    keep(folder, "score_curves.jsonl",
+         SCORES("valid", ONE_CURVE) "{\"step\":8}\nno line\n" SCORES(
+             "test", "\"curves\":7,\"left_out\":\"too many\""));
+    answer = scores(folder);
+    CHECK_INT(2, count_of(answer, "outputs"));
+    CHECK_TEXT("score_curves.jsonl: 2 lines are damaged and not shown", text_of(answer, "damage"));
+    output = item_of(answer, "outputs", 0);
+    CHECK_INT(7, int_of(output, "step"));
+    CHECK_TEXT("valid", text_of(output, "split"));
+    CHECK_TEXT("logits", text_of(output, "label"));
+    curve = item_of(output, "curves", 0);
+    CHECK_TEXT("<b>", text_of(curve, "name"));
+    CHECK_CLOSE(0.75, number_of_key(curve, "roc_area"), 0, 0);
+    CHECK(isnan(number_of_key(curve, "average_precision")));
+    CHECK_INT(2, count_of(curve, "points"));
+    CHECK(isnan(at(rgm_json_find(curve, "points"), 0, 0)));
+    CHECK(isnan(at(rgm_json_find(curve, "points"), 1, 1)));
+    CHECK_CLOSE(0.4, at(rgm_json_find(curve, "points"), 1, 3), 0, 0);
+    hits = rgm_json_find(output, "hits");
+    CHECK_CLOSE(2, number_of_key(hits, "links"), 0, 0);
+    CHECK_CLOSE(1, at(rgm_json_find(hits, "points"), 1, 1), 0, 0);
+    output = item_of(answer, "outputs", 1);
+    CHECK_INT(0, count_of(output, "curves"));
+    CHECK_TEXT("too many", text_of(output, "left_out"));
+    CHECK(!rgm_json_is_object(rgm_json_find(output, "hits")));
+    rgm_json_release(answer);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void hostile_folders_and_failing_allocations_are_told(void **state)
 {
     const char *folder = check_folder();
@@ -207,6 +274,9 @@ static void hostile_folders_and_failing_allocations_are_told(void **state)
     keep(folder, "tables.jsonl", TABLE("valid", 1, THREE) SAMPLES("valid", 1, ONE));
     CHECK_EVERY_OOM(tell_once(tell_confusion, folder), );
     CHECK_EVERY_OOM(tell_once(tell_samples, folder), );
+    check_hostile(folder, "score_curves.jsonl", rgmi_tell_scores);
+    keep(folder, "score_curves.jsonl", SCORES("valid", ONE_CURVE));
+    CHECK_EVERY_OOM(tell_once(rgmi_tell_scores, folder), );
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -214,4 +284,5 @@ TESTS(cmocka_unit_test(a_matrix_is_told_with_its_classes_scores),
       cmocka_unit_test(lost_work_is_left_out), cmocka_unit_test(matrices_that_are_none_are_told),
       cmocka_unit_test(damaged_lines_are_told_and_others_shown),
       cmocka_unit_test(samples_are_told_with_their_scores),
+      cmocka_unit_test(curves_are_told_with_their_points),
       cmocka_unit_test(hostile_folders_and_failing_allocations_are_told))

@@ -55,6 +55,20 @@ class Run(served.Served):
         page.wait("document.querySelector('[role=tabpanel]').innerText.includes('learning_rate')")
         self.assertIn("0.03", page.text("[role=tabpanel]"))
 
+    def test_thresholds_are_those_that_are_kept(self):
+        page = self.at("graph-1", "scores")
+        page.wait("document.querySelectorAll('figure.chart path.line').length === 8")
+        self.still(page)
+        kept = [json.loads(line) for line in pathlib.Path(material.shared(), "runs", "graph-1", "score_curves.jsonl").read_text().splitlines()]
+        curves = next(o for o in kept if o["split"] == "valid")["curves"]
+        rows = page.js("[...document.querySelectorAll('[role=tabpanel] tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
+        self.assertEqual([(r[0], float(r[1]), float(r[2])) for r in rows], [(c["name"], round(c["roc_area"], 4), round(c["average_precision"], 4)) for c in curves])
+        plot = plots.read(page, "ROC")
+        for c in curves:
+            points = [(p[1], p[2]) for p in c["points"]]
+            self.assertLessEqual(len(points), 200)
+            self.assertIsNone(plots.same(plot["lines"][c["name"]], points, plot), c["name"])
+
     def test_an_export_is_downloaded_as_it_is(self):
         page = self.at("graph-1", "exports")
         page.wait("document.querySelector('[role=tabpanel] a[download], [role=tabpanel] a[href*=exports]')")

@@ -20,6 +20,8 @@ const TABS = [
     absent: "translations with task.samples: N keep N sentences of each validation"},
   {key: "confusion", title: "Confusion", load: () => import("./run_confusion.js"), has: "confusion",
     absent: "validations of classification tasks count one"},
+  {key: "scores", title: "Thresholds", load: () => import("./run_scores.js"), has: "scores",
+    absent: "validations of links, of 0/1 labels and of at most 20 classes keep their curves"},
   {key: "checkpoints", title: "Checkpoints", load: () => import("./run_files.js").then(m => ({open: m.openCheckpoints})),
     has: "checkpoints", absent: "none is saved yet"},
   {key: "exports", title: "Exports", load: () => import("./run_files.js").then(m => ({open: m.openExports})), has: "exports",
