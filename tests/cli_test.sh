@@ -76,6 +76,34 @@ PY
 expect 0 "$regimen" explain run --node "$node" --method mask --steps 5 --edges -o explained.csv
 says "^what,of" explained.csv
 grep -q '^feature' out && fail "--edges told features"
+[ ! -e run/explanations ] || fail "explain keeps what nobody asked to keep"
+expect 0 "$regimen" explain run --item 2 --top 3 --keep
+cp out told
+expect 0 "$regimen" explain run --item 2 --top 4 --keep
+expect 0 "$regimen" explain run --item 2 --method gradient --edges --class 1 --keep
+says "^kept +run/explanations/test-2-class1-gradient-edges.json$" err
+python3 - told "$node" <<'PY' || fail "what is kept is not what is told"
+import json, os, sys
+assert sorted(os.listdir("run/explanations")) == ["test-2-class1-gradient-edges.json", "test-2-integrated_gradients.json"]
+kept = json.load(open("run/explanations/test-2-integrated_gradients.json"))
+rows = [line.split() for line in open(sys.argv[1]) if line.startswith(("edge ", "feature "))]
+assert (kept["part"], kept["item"], kept["node"], kept["weights"]) == ("test", 2, int(sys.argv[2]), "best"), kept
+assert len(kept["edges"]) == len(kept["features"]) == 4 and kept["edge_total"] > 4 and kept["feature_total"] > 4
+name = lambda i: kept["nodes"][i]["name"]
+mine = [["edge", e["set"], name(e["from"]), name(e["to"])] for e in kept["edges"][:3]]
+mine += [["feature", f"{f['set']}.{f['feature']}", f["item"], str(f["column"])] for f in kept["features"][:3]]
+assert mine == [r[:4] for r in rows], (mine, rows)
+scores = [e["score"] for e in kept["edges"][:3] + kept["features"][:3]]
+assert all(abs(a - float(r[4])) <= 1e-3 * abs(a) for a, r in zip(scores, rows)), (scores, rows)
+assert [n["name"] for n in kept["nodes"] if n["asked"]] in ([sys.argv[2]], [])
+assert json.load(open("run/explanations/test-2-class1-gradient-edges.json"))["features"] == []
+PY
+expect 2 "$regimen" explain model:none --item 2 --keep
+says "a registered version stays as it is" err
+rm -r run/explanations
+: >run/explanations
+expect 1 "$regimen" explain run --item 2 --keep
+rm run/explanations
 expect 2 "$regimen" explain run
 says "which prediction" err
 expect 2 "$regimen" explain run --item 0 --method guess

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <regimen/draw.h>
-
 #include "table.h"
 #include "verb_explain.h"
 
@@ -35,9 +33,13 @@ rgm_status explained_rank(explained_view *v, int64_t most)
         const rgm_explained_input *input = &v->explanation.inputs[k];
         bool edges = input->feature == NULL;
 
-        for (int64_t i = 0; i < rgm_tensor_count(input->scores); i++)
+        for (int64_t i = 0; i < rgm_tensor_count(input->scores); i++) {
+            double score = rgm_tensor_at(input->scores, i);
+
+            *(edges ? &v->edge_total : &v->feature_total) += score != 0;
             keep(edges ? v->edges : v->features, edges ? &v->edge_count : &v->feature_count, most,
-                 (explained){k, i, rgm_tensor_at(input->scores, i)});
+                 (explained){k, i, score});
+        }
     }
     return RGM_OK;
 }
@@ -63,7 +65,7 @@ static const char *node_name(const explained_view *v, const char *set, int64_t n
     return room;
 }
 
-static const char *target_name(const explained_view *v)
+const char *explained_target(const explained_view *v)
 {
     static char room[32];
 
@@ -102,12 +104,10 @@ static rgm_status set_number(table *t, int64_t column, int64_t number)
     return table_set(t, column, text);
 }
 
-static rgm_status name_feature(table *t, const explained_view *v, explained one)
+void explained_feature(explained_place *out, const explained_view *v, explained one)
 {
     const rgm_explained_input *input = &v->explanation.inputs[one.input];
     int64_t item = 0, column = one.i; /* by column: of all items */
-    rgm_status status;
-    char *name;
 
     if (input->pattern != NULL && !input->by_column) {
         item = rgm_pattern_row_of(input->pattern)[one.i];
@@ -118,17 +118,29 @@ static rgm_status name_feature(table *t, const explained_view *v, explained one)
         item = one.i / columns;
         column = one.i % columns;
     }
+    *out = (explained_place){.set = input->set, .feature = input->feature, .column = column};
+    if (!input->by_column && input->piece == RGM_NODE_SET)
+        snprintf(out->item, sizeof out->item, "%s", node_name(v, input->set, item));
+    else if (!input->by_column)
+        snprintf(out->item, sizeof out->item, "%lld", (long long)item);
+}
+
+static rgm_status name_feature(table *t, const explained_view *v, explained one)
+{
+    explained_place place;
+    rgm_status status;
+    char *name;
+
+    explained_feature(&place, v, one);
     RGM_TRY(table_set(t, 0, "feature"));
-    RGM_TRY(rgm_strprintf(&name, "%s%s%s", input->set != NULL ? input->set : "",
-                          input->set != NULL ? "." : "", input->feature));
+    RGM_TRY(rgm_strprintf(&name, "%s%s%s", place.set != NULL ? place.set : "",
+                          place.set != NULL ? "." : "", place.feature));
     status = table_set(t, 1, name);
     rgm_free(name);
     RGM_TRY(status);
-    if (!input->by_column && input->piece == RGM_NODE_SET)
-        RGM_TRY(table_set(t, 2, node_name(v, input->set, item)));
-    else if (!input->by_column)
-        RGM_TRY(set_number(t, 2, item));
-    return set_number(t, 3, column);
+    if (place.item[0] != '\0')
+        RGM_TRY(table_set(t, 2, place.item));
+    return set_number(t, 3, place.column);
 }
 
 /* "layer_0/nodes/paper/cites 3", a column for each head. */
@@ -219,7 +231,7 @@ static rgm_status print_head(rgm_text *out, const explained_view *v)
     if (v->node >= 0)
         RGM_TRY(rgm_text_printf(out, ", node %lld", (long long)v->node));
     RGM_TRY(rgm_text_printf(out, ": %s ", what));
-    RGM_TRY(rgm_text_add_visible(out, target_name(v)));
+    RGM_TRY(rgm_text_add_visible(out, explained_target(v)));
     RGM_TRY(rgm_text_printf(out, ", %s %.6g (%s)\n", v->head->is_number ? "value" : "logit",
                             e->output, v->method));
     if (isfinite(e->nothing))
@@ -245,15 +257,7 @@ static rgm_status print_scores(rgm_text *out, const explained_view *v, const tab
 
 /* ---- picture --------------------------------------------------------------------------------- */
 
-/** The nodes that the edges join, with names that are kept. */
-typedef struct picture {
-    rgm_drawn_node *nodes;
-    rgm_drawn_edge *edges;
-    int64_t *numbers; /* of the nodes in their sets */
-    int64_t node_count;
-} picture;
-
-static void picture_clear(picture *p)
+void explained_picture_clear(explained_picture *p)
 {
     for (int64_t i = 0; i < p->node_count; i++)
         rgm_free((void *)p->nodes[i].name);
@@ -273,8 +277,8 @@ static bool is_asked(const explained_view *v, const char *set, int64_t node)
            (v->node_set == NULL || strcmp(v->node_set, set) == 0);
 }
 
-static rgm_status place_of(int64_t *out, picture *p, const explained_view *v, const char *set,
-                           int64_t node)
+static rgm_status place_of(int64_t *out, explained_picture *p, const explained_view *v,
+                           const char *set, int64_t node)
 {
     char *name;
 
@@ -288,7 +292,7 @@ static rgm_status place_of(int64_t *out, picture *p, const explained_view *v, co
     return RGM_OK;
 }
 
-static rgm_status collect(picture *p, const explained_view *v)
+rgm_status explained_collect(explained_picture *p, const explained_view *v)
 {
     const rgm_graph *graph = v->explanation.graph;
 
@@ -314,18 +318,18 @@ static rgm_status draw_edges(rgm_text *out, const explained_view *v)
 {
     rgm_status status = RGM_OK;
     rgm_text caption = {0};
-    picture p = {0};
+    explained_picture p = {0};
 
-    RGM_GO(collect(&p, v));
+    RGM_GO(explained_collect(&p, v));
     RGM_GO(rgm_text_printf(&caption, "item %lld of %s, %s %s; %s; %s", (long long)v->item, v->part,
-                           v->head->is_number ? "number" : "class", target_name(v),
+                           v->head->is_number ? "number" : "class", explained_target(v),
                            v->explanation.attention_count > 0
                                ? "what is heard more is thicker"
                                : "blue speaks for it, dashed red against it",
                            v->method));
     RGM_GO(rgm_draw_graph(out, p.nodes, p.node_count, p.edges, v->edge_count, caption.data));
 done:
-    picture_clear(&p);
+    explained_picture_clear(&p);
     rgm_text_clear(&caption);
     return status;
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <regimen/registry.h>
+
 #include "verb_explain.h"
 
 typedef struct request {
@@ -11,22 +13,28 @@ typedef struct request {
     const char *part;           /* NULL: the first that has it */
     int64_t top;
     const char *method, *output;
-    bool edges_only, features_only;
+    bool edges_only, features_only, keep;
 } request;
 
-static rgm_status show(explained_view *v, const request *r)
+static rgm_status show(explained_view *v, const request *r, const char *run_dir)
 {
     rgm_status status = RGM_OK;
     rgm_text text = {0};
+    char *path = NULL;
 
     RGM_GO(explained_rank(v, r->top));
     RGM_GO(explained_print(&text, v));
     if (r->output != NULL)
         RGM_GO(explained_save(r->output, v));
+    if (r->keep) {
+        RGM_GO(explained_keep(&path, run_dir, v));
+        say("kept", "%s", path);
+    }
     if (print_text(text.data) != EXIT_DONE)
         status = RGM_ERR_IO;
 done:
     rgm_text_clear(&text);
+    rgm_free(path);
     return status;
 }
 
@@ -130,6 +138,18 @@ static rgm_status modes_of(rgm_mode *modes, int64_t *count, const request *r)
     return *count == 3 ? RGM_OK : mode_by_name(modes, r->part != NULL ? r->part : "test");
 }
 
+static void name_weights(char *out, size_t size, const weights_choice *w)
+{
+    if (w->step > 0)
+        snprintf(out, size, "step %lld", (long long)w->step);
+    else if (w->mean_of_last > 0)
+        snprintf(out, size, "mean of the newest %lld", (long long)w->mean_of_last);
+    else if (w->mean_of_best > 0)
+        snprintf(out, size, "mean of the best %lld", (long long)w->mean_of_best);
+    else
+        snprintf(out, size, "%s", w->last ? "newest" : "best");
+}
+
 static rgm_status explain_run(const char *run_dir, const request *r, const text_list *sets,
                               const weights_choice *weights)
 {
@@ -149,9 +169,14 @@ static rgm_status explain_run(const char *run_dir, const request *r, const text_
         say("explain", "integers have no score: %s", rgm_explainer_left_out(s.explainer));
     s.task = rgm_run_task(open.run);
     s.view.head = &rgm_run_model(open.run)->heads[r->options.head];
+    s.view.head_number = r->options.head;
+    s.view.asks_class = r->number >= 0;
+    s.view.only = r->edges_only ? "edges" : r->features_only ? "features" : NULL;
+    s.view.step = rgm_run_steps(open.run);
+    name_weights(s.view.weights, sizeof s.view.weights, weights);
     s.view.method = rgm_explain_method_names[r->options.method];
     RGM_GO(search(&s, &open, modes, count));
-    RGM_GO(show(&s.view, r));
+    RGM_GO(show(&s.view, r, run_dir));
 done:
     rgm_free(s.view.edges);
     rgm_free(s.view.features);
@@ -217,12 +242,15 @@ int verb_explain(int argc, char **argv)
         {"features", ARG_FLAG, &r.features_only, NULL, "features alone, edges as they are"},
         {"top", ARG_COUNT, &r.top, "N", "how many edges and features are told, default 20"},
         {"head", ARG_INT, &r.options.head, "N", "which task, default 0"},
+        {"keep", ARG_FLAG, &r.keep, NULL,
+         "in the run folder, too: explanations/PART-ITEM-METHOD.json, which the run's page shows"},
         {"o", ARG_TEXT, &r.output, "FILE", "FILE.svg, a picture of the edges, or FILE.csv"},
         WEIGHTS_ARGUMENTS(weights),
         {"set", ARG_LIST, &sets, "KEY=VALUE", "override a key of the run, e.g. data.path=DIR"},
         {0}};
     const usage how = {
-        "explain RUN_DIR|model:NAME (--node N | --item N) [--method NAME] [--top N] [-o FILE]",
+        "explain RUN_DIR|model:NAME (--node N | --item N) [--method NAME] [--top N] [--keep]\n"
+        "       [-o FILE]",
         "Which edges and features a prediction of a graph network rests on.", arguments, 1, 1};
     int code = EXIT_DONE;
     char *folder = NULL;
@@ -234,6 +262,8 @@ int verb_explain(int argc, char **argv)
         return code;
     if (r.top > 10000)
         return usage_error("--top: 10000 at most");
+    if (r.keep && strncmp(rest.items[0], RGM_MODEL_PREFIX, strlen(RGM_MODEL_PREFIX)) == 0)
+        return usage_error("--keep: a registered version stays as it is; explain its run folder");
     status = model_folder(&folder, rest.items[0]);
     if (status == RGM_OK)
         status = explain_run(folder, &r, &sets, &weights);

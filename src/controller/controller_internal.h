@@ -60,7 +60,7 @@ typedef struct rgmi_kept_scores {
     bool has_ranks;
 } rgmi_kept_scores;
 
-/** score_curves.jsonl. Making its lines costs more than a small validation does, so it is put off
+/** score_curves.jsonl. Making its lines means to print some thousand numbers, so it is put off
  * until they are to be written. */
 typedef struct rgmi_curves {
     rgm_score_log *log; /* NULL: it could not be opened, or nothing is kept */

@@ -92,7 +92,7 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
 /* What its folder tells beside the row. */
 typedef struct details {
     int64_t metrics; /* bytes */
-    int64_t logs, exports, checkpoints;
+    int64_t logs, exports, explanations, checkpoints;
     bool events, tables, scores, system, model, profile;
     double rate, elapsed;
 } details;
@@ -207,6 +207,7 @@ static rgm_status look(details *d, const char *folder)
     *d = (details){.metrics = size_of(folder, "metrics.jsonl"),
                    .logs = (size_of(folder, "log.txt") >= 0) + (size_of(folder, "trial.log") >= 0),
                    .exports = count_all(folder, "export"),
+                   .explanations = count_all(folder, "explanations"),
                    .checkpoints = count_names(folder, "ckpt", "step-"),
                    .events = has_events(folder),
                    .tables = size_of(folder, "tables.jsonl") > 0,
@@ -278,14 +279,15 @@ static rgm_status print_details(rgm_text *out, const rgmi_run_row *row, const de
     RGM_TRY(rgmi_print_number(out, d->elapsed));
     return rgm_text_printf(out,
                            ",\"has\":{\"logs\":%" PRId64 ",\"histograms\":%s,\"samples\":%s,"
-                           "\"confusion\":%s,\"scores\":%s,\"system\":%s,\"model\":%s,\"profile\":%"
+                           "\"confusion\":%s,\"scores\":%s,\"explanations\":%" PRId64
+                           ",\"system\":%s,\"model\":%s,\"profile\":%"
                            "s,\"exports\":%" PRId64 ",\"checkpoints\":%" PRId64 "}",
                            d->logs, d->events ? "true" : "false",
                            translates && (d->events || d->tables) ? "true" : "false",
                            !translates && d->tables ? "true" : "false",
-                           d->scores ? "true" : "false", d->system ? "true" : "false",
-                           d->model ? "true" : "false", d->profile ? "true" : "false", d->exports,
-                           d->checkpoints);
+                           d->scores ? "true" : "false", d->explanations,
+                           d->system ? "true" : "false", d->model ? "true" : "false",
+                           d->profile ? "true" : "false", d->exports, d->checkpoints);
 }
 
 rgm_status rgmi_run_tell(rgm_text *out, const rgmi_run_row *row)

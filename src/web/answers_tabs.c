@@ -109,6 +109,19 @@ done:
     return status;
 }
 
+rgm_status rgmi_show_run_explanations(rgmi_web_call *call)
+{
+    char *folder = NULL;
+    rgm_status status = RGM_OK;
+
+    RGM_GO(folder_of(&folder, call));
+    RGM_GO(rgmi_tell_explanations(&call->out->body, folder,
+                                  rgm_target_value(&call->target, "name", NULL)));
+done:
+    rgm_free(folder);
+    return status;
+}
+
 rgm_status rgmi_show_run_confusion(rgmi_web_call *call)
 {
     const rgm_target *t = &call->target;

@@ -242,6 +242,7 @@ uint64_t rgmi_run_wide_stamp(const char *path)
                                         "system.jsonl",
                                         "tables.jsonl",
                                         "score_curves.jsonl",
+                                        "explanations",
                                         "model.json",
                                         "profile.json",
                                         "sources.json",

@@ -85,6 +85,12 @@ rgm_status rgmi_tell_confusion(rgm_text *out, const char *folder, rgmi_kept_cach
  * average_precision, points: [[threshold, false positives, true positives, precision]]}],
  * hits: {links, mean_reciprocal_rank, points: [[k, share]]} or null, left_out}]}. RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_scores(rgm_text *out, const char *folder);
+/** {names, total, name, explanation: {part, item, node, output, class, method, weights, step,
+ * value, nothing, left, edge_total, nodes: [{set, name, asked}], edges: [{set, from, to, score}],
+ * feature_total, features: [{set, feature, item, column, score}]} or null}; from and to are places
+ * in nodes.
+ * @param name  [in] NULL: the newest. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_tell_explanations(rgm_text *out, const char *folder, const char *name);
 /** {total_bytes, down_sampled, points: [...], input: input_workers.json as it is, or null}. Errors:
  * RGM_ERR_NOMEM. */
 rgm_status rgmi_tell_system(rgm_text *out, const char *folder);

@@ -78,8 +78,8 @@ rgmi_web_answer rgmi_show_curves, rgmi_show_configs;
 /* ---- answers_tabs.c -------------------------------------------------------------------------- */
 rgmi_web_answer rgmi_show_run_config, rgmi_show_run_logs, rgmi_show_run_checkpoints,
     rgmi_show_run_exports, rgmi_show_run_export, rgmi_show_run_histograms, rgmi_show_run_samples,
-    rgmi_show_run_confusion, rgmi_show_run_scores, rgmi_show_run_system, rgmi_show_run_model,
-    rgmi_show_run_profile;
+    rgmi_show_run_confusion, rgmi_show_run_scores, rgmi_show_run_explanations, rgmi_show_run_system,
+    rgmi_show_run_model, rgmi_show_run_profile;
 
 /* ---- proxy.c, experiment_importance.c, events.c ---------------------------------------------- */
 rgmi_web_answer rgmi_show_master, rgmi_show_importance, rgmi_show_events;

@@ -35,7 +35,7 @@ class Axe(suite.Case):
         cls.serve.run("graph-1")
         runs = {r["name"]: r["id"] for r in cls.serve.runs("&kind=run")}
         both = f"{runs['graph-1']},{runs['graph-2']}"
-        cls.pages = {"runs": "/", "groups": "/?group=seeds&kind=run&show=cards&card=line:valid.loss,train.loss&card=bars:best&card=scatter:config.optimizer.learning_rate,best&card=parallel:config.optimizer.learning_rate,best", "compare": f"/compare?runs={both}", "run": f"/runs/{runs['graph-1']}", "thresholds": f"/runs/{runs['graph-1']}?tab=scores",
+        cls.pages = {"runs": "/", "groups": "/?group=seeds&kind=run&show=cards&card=line:valid.loss,train.loss&card=bars:best&card=scatter:config.optimizer.learning_rate,best&card=parallel:config.optimizer.learning_rate,best", "compare": f"/compare?runs={both}", "run": f"/runs/{runs['graph-1']}", "thresholds": f"/runs/{runs['graph-1']}?tab=scores", "explanations": f"/runs/{runs['graph-1']}?tab=explanations",
                      "translation": f"/runs/{runs['reverse']}", "experiment": "/experiments/1/1", "cluster": "/cluster",
                      "nothing": "/runs/0123456789abcdef"}
         cls.ready = "document.querySelector('#main h1, #main h2, #main table') && document.querySelector('#top nav a')"
@@ -66,7 +66,7 @@ class Axe(suite.Case):
         self.assertLessEqual({"image-alt", "label"}, rules)
 
 
-for _name in ("runs", "groups", "compare", "run", "thresholds", "translation", "experiment", "cluster", "nothing"):
+for _name in ("runs", "groups", "compare", "run", "thresholds", "explanations", "translation", "experiment", "cluster", "nothing"):
     setattr(Axe, f"test_{_name}", lambda self, name=_name: self.look(name))
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def search(folder, name="search.yaml", **changes):
 
 
 def make(folder):
-    """folder/runs: four graph runs, one of them with markup for a name, and a translation; folder/experiments: a finished
+    """folder/runs: four graph runs, one of them with markup for a name, one with two explanations, and a translation; folder/experiments: a finished
     search. Some ten seconds."""
     runs = os.path.join(folder, "runs")
     os.makedirs(runs)
@@ -88,6 +88,8 @@ def make(folder):
         words = "<i>a graph</i> & \"more\"" if name == MARKUP else f"a graph of seed {seed}"
         config = graph(folder, seed=seed, rate=rate, hidden=hidden, description=json.dumps(words))
         command("run", config, "--run-dir", os.path.join(runs, name), "-q")
+    for how in (("--item", 3, "--method", "mask", "--steps", 5, "--edges", "--top", 8), ("--item", 1, "--top", 200)):
+        command("explain", os.path.join(runs, "graph-1"), *how, "--keep")
     config = write(os.path.join(folder, "reverse.yaml"), REVERSE.format(epochs=4))
     command("run", config, "--run-dir", os.path.join(runs, "reverse"), "-q")
     command("experiment", "run", search(folder), "--slots", 2, "-q", "--master", os.path.join(folder, "experiments"))

@@ -69,6 +69,30 @@ class Run(served.Served):
             self.assertLessEqual(len(points), 200)
             self.assertIsNone(plots.same(plot["lines"][c["name"]], points, plot), c["name"])
 
+    def test_an_explanation_is_drawn_and_told(self):
+        folder = pathlib.Path(material.shared(), "runs", "graph-1", "explanations")
+        page = self.at("graph-1", "explanations")
+        page.wait("document.querySelector('[role=tabpanel] line.explained-edge')")
+        self.still(page)
+        choices = page.js("[...document.querySelector('[role=tabpanel] select').options].map(o => o.value)")
+        self.assertEqual(choices, sorted(f.stem for f in folder.iterdir()))
+        for name in choices:
+            kept = json.loads((folder / f"{name}.json").read_text())
+            page.js(f"(() => {{ const s = document.querySelector('[role=tabpanel] select'); s.value = {json.dumps(name)}; s.dispatchEvent(new Event('change')); }})()")
+            page.wait_address(f"name={name}")
+            page.wait(f"document.querySelectorAll('[role=tabpanel] line.explained-edge').length === {min(150, len(kept['edges']))}")
+            page.wait(f"document.querySelector('[role=tabpanel] .facts').innerText.includes({json.dumps(kept['method'])})")
+            drawn = page.js("[...document.querySelectorAll('line.explained-edge')].map(l => [l.dataset.edge, +l.dataset.score, +l.getAttribute('stroke-width'), [l.x1, l.y1, l.x2, l.y2].every(v => Number.isFinite(v.baseVal.value))])")
+            most = max(abs(e["score"]) for e in kept["edges"])
+            for (edge, score, width, placed), e in zip(drawn, kept["edges"]):
+                self.assertEqual((edge, score, placed), (f"{e['from']}-{e['to']}", e["score"], True))
+                self.assertAlmostEqual(width, 0.75 + 5.25 * abs(score) / most, 4)
+            self.assertEqual(page.js("document.querySelectorAll('.bar-row').length"), min(25, len(kept["features"])))
+            rows = page.js("[...document.querySelectorAll('[role=tabpanel] table[aria-label=Edges] tbody tr')].map(r => [...r.cells].slice(1, 3).map(c => c.innerText))")
+            self.assertEqual(rows, [[kept["nodes"][e["from"]]["name"], kept["nodes"][e["to"]]["name"]] for e in kept["edges"]])
+            told = page.text("[role=tabpanel] .told")
+            self.assertEqual("Cut:" in told, kept["edge_total"] > len(kept["edges"]) or kept["feature_total"] > 25, told)
+
     def test_an_export_is_downloaded_as_it_is(self):
         page = self.at("graph-1", "exports")
         page.wait("document.querySelector('[role=tabpanel] a[download], [role=tabpanel] a[href*=exports]')")

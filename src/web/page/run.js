@@ -22,6 +22,8 @@ const TABS = [
     absent: "validations of classification tasks count one"},
   {key: "scores", title: "Thresholds", load: () => import("./run_scores.js"), has: "scores",
     absent: "validations of links, of 0/1 labels and of at most 20 classes keep their curves"},
+  {key: "explanations", title: "Explanations", load: () => import("./run_explanations.js"), has: "explanations",
+    absent: "regimen explain RUN --item N --keep keeps what a prediction of a graph network rests on"},
   {key: "checkpoints", title: "Checkpoints", load: () => import("./run_files.js").then(m => ({open: m.openCheckpoints})),
     has: "checkpoints", absent: "none is saved yet"},
   {key: "exports", title: "Exports", load: () => import("./run_files.js").then(m => ({open: m.openExports})), has: "exports",
