@@ -7,6 +7,7 @@
 
 #include <regimen/controller_run.h>
 #include <regimen/sequence.h>
+#include <regimen/sequence_names.h>
 #include <regimen/text.h>
 #include <regimen/train_teachers.h>
 
@@ -60,7 +61,7 @@ typedef struct rgm_translation_options {
                                      the source and the target, one text each; NULL: text files */
     const char *tokenizer; /* SentencePiece model of the source, and of the target unless ...  */
     const char *target_tokenizer;  /* ... it has its own          */
-    const char *vocabulary;        /* JSON file that gives the pieces of both their ids, as
+    const char *vocabulary;        /* file that gives the pieces of both their ids, as
                                       rgm_tokenizer_load_with() says; NULL: ids are the models' own */
     const char *target_vocabulary; /* the same of the target, where it is another file        */
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
@@ -109,7 +110,7 @@ typedef struct rgm_translation_options {
  *
  * The task reads the tokenizers when it is created, and a part of the data when the batches of that
  * part are first requested. The tokenizers are the task's files: "tokenizer.model" and, if the
- * target has its own, "target_tokenizer.model"; "vocabulary.json" and "target_vocabulary.json" are
+ * target has its own, "target_tokenizer.model"; "vocabulary.yml" and "target_vocabulary.yml" are
  * their vocabularies.
  */
 extern const rgm_task_type rgm_translation;
@@ -123,6 +124,16 @@ void rgm_translation_defaults(void *options);
  */
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
                                   const rgm_seq2seq_options *model, uint64_t seed, int threads);
+
+/* ---- other programs' weights ------------------------------------------------------------------
+ */
+
+/** What Transformers calls the weights of MarianMTModel, and what Marian calls those of its
+ * transformer with norms behind blocks and before them; each ended by {0}. */
+extern const rgm_weight_name rgm_translation_marianmt_names[], rgm_translation_marian_names[],
+    rgm_translation_marian_prenorm_names[];
+
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /**
  * Word alignments in the form of Pharaoh, "0-0 1-2": pairs of numbers from 0, of the source and of

@@ -201,7 +201,7 @@ int verb_export(int argc, char **argv)
         {"format", ARG_TEXT, &format, "NAME",
          "onnx (default): model.onnx, opset 18; saved_model: saved_model.pb for TensorFlow; "
          "predictor: for regimen predict and translate; ctranslate2: a translation model for "
-         "CTranslate2; huggingface: a language model for Transformers"},
+         "CTranslate2; huggingface: a text model for Transformers"},
         {"precision", ARG_TEXT, &precision, "NAME",
          "of --format predictor: int8 keeps a translation's weights in 8 bits, and tells what that "
          "changes on validation data; default f32"},

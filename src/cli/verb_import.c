@@ -48,8 +48,9 @@ int verb_import(int argc, char **argv)
     const usage how = {
         "import SOURCE --out DIR [--cut-vocabulary] [--ignore KEY]... [--json]",
         "Make a run folder of another program's model: a folder of Hugging Face with\n"
-        "config.json, model.safetensors and its tokenizer. Prints what went where. What\n"
-        "would be computed otherwise here is refused by name.",
+        "config.json, model.safetensors and its tokenizer, or Marian's .npz with its\n"
+        "vocabularies beside it. Prints what went where. What would be computed\n"
+        "otherwise here is refused by name.",
         arguments, 1, 1};
 
     READ_ARGUMENTS(&rest, &how, argc, argv);

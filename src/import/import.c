@@ -86,7 +86,7 @@ static rgm_status take_one(rgmi_import_work *work, rgm_tensor *to, const char *o
     rgm_tensor *from = NULL;
     char name[NAME_SIZE], how[96];
     int64_t layer, i;
-    const rgm_weight_name *row = rgm_weight_find(source->family->names, ours, &layer);
+    const rgm_weight_name *row = rgm_weight_find(work->names, ours, &layer);
 
     if (row == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s: no weight of %s is our '%s'", source->path,
@@ -99,7 +99,8 @@ static rgm_status take_one(rgmi_import_work *work, rgm_tensor *to, const char *o
                         "model has",
                         source->path, name);
     RGM_GO(source->format->load(&from, source, i));
-    status = rgm_weight_take(to, from, row, &work->tokens);
+    status = rgm_weight_take(
+        to, from, row, (row->how & RGM_WEIGHT_TARGET) != 0 ? &work->target_tokens : &work->tokens);
     if (status != RGM_OK)
         RGM_GO(rgm_error_prefix(status, "%s: %s", source->path, source->tensors[i].name));
     RGM_GO(check_finite(to, source->tensors[i].name));
@@ -156,6 +157,10 @@ static rgm_status leave_out(rgmi_import_work *work, int64_t i)
 
     for (; o->pattern != NULL; o++)
         if (fnmatch(o->pattern, name, 0) == 0) {
+            if (o->same_as != NULL && o[1].pattern != NULL &&
+                strcmp(o->pattern, o[1].pattern) == 0 &&
+                rgmi_import_source_find(source, o->same_as) < 0)
+                continue; /* tied to another one, which the next row names */
             if (o->same_as != NULL)
                 RGM_TRY(check_same(work, i, o->same_as));
             return rgmi_import_row_add(work, name, NULL, o->why, NULL);
@@ -255,9 +260,12 @@ rgm_status rgm_model_import(rgm_model_import_report *report, const char *source,
     RGM_GO(rgmi_import_source_open(&opened, source));
     work.report->source = opened.format->name;
     work.report->family = opened.type;
+    work.names = opened.family->names;
     RGM_GO(make_beside(&work, folder));
 done:
     rgmi_import_source_close(&opened);
+    rgm_free(work.rows[0]);
+    rgm_free(work.rows[1]);
     rgm_model_import_report_clear(&own);
     return status;
 }

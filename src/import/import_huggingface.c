@@ -174,7 +174,8 @@ static void close_folder(rgmi_import_source *source)
     source->state = NULL;
 }
 
-static const rgmi_import_family *const families[] = {&rgmi_import_gpt2, &rgmi_import_llama, NULL};
+static const rgmi_import_family *const families[] = {&rgmi_import_gpt2, &rgmi_import_llama,
+                                                     &rgmi_import_marianmt, NULL};
 
 const rgmi_import_format rgmi_import_huggingface = {.name = "Hugging Face",
                                                     .fits = fits,

@@ -6,7 +6,8 @@
 
 #include "model_import_internal.h"
 
-static const rgmi_import_format *const formats[] = {&rgmi_import_huggingface, NULL};
+static const rgmi_import_format *const formats[] = {&rgmi_import_huggingface, &rgmi_import_npz,
+                                                    NULL};
 
 /* ---- whose model it is ----------------------------------------------------------------------- */
 
@@ -56,7 +57,7 @@ static rgm_status find_format(rgmi_import_source *source)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no %s", source->path);
     return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                     "%s is nothing that can be imported: a folder of Hugging Face has config.json "
-                    "and model.safetensors",
+                    "and model.safetensors, a model of Marian is a file .npz",
                     source->path);
 }
 

@@ -7,6 +7,7 @@
 
 #include <regimen/import.h>
 #include <regimen/sequence_names.h>
+#include <regimen/translation.h>
 
 struct rgmi_import_family;
 struct rgmi_import_format;
@@ -107,7 +108,10 @@ typedef struct rgmi_import_work {
     rgmi_import_source *source;
     const rgm_model_import_options *options;
     rgm_model_import_report *report;
-    rgm_weight_tokens tokens; /* [out] of configure: rows of tables by token */
+    const rgm_weight_name *names;    /* the family's, unless configure sets others */
+    rgm_weight_tokens tokens;        /* [out] of configure: rows of tables by token */
+    rgm_weight_tokens target_tokens; /* the same of rows with RGM_WEIGHT_TARGET */
+    int64_t *rows[2];                /* what their `from` are, owned            */
     int64_t numbers; /* [out] of configure: the weights that the model has at least. A file of fewer
                         bytes is refused before anything of that size is made                    */
 } rgmi_import_work;
@@ -137,8 +141,9 @@ typedef struct rgmi_import_family {
     rgm_status (*configure)(rgm_json_writer *file, rgmi_import_work *work);
 } rgmi_import_family;
 
-extern const rgmi_import_format rgmi_import_huggingface;
-extern const rgmi_import_family rgmi_import_gpt2, rgmi_import_llama;
+extern const rgmi_import_format rgmi_import_huggingface, rgmi_import_npz;
+extern const rgmi_import_family rgmi_import_gpt2, rgmi_import_llama, rgmi_import_marianmt,
+    rgmi_import_marian;
 
 /* ---- import_decoder.c: what decoders without a source have in common ---- */
 
@@ -155,6 +160,34 @@ rgm_status rgmi_import_activation(const char **out, const rgmi_import_config *co
  */
 rgm_status rgmi_import_decoder_open(rgm_json_writer *file, rgmi_import_work *work,
                                     const rgmi_import_decoder *decoder);
+
+/* ---- import_translation.c: what translation models have in common ---- */
+
+/** One of its stacks. */
+typedef struct rgmi_import_stack {
+    int64_t layers, heads, inner;
+} rgmi_import_stack;
+/** A translation model as its configuration has it, in our words. */
+typedef struct rgmi_import_translation {
+    rgmi_import_stack encoder, decoder;
+    int64_t width, positions;
+    int64_t source_tokens, target_tokens; /* rows of their tables                          */
+    const char *activation, *embeddings, *position_kind; /* values of keys of `model:`    */
+    bool scaled, norm_first, final_norm;
+    double epsilon, dropout, attention_dropout, inner_dropout;
+    int64_t beam_size, longest, no_repeat_ngram; /* of task.search; longest 0: ours        */
+    double alpha;
+    const char *tokenizer, *target_tokenizer;   /* files of the source's folder              */
+    const char *vocabulary, *target_vocabulary; /* the latter NULL: one of both            */
+    double missing; /* the logit of padding, where theirs has none                         */
+} rgmi_import_translation;
+/** Check sizes, set work->tokens and work->numbers, and write the sections. */
+rgm_status rgmi_import_translation_open(rgm_json_writer *file, rgmi_import_work *work,
+                                        const rgmi_import_translation *translation);
+/** A key of the configuration is the id that a vocabulary, which is JSON, gives a piece.
+ * RGM_ERR_CONFIG: it is another one. */
+rgm_status rgmi_import_check_token(rgmi_import_work *work, const char *key, const char *vocabulary,
+                                   const char *piece);
 
 /* ---- import_report.c ---- */
 

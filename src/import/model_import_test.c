@@ -225,7 +225,7 @@ static void a_table_serves_both_ways(void **state)
         int64_t shape[2], theirs[2];
     } forms[] = {
         {2, {3, 2}, {6, 3}}, {1, {4, 0}, {8, 0}}, {1, {8, 0}, {1, 5}}, {2, {8, 3}, {5, 3}}};
-    const rgm_weight_tokens tokens = {5, 5};
+    const rgm_weight_tokens tokens = {.theirs = 5, .taken = 5};
     int64_t layer;
 
     (void)state;

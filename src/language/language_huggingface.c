@@ -2,10 +2,8 @@
  * A language model under the names of Transformers, and as a folder that it loads: config.json,
  * model.safetensors and the tokenizer.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "language_internal.h"
 
@@ -233,90 +231,6 @@ static rgm_status write_config(rgm_text *out, const rgmi_language_task *t, famil
     return rgm_text_add(out, "\n", 1);
 }
 
-/* ---- model.safetensors ------------------------------------------------------------------------
- */
-
-enum { NAME_SIZE = 128 };
-
-/** Tensors under their names. */
-typedef struct given {
-    char (*names)[NAME_SIZE];
-    rgm_named_tensor *tensors;
-    int64_t count;
-} given;
-
-static void given_clear(given *g)
-{
-    for (int64_t i = 0; i < g->count; i++)
-        rgm_tensor_release(g->tensors[i].tensor);
-    rgm_free(g->names);
-    rgm_free(g->tensors);
-}
-
-/* The place of a name: that of an earlier part of the same tensor, or a new one. */
-static int64_t place_of(given *g, const char *name)
-{
-    int64_t i = g->count;
-
-    while (i > 0 && strcmp(g->names[i - 1], name) != 0)
-        i--;
-    if (i > 0)
-        return i - 1;
-    snprintf(g->names[g->count], NAME_SIZE, "%s", name);
-    g->tensors[g->count] = (rgm_named_tensor){g->names[g->count], NULL};
-    return g->count++;
-}
-
-static rgm_status give_all(given *g, const rgm_parameters *parameters, family which,
-                           int64_t vocabulary)
-{
-    const rgm_weight_tokens tokens = {vocabulary, vocabulary};
-    int64_t count = rgm_parameters_count(parameters);
-
-    RGM_TRY(RGM_NEW(g->names, count));
-    RGM_TRY(RGM_NEW(g->tensors, count));
-    RGM_TRY(rgm_parameters_to_host(parameters));
-    for (int64_t i = 0; i < count; i++) {
-        const char *ours = rgm_parameters_name(parameters, i);
-        char name[NAME_SIZE];
-        int64_t layer;
-        const rgm_weight_name *row = rgm_weight_find(
-            which == GPT2 ? rgm_language_gpt2_names : rgm_language_llama_names, ours, &layer);
-
-        if (row == NULL)
-            return RGM_FAIL(RGM_ERR_UNSUPPORTED, "export: no weight of %s is '%s'", types[which],
-                            ours);
-        RGM_TRY(rgm_weight_print(name, sizeof name, row->theirs, layer));
-        RGM_TRY(rgm_weight_give(&g->tensors[place_of(g, name)].tensor,
-                                rgm_parameters_read(parameters, i), row, &tokens));
-    }
-    return RGM_OK;
-}
-
-static rgm_status save_weights(const char *folder, const rgm_parameters *parameters, family which,
-                               int64_t vocabulary)
-{
-    static const char *const format[] = {"format", "pt"};
-    rgm_status status = RGM_OK;
-    char *path = NULL, *aside = NULL;
-    given g = {0};
-
-    RGM_GO(give_all(&g, parameters, which, vocabulary));
-    RGM_GO(rgm_path_join(&path, folder, "model.safetensors"));
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
-    if (rgm_path_exists(aside) && unlink(aside) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("remove", aside));
-    RGM_GO(rgm_safetensors_save(aside, g.tensors, g.count, format, 1));
-    if (rename(aside, path) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("rename", aside));
-done:
-    given_clear(&g);
-    rgm_free(path);
-    rgm_free(aside);
-    return status;
-}
-
 /* ---- all of it --------------------------------------------------------------------------------
  */
 
@@ -390,7 +304,10 @@ rgm_status rgmi_language_save_huggingface(const char *folder, const rgm_paramete
 
     RGM_GO(choose_family(&which, &t->model.options));
     RGM_GO(rgmi_language_weights(&parameters, &merged, t, parameters));
-    RGM_GO(save_weights(folder, parameters, which, t->model.vocabulary));
+    RGM_GO(rgm_weights_save(
+        folder, parameters, which == GPT2 ? rgm_language_gpt2_names : rgm_language_llama_names,
+        &(const rgm_weight_tokens){.theirs = t->model.vocabulary, .taken = t->model.vocabulary},
+        NULL));
     RGM_GO(save_tokenizer(folder, t));
     tell_tokenizer(t, which);
     RGM_GO(write_config(&config, t, which));

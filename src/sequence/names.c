@@ -42,10 +42,10 @@ const rgm_weight_name *rgm_weight_find(const rgm_weight_name *names, const char 
 
 rgm_status rgm_weight_print(char *out, size_t size, const char *name, int64_t layer)
 {
-    const char *mark = strchr(name, '%');
+    const char *mark = strpbrk(name, "%#");
     int wrote = mark == NULL ? snprintf(out, size, "%s", name)
                              : snprintf(out, size, "%.*s%lld%s", (int)(mark - name), name,
-                                        (long long)layer, mark + 1);
+                                        (long long)layer + (*mark == '#'), mark + 1);
 
     if (wrote < 0 || (size_t)wrote >= size)
         return RGM_FAIL(RGM_ERR_ARG, "the name '%s' has more than %zu bytes", name, size - 1);
@@ -73,7 +73,17 @@ typedef struct layout {
     int64_t rows, width;           /* of ours that lie there; a vector is one column of rows */
     int64_t first, row_step, step; /* the place of (row, column) is first + row row_step + column
                                       step */
+    const int64_t *from;           /* theirs of our rows, see rgm_weight_tokens; NULL: the same */
+    double missing;                /* in a vector, where theirs has no row                      */
 } layout;
+
+/* Where a row of ours begins in theirs; -1: it has none. */
+static int64_t row_at(const layout *l, int64_t i)
+{
+    int64_t row = l->from != NULL ? l->from[i] : i;
+
+    return row < 0 ? -1 : l->first + row * l->row_step;
+}
 
 static rgm_status layout_of(layout *out, const rgm_tensor *ours, const rgm_weight_name *name,
                             const rgm_weight_tokens *tokens)
@@ -89,11 +99,13 @@ static rgm_status layout_of(layout *out, const rgm_tensor *ours, const rgm_weigh
         (layout){.rows = rgm_tensor_dim(ours, 0), .width = rank == 2 ? rgm_tensor_dim(ours, 1) : 1};
     high = out->rows;
     if ((name->how & RGM_WEIGHT_TOKENS) != 0) {
-        if (tokens->taken > out->rows || tokens->taken > tokens->theirs)
+        if (tokens->taken > out->rows || (tokens->from == NULL && tokens->taken > tokens->theirs))
             return RGM_FAIL(RGM_ERR_SHAPE, "'%s' has %lld rows, not for %lld of %lld tokens",
                             name->ours, (long long)out->rows, (long long)tokens->taken,
                             (long long)tokens->theirs);
         out->rows = tokens->taken;
+        out->from = tokens->from;
+        out->missing = rank == 1 ? tokens->missing : 0;
         high = tokens->theirs;
     }
     if (rank == 1)
@@ -149,10 +161,12 @@ rgm_status rgm_weight_take(rgm_tensor *to, const rgm_tensor *from, const rgm_wei
     RGM_TRY(layout_of(&l, to, name, tokens));
     RGM_TRY(check_shape(&l, from, name));
     memset(rgm_tensor_data(to), 0, rgm_tensor_bytes(to));
-    for (int64_t i = 0; i < l.rows; i++)
+    for (int64_t i = 0; i < l.rows; i++) {
+        int64_t at = row_at(&l, i);
         for (int64_t j = 0; j < l.width; j++)
             rgm_tensor_f32(to)[i * l.width + j] =
-                number_at(from, l.first + i * l.row_step + j * l.step);
+                at < 0 ? (float)l.missing : number_at(from, at + j * l.step);
+    }
     return RGM_OK;
 }
 
@@ -169,9 +183,10 @@ rgm_status rgm_weight_give(rgm_tensor **to, const rgm_tensor *from, const rgm_we
         memset(rgm_tensor_data(*to), 0, rgm_tensor_bytes(*to));
     }
     RGM_TRY(check_shape(&l, *to, name));
-    for (int64_t i = 0; i < l.rows; i++)
-        for (int64_t j = 0; j < l.width; j++)
-            rgm_tensor_f32(*to)[l.first + i * l.row_step + j * l.step] =
-                rgm_tensor_f32(from)[i * l.width + j];
+    for (int64_t i = 0; i < l.rows; i++) {
+        int64_t at = row_at(&l, i);
+        for (int64_t j = 0; j < l.width && at >= 0; j++)
+            rgm_tensor_f32(*to)[at + j * l.step] = rgm_tensor_f32(from)[i * l.width + j];
+    }
     return RGM_OK;
 }

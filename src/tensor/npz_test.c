@@ -2,78 +2,13 @@
  * Archives of arrays: what numpy wrote is read, in either order of its numbers; cut, wrong and
  * hostile ones fail with words.
  */
-#include <check.h>
+#include "npz_check.h"
 
 #include <stdio.h>
 
 #include <regimen/tensor.h>
 
 static const char *folder;
-
-/** An archive that grows, and its directory. */
-typedef struct archive {
-    rgm_text bytes, directory;
-    int count;
-} archive;
-
-static void put(rgm_text *to, uint64_t number, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        CHECK_OK(rgm_text_add(to, (const char[]){(char)(number >> 8 * i)}, 1));
-}
-
-/* A file of the archive; numpy has 20 bytes more behind the name in front of the data. */
-static void add(archive *a, const char *name, const void *data, int64_t size, int method)
-{
-    uint64_t at = (uint64_t)a->bytes.size, length = strlen(name);
-
-    CHECK_OK(rgm_text_add(&a->bytes, "PK\3\4", 4));
-    put(&a->bytes, 0, 22);
-    put(&a->bytes, length, 2);
-    put(&a->bytes, 20, 2);
-    CHECK_OK(rgm_text_add(&a->bytes, name, (int64_t)length));
-    put(&a->bytes, 0, 20);
-    CHECK_OK(rgm_text_add(&a->bytes, data, size));
-    CHECK_OK(rgm_text_add(&a->directory, "PK\1\2", 4));
-    put(&a->directory, 0, 6);
-    put(&a->directory, (uint64_t)method, 2);
-    put(&a->directory, 0, 8);
-    put(&a->directory, (uint64_t)size, 4);
-    put(&a->directory, (uint64_t)size, 4);
-    put(&a->directory, length, 2);
-    put(&a->directory, 0, 12);
-    put(&a->directory, at, 4);
-    CHECK_OK(rgm_text_add(&a->directory, name, (int64_t)length));
-    a->count++;
-}
-
-/* A .npy of a line of Python and numbers. */
-static void add_array(archive *a, const char *name, const char *line, const void *data,
-                      int64_t size)
-{
-    rgm_text npy = {0};
-
-    CHECK_OK(rgm_text_add(&npy, "\x93NUMPY\1\0", 8));
-    put(&npy, strlen(line), 2);
-    CHECK_OK(rgm_text_printf(&npy, "%s", line));
-    CHECK_OK(rgm_text_add(&npy, data, size));
-    add(a, name, npy.data, npy.size, 0);
-    rgm_text_clear(&npy);
-}
-
-static void finish(archive *a)
-{
-    uint64_t at = (uint64_t)a->bytes.size, size = (uint64_t)a->directory.size;
-
-    CHECK_OK(rgm_text_add(&a->bytes, a->directory.data, a->directory.size));
-    CHECK_OK(rgm_text_add(&a->bytes, "PK\5\6", 4));
-    put(&a->bytes, 0, 4);
-    put(&a->bytes, (uint64_t)a->count, 2);
-    put(&a->bytes, (uint64_t)a->count, 2);
-    put(&a->bytes, size, 4);
-    put(&a->bytes, at, 4);
-    put(&a->bytes, 0, 2);
-}
 
 static const char *save(const void *data, int64_t size)
 {
@@ -89,15 +24,7 @@ static const char *save(const void *data, int64_t size)
     return path;
 }
 
-static void clear(archive *a)
-{
-    rgm_text_clear(&a->bytes);
-    rgm_text_clear(&a->directory);
-}
-
 static const float numbers[6] = {1, -2, 3.5F, 0, 5, 6e20F};
-#define LINE(type, order, shape)                                                                   \
-    "{'descr': '" type "', 'fortran_order': " order ", 'shape': " shape ", }\n"
 
 static archive sound(void)
 {
@@ -105,14 +32,14 @@ static archive sound(void)
     static const int64_t whole[3] = {-1, 1LL << 40, 7};
     archive a = {.count = 0};
 
-    add_array(&a, "rows.npy", LINE("<f4", "False", "(2, 3)"), numbers, 24);
-    add_array(&a, "columns.npy", LINE("<f4", "True", "(3,2,)"), numbers, 24);
-    add_array(&a, "special:model.yml.npy", LINE("|i1", "False", "(5,)"), "a: 1", 5);
-    add_array(&a, "doubles.npy", LINE("<f8", "False", "(2,)"), doubles, 16);
-    add_array(&a, "whole.npy", LINE("<i8", "True", "(3,)"), whole, 24);
-    add_array(&a, "one.npy", LINE("<i4", "False", "()"), "\5\0\0\0", 4);
-    add_array(&a, "none.npy", LINE("|b1", "False", "(0, 4)"), "", 0);
-    finish(&a);
+    archive_add_array(&a, "rows.npy", NPY_LINE("<f4", "False", "(2, 3)"), numbers, 24);
+    archive_add_array(&a, "columns.npy", NPY_LINE("<f4", "True", "(3,2,)"), numbers, 24);
+    archive_add_array(&a, "special:model.yml.npy", NPY_LINE("|i1", "False", "(5,)"), "a: 1", 5);
+    archive_add_array(&a, "doubles.npy", NPY_LINE("<f8", "False", "(2,)"), doubles, 16);
+    archive_add_array(&a, "whole.npy", NPY_LINE("<i8", "True", "(3,)"), whole, 24);
+    archive_add_array(&a, "one.npy", NPY_LINE("<i4", "False", "()"), "\5\0\0\0", 4);
+    archive_add_array(&a, "none.npy", NPY_LINE("|b1", "False", "(0, 4)"), "", 0);
+    archive_finish(&a);
     return a;
 }
 
@@ -157,7 +84,7 @@ static void arrays_are_read_by_name(void **state)
     CHECK_MESSAGE("no array 'rows.npy' among its 7");
     rgm_npz_close(file);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_npz_open(&file, "/nowhere/x.npz"));
-    clear(&a);
+    archive_clear(&a);
 }
 
 /* An archive of one array; what is wrong with it. */
@@ -168,35 +95,37 @@ static void refuse(const char *line, const void *data, int64_t size, rgm_status 
     rgm_tensor *t;
     rgm_npz *file;
 
-    add_array(&a, "x.npy", line, data, size);
-    finish(&a);
+    archive_add_array(&a, "x.npy", line, data, size);
+    archive_finish(&a);
     CHECK_OK(rgm_npz_open(&file, save(a.bytes.data, a.bytes.size)));
     CHECK_STATUS(status, rgm_npz_get(&t, file, "x"));
     CHECK_MESSAGE(message);
     CHECK(t == NULL);
     rgm_npz_close(file);
-    clear(&a);
+    archive_clear(&a);
 }
 
 static void arrays_that_are_none_are_refused(void **state)
 {
     (void)state;
-    refuse(LINE("<f2", "False", "(2,)"), "1234", 4, RGM_ERR_DTYPE,
+    refuse(NPY_LINE("<f2", "False", "(2,)"), "1234", 4, RGM_ERR_DTYPE,
            "'x' has numbers of the type <f2");
-    refuse(LINE(">f4", "False", "(1,)"), "1234", 4, RGM_ERR_DTYPE, "the type >f4");
-    refuse(LINE("<f4", "False", "(2,)"), "1234", 4, RGM_ERR_FORMAT, "not that of its numbers");
-    refuse(LINE("<f4", "False", "(999999999999999999, 99999999999)"), "1234", 4, RGM_ERR_FORMAT,
+    refuse(NPY_LINE(">f4", "False", "(1,)"), "1234", 4, RGM_ERR_DTYPE, "the type >f4");
+    refuse(NPY_LINE("<f4", "False", "(2,)"), "1234", 4, RGM_ERR_FORMAT, "not that of its numbers");
+    refuse(NPY_LINE("<f4", "False", "(999999999999999999, 99999999999)"), "1234", 4, RGM_ERR_FORMAT,
            "larger than its numbers");
-    refuse(LINE("<f4", "False", "(1,1,1,1,1,1,1)"), "1234", 4, RGM_ERR_FORMAT, "up to six sizes");
-    refuse(LINE("<f4", "False", "(-1,)"), "1234", 4, RGM_ERR_FORMAT, "up to six sizes");
-    refuse(LINE("<f4", "True", "(1,1,1)"), "1234", 4, RGM_ERR_UNSUPPORTED, "3 axes in Fortran's");
-    refuse(LINE("<f4", "Maybe", "(1,)"), "1234", 4, RGM_ERR_FORMAT, "in which order");
+    refuse(NPY_LINE("<f4", "False", "(1,1,1,1,1,1,1)"), "1234", 4, RGM_ERR_FORMAT,
+           "up to six sizes");
+    refuse(NPY_LINE("<f4", "False", "(-1,)"), "1234", 4, RGM_ERR_FORMAT, "up to six sizes");
+    refuse(NPY_LINE("<f4", "True", "(1,1,1)"), "1234", 4, RGM_ERR_UNSUPPORTED,
+           "3 axes in Fortran's");
+    refuse(NPY_LINE("<f4", "Maybe", "(1,)"), "1234", 4, RGM_ERR_FORMAT, "in which order");
     refuse("{'descr': '<f4', 'fortran_order': False}", "1234", 4, RGM_ERR_FORMAT, "no shape");
     refuse("{'descr': '", "1234", 4, RGM_ERR_FORMAT, "of what type");
     refuse("", "1234", 4, RGM_ERR_FORMAT, "of what type");
     refuse("{'descr': '|b1', 'fortran_order': False, 'shape': (1", "\1", 1, RGM_ERR_FORMAT,
            "up to six sizes");
-    refuse(LINE("|b1", "False", "(1,)"), "\7", 1, RGM_ERR_FORMAT, "neither 0 nor 1");
+    refuse(NPY_LINE("|b1", "False", "(1,)"), "\7", 1, RGM_ERR_FORMAT, "neither 0 nor 1");
 }
 
 static void archives_that_are_none_are_refused(void **state)
@@ -205,24 +134,24 @@ static void archives_that_are_none_are_refused(void **state)
     rgm_npz *file;
 
     (void)state;
-    add(&a, "x.npy", "123456789", 9, 8);
-    finish(&a);
+    archive_add(&a, "x.npy", "123456789", 9, 8);
+    archive_finish(&a);
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_npz_open(&file, save(a.bytes.data, a.bytes.size)));
     CHECK_MESSAGE("'x' is compressed, as savez_compressed() does");
-    clear(&a);
+    archive_clear(&a);
     a = (archive){.count = 0};
-    add(&a, "x.txt", "123456789", 9, 0);
-    finish(&a);
+    archive_add(&a, "x.txt", "123456789", 9, 0);
+    archive_finish(&a);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_npz_open(&file, save(a.bytes.data, a.bytes.size)));
     CHECK_MESSAGE("a file that is no .npy");
-    clear(&a);
+    archive_clear(&a);
     a = (archive){.count = 0};
-    add(&a, "x.npy", "", 0, 0);
-    add(&a, "x.npy", "", 0, 0);
-    finish(&a);
+    archive_add(&a, "x.npy", "", 0, 0);
+    archive_add(&a, "x.npy", "", 0, 0);
+    archive_finish(&a);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_npz_open(&file, save(a.bytes.data, a.bytes.size)));
     CHECK_MESSAGE("two arrays are called 'x'");
-    clear(&a);
+    archive_clear(&a);
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_npz_open(&file, save("", 0)));
     CHECK_STATUS(RGM_ERR_FORMAT, rgm_npz_open(&file, folder));
     CHECK(file == NULL);
@@ -253,7 +182,7 @@ static void cut_and_damaged_archives_fail_or_work(void **state)
         a.bytes.data[i] ^= (char)(1 << i % 8);
     }
     CHECK(opened > 0);
-    clear(&a);
+    archive_clear(&a);
 }
 
 static rgm_status read_all(const char *path)
@@ -276,7 +205,7 @@ static void every_failing_allocation_is_reported(void **state)
 
     (void)state;
     CHECK_EVERY_OOM(read_all(path), (void)0);
-    clear(&a);
+    archive_clear(&a);
     CHECK_OK(rgm_folder_remove(folder));
 }
 

@@ -42,8 +42,8 @@ static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(tgt_lang, "with TFRecord files: the feature with the target's text"),
     RGM_TEXT_FIELD(tokenizer, "SentencePiece model of both sides, or of the source"),
     RGM_TEXT_FIELD(target_tokenizer, "SentencePiece model of the target, where it is another"),
-    RGM_TEXT_FIELD(vocabulary, "JSON file {piece: id, ..} that gives the pieces of both models "
-                               "their ids, or those of the source's"),
+    RGM_TEXT_FIELD(vocabulary, "file {piece: id, ..}, JSON or YAML, that gives the pieces of both "
+                               "models their ids, or those of the source's"),
     RGM_TEXT_FIELD(target_vocabulary, "that of the target, where it is another"),
     RGM_GROUP_FIELD(
         train_tokenizer, rgm_tokenizer_fields,
@@ -236,14 +236,25 @@ static rgm_status check_guided(const rgm_translation_options *o)
     return RGM_OK;
 }
 
+/* A model from elsewhere may come without data; what trains it names them. */
+static bool trains_nothing(const rgm_translation_options *o)
+{
+    return o->reverse.vocabulary == 0 && o->train.count + o->train_sets.count == 0;
+}
+
+static rgm_status no_training_data(void)
+{
+    return RGM_FAIL(RGM_ERR_CONFIG, "data.train: name the files to train on, [source, target]");
+}
+
 static rgm_status check_data(const rgm_translation_options *o)
 {
     if (o->reverse.vocabulary > 0)
         return check_reverse(o);
-    if (o->path == NULL || o->train.count + o->train_sets.count == 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.%s: name the %s", o->path == NULL ? "path" : "train",
-                        o->path == NULL ? "folder of the files"
-                                        : "files to train on, [source, target]");
+    if (o->path == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.path: name the folder of the files");
+    if (trains_nothing(o) && o->train_tokenizer.vocab_size > 0)
+        return no_training_data();
     RGM_TRY(check_tokenizers(o));
     RGM_TRY(check_guided(o));
     return check_files(o);
@@ -312,6 +323,11 @@ done:
 
 static rgm_status build_inputs(rgm_dataset **out, void *state, rgm_mode mode, bool endless)
 {
+    const translation_task *t = state;
+
+    *out = NULL;
+    if (mode == RGM_TRAIN && !t->options.served && trains_nothing(&t->options))
+        return no_training_data();
     return build_part(out, state, (int)mode, endless);
 }
 
@@ -775,6 +791,10 @@ static const rgm_task_format formats[] = {{.name = "ctranslate2",
                                            .file = rgmi_ctranslate2_file,
                                            .save = rgmi_translation_save_ctranslate2,
                                            .check = rgmi_translation_check_ctranslate2},
+                                          {.name = "huggingface",
+                                           .file = rgmi_huggingface_file,
+                                           .save = rgmi_translation_save_huggingface,
+                                           .check = rgmi_translation_check_huggingface},
                                           {.name = NULL}};
 
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,

@@ -284,6 +284,14 @@ rgm_status rgmi_translation_save_ctranslate2(const char *folder, const rgm_param
                                              void *state);
 rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, void *state);
 
+/* ---- translation_huggingface.c ---- */
+
+/** The same of a folder of MarianMT. */
+extern const char rgmi_huggingface_file[];
+rgm_status rgmi_translation_save_huggingface(const char *folder, const rgm_parameters *parameters,
+                                             void *state);
+rgm_status rgmi_translation_check_huggingface(const rgm_parameters *parameters, void *state);
+
 /* ---- asking ---- */
 
 /** What is wished of a line, whose text stands beside it. Errors: RGM_ERR_FORMAT, RGM_ERR_DATA,
