@@ -80,6 +80,49 @@ expect 0 "$regimen" model register counting there --registry registry
 expect 0 env REGIMEN_REGISTRY=registry "$regimen" generate model:counting --prompt "three four" --temperature 0 --max-tokens 12
 head -1 texts | cmp -s - out || fail "the registered import writes another text"
 
+# A translation goes out as a MarianMT and comes back; its import goes on learning.
+cat >mt.yaml <<'YAML'
+data: {path: data, train: [train.txt, train.txt], max_length: 24, batch_tokens: 512, train_tokenizer: {type: bpe, vocab_size: 56}}
+task:
+  type: translation
+  decode: false
+  search: {beam_size: 3, alpha: 0.7, length_penalty: power, end_within_beam: true, no_padding: true, decode_max_length: 20}
+model:
+  type: seq2seq_transformer
+  embedding_width: 32
+  positions: sinusoidal_paper
+  output_bias: true
+  max_positions: 64
+  encoder: {num_layers: 1, num_attention_heads: 4, intermediate_size: 48, use_bias: true, norm_first: false, final_norm: false, norm_epsilon: 1e-5}
+  decoder: {num_layers: 1, num_attention_heads: 4, intermediate_size: 48, use_bias: true, norm_first: false, final_norm: false, norm_epsilon: 1e-5}
+optimizer: {type: adam, learning_rate: 1e-2}
+trainer: {epochs: 3}
+runtime: {seed: 1, threads: 2}
+export: [{type: huggingface}]
+YAML
+expect 0 "$regimen" run mt.yaml --run-dir mt
+expect 0 "$regimen" import mt/export --out mt.there
+says '^model.shared.weight +f32\[56,32\] +as is, a row a token +embedding/table$' out
+says '^import +marian of Hugging Face: [0-9,]+ weights in mt.there$' err
+expect 0 "$regimen" translate mt <data/test.txt
+cp out texts
+expect 0 "$regimen" translate mt.there <data/test.txt
+cmp -s out texts || fail "the imported translation model writes other texts"
+[ "$(sort -u texts | wc -l)" -gt 5 ] || fail "few different translations: $(sort -u texts)"
+expect 0 "$regimen" export mt.there --to mt.back --format huggingface
+for file in config.json generation_config.json model.safetensors vocab.json source.spm target.spm tokenizer_config.json; do
+    cmp "mt/export/$file" "mt.back/$file" || fail "$file of a translation came back with other bytes"
+done
+expect 2 "$regimen" run mt.there/config.yaml --run-dir no
+says 'data.train: name the files to train on' err
+expect 0 "$regimen" run mt.there/config.yaml --run-dir mt.tuned --set data.path=data --set 'data.train=[train.txt, other.txt]' \
+    --set data.tokenizer="$work/mt.there/tokenizer.model" --set data.target_tokenizer="$work/mt.there/target_tokenizer.model" \
+    --set data.vocabulary="$work/mt.there/vocabulary.yml" --set trainer.initialize.checkpoint=mt.there \
+    --set task.decode=false --set optimizer.type=adam --set optimizer.learning_rate=1e-3 --set trainer.epochs=1
+says 'initialized ([0-9]+) of \1 parameters' mt.tuned/log.txt
+expect 1 "$regimen" export mt --to no --format huggingface --set model.positions=sinusoidal
+says 'MarianMT of Transformers has no such model: model.positions: they are sinusoidal_paper there' err
+
 # What is refused, and leaves nothing behind.
 expect 1 "$regimen" import run/export --out there
 says 'there is not empty: an import begins a folder' err
