@@ -231,6 +231,11 @@ results="step.json source.txt target.txt" same_run work/kept.old-1 life/kept "wh
 # shellcheck disable=SC2086
 expect 0 "$regimen" distil student.yaml $narrow --set steps.student.over.trainer.epochs=3
 says '^resume +from step [0-9]+$' err
+# shellcheck disable=SC2086
+expect 0 "$regimen" distil student.yaml $narrow --set steps.student.over.trainer.epochs=3 \
+    --set 'steps.student.over.export=[{type: predictor}]'
+says '^step +student: train, begun$' err
+expect 0 "$regimen" translate work/student/export <data/valid.de
 cp data/train.de before
 sed -i '1s/.*/ein/' data/train.de
 # shellcheck disable=SC2086

@@ -71,22 +71,22 @@ static rgm_status judge(judged *out, const rgmi_step_work *work)
     rgm_status status = RGM_OK;
     rgmi_step_record record = {.exists = false};
     rgm_text gone = {0};
-    bool longer;
+    bool goes_on;
 
     *out = (judged){.state = RGM_STEP_NEW};
     RGM_GO(work->step->type->list(&out->inputs, work));
     RGM_GO(rgmi_record_load(&record, work));
     if (!record.exists)
         goto done;
-    RGM_GO(rgmi_inputs_compare(&out->why, &longer, &record.inputs, &out->inputs));
+    RGM_GO(rgmi_inputs_compare(&out->why, &goes_on, &record.inputs, &out->inputs));
     if (record.done)
         RGM_GO(rgmi_record_check_outputs(&gone, &out->other, &record, work));
     if (gone.size > 0)
         RGM_GO(
             rgm_text_printf(&out->why, "%s%s is gone", out->why.size > 0 ? ", " : "", gone.data));
-    out->state = out->why.size > 0        ? RGM_STEP_CHANGED
-                 : record.done && !longer ? RGM_STEP_DONE
-                                          : RGM_STEP_BEGUN;
+    out->state = out->why.size > 0         ? RGM_STEP_CHANGED
+                 : record.done && !goes_on ? RGM_STEP_DONE
+                                           : RGM_STEP_BEGUN;
 done:
     rgmi_record_clear(&record);
     rgm_text_clear(&gone);

@@ -180,9 +180,9 @@ void rgmi_record_clear(rgmi_step_record *record);
 rgm_status rgmi_record_save(const rgmi_step_work *work, const rgmi_inputs *inputs,
                             const rgmi_step_figures *figures);
 /** Append what differs: "source, search"; nothing where they are the same. Keys that begin with
- * RGMI_LENGTH only set *longer. */
-#define RGMI_LENGTH "length of "
-rgm_status rgmi_inputs_compare(rgm_text *out, bool *longer, const rgmi_inputs *before,
+ * RGMI_GOES_ON only set *goes_on: the step goes on. */
+#define RGMI_GOES_ON "goes on with "
+rgm_status rgmi_inputs_compare(rgm_text *out, bool *goes_on, const rgmi_inputs *before,
                                const rgmi_inputs *now);
 /** Append which files of a done step are gone, and which are others than it wrote. */
 rgm_status rgmi_record_check_outputs(rgm_text *gone, rgm_text *other,

@@ -154,28 +154,28 @@ static const char *find(const rgmi_inputs *inputs, const char *key)
     return NULL;
 }
 
-static rgm_status add_name(rgm_text *out, bool *longer, const char *key)
+static rgm_status add_name(rgm_text *out, bool *goes_on, const char *key)
 {
-    if (strncmp(key, RGMI_LENGTH, strlen(RGMI_LENGTH)) == 0) {
-        *longer = true;
+    if (strncmp(key, RGMI_GOES_ON, strlen(RGMI_GOES_ON)) == 0) {
+        *goes_on = true;
         return RGM_OK;
     }
     return rgm_text_printf(out, "%s%s", out->size > 0 ? ", " : "", key);
 }
 
-rgm_status rgmi_inputs_compare(rgm_text *out, bool *longer, const rgmi_inputs *before,
+rgm_status rgmi_inputs_compare(rgm_text *out, bool *goes_on, const rgmi_inputs *before,
                                const rgmi_inputs *now)
 {
-    *longer = false;
+    *goes_on = false;
     for (int64_t i = 0; i < now->count; i++) {
         const char *was = find(before, now->items[i].key);
 
         if (was == NULL || strcmp(was, now->items[i].value) != 0)
-            RGM_TRY(add_name(out, longer, now->items[i].key));
+            RGM_TRY(add_name(out, goes_on, now->items[i].key));
     }
     for (int64_t i = 0; i < before->count; i++)
         if (find(now, before->items[i].key) == NULL)
-            RGM_TRY(add_name(out, longer, before->items[i].key));
+            RGM_TRY(add_name(out, goes_on, before->items[i].key));
     return RGM_OK;
 }
 
@@ -184,16 +184,16 @@ rgm_status rgmi_record_check_outputs(rgm_text *gone, rgm_text *other,
 {
     rgm_status status = RGM_OK;
     rgmi_inputs now = {0};
-    bool longer;
+    bool goes_on;
 
     RGM_GO(list_outputs(&now, work));
     for (int64_t i = 0; i < record->outputs.count; i++) {
         const char *key = record->outputs.items[i].key, *is = find(&now, key);
 
         if (is == NULL)
-            RGM_GO(add_name(gone, &longer, key));
+            RGM_GO(add_name(gone, &goes_on, key));
         else if (strcmp(is, record->outputs.items[i].value) != 0)
-            RGM_GO(add_name(other, &longer, key));
+            RGM_GO(add_name(other, &goes_on, key));
     }
 done:
     rgmi_inputs_clear(&now);

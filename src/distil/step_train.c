@@ -259,25 +259,36 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Keys that change no result. */
-static bool is_free(const char *key)
+static bool begins_with_one(const char *key, const char *const *names)
 {
-    static const char *const names[] = {
-        "description",     "runtime.threads",           "data.path",
-        "trainer.profile", "trainer.checkpoint.every_", "trainer.checkpoint.keep"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (int i = 0; names[i] != NULL; i++)
         if (begins(key, names[i]))
             return true;
     return false;
 }
 
-/* Those of the run's length, with another one of which it goes on. */
-static bool is_length(const char *key)
-{
-    return strcmp(key, "trainer.epochs") == 0 || strcmp(key, "trainer.train_steps") == 0 ||
-           strcmp(key, "trainer.max_seconds") == 0;
-}
+/* Keys that change no result. */
+static const char *const free_keys[] = {"description",
+                                        "data.path",
+                                        "runtime.threads",
+                                        "runtime.peak_gflops",
+                                        "trainer.profile",
+                                        "trainer.flops",
+                                        "trainer.histograms",
+                                        "trainer.summary_interval",
+                                        "trainer.activation_checkpointing",
+                                        "trainer.checkpoint.every_",
+                                        "trainer.checkpoint.keep",
+                                        "trainer.checkpoint.best.keep",
+                                        NULL};
+/* Those with another value of which a run goes on: its length, and what is made at its end. */
+static const char *const later_keys[] = {"trainer.epochs",
+                                         "trainer.train_steps",
+                                         "trainer.max_seconds",
+                                         "export",
+                                         "trainer.exports",
+                                         "data.test",
+                                         NULL};
 
 /* Those that earlier steps bring, which have paths of this machine; their content is listed
  * apart. */
@@ -302,14 +313,16 @@ static rgm_status add_value(rgmi_inputs *inputs, const rgmi_train_options *o,
     char *text, key[256];
     rgm_status status;
 
-    if (!v->given || v->value == NULL || is_free(v->key) || is_of_steps(o, v->key))
+    if (!v->given || v->value == NULL || begins_with_one(v->key, free_keys) ||
+        is_of_steps(o, v->key))
         return RGM_OK;
-    snprintf(key, sizeof key, "%s%s", is_length(v->key) ? RGMI_LENGTH : "", v->key);
+    snprintf(key, sizeof key, "%s%s", begins_with_one(v->key, later_keys) ? RGMI_GOES_ON : "",
+             v->key);
     RGM_TRY(rgm_yaml_flow_text(&text, v->value));
     status = rgmi_inputs_add(inputs, key, text);
     rgm_free(text);
     RGM_TRY(status);
-    return begins(key, "data.") ? add_files(inputs, key, &number, folder, v->value) : RGM_OK;
+    return begins(v->key, "data.") ? add_files(inputs, key, &number, folder, v->value) : RGM_OK;
 }
 
 static rgm_status add_experiment(rgmi_inputs *inputs, const rgmi_step_work *work)
