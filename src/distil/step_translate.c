@@ -149,18 +149,19 @@ static const rgm_task *task_of(const translating *t)
     return rgm_predictor_task(t->models[0]);
 }
 
-static rgm_status open_model(translating *t, int64_t i)
+/* The first model translates; the others join it. */
+static rgm_status open_model(rgm_predictor **model, const translating *t, const char *name)
 {
     rgm_status status = RGM_OK;
     char *folder = NULL;
 
-    RGM_GO(rgmi_model_path(&folder, t->work, t->o->models.items[i]));
-    RGM_GO(rgm_predictor_open(&t->models[i], folder, NULL, 0));
-    if (rgm_predictor_task(t->models[i])->type != &rgm_translation)
+    RGM_GO(rgmi_model_path(&folder, t->work, name));
+    RGM_GO(rgm_predictor_open(model, folder, NULL, 0));
+    if (rgm_predictor_task(*model)->type != &rgm_translation)
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "%s is of another task than translation", folder));
-    if (i > 0)
-        RGM_GO(rgm_error_prefix(rgm_translation_join(task_of(t), rgm_predictor_task(t->models[i]),
-                                                     rgm_predictor_parameters(t->models[i])),
+    if (model != t->models)
+        RGM_GO(rgm_error_prefix(rgm_translation_join(task_of(t), rgm_predictor_task(*model),
+                                                     rgm_predictor_parameters(*model)),
                                 "%s", folder));
 done:
     rgm_free(folder);
@@ -175,7 +176,7 @@ static rgm_status open_work(translating *t, const rgmi_step_work *work)
 
     *t = (translating){.work = work, .o = work->step->options};
     for (int64_t i = 0; i < t->o->models.count; i++)
-        RGM_GO(open_model(t, i));
+        RGM_GO(open_model(&t->models[i], t, t->o->models.items[i]));
     t->search = *rgm_translation_search(task_of(t));
     t->search.int8 = t->search.int8 || rgm_predictor_int8(t->models[0]);
     RGM_GO(read_search(&t->search, work->distil, work->step));
