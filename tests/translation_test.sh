@@ -199,6 +199,40 @@ says 'data.subword_alpha must be 0' err
 expect 0 "$regimen" config check words.yaml --set data.alignments=train.align
 says 'data.alignments .*has no effect: only with task.guided_alignment.weight > 0' err
 
+# A tag before each source, which lines need not have: trained with, exported, aligned without it.
+expect 0 "$regimen" run words.yaml --run-dir tagged --set data.source_tag=z --set data.alignments=train.align --set task.guided_alignment.weight=2 \
+    --set trainer.epochs=3
+expect 0 "$regimen" score-pairs tagged --alignment <given
+cp out tagged.given
+[ "$(wc -l <tagged.given)" = 20 ] || fail "pairs of a run with a tag"
+expect 0 "$regimen" score-pairs tagged --alignment --set data.source_tag=H <given
+cmp -s out tagged.given && fail "another tag changes nothing"
+expect 0 "$regimen" translate tagged --scores <source
+cp out tagged.out
+expect 0 "$regimen" export tagged --to tagged_small --format predictor
+says '^  source_tag: "z"$' tagged_small/model.yaml
+expect 0 "$regimen" translate tagged_small --scores <source
+cmp -s out tagged.out || fail "the export of a run with a tag translates otherwise"
+expect 0 "$regimen" export tagged --verify --to tagged_onnx
+/usr/bin/env python3 - tagged_onnx/translation.json run/tokenizer.model <<'PY' || fail "begin_id of a source with a tag"
+import json, sys
+side = json.load(open(sys.argv[1]))["source"]
+assert isinstance(side["begin_id"], int) and side["begin_id"] > 2, side
+PY
+expect 1 "$regimen" export tagged --to tagged_ct2 --format ctranslate2
+says 'ctranslate2 has no place for data.source_tag' err
+expect 2 "$regimen" run words.yaml --run-dir no --set 'data.source_tag=<2en>'
+says "data.source_tag is '<2en>', which is no piece of .*joint.model that a source can begin with" err
+expect 2 "$regimen" run words.yaml --run-dir no --set data.source_tag=z --set data.subword_alpha=0.1
+says 'data.subword_alpha draws sources without data.source_tag' err
+if command -v spm_train >/dev/null; then
+    expect 0 spm_train --input=data/train.de,data/train.en --model_prefix=data/marked --model_type=bpe --vocab_size=48 --pad_id=0 --eos_id=1 \
+        --unk_id=2 --bos_id=-1 '--user_defined_symbols=<2en>,<2de>'
+    expect 0 "$regimen" run words.yaml --run-dir marked --set data.tokenizer=marked.model --set 'data.source_tag=<2en>' --set trainer.epochs=1 \
+        --set optimizer.learning_rate.warmup.steps=5
+    expect 0 "$regimen" translate marked <source
+fi
+
 # Without the data: what does not read them gives the same bytes, what does says what it lacks.
 mv data elsewhere
 expect 0 "$regimen" translate run <source

@@ -66,8 +66,11 @@ typedef struct rgm_translation_options {
     const char *target_vocabulary; /* the same of the target, where it is another file        */
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
-    const char *shortlist;  /* file of rgm_shortlist_save(): translations have no other tokens than
-                               its; NULL: all tokens                                          */
+    const char
+        *source_tag;       /* a piece of the source's tokenizer that is put before each source, such
+                              as the language that is wanted (Johnson et al. 2017); NULL: none  */
+    const char *shortlist; /* file of rgm_shortlist_save(): translations have no other tokens than
+                              its; NULL: all tokens                                          */
     const char *alignments; /* of the pairs of `train`: a file with a line "0-0 1-2" for each; NULL:
                                none are given                                                */
     rgm_alignment_units alignment_units;

@@ -61,6 +61,8 @@ static const rgm_field data_fields[] = {
     RGM_FLOAT_FIELD(subword_alpha, 0, 1,
                     "train on segmentations that are drawn anew: bpe leaves out merges with this "
                     "probability, unigram takes probabilities to this power; 0: the best one"),
+    RGM_TEXT_FIELD(source_tag, "a piece of the tokenizer that is put before each source: the "
+                               "language that is wanted, <2de>"),
     RGM_TEXT_FIELD(alignments, "of the pairs of train, in their order: a file of lines 0-0 1-2, "
                                "numbers of source and target from 0"),
     RGM_CHOICE_FIELD(alignment_units, rgm_alignment_unit_names,
@@ -154,10 +156,12 @@ static rgm_status check_reverse(const rgm_translation_options *o)
         o->target_tokenizer != NULL || o->vocabulary != NULL || o->target_vocabulary != NULL ||
         o->train_tokenizer.vocab_size > 0 ||
         o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
-        o->weights.count > 0 || o->subword_alpha > 0 || o->alignments != NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.reverse makes the pairs: data.train, valid, test, their sets and "
-                        "weights, alignments, tokenizers and subword_alpha do not go with it");
+        o->weights.count > 0 || o->subword_alpha > 0 || o->alignments != NULL ||
+        o->source_tag != NULL)
+        return RGM_FAIL(
+            RGM_ERR_CONFIG,
+            "data.reverse makes the pairs: data.train, valid, test, their sets and "
+            "weights, alignments, tokenizers, source_tag and subword_alpha do not go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -171,6 +175,10 @@ static rgm_status check_reverse(const rgm_translation_options *o)
 static rgm_status check_tokenizers(const rgm_translation_options *o)
 {
     bool trained = o->train_tokenizer.vocab_size > 0;
+
+    if (o->source_tag != NULL && o->subword_alpha > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.subword_alpha draws sources without data.source_tag: "
+                                        "they do not go together");
 
     if (o->tokenizer == NULL && !trained)
         return RGM_FAIL(RGM_ERR_CONFIG,

@@ -65,7 +65,9 @@ rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *t,
                                 const float *weights, const rgm_alignment_options *o)
 {
     rgm_status status = RGM_OK;
-    rgm_token_list words = {.ids = source->ids, .count = source->count - 1}; /* without its end */
+    int64_t begin = rgmi_source_begin(&t->data);
+    rgm_token_list words = {.ids = source->ids + begin,
+                            .count = source->count - begin - 1}; /* without tag and end */
     int64_t *units = NULL, *target_units = NULL, sources, targets;
     bool *linked = NULL;
 
@@ -75,7 +77,7 @@ rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *t,
     targets = list_units(target_units, t->data.target, target, o->pieces);
     RGM_GO(RGM_NEW(linked, sources * targets + 1));
     for (int64_t i = 0; i < target->count; i++)
-        link_token(linked + target_units[i] * sources, units, weights + i * source->count,
+        link_token(linked + target_units[i] * sources, units, weights + i * source->count + begin,
                    words.count, o->threshold);
     RGM_GO(write_links(out, linked, sources, targets));
 done:

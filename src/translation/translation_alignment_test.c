@@ -40,6 +40,35 @@ static void weights_become_links(void **state)
     trained_close(&t);
 }
 
+/* A tag is no part of the sentence: it is put before it, and nothing is linked to it. */
+static void tags_are_put_before_sources(void **state)
+{
+    static const int32_t source_ids[] = {8, 4, 5, 1}, target_ids[] = {6, 7};
+    static const float weights[] = {0.7F, 0.1F, 0.2F, 0.0F, 0.4F, 0.3F, 0.2F, 0.1F};
+    const rgm_token_list source = {source_ids, 4}, target = {target_ids, 2};
+    rgm_translation_options o = reversing();
+    rgmi_translation_task *task;
+    rgm_ids ids = {0};
+    char *text;
+    trained t;
+
+    (void)state;
+    trained_open(&t, &o);
+    task = t.task.state;
+    task->data.source_tag = 8;
+    CHECK_OK(rgmi_read_source(&ids, task, line_of("4 5").text));
+    CHECK_INT(4, ids.count);
+    CHECK(memcmp(ids.items, source_ids, sizeof source_ids) == 0);
+    CHECK_OK(rgmi_read_source(&ids, task, line_of("  ").text)); /* nothing stays nothing */
+    CHECK_INT(4, ids.count);
+    CHECK_OK(rgmi_alignment_write(&text, task, &source, &target, weights,
+                                  &(rgm_alignment_options){.threshold = 0}));
+    CHECK_TEXT("0-1 1-0", text);
+    rgm_free(text);
+    rgm_ids_clear(&ids);
+    trained_close(&t);
+}
+
 enum { LINES = 70, BEST = 2 }; /* more than go through the model together */
 
 /* Of each translation by the pair that it makes with its line. */
@@ -289,7 +318,7 @@ static void every_failing_allocation_is_survived(void **state)
     trained_close(&t);
 }
 
-TESTS(cmocka_unit_test(weights_become_links),
+TESTS(cmocka_unit_test(weights_become_links), cmocka_unit_test(tags_are_put_before_sources),
       cmocka_unit_test(lines_are_aligned_as_the_pairs_that_they_make),
       cmocka_unit_test(a_translation_of_all_positions_is_aligned),
       cmocka_unit_test(a_head_learns_what_it_is_taught),

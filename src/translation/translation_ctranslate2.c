@@ -475,6 +475,10 @@ rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, 
     const rgm_seq2seq_options *o = &t->model.options;
 
     (void)parameters;
+    if (t->data.source_tag >= 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "the exporter ctranslate2 has no place for data.source_tag: whoever "
+                        "translates would have to put it before each source");
     RGM_TRY(check_stack(&o->encoder, "encoder"));
     RGM_TRY(check_stack(&o->decoder, "decoder"));
     if (o->positions != RGM_POSITIONS_SINUSOIDAL && o->positions != RGM_POSITIONS_LEARNED &&

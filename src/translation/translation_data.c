@@ -104,6 +104,27 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, rgmi_side_paths *paths,
     return check_tokenizer(*out, paths->tokenizer);
 }
 
+/* The piece that data.source_tag names. */
+static rgm_status find_tag(rgmi_translation_data *data, const char *tag)
+{
+    const rgm_tokenizer *t = data->source;
+    int32_t id;
+
+    data->source_tag = -1;
+    if (tag == NULL)
+        return RGM_OK;
+    id = rgm_tokenizer_find(t, tag);
+    if (id < 0 || strcmp(rgm_tokenizer_piece(t, id), tag) != 0 || id == rgm_tokenizer_unk_id(t) ||
+        id == rgm_tokenizer_pad_id(t) || id == rgm_tokenizer_eos_id(t))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.source_tag is '%s', which is no piece of %s that a source can begin "
+                        "with: a tokenizer has one of its own by spm_train's "
+                        "--user_defined_symbols=%s",
+                        tag, data->source_paths.tokenizer, tag);
+    data->source_tag = id;
+    return RGM_OK;
+}
+
 static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_translation_options *o)
 {
     const side_files source = {"tokenizer", o->tokenizer, source_file, o->vocabulary,
@@ -126,7 +147,7 @@ static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_transla
     data->source_vocabulary = rgm_tokenizer_size(data->source);
     data->target_vocabulary = rgm_tokenizer_size(data->target);
     data->end_id = rgm_tokenizer_eos_id(data->target);
-    return RGM_OK;
+    return find_tag(data, o->source_tag);
 }
 
 int32_t rgmi_source_end(const rgmi_translation_data *data)
@@ -238,7 +259,8 @@ rgm_status rgmi_translation_data_open(rgmi_translation_data *out,
 {
     rgm_status status = RGM_OK;
 
-    *out = (rgmi_translation_data){.options = options, .seed = seed, .threads = threads};
+    *out = (rgmi_translation_data){
+        .options = options, .seed = seed, .threads = threads, .source_tag = -1};
     if (options->reverse.vocabulary > 0) {
         out->source_vocabulary = out->target_vocabulary = options->reverse.vocabulary;
         out->end_id = 1;
@@ -276,6 +298,32 @@ void rgmi_translation_data_clear(rgmi_translation_data *data)
     *data = (rgmi_translation_data){0};
 }
 
+/* Every source begins with the tag. */
+static rgm_status put_tags(rgm_token_pairs **pairs, int32_t tag)
+{
+    rgm_status status = RGM_OK;
+    rgm_token_pairs *made = NULL;
+    rgm_ids ids = {0};
+
+    RGM_GO(rgm_token_pairs_create(&made));
+    for (int64_t i = 0; i < rgm_token_pairs_count(*pairs); i++) {
+        int64_t count, targets;
+        const int32_t *source = rgm_token_pairs_source(*pairs, i, &count);
+        const int32_t *target = rgm_token_pairs_target(*pairs, i, &targets);
+        RGM_GO(RGM_RESERVE(ids.items, ids.capacity, count + 1));
+        ids.items[0] = tag;
+        memcpy(ids.items + 1, source, (size_t)count * sizeof *source);
+        RGM_GO(rgm_token_pairs_add(made, ids.items, count + 1, target, targets));
+    }
+    rgm_token_pairs_release(*pairs);
+    *pairs = made;
+    made = NULL;
+done:
+    rgm_token_pairs_release(made);
+    rgm_ids_clear(&ids);
+    return status;
+}
+
 /* The pairs of a part that is text. */
 static rgm_status encode_part(rgmi_translation_data *data, int number)
 {
@@ -286,6 +334,8 @@ static rgm_status encode_part(rgmi_translation_data *data, int number)
         return RGM_OK;
     RGM_TRY(rgm_token_pairs_encode(&part->pairs, part->corpus, data->source, data->target,
                                    data->threads));
+    if (data->source_tag >= 0)
+        RGM_TRY(put_tags(&part->pairs, data->source_tag));
     if (is_taught(data, number))
         RGM_TRY(rgmi_guides_load(&data->guides, data));
     if (number == RGM_TRAIN && data->options->subword_alpha == 0) { /* the text has served */

@@ -182,7 +182,12 @@ static rgm_status write_side(rgm_json_writer *w, const rgmi_translation_task *t,
     RGM_TRY(rgm_json_write_int(w, "vocabulary_size",
                                is_target ? t->data.target_vocabulary : t->data.source_vocabulary));
     RGM_TRY(rgm_json_write_int(w, "pad_id", 0));
-    RGM_TRY(rgm_json_write_printed(w, "begin_id", is_target ? "0" : "null"));
+    if (is_target)
+        RGM_TRY(rgm_json_write_int(w, "begin_id", 0));
+    else if (t->data.source_tag >= 0)
+        RGM_TRY(rgm_json_write_int(w, "begin_id", t->data.source_tag));
+    else
+        RGM_TRY(rgm_json_write_printed(w, "begin_id", "null"));
     RGM_TRY(
         rgm_json_write_int(w, "end_id", is_target ? t->data.end_id : rgmi_source_end(&t->data)));
     return rgm_json_close(w);

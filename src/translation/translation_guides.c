@@ -35,7 +35,7 @@ rgm_status rgmi_guides_close_pair(rgmi_guides *g)
 typedef struct side {
     const char *name;
     int64_t *words; /* [count] room grows */
-    int64_t count, capacity, word_count;
+    int64_t count, capacity, word_count, begin;
 } side;
 
 static bool is_space(char c)
@@ -53,11 +53,13 @@ static int64_t count_words(rgm_str text)
     return words;
 }
 
-/* ids have an end. */
+/* ids have an end, and behind `begin` of them the sentence's own. */
 static rgm_status read_side(side *s, const rgm_tokenizer *tokenizer, const int32_t *ids,
-                            int64_t count)
+                            int64_t count, int64_t begin)
 {
-    s->count = count - 1;
+    ids += begin;
+    s->begin = begin;
+    s->count = count - 1 - begin;
     s->word_count = 0;
     RGM_TRY(RGM_RESERVE(s->words, s->capacity, count));
     rgm_tokenizer_words(s->words, tokenizer, ids, s->count);
@@ -99,7 +101,7 @@ static rgm_status link_words(rgmi_guides *g, const side *source, int64_t from, c
     for (int64_t i = 0; i < source->count; i++)
         for (int64_t k = 0; k < target->count && source->words[i] == from; k++)
             if (target->words[k] == to)
-                RGM_TRY(rgmi_guides_link(g, i, k));
+                RGM_TRY(rgmi_guides_link(g, source->begin + i, target->begin + k));
     return RGM_OK;
 }
 
@@ -118,7 +120,8 @@ static rgm_status read_links(rgmi_guides *g, rgm_str line, const side *source, c
             return RGM_FAIL(RGM_ERR_FORMAT, "no alignment: it is numbers 0-0 1-2 ..");
         RGM_TRY(check_link(source, from, pieces));
         RGM_TRY(check_link(target, to, pieces));
-        RGM_TRY(pieces ? rgmi_guides_link(g, from, to) : link_words(g, source, from, target, to));
+        RGM_TRY(pieces ? rgmi_guides_link(g, source->begin + from, target->begin + to)
+                       : link_words(g, source, from, target, to));
     }
     return RGM_OK;
 }
@@ -142,9 +145,9 @@ static rgm_status read_pair(rgmi_guides *g, rgm_str line, const rgmi_translation
     int64_t count;
 
     ids = rgm_token_pairs_source(part->pairs, g->pairs, &count);
-    RGM_TRY(read_side(&sides[0], data->source, ids, count));
+    RGM_TRY(read_side(&sides[0], data->source, ids, count, rgmi_source_begin(data)));
     ids = rgm_token_pairs_target(part->pairs, g->pairs, &count);
-    RGM_TRY(read_side(&sides[1], data->target, ids, count));
+    RGM_TRY(read_side(&sides[1], data->target, ids, count, 0));
     if (!pieces && has_other_words(part->corpus, g->pairs, &sides[0], &sides[1]))
         g->left_out++;
     else

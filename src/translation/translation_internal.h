@@ -47,6 +47,7 @@ typedef struct rgmi_translation_data {
     rgmi_side_paths source_paths, target_paths; /* the target's are NULL without files of its own */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
+    int32_t source_tag;                      /* what each source begins with; -1: nothing   */
     rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
     rgmi_source *sources;                    /* of the training part, once it is read         */
     int64_t source_count;
@@ -58,6 +59,11 @@ rgm_status rgmi_translation_data_open(rgmi_translation_data *out,
                                       const rgm_translation_options *options, uint64_t seed,
                                       int threads);
 void rgmi_translation_data_clear(rgmi_translation_data *data);
+/** Tokens before a source's own: 0, or 1 with a tag. */
+static inline int64_t rgmi_source_begin(const rgmi_translation_data *data)
+{
+    return data->source_tag >= 0;
+}
 /** What a source ends with; a target ends with end_id. */
 int32_t rgmi_source_end(const rgmi_translation_data *data);
 /** The part of a set of rgm_task.eval_sets, and the sets themselves. */
@@ -253,7 +259,7 @@ rgm_status rgmi_pair_scorer_tokens(rgm_pair_score *out, rgm_pair_scorer *scorer,
 /* ---- translation_alignment.c ---- */
 
 /** Links of a target's tokens, without its end, to a source's, by weights [target.count,
- * source.count]; source.count >= 1 counts its end. */
+ * source.count]; source counts its end and a tag. */
 rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *task,
                                 const rgm_token_list *source, const rgm_token_list *target,
                                 const float *weights, const rgm_alignment_options *options);

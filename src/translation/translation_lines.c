@@ -46,6 +46,10 @@ rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
     if (!rgmi_same_tokenizers(t, o))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "it has other tokenizers: models that translate together share them");
+    if (t->data.source_tag != o->data.source_tag)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "it has another data.source_tag: models that translate together read the "
+                        "same sources");
     t->joined[t->joined_count] = o;
     t->joined_parameters[t->joined_count++] = parameters;
     return RGM_OK;

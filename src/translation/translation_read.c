@@ -35,14 +35,20 @@ rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_st
 
 rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
 {
-    int64_t begin = ids->count;
+    int64_t begin = ids->count, tagged = rgmi_source_begin(&t->data);
 
+    if (tagged > 0) {
+        RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
+        ids->items[ids->count++] = t->data.source_tag;
+    }
     RGM_TRY(rgmi_read_tokens(ids, t->data.source, line, t->data.source_vocabulary));
     if (ids->count - begin >= t->model.options.max_positions)
         return RGM_FAIL(RGM_ERR_DATA, "%lld tokens and an end, but model.max_positions is %lld",
                         (long long)(ids->count - begin), (long long)t->model.options.max_positions);
-    if (ids->count == begin)
-        return RGM_OK; /* nothing to translate */
+    if (ids->count == begin + tagged) { /* nothing to translate */
+        ids->count = begin;
+        return RGM_OK;
+    }
     RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
     ids->items[ids->count++] = rgmi_source_end(&t->data);
     return RGM_OK;

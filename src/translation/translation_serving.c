@@ -12,6 +12,15 @@ const char rgmi_shortlist_file[] = "shortlist.safetensors";
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Between double quotes, where a backslash begins what stands for something else. */
+static rgm_status write_tag(rgm_text *out, const char *tag)
+{
+    RGM_TRY(rgm_text_printf(out, "  source_tag: \""));
+    for (; *tag != '\0'; tag++)
+        RGM_TRY(rgm_text_printf(out, *tag == '"' || *tag == '\\' ? "\\%c" : "%c", *tag));
+    return rgm_text_printf(out, "\"\n");
+}
+
 rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state)
 {
     const rgmi_translation_task *t = state;
@@ -27,6 +36,8 @@ rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, voi
     if (t->data.source == NULL)
         RGM_TRY(rgm_text_printf(data, "  reverse: {vocabulary: %lld}\n",
                                 (long long)t->data.source_vocabulary));
+    if (t->data.source_tag >= 0)
+        RGM_TRY(write_tag(data, rgm_tokenizer_piece(t->data.source, t->data.source_tag)));
     if (t->shortlist == NULL)
         return RGM_OK;
     RGM_TRY(rgm_path_join(&path, folder, rgmi_shortlist_file));

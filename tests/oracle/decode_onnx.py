@@ -21,6 +21,7 @@ class Tokens:
     """Lines to token ids and back, for one side of translation.json."""
 
     def __init__(self, folder, side):
+        self.begin = [] if side["begin_id"] is None else [side["begin_id"]]
         self.end, self.model = side["end_id"], side["tokenizer"] and os.path.join(folder, side["tokenizer"])
         try:
             import sentencepiece
@@ -145,7 +146,7 @@ class Translator:
         full = [i for i, tokens in enumerate(ids) if tokens]
         for at in range(0, len(full), BATCH):
             part = full[at : at + BATCH]
-            found = self.search([ids[i] + [self.source.end] for i in part], beams, n_best)
+            found = self.search([self.source.begin + ids[i] + [self.source.end] for i in part], beams, n_best)
             for i, hypotheses in zip(part, found):
                 texts = self.target.decode([tokens for _, tokens in hypotheses])
                 results[i] = [(score, text) for (score, _), text in zip(hypotheses, texts)]
