@@ -325,7 +325,8 @@ typedef enum rgm_link_head {
     RGM_LINK_DISTMULT, /* sum(s r t), Yang et al. 2015                                          */
     RGM_LINK_COMPLEX,  /* Re(sum(s r conj(t))), Trouillon et al. 2016, equation 11              */
     RGM_LINK_TRANSE,   /* gamma - |s + r - t|, Bordes et al. 2013, equation 1                   */
-    RGM_LINK_ROTATE    /* gamma - sum|s r - t| with |r_i| = 1, Sun et al. 2019, equation 2      */
+    RGM_LINK_ROTATE,   /* gamma - sum|s r - t| with |r_i| = 1, Sun et al. 2019, equation 2      */
+    RGM_LINK_BILINEAR  /* sum(s_i r_ij t_j), r a matrix: RESCAL, Nickel et al. 2011             */
 } rgm_link_head;       /* complex and rotate: rows are real parts, then imaginary ones          */
 
 /** The loss. All but the first compare a link with its negatives. */

@@ -175,7 +175,7 @@ static rgm_value *score(network *n, rgm_link_head head)
 static void every_link_head_means_the_same_in_the_file(void **state)
 {
     (void)state;
-    for (int head = RGM_LINK_DOT; head <= RGM_LINK_ROTATE; head++) {
+    for (int head = RGM_LINK_DOT; head <= RGM_LINK_BILINEAR; head++) {
         network n;
         rgm_graph *asked;
         rgm_value *scores;

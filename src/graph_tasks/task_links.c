@@ -3,6 +3,7 @@
  * a relation where links have several. Pairs are items of a readout set with keys "source" and
  * "target", as TF-GNN has them; losses of a link against its own negatives read the key "positive".
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "learning.h"
@@ -18,15 +19,15 @@ static const char *const losses_names[] = {"binary_cross_entropy", "margin", "se
                                            "softmax", NULL};
 
 #define RGM_OPTIONS rgm_link_prediction_options
-static const char *const heads_names[] = {"dot",     "hadamard", "mlp",    "distmult",
-                                          "complex", "transe",   "rotate", NULL};
+static const char *const heads_names[] = {"dot",    "hadamard", "mlp",      "distmult", "complex",
+                                          "transe", "rotate",   "bilinear", NULL};
 static const rgm_field fields[] = {
     RGMI_PLACE_FIELD(label, "1 for links, 0 for other pairs"),
     RGMI_PLACE_FIELD(state, "state feature that is read"),
     RGMI_PLACE_FIELD(readout_set, "readout node set: an item a pair"),
     RGM_CHOICE_FIELD(head, heads_names, "how two states become a score"),
-    RGM_TEXT_FIELD(relation, "distmult, complex, transe, rotate: feature of the readout set that "
-                             "numbers the relation"),
+    RGM_TEXT_FIELD(relation, "from distmult on: feature of the readout set that numbers the "
+                             "relation"),
     RGM_INT_FIELD(relations, 0, 1e9,
                   "how many relations there are; 0: as many as the feature says"),
     RGM_INT_FIELD(hidden, 1, 1e9, "mlp: width of its hidden layer"),
@@ -280,6 +281,18 @@ static rgm_value *rotate(const link_ends *e)
     return less(e, sum_units(length_of(re, im)));
 }
 
+/* Sum of s_i r_ij t_j: the relation's row is a matrix, rows of the source's width. */
+static rgm_value *bilinear(const link_ends *e)
+{
+    int64_t from = rgm_width(e->source), to = rgm_width(e->target);
+    rgm_dim row[3] = {RGM_INFER, 1, from}, matrix[3] = {RGM_INFER, from, to},
+            flat[2] = {RGM_INFER, to};
+    rgm_value *source = rgm_reshape(e->source, 3, row);
+    rgm_value *turned = rgm_matmul(source, rgm_reshape(e->relation, 3, matrix));
+
+    return sum_units(rgm_mul(rgm_reshape(turned, 2, flat), e->target));
+}
+
 static const struct {
     rgm_value *(*score)(const link_ends *e);
     bool any_width; /* the ends' states may differ in width   */
@@ -288,7 +301,7 @@ static const struct {
     [RGM_LINK_DOT] = {.score = dot},           [RGM_LINK_HADAMARD] = {.score = hadamard},
     [RGM_LINK_MLP] = {mlp, .any_width = true}, [RGM_LINK_DISTMULT] = {.score = distmult},
     [RGM_LINK_TRANSE] = {.score = transe},     [RGM_LINK_COMPLEX] = {complex_product, .halves = 1},
-    [RGM_LINK_ROTATE] = {rotate, .halves = 1},
+    [RGM_LINK_ROTATE] = {rotate, .halves = 1}, [RGM_LINK_BILINEAR] = {bilinear, .any_width = true},
 };
 
 static rgm_status check_ends(const link_ends *e)
@@ -304,7 +317,7 @@ static rgm_status check_ends(const link_ends *e)
     if (width[0] != width[1] && !heads[e->options->head].any_width)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "task.head: %s is of states of one width, but they are %lld wide at the "
-                        "source and %lld at the target; mlp takes any",
+                        "source and %lld at the target; mlp and bilinear take any",
                         heads_names[e->options->head], (long long)width[0], (long long)width[1]);
     if (width[0] % 2 != 0 && heads[e->options->head].halves)
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -314,7 +327,8 @@ static rgm_status check_ends(const link_ends *e)
     return RGM_OK;
 }
 
-/* [pairs, width] of the relations' table. */
+/* [pairs, width] of the relations' table; bilinear: [pairs, width of the source's state times that
+ * of the target's]. */
 static rgm_value *relations_of(const link_ends *e, const rgm_graph_value *graph)
 {
     const links *o = e->options;
@@ -326,12 +340,16 @@ static rgm_value *relations_of(const link_ends *e, const rgm_graph_value *graph)
     rgm_value *which = f->vocabulary > 0
                            ? rgm_node_sparse_feature(graph, set, o->relation)
                            : rgm_one_hot(graph, RGM_NODE_SET, set, o->relation, count);
+    int64_t width = rgm_width(e->source);
     rgm_value *table;
 
+    if (o->head == RGM_LINK_BILINEAR) { /* each row starts as a kernel of one layer does */
+        init = (rgm_init){RGM_INIT_NORMAL, 1 / sqrt((double)width)};
+        width *= rgm_width(e->target);
+    }
     if (o->head == RGM_LINK_ROTATE) /* any direction is as likely */
         init = (rgm_init){RGM_INIT_NORMAL, 1};
-    table = rgm_scope_parameter(e->scope, "relation", 2, (int64_t[]){count, rgm_width(e->source)},
-                                init);
+    table = rgm_scope_parameter(e->scope, "relation", 2, (int64_t[]){count, width}, init);
     rgm_scope_add_l2(e->scope, table, o->l2);
     return rgm_project(which, table);
 }

@@ -56,12 +56,18 @@ static void pairs_close(pair_tensors *p)
 }
 
 /* The world's graph asked about those pairs, and a new compute graph on it. */
-static void ask(world *w, const char *readout_set)
+static void ask_between(world *w, const char *readout_set, const char *target_set,
+                        const int64_t *target)
 {
     pair_tensors p;
     rgm_graph *asked = NULL;
 
     pairs_open(&p, readout_set);
+    if (target_set != NULL) {
+        rgm_tensor_release(p.tensors[1]);
+        p.pairs.target = p.tensors[1] = integers(target, PAIRS);
+        p.pairs.target_set = target_set;
+    }
     CHECK_OK(rgm_graph_with_pairs(&asked, w->data, &p.pairs));
     pairs_close(&p);
     rgm_graph_release(w->data);
@@ -70,6 +76,11 @@ static void ask(world *w, const char *readout_set)
     w->schema = rgm_schema_retain((rgm_schema *)rgm_graph_schema(asked));
     rgm_graph_value_release(w->value);
     CHECK_OK(rgm_graph_value_create(&w->value, w->graph, w->schema));
+}
+
+static void ask(world *w, const char *readout_set)
+{
+    ask_between(w, readout_set, NULL, NULL);
 }
 
 /* A head over states of WIDTH numbers: a dense layer on x of papers. */
@@ -132,12 +143,16 @@ static double mlp_by_hand(world *w, const double *s, const double *t, int64_t hi
 static double score_by_hand(world *w, const rgm_link_prediction_options *o, const double *s,
                             const double *t, int64_t relation)
 {
-    const double *r =
-        o->head >= RGM_LINK_DISTMULT ? parameter(w, "linkpred/relation") + relation * WIDTH : NULL;
+    const double *r = o->head >= RGM_LINK_DISTMULT
+                          ? parameter(w, "linkpred/relation") +
+                                relation * WIDTH * (o->head == RGM_LINK_BILINEAR ? WIDTH : 1)
+                          : NULL;
     double sum = o->head == RGM_LINK_HADAMARD ? parameter(w, "linkpred/bias")[0] : 0;
 
     if (o->head == RGM_LINK_MLP)
         return mlp_by_hand(w, s, t, o->hidden);
+    for (int k = 0; k < WIDTH * WIDTH && o->head == RGM_LINK_BILINEAR; k++)
+        sum += s[k / WIDTH] * r[k] * t[k % WIDTH];
     if (o->head == RGM_LINK_TRANSE)
         return o->gamma - transe_by_hand(s, r, t, o->norm);
     for (int k = 0; k < WIDTH / 2; k++) {
@@ -177,7 +192,7 @@ static rgm_link_prediction_options options_of(rgm_link_head head)
 static void scores_are_those_of_the_papers(void **state)
 {
     (void)state;
-    for (int head = RGM_LINK_DOT; head <= RGM_LINK_ROTATE; head++)
+    for (int head = RGM_LINK_DOT; head <= RGM_LINK_BILINEAR; head++)
         for (int64_t norm = 1; norm <= 2; norm++) {
             rgm_link_prediction_options o = options_of((rgm_link_head)head);
             double expected[PAIRS];
@@ -196,6 +211,49 @@ static void scores_are_those_of_the_papers(void **state)
             check_values(&w, output.probabilities, expected, PAIRS);
             world_close(&w);
         }
+}
+
+/* Papers, and authors of two numbers: the sums of what their papers say. */
+static void a_matrix_joins_states_of_two_widths(void **state)
+{
+    static const int64_t target[PAIRS] = {0, 1, 2, 0, 2, 1};
+    rgm_link_prediction_options o = options_of(RGM_LINK_BILINEAR);
+    double x[PAPER_COUNT * 3], heard[AUTHOR_COUNT * 3] = {0}, to[AUTHOR_COUNT * 2], expected[PAIRS];
+    rgm_graph_task *task = rgm_graph_task_create(&rgm_link_prediction, NULL, &o);
+    rgm_graph_views views;
+    rgm_head heads[1];
+    rgm_value *said;
+    int64_t count = 1;
+    world w;
+
+    (void)state;
+    world_open(&w, LIBRARY);
+    ask_between(&w, NULL, "author", target);
+    CHECK_OK(rgm_graph_task_views(&views, task, w.value));
+    said = rgm_node_feature(w.value, "paper", "x");
+    views.graphs[0] = rgm_with_state(views.graphs[0], "paper", said);
+    said = rgm_broadcast(w.value, RGM_TARGET, RGM_EDGE_SET, "writes", said);
+    said = rgm_pool(w.value, RGM_SOURCE, RGM_EDGE_SET, (const char *[]){"writes"}, &said, 1, "sum");
+    views.graphs[0] =
+        rgm_with_state(views.graphs[0], "author", rgm_dense(w.scope, "author", said, 2));
+    CHECK_OK(rgm_graph_task_outputs(heads, &count, task, w.scope, &views, NULL));
+    set_parameters(&w);
+    paper_x(x);
+    for (int i = 0; i < WRITE_COUNT; i++)
+        for (int k = 0; k < 3; k++)
+            heard[3 * write_source[i] + k] += x[3 * write_target[i] + k];
+    plain_dense(to, heard, AUTHOR_COUNT, 3, parameter(&w, "author/kernel"),
+                parameter(&w, "author/bias"), 2);
+    for (int i = 0; i < PAIRS; i++) {
+        const double *r = parameter(&w, "linkpred/relation") + 6 * pair_relation[i];
+
+        expected[i] = 0;
+        for (int k = 0; k < 6; k++)
+            expected[i] += x[3 * pair_source[i] + k / 2] * r[k] * to[2 * target[i] + k % 2];
+    }
+    check_values(&w, heads[0].predictions, expected, PAIRS);
+    rgm_graph_task_release(task);
+    world_close(&w);
 }
 
 /* ---- losses -------------------------------------------------------------------------------- */
@@ -263,7 +321,7 @@ static void losses_are_those_of_their_definitions(void **state)
 static void gradients_agree_with_central_differences(void **state)
 {
     (void)state;
-    for (int head = RGM_LINK_DOT; head <= RGM_LINK_ROTATE; head++)
+    for (int head = RGM_LINK_DOT; head <= RGM_LINK_BILINEAR; head++)
         for (int loss = RGM_LINK_BINARY_CROSS_ENTROPY; loss <= RGM_LINK_SOFTMAX; loss++) {
             rgm_link_prediction_options o = options_of((rgm_link_head)head);
             rgm_head output;
@@ -412,6 +470,7 @@ static void without_memory_nothing_is_left(void **state)
 }
 
 TESTS(cmocka_unit_test(scores_are_those_of_the_papers),
+      cmocka_unit_test(a_matrix_joins_states_of_two_widths),
       cmocka_unit_test(losses_are_those_of_their_definitions),
       cmocka_unit_test(gradients_agree_with_central_differences),
       cmocka_unit_test(what_the_data_lack_is_named),
