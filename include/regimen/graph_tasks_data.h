@@ -138,15 +138,25 @@ typedef enum rgm_link_corruption {
     RGM_CORRUPT_PAIR /* both ends are drawn anew, and are two different nodes */
 } rgm_link_corruption;
 
-/**
- * Which edges of a graph are predicted, and from which others; field names are keys of
- * `data.links`.
- */
+/** Which nodes the negatives of training have in place of an end. Those of validation and test are
+ * uniform, so that figures can be compared. */
+typedef enum rgm_link_draw {
+    RGM_DRAW_UNIFORM, /* any node is as likely                                                   */
+    RGM_DRAW_DEGREE,  /* the end of a training link: as likely as the node has training links    */
+    RGM_DRAW_BATCH    /* the end of a target of the step: negatives within the batch. Where each of
+                         them makes a link too, any node */
+} rgm_link_draw;
+
 /** Links whose edges the feature `split` of rgm_link_options puts into several parts. */
 typedef enum rgm_link_repeats {
     RGM_REPEATS_REFUSED, /* an error */
     RGM_REPEATS_FIRST /* in the first of the parts; edges of later ones are in no graph         */
 } rgm_link_repeats;
+
+/**
+ * Which edges of a graph are predicted, and from which others; field names are keys of
+ * `data.links`.
+ */
 typedef struct rgm_link_options {
     rgm_texts edge_sets;    /* their edges are links, all between the same two node sets; none: the
     only    one. If there are several, each is a relation, numbered by its place */
@@ -165,6 +175,7 @@ typedef struct rgm_link_options {
     int64_t eval_negatives; /* for each validation and test link, drawn once, default 1; 0: every
                                node in place of either end; loops only if some links are loops */
     rgm_link_corruption corrupt;
+    rgm_link_draw draw;  /* of negatives in training */
     bool valid_messages; /* messages of the test part also have the validation links */
     int threads;         /* steps drawn at once; changes no result                                */
 } rgm_link_options;

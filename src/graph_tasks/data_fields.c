@@ -13,6 +13,7 @@ static const char *const balances[] = {"none", "classes", NULL};
 static const char *const stores[] = {"records", "memory", NULL};
 static const char *const repeats[] = {"refused", "first", NULL};
 static const char *const corruptions[] = {"either", "source", "target", "pair", NULL};
+static const char *const draws_of_links[] = {"uniform", "degree", "batch", NULL};
 static const char *const paddings[] = {"none", "tight", "fit", NULL};
 
 #define RGM_OPTIONS rgmi_sampling
@@ -133,6 +134,9 @@ static const rgm_field link_fields[] = {
                   "either end"),
     RGM_CHOICE_FIELD(corrupt, corruptions,
                      "which end is another node in negatives; pair: both are drawn anew"),
+    RGM_CHOICE_FIELD(draw, draws_of_links,
+                     "which nodes negatives of training have there; degree: as likely as they have "
+                     "links; batch: ends of the step's targets"),
     RGM_BOOL_FIELD(valid_messages, "test messages have the validation links too"),
     {0}};
 #undef RGM_OPTIONS
@@ -391,6 +395,7 @@ const rgm_effect rgmi_graph_effects[] = {
     {"data.links.split", "data.type != triples"},
     {"data.links.relation", "data.type != triples"},
     {"data.links.target_share", "data.links.batch_size == 0"},
+    {"data.links.draw", "data.links.negatives > 0"},
     {"data.links.repeated", "data.links.split != null"},
     {"data.train_padding.min_nodes_per_component", "data.train_padding.kind != none"},
     {"data.train_padding.totals", "data.train_padding.kind != none"},

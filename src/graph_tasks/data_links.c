@@ -23,7 +23,9 @@ typedef struct drawing {
     const rgm_link_split *split;
     rgm_mode part;
     rgm_rng rng;
-    uint64_t at; /* draws so far */
+    uint64_t at;          /* draws so far */
+    const int64_t *links; /* [link_count] those of the graph */
+    int64_t link_count;
     pair *pairs;
     int64_t count, capacity;
 } drawing;
@@ -90,6 +92,22 @@ static rgm_status look_through(pair *p, drawing *d)
                     link.source, link.target);
 }
 
+/* A node in place of an end. Of undirected links either end is one. */
+static int64_t draw_end(drawing *d, rgm_tag end)
+{
+    const rgm_link_split *s = d->split;
+    const rgm_tensor *all = s->members[RGM_TRAIN];
+    int64_t link;
+
+    if (d->part != RGM_TRAIN || s->draw == RGM_DRAW_UNIFORM)
+        return draw(d, nodes_at(s, end));
+    link = s->draw == RGM_DRAW_BATCH ? d->links[draw(d, d->link_count)]
+                                     : rgm_tensor_at_int(all, draw(d, rgm_tensor_count(all)));
+    if (s->undirected && draw(d, 2) == 0)
+        end = end == RGM_SOURCE ? RGM_TARGET : RGM_SOURCE;
+    return end == RGM_SOURCE ? s->source[link] : s->target[link];
+}
+
 /* A pair that is no link, of the link *p. */
 static rgm_status draw_negative(pair *p, drawing *d)
 {
@@ -102,9 +120,9 @@ static rgm_status draw_negative(pair *p, drawing *d)
 
         *p = link;
         if (source)
-            p->source = draw(d, s->source_total);
+            p->source = draw_end(d, RGM_SOURCE);
         if (!source || s->corrupt == RGM_CORRUPT_PAIR)
-            p->target = draw(d, s->target_total);
+            p->target = draw_end(d, RGM_TARGET);
         if (!is_loop(d, p) && !is_known(d, p))
             return RGM_OK;
     }
@@ -298,7 +316,11 @@ static rgm_status draw_graph(rgm_graph **out, const rgm_link_split *split, rgm_m
                              uint64_t seed, const int64_t *links, int64_t count)
 {
     rgm_status status = RGM_OK;
-    drawing d = {.split = split, .part = part, .rng = rgm_rng_stream(seed, "links/negatives", 0)};
+    drawing d = {.split = split,
+                 .part = part,
+                 .rng = rgm_rng_stream(seed, "links/negatives", 0),
+                 .links = links,
+                 .link_count = count};
     rgm_graph *messages = NULL;
 
     for (int64_t i = 0; i < count; i++)

@@ -622,6 +622,82 @@ static void negatives_are_no_links_that_the_part_knows(void **state)
     rgm_graph_release(graph);
 }
 
+/* Training links by their ends, and how often nodes came up as targets of negatives. */
+typedef struct chosen {
+    rgm_link_draw draw;
+    bool linked[USERS][ITEMS];
+    double expected[ITEMS];
+    int64_t seen[ITEMS], degree[ITEMS];
+} chosen;
+
+static void count_links(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    chosen *d = payload;
+
+    (void)part;
+    for (int u = 0; u < USERS; u++)
+        for (int i = 0; i < ITEMS; i++) {
+            d->linked[u][i] = count_edges(graph, "buys", u, i) > 0;
+            d->degree[i] += d->linked[u][i];
+        }
+}
+
+/* The nodes that may come up for a link of `user`, as likely as `weight` says. */
+static void expect(chosen *d, int64_t user, const int64_t *weight, double times)
+{
+    double sum = 0;
+
+    for (int i = 0; i < ITEMS; i++)
+        sum += d->linked[user][i] ? 0 : (double)weight[i];
+    CHECK(sum > 0);
+    for (int i = 0; i < ITEMS; i++)
+        d->expected[i] += d->linked[user][i] ? 0 : times * (double)weight[i] / sum;
+}
+
+static void look_at_draws(const rgm_graph *graph, rgm_mode part, void *payload)
+{
+    enum { GROUP = 4 };
+    chosen *d = payload;
+    const int64_t *source = pair_column(graph, "_readout/source");
+    const int64_t *target = pair_column(graph, "_readout/target");
+    int64_t items = rgm_graph_total(graph, RGM_NODE_SET, "_readout"), batch[ITEMS] = {0};
+
+    (void)part;
+    for (int64_t i = 0; i < items; i += GROUP)
+        batch[target[i]]++;
+    for (int64_t i = 0; i < items; i++) {
+        if (i % GROUP == 0) {
+            expect(d, source[i], d->draw == RGM_DRAW_BATCH ? batch : d->degree, GROUP - 1);
+            continue;
+        }
+        d->seen[target[i]]++;
+        CHECK(d->draw == RGM_DRAW_BATCH ? batch[target[i]] > 0 : d->degree[target[i]] > 0);
+    }
+}
+
+static void nodes_of_negatives_are_as_likely_as_they_have_links(void **state)
+{
+    rgm_graph *graph = make_shop(NULL);
+
+    (void)state;
+    for (int draw = RGM_DRAW_DEGREE; draw <= RGM_DRAW_BATCH; draw++) {
+        rgm_link_options o = shop_options();
+        chosen d = {.draw = (rgm_link_draw)draw};
+        rgm_link_split *split = NULL;
+
+        o.corrupt = RGM_CORRUPT_TARGET;
+        o.draw = d.draw;
+        o.target_share = 0.5;
+        CHECK_OK(rgm_link_split_create(&split, graph, &o));
+        each_graph(split, RGM_VALID, 1, 0, count_links, &d);
+        each_graph(split, RGM_TRAIN, 400, 0, look_at_draws, &d);
+        for (int i = 0; i < ITEMS; i++)
+            CHECK(fabs((double)d.seen[i] - d.expected[i]) <= 4 * sqrt(d.expected[i]));
+        rgm_link_split_release(split);
+    }
+    rgm_graph_release(graph);
+}
+
 static void look_at_candidates(const rgm_graph *graph, rgm_mode part, void *payload)
 {
     const looked *l = payload;
@@ -1197,6 +1273,7 @@ TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(sampling_survives_every_failing_allocation),
       cmocka_unit_test(messages_are_those_of_the_parts_before),
       cmocka_unit_test(negatives_are_no_links_that_the_part_knows),
+      cmocka_unit_test(nodes_of_negatives_are_as_likely_as_they_have_links),
       cmocka_unit_test(ranking_is_among_all_nodes_that_make_no_link),
       cmocka_unit_test(a_node_is_held_against_itself_only_where_some_are_linked_so),
       cmocka_unit_test(steps_differ_and_threads_do_not),

@@ -549,6 +549,7 @@ static rgm_status fill(maker *m)
     s->undirected = o->undirected;
     s->valid_messages = o->valid_messages;
     s->corrupt = o->corrupt;
+    s->draw = o->draw;
     s->target_share = o->target_share;
     s->batch_size = o->batch_size;
     s->negatives = o->negatives;

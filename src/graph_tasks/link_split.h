@@ -29,6 +29,7 @@ struct rgm_link_split {
     int64_t source_total, target_total, relation_count; /* relation_count 0: there are none */
     bool undirected, valid_messages, loops;             /* loops: a link is from a node to itself */
     rgm_link_corruption corrupt;
+    rgm_link_draw draw;
     double target_share;
     int64_t batch_size, negatives, eval_negatives, threads;
     uint64_t seed;
