@@ -151,7 +151,9 @@ rgm_status rgmi_import_value(const rgm_json **out, rgmi_import_config *config, c
  * was trained, what its forward pass also returns, and (of versions before 4.50) how texts are
  * written. */
 static const char *const free_of_all[] = {"_name_or_path",
+                                          "_attn_implementation_autoset",
                                           "_commit_hash",
+                                          "_num_labels",
                                           "architectures",
                                           "auto_map",
                                           "bad_words_ids",
@@ -201,6 +203,7 @@ static const char *const free_of_all[] = {"_name_or_path",
                                           "top_p",
                                           "torch_dtype",
                                           "torchscript",
+                                          "transformers.js_config",
                                           "transformers_version",
                                           "typical_p",
                                           "unk_token_id",

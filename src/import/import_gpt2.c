@@ -22,6 +22,8 @@ static const rgmi_import_fixed fixed[] = {
 static const char *const free_keys[] = {"gradient_checkpointing",
                                         "is_decoder",
                                         "n_ctx",
+                                        "n_special",
+                                        "predict_special_tokens",
                                         "reorder_and_upcast_attn",
                                         "summary_activation",
                                         "summary_first_dropout",

@@ -19,9 +19,11 @@ static const rgmi_import_other others[] = {
 static const rgmi_import_fixed fixed[] = {
     {"is_encoder_decoder", "false", "a decoder without a source is read"},
     {"partial_rotary_factor", "1.0 1", "every number of a head is turned here"},
+    {"rope_interleaved", "false", "a head's halves are turned against each other here"},
+    {"use_mrope", "false", "a token has one position here"},
     {0}};
 
-static const char *const free_keys[] = {"is_decoder", "pretraining_tp", NULL};
+static const char *const free_keys[] = {"is_decoder", "is_llama_config", "pretraining_tp", NULL};
 
 /** What a configuration of one of the types means without a key. */
 typedef struct variant {

@@ -109,7 +109,7 @@ def write(name):
     model = make(configuration(vocab_size=tokenizer.get_vocab_size(), **ends, **keys))
     with torch.no_grad():
         for key, weight in model.named_parameters():
-            weight.normal_(1 if "norm" in key or "ln_" in key else 0, 0.2)
+            weight.normal_(1 if "norm" in key or "ln_" in key else 0, 0.15)
     model = model.to(saved.get("dtype", torch.float32))
     model.save_pretrained(name, **{k: v for k, v in saved.items() if k != "dtype"})
     tokenizer.save(name + "/tokenizer.json")
