@@ -117,21 +117,27 @@ def write(name):
 
 
 def check_texts(name, run, model, tokenizer, ends):
-    """Greedily, token by token; a tie within rounding would be ours to choose, so there must be none."""
+    """Greedily, token by token, up to a tie within rounding, which both may choose as they like."""
+    sure = 0
     for prompt in PROMPTS:
         ids = tokenizer.encode(prompt).ids
         made = model.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False, num_beams=1,
                               return_dict_in_generate=True, output_scores=True, pad_token_id=0)
         best = torch.topk(torch.cat(made.scores), 2).values
-        assert (best[:, 0] - best[:, 1]).min() > 1e-4, (name, prompt)
-        theirs = made.sequences[0].tolist()[len(ids):]
+        close = (best[:, 0] - best[:, 1] < 1e-4).tolist() + [True]
+        steps = close.index(True)
+        sure += steps
+        if steps == 0:
+            continue
+        theirs = made.sequences[0].tolist()[len(ids):][:steps]
         theirs = theirs[:-1] if theirs[-1] == ends["eos_token_id"] else theirs
-        line = json.loads(regimen("generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", "20",
+        line = json.loads(regimen("generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", str(steps),
                                   "--json", "--set", "task.generate.batch_size=1"))
         whole = tokenizer.decode(ids + theirs, skip_special_tokens=True)
         before = tokenizer.decode(ids, skip_special_tokens=True)
         ours = line["text"].encode().decode(errors="replace")
         assert before + ours == whole or ours == tokenizer.decode(theirs), (name, prompt, ours, whole[len(before):])
+    assert sure >= 40, (name, sure)
 
 
 def check_case(name):
