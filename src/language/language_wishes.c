@@ -39,7 +39,7 @@ static rgm_status wrong_number(const wish *w)
 
 static rgm_status read_number(rgm_generate_options *out, const wish *w, const rgm_json *value)
 {
-    char *place = (char *)out + w->place;
+    void *place = (char *)out + w->place;
     double number;
 
     if (rgm_json_text(value) != NULL || !rgm_json_number(&number, value) || !(number >= w->low) ||

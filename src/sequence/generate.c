@@ -122,7 +122,7 @@ static double log_probability(const float *logits, int64_t vocabulary, int32_t i
         best = fmax(best, (double)logits[i]);
     for (int64_t i = 0; i < vocabulary; i++)
         sum += exp((double)logits[i] - best);
-    return (double)logits[id] - best - log(sum);
+    return (double)logits[id] - best - log(fmax(sum, 1)); /* the best has 1 of it */
 }
 
 static void end_text(text *t, rgm_generate_end end)
