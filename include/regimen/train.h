@@ -364,17 +364,14 @@ typedef struct rgm_initialize_report {
     int64_t left;      /* parameters of the model that stay random                 */
     int64_t unused;    /* tensors of the file that no parameter took               */
     const char *which; /* "best ", "newest " of a run folder; "" of a file       */
-    rgm_text text;     /* a line for each parameter that was not copied, or not as it is (another
-                          name, another size), with the reason; owned */
+    rgm_text text;     /* a line for each parameter that was not copied, with the reason; owned */
 } rgm_initialize_report;
 /**
- * Copy weights from elsewhere. `only` and `except` choose parameters; names must agree unless
- * `names` says what they are there, and shapes unless `resize` says that their sizes may differ.
+ * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree.
  *
- * Errors: RGM_ERR_NOT_FOUND (no such checkpoint, nothing matched, or not what `names` says: the
- * message has names of both sides), RGM_ERR_CONFIG (a pattern of `names` fits no parameter, or is
- * ill-formed), RGM_ERR_SHAPE (both shapes), those of rgm_parameters_check_wanted() and of reading
- * the file; nothing is then changed.
+ * Errors: RGM_ERR_NOT_FOUND (no such checkpoint, or nothing matched: the message has names of both
+ * sides), RGM_ERR_SHAPE (both shapes), those of rgm_parameters_check_wanted() and of reading the
+ * file; nothing is then changed.
  */
 rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
                                      const rgm_trainer_initialize *options);

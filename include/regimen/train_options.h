@@ -86,10 +86,6 @@ typedef struct rgm_trainer_initialize {
     const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none */
     rgm_texts only; /* shell patterns of parameter names; empty: all                        */
     rgm_texts except;
-    rgm_lists names;  /* what parameters are called there: pattern of names here, each with one name
-                         there, in which each '*' is what it was here; the first that fits counts */
-    rgm_texts resize; /* patterns of those that may have other sizes there: the elements that both
-                         have are copied, from the beginning of each axis                      */
     rgm_restore_best best; /* from a run folder take the best weights, not the newest; auto: if it
                               has any                                                      */
 } rgm_trainer_initialize;

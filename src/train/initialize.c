@@ -109,104 +109,49 @@ rgm_status rgm_parameters_check_wanted(const rgm_texts *only, const rgm_texts *e
     return check_patterns(except, parameters, section, "except");
 }
 
-/* Parameters on their way into a model: its own, and what of the file is taken. */
-typedef struct taking {
-    rgm_initialize_report *report;
-    rgm_parameters *parameters;
-    const rgm_safetensors *file;
-    const rgm_trainer_initialize *options;
-    rgm_tensor **found; /* [parameters] owned; NULL: the parameter is left as it is */
-    bool *used;         /* [tensors of the file]                                    */
-} taking;
-
-static int64_t find_tensor(const rgm_safetensors *file, const char *name)
+/* Find one parameter's tensor in the file; *found stays NULL if the parameter is left as it is. */
+static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, const char *name,
+                          const rgm_tensor *to, const rgm_safetensors *file,
+                          const rgm_trainer_initialize *options)
 {
-    int64_t i = rgm_safetensors_count(file) - 1;
-
-    while (i >= 0 && strcmp(rgm_safetensors_name(file, i), name) != 0)
-        i--;
-    return i;
-}
-
-/* A tensor of another shape: what both have, where that is asked for. */
-static rgm_status take_resized(taking *t, int64_t i, const rgm_tensor *from)
-{
-    const char *name = rgm_parameters_name(t->parameters, i);
     char here[96], there[96];
+    rgm_status status;
 
-    rgm_tensor_describe(rgm_parameters_form(t->parameters, i), here, sizeof here);
-    rgm_tensor_describe(from, there, sizeof there);
-    if (matches(&t->options->resize, name))
-        RGM_TRY(rgmi_initialize_resize(&t->found[i], rgm_parameters_read(t->parameters, i), from));
-    if (t->found[i] == NULL)
-        return RGM_FAIL(RGM_ERR_SHAPE,
-                        "'%s' is %s in the model and %s in %s; leave it out with "
-                        "trainer.initialize.except, or take what both have, where only sizes "
-                        "differ, with trainer.initialize.resize",
-                        name, here, there, t->options->checkpoint);
-    t->report->matched++;
-    return rgm_text_printf(&t->report->text, "%s: %s, what it has in common with %s of the file\n",
-                           name, here, there);
+    *found = NULL;
+    if (!rgm_parameters_is_wanted(&options->only, &options->except, name)) {
+        report->left++;
+        return rgm_text_printf(&report->text, "%s: not asked for\n", name);
+    }
+    status = rgm_safetensors_get(found, file, name);
+    if (status != RGM_OK && status != RGM_ERR_NOT_FOUND) /* it is there and cannot be read */
+        return status;
+    if (status != RGM_OK) {
+        rgm_error_reset();
+        report->left++;
+        return rgm_text_printf(&report->text, "%s: not in the file\n", name);
+    }
+    if (rgm_tensor_is_like(*found, to)) {
+        report->matched++;
+        return RGM_OK;
+    }
+    rgm_tensor_describe(to, here, sizeof here);
+    rgm_tensor_describe(*found, there, sizeof there);
+    return RGM_FAIL(RGM_ERR_SHAPE,
+                    "'%s' is %s in the model and %s in %s; leave it out with "
+                    "trainer.initialize.except",
+                    name, here, there, options->checkpoint);
 }
 
-/* The tensor of one parameter, of the name that it has there. */
-static rgm_status take_tensor(taking *t, int64_t i, const char *there)
+static rgm_status report_unused(rgm_initialize_report *report, const rgm_parameters *parameters,
+                                const rgm_safetensors *file)
 {
-    const char *name = rgm_parameters_name(t->parameters, i);
-    int64_t at = find_tensor(t->file, there);
-    rgm_tensor *from = NULL;
-    rgm_status status = RGM_OK;
+    for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
+        const char *name = rgm_safetensors_name(file, i);
 
-    if (at < 0 && strcmp(there, name) != 0)
-        return RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "trainer.initialize.names: '%s' is to come from '%s', which is not in %s",
-                        name, there, t->options->checkpoint);
-    if (at < 0) {
-        t->report->left++;
-        return rgm_text_printf(&t->report->text, "%s: not in the file\n", name);
-    }
-    t->used[at] = true;
-    RGM_GO(rgm_safetensors_get(&from, t->file, there));
-    if (strcmp(there, name) != 0)
-        RGM_GO(rgm_text_printf(&t->report->text, "%s: from %s\n", name, there));
-    if (!rgm_tensor_is_like(from, rgm_parameters_form(t->parameters, i)))
-        RGM_GO(take_resized(t, i, from));
-    else {
-        t->found[i] = from;
-        from = NULL;
-        t->report->matched++;
-    }
-done:
-    rgm_tensor_release(from);
-    return status;
-}
-
-static rgm_status take_parameter(taking *t, int64_t i)
-{
-    const char *name = rgm_parameters_name(t->parameters, i);
-    rgm_text there = {0};
-    rgm_status status = RGM_OK;
-
-    if (!rgm_parameters_is_wanted(&t->options->only, &t->options->except, name)) {
-        t->report->left++;
-        return rgm_text_printf(&t->report->text, "%s: not asked for\n", name);
-    }
-    RGM_GO(rgmi_initialize_name(&there, name, &t->options->names));
-    RGM_GO(take_tensor(t, i, there.data));
-done:
-    rgm_text_clear(&there);
-    return status;
-}
-
-static rgm_status report_unused(const taking *t)
-{
-    for (int64_t i = 0; i < rgm_safetensors_count(t->file); i++) {
-        if (t->used[i] ||
-            rgm_parameters_number(t->parameters, rgm_safetensors_name(t->file, i)) >= 0)
+        if (rgm_parameters_number(parameters, name) >= 0)
             continue;
-        t->report->unused++;
-        RGM_TRY(rgm_text_printf(&t->report->text, "%s: in the file, not in the model\n",
-                                rgm_safetensors_name(t->file, i)));
+        report->unused++;
+        RGM_TRY(rgm_text_printf(&report->text, "%s: in the file, not in the model\n", name));
     }
     return RGM_OK;
 }
@@ -216,28 +161,26 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
 {
     rgm_status status = RGM_OK;
     int64_t count = rgm_parameters_count(parameters);
-    taking t = {report, parameters, file, options, NULL, NULL};
+    rgm_tensor **found = NULL;
 
     RGM_GO(rgm_parameters_check_wanted(&options->only, &options->except, parameters,
                                        "trainer.initialize"));
-    RGM_GO(rgmi_initialize_names_check(&options->names, parameters));
-    RGM_GO(RGM_NEW(t.found, count));
-    RGM_GO(RGM_NEW(t.used, rgm_safetensors_count(file) + 1));
+    RGM_GO(RGM_NEW(found, count));
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(take_parameter(&t, i));
-    RGM_GO(report_unused(&t));
+        RGM_GO(look_up(&found[i], report, rgm_parameters_name(parameters, i),
+                       rgm_parameters_form(parameters, i), file, options));
+    RGM_GO(report_unused(report, parameters, file));
     if (report->matched == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
                         "nothing of %s fits this model: it has e.g. '%s', the model '%s'",
                         options->checkpoint,
                         rgm_safetensors_count(file) > 0 ? rgm_safetensors_name(file, 0) : "nothing",
                         count > 0 ? rgm_parameters_name(parameters, 0) : "no parameters"));
-    rgm_parameters_set(parameters, t.found);
+    rgm_parameters_set(parameters, found);
 done:
-    for (int64_t i = 0; t.found != NULL && i < count; i++)
-        rgm_tensor_release(t.found[i]);
-    rgm_free(t.found);
-    rgm_free(t.used);
+    for (int64_t i = 0; found != NULL && i < count; i++)
+        rgm_tensor_release(found[i]);
+    rgm_free(found);
     return status;
 }
 

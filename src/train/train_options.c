@@ -85,9 +85,6 @@ static const rgm_field initialize_fields[] = {
     RGM_TEXT_FIELD(checkpoint, "run folder, checkpoint folder or .safetensors file to start from"),
     RGM_TEXTS_FIELD(only, "shell patterns of parameter names; none: all"),
     RGM_TEXTS_FIELD(except, "patterns of those left random"),
-    RGM_LISTS_FIELD(names,
-                    "names here to names there, with * for what stays; none: the same names"),
-    RGM_TEXTS_FIELD(resize, "patterns of those of which sizes may differ: what both have is taken"),
     RGM_CHOICE_FIELD(best, restores, "a run folder's best weights; auto: if it has any"),
     {0}};
 #undef RGM_OPTIONS
@@ -275,8 +272,6 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.fold_seed", "trainer.folds > 0"},
     {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
-    {"trainer.initialize.names", "trainer.initialize.checkpoint != null"},
-    {"trainer.initialize.resize", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},
     {0}};
 

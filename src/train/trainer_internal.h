@@ -503,14 +503,4 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
 rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,
                                    rgm_dataset *data);
 
-/* initialize_names.c */
-/** Whether trainer.initialize.names can be used with these parameters. */
-rgm_status rgmi_initialize_names_check(const rgm_lists *names, const rgm_parameters *parameters);
-/** Append what a parameter is called in the file: as the first pattern that fits says, or the same.
- */
-rgm_status rgmi_initialize_name(rgm_text *there, const char *name, const rgm_lists *names);
-/** A copy of `initial` with the elements that `from` has too; *out NULL: more than sizes differ. */
-rgm_status rgmi_initialize_resize(rgm_tensor **out, const rgm_tensor *initial,
-                                  const rgm_tensor *from);
-
 #endif
