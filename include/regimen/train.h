@@ -364,10 +364,12 @@ typedef struct rgm_initialize_report {
     int64_t left;      /* parameters of the model that stay random                 */
     int64_t unused;    /* tensors of the file that no parameter took               */
     const char *which; /* "best ", "newest " of a run folder; "" of a file       */
-    rgm_text text;     /* a line for each parameter that was not copied, with the reason; owned */
+    rgm_text text;     /* a line for each parameter that was not copied, with the reason, and with
+                          names, turn or adapt for each that was, with what became of it; owned */
 } rgm_initialize_report;
 /**
- * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree.
+ * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree,
+ * unless `names`, `turn` and `adapt` say otherwise.
  *
  * Errors: RGM_ERR_NOT_FOUND (no such checkpoint, or nothing matched: the message has names of both
  * sides), RGM_ERR_SHAPE (both shapes), those of rgm_parameters_check_wanted() and of reading the

@@ -83,9 +83,18 @@ typedef enum rgm_restore_best {
 
 /** Weights to start from when the run has no checkpoint of its own. */
 typedef struct rgm_trainer_initialize {
-    const char *checkpoint; /* run folder, checkpoint folder or .safetensors file; NULL: none */
-    rgm_texts only; /* shell patterns of parameter names; empty: all                        */
+    const char
+        *checkpoint; /* run folder, checkpoint folder, .safetensors or .npz file; NULL: none */
+    rgm_texts only;  /* shell patterns of parameter names; empty: all                        */
     rgm_texts except;
+    rgm_lists names; /* what parameters are called there: patterns of ours, each with one or more of
+                        theirs, of which the first that is there is taken. A '*' of ours stands for
+                        any text, and one of theirs for the text of ours in its place. The first
+                        pattern of ours that fits counts; without one the name is the same    */
+    rgm_texts turn;  /* patterns of matrices that lie turned round there: [outputs, inputs]   */
+    rgm_texts adapt; /* patterns of those that may have another shape there, of as many axes (axes
+                        of 1 do not count): the rows and columns that both have are taken, and the
+                        others stay as they were                                            */
     rgm_restore_best best; /* from a run folder take the best weights, not the newest; auto: if it
                               has any                                                      */
 } rgm_trainer_initialize;

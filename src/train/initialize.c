@@ -1,6 +1,6 @@
 /*
- * Weights from elsewhere: a run folder, a checkpoint folder or a safetensors file; all weights, or
- * those whose names match. Everything is checked before anything is copied.
+ * Weights from elsewhere: a run folder, a checkpoint folder, a safetensors file or one of numpy's;
+ * all weights, or those whose names match. Everything is checked before anything is copied.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -8,13 +8,47 @@
 
 #include "trainer_internal.h"
 
-/* The source of weights: exactly one of the two is set; the tensors are in `file`. */
+/* The source of weights: one of the first three is set; unless it is an archive, the tensors are in
+ * `file`. */
 typedef struct weights_source {
     rgm_checkpoint *checkpoint;
     rgm_safetensors *own;
+    rgm_npz *archive;
     const rgm_safetensors *file;
     const char *which; /* "best ", for messages */
+    rgm_map *names;    /* of its tensors        */
+    rgm_map *used;     /* those that a parameter took */
 } weights_source;
+
+static int64_t source_count(const weights_source *s)
+{
+    return s->archive != NULL ? rgm_npz_count(s->archive) : rgm_safetensors_count(s->file);
+}
+
+static const char *source_name(const weights_source *s, int64_t i)
+{
+    return s->archive != NULL ? rgm_npz_name(s->archive, i) : rgm_safetensors_name(s->file, i);
+}
+
+static rgm_status source_get(rgm_tensor **out, const weights_source *s, const char *name)
+{
+    return s->archive != NULL ? rgm_npz_get(out, s->archive, name)
+                              : rgm_safetensors_get(out, s->file, name);
+}
+
+static bool source_has(const void *payload, const char *name)
+{
+    return rgm_map_has(((const weights_source *)payload)->names, name);
+}
+
+static rgm_status list_names(weights_source *s)
+{
+    RGM_TRY(rgm_map_create(&s->names));
+    RGM_TRY(rgm_map_create(&s->used));
+    for (int64_t i = 0; i < source_count(s); i++)
+        RGM_TRY(rgm_map_set(s->names, source_name(s, i), s));
+    return RGM_OK;
+}
 
 /* Everything else that is asked of a run means its best weights, so this does, too; a checkpoint
  * that is named by itself means the weights of its step. */
@@ -64,7 +98,8 @@ static rgm_status open_source(weights_source *source, const rgm_trainer_initiali
     if (!rgm_path_exists(options->checkpoint))
         return RGM_FAIL(RGM_ERR_NOT_FOUND,
                         "trainer.initialize.checkpoint: there is no %s; it is a run folder, a "
-                        "checkpoint's or a .safetensors file, as a run before this one leaves them",
+                        "checkpoint's or a .safetensors file, as a run before this one leaves "
+                        "them, or a .npz",
                         options->checkpoint);
     if (rgm_path_is_folder(options->checkpoint))
         return open_checkpoint(source, options->checkpoint, options->best);
@@ -72,10 +107,21 @@ static rgm_status open_source(weights_source *source, const rgm_trainer_initiali
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "trainer.initialize.best is about run folders; %s is a file",
                         options->checkpoint);
+    source->which = "";
+    if (fnmatch("*.npz", options->checkpoint, 0) == 0)
+        return rgm_npz_open(&source->archive, options->checkpoint);
     RGM_TRY(rgm_safetensors_open(&source->own, options->checkpoint));
     source->file = source->own;
-    source->which = "";
     return RGM_OK;
+}
+
+static void close_source(weights_source *source)
+{
+    rgm_checkpoint_release(source->checkpoint);
+    rgm_safetensors_close(source->own);
+    rgm_npz_close(source->archive);
+    rgm_map_release(source->names);
+    rgm_map_release(source->used);
 }
 
 static bool matches(const rgm_texts *patterns, const char *name)
@@ -109,46 +155,86 @@ rgm_status rgm_parameters_check_wanted(const rgm_texts *only, const rgm_texts *e
     return check_patterns(except, parameters, section, "except");
 }
 
-/* Find one parameter's tensor in the file; *found stays NULL if the parameter is left as it is. */
-static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report, const char *name,
-                          const rgm_tensor *to, const rgm_safetensors *file,
-                          const rgm_trainer_initialize *options)
+static rgm_status other_shape(const char *name, const char *theirs, const rgm_tensor *to,
+                              const rgm_tensor *found, const rgm_trainer_initialize *options)
 {
     char here[96], there[96];
+
+    rgm_tensor_describe(to, here, sizeof here);
+    rgm_tensor_describe(found, there, sizeof there);
+    return RGM_FAIL(RGM_ERR_SHAPE,
+                    "'%s' is %s in the model and %s%s%s %s in %s; leave it out with "
+                    "trainer.initialize.except, or take what both have with "
+                    "trainer.initialize.adapt",
+                    name, here, strcmp(name, theirs) != 0 ? "'" : "",
+                    strcmp(name, theirs) != 0 ? theirs : "", strcmp(name, theirs) != 0 ? "'" : "",
+                    there, options->checkpoint);
+}
+
+/* A tensor of the file as the options ask for it; *how says what was done to it. */
+static rgm_status fit(rgm_tensor **found, const char **how, const char *name, const char *theirs,
+                      const rgm_tensor *to, const rgm_tensor *own,
+                      const rgm_trainer_initialize *options)
+{
     rgm_status status;
+
+    *how = "";
+    if (matches(&options->turn, name)) {
+        status = rgmi_initialize_turn(found);
+        RGM_TRY(status == RGM_OK ? status : rgm_error_prefix(status, "'%s'", theirs));
+        *how = ", turned";
+    }
+    if (rgm_tensor_is_like(*found, to))
+        return RGM_OK;
+    if (!matches(&options->adapt, name))
+        return other_shape(name, theirs, to, *found, options);
+    status = rgmi_initialize_adapt(found, own);
+    *how = **how != '\0' ? ", turned, what both have" : ", what both have";
+    return status == RGM_OK ? status : rgm_error_prefix(status, "'%s'", theirs);
+}
+
+/* Find one parameter's tensor in the file; *found stays NULL if the parameter is left as it is. */
+static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report,
+                          const rgm_parameters *parameters, int64_t number, weights_source *source,
+                          const rgm_trainer_initialize *options)
+{
+    const char *name = rgm_parameters_name(parameters, number), *how;
+    bool mapped = options->names.count + options->turn.count + options->adapt.count > 0;
+    rgm_status status = RGM_OK;
+    rgm_text theirs = {0};
 
     *found = NULL;
     if (!rgm_parameters_is_wanted(&options->only, &options->except, name)) {
         report->left++;
         return rgm_text_printf(&report->text, "%s: not asked for\n", name);
     }
-    status = rgm_safetensors_get(found, file, name);
-    if (status != RGM_OK && status != RGM_ERR_NOT_FOUND) /* it is there and cannot be read */
-        return status;
-    if (status != RGM_OK) {
-        rgm_error_reset();
+    RGM_GO(rgmi_initialize_name(&theirs, name, &options->names, source_has, source));
+    if (!source_has(source, theirs.data)) {
         report->left++;
-        return rgm_text_printf(&report->text, "%s: not in the file\n", name);
+        RGM_GO(rgm_text_printf(&report->text, "%s: %s%snot in the file\n", name,
+                               strcmp(name, theirs.data) != 0 ? theirs.data : "",
+                               strcmp(name, theirs.data) != 0 ? " is " : ""));
+        goto done;
     }
-    if (rgm_tensor_is_like(*found, to)) {
-        report->matched++;
-        return RGM_OK;
-    }
-    rgm_tensor_describe(to, here, sizeof here);
-    rgm_tensor_describe(*found, there, sizeof there);
-    return RGM_FAIL(RGM_ERR_SHAPE,
-                    "'%s' is %s in the model and %s in %s; leave it out with "
-                    "trainer.initialize.except",
-                    name, here, there, options->checkpoint);
+    RGM_GO(source_get(found, source, theirs.data));
+    RGM_GO(fit(found, &how, name, theirs.data, rgm_parameters_form(parameters, number),
+               rgm_parameters_read(parameters, number), options));
+    RGM_GO(rgm_map_set(source->used, theirs.data, source));
+    report->matched++;
+    if (mapped)
+        RGM_GO(rgm_text_printf(&report->text, "%s: from %s%s\n", name, theirs.data, how));
+done:
+    rgm_text_clear(&theirs);
+    return status;
 }
 
 static rgm_status report_unused(rgm_initialize_report *report, const rgm_parameters *parameters,
-                                const rgm_safetensors *file)
+                                const weights_source *source)
 {
-    for (int64_t i = 0; i < rgm_safetensors_count(file); i++) {
-        const char *name = rgm_safetensors_name(file, i);
+    for (int64_t i = 0; i < source_count(source); i++) {
+        const char *name = source_name(source, i);
 
-        if (rgm_parameters_number(parameters, name) >= 0)
+        if (rgm_map_has(source->used, name) || rgm_parameters_number(parameters, name) >= 0)
             continue;
         report->unused++;
         RGM_TRY(rgm_text_printf(&report->text, "%s: in the file, not in the model\n", name));
@@ -157,7 +243,7 @@ static rgm_status report_unused(rgm_initialize_report *report, const rgm_paramet
 }
 
 static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *parameters,
-                               const rgm_safetensors *file, const rgm_trainer_initialize *options)
+                               weights_source *source, const rgm_trainer_initialize *options)
 {
     rgm_status status = RGM_OK;
     int64_t count = rgm_parameters_count(parameters);
@@ -166,16 +252,16 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
     RGM_GO(rgm_parameters_check_wanted(&options->only, &options->except, parameters,
                                        "trainer.initialize"));
     RGM_GO(RGM_NEW(found, count));
+    if (options->adapt.count > 0)
+        RGM_GO(rgm_parameters_to_host(parameters));
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(look_up(&found[i], report, rgm_parameters_name(parameters, i),
-                       rgm_parameters_form(parameters, i), file, options));
-    RGM_GO(report_unused(report, parameters, file));
+        RGM_GO(look_up(&found[i], report, parameters, i, source, options));
+    RGM_GO(report_unused(report, parameters, source));
     if (report->matched == 0)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
-                        "nothing of %s fits this model: it has e.g. '%s', the model '%s'",
-                        options->checkpoint,
-                        rgm_safetensors_count(file) > 0 ? rgm_safetensors_name(file, 0) : "nothing",
-                        count > 0 ? rgm_parameters_name(parameters, 0) : "no parameters"));
+        RGM_GO(RGM_FAIL(
+            RGM_ERR_NOT_FOUND, "nothing of %s fits this model: it has e.g. '%s', the model '%s'",
+            options->checkpoint, source_count(source) > 0 ? source_name(source, 0) : "nothing",
+            count > 0 ? rgm_parameters_name(parameters, 0) : "no parameters"));
     rgm_parameters_set(parameters, found);
 done:
     for (int64_t i = 0; found != NULL && i < count; i++)
@@ -191,12 +277,13 @@ rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_paramete
     rgm_status status = RGM_OK;
 
     *report = (rgm_initialize_report){0};
+    RGM_GO(rgmi_initialize_names_check(&options->names));
     RGM_GO(open_source(&source, options));
     report->which = source.which;
-    RGM_GO(copy_weights(report, parameters, source.file, options));
+    RGM_GO(list_names(&source));
+    RGM_GO(copy_weights(report, parameters, &source, options));
 done:
-    rgm_checkpoint_release(source.checkpoint);
-    rgm_safetensors_close(source.own);
+    close_source(&source);
     if (status != RGM_OK)
         rgm_text_clear(&report->text);
     return status;

@@ -3,6 +3,7 @@
  * refusals; and a run with its own checkpoint takes nothing from outside.
  */
 #include "controller_check.h"
+#include "npz_check.h"
 
 #define FILLED 7.0f /* the source's weights */
 
@@ -248,6 +249,127 @@ static void what_does_not_fit_is_told_and_changes_nothing(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* ---- by other names and of other shapes ----------------------------------------------------- */
+
+/* Another program's file of the model's two weights, as one of numpy's or of safetensors. */
+static void save_theirs(const char *path, bool numpy)
+{
+    rgm_named_tensor tensors[3] = {
+        {.name = "net.logits.weight"}, {.name = "net.logits.bias"}, {.name = "net.more"}};
+    float kernel[2 * WIDTH], bias[2] = {-1, -2}, more = 5;
+    archive a = {.count = 0};
+    char line[96];
+
+    for (int i = 0; i < 2 * WIDTH; i++)
+        kernel[i] = (float)i;
+    if (numpy) {
+        snprintf(line, sizeof line, NPY_LINE("<f4", "False", "(2, %d)"), WIDTH);
+        archive_add_array(&a, "net.logits.weight.npy", line, kernel, sizeof kernel);
+        archive_add_array(&a, "net.logits.bias.npy", NPY_LINE("<f4", "False", "(1, 2)"), bias,
+                          sizeof bias);
+        archive_add_array(&a, "net.more.npy", NPY_LINE("<f4", "False", "()"), &more, sizeof more);
+        archive_finish(&a);
+        CHECK_OK(rgm_file_save(path, a.bytes.data, a.bytes.size));
+        archive_clear(&a);
+        return;
+    }
+    CHECK_OK(rgm_tensor_create_from(&tensors[0].tensor, RGM_F32, 2, (int64_t[]){2, WIDTH}, kernel));
+    CHECK_OK(rgm_tensor_create_from(&tensors[1].tensor, RGM_F32, 2, (int64_t[]){1, 2}, bias));
+    CHECK_OK(rgm_tensor_create_from(&tensors[2].tensor, RGM_F32, 0, NULL, &more));
+    CHECK_OK(rgm_safetensors_save(path, tensors, 3, NULL, 0));
+    for (int i = 0; i < 3; i++)
+        rgm_tensor_release(tensors[i].tensor);
+}
+
+static void a_map_of_names_finds_what_others_call_otherwise(void **state)
+{
+    static const char *const ours[] = {"*/kernel", "logits/*"}, *const weight[] = {"net.*.weight"},
+                             *const rest[] = {"other.*", "net.logits.*"},
+                             *const kernels[] = {"*kernel"}, *const biases[] = {"*bias"};
+    const rgm_texts theirs[] = {{weight, 1}, {rest, 2}};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    for (int numpy = 0; numpy < 2; numpy++) {
+        rgm_trainer_initialize options = {.checkpoint = path,
+                                          .names = {ours, theirs, 2},
+                                          .turn = texts(kernels, 1),
+                                          .adapt = texts(biases, 1)};
+        rgm_initialize_report report;
+        const rgm_tensor *w;
+        rgm_trainer *trainer;
+        snprintf(path, sizeof path, "%s/%s", root, numpy ? "x.npz" : "x.safetensors");
+        save_theirs(path, numpy);
+        CHECK_OK(initialize(&trainer, &report, &s, &options));
+        CHECK_INT(2, report.matched);
+        CHECK_INT(1, report.left);
+        CHECK_INT(1, report.unused);
+        CHECK(strstr(report.text.data, "logits/kernel: from net.logits.weight, turned\n") != NULL);
+        CHECK(strstr(report.text.data, "logits/bias: from net.logits.bias, what both have\n") !=
+              NULL);
+        CHECK(strstr(report.text.data, "net.more: in the file, not in the model\n") != NULL);
+        w = rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel");
+        for (int64_t i = 0; i < WIDTH; i++)
+            for (int64_t j = 0; j < 2; j++)
+                CHECK(rgm_tensor_at(w, i * 2 + j) == (double)(j * WIDTH + i));
+        w = rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/bias");
+        CHECK(rgm_tensor_at(w, 0) == -1 && rgm_tensor_at(w, 1) == -2);
+        rgm_text_clear(&report.text);
+        rgm_trainer_release(trainer);
+        options.turn.count = 0;
+        CHECK_STATUS(RGM_ERR_SHAPE, initialize(&trainer, &report, &s, &options));
+        CHECK_MESSAGE("'logits/kernel' is f32[3,2] in the model and 'net.logits.weight' f32[2,3]");
+        rgm_trainer_release(trainer);
+        options.adapt = texts(ours, 2);
+        CHECK_OK(initialize(&trainer, &report, &s, &options)); /* two rows of two are in both */
+        w = rgm_parameters_find(rgm_trainer_parameters(trainer), "logits/kernel");
+        CHECK(rgm_tensor_at(w, 0) == 0 && rgm_tensor_at(w, 1) == 1 && rgm_tensor_at(w, 2) == 3 &&
+              rgm_tensor_at(w, 3) == 4 && rgm_tensor_at(w, 4) != 5);
+        rgm_text_clear(&report.text);
+        rgm_trainer_release(trainer);
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void maps_of_names_that_cannot_be_are_refused(void **state)
+{
+    static const char *const ours[] = {"logits/*"}, *const more[] = {"a.*.*"},
+                             *const none[] = {"gone.*"}, *const all[] = {"*"};
+    rgm_texts theirs = {more, 1};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup();
+    rgm_trainer_initialize options = {.checkpoint = path, .names = {ours, &theirs, 1}};
+    rgm_initialize_report report;
+    rgm_trainer *trainer;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/x.safetensors", root);
+    save_theirs(path, false);
+    CHECK_STATUS(RGM_ERR_CONFIG, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("'a.*.*' has more * than 'logits/*'");
+    rgm_trainer_release(trainer);
+    theirs.items = none;
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("nothing of");
+    rgm_trainer_release(trainer);
+    theirs = (rgm_texts){(const char *const[]){"net.more"}, 1};
+    options.turn = texts(all, 1);
+    CHECK_STATUS(RGM_ERR_SHAPE, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("'net.more': trainer.initialize.turn: it has 0 axes");
+    rgm_trainer_release(trainer);
+    options.turn.count = 0;
+    options.adapt = texts(all, 1);
+    CHECK_STATUS(RGM_ERR_SHAPE, initialize(&trainer, &report, &s, &options));
+    CHECK_MESSAGE("a part of as many axes");
+    rgm_trainer_release(trainer);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- when ---------------------------------------------------------------------------------- */
 
 /* Averages too: an evaluation before the first update uses the initialized weights. */
@@ -378,5 +500,7 @@ TESTS(cmocka_unit_test(what_was_not_taken_is_a_line_each_in_the_log),
       cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
       cmocka_unit_test(patterns_choose_parameters),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
+      cmocka_unit_test(a_map_of_names_finds_what_others_call_otherwise),
+      cmocka_unit_test(maps_of_names_that_cannot_be_are_refused),
       cmocka_unit_test(a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on),
       cmocka_unit_test(initializing_survives_every_failing_allocation))

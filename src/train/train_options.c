@@ -82,9 +82,16 @@ static const rgm_field recovery_fields[] = {
 #undef RGM_OPTIONS
 #define RGM_OPTIONS rgm_trainer_initialize
 static const rgm_field initialize_fields[] = {
-    RGM_TEXT_FIELD(checkpoint, "run folder, checkpoint folder or .safetensors file to start from"),
+    RGM_TEXT_FIELD(checkpoint,
+                   "run folder, checkpoint folder, .safetensors or .npz file to start from"),
     RGM_TEXTS_FIELD(only, "shell patterns of parameter names; none: all"),
     RGM_TEXTS_FIELD(except, "patterns of those left random"),
+    RGM_LISTS_FIELD(names,
+                    "what they are called there: {\"encoder/*\": [\"model.encoder.*\"]}; a * "
+                    "stands for the same text in both"),
+    RGM_TEXTS_FIELD(turn, "patterns of matrices that lie turned round there"),
+    RGM_TEXTS_FIELD(adapt, "patterns of those of another shape there: what both have is taken, the "
+                           "rest stays random"),
     RGM_CHOICE_FIELD(best, restores, "a run folder's best weights; auto: if it has any"),
     {0}};
 #undef RGM_OPTIONS
@@ -272,6 +279,9 @@ const rgm_effect rgm_trainer_effects[] = {
     {"trainer.fold_seed", "trainer.folds > 0"},
     {"trainer.initialize.only", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.except", "trainer.initialize.checkpoint != null"},
+    {"trainer.initialize.names", "trainer.initialize.checkpoint != null"},
+    {"trainer.initialize.turn", "trainer.initialize.checkpoint != null"},
+    {"trainer.initialize.adapt", "trainer.initialize.checkpoint != null"},
     {"trainer.initialize.best", "trainer.initialize.checkpoint != null"},
     {0}};
 

@@ -503,4 +503,19 @@ rgm_status rgmi_next_train_inputs(rgm_element **out, rgm_trainer *trainer);
 rgm_status rgmi_eval_iterator_open(rgm_iterator **out, const rgm_trainer *trainer,
                                    rgm_dataset *data);
 
+/* ---- initialize_names.c: weights under other names and of other shapes ---- */
+
+/** RGM_ERR_CONFIG: a name with more stars than the pattern that they would come from. */
+rgm_status rgmi_initialize_names_check(const rgm_lists *names);
+/** Whether the file has a tensor of that name. */
+typedef bool rgmi_has_name(const void *payload, const char *name);
+/** What one of our parameters is called there, in the place of what `out` had. */
+rgm_status rgmi_initialize_name(rgm_text *out, const char *ours, const rgm_lists *names,
+                                rgmi_has_name *has, const void *payload);
+/** Turn a matrix round: *tensor is another one then. RGM_ERR_SHAPE: it is none. */
+rgm_status rgmi_initialize_turn(rgm_tensor **tensor);
+/** Make *tensor like `own`, with its own numbers where theirs has none. RGM_ERR_SHAPE: it has
+ * another number of axes, or other numbers than real ones. */
+rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own);
+
 #endif
