@@ -120,6 +120,19 @@ expect 0 "$regimen" run mt.there/config.yaml --run-dir mt.tuned --set data.path=
     --set data.vocabulary="$work/mt.there/vocabulary.yml" --set trainer.initialize.checkpoint=mt.there \
     --set task.decode=false --set optimizer.type=adam --set optimizer.learning_rate=1e-3 --set trainer.epochs=1
 says 'initialized ([0-9]+) of \1 parameters' mt.tuned/log.txt
+# Another tokenizer: rows by their pieces, where that is asked for.
+expect 2 "$regimen" run mt.yaml --run-dir no --set data.train_tokenizer.vocab_size=40 --set trainer.initialize.checkpoint=mt
+says 'trainer.initialize.checkpoint .* another tokenizer.model' err
+rm -rf no
+expect 0 "$regimen" run mt.yaml --run-dir mt.other --set data.train_tokenizer.vocab_size=40 --set trainer.epochs=1 \
+    --set trainer.initialize.checkpoint=mt --set 'trainer.initialize.adapt=["embedding/*", "output/*"]'
+says 'embedding/table: from embedding/table, by piece$' mt.other/log.txt
+says 'output/bias: from output/bias, by piece$' mt.other/log.txt
+says 'encoder/layer_0/ffn/inner/kernel: from encoder/layer_0/ffn/inner/kernel$' mt.other/log.txt
+expect 2 "$regimen" run mt.yaml --run-dir no --set data.train_tokenizer.vocab_size=40 \
+    --set trainer.initialize.checkpoint=mt --set 'trainer.initialize.adapt=["output/*"]'
+says "'embedding/table' has a row for each token, and the tokens of mt have other numbers" err
+rm -rf no
 expect 1 "$regimen" export mt --to no --format huggingface --set model.positions=sinusoidal
 says 'MarianMT of Transformers has no such model: model.positions: they are sinusoidal_paper there' err
 

@@ -94,7 +94,8 @@ typedef struct rgm_trainer_initialize {
     rgm_texts turn;  /* patterns of matrices that lie turned round there: [outputs, inputs]   */
     rgm_texts adapt; /* patterns of those that may have another shape there, of as many axes (axes
                         of 1 do not count): the rows and columns that both have are taken, and the
-                        others stay as they were                                            */
+                        others stay as they were. Tables by token are taken by piece, where the task
+                        knows those of the other run (rgm_task.match_rows)                  */
     rgm_restore_best best; /* from a run folder take the best weights, not the newest; auto: if it
                               has any                                                      */
 } rgm_trainer_initialize;

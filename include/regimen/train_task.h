@@ -501,6 +501,17 @@ typedef struct rgm_task {
      * `trainer.initialize`. NULL: nothing more.
      */
     rgm_status (*initialize)(rgm_parameters *parameters, void *state);
+    /**
+     * For trainer.initialize.adapt: which row of the parameter of that name each row of ours is in
+     * another run of this type, -1: none. For tables by token, whose tokens may have other numbers
+     * there. NULL: rows are the same numbers.
+     *
+     * @param from   [out] [rows], when *known
+     * @param known  [out] false: of this parameter rows are the same numbers
+     * @param run    [in] the folder of the other run, with its files
+     */
+    rgm_status (*match_rows)(int64_t *from, bool *known, const char *parameter, int64_t rows,
+                             const char *run, void *state);
 
     /* ---- steps ---- */
 

@@ -15,9 +15,11 @@ typedef struct weights_source {
     rgm_safetensors *own;
     rgm_npz *archive;
     const rgm_safetensors *file;
-    const char *which; /* "best ", for messages */
-    rgm_map *names;    /* of its tensors        */
-    rgm_map *used;     /* those that a parameter took */
+    const char *which;    /* "best ", for messages */
+    rgm_map *names;       /* of its tensors        */
+    rgm_map *used;        /* those that a parameter took */
+    const rgm_task *task; /* whose parameters these are; NULL: nobody says */
+    char *run;            /* the run folder that it is in; NULL: none      */
 } weights_source;
 
 static int64_t source_count(const weights_source *s)
@@ -122,6 +124,7 @@ static void close_source(weights_source *source)
     rgm_npz_close(source->archive);
     rgm_map_release(source->names);
     rgm_map_release(source->used);
+    rgm_free(source->run);
 }
 
 static bool matches(const rgm_texts *patterns, const char *name)
@@ -171,13 +174,63 @@ static rgm_status other_shape(const char *name, const char *theirs, const rgm_te
                     there, options->checkpoint);
 }
 
-/* A tensor of the file as the options ask for it; *how says what was done to it. */
+static bool is_straight(const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i] != i)
+            return false;
+    return true;
+}
+
+/* Rows of ours that are others there; NULL: they are the same. */
+static rgm_status match_rows(int64_t **rows, const weights_source *source, const char *name,
+                             const rgm_tensor *to)
+{
+    int64_t count = rgm_tensor_rank(to) > 0 ? rgm_tensor_dim(to, 0) : 0;
+    rgm_status status = RGM_OK;
+    bool known = false;
+
+    *rows = NULL;
+    if (source->task == NULL || source->task->match_rows == NULL || source->run == NULL ||
+        count < 2)
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(*rows, count));
+    status = source->task->match_rows(*rows, &known, name, count, source->run, source->task->state);
+    if (status == RGM_OK && known && !is_straight(*rows, count))
+        return RGM_OK;
+    rgm_free(*rows);
+    *rows = NULL;
+    return status;
+}
+
+static rgm_status take_by_rows(rgm_tensor **found, const char *name, const char *theirs,
+                               const rgm_tensor *own, const int64_t *rows,
+                               const rgm_trainer_initialize *options)
+{
+    rgm_status status;
+
+    if (!matches(&options->adapt, name))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "'%s' has a row for each token, and the tokens of %s have other numbers: "
+                        "trainer.initialize.adapt takes the rows of the same pieces, except leaves "
+                        "it out",
+                        name, options->checkpoint);
+    status = rgmi_initialize_adapt(found, own, rows);
+    return status == RGM_OK ? status : rgm_error_prefix(status, "'%s'", theirs);
+}
+
+/* A tensor of the file as the options ask for it; *how says what was done to it. rows: see
+ * match_rows(). */
 static rgm_status fit(rgm_tensor **found, const char **how, const char *name, const char *theirs,
-                      const rgm_tensor *to, const rgm_tensor *own,
+                      const rgm_tensor *to, const rgm_tensor *own, const int64_t *rows,
                       const rgm_trainer_initialize *options)
 {
     rgm_status status;
 
+    *how = rows != NULL ? ", by piece" : "";
+    if (rows != NULL &&
+        (matches(&options->adapt, name) || options->only.count + options->except.count == 0))
+        return take_by_rows(found, name, theirs, own, rows, options);
     *how = "";
     if (matches(&options->turn, name)) {
         status = rgmi_initialize_turn(found);
@@ -188,7 +241,7 @@ static rgm_status fit(rgm_tensor **found, const char **how, const char *name, co
         return RGM_OK;
     if (!matches(&options->adapt, name))
         return other_shape(name, theirs, to, *found, options);
-    status = rgmi_initialize_adapt(found, own);
+    status = rgmi_initialize_adapt(found, own, NULL);
     *how = **how != '\0' ? ", turned, what both have" : ", what both have";
     return status == RGM_OK ? status : rgm_error_prefix(status, "'%s'", theirs);
 }
@@ -202,6 +255,7 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report,
     bool mapped = options->names.count + options->turn.count + options->adapt.count > 0;
     rgm_status status = RGM_OK;
     rgm_text theirs = {0};
+    int64_t *rows = NULL;
 
     *found = NULL;
     if (!rgm_parameters_is_wanted(&options->only, &options->except, name)) {
@@ -217,13 +271,15 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report,
         goto done;
     }
     RGM_GO(source_get(found, source, theirs.data));
+    RGM_GO(match_rows(&rows, source, name, rgm_parameters_form(parameters, number)));
     RGM_GO(fit(found, &how, name, theirs.data, rgm_parameters_form(parameters, number),
-               rgm_parameters_read(parameters, number), options));
+               rgm_parameters_read(parameters, number), rows, options));
     RGM_GO(rgm_map_set(source->used, theirs.data, source));
     report->matched++;
     if (mapped)
         RGM_GO(rgm_text_printf(&report->text, "%s: from %s%s\n", name, theirs.data, how));
 done:
+    rgm_free(rows);
     rgm_text_clear(&theirs);
     return status;
 }
@@ -270,25 +326,6 @@ done:
     return status;
 }
 
-rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
-                                     const rgm_trainer_initialize *options)
-{
-    weights_source source = {0};
-    rgm_status status = RGM_OK;
-
-    *report = (rgm_initialize_report){0};
-    RGM_GO(rgmi_initialize_names_check(&options->names));
-    RGM_GO(open_source(&source, options));
-    report->which = source.which;
-    RGM_GO(list_names(&source));
-    RGM_GO(copy_weights(report, parameters, &source, options));
-done:
-    close_source(&source);
-    if (status != RGM_OK)
-        rgm_text_clear(&report->text);
-    return status;
-}
-
 /* The run folder that a path is in, or is: it has config.yaml. NULL: there is none near. */
 static rgm_status find_run(char **out, const char *path)
 {
@@ -308,6 +345,32 @@ static rgm_status find_run(char **out, const char *path)
     return RGM_OK;
 }
 
+static rgm_status initialize(rgm_initialize_report *report, rgm_parameters *parameters,
+                             const rgm_trainer_initialize *options, const rgm_task *task)
+{
+    weights_source source = {.task = task};
+    rgm_status status = RGM_OK;
+
+    *report = (rgm_initialize_report){0};
+    RGM_GO(rgmi_initialize_names_check(&options->names));
+    RGM_GO(open_source(&source, options));
+    report->which = source.which;
+    RGM_GO(list_names(&source));
+    RGM_GO(find_run(&source.run, options->checkpoint));
+    RGM_GO(copy_weights(report, parameters, &source, options));
+done:
+    close_source(&source);
+    if (status != RGM_OK)
+        rgm_text_clear(&report->text);
+    return status;
+}
+
+rgm_status rgm_parameters_initialize(rgm_initialize_report *report, rgm_parameters *parameters,
+                                     const rgm_trainer_initialize *options)
+{
+    return initialize(report, parameters, options, NULL);
+}
+
 /*
  * Shapes agree where vocabularies do not: tables have a few more rows than pieces. So the files
  * that travel with weights (a tokenizer, what was learned about features) must be those of the run
@@ -323,7 +386,9 @@ static rgm_status check_files(const rgm_trainer *trainer)
     if (run == NULL)
         return RGM_OK;
     status = rgm_task_files_check(&trainer->task, run);
-    if (status == RGM_ERR_CONFIG && options->only.count + options->except.count > 0) {
+    if (status == RGM_ERR_CONFIG &&
+        (options->only.count + options->except.count > 0 ||
+         (options->adapt.count > 0 && trainer->task.match_rows != NULL))) {
         rgm_log_write(RGM_LOG_WARNING, "trainer.initialize: %s", rgm_error_message());
         rgm_error_reset();
         status = RGM_OK;
@@ -342,7 +407,7 @@ rgm_status rgm_trainer_initialize_weights(rgm_trainer *trainer)
 
     if (options->checkpoint != NULL) {
         RGM_TRY(check_files(trainer));
-        RGM_TRY(rgm_parameters_initialize(&report, trainer->parameters, options));
+        RGM_TRY(initialize(&report, trainer->parameters, options, &trainer->task));
         rgm_log_write(RGM_LOG_INFO,
                       "initialized %lld of %lld parameters from the %sweights of %s; %lld of its "
                       "tensors unused",

@@ -154,7 +154,7 @@ static bool is_real(const rgm_tensor *t)
 
 /* Copy what both have: the first rows and columns. */
 static void copy_common(rgm_tensor *to, const rgm_tensor *from, int rank, const int64_t *ours,
-                        const int64_t *theirs)
+                        const int64_t *theirs, const int64_t *rows)
 {
     int64_t at[RGM_MAX_RANK] = {0};
 
@@ -162,8 +162,9 @@ static void copy_common(rgm_tensor *to, const rgm_tensor *from, int rank, const 
         int64_t place = 0;
         bool both = true;
         for (int k = 0; k < rank; k++) {
-            both = both && at[k] < theirs[k];
-            place = place * theirs[k] + at[k];
+            int64_t there = k == 0 && rows != NULL ? rows[at[k]] : at[k];
+            both = both && there >= 0 && there < theirs[k];
+            place = place * theirs[k] + there;
         }
         if (both)
             set_number(to, i, number_at(from, place));
@@ -172,7 +173,7 @@ static void copy_common(rgm_tensor *to, const rgm_tensor *from, int rank, const 
     }
 }
 
-rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own)
+rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own, const int64_t *from)
 {
     int64_t ours[RGM_MAX_RANK], theirs[RGM_MAX_RANK];
     int rank = without_ones(ours, own);
@@ -184,7 +185,7 @@ rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own)
     RGM_TRY(rgm_tensor_create(&made, rgm_tensor_dtype(own), rgm_tensor_rank(own),
                               rgm_tensor_shape(own)));
     memcpy(rgm_tensor_data(made), rgm_tensor_data(own), rgm_tensor_bytes(own));
-    copy_common(made, *tensor, rank, ours, theirs);
+    copy_common(made, *tensor, rank, ours, theirs, from);
     rgm_tensor_release(*tensor);
     *tensor = made;
     return RGM_OK;

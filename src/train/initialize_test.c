@@ -4,6 +4,7 @@
  */
 #include "controller_check.h"
 #include "npz_check.h"
+#include "trainer_internal.h"
 
 #define FILLED 7.0f /* the source's weights */
 
@@ -334,6 +335,21 @@ static void a_map_of_names_finds_what_others_call_otherwise(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void rows_can_come_from_other_places(void **state)
+{
+    static const float theirs[6] = {1, 2, 3, 4, 5, 6}, ours[8] = {-1, -2, -3, -4, -5, -6, -7, -8};
+    static const float wanted[8] = {5, 6, -3, -4, 1, 2, -7, -8};
+    rgm_tensor *found, *own;
+
+    (void)state;
+    CHECK_OK(rgm_tensor_create_from(&found, RGM_F32, 2, (int64_t[]){3, 2}, theirs));
+    CHECK_OK(rgm_tensor_create_from(&own, RGM_F32, 2, (int64_t[]){4, 2}, ours));
+    CHECK_OK(rgmi_initialize_adapt(&found, own, (const int64_t[]){2, -1, 0, 3}));
+    CHECK(memcmp(rgm_tensor_data(found), wanted, sizeof wanted) == 0);
+    rgm_tensor_release(found);
+    rgm_tensor_release(own);
+}
+
 static void maps_of_names_that_cannot_be_are_refused(void **state)
 {
     static const char *const ours[] = {"logits/*"}, *const more[] = {"a.*.*"},
@@ -502,5 +518,6 @@ TESTS(cmocka_unit_test(what_was_not_taken_is_a_line_each_in_the_log),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
       cmocka_unit_test(a_map_of_names_finds_what_others_call_otherwise),
       cmocka_unit_test(maps_of_names_that_cannot_be_are_refused),
+      cmocka_unit_test(rows_can_come_from_other_places),
       cmocka_unit_test(a_run_without_a_checkpoint_starts_from_them_and_one_with_goes_on),
       cmocka_unit_test(initializing_survives_every_failing_allocation))

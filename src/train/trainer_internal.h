@@ -514,8 +514,9 @@ rgm_status rgmi_initialize_name(rgm_text *out, const char *ours, const rgm_lists
                                 rgmi_has_name *has, const void *payload);
 /** Turn a matrix round: *tensor is another one then. RGM_ERR_SHAPE: it is none. */
 rgm_status rgmi_initialize_turn(rgm_tensor **tensor);
-/** Make *tensor like `own`, with its own numbers where theirs has none. RGM_ERR_SHAPE: it has
- * another number of axes, or other numbers than real ones. */
-rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own);
+/** Make *tensor like `own`, with its own numbers where theirs has none; from: theirs of each row of
+ * ours, -1: none; NULL: the same. RGM_ERR_SHAPE: it has another number of axes, or other numbers
+ * than real ones. */
+rgm_status rgmi_initialize_adapt(rgm_tensor **tensor, const rgm_tensor *own, const int64_t *from);
 
 #endif

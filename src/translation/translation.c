@@ -826,6 +826,7 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
                       .files = files,
                       .describe = describe,
                       .place = place,
+                      .match_rows = rgmi_translation_match_rows,
                       .exports = &exports,
                       .formats = formats,
                       .save_serving = rgmi_translation_save_serving,

@@ -202,6 +202,71 @@ rgmi_side_names rgmi_translation_names(const rgmi_translation_data *data, bool i
     return names;
 }
 
+/* A file of a run; *out NULL: it has none of that name. */
+static rgm_status file_of(char **out, const char *run, const char *name)
+{
+    RGM_TRY(rgm_path_join(out, run, name));
+    if (rgm_path_exists(*out))
+        return RGM_OK;
+    rgm_free(*out);
+    *out = NULL;
+    return RGM_OK;
+}
+
+/* The tokenizer that another run keeps of a side; *out NULL: it keeps none. */
+static rgm_status kept_tokenizer(rgm_tokenizer **out, const char *run, bool is_target)
+{
+    rgm_status status = RGM_OK;
+    char *model = NULL, *ids = NULL;
+
+    *out = NULL;
+    if (is_target)
+        RGM_GO(file_of(&model, run, rgmi_target_tokenizer_file));
+    if (model == NULL)
+        RGM_GO(file_of(&model, run, source_file));
+    if (is_target)
+        RGM_GO(file_of(&ids, run, rgmi_target_vocabulary_file));
+    if (ids == NULL)
+        RGM_GO(file_of(&ids, run, rgmi_vocabulary_file));
+    if (model != NULL)
+        RGM_GO(rgm_tokenizer_load_with(out, model, ids));
+done:
+    rgm_free(model);
+    rgm_free(ids);
+    return status;
+}
+
+rgm_status rgmi_translation_match_rows(int64_t *from, bool *known, const char *parameter,
+                                       int64_t rows, const char *run, void *state)
+{
+    static const char *const tables[] = {"embedding/table", "source_embedding/table",
+                                         "target_embedding/table", "output/table", "output/bias"};
+    const rgmi_translation_task *t = state;
+    const rgm_tokenizer *own = NULL;
+    bool is_target = false;
+    rgm_tokenizer *other;
+
+    *known = false;
+    for (int i = 0; i < 5; i++)
+        if (strcmp(tables[i], parameter) == 0) {
+            is_target = i >= 2;
+            own = is_target ? t->data.target : t->data.source;
+        }
+    if (own == NULL)
+        return RGM_OK;
+    RGM_TRY(kept_tokenizer(&other, run, is_target));
+    for (int64_t i = 0; i < rows && other != NULL; i++) {
+        const char *piece = rgm_tokenizer_piece(own, (int32_t)i);
+        int32_t id = piece != NULL ? rgm_tokenizer_find(other, piece) : -1;
+        from[i] = id >= 0 && strcmp(rgm_tokenizer_piece(other, id), piece) == 0 ? id : -1;
+        if (piece == NULL && i >= rgm_tokenizer_size(other))
+            from[i] = i; /* a row that fills up the table */
+    }
+    *known = other != NULL;
+    rgm_tokenizer_release(other);
+    return RGM_OK;
+}
+
 /* ---- by a formula -------------------------------------------------------------------------- */
 
 /* guides: get what is whose; or NULL. */

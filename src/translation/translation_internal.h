@@ -85,6 +85,9 @@ rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *opt
 /** The tokenizers' files: rgm_task.files. */
 void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_translation_data *data);
 
+/** rgm_task.match_rows: tables by piece. */
+rgm_status rgmi_translation_match_rows(int64_t *from, bool *known, const char *parameter,
+                                       int64_t rows, const char *run, void *state);
 /** Those of a side, by name; NULL: there is none. */
 typedef struct rgmi_side_names {
     const char *tokenizer, *vocabulary;

@@ -956,6 +956,56 @@ static void a_target_can_have_its_own_vocabulary(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Rows of a table by their pieces, of a run with another tokenizer. */
+static void rows_of_another_run_are_found_by_piece(void **state)
+{
+    rgm_translation_options o;
+    rgm_tokenizer *other, *own;
+    char run[128], path[160];
+    int64_t from[40], found = 0, size;
+    const void *bytes;
+    rgm_task task;
+    bool known;
+
+    (void)state;
+    write_files();
+    write_vocabulary();
+    o = of_files();
+    snprintf(run, sizeof run, "%s/run", folder);
+    CHECK_OK(rgm_folder_make(run));
+    CHECK_OK(create(&task, &o));
+    CHECK_OK(task.match_rows(from, &known, "embedding/table", 40, run, task.state));
+    CHECK(!known); /* the run keeps no tokenizer */
+    CHECK_OK(rgm_task_files_save(&task, run));
+    CHECK_OK(task.match_rows(from, &known, "encoder/norm/gamma", 40, run, task.state));
+    CHECK(!known);
+    CHECK_OK(task.match_rows(from, &known, "output/bias", 40, run, task.state));
+    CHECK(known);
+    for (int64_t i = 0; i < 40; i++)
+        CHECK_INT(i, from[i]);
+    snprintf(path, sizeof path, "%s/spm.model", folder);
+    CHECK_OK(rgm_tokenizer_load(&own, path));
+    snprintf(path, sizeof path, "%s/train.de.spm", folder);
+    CHECK_OK(rgm_tokenizer_load(&other, path));
+    bytes = rgm_tokenizer_model(other, &size);
+    snprintf(path, sizeof path, "%s/tokenizer.model", run);
+    CHECK_OK(rgm_file_save(path, bytes, size));
+    CHECK_OK(task.match_rows(from, &known, "embedding/table", 40, run, task.state));
+    CHECK(known);
+    for (int32_t i = 0; i < 40; i++) {
+        const char *piece = rgm_tokenizer_piece(own, i);
+        bool there =
+            strcmp(piece, rgm_tokenizer_piece(other, rgm_tokenizer_find(other, piece))) == 0;
+        CHECK_INT(there ? rgm_tokenizer_find(other, piece) : -1, from[i]);
+        found += from[i] != i && there;
+    }
+    CHECK(found > 3);
+    rgm_tokenizer_release(own);
+    rgm_tokenizer_release(other);
+    rgm_task_release(&task);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* Trained once: whoever goes on or looks has the kept one, and no other is made in its place. */
 static void a_tokenizer_of_the_run_is_trained_once(void **state)
 {
@@ -1035,5 +1085,6 @@ TESTS(cmocka_unit_test(batches_hold_every_pair_once_shifted_and_with_positions),
       cmocka_unit_test(tokenizers_travel_with_the_weights),
       cmocka_unit_test(a_vocabulary_gives_two_models_one_table),
       cmocka_unit_test(a_target_can_have_its_own_vocabulary),
+      cmocka_unit_test(rows_of_another_run_are_found_by_piece),
       cmocka_unit_test(a_tokenizer_of_the_run_is_trained_once),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
