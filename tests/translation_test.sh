@@ -309,7 +309,7 @@ says ' info initialized ([0-9]+) of \1 parameters from the best weights of run; 
 deeper="--set model.encoder.num_layers=2 --set model.decoder.num_layers=2"
 # shellcheck disable=SC2086
 expect 2 "$regimen" run words.yaml --run-dir deeper $from_run $deeper --set 'trainer.initialize.names={"*coder/layer_2/*": "*coder/layer_0/*"}'
-says "trainer.initialize.names: '\*coder/layer_2/\*' fits none of [0-9]+ parameters" err
+says "trainer.initialize.names: '\*coder/layer_2/\*' matches none of [0-9]+ parameters; one is named " err
 # shellcheck disable=SC2086
 expect 0 "$regimen" run words.yaml --run-dir deeper $from_run $deeper --set 'trainer.initialize.names={"*coder/layer_1/*": "*coder/layer_0/*"}'
 says ' info initialized ([0-9]+) of \1 parameters from the best weights of run; 0 of its tensors unused$' deeper/log.txt

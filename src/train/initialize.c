@@ -263,11 +263,14 @@ static rgm_status look_up(rgm_tensor **found, rgm_initialize_report *report,
         return rgm_text_printf(&report->text, "%s: not asked for\n", name);
     }
     RGM_GO(rgmi_initialize_name(&theirs, name, &options->names, source_has, source));
+    if (!source_has(source, theirs.data) && strcmp(name, theirs.data) != 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "trainer.initialize.names: '%s' is to come from '%s', which is not in %s; "
+                        "leave it out with trainer.initialize.except",
+                        name, theirs.data, options->checkpoint));
     if (!source_has(source, theirs.data)) {
         report->left++;
-        RGM_GO(rgm_text_printf(&report->text, "%s: %s%snot in the file\n", name,
-                               strcmp(name, theirs.data) != 0 ? theirs.data : "",
-                               strcmp(name, theirs.data) != 0 ? " is " : ""));
+        RGM_GO(rgm_text_printf(&report->text, "%s: not in the file\n", name));
         goto done;
     }
     RGM_GO(source_get(found, source, theirs.data));
@@ -298,6 +301,18 @@ static rgm_status report_unused(rgm_initialize_report *report, const rgm_paramet
     return RGM_OK;
 }
 
+/* Each pattern is one of some parameter: what fits none is a name misspelt. */
+static rgm_status check_options(const rgm_trainer_initialize *o, const rgm_parameters *parameters)
+{
+    static const char section[] = "trainer.initialize";
+
+    RGM_TRY(rgm_parameters_check_wanted(&o->only, &o->except, parameters, section));
+    for (int64_t i = 0; i < o->names.count; i++)
+        RGM_TRY(rgm_pattern_check("trainer.initialize.names", o->names.names[i], parameters));
+    RGM_TRY(check_patterns(&o->turn, parameters, section, "turn"));
+    return check_patterns(&o->adapt, parameters, section, "adapt");
+}
+
 static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *parameters,
                                weights_source *source, const rgm_trainer_initialize *options)
 {
@@ -305,8 +320,7 @@ static rgm_status copy_weights(rgm_initialize_report *report, rgm_parameters *pa
     int64_t count = rgm_parameters_count(parameters);
     rgm_tensor **found = NULL;
 
-    RGM_GO(rgm_parameters_check_wanted(&options->only, &options->except, parameters,
-                                       "trainer.initialize"));
+    RGM_GO(check_options(options, parameters));
     RGM_GO(RGM_NEW(found, count));
     if (options->adapt.count > 0)
         RGM_GO(rgm_parameters_to_host(parameters));
