@@ -6,6 +6,7 @@
 #define REGIMEN_CONTROLLER_RUN_H
 
 #include <regimen/controller.h>
+#include <regimen/train_writing.h>
 
 #ifdef __cplusplus
 extern "C" {

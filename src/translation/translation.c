@@ -805,6 +805,20 @@ static const rgm_task_format formats[] = {{.name = "ctranslate2",
                                            .check = rgmi_translation_check_huggingface},
                                           {.name = NULL}};
 
+/* The model of the data that are open. */
+static rgm_status take_model(translation_task *t, const rgm_seq2seq_options *options)
+{
+    t->options.search.end_id = t->data.end_id;
+    t->model.options = *options;
+    t->model.source_vocabulary = t->data.source_vocabulary;
+    t->model.target_vocabulary = t->data.target_vocabulary;
+    RGM_TRY(rgm_seq2seq_check(&t->model));
+    if (t->options.max_length > options->max_positions)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
+                        (long long)t->options.max_length, (long long)options->max_positions);
+    return check_shared_table(t);
+}
+
 rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *options,
                                   const rgm_seq2seq_options *model, uint64_t seed, int threads)
 {
@@ -848,21 +862,12 @@ rgm_status rgm_translation_create(rgm_task *out, const rgm_translation_options *
         rgmi_scores_names(t->score_names, &t->options.score);
     }
     RGM_GO(rgmi_translation_data_open(&t->data, &t->options, seed, threads));
-    t->options.search.end_id = t->data.end_id;
-    t->model.options = *model;
-    t->model.source_vocabulary = t->data.source_vocabulary;
-    t->model.target_vocabulary = t->data.target_vocabulary;
-    RGM_GO(rgm_seq2seq_check(&t->model));
-    RGM_GO(check_shared_table(t));
+    RGM_GO(take_model(t, model));
     RGM_GO(check_teachers(t));
     RGM_GO(take_guided(t));
     RGM_GO(load_shortlist(out));
     if (t->options.decode) /* else the first validation would find it out */
         RGM_GO(rgm_beam_search_check(&t->options.search, &t->model));
-    if (t->options.max_length > t->model.options.max_positions)
-        RGM_GO(RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
-                        (long long)t->options.max_length,
-                        (long long)t->model.options.max_positions));
 done:
     if (status != RGM_OK)
         release(out);
