@@ -17,8 +17,8 @@ typedef struct archive {
 
 static inline void archive_put(rgm_text *to, uint64_t number, int bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        CHECK_OK(rgm_text_add(to, (const char[]){(char)(number >> 8 * i)}, 1));
+    for (; bytes > 0; bytes--, number >>= 8)
+        CHECK_OK(rgm_text_add(to, (const char[]){(char)number}, 1));
 }
 
 /* A file of the archive; numpy has 20 bytes more behind the name in front of the data. */

@@ -351,7 +351,7 @@ static uint64_t key_of(rgmi_run_row *const *rows, int64_t count, const grid *g,
         parts[0] = key;
         parts[1] = rows[i]->id;
         parts[2] = (uint64_t)rows[i]->checked.offset;
-        parts[3] = (uint64_t)rows[i]->modified;
+        memcpy(&parts[3], &rows[i]->modified, sizeof parts[3]); /* NaN: it has measured nothing */
         parts[4] = (uint64_t)rows[i]->step;
         key = rgm_hash64(parts, sizeof parts);
     }
