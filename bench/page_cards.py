@@ -134,6 +134,7 @@ def live(regimen, folder):
         ids = [r["id"] for r in serve.runs("&kind=run")]
         page.open(f"{serve.where}/?selected={','.join(ids)}")
         page.wait("document.querySelectorAll('.board path.line[data-series]').length >= 40")
+        page.ask("Network.disable")  # the browser keeps 100 MB of answers for whoever watches its network
         samples = []
         begin = last = time.monotonic()
         leader, before = browser.pipe.pid, None
