@@ -55,9 +55,10 @@ type_readme() {
     'regimen run digits'*) needs digits && REGIMEN_TRAINER__EPOCHS=1 expect 0 sh -c "$line" ;;
     'regimen run mutag'*) needs mutag && REGIMEN_TRAINER__EPOCHS=1 expect 0 sh -c "$line" ;;
     'regimen run reverse'*) REGIMEN_TRAINER__EPOCHS=1 expect 0 sh -c "$line" ;;
-    'regimen run multi30k'* | 'regimen translate'* | 'regimen run tiny_lm'* | 'regimen generate'*)
-        # minutes to half an hour; translation_test and language_test have them on other data
-        expect 0 sh -c "$(echo "$line" | sed 's/^regimen \(run\|translate\|generate\).*/regimen \1 --help/')"
+    'regimen run multi30k'* | 'regimen translate'* | 'regimen run tiny_lm'* | 'regimen generate'* | \
+        'regimen distil'* | 'regimen import'*)
+        # minutes to hours, or another program's folder; the tests translation, language, distil and import have them on other data
+        expect 0 sh -c "$(echo "$line" | sed 's/^regimen \(run\|translate\|generate\|distil\|import\).*/regimen \1 --help/')"
         ;;
     'regimen plot runs/a runs/b'*)
         [ -d runs/b ] || cp -r runs/rev runs/b
