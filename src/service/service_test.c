@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,6 +140,7 @@ static void add_child(children *all, const child_job *job)
     if (pid == 0) {
         char address[128] = "";
 
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no worker that waits */
         close(gate[1]);
         for (int i = 0; i < all->count; i++)
             close(all->gates[i]);
