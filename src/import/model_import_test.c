@@ -9,27 +9,12 @@
 
 #include <regimen/text.h>
 
+#include "import_check.h"
 #include "model_import_internal.h"
 
 enum { WIDTH = 4, INNER = 6, POSITIONS = 8 };
 
-static const char *folder;
 static int64_t vocabulary;
-
-static char *in(const char *name)
-{
-    static char path[8][300];
-    static int next;
-    char *p = path[next++ % 8];
-
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
-
-static void save(const char *name, const char *text)
-{
-    CHECK_OK(rgm_file_save(in(name), text, (int64_t)strlen(text)));
-}
 
 /* ---- a folder -------------------------------------------------------------------------------- */
 
