@@ -34,6 +34,7 @@ rgm_status rgm_metrics_log_open(rgm_metrics_log **out, const char *path, int64_t
  */
 rgm_status rgm_metrics_log_repair(int64_t *end, const char *path, int64_t offset);
 void rgm_metrics_log_close(rgm_metrics_log *log);
+/** Errors: RGM_ERR_ARG (a line of more than 8 MiB, which no reader takes), RGM_ERR_IO. */
 rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t step, int64_t epoch,
                                const rgm_named_number *numbers, int64_t count);
 /** Sync, and return the offset for the checkpoint that is saved next. Errors: RGM_ERR_IO. */
@@ -51,8 +52,8 @@ typedef struct rgm_metrics_entry {
     int64_t count;
 } rgm_metrics_entry;
 typedef rgm_status rgm_metrics_visit(const rgm_metrics_entry *entry, void *payload);
-/** Visit every intact line in order. A torn last line is skipped; any other bad line is
- * RGM_ERR_FORMAT. */
+/** Visit every intact line in order. A torn last line is skipped; any other bad line, and one of
+ * more than 8 MiB, is RGM_ERR_FORMAT. */
 rgm_status rgm_metrics_log_read(const char *path, rgm_metrics_visit *visit, void *payload);
 /** How far a log was read; `{0}` is the beginning. */
 typedef struct rgm_metrics_place {

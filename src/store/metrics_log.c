@@ -18,7 +18,7 @@
 #define TAIL_SIZE    18 /* of: ,"crc":"01234567"} */
 #define LARGEST_LOG  (INT64_C(4) << 30)
 #define SECTION      (INT64_C(256) << 10) /* of a log, read at once         */
-#define LONGEST_LINE (INT64_C(64) << 20)
+#define LONGEST_LINE (INT64_C(8) << 20)   /* a reader holds one whole     */
 
 struct rgm_metrics_log {
     rgmi_append_file file;
@@ -254,6 +254,10 @@ rgm_status rgm_metrics_log_add(rgm_metrics_log *log, const char *split, int64_t 
                                const rgm_named_number *numbers, int64_t count)
 {
     RGM_TRY(print_line(&log->line, split, step, epoch, numbers, count));
+    if ((int64_t)log->line.size > LONGEST_LINE)
+        return RGM_FAIL(RGM_ERR_ARG, "%s: a line of %lld bytes, of %lld numbers; it may have %lld",
+                        log->file.path, (long long)log->line.size, (long long)count,
+                        (long long)LONGEST_LINE);
     return rgmi_append_add(&log->file, log->line.data, log->line.size);
 }
 

@@ -501,6 +501,41 @@ static void a_log_is_followed_as_it_grows(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* A reader holds a line whole: what a log from elsewhere calls a line takes no more than its bound.
+ */
+static void a_line_has_a_bound(void **state)
+{
+    enum { LONGEST = 8 << 20, LONG = 100 << 20 };
+    const char *folder = check_folder(), *path = path_in(folder);
+    rgm_named_number number = {.value = 1};
+    char *name = calloc(1, LONGEST);
+    rgm_metrics_log *log = NULL;
+    rgm_text text = {0};
+    int64_t before;
+
+    (void)state;
+    CHECK(name != NULL);
+    memset(name, 'x', LONGEST - 1);
+    number.name = name;
+    CHECK_OK(rgm_metrics_log_open(&log, path, 0));
+    add(log, 10, 0.5);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_metrics_log_add(log, "train", 15, 0, &number, 1));
+    CHECK_MESSAGE("it may have 8388608");
+    add(log, 20, 0.25);
+    rgm_metrics_log_close(log);
+    free(name);
+    CHECK_OK(rgm_metrics_log_read(path, list_one, &text));
+    CHECK_TEXT("10:0.5 20:0.25 ", text.data);
+    CHECK_INT(0, truncate(path, LONG));
+    before = rgm_memory_used();
+    rgm_memory_reset_peak();
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_metrics_log_read(path, list_one, &text));
+    CHECK_MESSAGE("a line of more than 8388608 bytes");
+    CHECK(rgm_memory_peak() - before < 2 * LONGEST);
+    rgm_text_clear(&text);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* Piece by piece, from where it ended, and again from the beginning where the log is another one.
  */
 static void checksums_are_compared_without_reading(void **state)
@@ -553,5 +588,6 @@ TESTS(cmocka_unit_test(checksums_are_compared_without_reading),
       cmocka_unit_test(lost_work_is_cut_off_on_resume),
       cmocka_unit_test(a_torn_last_line_is_passed_over), cmocka_unit_test(a_damaged_line_is_named),
       cmocka_unit_test(a_repaired_log_goes_on_without_its_damaged_lines),
-      cmocka_unit_test(a_visitor_can_stop), cmocka_unit_test(the_end_is_read_alone),
+      cmocka_unit_test(a_line_has_a_bound), cmocka_unit_test(a_visitor_can_stop),
+      cmocka_unit_test(the_end_is_read_alone),
       cmocka_unit_test(logging_survives_every_failing_allocation))
