@@ -97,7 +97,8 @@ typedef struct child_job {
 
 typedef struct children {
     pid_t pids[MOST_CHILDREN];
-    int gates[MOST_CHILDREN]; /* the address is written here: begin */
+    int gates[MOST_CHILDREN];  /* the address is written here: begin */
+    bool ended[MOST_CHILDREN]; /* and waited for: its number may be another process's */
     int count, begun, killed;
 } children;
 
@@ -168,11 +169,12 @@ static void kill_child(children *all)
 }
 
 /** Exit code of child i. */
-static int end_of(const children *all, int i)
+static int end_of(children *all, int i)
 {
     int how = 0;
 
     CHECK(waitpid(all->pids[i], &how, 0) == all->pids[i]);
+    all->ended[i] = true;
     return WIFEXITED(how) ? WEXITSTATUS(how) : 128;
 }
 
@@ -181,6 +183,8 @@ static void end_children(children *all)
     for (int i = 0; i < all->count; i++)
         close(all->gates[i]);
     for (int i = all->killed; i < all->count; i++) {
+        if (all->ended[i])
+            continue;
         if (i < all->begun) /* it may still look for the trainer */
             (void)kill(all->pids[i], SIGKILL);
         (void)waitpid(all->pids[i], NULL, 0);
@@ -561,6 +565,66 @@ static void who_has_other_data_is_refused_and_told_why(void **state)
                   "its first batch is not the trainer's");
 }
 
+static void say_by_hand(const rgmi_zmq *zmq, void *socket, const rgmi_saying *m)
+{
+    rgm_text text = {0};
+
+    CHECK_OK(rgmi_saying_put(&text, m));
+    CHECK(zmq->send(socket, text.data, (size_t)text.size, 0) >= 0);
+    rgm_text_clear(&text);
+}
+
+static rgmi_saying_kind answer(const rgmi_zmq *zmq, void *socket)
+{
+    rgmi_poll_item item = {socket, 0, RGMI_ZMQ_POLLIN, 0};
+    rgmi_frame frame;
+    rgmi_saying m;
+
+    CHECK_INT(1, zmq->poll(&item, 1, 60000));
+    zmq->msg_init(&frame);
+    CHECK(zmq->msg_recv(&frame, socket, 0) >= 0);
+    CHECK_OK(rgmi_saying_get(&m, zmq->msg_data(&frame), (int64_t)zmq->msg_size(&frame)));
+    zmq->msg_close(&frame);
+    return m.kind;
+}
+
+/* A worker says hello five times a second until it hears an answer, which may take longer. */
+static void who_asks_again_is_refused_once(void **state)
+{
+    const rgmi_saying hello = {
+        .kind = RGMI_SAY_HELLO, .protocol = RGMI_SERVICE_PROTOCOL, .identity = {"seed: 2\n", 8}};
+    const rgmi_zmq *zmq;
+    rgm_service_counts counts;
+    rgm_element *element;
+    void *context, *socket;
+    trainer t;
+    rgmi_key key;
+
+    (void)state;
+    if (!has_zmq())
+        return;
+    CHECK_OK(rgmi_zmq_load(&zmq));
+    CHECK_OK(rgmi_key_load(&key, key_path, zmq));
+    open_trainer(&t, RGM_SERVICE_RECIPE);
+    t.stop = true;
+    CHECK_STATUS(RGM_STOPPED, rgm_iterator_next(&element, t.iterator)); /* now it lets some in */
+    context = zmq->ctx_new();
+    socket = zmq->socket(context, RGMI_ZMQ_DEALER);
+    CHECK(zmq->setsockopt(socket, RGMI_ZMQ_CURVE_SERVERKEY, key.open, 41) == 0 &&
+          zmq->setsockopt(socket, RGMI_ZMQ_CURVE_PUBLICKEY, key.open, 41) == 0 &&
+          zmq->setsockopt(socket, RGMI_ZMQ_CURVE_SECRETKEY, key.secret, 41) == 0);
+    CHECK(zmq->connect(socket, rgm_service_address(t.service)) == 0);
+    for (int i = 0; i < 2; i++)
+        say_by_hand(zmq, socket, &hello);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(RGMI_SAY_REFUSE, answer(zmq, socket));
+    rgm_service_count(&counts, t.service);
+    CHECK_INT(1, counts.refused);
+    zmq->close(socket);
+    zmq->ctx_term(context);
+    close_trainer(&t);
+}
+
 /* One who is let in, and then sends what the trainer cannot take. */
 static void batches_have_the_form_of_the_first(void **state)
 {
@@ -595,7 +659,6 @@ static void batches_have_the_form_of_the_first(void **state)
         take_one(&t, &e, i);
     check_each_once(&t, &e);
     close_trainer(&t);
-    all.killed = 1;
     end_children(&all);
     forget_epoch(&e);
 }
@@ -748,6 +811,7 @@ TESTS(cmocka_unit_test(data_do_not_end_before_what_was_made),
       cmocka_unit_test(workers_that_are_sending_learn_that_the_trainer_ends),
       cmocka_unit_test(the_first_batch_is_that_of_the_trainer_who_asks),
       cmocka_unit_test(who_has_other_data_is_refused_and_told_why),
+      cmocka_unit_test(who_asks_again_is_refused_once),
       cmocka_unit_test(batches_have_the_form_of_the_first),
       cmocka_unit_test(a_stranger_gets_nothing),
       cmocka_unit_test(a_trainer_without_workers_stops_when_asked_and_gives_up))

@@ -5,10 +5,11 @@
 #include "service_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#define GOODBYE    2.0 /* seconds that workers have to answer when the trainer closes */
+#define GOODBYE    2.0 /* seconds without a word of workers when the trainer closes */
 #define PING_EVERY 0.5 /* seconds; a message to a process that has ended fails at once */
 enum { CREDIT = 2, MOST_GONE = 32 }; /* numbers under way for each thread of a worker */
 
@@ -19,13 +20,15 @@ bool rgmi_service_is_at_work(const rgmi_worker *worker)
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-static rgmi_worker *find_worker(const rgm_service *s, const uint8_t *route, int64_t size)
+/** Who has this connection: of those that are at work, or of those that were refused. */
+static rgmi_worker *find_worker(const rgm_service *s, const uint8_t *route, int64_t size,
+                                bool refused)
 {
     for (int64_t i = 0; i < s->worker_count; i++) {
         rgmi_worker *w = &s->workers[i];
+        bool fits = refused ? w->state == RGMI_WORKER_REFUSED : rgmi_service_is_at_work(w);
 
-        if (rgmi_service_is_at_work(w) && w->route_size == size &&
-            memcmp(w->route, route, (size_t)size) == 0)
+        if (fits && w->route_size == size && memcmp(w->route, route, (size_t)size) == 0)
             return w;
     }
     return NULL;
@@ -161,12 +164,17 @@ static bool is_another(char *why, size_t room, const rgm_service *s, const rgmi_
     return false;
 }
 
+static rgmi_saying refusal(const char *why)
+{
+    return (rgmi_saying){.kind = RGMI_SAY_REFUSE, .text = {why, (int64_t)strlen(why)}};
+}
+
 static void refuse(rgm_service *s, rgmi_worker *w, const char *why)
 {
-    int64_t size = (int64_t)strlen(why);
+    rgmi_saying message = refusal(why);
 
     rgm_log_write(RGM_LOG_WARNING, "input worker %s is refused: %s", w->name, why);
-    (void)tell(s, w, &(rgmi_saying){.kind = RGMI_SAY_REFUSE, .text = {why, size}});
+    (void)tell(s, w, &message);
     s->counts.again += rgmi_places_drop(&s->places, w->id);
     snprintf(w->why, sizeof w->why, "%s", why);
     w->state = RGMI_WORKER_REFUSED;
@@ -179,10 +187,17 @@ static void take_hello(rgm_service *s, const uint8_t *route, int64_t route_size,
                        const rgmi_saying *m)
 {
     char why[sizeof((rgmi_worker *)0)->why];
-    rgmi_worker *w;
+    rgmi_worker *w = find_worker(s, route, route_size, true);
 
-    if (!s->has_probe || find_worker(s, route, route_size) != NULL)
-        return; /* before there is something to compare it asks again */
+    if (w != NULL) { /* it asks until it has an answer: this one is under way, or was lost */
+        rgmi_saying again = refusal(w->why);
+
+        (void)send_to(s, route, route_size, &again);
+        return;
+    }
+    if (!s->has_probe || atomic_load(&s->closing) ||
+        find_worker(s, route, route_size, false) != NULL)
+        return; /* before there is something to compare it asks again; at the end somebody else */
     forget_oldest(s);
     if (s->worker_count >= RGMI_MOST_WORKERS ||
         RGM_RESERVE(s->workers, s->worker_capacity, s->worker_count + 1) != RGM_OK)
@@ -333,7 +348,7 @@ static void take_made(rgm_service *s, rgmi_worker *w, const rgmi_saying *m)
 static void handle(rgm_service *s, const uint8_t *route, int64_t route_size, const void *data,
                    int64_t size)
 {
-    rgmi_worker *w = find_worker(s, route, route_size);
+    rgmi_worker *w = find_worker(s, route, route_size, false);
     rgmi_saying m;
 
     if (rgmi_saying_get(&m, data, size) != RGM_OK) {
@@ -514,7 +529,7 @@ static bool is_anybody_there(const rgm_service *s)
 
 static void say_goodbye(rgm_service *s)
 {
-    double until = rgm_now() + GOODBYE;
+    double until = rgm_now() + GOODBYE, last = rgm_now() + s->options.silence;
 
     for (int64_t i = 0; i < s->worker_count; i++)
         if (rgmi_service_is_at_work(&s->workers[i]))
@@ -525,8 +540,8 @@ static void say_goodbye(rgm_service *s)
         rgmi_poll_item item = {s->router, 0, RGMI_ZMQ_POLLIN, 0};
 
         (void)s->zmq->poll(&item, 1, 50);
-        while (receive(s)) {
-        }
+        while (receive(s)) /* who still sends has yet to read that it is over */
+            until = fmin(rgm_now() + GOODBYE, last);
     }
     rgmi_service_report(s, rgm_now());
 }
