@@ -16,7 +16,7 @@
 /* ---- trained models -------------------------------------------------------------------------- */
 
 static char root[256], lines_export[512], lines_again[512], rows_export[512], graph_export[512],
-    lm_export[512], lm_again[512];
+    dense_export[512], lm_export[512], lm_again[512];
 
 static const char lines_text[] =
     "data: {reverse: {vocabulary: 10, min_length: 1, max_length: 6, train: 60},\n"
@@ -115,6 +115,7 @@ static int train_all(void **state)
     train(lines_again, "again", lines_text, "runtime.seed=2");
     train(rows_export, "rows", yaml.data, "runtime.seed=1");
     train(graph_export, "graph", graph_text, "runtime.seed=1");
+    train(dense_export, "dense", graph_text, "data.citation.dense=2");
     train_lm();
     rgm_free(file);
     rgm_text_clear(&rows);
@@ -282,6 +283,28 @@ static void graphs_are_objects_or_examples(void **state)
                   400, "example 0: tf.train.Example");
     check_refused(server, "/v1/models/papers:predict", "{\"instances\": [\"a\"]}", 400,
                   "the model takes Examples");
+    rgm_answer_close(server);
+}
+
+#define DENSE(number)                                                                              \
+    "{\"instances\": [{\"nodes/paper.#size\": 2, \"nodes/paper.feat\": [1, 2, 3, " number "],"     \
+    " \"edges/cites.#size\": 0, \"edges/cites.#source\": [], \"edges/cites.#target\": [],"         \
+    " \"nodes/_readout.#size\": [1], \"edges/_readout/seed.#size\": [1],"                          \
+    " \"edges/_readout/seed.#source\": [0], \"edges/_readout/seed.#target\": [0]}]}"
+
+/* A double that no float can be would be an infinity, which no one asked about. */
+static void a_number_beyond_floats_is_refused(void **state)
+{
+    (void)state;
+    const rgm_answer_model model = {"dense", dense_export};
+    const char *path = "/v1/models/dense:predict";
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){0});
+
+    check_answer(server, path, DENSE("-4.5"), "\"probabilities\": [");
+    check_refused(server, path, DENSE("1e39"), 400,
+                  "instances[0]: 'nodes/paper.feat' has 1e+39, which is no 32-bit float");
+    check_refused(server, path, DENSE("-3.5e38"), 400, "has -3.5e+38, which");
+    check_refused(server, path, DENSE("\"4\""), 400, "has something else than numbers");
     rgm_answer_close(server);
 }
 
@@ -1014,6 +1037,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_rows_and_graphs_are_answered),
         cmocka_unit_test(graphs_are_objects_or_examples),
+        cmocka_unit_test(a_number_beyond_floats_is_refused),
         cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
         cmocka_unit_test(what_cannot_be_served_is_told),
         cmocka_unit_test(translations_are_as_they_are_wished),

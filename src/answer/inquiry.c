@@ -199,7 +199,11 @@ static rgm_status read_value(rgm_example_field *field, void *list, int64_t i, bu
         if (rgm_json_text(value) != NULL || !rgm_json_number(&number, value))
             return wrong_value(key, "numbers");
         ((float *)list)[i] = (float)number;
-        return RGM_OK;
+        return isfinite(((float *)list)[i])
+                   ? RGM_OK
+                   : RGM_FAIL(RGM_ERR_DATA,
+                              "'%s' has %g, which is no 32-bit float: those end at 3.4e38", key,
+                              number);
     default:
         return rgm_json_int((int64_t *)list + i, value) ? RGM_OK : wrong_value(key, "integers");
     }
