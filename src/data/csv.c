@@ -5,6 +5,7 @@
  */
 #include "csv_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 
 rgm_status rgmi_csv_fail(const rgm_csv_reader *reader, int64_t at, const char *format, ...)
@@ -267,6 +268,15 @@ int64_t rgm_csv_reader_line(const rgm_csv_reader *reader)
     return reader->line;
 }
 
+/* A number that is written as such and has no place in its dtype; "inf" is meant as it stands. */
+static bool is_beyond(rgm_dtype dtype, double number, const char *text)
+{
+    if (*text == '-' || *text == '+')
+        text++;
+    return (*text == '.' || (unsigned)(*text - '0') <= 9) &&
+           isinf(dtype == RGM_F32 ? (float)number : number);
+}
+
 rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dtype,
                            const char *name, const char *text, int64_t size, int64_t at)
 {
@@ -303,7 +313,10 @@ rgm_status rgmi_csv_number(void *out, const rgm_csv_reader *reader, rgm_dtype dt
     if (!good)
         return rgmi_csv_fail(reader, at, "'%.*s' is not %s", (int)(size < 64 ? size : 64), text,
                              what);
-    if (dtype == RGM_F32 || dtype == RGM_F64)
+    if (is_float && is_beyond(dtype, number, text))
+        return rgmi_csv_fail(reader, at, "%.*s does not fit in %s", (int)(size < 64 ? size : 64),
+                             text, rgm_dtype_name(dtype));
+    if (is_float)
         rgm_dtype_put(out, dtype, number);
     else
         rgm_dtype_put_int(out, dtype, integer);

@@ -213,6 +213,30 @@ static void reals_are_read_to_the_last_bit(void **state)
     }
 }
 
+/* A number that becomes an infinity is not the one that was written. */
+static void reals_have_a_place_in_their_dtype(void **state)
+{
+    (void)state;
+    rgm_csv_column column = {.name = "x", .dtype = RGM_F32};
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_tensor *t;
+
+    CHECK_OK(rgm_csv_load(&t, file("3.4028235e38,-inf,1e-60\n"), RGM_F32, NULL));
+    CHECK(isfinite(rgm_tensor_f32(t)[0]) && isinf(rgm_tensor_f32(t)[1]));
+    CHECK(rgm_tensor_f32(t)[2] == 0);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_csv_load(&t, file("1e39\n"), RGM_F64, NULL));
+    rgm_tensor_release(t);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load(&t, file("1,2\n3, -1e39\n"), RGM_F32, NULL));
+    CHECK_MESSAGE(":2:4: -1e39 does not fit in f32");
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load(&t, file("1e309\n"), RGM_F64, NULL));
+    CHECK_MESSAGE(":1:1: 1e309 does not fit in f64");
+    options.header = true;
+    CHECK_STATUS(RGM_ERR_FORMAT,
+                 rgm_csv_load_columns(&t, file("x\n.5e40\n"), &column, 1, &options));
+    CHECK_MESSAGE(":2:1: .5e40 does not fit in f32");
+}
+
 static void two_thousand_random_reals_are_read_as_strtod_reads_them(void **state)
 {
     (void)state;
@@ -411,6 +435,7 @@ TESTS(cmocka_unit_test(quotes_line_ends_and_empty_fields_follow_the_rfc),
       cmocka_unit_test(mistakes_are_told_with_their_place),
       cmocka_unit_test(a_matrix_of_each_dtype_is_loaded),
       cmocka_unit_test(reals_are_read_to_the_last_bit),
+      cmocka_unit_test(reals_have_a_place_in_their_dtype),
       cmocka_unit_test(two_thousand_random_reals_are_read_as_strtod_reads_them),
       cmocka_unit_test(columns_are_found_by_name_or_number),
       cmocka_unit_test(columns_of_a_list_stand_side_by_side),
