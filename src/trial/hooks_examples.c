@@ -51,13 +51,20 @@ static bool of_floats(rgm_dtype dtype)
     return dtype == RGM_F32 || dtype == RGM_F64;
 }
 
-/* What stands in for values of integers is one that they can have. */
+/* What stands in for values is one that they can have; a default may be an infinity. */
 static rgm_status check_number(const char *receiver, const rgm_parsed_feature *f, rgm_dtype dtype,
                                double number)
 {
     double most = dtype == RGM_I32 ? (double)INT32_MAX : LARGEST;
 
-    return of_floats(dtype) || (number == floor(number) && fabs(number) <= most)
+    if (of_floats(dtype))
+        return isfinite((float)number) == isfinite(number)
+                   ? RGM_OK
+                   : RGM_FAIL(RGM_ERR_CONFIG,
+                              "receiver '%s': %g of '%s' is no 32-bit float, as the values of "
+                              "Examples are",
+                              receiver, number, f->input);
+    return number == floor(number) && fabs(number) <= most
                ? RGM_OK
                : RGM_FAIL(RGM_ERR_CONFIG, "receiver '%s': %g is no value of '%s', which is %s",
                           receiver, number, f->input, rgm_dtype_name(dtype));

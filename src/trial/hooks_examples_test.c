@@ -76,7 +76,7 @@ static rgm_optimizer_options optimizer(const rgm_config *hparams)
     return rgm_sgd(rgm_config_float(hparams, "rate"), 0);
 }
 
-static const double halves[] = {0.5, -1.5}, one[] = {1};
+static const double halves[] = {0.5, -1.5}, one[] = {1}, huge[] = {1e39};
 static rgm_parsed_feature features[] = {
     {.input = "x", .key = "numbers", .defaults = halves, .default_count = 2},
     {.input = "words", .padding = 0},
@@ -476,6 +476,8 @@ static void what_no_example_can_have_is_refused_before_the_first_step(void **sta
                   "receiver 'parsing': 0.5 is no value of 'flag', which is bool");
     check_refused(1, (rgm_parsed_feature){.input = "words", .padding = 1e10},
                   "1e+10 is no value of 'words', which is i32");
+    check_refused(0, (rgm_parsed_feature){.input = "x", .defaults = huge, .default_count = 1},
+                  "1e+39 of 'x' is no 32-bit float");
     check_refused(2, (rgm_parsed_feature){.input = "y"},
                   "the graph takes the input 'flag', for which no feature is parsed");
     leaks = true;
