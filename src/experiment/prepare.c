@@ -8,7 +8,7 @@
 #include "experiment_internal.h"
 
 /* Give TensorBoard every scalar of the file as a hyperparameter, by its dotted name. */
-static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const char *path)
+static rgm_status collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const char *path)
 {
     for (int64_t i = 0; i < node->count && e->hparam_count < RGMI_MAX_HPARAMS; i++) {
         const rgm_yaml_node *item = node->items[i];
@@ -21,16 +21,17 @@ static void collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, const 
         else
             snprintf(name, sizeof name, "%s.%lld", path, (long long)i);
         if (item->kind != RGM_YAML_SCALAR) {
-            collect_hparams(e, item, name);
+            RGM_TRY(collect_hparams(e, item, name));
             continue;
         }
         hparam->name = rgm_arena_strdup(e->arena, name);
         if (hparam->name == NULL)
-            return; /* TensorBoard's page is all that would lack it */
+            return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for hyperparameters");
         hparam->number = strtod(item->text, &end);
         hparam->text = *end == '\0' && end != item->text && !item->quoted ? NULL : item->text;
         e->hparam_count++;
     }
+    return RGM_OK;
 }
 
 /* Whether a run was begun in the folder, which then has files beside its configuration. */
@@ -169,7 +170,7 @@ rgm_status rgmi_experiment_prepare(rgm_run_options *options, rgm_experiment *e, 
     options->resume_keys = rgmi_resume_keys(e);
     options->notes = &e->notes;
     e->hparam_count = 0;
-    collect_hparams(e, rgm_yaml_root(e->yaml), "");
+    RGM_TRY(collect_hparams(e, rgm_yaml_root(e->yaml), ""));
     options->hparams = e->hparams;
     options->hparam_count = e->hparam_count;
     return RGM_OK;

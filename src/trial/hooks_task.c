@@ -162,7 +162,11 @@ static rgm_status list_hparams(rgm_run_options *options, const rgm_search_file *
         RGM_GO(rgm_space_print_value(&text, space, i, &values[i]));
         h->name = rgm_space_at(space, i)->name;
         h->number = strtod(text.data, &end);
-        h->text = *end == '\0' && end != text.data ? NULL : rgm_arena_strdup(arena, text.data);
+        if (*end != '\0' || end == text.data) {
+            h->text = rgm_arena_strdup(arena, text.data);
+            if (h->text == NULL)
+                RGM_GO(RGM_FAIL(RGM_ERR_NOMEM, "out of memory for hyperparameters"));
+        }
         options->hparam_count++;
     }
     options->hparams = list;

@@ -4,7 +4,7 @@
  */
 #include <check.h>
 
-#include "trial_internal.h"
+#include "hooks.h"
 
 static char folder[128];
 static rgm_search_file *file;
@@ -139,12 +139,13 @@ RGM_TRIAL(shrinking, .make_data_loaders = make_data_loaders, .build_graph = buil
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static const char search[] = "entrypoint: its-own\n"
-                             "data: {path: somewhere}\n"
-                             "hyperparameters: {rate: 0.1}\n"
-                             "searcher: {name: random, metric: error, max_trials: 2, "
-                             "max_length: 100}\n"
-                             "batches_per_step: 1\n";
+#define SEARCH(hyperparameters)                                                                    \
+    "entrypoint: its-own\n"                                                                        \
+    "data: {path: somewhere}\n"                                                                    \
+    "hyperparameters: {" hyperparameters "}\n"                                                     \
+    "searcher: {name: random, metric: error, max_trials: 2, max_length: 100}\n"                    \
+    "batches_per_step: 1\n"
+static const char search[] = SEARCH("rate: 0.1");
 
 static int setup(void **state)
 {
@@ -664,6 +665,46 @@ static void memory_that_runs_out_is_told(void **state)
     use_metric("error");
 }
 
+static rgm_status list_anew(const rgm_trial_setup *s, const char *name)
+{
+    rgm_run_options options = rgm_run_options_default();
+    rgm_status status = RGM_OK;
+    rgmi_hooks_task *made = NULL;
+    rgm_arena *arena = NULL;
+    rgm_task task;
+
+    RGM_GO(rgm_arena_create(&arena));
+    RGM_GO(rgmi_hooks_task_create(&made, &task, &options, arena, s));
+    CHECK_INT(2, options.hparam_count);
+    CHECK(options.hparams[0].text == NULL && options.hparams[0].number == 0.1);
+    CHECK_TEXT(name, options.hparams[1].text);
+done:
+    rgmi_hooks_task_release(made);
+    rgm_arena_release(arena);
+    return status;
+}
+
+/* A text so long that its copy is an allocation of its own: without it, it would be the number 0.
+ */
+static void a_text_is_no_number_where_memory_runs_out(void **state)
+{
+    rgm_search_file *before = file;
+    rgm_trial_setup s;
+    char name[20001];
+    rgm_text yaml = {0};
+
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    CHECK_OK(rgm_text_printf(&yaml, SEARCH("rate: 0.1, title: %s"), name));
+    CHECK_OK(rgm_search_file_parse(&file, NULL, yaml.data, yaml.size, "s.yaml", NULL));
+    s = setup_of(&rgm_hooks_shrinking, NULL);
+    CHECK_EVERY_OOM(list_anew(&s, name), (void)0);
+    rgm_search_file_release(file);
+    file = before;
+    rgm_text_clear(&yaml);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -678,7 +719,8 @@ int main(void)
         cmocka_unit_test_teardown(a_graph_exports_at_every_checkpoint_too, forget),
         cmocka_unit_test_teardown(mistakes_of_estimators_are_told, forget),
         cmocka_unit_test_teardown(a_killed_trial_of_hooks_ends_with_the_same_bytes, forget),
-        cmocka_unit_test_teardown(memory_that_runs_out_is_told, forget)};
+        cmocka_unit_test_teardown(memory_that_runs_out_is_told, forget),
+        cmocka_unit_test_teardown(a_text_is_no_number_where_memory_runs_out, forget)};
 
     return cmocka_run_group_tests(tests, setup, teardown);
 }
