@@ -60,10 +60,24 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
  * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size);
-/** The same without syncing, for what is written often and only looked at: readers see the old
- * content or the new one, whole, but after a power cut the file may be empty. Errors: as
+/** rgm_file_save_own() without syncing, for what is written often and only looked at: readers see
+ * the old content or the new one, whole, but after a power cut the file may be empty. Errors: as
  * rgm_file_save_own(). */
 rgm_status rgm_file_renew(const char *path, const void *data, int64_t size);
+/**
+ * For a file that is written by its name, not from memory: *out, the caller's, is
+ * `path`.partial-<pid>, where nothing is; what killed processes left there is removed. Write and
+ * sync it, then call rgm_file_publish().
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM; *out is then NULL.
+ */
+rgm_status rgm_file_beside(char **out, const char *path);
+/**
+ * `beside` becomes `path`, and the folder is synced: readers see the old file or the new one,
+ * whole, and after a power cut it is one of them. A link at `path` is replaced, not followed.
+ * `written` is the status of writing: with an error `beside` is removed, and the error returned.
+ * Errors: `written`, RGM_ERR_IO, RGM_ERR_NOMEM; `path` is what it was, unless only the sync failed.
+ */
+rgm_status rgm_file_publish(const char *beside, const char *path, rgm_status written);
 /**
  * Remove what processes of this machine that no longer run have left beside `path`: the files
  * path.tmp-<pid>-<number> of rgm_file_save(), and path.partial-<pid>, a file or a folder. If one

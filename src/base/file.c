@@ -250,25 +250,34 @@ rgm_status rgm_path_sweep(const char *path)
     return status;
 }
 
+/* The name of a new file beside `path`, where nothing is. */
+static rgm_status name_draft(char **out, const char *path)
+{
+    static atomic_uint serial; /* two threads may save at once */
+
+    *out = NULL;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        rgm_free(*out);
+        RGM_TRY(rgm_strprintf(out, "%s.tmp-%ld-%u", path, (long)getpid(),
+                              atomic_fetch_add(&serial, 1)));
+        if (!rgm_path_exists(*out))
+            break; /* else left by a killed process of the same number */
+    }
+    return RGM_OK;
+}
+
 /* A file, or a place where none is yet. */
 static rgm_status replace(const char *path, const void *data, int64_t size, bool synced)
 {
-    static atomic_uint serial; /* two threads may save at once */
     rgm_status status = RGM_OK;
     char *beside = NULL, *parent = NULL;
     bool written = false;
 
     RGM_GO(rgmi_parent_of(&parent, path));
     RGM_GO(sweep_beside(path, parent));
-    for (int attempt = 0; !written; attempt++) {
-        rgm_free(beside);
-        RGM_GO(rgm_strprintf(&beside, "%s.tmp-%ld-%u", path, (long)getpid(),
-                             atomic_fetch_add(&serial, 1)));
-        if (attempt < 100 && rgm_path_exists(beside))
-            continue; /* left by a killed process of the same number */
-        RGM_GO(write_new(beside, data, size, path, synced));
-        written = true;
-    }
+    RGM_GO(name_draft(&beside, path));
+    RGM_GO(write_new(beside, data, size, path, synced));
+    written = true;
     if (rename(beside, path) != 0)
         RGM_GO(RGM_FAIL_SYSTEM("rename a new file to", path));
     written = false;
@@ -302,18 +311,24 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size)
     return status;
 }
 
-static rgm_status replace_own(const char *path, const void *data, int64_t size, bool synced)
+static rgm_status check_own(const char *path)
 {
     struct stat info;
 
     if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
-        return replace(path, data, size, synced);
+        return RGM_OK;
     return RGM_FAIL(RGM_ERR_IO,
                     "'%s' is a %s, not a file; nothing is written through it. Remove it first",
                     path,
                     S_ISLNK(info.st_mode)   ? "link"
                     : S_ISDIR(info.st_mode) ? "folder"
                                             : "device or pipe");
+}
+
+static rgm_status replace_own(const char *path, const void *data, int64_t size, bool synced)
+{
+    RGM_TRY(check_own(path));
+    return replace(path, data, size, synced);
 }
 
 rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size)
@@ -326,6 +341,40 @@ rgm_status rgm_file_renew(const char *path, const void *data, int64_t size)
 {
     RGM_TRY(replace_own(path, data, size, false));
     return RGM_OK;
+}
+
+rgm_status rgm_file_beside(char **out, const char *path)
+{
+    rgm_status status = RGM_OK;
+    char *beside = NULL;
+
+    *out = NULL;
+    RGM_GO(rgm_path_sweep(path));
+    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
+    if (unlink(beside) != 0 && errno != ENOENT) /* of a process of the same number */
+        RGM_GO(RGM_FAIL_SYSTEM("remove", beside));
+    *out = beside;
+    beside = NULL;
+done:
+    rgm_free(beside);
+    return status;
+}
+
+rgm_status rgm_file_publish(const char *beside, const char *path, rgm_status written)
+{
+    rgm_status status = written;
+    char *parent = NULL;
+
+    if (status == RGM_OK)
+        status = rgmi_parent_of(&parent, path);
+    if (status == RGM_OK && rename(beside, path) != 0)
+        status = RGM_FAIL_SYSTEM("replace", path);
+    if (status != RGM_OK)
+        (void)unlink(beside);
+    else
+        status = rgm_folder_sync(parent);
+    rgm_free(parent);
+    return status;
 }
 
 /* NAME.tmp-<pid>-<number>, as rgm_file_save() makes them. */

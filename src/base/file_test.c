@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sync_check.h"
+
 static char folder[64];
 static char path_buffer[8][512];
 
@@ -161,6 +163,48 @@ static void a_save_sweeps_what_dead_processes_left_of_that_file(void **state)
     snprintf(name, sizeof name, "a a.partial-%ld a.tmp-%ld-0 ", (long)getppid(), (long)getppid());
     expect_names(folder, name);
     CHECK_OK(rgm_path_sweep(in("no/such/folder")));
+}
+
+static rgm_status write_and_publish(const char *path, const char *text, rgm_status then)
+{
+    char *beside;
+    rgm_status status;
+
+    RGM_TRY(rgm_file_beside(&beside, path));
+    CHECK(!rgm_path_exists(beside));
+    status = rgm_file_create(beside, text, (int64_t)strlen(text));
+    if (status == RGM_OK && then != RGM_OK)
+        status = RGM_FAIL(then, "the rest is not there");
+    status = rgm_file_publish(beside, path, status);
+    CHECK(!rgm_path_exists(beside));
+    rgm_free(beside);
+    return status;
+}
+
+static void a_file_written_beside_takes_its_place_for_good(void **state)
+{
+    char name[128];
+
+    (void)state;
+    synced_files = synced_folders = 0;
+    CHECK_OK(write_and_publish(in("a"), "one", RGM_OK));
+    CHECK_INT(1, synced_files);
+    CHECK_INT(1, synced_folders);
+    snprintf(name, sizeof name, "a.partial-%ld", (long)getpid());
+    CHECK_OK(rgm_file_create(in(name), "of another of this number", 25));
+    CHECK_OK(write_and_publish(in("a"), "two", RGM_OK));
+    expect_content(in("a"), "two");
+    CHECK_STATUS(RGM_ERR_DATA, write_and_publish(in("a"), "three", RGM_ERR_DATA));
+    CHECK_MESSAGE("the rest is not there");
+    expect_content(in("a"), "two");
+    CHECK_EVERY_OOM(write_and_publish(in("a"), "two", RGM_OK), (void)0);
+    expect_names(folder, "a ");
+    CHECK_OK(rgm_folder_make(in("folder")));
+    CHECK_STATUS(RGM_ERR_IO, write_and_publish(in("folder"), "four", RGM_OK));
+    CHECK_MESSAGE("folder'");
+    snprintf(name, sizeof name, "b.partial-%ld", (long)getpid());
+    CHECK_OK(rgm_folder_make(in(name)));
+    CHECK_STATUS(RGM_ERR_IO, write_and_publish(in("b"), "five", RGM_OK));
 }
 
 static void sweeping_takes_what_killed_saves_left_and_nothing_else(void **state)
@@ -379,6 +423,7 @@ TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
       PLACED(a_save_leaves_links_and_devices_what_they_are),
       PLACED(a_file_of_ours_is_not_written_through_a_link),
       PLACED(a_save_sweeps_what_dead_processes_left_of_that_file),
+      PLACED(a_file_written_beside_takes_its_place_for_good),
       PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else),
       PLACED(a_full_disk_is_told_with_its_path), PLACED(a_created_file_must_be_new),
       PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),

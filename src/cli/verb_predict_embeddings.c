@@ -70,21 +70,15 @@ static rgm_status save_npy(const char *path, rgm_tensor *const *tensors)
     return rgm_npy_save(path, tensors[0]);
 }
 
-/* Beside the place, then in it: the file is whole or not there. */
 static rgm_status save_safetensors(const char *path, rgm_tensor *const *tensors)
 {
     const rgm_named_tensor named[] = {
         {"states", tensors[0]}, {"node", tensors[1]}, {"graph", tensors[2]}};
-    char *beside = NULL;
-    rgm_status status = RGM_OK;
+    char *beside;
+    rgm_status status;
 
-    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
-    RGM_GO(rgm_safetensors_save(beside, named, 3, NULL, 0));
-    if (rename(beside, path) != 0)
-        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", path, strerror(errno));
-    if (status != RGM_OK)
-        unlink(beside);
-done:
+    RGM_TRY(rgm_file_beside(&beside, path));
+    status = rgm_file_publish(beside, path, rgm_safetensors_save(beside, named, 3, NULL, 0));
     rgm_free(beside);
     return status;
 }
@@ -191,8 +185,7 @@ static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *ch
     char *beside = NULL;
     FILE *file = NULL;
 
-    RGM_GO(rgm_path_sweep(choice->file));
-    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", choice->file, (long)getpid()));
+    RGM_GO(rgm_file_beside(&beside, choice->file));
     file = fopen(beside, "w");
     if (file == NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno)));
@@ -201,10 +194,7 @@ static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *ch
         status = rgm_sync(fileno(file), choice->file);
     if (fclose(file) != 0 && status == RGM_OK)
         status = RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
-    if (status == RGM_OK && rename(beside, choice->file) != 0)
-        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
-    if (status != RGM_OK)
-        unlink(beside);
+    status = rgm_file_publish(beside, choice->file, status);
 done:
     rgm_free(beside);
     return status;
@@ -223,7 +213,7 @@ static rgm_status try_place(const char *path)
         return RGM_FAIL(RGM_ERR_IO, "%s is a folder; -o takes the name of a file", path);
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return RGM_OK;
-    RGM_TRY(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
+    RGM_TRY(rgm_file_beside(&beside, path));
     file = fopen(beside, "w");
     if (file == NULL)
         status = RGM_FAIL(RGM_ERR_IO, "%s: %s", path, strerror(errno));

@@ -3,10 +3,7 @@
  * In 8 bits a matrix is numbers under its own name and their steps beside it. A file may come from
  * anybody, so it is compared with the model's needs before memory for the model is allocated.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run_internal.h"
 
@@ -70,27 +67,22 @@ static rgm_status collect(saving *s, const rgm_parameters *parameters,
     return RGM_OK;
 }
 
-/* Written under another name and renamed: an existing link is replaced, not followed. */
 rgm_status rgmi_serving_weights_save(const char *folder, const rgm_parameters *parameters,
                                      int (*int8_axis)(const char *name, const rgm_tensor *tensor))
 {
     rgm_status status = RGM_OK;
     saving s = {0};
-    char *path = NULL, *aside = NULL;
+    char *path = NULL, *beside = NULL;
 
     RGM_GO(collect(&s, parameters, int8_axis));
     RGM_GO(rgm_path_join(&path, folder, RGM_SERVING_WEIGHTS));
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
-    if (rgm_path_exists(aside) && unlink(aside) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("remove", aside));
-    RGM_GO(rgm_safetensors_save(aside, s.named, s.count, NULL, 0));
-    if (rename(aside, path) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("rename", aside));
+    RGM_GO(rgm_file_beside(&beside, path));
+    status = rgm_safetensors_save(beside, s.named, s.count, NULL, 0);
+    RGM_GO(rgm_file_publish(beside, path, status));
 done:
     saving_clear(&s);
     rgm_free(path);
-    rgm_free(aside);
+    rgm_free(beside);
     return status;
 }
 

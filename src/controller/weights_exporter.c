@@ -2,10 +2,8 @@
  * The exporter "weights": parameters by name in one safetensors file, of all layers or of some, for
  * other programs and for another run's trainer.initialize.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run_internal.h"
 
@@ -49,35 +47,20 @@ static rgm_status check(const rgm_open_run *run, void *options)
     return status;
 }
 
-/* Written under another name and renamed: the file is the new one or the old one, always whole. */
-static rgm_status write_file(const char *folder, const char *path, const char *beside,
-                             const rgm_named_tensor *tensors, int64_t count, const char *step)
-{
-    const char *metadata[] = {"format", "regimen", "step", step};
-    rgm_status status = rgm_safetensors_save(beside, tensors, count, metadata, 2);
-
-    RGM_TRY(status);
-    if (rename(beside, path) != 0) {
-        status = RGM_FAIL_SYSTEM("replace", path);
-        (void)unlink(beside);
-        return status;
-    }
-    return rgm_folder_sync(folder);
-}
-
 static rgm_status save(const rgm_open_run *run, const char *folder, void *options)
 {
     rgm_status status = RGM_OK;
     rgm_named_tensor *tensors = NULL;
     char *path = NULL, *beside = NULL, step[32];
+    const char *metadata[] = {"format", "regimen", "step", step};
     int64_t count = 0;
 
     snprintf(step, sizeof step, "%lld", (long long)rgm_trainer_global_step(run->trainer));
     RGM_GO(choose(&tensors, &count, run, options));
     RGM_GO(rgm_path_join(&path, folder, file_name(options)));
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&beside, "%s.partial-%ld", path, (long)getpid()));
-    RGM_GO(write_file(folder, path, beside, tensors, count, step));
+    RGM_GO(rgm_file_beside(&beside, path));
+    status = rgm_safetensors_save(beside, tensors, count, metadata, 2);
+    RGM_GO(rgm_file_publish(beside, path, status));
 done:
     rgm_free(tensors);
     rgm_free(beside);

@@ -1,8 +1,6 @@
 /* Our weights under other programs' names, as model.safetensors. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <regimen/sequence_names.h>
 
@@ -67,21 +65,17 @@ rgm_status rgm_weights_save(const char *folder, const rgm_parameters *parameters
 {
     static const char *const format[] = {"format", "pt"};
     rgm_status status = RGM_OK;
-    char *path = NULL, *aside = NULL;
+    char *path = NULL, *beside = NULL;
     given g = {0};
 
     RGM_GO(give_all(&g, parameters, names, tokens, target));
     RGM_GO(rgm_path_join(&path, folder, "model.safetensors"));
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
-    if (rgm_path_exists(aside) && unlink(aside) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("remove", aside));
-    RGM_GO(rgm_safetensors_save(aside, g.tensors, g.count, format, 1));
-    if (rename(aside, path) != 0)
-        RGM_GO(RGM_FAIL_SYSTEM("rename", aside));
+    RGM_GO(rgm_file_beside(&beside, path));
+    status = rgm_safetensors_save(beside, g.tensors, g.count, format, 1);
+    RGM_GO(rgm_file_publish(beside, path, status));
 done:
     given_clear(&g);
     rgm_free(path);
-    rgm_free(aside);
+    rgm_free(beside);
     return status;
 }

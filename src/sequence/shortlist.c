@@ -2,9 +2,7 @@
  * Shortlists: which target tokens may translate a source token, learned from pairs by IBM's model
  * 1, and their files.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "sequence_internal.h"
 
@@ -246,21 +244,14 @@ static rgm_status write_file(const char *path, const rgm_shortlist *s)
     return rgm_safetensors_save(path, tensors, 3, metadata, NUMBERS + 3);
 }
 
-/* Written under another name and renamed: the file is the new one or the old one, always whole. */
 rgm_status rgm_shortlist_save(const char *path, const rgm_shortlist *s)
 {
-    rgm_status status = RGM_OK;
-    char *aside = NULL;
+    rgm_status status;
+    char *beside;
 
-    RGM_GO(rgm_path_sweep(path));
-    RGM_GO(rgm_strprintf(&aside, "%s.partial-%ld", path, (long)getpid()));
-    RGM_GO(write_file(aside, s));
-    if (rename(aside, path) != 0) {
-        status = RGM_FAIL_SYSTEM("replace", path);
-        (void)unlink(aside);
-    }
-done:
-    rgm_free(aside);
+    RGM_TRY(rgm_file_beside(&beside, path));
+    status = rgm_file_publish(beside, path, write_file(beside, s));
+    rgm_free(beside);
     return status;
 }
 

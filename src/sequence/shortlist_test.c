@@ -9,6 +9,8 @@
 
 #include <regimen/sequence.h>
 
+#include "sync_check.h"
+
 enum { WORDS = 40, PAIRS = 300, LENGTH = 6, FREQUENT = 3 };
 
 typedef struct corpus {
@@ -216,7 +218,9 @@ static void a_file_is_what_was_saved_or_refused(void **state)
     (void)state;
     corpus_make(&c);
     s = learn(&c, FREQUENT, 2, "of \"two\" tokenizers");
+    synced_folders = 0;
     CHECK_OK(rgm_shortlist_save(path, s));
+    CHECK_INT(1, synced_folders); /* its name, too, is there after a power cut */
     CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
     CHECK_OK(rgm_shortlist_load(&loaded, path));
     CHECK_TEXT("of \"two\" tokenizers", rgm_shortlist_describe(loaded).mark);
