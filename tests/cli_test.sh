@@ -188,6 +188,17 @@ cmp -s states.parquet states.csv || fail "--format does not say more than the en
 mkdir a.folder
 expect 0 "$regimen" predict run --embeddings -o a.folder/states
 cmp -s a.folder/states states.csv || fail "a file without an ending is no CSV"
+ln -s a.folder/states linked.csv # a link goes on leading to its file, a pipe stays one
+expect 0 "$regimen" predict run --embeddings -o linked.csv
+[ -L linked.csv ] && cmp -s a.folder/states states.csv || fail "a link to a file was replaced by the states"
+mkfifo pipe.csv
+timeout 60 cat pipe.csv >piped.csv &
+expect 0 "$regimen" predict run --embeddings -o pipe.csv
+wait $!
+[ -p pipe.csv ] && cmp -s piped.csv states.csv || fail "a pipe was replaced by the states"
+mv pipe.csv pipe.safetensors
+expect 1 "$regimen" predict run --embeddings -o pipe.safetensors
+says "pipe.safetensors is no file" err
 for kind in csv npy safetensors; do # before the work, so nothing is told of it
     expect 1 "$regimen" predict run --embeddings -o "nowhere/states.$kind"
     says "nowhere/states.$kind: No such file" err

@@ -177,6 +177,21 @@ static rgm_status write_rows(FILE *to, const rgm_open_run *run, const embeddings
     return RGM_OK;
 }
 
+/* Into a device or a pipe, which stays what it is. */
+static rgm_status stream_rows(const rgm_open_run *run, const embeddings_choice *choice,
+                              const rgm_by_rounds_options *rounds)
+{
+    FILE *file = fopen(choice->file, "w");
+    rgm_status status;
+
+    if (file == NULL)
+        return RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
+    status = write_rows(file, run, choice, rounds);
+    if (fclose(file) != 0 && status == RGM_OK)
+        status = RGM_FAIL(RGM_ERR_IO, "%s: %s", choice->file, strerror(errno));
+    return status;
+}
+
 /* As save_safetensors(), row by row. */
 static rgm_status save_rows(const rgm_open_run *run, const embeddings_choice *choice,
                             const rgm_by_rounds_options *rounds)
@@ -200,19 +215,13 @@ done:
     return status;
 }
 
-/* Whether there will be a place for them, before the work. Links, devices and pipes are left alone.
- */
+/* Whether there will be a place for them, before the work. */
 static rgm_status try_place(const char *path)
 {
     rgm_status status = RGM_OK;
-    struct stat there;
     char *beside = NULL;
     FILE *file;
 
-    if (rgm_path_is_folder(path))
-        return RGM_FAIL(RGM_ERR_IO, "%s is a folder; -o takes the name of a file", path);
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return RGM_OK;
     RGM_TRY(rgm_file_beside(&beside, path));
     file = fopen(beside, "w");
     if (file == NULL)
@@ -224,27 +233,57 @@ static rgm_status try_place(const char *path)
     return status;
 }
 
+/* Where -o leads, by way of links; *streams: to a device or a pipe. */
+static rgm_status find_place(char **out, bool *streams, const char *path, int format)
+{
+    struct stat there;
+    bool is_there = stat(path, &there) == 0;
+    char *real = is_there ? realpath(path, NULL) : NULL; /* libc's */
+    rgm_status status = RGM_OK;
+
+    *out = NULL;
+    *streams = is_there && !S_ISREG(there.st_mode);
+    if (is_there && S_ISDIR(there.st_mode))
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s is a folder; -o takes the name of a file", path));
+    if (*streams && formats[format].save == save_safetensors)
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "%s is no file: safetensors are written to files alone", path));
+    if (!*streams)
+        RGM_GO(try_place(real != NULL ? real : path));
+    RGM_GO(rgm_strdup(out, !*streams && real != NULL ? real : path));
+done:
+    free(real);
+    return status;
+}
+
 rgm_status embeddings_write(const rgm_open_run *run, const char *run_dir,
                             const embeddings_choice *choice)
 {
     rgm_by_rounds_options by_rounds = RGM_BY_ROUNDS_OPTIONS_INIT, *rounds = NULL;
     int format = format_of(choice);
+    embeddings_choice to = *choice;
     gathered g = {.csv = NULL};
     rgm_status status = RGM_OK;
+    char *place = NULL;
+    bool streams = false;
 
     by_rounds.folder = run_dir;
     by_rounds.chunk = choice->chunk;
     if (choice->chunk > 0)
         rounds = &by_rounds;
     if (choice->file != NULL)
-        RGM_GO(try_place(choice->file));
+        RGM_GO(find_place(&place, &streams, choice->file, format));
+    to.file = place;
     RGM_GO(tell(run, choice, rounds));
-    if (formats[format].save == NULL)
-        return choice->file != NULL ? save_rows(run, choice, rounds)
-                                    : write_rows(stdout, run, choice, rounds);
+    if (formats[format].save == NULL) {
+        status = place == NULL ? write_rows(stdout, run, &to, rounds)
+                 : streams     ? stream_rows(run, &to, rounds)
+                               : save_rows(run, &to, rounds);
+        goto done;
+    }
     RGM_GO(rgm_graph_run_embeddings(run, choice->node_set, rounds, keep_states, &g));
-    RGM_GO(save_kept(&g, choice, format));
+    RGM_GO(save_kept(&g, &to, format));
 done:
+    rgm_free(place);
     rgm_free(g.states);
     rgm_free(g.nodes);
     rgm_free(g.graphs);
