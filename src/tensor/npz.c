@@ -348,8 +348,11 @@ static rgm_status read_header(int64_t *begin, int64_t *header, char *line, const
     return RGM_OK;
 }
 
+/* Of a shape without numbers a side may be as long as it likes. */
 static void turn(char *to, const char *from, int64_t rows, int64_t columns, size_t size)
 {
+    if (columns == 0)
+        return;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             memcpy(to + (size_t)(i * columns + j) * size, from + (size_t)(j * rows + i) * size,

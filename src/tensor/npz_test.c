@@ -39,6 +39,7 @@ static archive sound(void)
     archive_add_array(&a, "whole.npy", NPY_LINE("<i8", "True", "(3,)"), whole, 24);
     archive_add_array(&a, "one.npy", NPY_LINE("<i4", "False", "()"), "\5\0\0\0", 4);
     archive_add_array(&a, "none.npy", NPY_LINE("|b1", "False", "(0, 4)"), "", 0);
+    archive_add_array(&a, "tall.npy", NPY_LINE("<f4", "True", "(999999999999999999, 0)"), "", 0);
     archive_finish(&a);
     return a;
 }
@@ -61,7 +62,7 @@ static void arrays_are_read_by_name(void **state)
 
     (void)state;
     CHECK_OK(rgm_npz_open(&file, save(a.bytes.data, a.bytes.size)));
-    CHECK_INT(7, rgm_npz_count(file));
+    CHECK_INT(8, rgm_npz_count(file));
     CHECK_TEXT("special:model.yml", rgm_npz_name(file, 2));
     t = get(file, "rows", "f32[2,3]");
     CHECK(memcmp(rgm_tensor_data(t), numbers, sizeof numbers) == 0);
@@ -80,8 +81,9 @@ static void arrays_are_read_by_name(void **state)
     rgm_tensor_release(t);
     rgm_tensor_release(get(file, "one", "i32[]"));
     rgm_tensor_release(get(file, "none", "bool[0,4]"));
+    rgm_tensor_release(get(file, "tall", "f32[999999999999999999,0]"));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_npz_get(&t, file, "rows.npy"));
-    CHECK_MESSAGE("no array 'rows.npy' among its 7");
+    CHECK_MESSAGE("no array 'rows.npy' among its 8");
     rgm_npz_close(file);
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_npz_open(&file, "/nowhere/x.npz"));
     archive_clear(&a);
