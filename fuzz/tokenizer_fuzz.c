@@ -1,6 +1,6 @@
 /*
- * SentencePiece models from anywhere: refused, or every piece can be read and any text encoded and
- * decoded again.
+ * SentencePiece models and tokenizer.json from anywhere: refused, or every piece can be read and
+ * any text encoded and decoded again.
  */
 #include <regimen/text.h>
 

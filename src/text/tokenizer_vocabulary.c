@@ -82,14 +82,25 @@ static rgm_status begin(rgmi_vocabulary *v, int64_t entries, int64_t pad, const 
                         "%s: no vocabulary: pieces and their ids, {\"</s>\": 0, ..} or lines such "
                         "as \"</s>\": 0",
                         path);
+    if (pad >= entries)
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s: the id of '%s' is none of 0 to %lld, which %lld pieces have", path,
+                        pad_piece, (long long)entries - 1, (long long)entries);
     v->pad = pad;
     v->count = entries + (pad < 0);
     RGM_TRY(rgm_map_create(&v->ids));
     return RGM_NEW(v->pieces, v->count);
 }
 
+/* All pieces are there: without padding the first place is free, else it is that piece's. */
 static rgm_status finish(rgmi_vocabulary *v, const char *path)
 {
+    bool is_right =
+        v->pad < 0 ? !rgm_map_has(v->ids, pad_piece) : strcmp(v->pieces[0], pad_piece) == 0;
+
+    if (!is_right)
+        return RGM_FAIL(RGM_ERR_FORMAT, "%s: the line of '%s' is written otherwise than \"%s\": 7",
+                        path, pad_piece, pad_piece);
     if (v->pad < 0)
         RGM_TRY(add(v, pad_piece, 0));
     RGM_TRY(special(&v->eos, v, end_piece, path));
