@@ -41,11 +41,10 @@ typedef struct rgm_language_options {
     rgm_lora_options lora;         /* low-rank adapters of weights that stay                      */
     rgm_generate_options generate; /* how texts are written */
     rgm_distillation_options
-        distillation;                  /* teachers, of which only the names are read from keys */
-    const rgm_trained_model *teachers; /* no key: those names' models, of rgm_language_model;
-                                          borrowed until the model is built. NULL: nobody teaches */
-    int64_t teacher_count;
-    const char *run_dir; /* no key: the folder of a run that has begun                  */
+        distillation;      /* teachers, of which only the names are read from keys                */
+    rgm_teachers teachers; /* no key: those names' models, of rgm_language_model; borrowed until the
+                              model is built. None: nobody teaches                                */
+    const char *run_dir;   /* no key: the folder of a run that has begun                  */
     bool trained; /* true: use the run's tokenizer; false: only the one it trained                */
     bool served;  /* no key: it is asked alone, and there are no files of data                    */
 } rgm_language_options;

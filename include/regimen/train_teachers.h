@@ -35,20 +35,29 @@ typedef struct rgm_trained_model {
     void (*release)(void *owner);
     void *owner;
 } rgm_trained_model;
-/** Call release(owner) of each, and set them to zeros. */
-void rgm_trained_models_release(rgm_trained_model *models, int64_t count);
+/** Models that teach, one or several; of zeros: none. Where it is copied, one of the copies is
+ * released. */
+typedef struct rgm_teachers {
+    rgm_trained_model models[RGM_MOST_TEACHERS];
+    int64_t count;
+} rgm_teachers;
 /**
- * Open the teachers that options name, by setup->open_model.
+ * Open the teachers that options name, by setup->open_model; none for a model that is trained
+ * already.
  *
- * @param out   [out] [RGM_MOST_TEACHERS]; rgm_trained_models_release(). None after an error
+ * @param out   [out] rgm_teachers_release(). None after an error
  * @param type  [in] that they must be of
  *
  * Errors: RGM_ERR_CONFIG (another type, too many), RGM_ERR_UNSUPPORTED (nobody opens models here),
  * those of opening, all with the key.
  */
-rgm_status rgm_teachers_open(rgm_trained_model *out, int64_t *count,
-                             const rgm_distillation_options *options, const rgm_task_setup *setup,
-                             const rgm_task_type *type);
+rgm_status rgm_teachers_open(rgm_teachers *out, const rgm_distillation_options *options,
+                             const rgm_task_setup *setup, const rgm_task_type *type);
+/**
+ * Call release(owner) of each, and set all to zeros. This thread's error stays, so that a task
+ * which cannot be made is left by one call. Errors: `status`, which is returned.
+ */
+rgm_status rgm_teachers_release(rgm_teachers *teachers, rgm_status status);
 /**
  * Set the loss of a head whose weights are set: the mean of `losses` [n] and, in training, with
  * `taught` [n] (rgm_distillation_losses(); NULL: no teachers) that of (1 - weight) losses + weight

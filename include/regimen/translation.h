@@ -87,13 +87,12 @@ typedef struct rgm_translation_options {
     int64_t samples; /* log the translations of so many pairs beside their references            */
     rgm_beam_search_options search; /* how to translate */
     rgm_distillation_options
-        distillation;                  /* teachers, of which only the names are read from keys */
-    const rgm_trained_model *teachers; /* no key: those names' models, of rgm_translation; borrowed
-                                          until the model is built. NULL: nobody teaches     */
-    int64_t teacher_count;
-    const char *run_dir; /* no key: the folder of a run that has begun       */
-    bool served;         /* true: there are no data, only what an export keeps              */
-    bool trained;        /* true: use the run's tokenizers; false: only the one it trained  */
+        distillation;      /* teachers, of which only the names are read from keys                */
+    rgm_teachers teachers; /* no key: those names' models, of rgm_translation; borrowed until the
+                              model is built. None: nobody teaches                                */
+    const char *run_dir;   /* no key: the folder of a run that has begun       */
+    bool served;           /* true: there are no data, only what an export keeps              */
+    bool trained;          /* true: use the run's tokenizers; false: only the one it trained  */
 } rgm_translation_options;
 
 /**

@@ -234,11 +234,11 @@ static rgm_status build_taught(rgm_value **out, rgm_scope *scope, const language
                                const rgm_decoder_inputs *inputs, rgm_value *logits)
 {
     rgm_value *teachers[RGM_MOST_TEACHERS];
-    int64_t count = t->options.teacher_count;
+    int64_t count = t->options.teachers.count;
 
     *out = NULL;
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(teacher_logits(&teachers[i], scope, inputs, &t->options.teachers[i]));
+        RGM_TRY(teacher_logits(&teachers[i], scope, inputs, &t->options.teachers.models[i]));
     if (count > 0)
         *out = rgm_distillation_losses(logits, teachers, count, t->model.vocabulary,
                                        t->options.distillation.temperature);
@@ -349,7 +349,8 @@ static void release(rgm_task *task)
 
     if (t != NULL) {
         rgmi_language_data_clear(&t->data);
-        rgm_trained_models_release(t->own_teachers, t->own_teacher_count);
+        if (t->owns_teachers)
+            (void)rgm_teachers_release(&t->options.teachers, RGM_OK);
     }
     rgm_free(t);
     *task = (rgm_task){0};
@@ -379,8 +380,8 @@ static rgm_status check_lengths(const language_task *t)
 
 static rgm_status check_teachers(const language_task *t)
 {
-    for (int64_t i = 0; i < t->options.teacher_count; i++) {
-        const rgm_trained_model *teacher = &t->options.teachers[i];
+    for (int64_t i = 0; i < t->options.teachers.count; i++) {
+        const rgm_trained_model *teacher = &t->options.teachers.models[i];
         const language_task *of = teacher->task->state;
         const char *name = teacher->name != NULL ? teacher->name : "a teacher";
         int64_t size, wanted;
@@ -449,30 +450,18 @@ done:
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_language_options options = *(const rgm_language_options *)setup->data;
-    rgm_trained_model teachers[RGM_MOST_TEACHERS];
     rgm_status status;
-    language_task *t;
 
     if (setup->begun) {
         options.run_dir = setup->run_dir;
         options.trained = setup->trained;
     }
-    if (!setup->trained)
-        RGM_TRY(rgm_teachers_open(teachers, &options.teacher_count, &options.distillation, setup,
-                                  &rgm_language_model));
-    options.teachers = teachers;
+    RGM_TRY(
+        rgm_teachers_open(&options.teachers, &options.distillation, setup, &rgm_language_model));
     status = rgm_language_create(out, &options, setup->model_options, setup->seed, setup->threads);
-    if (status != RGM_OK) {
-        rgm_error error;
-
-        rgm_error_save(&error, status);
-        rgm_trained_models_release(teachers, options.teacher_count);
-        return rgm_error_restore(&error);
-    }
-    t = out->state; /* which they belong to from here on */
-    memcpy(t->own_teachers, teachers, (size_t)options.teacher_count * sizeof *teachers);
-    t->own_teacher_count = options.teacher_count;
-    t->options.teachers = t->own_teachers;
+    if (status != RGM_OK)
+        return rgm_teachers_release(&options.teachers, status);
+    ((language_task *)out->state)->owns_teachers = true;
     return RGM_OK;
 }
 

@@ -53,9 +53,8 @@ typedef struct rgmi_language_task {
     rgmi_language_data data;
     rgm_decoder model;
     rgm_value *inputs[RGMI_LANGUAGE_INPUTS];
-    rgm_head served;                                   /* log-probability and tokens of each row */
-    rgm_trained_model own_teachers[RGM_MOST_TEACHERS]; /* opened by their names */
-    int64_t own_teacher_count;
+    rgm_head served;    /* log-probability and tokens of each row */
+    bool owns_teachers; /* of the options: they were opened by their names */
 } rgmi_language_task;
 
 /**

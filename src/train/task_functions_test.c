@@ -1,8 +1,10 @@
 /*
  * A task's functions and a trainer's hooks, one by one: their arguments, when they are called, and
- * what happens without them. And bf16 against f32.
+ * what happens without them. bf16 against f32. And teachers, as tasks open them.
  */
 #include "controller_check.h"
+
+#include <regimen/train_teachers.h>
 
 /* The plane with its own functions, which record their calls. */
 typedef struct asked {
@@ -407,9 +409,71 @@ static void bf16_trains_as_f32_within_its_bound(void **state)
     clear_plane(&p);
 }
 
+/* ---- teachers ----------------------------------------------------------------------------------
+ */
+
+static const rgm_task_type kind = {.name = "kind"}, another_kind = {.name = "another"};
+static const rgm_task task_of_kind = {.type = &kind}, task_of_another = {.type = &another_kind};
+static int opened, released;
+
+static void release_teacher(void *owner)
+{
+    (void)owner;
+    released++;
+    rgm_error_reset(); /* what it does may fail, or not */
+}
+
+static rgm_status open_teacher(rgm_trained_model *out, const char *folder)
+{
+    if (strcmp(folder, "gone") == 0)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no such run");
+    *out =
+        (rgm_trained_model){.task = strcmp(folder, "other") == 0 ? &task_of_another : &task_of_kind,
+                            .release = release_teacher};
+    opened++;
+    return RGM_OK;
+}
+
+static void teachers_come_all_or_none(void **state)
+{
+    const char *folders[RGM_MOST_TEACHERS + 1] = {"one", "two", "gone"};
+    rgm_distillation_options options = RGM_DISTILLATION_OPTIONS_INIT;
+    rgm_task_setup setup = {.open_model = open_teacher};
+    rgm_teachers teachers;
+
+    (void)state;
+    options.teacher = (rgm_texts){folders, 3};
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_teachers_open(&teachers, &options, &setup, &kind));
+    CHECK_MESSAGE("task.distillation.teacher gone: no such run");
+    CHECK(teachers.count == 0 && opened == 2 && released == 2);
+    folders[2] = "other";
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_teachers_open(&teachers, &options, &setup, &kind));
+    CHECK_MESSAGE("task.distillation.teacher other: it is no kind");
+    CHECK(teachers.count == 0 && opened == 5 && released == 5);
+    options.teacher.count = 2;
+    CHECK_OK(rgm_teachers_open(&teachers, &options, &setup, &kind));
+    CHECK_INT(2, teachers.count);
+    CHECK_TEXT("two", teachers.models[1].name);
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_teachers_release(&teachers, RGM_FAIL(RGM_ERR_DATA, "it cannot be made")));
+    CHECK_MESSAGE("it cannot be made");
+    CHECK(teachers.count == 0 && opened == 7 && released == 7);
+    setup.trained = true;
+    CHECK_OK(rgm_teachers_open(&teachers, &options, &setup, &kind));
+    CHECK(teachers.count == 0 && opened == 7);
+    setup.trained = false;
+    options.teacher.count = RGM_MOST_TEACHERS + 1;
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_teachers_open(&teachers, &options, &setup, &kind));
+    CHECK_MESSAGE("task.distillation.teacher: 9 of them; at most 8");
+    setup.open_model = NULL;
+    options.teacher.count = 1;
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_teachers_open(&teachers, &options, &setup, &kind));
+}
+
 TESTS(cmocka_unit_test(own_functions_are_called_in_the_place_of_the_defaults),
       cmocka_unit_test(an_inference_step_of_ones_own_leaves_the_loss_to_choose_by),
       cmocka_unit_test(a_validation_without_a_loss_cannot_choose),
       cmocka_unit_test(hooks_stand_between_the_steps),
       cmocka_unit_test(data_sets_can_be_given_and_exchanged),
-      cmocka_unit_test(bf16_trains_as_f32_within_its_bound))
+      cmocka_unit_test(bf16_trains_as_f32_within_its_bound),
+      cmocka_unit_test(teachers_come_all_or_none))

@@ -13,13 +13,23 @@ const rgm_field rgm_distillation_fields[] = {
     {0}};
 #undef RGM_OPTIONS
 
-void rgm_trained_models_release(rgm_trained_model *models, int64_t count)
+static void release(rgm_trained_model *model)
 {
-    for (int64_t i = 0; i < count; i++) {
-        if (models[i].release != NULL)
-            models[i].release(models[i].owner);
-        models[i] = (rgm_trained_model){0};
-    }
+    if (model->release != NULL)
+        model->release(model->owner);
+    *model = (rgm_trained_model){0};
+}
+
+rgm_status rgm_teachers_release(rgm_teachers *teachers, rgm_status status)
+{
+    rgm_error error;
+
+    if (status < 0)
+        rgm_error_save(&error, status);
+    for (int64_t i = 0; i < teachers->count; i++)
+        release(&teachers->models[i]);
+    teachers->count = 0;
+    return status < 0 ? rgm_error_restore(&error) : status;
 }
 
 static rgm_status open_teacher(rgm_trained_model *out, const char *folder,
@@ -31,32 +41,26 @@ static rgm_status open_teacher(rgm_trained_model *out, const char *folder,
     out->name = folder;
     if (out->task->type == type)
         return RGM_OK;
-    rgm_trained_models_release(out, 1);
+    release(out);
     return RGM_FAIL(RGM_ERR_CONFIG, "it is no %s", type->name);
 }
 
-rgm_status rgm_teachers_open(rgm_trained_model *out, int64_t *count,
-                             const rgm_distillation_options *options, const rgm_task_setup *setup,
-                             const rgm_task_type *type)
+rgm_status rgm_teachers_open(rgm_teachers *out, const rgm_distillation_options *options,
+                             const rgm_task_setup *setup, const rgm_task_type *type)
 {
-    *count = 0;
+    *out = (rgm_teachers){.count = 0};
+    if (setup->trained)
+        return RGM_OK;
     if (options->teacher.count > RGM_MOST_TEACHERS)
         return RGM_FAIL(RGM_ERR_CONFIG, "task.distillation.teacher: %lld of them; at most %d",
                         (long long)options->teacher.count, RGM_MOST_TEACHERS);
-    for (int64_t i = 0; i < options->teacher.count; i++) {
-        const char *folder = options->teacher.items[i];
-        rgm_status status = open_teacher(&out[i], folder, setup, type);
+    for (; out->count < options->teacher.count; out->count++) {
+        const char *folder = options->teacher.items[out->count];
+        rgm_status status = open_teacher(&out->models[out->count], folder, setup, type);
 
-        if (status != RGM_OK) {
-            rgm_error error;
-
-            rgm_error_save(&error, status);
-            rgm_trained_models_release(out, *count);
-            *count = 0;
-            return rgm_error_prefix(rgm_error_restore(&error), "task.distillation.teacher %s",
-                                    folder);
-        }
-        ++*count;
+        if (status != RGM_OK)
+            return rgm_error_prefix(rgm_teachers_release(out, status),
+                                    "task.distillation.teacher %s", folder);
     }
     return RGM_OK;
 }

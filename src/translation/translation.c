@@ -372,11 +372,11 @@ static rgm_status build_taught(rgm_value **out, rgm_scope *scope, translation_ta
                                rgm_value *logits)
 {
     rgm_value *teachers[RGM_MOST_TEACHERS];
-    int64_t count = t->options.teacher_count;
+    int64_t count = t->options.teachers.count;
 
     *out = NULL;
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(teacher_logits(&teachers[i], scope, t->inputs, &t->options.teachers[i]));
+        RGM_TRY(teacher_logits(&teachers[i], scope, t->inputs, &t->options.teachers.models[i]));
     if (count > 0)
         *out = rgm_distillation_losses(logits, teachers, count, t->model.target_vocabulary,
                                        t->options.distillation.temperature);
@@ -709,7 +709,8 @@ static void release(rgm_task *task)
         rgmi_translation_rest(t);
         rgm_shortlist_release(t->shortlist);
         rgmi_translation_data_clear(&t->data);
-        rgm_trained_models_release(t->own_teachers, t->own_teacher_count);
+        if (t->owns_teachers)
+            (void)rgm_teachers_release(&t->options.teachers, RGM_OK);
     }
     rgm_free(t);
     *task = (rgm_task){0};
@@ -767,8 +768,8 @@ done:
 
 static rgm_status check_teachers(const translation_task *t)
 {
-    for (int64_t i = 0; i < t->options.teacher_count; i++) {
-        const rgm_trained_model *teacher = &t->options.teachers[i];
+    for (int64_t i = 0; i < t->options.teachers.count; i++) {
+        const rgm_trained_model *teacher = &t->options.teachers.models[i];
         const translation_task *of = teacher->task->state;
         const char *name = teacher->name != NULL ? teacher->name : "a teacher";
 
@@ -877,31 +878,18 @@ done:
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
     rgm_translation_options options = *(const rgm_translation_options *)setup->data;
-    rgm_trained_model teachers[RGM_MOST_TEACHERS];
     rgm_status status;
-    translation_task *t;
 
     if (setup->begun) {
         options.run_dir = setup->run_dir;
         options.trained = setup->trained;
     }
-    if (!setup->trained)
-        RGM_TRY(rgm_teachers_open(teachers, &options.teacher_count, &options.distillation, setup,
-                                  &rgm_translation));
-    options.teachers = teachers;
+    RGM_TRY(rgm_teachers_open(&options.teachers, &options.distillation, setup, &rgm_translation));
     status =
         rgm_translation_create(out, &options, setup->model_options, setup->seed, setup->threads);
-    if (status != RGM_OK) {
-        rgm_error error;
-
-        rgm_error_save(&error, status);
-        rgm_trained_models_release(teachers, options.teacher_count);
-        return rgm_error_restore(&error);
-    }
-    t = out->state; /* which they belong to from here on */
-    memcpy(t->own_teachers, teachers, (size_t)options.teacher_count * sizeof *teachers);
-    t->own_teacher_count = options.teacher_count;
-    t->options.teachers = t->own_teachers;
+    if (status != RGM_OK)
+        return rgm_teachers_release(&options.teachers, status);
+    ((translation_task *)out->state)->owns_teachers = true;
     return RGM_OK;
 }
 

@@ -192,8 +192,7 @@ typedef struct rgmi_translation_task {
     struct rgmi_translation_task *joined[RGM_MOST_MODELS - 1]; /* translate beside it: borrowed, */
     const rgm_parameters *joined_parameters[RGM_MOST_MODELS - 1]; /* .. with these              */
     int64_t joined_count;
-    rgm_trained_model own_teachers[RGM_MOST_TEACHERS]; /* opened by their names */
-    int64_t own_teacher_count;
+    bool owns_teachers; /* of the options: they were opened by their names */
 } rgmi_translation_task;
 /** Have the search for those weights, of this model alone. */
 rgm_status rgmi_translation_ready(rgmi_translation_task *task, const rgm_parameters *parameters,

@@ -58,8 +58,8 @@ static void start_taught(run *r, double dropout, int64_t accumulation,
 
     r->data = reversing();
     r->model = tiny(dropout);
-    r->data.teachers = teacher;
-    r->data.teacher_count = teacher != NULL;
+    if (teacher != NULL)
+        r->data.teachers = (rgm_teachers){.models = {*teacher}, .count = 1};
     r->data.distillation.weight = weight;
     CHECK_OK(rgm_translation_create(&r->task, &r->data, &r->model, 3, 2));
     rgm_trainer_defaults(&options);
@@ -256,21 +256,18 @@ static void teachers_that_do_not_fit_are_told(void **state)
 {
     rgm_translation_options data = reversing();
     rgm_seq2seq_options model = tiny(0);
-    rgm_trained_model teacher;
     rgm_task task;
     run r;
 
     (void)state;
     start(&r, 0, 1);
-    teacher = model_of(&r);
-    data.teachers = &teacher;
-    data.teacher_count = 1;
+    data.teachers = (rgm_teachers){.models = {model_of(&r)}, .count = 1};
     data.reverse.vocabulary = 9;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_translation_create(&task, &data, &model, 3, 1));
     CHECK_MESSAGE("task.distillation.teacher: a teacher has other tokenizers");
     data.reverse.vocabulary = 8;
     model.max_positions = data.max_length = 17;
-    teacher.name = "runs/old";
+    data.teachers.models[0].name = "runs/old";
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_translation_create(&task, &data, &model, 3, 1));
     CHECK_MESSAGE("runs/old reads at most 16 tokens, but data.max_length is 17");
     data.distillation.temperature = 0;
