@@ -5,12 +5,12 @@
  */
 #include <check.h>
 #include "kernels_internal.h"
+#include "product_check.h"
 
 #include <float.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #define CASES 60
-#define GUARD 32
 
 #ifdef RGM_X86
 void rgmi_emulated_bf16_matmul(const rgm_matmul_args *args);
@@ -58,38 +58,6 @@ static int rows_here(row rows[ROWS_MOST])
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* A product over floats, and room for its result. */
-typedef struct product {
-    rgm_matmul_args o;
-    float *a, *b, *bias, *c;
-    int64_t a_count, b_count, c_count;
-    uint64_t state;
-} product;
-
-static int64_t draw_below(product *p, int64_t n)
-{
-    p->state = p->state * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)(p->state >> 33) % n;
-}
-
-/* Integral: numbers of nine bits, of which bf16 keeps eight, times small ones: no sum is rounded.
- */
-static float draw_number(product *p, bool integral, int64_t most)
-{
-    return integral ? (float)(draw_below(p, 2 * most + 1) - most)
-                    : ((float)draw_below(p, 1 << 24) / (1 << 23) - 1) * 1.7f;
-}
-
-static float *draw_numbers(product *p, int64_t count, bool integral, int64_t most)
-{
-    float *numbers = rgm_malloc((size_t)(count + 1) * sizeof *numbers);
-
-    CHECK(numbers != NULL);
-    for (int64_t i = 0; i < count; i++)
-        numbers[i] = draw_number(p, integral, most);
-    return numbers;
-}
-
 static void draw_shape(product *p, int variant)
 {
     static const int64_t shapes[][4] = {{677, 16, 7, 1},    {16, 7, 2708, 1},   {65, 33, 5000, 1},
@@ -112,6 +80,8 @@ static void draw_shape(product *p, int variant)
     }
 }
 
+/* Integral: numbers of nine bits, of which bf16 keeps eight, times small ones: no sum is rounded.
+ */
 static product product_draw(int variant, bool integral)
 {
     product p = {.state = (uint64_t)variant * 77773 + 999};
@@ -142,14 +112,6 @@ static product product_draw(int variant, bool integral)
     return p;
 }
 
-static void product_clear(product *p)
-{
-    rgm_free(p->a);
-    rgm_free(p->b);
-    rgm_free(p->bias);
-    rgm_free(p->c);
-}
-
 static bool is_packed(const row *r, const product *p)
 {
     return r->pack != NULL && p->o.batch == 1;
@@ -157,17 +119,8 @@ static bool is_packed(const row *r, const product *p)
 
 static void run_packed(rgm_matmul_args *o, const row *r)
 {
-    void *c = o->c;
-    size_t size = (o->c = NULL, r->pack(o));
-    unsigned char *packed = rgm_malloc(size + GUARD);
+    void *packed = packed_by(r->pack, *o);
 
-    CHECK(packed != NULL);
-    memset(packed, 0x5a, size + GUARD);
-    o->c = packed;
-    CHECK_INT(size, r->pack(o));
-    o->c = c;
-    for (size_t i = 0; i < GUARD; i++)
-        CHECK_INT(0x5a, packed[size + i]);
     o->b = packed;
     o->packed = true;
     o->ldb = o->stride_b = -1;
@@ -527,15 +480,8 @@ static void the_environment_chooses_the_row(void **state)
 
 static void all_but_the_product_is_the_f32_table(void **state)
 {
-    rgm_kernels table = *rgm_kernels_for(rgm_device_cpu(), RGM_BF16);
-    const rgm_kernels *f32 = rgm_kernels_for(rgm_device_cpu(), RGM_F32);
-
     (void)state;
-    CHECK_INT(RGM_F32, table.dtype);
-    table.isa = f32->isa;
-    table.matmul = f32->matmul;
-    table.matmul_pack = f32->matmul_pack;
-    CHECK(memcmp(&table, f32, sizeof table) == 0);
+    check_all_but_the_product_is_of_f32(RGM_BF16);
 }
 
 TESTS(cmocka_unit_test(every_row_keeps_the_bounds),

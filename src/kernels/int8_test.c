@@ -5,9 +5,9 @@
  */
 #include <check.h>
 #include "int8.h"
+#include "product_check.h"
 
 #define CASES 60
-#define GUARD 32
 
 #ifdef RGM_X86
 void rgmi_emulated_int8_matmul(const rgm_matmul_args *args);
@@ -42,31 +42,6 @@ static int rows_here(row rows[ROWS_MOST])
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-typedef struct product {
-    rgm_matmul_args o;
-    float *a, *b, *bias, *c;
-    int64_t a_count, b_count, c_count;
-    uint64_t state;
-} product;
-
-static int64_t draw_below(product *p, int64_t n)
-{
-    p->state = p->state * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)(p->state >> 33) % n;
-}
-
-/* Integral: -127..127, with steps of 1 as soon as a row has 127 in it. */
-static float *draw_numbers(product *p, int64_t count, bool integral)
-{
-    float *numbers = rgm_malloc((size_t)(count + 1) * sizeof *numbers);
-
-    CHECK(numbers != NULL);
-    for (int64_t i = 0; i < count; i++)
-        numbers[i] = integral ? (float)(draw_below(p, 255) - 127)
-                              : ((float)draw_below(p, 1 << 24) / (1 << 23) - 1) * 1.7f;
-    return numbers;
-}
-
 static void draw_shape(product *p, int variant)
 {
     static const int64_t shapes[][3] = {{1, 1, 1},     {1, 256, 256}, {7, 100, 33},  {32, 64, 256},
@@ -83,6 +58,7 @@ static void draw_shape(product *p, int variant)
     }
 }
 
+/* Integral: -127..127, with steps of 1 as soon as a row has 127 in it. */
 static product product_draw(int variant, bool integral)
 {
     product p = {.state = (uint64_t)variant * 77773 + 999};
@@ -99,39 +75,15 @@ static product product_draw(int variant, bool integral)
     p.a_count = (o->trans_a ? o->k : o->m) * o->lda;
     p.b_count = (o->trans_b ? o->n : o->k) * o->ldb;
     p.c_count = o->m * o->ldc;
-    p.a = draw_numbers(&p, p.a_count, integral);
-    p.b = draw_numbers(&p, p.b_count, integral);
-    p.c = draw_numbers(&p, p.c_count, integral);
+    p.a = draw_numbers(&p, p.a_count, integral, 127);
+    p.b = draw_numbers(&p, p.b_count, integral, 127);
+    p.c = draw_numbers(&p, p.c_count, integral, 127);
     if (draw_below(&p, 2))
-        p.bias = draw_numbers(&p, o->n, integral);
+        p.bias = draw_numbers(&p, o->n, integral, 127);
     o->a = p.a;
     o->b = p.b;
     o->bias = p.bias;
     return p;
-}
-
-static void product_clear(product *p)
-{
-    rgm_free(p->a);
-    rgm_free(p->b);
-    rgm_free(p->bias);
-    rgm_free(p->c);
-}
-
-/* b in the row's form; nothing is written behind it. */
-static void *packed_by(const row *r, rgm_matmul_args o)
-{
-    size_t size = (o.c = NULL, r->pack(&o));
-    unsigned char *packed = rgm_malloc(size + GUARD);
-
-    CHECK(packed != NULL);
-    CHECK(size % sizeof(float) == 0);
-    memset(packed, 0x5a, size + GUARD);
-    o.c = packed;
-    CHECK_INT(size, r->pack(&o));
-    for (int i = 0; i < GUARD; i++)
-        CHECK_INT(0x5a, packed[size + (size_t)i]);
-    return packed;
 }
 
 /* c as the row makes it of what p has there; nothing else is written. */
@@ -140,7 +92,7 @@ static float *result_of(const row *r, const product *p)
     rgm_matmul_args o = p->o;
     int64_t count = p->c_count + GUARD;
     float *c = rgm_malloc((size_t)count * sizeof *c);
-    void *packed = packed_by(r, o);
+    void *packed = packed_by(r->pack, o);
 
     CHECK(c != NULL);
     for (int64_t i = 0; i < count; i++)
@@ -317,12 +269,12 @@ static void a_row_has_the_same_bits_in_any_company(void **state)
     int count = rows_here(rows);
 
     (void)state;
-    p.a = draw_numbers(&p, M * K, false);
-    p.b = draw_numbers(&p, K * N, false);
+    p.a = draw_numbers(&p, M * K, false, 127);
+    p.b = draw_numbers(&p, K * N, false, 127);
     for (int r = 0; r < count; r++) {
         rgm_matmul_args o = {.a = p.a, .b = p.b, .m = M, .n = N, .k = K, .batch = 1, .lda = K};
         o.ldb = o.ldc = N;
-        o.b = packed_by(&rows[r], o);
+        o.b = packed_by(rows[r].pack, o);
         o.packed = true;
         o.c = all;
         rows[r].matmul(&o);
@@ -380,7 +332,7 @@ static void what_is_no_number_stays_in_its_row_and_column(void **state)
     for (int r = 0; r < count; r++) {
         rgm_matmul_args o = {.a = a, .b = b, .m = M, .n = N, .k = K, .batch = 1, .lda = K};
         o.ldb = o.ldc = N;
-        o.b = packed_by(&rows[r], o);
+        o.b = packed_by(rows[r].pack, o);
         o.packed = true;
         o.c = c;
         rows[r].matmul(&o);
@@ -411,7 +363,7 @@ static void what_is_too_long_or_not_packed_is_multiplied_in_f32(void **state)
             rgm_matmul_args o = {.a = numbers, .b = numbers, .m = 1, .n = 1, .batch = 1, .ldb = 1};
             o.k = o.lda = packed ? LONG : 100;
             o.ldc = 1;
-            o.b = packed ? packed_by(&rows[r], o) : numbers;
+            o.b = packed ? packed_by(rows[r].pack, o) : numbers;
             o.packed = packed;
             o.c = &c;
             rows[r].matmul(&o);
@@ -441,15 +393,8 @@ static void the_environment_chooses_the_row(void **state)
 
 static void all_but_the_product_is_the_f32_table(void **state)
 {
-    rgm_kernels table = *rgm_kernels_for(rgm_device_cpu(), RGM_I8);
-    const rgm_kernels *f32 = rgm_kernels_for(rgm_device_cpu(), RGM_F32);
-
     (void)state;
-    CHECK_INT(RGM_F32, table.dtype);
-    table.isa = f32->isa;
-    table.matmul = f32->matmul;
-    table.matmul_pack = f32->matmul_pack;
-    CHECK(memcmp(&table, f32, sizeof table) == 0);
+    check_all_but_the_product_is_of_f32(RGM_I8);
 }
 
 TESTS(cmocka_unit_test(the_plain_row_keeps_the_bound), cmocka_unit_test(sums_are_those_of_integers),
