@@ -33,9 +33,18 @@ static rgm_status show(rgmi_web_call *call, const char *name)
     return RGM_OK;
 }
 
+/* The same frame for each page, but for the modules that it asks for before its script does. */
 rgm_status rgmi_show_index(rgmi_web_call *call)
 {
-    return show(call, "index.html");
+    static const char *const pages[][2] = {{"/compare", "index_compare.html"},
+                                           {"/runs/", "index_run.html"},
+                                           {"/experiments/", "index_experiment.html"},
+                                           {"/cluster", "index_cluster.html"}};
+
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        if (strncmp(call->target.path, pages[i][0], strlen(pages[i][0])) == 0)
+            return show(call, pages[i][1]);
+    return show(call, "index_runs.html");
 }
 
 rgm_status rgmi_show_asset(rgmi_web_call *call)

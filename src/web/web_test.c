@@ -66,6 +66,48 @@ static void files_have_types_and_tags(void **state)
     rgm_web_close(web);
 }
 
+/* Whether the frame asks for the module at once. */
+static bool asks_for(const rgm_response *frame, const char *module)
+{
+    char line[96];
+
+    snprintf(line, sizeof line, "<link rel=\"modulepreload\" href=\"/static/%s\">", module);
+    return memmem(frame->constant, (size_t)frame->constant_size, line, strlen(line)) != NULL;
+}
+
+static void a_page_asks_for_its_own_modules(void **state)
+{
+    static const char *const all[] = {"runs.js", "compare.js", "run.js", "experiment.js",
+                                      "cluster.js"};
+    static const struct {
+        const char *path, *own, *with;
+        bool pictured;
+    } cases[] = {
+        {"/", "runs.js", "filters.js", true},
+        {"/compare?runs=0123456789abcdef", "compare.js", "compare_curves.js", true},
+        {"/runs/0123456789abcdef", "run.js", "run_curves.js", true},
+        {"/experiments/1/2", "experiment.js", "search_charts.js", true},
+        {"/cluster", "cluster.js", "table.js", false},
+    };
+    rgm_web *web = open_web(NULL, 0, false);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rgm_response out = ask_with(web, "GET", cases[i].path, NULL, (rgm_header){0});
+        const char *text = (const char *)out.constant;
+        size_t size = (size_t)out.constant_size;
+
+        CHECK(memmem(text, size, "/static/page.js", 15) != NULL);
+        CHECK(memmem(text, size, "<!--", 4) == NULL); /* where the modules stand */
+        CHECK((memmem(text, size, "d3.min.js", 9) != NULL) == cases[i].pictured);
+        CHECK(asks_for(&out, "html.js") && asks_for(&out, cases[i].with));
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            CHECK(asks_for(&out, all[k]) == (strcmp(all[k], cases[i].own) == 0));
+        rgm_response_clear(&out);
+    }
+    rgm_web_close(web);
+}
+
 /* Bytes as they are in the file: d3 has every kind of byte that is escaped somewhere. */
 static void files_are_embedded_whole(void **state)
 {
@@ -348,7 +390,8 @@ static void topics_are_held_to_their_form(void **state)
     rgm_web_close(web);
 }
 
-TESTS(cmocka_unit_test(files_have_types_and_tags), cmocka_unit_test(files_are_embedded_whole),
+TESTS(cmocka_unit_test(files_have_types_and_tags),
+      cmocka_unit_test(a_page_asks_for_its_own_modules), cmocka_unit_test(files_are_embedded_whole),
       cmocka_unit_test(other_methods_are_refused_with_what_there_is),
       cmocka_unit_test(every_request_is_in_the_list),
       cmocka_unit_test(what_cannot_be_served_is_told),

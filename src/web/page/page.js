@@ -26,7 +26,7 @@ const routes = [
   [/^\/compare$/, pictured(part(() => import("./compare.js")))],
   [/^\/runs\/([0-9a-f]{16})$/, pictured(part(() => import("./run.js")))],
   [/^\/experiments\/(\d+)\/(\d+)$/, pictured(part(() => import("./experiment.js")))],
-  [/^\/cluster$/, pictured(part(() => import("./cluster.js")))],
+  [/^\/cluster$/, part(() => import("./cluster.js"))],
 ];
 
 const main = document.getElementById("main");
