@@ -60,6 +60,21 @@ rgm_status rgm_file_save(const char *path, const void *data, int64_t size);
  * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_file_save_own(const char *path, const void *data, int64_t size);
+/** What becomes of a file: its new content; NULL: it is removed, if it is there. */
+typedef struct rgm_file_change {
+    const char *path;
+    const void *data;
+    int64_t size;
+} rgm_file_change;
+/**
+ * Change several files of one folder together, each as rgm_file_save_own() would. All new contents
+ * are written and synced beside the files first, so a full disk changes none of them; then they
+ * take their places, and where one cannot, the others go back. A process that is killed meanwhile
+ * may leave some changed, each whole.
+ * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM; no file has changed then, unless only the
+ * sync of the folder failed.
+ */
+rgm_status rgm_files_change(const rgm_file_change *changes, int64_t count);
 /** rgm_file_save_own() without syncing, for what is written often and only looked at: readers see
  * the old content or the new one, whole, but after a power cut the file may be empty. Errors: as
  * rgm_file_save_own(). */

@@ -343,6 +343,89 @@ rgm_status rgm_file_renew(const char *path, const void *data, int64_t size)
     return RGM_OK;
 }
 
+/* ---- several at once ------------------------------------------------------------------------- */
+
+/* A file on its way: `draft` is its new content at first, and what was at its path at the end. */
+typedef struct changing {
+    char *draft;
+    bool was_there, is_moved;
+} changing;
+
+/* What it becomes, beside it; nothing that others see has changed. */
+static rgm_status prepare(changing *c, const rgm_file_change *change)
+{
+    struct stat info;
+
+    RGM_TRY(check_own(change->path));
+    c->was_there = lstat(change->path, &info) == 0;
+    RGM_TRY(rgm_path_sweep(change->path));
+    RGM_TRY(name_draft(&c->draft, change->path));
+    return change->data == NULL
+               ? RGM_OK
+               : write_new(c->draft, change->data, change->size, change->path, true);
+}
+
+/* To its place, or back from there. A file system that cannot exchange names gives up what was
+ * there. */
+static int move(const changing *c, const rgm_file_change *change, bool back)
+{
+    unsigned exchange = c->was_there && change->data != NULL ? RENAME_EXCHANGE : 0;
+    bool comes = (change->data != NULL) != back;
+    const char *from = comes ? c->draft : change->path, *to = comes ? change->path : c->draft;
+    int result = renameat2(AT_FDCWD, from, AT_FDCWD, to, exchange);
+
+    if (result != 0 && exchange != 0 && !back &&
+        (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
+        result = rename(from, to);
+    return result;
+}
+
+static rgm_status move_all(changing *all, const rgm_file_change *changes, int64_t count)
+{
+    rgm_status status;
+
+    for (int64_t i = 0; i < count; i++) {
+        if (changes[i].data == NULL && !all[i].was_there)
+            continue;
+        all[i].is_moved = move(&all[i], &changes[i], false) == 0;
+        if (all[i].is_moved)
+            continue;
+        status = RGM_FAIL_SYSTEM("change", changes[i].path);
+        for (int64_t k = i - 1; k >= 0; k--)
+            if (all[k].is_moved)
+                (void)move(&all[k], &changes[k], true);
+        return status;
+    }
+    return RGM_OK;
+}
+
+rgm_status rgm_files_change(const rgm_file_change *changes, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    changing *all = NULL;
+    char *parent = NULL;
+
+    if (count == 0)
+        return RGM_OK;
+    RGM_GO(RGM_NEW(all, count));
+    RGM_GO(rgmi_parent_of(&parent, changes[0].path));
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(prepare(&all[i], &changes[i]));
+    RGM_GO(move_all(all, changes, count));
+    RGM_GO(rgm_folder_sync(parent));
+done:
+    for (int64_t i = 0; all != NULL && i < count; i++) {
+        if (all[i].draft != NULL)
+            (void)unlink(all[i].draft);
+        rgm_free(all[i].draft);
+    }
+    rgm_free(all);
+    rgm_free(parent);
+    return status;
+}
+
+/* ---- written by name ------------------------------------------------------------------------- */
+
 rgm_status rgm_file_beside(char **out, const char *path)
 {
     rgm_status status = RGM_OK;

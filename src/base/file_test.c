@@ -4,7 +4,10 @@
  */
 #include <check.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,6 +208,71 @@ static void a_file_written_beside_takes_its_place_for_good(void **state)
     snprintf(name, sizeof name, "b.partial-%ld", (long)getpid());
     CHECK_OK(rgm_folder_make(in(name)));
     CHECK_STATUS(RGM_ERR_IO, write_and_publish(in("b"), "five", RGM_OK));
+}
+
+static int renames_left = -1; /* the one behind them fails; below 0: none */
+
+__attribute__((visibility("default"))) int renameat2(int from_fd, const char *from, int to_fd,
+                                                     const char *to, unsigned flags)
+{
+    if (renames_left-- == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+}
+
+/* Files have room for so many bytes while it lasts, as on a disk that is nearly full. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    signal(SIGXFSZ, bytes == RLIM_INFINITY ? SIG_DFL : SIG_IGN);
+    CHECK_INT(0, getrlimit(RLIMIT_FSIZE, &limit));
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &limit));
+}
+
+static void files_change_together_or_not_at_all(void **state)
+{
+    static const char *const names[] = {"kept", "fresh", "gone", "never"};
+    static char large[10000], paths[4][128];
+    rgm_file_change changes[] = {{.data = "new", .size = 3}, {.data = "made", .size = 4}, {0}, {0}};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);
+        changes[i].path = paths[i];
+    }
+    CHECK_OK(rgm_file_save(paths[0], "old", 3));
+    CHECK_OK(rgm_file_save(paths[2], "here", 4));
+    for (renames_left = 0; renames_left < 3;) {
+        int failing = renames_left;
+
+        CHECK_STATUS(RGM_ERR_IO, rgm_files_change(changes, 4));
+        CHECK_MESSAGE(names[failing]);
+        expect_content(paths[0], "old");
+        expect_content(paths[2], "here");
+        expect_names(folder, "gone kept ");
+        renames_left = failing + 1;
+    }
+    renames_left = -1;
+    changes[1].data = large;
+    changes[1].size = sizeof large;
+    limit_files(4096);
+    CHECK_STATUS(RGM_ERR_IO, rgm_files_change(changes, 4));
+    limit_files(RLIM_INFINITY);
+    expect_content(paths[0], "old");
+    expect_names(folder, "gone kept ");
+    CHECK_EVERY_OOM(rgm_files_change(changes, 4), (void)0);
+    expect_content(paths[0], "new");
+    expect_names(folder, "fresh kept ");
+    CHECK_OK(rgm_folder_make(paths[3]));
+    changes[0].data = "newer";
+    CHECK_STATUS(RGM_ERR_IO, rgm_files_change(changes, 4));
+    CHECK_MESSAGE("never' is a folder");
+    expect_content(paths[0], "new");
+    CHECK_OK(rgm_files_change(changes, 0));
 }
 
 static void sweeping_takes_what_killed_saves_left_and_nothing_else(void **state)
@@ -424,6 +492,7 @@ TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
       PLACED(a_file_of_ours_is_not_written_through_a_link),
       PLACED(a_save_sweeps_what_dead_processes_left_of_that_file),
       PLACED(a_file_written_beside_takes_its_place_for_good),
+      PLACED(files_change_together_or_not_at_all),
       PLACED(sweeping_takes_what_killed_saves_left_and_nothing_else),
       PLACED(a_full_disk_is_told_with_its_path), PLACED(a_created_file_must_be_new),
       PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),

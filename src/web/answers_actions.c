@@ -8,9 +8,7 @@
 
 #include <regimen/store.h>
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 static bool has_control(const char *text, const char *but)
 {
@@ -22,120 +20,108 @@ static bool has_control(const char *text, const char *but)
 
 /* ---- what people say of it ------------------------------------------------------------------ */
 
-/* A file of the run folder; without text there is none. Without a folder nothing is written: the
- * text was only to be checked. */
-static rgm_status save(const char *folder, const char *name, const char *text, int64_t size)
+/* What a value becomes in its file: without text there is none. */
+
+static rgm_status print_tags(rgm_text *out, const rgm_json *tags)
 {
-    char *path = NULL;
-    rgm_status status = RGM_OK;
-
-    if (folder == NULL)
-        return RGM_OK;
-    RGM_GO(rgm_path_join(&path, folder, name));
-    if (size > 0)
-        RGM_GO(rgm_file_save_own(path, text, size));
-    else if (unlink(path) < 0 && rgm_path_exists(path))
-        RGM_GO(RGM_FAIL_SYSTEM("remove", path));
-done:
-    rgm_free(path);
-    return status;
-}
-
-static rgm_status save_tags(const char *folder, const rgm_json *tags)
-{
-    rgm_text text = {0};
-    rgm_status status = RGM_OK;
-
     if (rgm_json_count(tags) < 0 || rgm_json_count(tags) > RGMI_MOST_TAGS)
         return RGM_FAIL(RGM_ERR_ARG, "tags: a list of at most %d texts", RGMI_MOST_TAGS);
     for (int64_t i = 0; i < rgm_json_count(tags); i++) {
         const char *tag = rgm_json_text(rgm_json_at(tags, i));
 
         if (tag == NULL || *tag == 0 || strlen(tag) > RGMI_LONGEST_TAG)
-            RGM_GO(
-                RGM_FAIL(RGM_ERR_ARG, "tags: each is a text of 1 to %d bytes", RGMI_LONGEST_TAG));
+            return RGM_FAIL(RGM_ERR_ARG, "tags: each is a text of 1 to %d bytes", RGMI_LONGEST_TAG);
         if (has_control(tag, ""))
-            RGM_GO(RGM_FAIL(RGM_ERR_ARG, "tags: a tag has no control characters"));
-        RGM_GO(rgm_text_printf(&text, "%s\n", tag));
+            return RGM_FAIL(RGM_ERR_ARG, "tags: a tag has no control characters");
+        RGM_TRY(rgm_text_printf(out, "%s\n", tag));
     }
-    RGM_GO(save(folder, "tags", text.data, text.size));
-done:
-    rgm_text_clear(&text);
-    return status;
-}
-
-static rgm_status read_text(const char **out, const rgm_json *value, const char *key, int64_t most)
-{
-    *out = rgm_json_text(value);
-    if (*out == NULL || (int64_t)strlen(*out) > most)
-        return RGM_FAIL(RGM_ERR_ARG, "%s: a text of at most %d bytes; \"\" takes it away", key,
-                        (int)most);
     return RGM_OK;
 }
 
-static rgm_status save_title(const char *folder, const rgm_json *value)
+static rgm_status print_text(rgm_text *out, const rgm_json *value, const char *key, int64_t most)
 {
-    const char *text;
+    const char *text = rgm_json_text(value);
 
-    RGM_TRY(read_text(&text, value, "title", RGMI_LONGEST_TITLE));
-    if (has_control(text, ""))
-        return RGM_FAIL(RGM_ERR_ARG, "title: a line without control characters");
-    return save(folder, "title", text, (int64_t)strlen(text));
+    if (text == NULL || (int64_t)strlen(text) > most)
+        return RGM_FAIL(RGM_ERR_ARG, "%s: a text of at most %d bytes; \"\" takes it away", key,
+                        (int)most);
+    return rgm_text_add(out, text, (int64_t)strlen(text));
 }
 
-static rgm_status save_note(const char *folder, const rgm_json *value)
+static rgm_status print_title(rgm_text *out, const rgm_json *value)
 {
-    const char *text;
-
-    RGM_TRY(read_text(&text, value, "note", RGMI_LONGEST_NOTE));
-    if (has_control(text, "\n\t\r"))
-        return RGM_FAIL(RGM_ERR_ARG, "note: text without control characters but line ends");
-    return save(folder, "note.md", text, (int64_t)strlen(text));
+    RGM_TRY(print_text(out, value, "title", RGMI_LONGEST_TITLE));
+    return out->size > 0 && has_control(out->data, "")
+               ? RGM_FAIL(RGM_ERR_ARG, "title: a line without control characters")
+               : RGM_OK;
 }
 
-static rgm_status save_archived(const char *folder, const rgm_json *value)
+static rgm_status print_note(rgm_text *out, const rgm_json *value)
+{
+    RGM_TRY(print_text(out, value, "note", RGMI_LONGEST_NOTE));
+    return out->size > 0 && has_control(out->data, "\n\t\r")
+               ? RGM_FAIL(RGM_ERR_ARG, "note: text without control characters but line ends")
+               : RGM_OK;
+}
+
+static rgm_status print_archived(rgm_text *out, const rgm_json *value)
 {
     bool archived;
 
     if (!rgm_json_bool(&archived, value))
         return RGM_FAIL(RGM_ERR_ARG, "archived: true or false");
-    return save(folder, "archived", "lists of runs leave this one out\n", archived ? 33 : 0);
+    return archived ? rgm_text_printf(out, "lists of runs leave this one out\n") : RGM_OK;
 }
 
 typedef struct change {
-    const char *key;
-    rgm_status (*save)(const char *folder, const rgm_json *value);
+    const char *key, *file;
+    rgm_status (*print)(rgm_text *out, const rgm_json *value);
 } change;
-static const change changes[] = {
-    {"tags", save_tags}, {"title", save_title}, {"note", save_note}, {"archived", save_archived}};
+static const change changes[] = {{"tags", "tags", print_tags},
+                                 {"title", "title", print_title},
+                                 {"note", "note.md", print_note},
+                                 {"archived", "archived", print_archived}};
 enum { CHANGES = sizeof changes / sizeof *changes };
 
-static const change *find_change(const char *key)
+static rgm_status find_change(int *out, const char *key)
 {
-    for (int i = 0; i < CHANGES; i++)
-        if (strcmp(changes[i].key, key) == 0)
-            return &changes[i];
-    return NULL;
+    for (*out = 0; *out < CHANGES; ++*out)
+        if (strcmp(changes[*out].key, key) == 0)
+            return RGM_OK;
+    return RGM_FAIL(RGM_ERR_ARG,
+                    "a run's '%.60s' cannot be changed; its tags, title, note and archived can",
+                    key);
 }
 
-static rgm_status apply(const rgm_json *body, const char *folder)
+/* All is known and written before any is changed. Keys are there once each. */
+static rgm_status change_files(rgm_web *web, const char *folder, const rgm_json *body)
 {
+    rgm_text texts[CHANGES] = {{0}};
+    char *paths[CHANGES] = {NULL};
+    rgm_file_change files[CHANGES];
     rgm_json_entry entry = {0};
+    rgm_status status = RGM_OK;
     int64_t count = 0;
+    int which;
 
-    for (; rgm_json_next(&entry, body); count++) {
-        const change *one = find_change(entry.key);
-
-        if (one == NULL)
-            return RGM_FAIL(RGM_ERR_ARG,
-                            "a run's '%.60s' cannot be changed; its tags, title, note and "
-                            "archived can",
-                            entry.key);
-        RGM_TRY(one->save(folder, entry.value));
+    while (rgm_json_next(&entry, body)) {
+        RGM_GO(find_change(&which, entry.key));
+        RGM_GO(changes[which].print(&texts[which], entry.value));
+        RGM_GO(rgm_path_join(&paths[which], folder, changes[which].file));
+        files[count++] = (rgm_file_change){
+            paths[which], texts[which].size > 0 ? texts[which].data : NULL, texts[which].size};
     }
     if (count == 0)
-        return RGM_FAIL(RGM_ERR_ARG, "nothing is to be changed: tags, title, note or archived");
-    return RGM_OK;
+        RGM_GO(RGM_FAIL(RGM_ERR_ARG, "nothing is to be changed: tags, title, note or archived"));
+    pthread_mutex_lock(&web->lock); /* not one request's tags with another one's title */
+    status = rgm_files_change(files, count);
+    pthread_mutex_unlock(&web->lock);
+done:
+    for (int i = 0; i < CHANGES; i++) {
+        rgm_text_clear(&texts[i]);
+        rgm_free(paths[i]);
+    }
+    return status;
 }
 
 rgm_status rgmi_change_run(rgmi_web_call *call)
@@ -144,8 +130,7 @@ rgm_status rgmi_change_run(rgmi_web_call *call)
     rgm_status status = RGM_OK;
 
     RGM_GO(rgmi_runs_row(&row, call->web->runs, call->hex));
-    RGM_GO(apply(call->body, NULL)); /* all is known before any is changed */
-    RGM_GO(apply(call->body, row->text[RGMI_TEXT_PATH]));
+    RGM_GO(change_files(call->web, row->text[RGMI_TEXT_PATH], call->body));
     RGM_GO(rgmi_runs_read_now(&row, call->web->runs));
     RGM_GO(rgmi_run_tell(&call->out->body, row));
 done:

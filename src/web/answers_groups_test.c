@@ -3,7 +3,9 @@
 #include <regimen/store.h>
 
 #include <math.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -284,6 +286,56 @@ static void a_run_gets_a_name_a_note_and_a_place_out_of_sight(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void check_file(const char *path, const char *content)
+{
+    char *data;
+    int64_t size;
+
+    CHECK_OK(rgm_file_load(&data, &size, path, 1000));
+    CHECK_TEXT(content, data);
+    rgm_free(data);
+}
+
+/* A disk that has room for tags and title, and none for the note. */
+static void a_change_that_finds_no_room_changes_nothing(void **state)
+{
+    char path[64], file[300], body[9000], **names;
+    rgm_web *web = open_some();
+    struct rlimit limit;
+    int64_t count;
+
+    (void)state;
+    path_of(path, web, "gat-1");
+    tell_web(web, 200, "PATCH", path, "{\"title\": \"before\", \"archived\": true}");
+    snprintf(
+        body, sizeof body,
+        "{\"tags\": [\"late\"], \"title\": \"behind\", \"archived\": false, \"note\": \"%08000d\"}",
+        0);
+    CHECK_INT(0, getrlimit(RLIMIT_FSIZE, &limit));
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, limit.rlim_max}));
+    tell_web(web, 503, "PATCH", path, body); /* 507 of a disk that is full */
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &limit));
+    signal(SIGXFSZ, SIG_DFL);
+    snprintf(file, sizeof file, "%s/gat-1/title", root);
+    check_file(file, "before");
+    snprintf(file, sizeof file, "%s/gat-1/archived", root);
+    CHECK(rgm_path_exists(file));
+    snprintf(file, sizeof file, "%s/gat-1", root);
+    CHECK_OK(rgm_folder_list(&names, &count, file));
+    for (int64_t i = 0; i < count; i++)
+        CHECK(strstr(names[i], "tags") == NULL && strstr(names[i], "note") == NULL &&
+              strstr(names[i], ".tmp-") == NULL);
+    rgm_names_release(names, count);
+    tell_web(web, 200, "PATCH", path, body);
+    snprintf(file, sizeof file, "%s/gat-1/title", root);
+    check_file(file, "behind");
+    snprintf(file, sizeof file, "%s/gat-1/archived", root);
+    CHECK(!rgm_path_exists(file));
+    rgm_web_close(web);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void a_run_is_deleted_unless_it_trains(void **state)
 {
     const char *folders[1];
@@ -384,5 +436,6 @@ TESTS(cmocka_unit_test(repetitions_are_one_group_with_mean_and_deviation),
       cmocka_unit_test(bands_are_what_the_runs_have_at_each_step),
       cmocka_unit_test(short_answers_come_to_the_end),
       cmocka_unit_test(a_run_gets_a_name_a_note_and_a_place_out_of_sight),
+      cmocka_unit_test(a_change_that_finds_no_room_changes_nothing),
       cmocka_unit_test(a_run_is_deleted_unless_it_trains),
       cmocka_unit_test(views_are_kept_in_the_folder_by_name))
