@@ -29,12 +29,23 @@ typedef enum rgm_seq2seq_embeddings {
     RGM_EMBEDDINGS_UNTIED, /* none                      */
     RGM_EMBEDDINGS_INPUTS  /* source and target         */
 } rgm_seq2seq_embeddings;
+/** How the embeddings of a source's factors join that of its token. */
+typedef enum rgm_factor_combine {
+    RGM_FACTORS_SUM,   /* they are added; all have embedding_width                                */
+    RGM_FACTORS_CONCAT /* they stand behind it; it has what of embedding_width they leave         */
+} rgm_factor_combine;
+/** The keys of `model.factors`, of a model with factors. */
+typedef struct rgm_factor_options {
+    rgm_factor_combine combine;
+    int64_t width; /* of each factor's embedding, with concat */
+} rgm_factor_options;
 /** The keys of `model:` for a task that trains such a model. */
 typedef struct rgm_seq2seq_options {
     rgm_stack_options encoder, decoder;
     int64_t embedding_width;
     double dropout_rate; /* of the sum of embeddings and positions                                */
     rgm_seq2seq_embeddings embeddings;
+    rgm_factor_options factors;
     bool output_bias; /* a number for each token beside the logits                                */
     bool scale_embeddings; /* rows of tables that are read are multiplied by sqrt(width)          */
     rgm_positions positions;
@@ -53,8 +64,12 @@ extern const rgm_field rgm_seq2seq_fields[];
  * the last of the vocabulary mean nothing; readers leave them out
  * (rgm_cross_entropy_options.classes).
  *
+ * Factors are numbers beside each token of a source: what kind of word it is of, say. Each number
+ * from 1 to factor_values is a row of the table source_factors/table, whatever factor it is of; 0
+ * says nothing, and is a row too.
+ *
  * Parameters: embedding/table (or source_embedding/, target_embedding/, output/), output/bias,
- * learned positions and relative/table under encoder/ and decoder/,
+ * source_factors/table, learned positions and relative/table under encoder/ and decoder/,
  * encoder/layer_<i>/{attention/{norm/,query/,key/,value/,output/},
  * ffn/{norm/,gate/,inner/,outer/}}, decoder/layer_<i>/{self_attention/,cross_attention/,ffn/},
  * encoder/norm/, decoder/norm/; those of them that the options ask for.
@@ -62,6 +77,8 @@ extern const rgm_field rgm_seq2seq_fields[];
 typedef struct rgm_seq2seq {
     rgm_seq2seq_options options;
     int64_t source_vocabulary, target_vocabulary;
+    int64_t source_factors; /* numbers beside each token of a source; 0: none */
+    int64_t factor_values;  /* they are 0 .. factor_values                     */
 } rgm_seq2seq;
 /** The rows of the table of a vocabulary: its size rounded up to a multiple of 8. */
 int64_t rgm_seq2seq_padded(int64_t vocabulary);
@@ -81,6 +98,9 @@ void rgm_seq2seq_sinusoids(float *table, const rgm_seq2seq_options *options);
  * sentence; positions [s] i64 = 0, 1, .. */
 rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
                               rgm_value *positions);
+/** The same of a model with factors: [b, s, source_factors] i32/i64. NULL: the model has none. */
+rgm_value *rgm_seq2seq_encode_factors(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                                      rgm_value *factors, rgm_value *positions);
 /**
  * The decoder's states [b t, width] of target ids [b, t], which begin with 0. A token attends to
  * itself and to the tokens before it. `memory` is the encoder's result for `source`; positions [t]
@@ -166,7 +186,9 @@ enum { RGM_SEQ2SEQ_LAYERS = RGM_STACK_LAYERS };
 
 /** What the decoder layers attend to in the sources. */
 typedef struct rgm_seq2seq_source {
-    rgm_value *ids; /* [sentences, length] i64, 0 after the end of a sentence */
+    rgm_value *ids;     /* [sentences, length] i64, 0 after the end of a sentence */
+    rgm_value *factors; /* input "source_factors" i64 [sentences, length, source_factors]; NULL: the
+                           model has none */
     rgm_value
         *memory[2 * RGM_SEQ2SEQ_LAYERS]; /* [sentences, length, key and value heads * depth] */
 } rgm_seq2seq_source;
@@ -268,6 +290,8 @@ typedef struct rgm_beam_search_options {
     int64_t first_number;
     const int64_t *numbers;             /* [count] borrowed; NULL: 0, 1, .. */
     const rgm_target_request *requests; /* [count] borrowed; NULL: nothing is asked */
+    const int32_t *const *factors; /* [count] of each source [length, source_factors], borrowed;
+                                      NULL: the model has none */
     int32_t end_id; /* end of sentence                                                       */
 } rgm_beam_search_options;
 #define RGM_BEAM_SEARCH_OPTIONS_INIT                                                               \
@@ -323,7 +347,7 @@ enum { RGM_MOST_MODELS = 8 };
  * @param others  [in] borrowed as long as `search` runs; their own runs do not disturb it
  * @param count   [in] 0: none; RGM_MOST_MODELS - 1 at most
  *
- * Errors: RGM_ERR_CONFIG (other vocabularies, too many of them).
+ * Errors: RGM_ERR_CONFIG (other vocabularies or factors, too many of them).
  */
 rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const *others,
                                 int64_t count);
@@ -348,10 +372,11 @@ rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const 
  *
  * @param out  [out] [count]; the caller clears them. After an error there is nothing to clear
  *
- * Errors: RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_UNSUPPORTED (int8
- * or a shortlist on another device than the CPU), RGM_ERR_DATA (an id outside the vocabulary, an
- * empty sentence, a sentence longer than max_positions, a request that contradicts itself or the
- * length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
+ * Errors: RGM_ERR_ARG (a model with factors, and none given, or the other way round),
+ * RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_UNSUPPORTED (int8 or a
+ * shortlist on another device than the CPU), RGM_ERR_DATA (an id outside the vocabulary, a factor
+ * that there is not, an empty sentence, a sentence longer than max_positions, a request that
+ * contradicts itself or the length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,

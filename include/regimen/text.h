@@ -22,8 +22,9 @@ extern "C" {
 
 /**
  * Sentences in memory, in pairs or of one side only; one buffer holds the bytes of a side.
- * Immutable, counted. Pair i is line i + 1 of both files. An empty line stays an empty sentence, so
- * that the sides stay aligned; rgm_corpus_empty() counts the pairs with an empty sentence.
+ * Immutable once it is filled, counted. Pair i is line i + 1 of both files. An empty line stays an
+ * empty sentence, so that the sides stay aligned; rgm_corpus_empty() counts the pairs with an empty
+ * sentence.
  */
 typedef struct rgm_corpus rgm_corpus;
 /**
@@ -49,6 +50,11 @@ rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, cons
  * Errors: RGM_ERR_ARG (some have targets, some do not), RGM_ERR_NOMEM.
  */
 rgm_status rgm_corpus_join(rgm_corpus **out, rgm_corpus *const *corpora, int64_t count);
+/** No sentences yet; one thread adds them, and then it is immutable. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_corpus_create(rgm_corpus **out, bool has_target);
+/** Append a pair, or a sentence, whose `target` is then not used; both are copied. Errors:
+ * RGM_ERR_NOMEM; nothing is appended. */
+rgm_status rgm_corpus_add(rgm_corpus *corpus, rgm_str source, rgm_str target);
 rgm_corpus *rgm_corpus_retain(const rgm_corpus *corpus);
 void rgm_corpus_release(rgm_corpus *corpus);
 int64_t rgm_corpus_count(const rgm_corpus *corpus);

@@ -67,10 +67,14 @@ typedef struct rgm_translation_options {
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
     const char
-        *source_tag;       /* a piece of the source's tokenizer that is put before each source, such
-                              as the language that is wanted (Johnson et al. 2017); NULL: none  */
-    const char *shortlist; /* file of rgm_shortlist_save(): translations have no other tokens than
-                              its; NULL: all tokens                                          */
+        *source_tag;   /* a piece of the source's tokenizer that is put before each source, such
+                          as the language that is wanted (Johnson et al. 2017); NULL: none  */
+    rgm_lists factors; /* by name, the values that words of sources may have beside them: a word is
+                          "word|case|pos" then, or each factor has a file of its own behind
+                          [source, target] (Sennrich and Haddow 2016). All pieces of a word get its
+                          values; how, rgm_seq2seq_options.factors says                        */
+    const char *shortlist;  /* file of rgm_shortlist_save(): translations have no other tokens than
+                               its; NULL: all tokens                                          */
     const char *alignments; /* of the pairs of `train`: a file with a line "0-0 1-2" for each; NULL:
                                none are given                                                */
     rgm_alignment_units alignment_units;
@@ -106,14 +110,16 @@ typedef struct rgm_translation_options {
  *
  * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
  * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the
- * pairs [b]. Where alignments are taught, training batches have a seventh, f32 [b, t, s]: what each
- * label is aligned to, with the sum 1, or 0 where nothing is given. The user may provide training
- * batches of that form (rgm_trainer_setup.train_dataset).
+ * pairs [b]. Where there are factors, the next is i64 [b, s, factors]: those of each token of the
+ * source, numbers of their values from 1, over all factors in their order, 0 at a tag, the end and
+ * padding. Where alignments are taught, training batches have one more behind it, f32 [b, t, s]:
+ * what each label is aligned to, with the sum 1, or 0 where nothing is given. The user may provide
+ * training batches of that form (rgm_trainer_setup.train_dataset).
  *
  * The task reads the tokenizers when it is created, and a part of the data when the batches of that
  * part are first requested. The tokenizers are the task's files: "tokenizer.model" and, if the
  * target has its own, "target_tokenizer.model"; "vocabulary.yml" and "target_vocabulary.yml" are
- * their vocabularies.
+ * their vocabularies, and "factors.yml" says which numbers values of factors have.
  */
 extern const rgm_task_type rgm_translation;
 /** options: rgm_translation_options. */
@@ -186,22 +192,24 @@ rgm_status rgm_translation_check_shortlist(const rgm_task *task, const rgm_short
  * @param other       [in] of rgm_translation, with the same tokenizers; borrowed as long as `task`
  *                    translates, as its parameters are
  *
- * Errors: RGM_ERR_CONFIG (other tokenizers, more than RGM_MOST_MODELS models).
+ * Errors: RGM_ERR_CONFIG (other tokenizers, tags or factors, more than RGM_MOST_MODELS models).
  */
 rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
                                 const rgm_parameters *parameters);
 /**
- * Translate lines of text with the given weights, in their order. Without a tokenizer
- * (data.reverse) the words are token ids. A line without tokens gives an empty translation.
+ * Translate lines of text with the given weights, in their order. With data.factors each word has
+ * its values behind it, "word|case|pos". Without a tokenizer (data.reverse) the words are token
+ * ids. A line without tokens gives an empty translation.
  *
  * @param out     [out] [count * search->n_best], the translations of each line, best first
  * @param done    [out] how many lines were translated: all, those before the first bad one, or none
  * @param search  [in] its numbers are those of the lines, counted from first_number
  * @param device  [in] as in rgm_beam_search_create(), and bf16
  *
- * Errors: RGM_ERR_DATA (line *done is longer than max_positions, or has a number that is no token,
- * or asks for what its translation cannot have; the lines before it are in `out`), RGM_ERR_CONFIG
- * (the search), RGM_ERR_NOMEM. Lines that were not translated need no clearing.
+ * Errors: RGM_ERR_DATA (line *done is longer than max_positions, has a number that is no token or a
+ * word without its factors, or asks for what its translation cannot have; the lines before it are
+ * in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM. Lines that were not translated need no
+ * clearing.
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters,
@@ -269,8 +277,8 @@ void rgm_pair_scorer_release(rgm_pair_scorer *scorer);
  * @param done  [out] how many were scored: all, or those before the first bad one
  *
  * Errors: RGM_ERR_DATA (pair *done has a side that is longer than max_positions, a source without
- * tokens, or a number that is no token; those before it are in `out`), RGM_ERR_NOMEM, RGM_ERR_IO
- * (the device is lost).
+ * tokens, a word without its factors, or a number that is no token; those before it are in `out`),
+ * RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_pair_scorer_run(rgm_pair_score *out, int64_t *done, rgm_pair_scorer *scorer,
                                const rgm_text_pair *pairs, int64_t count);

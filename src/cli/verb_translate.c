@@ -444,7 +444,8 @@ int verb_translate(int argc, char **argv)
         " [--alignment] [--json] [--int8] [--shortlist FILE] [--threads N] [--average N] < IN > "
         "OUT",
         "Translate lines of stdin to lines of stdout, in their order, as they come, up to 1024\n"
-        "at a time. The run's data need not be there.",
+        "at a time. Words of a run with data.factors have their values behind them:\n"
+        "word|case|pos. The run's data need not be there.",
         arguments, 1, 1};
     char *here = NULL;
     rgm_status status = RGM_OK;

@@ -36,7 +36,8 @@ struct rgm_beam_search {
     const rgm_kernels *kernels; /* the device's, f32 */
     rgm_cgraph *source_graph, *step_graph;
     rgm_executor *encode, *step;
-    rgm_value *source, *source_positions; /* what encode is fed */
+    rgm_value *source, *source_positions; /* what encode is fed .. */
+    rgm_value *source_factors;            /* .. NULL: the model has none */
     rgmi_seq2seq_rows inputs;             /* what step is fed   */
     rgm_tensor *fetched[FETCHES];         /* of the last run, borrowed from an executor */
     rgm_tensor *position[2];              /* fed in turns: a fed tensor must not change */
@@ -94,6 +95,13 @@ rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const 
                         (long long)count + 1, RGM_MOST_MODELS);
     for (int64_t i = 0; i < count; i++) {
         const rgm_seq2seq *own = &search->model, *other = &others[i]->model;
+        if (own->source_factors != other->source_factors ||
+            own->factor_values != other->factor_values)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "models of %lld and %lld factors, with %lld and %lld values, cannot "
+                            "decode together",
+                            (long long)own->source_factors, (long long)other->source_factors,
+                            (long long)own->factor_values, (long long)other->factor_values);
         if (own->source_vocabulary != other->source_vocabulary ||
             own->target_vocabulary != other->target_vocabulary)
             return RGM_FAIL(RGM_ERR_CONFIG,
@@ -126,6 +134,7 @@ static rgm_status open_encode(void *payload, rgm_scope *scope, const rgm_executo
     t->source = rgm_input(t->source_graph, "source", RGM_I64, 2, shape);
     t->source_positions = rgm_input(t->source_graph, "source_positions", RGM_I64, 1, &shape[1]);
     RGM_TRY(rgm_seq2seq_source_graph(&encoder, scope, &t->model, t->source, t->source_positions));
+    t->source_factors = encoder.factors;
     return rgm_executor_create(&t->encode, t->source_graph, encoder.memory, 2 * layers_of(t),
                                options);
 }
@@ -367,18 +376,33 @@ static rgm_status wrap_all(rgmi_decoding *d)
     return wrap(&d->past_rows, t->past_rows, d->sentences * d->beams, t->steps);
 }
 
-static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions,
-                                const int32_t *const *sources, const int64_t *lengths,
-                                int64_t count)
+/* Numbers of sources, `each` of a token, padded with 0 to [count, longest] or [count, longest,
+ * each]. */
+static rgm_status numbers_create(rgm_tensor **out, const int32_t *const *numbers,
+                                 const rgmi_sources *sources, int64_t longest, int rank,
+                                 int64_t each)
+{
+    int64_t row = longest * each;
+
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, rank, (int64_t[]){sources->count, longest, each}));
+    for (int64_t i = 0; i < sources->count; i++)
+        for (int64_t j = 0; j < row; j++)
+            rgm_tensor_i64(*out)[i * row + j] = j < sources->lengths[i] * each ? numbers[i][j] : 0;
+    return RGM_OK;
+}
+
+/* What encode is fed; *factors NULL: the model has none. */
+static rgm_status source_create(rgm_tensor **ids, rgm_tensor **positions, rgm_tensor **factors,
+                                const rgm_seq2seq *model, const rgmi_sources *sources)
 {
     int64_t longest = 0;
 
-    for (int64_t i = 0; i < count; i++)
-        longest = larger(longest, lengths[i]);
-    RGM_TRY(rgm_tensor_create(ids, RGM_I64, 2, (int64_t[]){count, longest}));
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < longest; j++)
-            rgm_tensor_i64(*ids)[i * longest + j] = j < lengths[i] ? sources[i][j] : 0;
+    for (int64_t i = 0; i < sources->count; i++)
+        longest = larger(longest, sources->lengths[i]);
+    RGM_TRY(numbers_create(ids, sources->ids, sources, longest, 2, 1));
+    if (model->source_factors > 0)
+        RGM_TRY(
+            numbers_create(factors, sources->factors, sources, longest, 3, model->source_factors));
     return rgm_tensor_arange(positions, longest);
 }
 
@@ -410,19 +434,18 @@ static rgm_status positions_renew(rgm_beam_search *t)
 }
 
 /* The tokens that these sentences may have, where there is a shortlist. */
-static rgm_status shorten(rgm_beam_search *t, const int32_t *const *sources, const int64_t *lengths,
-                          int64_t count)
+static rgm_status shorten(rgm_beam_search *t, const rgmi_sources *sources)
 {
     const rgm_parameters *p = parameters_of(t);
     int64_t table, bias;
 
     if (!t->short_step)
         return RGM_OK;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < sources->count; i++)
         t->numbers[i] = i;
     table = rgm_parameters_number(p, rgmi_output_table(&t->model));
     bias = t->model.options.output_bias ? rgm_parameters_number(p, "output/bias") : -1;
-    return rgmi_shortened_open(&t->shortened, sources, lengths, count,
+    return rgmi_shortened_open(&t->shortened, sources->ids, sources->lengths, sources->count,
                                rgm_tensor_data(rgm_parameters_read(p, table)),
                                bias >= 0 ? rgm_tensor_data(rgm_parameters_read(p, bias)) : NULL,
                                t->model.options.embedding_width);
@@ -459,25 +482,29 @@ static rgm_status bring_source_keys(rgm_beam_search *t, int64_t rows)
                  rows * rgmi_seq2seq_key_width(&t->model));
 }
 
-rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const int32_t *const *sources,
-                              const int64_t *lengths, int64_t count, int64_t beams)
+rgm_status rgmi_decoding_open(rgmi_decoding *d, rgm_beam_search *t, const rgmi_sources *sources,
+                              int64_t beams)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *ids = NULL, *positions = NULL;
+    rgm_tensor *ids = NULL, *positions = NULL, *factors = NULL;
+    int64_t count = sources->count;
 
     *d = (rgmi_decoding){.search = t, .sentences = count, .beams = 1};
     RGM_GO(positions_renew(t));
-    RGM_GO(source_create(&ids, &positions, sources, lengths, count));
+    RGM_GO(source_create(&ids, &positions, &factors, &t->model, sources));
     RGM_GO(reserve_batch(t, count, rgm_tensor_dim(ids, 1), count * beams));
     rgm_feed feeds[] = {{.input = t->source, .tensor = ids},
-                        {.input = t->source_positions, .tensor = positions}};
-    RGM_GO(rgm_executor_run(t->encode, t->fetched, parameters_of(t), feeds, 2, 0, 0));
+                        {.input = t->source_positions, .tensor = positions},
+                        {.input = t->source_factors, .tensor = factors}};
+    RGM_GO(rgm_executor_run(t->encode, t->fetched, parameters_of(t), feeds, factors != NULL ? 3 : 2,
+                            0, 0));
     source_keep(t, ids);
     RGM_GO(bring_source_keys(t, rgm_tensor_count(ids)));
-    RGM_GO(shorten(t, sources, lengths, count));
+    RGM_GO(shorten(t, sources));
     for (int64_t i = 0; i < count * t->steps; i++)
         t->past_rows[i] = -1;
 done:
+    rgm_tensor_release(factors);
     rgm_tensor_release(ids);
     rgm_tensor_release(positions);
     if (status != RGM_OK)

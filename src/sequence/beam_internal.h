@@ -94,8 +94,7 @@ static inline int64_t rgmi_tokens_looked_at(const rgm_beam_search_options *o)
 /* ---- beam_models.c: one model or several that decode together ---- */
 
 /** Encode sources by every model of the search; as rgmi_decoding_open(). */
-rgm_status rgmi_models_open(rgmi_search *s, rgm_beam_search *search, const int32_t *const *sources,
-                            const int64_t *lengths);
+rgm_status rgmi_models_open(rgmi_search *s, rgm_beam_search *search, const rgmi_sources *sources);
 void rgmi_models_close(rgmi_search *s);
 /** One more token for each row: top_ids and top_log_probabilities, and where there are log_sums
  * those and *logits, borrowed until the next step; NULL otherwise. */

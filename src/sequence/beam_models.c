@@ -7,15 +7,13 @@
 
 #include <regimen/kernels.h>
 
-rgm_status rgmi_models_open(rgmi_search *s, rgm_beam_search *search, const int32_t *const *sources,
-                            const int64_t *lengths)
+rgm_status rgmi_models_open(rgmi_search *s, rgm_beam_search *search, const rgmi_sources *sources)
 {
     int64_t beams = s->options->beam_size;
     rgm_beam_search *member;
 
     while ((member = rgmi_beam_search_member(search, s->models)) != NULL) {
-        RGM_TRY(rgmi_decoding_open(&s->decodings[s->models], member, sources, lengths, s->count,
-                                   beams));
+        RGM_TRY(rgmi_decoding_open(&s->decodings[s->models], member, sources, beams));
         s->models++;
     }
     if (s->models == 1)

@@ -443,11 +443,13 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
     rgm_status status = RGM_OK;
     const rgm_seq2seq *model = rgmi_beam_search_model(beam_search);
     rgmi_search s = {.options = options, .vocabulary = model->target_vocabulary, .count = count};
-    const int32_t **batch = NULL;
+    const int32_t **batch = NULL, **factors = NULL;
     int64_t *batch_lengths = NULL, rows = count * options->beam_size;
 
     s.top = rgmi_tokens_looked_at(options);
     RGM_GO(RGM_NEW(batch, count));
+    if (options->factors != NULL)
+        RGM_GO(RGM_NEW(factors, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));
     RGM_GO(RGM_NEW(s.ids, rows)); /* zeros: what a translation begins with */
@@ -457,6 +459,8 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
     RGM_GO(RGM_NEW(s.top_log_probabilities, rows * s.top));
     for (int64_t i = 0; i < count; i++) {
         batch[i] = sources[numbers[i]];
+        if (factors != NULL)
+            factors[i] = options->factors[numbers[i]];
         batch_lengths[i] = lengths[numbers[i]];
         s.sentences[i].number = numbers[i];
         s.sentences[i].longest = longest_of(options, positions_of(beam_search), batch_lengths[i]);
@@ -468,7 +472,8 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
     }
     RGM_GO(room_for_logits(&s, rows));
     RGM_GO(rgmi_coverage_open(&s, rows));
-    RGM_GO(rgmi_models_open(&s, beam_search, batch, batch_lengths));
+    RGM_GO(
+        rgmi_models_open(&s, beam_search, &(rgmi_sources){batch, factors, batch_lengths, count}));
     while (s.count > 0)
         RGM_GO(search_step(out, &s));
 done:
@@ -489,8 +494,21 @@ done:
     rgm_free(s.top_ids);
     rgm_free(s.top_log_probabilities);
     rgm_free(batch);
+    rgm_free(factors);
     rgm_free(batch_lengths);
     return status;
+}
+
+static rgm_status check_factors(const rgm_seq2seq *model, int64_t number, const int32_t *factors,
+                                int64_t length)
+{
+    for (int64_t i = 0; i < length * model->source_factors; i++)
+        if (factors[i] < 0 || factors[i] > model->factor_values)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "sentence %lld: a factor of token %lld is %lld, but they are 0..%lld",
+                            (long long)number, (long long)(i / model->source_factors),
+                            (long long)factors[i], (long long)model->factor_values);
+    return RGM_OK;
 }
 
 static rgm_status check_source(const rgm_seq2seq *model, int64_t positions, int64_t number,
@@ -594,8 +612,15 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
 
     memset(out, 0, (size_t)count * sizeof *out);
     RGM_TRY(rgm_beam_search_check(options, model));
-    for (int64_t i = 0; i < count; i++)
+    if ((options->factors != NULL) != (model->source_factors > 0))
+        return RGM_FAIL(RGM_ERR_ARG, "a model of %lld factors is given %s",
+                        (long long)model->source_factors,
+                        options->factors != NULL ? "some" : "none");
+    for (int64_t i = 0; i < count; i++) {
         RGM_TRY(check_source(model, positions, i, sources[i], lengths[i]));
+        if (options->factors != NULL)
+            RGM_TRY(check_factors(model, i, options->factors[i], lengths[i]));
+    }
     for (int64_t i = 0; i < count && options->requests != NULL; i++)
         RGM_TRY(check_request(model, positions, options, i, lengths[i]));
     if (options->shortlist != NULL && rgmi_beam_search_member(beam_search, 1) != NULL)

@@ -106,7 +106,9 @@ static void decode_steps(lab *l, int64_t beams, int64_t steps, bool no_memory)
     rgmi_decoding d;
     const float *logits;
 
-    CHECK_OK(rgmi_decoding_open(&d, l->search, l->sources, l->lengths, SENTENCES, beams));
+    CHECK_OK(rgmi_decoding_open(
+        &d, l->search,
+        &(rgmi_sources){.ids = l->sources, .lengths = l->lengths, .count = SENTENCES}, beams));
     for (int64_t step = 0; step < steps; step++) {
         if (step >= 2 && no_memory) /* one beam, then `beams`: the batch's sizes are named */
             rgm_memory_fail_at(0, true);

@@ -28,11 +28,19 @@ done:
 rgm_value *rgmi_embed(rgm_scope *scope, const rgmi_embedding *o, rgm_value *table, rgm_value *ids,
                       rgm_value *positions)
 {
-    rgm_value *x, *added;
-
     if (table == NULL || ids == NULL || positions == NULL)
         return NULL;
-    x = rgm_gather(table, rgm_reshape(ids, 1, (rgm_dim[]){RGM_INFER}));
+    return rgmi_embed_rows(scope, o, rgm_gather(table, rgm_reshape(ids, 1, (rgm_dim[]){RGM_INFER})),
+                           ids, positions);
+}
+
+rgm_value *rgmi_embed_rows(rgm_scope *scope, const rgmi_embedding *o, rgm_value *x, rgm_value *ids,
+                           rgm_value *positions)
+{
+    rgm_value *added;
+
+    if (x == NULL || ids == NULL || positions == NULL)
+        return NULL;
     if (o->scaled)
         x = rgm_scale(x, sqrt((double)o->width));
     if (rgmi_positions_are_added(o->positions) && rgm_value_rank(positions) == 1) {

@@ -11,11 +11,12 @@ static bool ends_with(const char *name, const char *end)
 int rgm_seq2seq_int8_axis(const char *name, const rgm_tensor *tensor)
 {
     static const char *const tables[] = {"embedding/table", "source_embedding/table",
-                                         "target_embedding/table", "output/table"};
+                                         "target_embedding/table", "output/table",
+                                         "source_factors/table"};
 
     if (rgm_tensor_rank(tensor) != 2 || rgm_tensor_dtype(tensor) != RGM_F32)
         return -1;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (strcmp(name, tables[i]) == 0)
             return 0;
     return ends_with(name, "/kernel") ? 1 : -1;

@@ -19,10 +19,10 @@ int64_t rgm_seq2seq_padded(int64_t vocabulary)
 
 /* The table of one side: [padded vocabulary, width]. */
 static rgm_value *table_of(rgm_scope *scope, const rgm_seq2seq *model, const char *side,
-                           int64_t vocabulary)
+                           int64_t vocabulary, int64_t width)
 {
-    int64_t shape[2] = {rgm_seq2seq_padded(vocabulary), model->options.embedding_width};
-    rgm_init start = {RGM_INIT_NORMAL, 1 / sqrt((double)shape[1])};
+    int64_t shape[2] = {rgm_seq2seq_padded(vocabulary), width};
+    rgm_init start = {RGM_INIT_NORMAL, 1 / sqrt((double)model->options.embedding_width)};
 
     return rgm_scope_parameter(rgm_scope_enter(scope, side), "table", 2, shape, start);
 }
@@ -58,24 +58,40 @@ static bool reads_one_table(const rgm_seq2seq *model)
            model->options.embeddings == RGM_EMBEDDINGS_INPUTS;
 }
 
+/* Of one factor's embedding. */
+static int64_t factor_width(const rgm_seq2seq *model)
+{
+    const rgm_seq2seq_options *o = &model->options;
+
+    return o->factors.combine == RGM_FACTORS_CONCAT ? o->factors.width : o->embedding_width;
+}
+
+int64_t rgmi_source_width(const rgm_seq2seq *model)
+{
+    const rgm_seq2seq_options *o = &model->options;
+    bool behind = model->source_factors > 0 && o->factors.combine == RGM_FACTORS_CONCAT;
+
+    return o->embedding_width - (behind ? model->source_factors * o->factors.width : 0);
+}
+
 static rgm_value *source_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
-    return reads_one_table(model)
-               ? table_of(scope, model, "embedding", model->source_vocabulary)
-               : table_of(scope, model, "source_embedding", model->source_vocabulary);
+    return table_of(scope, model, reads_one_table(model) ? "embedding" : "source_embedding",
+                    model->source_vocabulary, rgmi_source_width(model));
 }
 
 static rgm_value *target_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
     return table_of(scope, model, reads_one_table(model) ? "embedding" : "target_embedding",
-                    model->target_vocabulary);
+                    model->target_vocabulary, model->options.embedding_width);
 }
 
 static rgm_value *output_table(rgm_scope *scope, const rgm_seq2seq *model)
 {
     return model->options.embeddings == RGM_EMBEDDINGS_UNTIED ||
                    model->options.embeddings == RGM_EMBEDDINGS_INPUTS
-               ? table_of(scope, model, "output", model->target_vocabulary)
+               ? table_of(scope, model, "output", model->target_vocabulary,
+                          model->options.embedding_width)
                : target_table(scope, model);
 }
 
@@ -91,8 +107,38 @@ const char *rgmi_output_table(const rgm_seq2seq *model)
 
 /* ---- encoder ------------------------------------------------------------------------------- */
 
+/* Rows [b s, width] of tokens with their factors, before they are scaled. */
+static rgm_value *source_rows(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                              rgm_value *factors)
+{
+    int64_t count = model->source_factors, width = factor_width(model);
+    rgm_value *table = source_table(scope, model), *rows, *beside;
+
+    rows = rgm_gather(table, rgm_reshape(source, 1, (rgm_dim[]){RGM_INFER}));
+    if ((factors != NULL) != (count > 0))
+        return rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_ARG,
+                               "a model with %lld factors gets %s", (long long)count,
+                               factors != NULL ? "factors" : "none");
+    if (count == 0)
+        return rows;
+    table = table_of(scope, model, "source_factors", model->factor_values + 1, width);
+    beside = rgm_gather(table, rgm_reshape(factors, 1, (rgm_dim[]){RGM_INFER}));
+    if (model->options.factors.combine == RGM_FACTORS_SUM) {
+        beside = rgm_reshape(beside, 3, (rgm_dim[]){RGM_INFER, count, width});
+        return rgm_add(rows, rgm_reduce(beside, 1, RGM_SUM));
+    }
+    beside = rgm_reshape(beside, 2, (rgm_dim[]){RGM_INFER, count * width});
+    return rgm_concat((rgm_value *[]){rows, beside}, 2, 1);
+}
+
 rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
                               rgm_value *positions)
+{
+    return rgm_seq2seq_encode_factors(scope, model, source, NULL, positions);
+}
+
+rgm_value *rgm_seq2seq_encode_factors(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
+                                      rgm_value *factors, rgm_value *positions)
 {
     const rgm_stack_options *o = &model->options.encoder;
     rgm_scope *stack = rgm_scope_enter(scope, "encoder");
@@ -105,7 +151,8 @@ rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
     if (source == NULL || stack == NULL)
         return NULL;
     shape = (rgmi_row_shape){rgm_value_dim(source, 0), rgm_value_dim(source, 1)};
-    x = rgmi_embed(stack, &embedding, source_table(scope, model), source, positions);
+    x = rgmi_embed_rows(stack, &embedding, source_rows(scope, model, source, factors), source,
+                        positions);
     rgmi_places_make(&places, stack, &embedding, o, positions, false);
     for (int64_t i = 0; i < o->num_layers; i++) {
         rgm_scope *layer = rgmi_stack_layer(stack, i), *block = rgm_scope_enter(layer, "attention");

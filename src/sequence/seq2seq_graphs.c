@@ -18,7 +18,10 @@ rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
     RGM_TRY(rgm_seq2seq_check(model));
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
     shape = (rgmi_row_shape){rgm_value_dim(ids, 0), rgm_value_dim(ids, 1)};
-    states = rgm_seq2seq_encode(scope, model, ids, positions);
+    if (model->source_factors > 0)
+        out->factors = rgm_input(rgm_scope_graph(scope), "source_factors", RGM_I64, 3,
+                                 (rgm_dim[]){shape.sequences, shape.length, model->source_factors});
+    states = rgm_seq2seq_encode_factors(scope, model, ids, out->factors, positions);
     rgmi_seq2seq_source_keys(layers, scope, model, states, &shape);
     for (int64_t i = 0; i < model->options.decoder.num_layers; i++) {
         out->memory[2 * i] = layers[i].source_keys;

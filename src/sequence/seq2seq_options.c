@@ -24,6 +24,7 @@ void rgm_seq2seq_defaults(void *options)
                                                             .decoder = base_stack,
                                                             .embedding_width = 512,
                                                             .dropout_rate = 0.1,
+                                                            .factors = {.width = 8},
                                                             .scale_embeddings = true,
                                                             .rotary_base = 10000,
                                                             .relative_buckets = 32,
@@ -43,6 +44,17 @@ void rgm_seq2seq_big_defaults(void *options)
 
 static const char *const embeddings[] = {"shared", "target", "untied", "inputs", NULL};
 
+static const char *const combines[] = {"sum", "concat", NULL};
+
+#define RGM_OPTIONS rgm_factor_options
+static const rgm_field factor_fields[] = {
+    RGM_CHOICE_FIELD(combine, combines,
+                     "sum: embeddings of factors are added to the piece's; concat: they stand "
+                     "behind it, and it has what of embedding_width they leave"),
+    RGM_INT_FIELD(width, 1, 65536, "of a factor's embedding, with concat"),
+    {0}};
+#undef RGM_OPTIONS
+
 #define RGM_OPTIONS rgm_seq2seq_options
 const rgm_field rgm_seq2seq_fields[] = {
     RGM_GROUP_FIELD(encoder, rgmi_stack_fields, "the stack that reads the source"),
@@ -53,6 +65,7 @@ const rgm_field rgm_seq2seq_fields[] = {
         embeddings, embeddings,
         "shared: one table for source, target and output; target: one for target and output; "
         "inputs: one for source and target, another for the output; untied"),
+    RGM_GROUP_FIELD(factors, factor_fields, "how data.factors join the source's pieces"),
     RGM_BOOL_FIELD(output_bias, "a number for each token beside the logits"),
     RGM_BOOL_FIELD(scale_embeddings, "embeddings times the root of embedding_width"),
     RGMI_POSITION_FIELDS,
@@ -69,6 +82,30 @@ rgm_status rgm_seq2seq_options_check(const void *options)
     RGM_TRY(rgmi_embedding_check(&embedding));
     RGM_TRY(rgmi_stack_check(&o->encoder, "encoder", &embedding, false));
     return rgmi_stack_check(&o->decoder, "decoder", &embedding, true);
+}
+
+static rgm_status check_factors(const rgm_seq2seq *model)
+{
+    const rgm_seq2seq_options *o = &model->options;
+
+    if (model->source_factors < 0 || model->factor_values < model->source_factors)
+        return RGM_FAIL(RGM_ERR_CONFIG, "%lld factors with %lld values",
+                        (long long)model->source_factors, (long long)model->factor_values);
+    if (model->source_factors == 0 || o->factors.combine != RGM_FACTORS_CONCAT)
+        return RGM_OK;
+    if (o->embeddings == RGM_EMBEDDINGS_SHARED || o->embeddings == RGM_EMBEDDINGS_INPUTS)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "model.factors.combine is concat, which makes rows of the source narrower "
+                        "than those of the target, but model.embeddings is %s: use target or "
+                        "untied, or combine: sum",
+                        embeddings[o->embeddings]);
+    if (rgmi_source_width(model) < 1)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "model.factors.width is %lld: %lld factors leave nothing of "
+                        "model.embedding_width (%lld) for the pieces",
+                        (long long)o->factors.width, (long long)model->source_factors,
+                        (long long)o->embedding_width);
+    return RGM_OK;
 }
 
 rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
@@ -88,5 +125,5 @@ rgm_status rgm_seq2seq_check(const rgm_seq2seq *model)
             "tokenizer, or embeddings: target",
             embeddings[o->embeddings], (long long)model->source_vocabulary,
             (long long)model->target_vocabulary);
-    return RGM_OK;
+    return check_factors(model);
 }

@@ -38,6 +38,9 @@ typedef struct rgmi_embedding {
 /** Rows of ids [b, n]: [b n, width] with what positions, i64 [n] or [b, n], add; dropped out. */
 rgm_value *rgmi_embed(rgm_scope *scope, const rgmi_embedding *o, rgm_value *table, rgm_value *ids,
                       rgm_value *positions);
+/** The same of rows [b n, width] that were read of tables. */
+rgm_value *rgmi_embed_rows(rgm_scope *scope, const rgmi_embedding *o, rgm_value *rows,
+                           rgm_value *ids, rgm_value *positions);
 rgm_value *rgmi_stack_norm(rgm_scope *scope, const char *name, const rgm_stack_options *o,
                            rgm_value *x);
 /** What comes behind the last layer. */
@@ -140,6 +143,8 @@ typedef struct rgmi_seq2seq_layer {
     rgmi_kept_keys kept;
 } rgmi_seq2seq_layer;
 
+/** Width of the table that a source's tokens are read of: what factors behind them leave. */
+int64_t rgmi_source_width(const rgm_seq2seq *model);
 /** The name of the parameter whose rows give the logits. */
 const char *rgmi_output_table(const rgm_seq2seq *model);
 /** source_keys and source_values of every layer, from the encoder's rows. */
@@ -224,10 +229,16 @@ typedef struct rgmi_decoding {
     int64_t steps;                             /* tokens whose keys and values are kept */
     rgm_tensor *ids, *source_rows, *past_rows; /* over the search's memory, of the sizes of now */
 } rgmi_decoding;
+/** Sources of a batch, each in its own array; all borrowed. */
+typedef struct rgmi_sources {
+    const int32_t *const *ids;     /* [count] */
+    const int32_t *const *factors; /* [count] as in rgm_beam_search_options; NULL: none */
+    const int64_t *lengths;        /* [count] */
+    int64_t count;
+} rgmi_sources;
 /** Encode sources padded to the longest; one beam each, later at most `beams`. */
 rgm_status rgmi_decoding_open(rgmi_decoding *decoding, rgm_beam_search *search,
-                              const int32_t *const *sources, const int64_t *lengths, int64_t count,
-                              int64_t beams);
+                              const rgmi_sources *sources, int64_t beams);
 void rgmi_decoding_close(rgmi_decoding *decoding);
 /** One more token for each row. rgmi_decoding_select() must follow before the next step. */
 rgm_status rgmi_decoding_step(rgmi_decoding *decoding, const int32_t *ids);

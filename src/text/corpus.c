@@ -33,7 +33,7 @@ static rgm_str side_get(const side *s, int64_t i)
     return (rgm_str){size > 0 ? s->text.data + begin : "", size};
 }
 
-static rgm_status corpus_create(rgm_corpus **out, bool has_target)
+rgm_status rgm_corpus_create(rgm_corpus **out, bool has_target)
 {
     *out = NULL;
     RGM_TRY(RGM_NEW(*out, 1));
@@ -63,14 +63,36 @@ void rgm_corpus_release(rgm_corpus *corpus)
     rgm_free(corpus);
 }
 
+static bool is_empty(const rgm_corpus *c, int64_t i)
+{
+    return rgm_corpus_source(c, i).size == 0 ||
+           (c->has_target && rgm_corpus_target(c, i).size == 0);
+}
+
+rgm_status rgm_corpus_add(rgm_corpus *corpus, rgm_str source, rgm_str target)
+{
+    side *sides = corpus->sides;
+    int64_t size = sides[0].text.size, count = sides[0].count;
+    rgm_status status = side_add(&sides[0], source);
+
+    if (status == RGM_OK && corpus->has_target)
+        status = side_add(&sides[1], target);
+    if (status == RGM_OK) {
+        corpus->empty += is_empty(corpus, sides[0].count - 1);
+        return RGM_OK;
+    }
+    sides[0].count = count;
+    sides[0].text.size = size;
+    return status;
+}
+
 /** The whole corpus is there: count what is empty, and hand it out. */
 static void corpus_finish(rgm_corpus **out, rgm_corpus **corpus)
 {
     rgm_corpus *c = *corpus;
 
     for (int64_t i = 0; i < rgm_corpus_count(c); i++)
-        c->empty += rgm_corpus_source(c, i).size == 0 ||
-                    (c->has_target && rgm_corpus_target(c, i).size == 0);
+        c->empty += is_empty(c, i);
     *out = c;
     *corpus = NULL;
 }
@@ -100,7 +122,7 @@ rgm_status rgm_corpus_load(rgm_corpus **out, const char *source, const char *tar
     int64_t counts[2];
 
     *out = NULL;
-    RGM_GO(corpus_create(&corpus, target != NULL));
+    RGM_GO(rgm_corpus_create(&corpus, target != NULL));
     RGM_GO(read_side(&corpus->sides[0], source, options));
     if (target != NULL) {
         RGM_GO(read_side(&corpus->sides[1], target, options));
@@ -145,7 +167,7 @@ rgm_status rgm_corpus_load_tsv(rgm_corpus **out, const char *path, const rgm_lin
     rgm_str line;
 
     *out = NULL;
-    RGM_GO(corpus_create(&corpus, true));
+    RGM_GO(rgm_corpus_create(&corpus, true));
     RGM_GO(rgm_path_refuse_pipe(path));
     RGM_GO(rgm_line_reader_open(&reader, path, options));
     while ((status = rgm_line_reader_next(&line, reader)) == RGM_OK)
@@ -221,7 +243,7 @@ rgm_status rgm_corpus_load_tfrecords(rgm_corpus **out, const char *pattern, cons
 
     *out = NULL;
     options = options != NULL ? options : &usual;
-    RGM_GO(corpus_create(&corpus, target_key != NULL));
+    RGM_GO(rgm_corpus_create(&corpus, target_key != NULL));
     RGM_GO(rgm_example_create(&example));
     RGM_GO(rgm_tfrecord_paths(&paths, &count, pattern));
     for (int64_t i = 0; i < count; i++)
@@ -254,7 +276,7 @@ rgm_status rgm_corpus_join(rgm_corpus **out, rgm_corpus *const *corpora, int64_t
     rgm_corpus *whole;
 
     *out = NULL;
-    RGM_TRY(corpus_create(&whole, count > 0 && corpora[0]->has_target));
+    RGM_TRY(rgm_corpus_create(&whole, count > 0 && corpora[0]->has_target));
     for (int64_t i = 0; i < count; i++) {
         if (corpora[i]->has_target != whole->has_target)
             RGM_GO(RGM_FAIL(RGM_ERR_ARG, "corpus %lld has %s targets, those before it have %s",

@@ -63,6 +63,9 @@ static const rgm_field data_fields[] = {
                     "probability, unigram takes probabilities to this power; 0: the best one"),
     RGM_TEXT_FIELD(source_tag, "a piece of the tokenizer that is put before each source: the "
                                "language that is wanted, <2de>"),
+    RGM_LISTS_FIELD(factors, "of the source's words, by name the values that they may have: {case: "
+                             "[lower, upper], pos: [N, V]}; a word is word|case|pos, or train is "
+                             "[source, target, case's file, pos's]"),
     RGM_TEXT_FIELD(alignments, "of the pairs of train, in their order: a file of lines 0-0 1-2, "
                                "numbers of source and target from 0"),
     RGM_CHOICE_FIELD(alignment_units, rgm_alignment_unit_names,
@@ -157,11 +160,11 @@ static rgm_status check_reverse(const rgm_translation_options *o)
         o->train_tokenizer.vocab_size > 0 ||
         o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
         o->weights.count > 0 || o->subword_alpha > 0 || o->alignments != NULL ||
-        o->source_tag != NULL)
-        return RGM_FAIL(
-            RGM_ERR_CONFIG,
-            "data.reverse makes the pairs: data.train, valid, test, their sets and "
-            "weights, alignments, tokenizers, source_tag and subword_alpha do not go with it");
+        o->source_tag != NULL || o->factors.count > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.reverse makes the pairs: data.train, valid, test, their sets and "
+                        "weights, alignments, tokenizers, source_tag, factors and subword_alpha do "
+                        "not go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -176,9 +179,10 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
 {
     bool trained = o->train_tokenizer.vocab_size > 0;
 
-    if (o->source_tag != NULL && o->subword_alpha > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG, "data.subword_alpha draws sources without data.source_tag: "
-                                        "they do not go together");
+    if ((o->source_tag != NULL || o->factors.count > 0) && o->subword_alpha > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.subword_alpha draws sources without data.%s: they do not go together",
+                        o->source_tag != NULL ? "source_tag" : "factors");
 
     if (o->tokenizer == NULL && !trained)
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -197,14 +201,30 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
     return RGM_OK;
 }
 
-static rgm_status check_list(const rgm_texts *files, const char *key, const char *set, bool records)
+/* factors: how many a word has. */
+static rgm_status check_list(const rgm_texts *files, const char *key, const char *set, bool records,
+                             int64_t factors)
 {
-    if (files->count > (records ? 1 : 2))
-        return RGM_FAIL(
-            RGM_ERR_CONFIG, "data.%s%s%s: %lld files; %s", key, set != NULL ? "." : "",
-            set != NULL ? set : "", (long long)files->count,
-            records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
-                    : "they are [source, target] or one TSV");
+    const char *needs =
+        records ? "with data.src_lang it is one pattern or name@shards of TFRecord files"
+        : factors > 0
+            ? "with data.factors they are [source, target], or one TSV, whose words have them, or "
+              "[source, target] and a file of each factor"
+            : "they are [source, target] or one TSV";
+
+    if (files->count <= (records ? 1 : 2) ||
+        (!records && factors > 0 && files->count == 2 + factors))
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_CONFIG, "data.%s%s%s: %lld files; %s", key, set != NULL ? "." : "",
+                    set != NULL ? set : "", (long long)files->count, needs);
+}
+
+static rgm_status check_factors(const rgm_translation_options *o)
+{
+    rgmi_factors factors;
+
+    RGM_TRY(rgmi_factors_open(&factors, &o->factors));
+    rgmi_factors_clear(&factors);
     return RGM_OK;
 }
 
@@ -220,9 +240,11 @@ static rgm_status check_files(const rgm_translation_options *o)
                         "data.%s is set without data.%s: TFRecords need both, text files none",
                         records ? "src_lang" : "tgt_lang", records ? "tgt_lang" : "src_lang");
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
-        RGM_TRY(check_list(files[mode], rgm_mode_name((rgm_mode)mode), NULL, records));
+        RGM_TRY(check_list(files[mode], rgm_mode_name((rgm_mode)mode), NULL, records,
+                           o->factors.count));
         for (int64_t i = 0; i < sets[mode]->count; i++)
-            RGM_TRY(check_list(&sets[mode]->items[i], keys[mode], sets[mode]->names[i], records));
+            RGM_TRY(check_list(&sets[mode]->items[i], keys[mode], sets[mode]->names[i], records,
+                               o->factors.count));
     }
     return rgmi_translation_check_sets(o);
 }
@@ -265,6 +287,7 @@ static rgm_status check_data(const rgm_translation_options *o)
         return no_training_data();
     RGM_TRY(check_tokenizers(o));
     RGM_TRY(check_guided(o));
+    RGM_TRY(check_factors(o));
     return check_files(o);
 }
 
@@ -420,7 +443,7 @@ static rgm_status build_model(rgm_task_model *out, rgm_scope *scope, void *state
     rgm_value **in = t->inputs, *logits, *losses, *taught;
     rgm_head *head = &out->heads[0];
 
-    rgmi_translation_inputs(in, graph);
+    rgmi_translation_inputs(in, graph, &t->model);
     logits = rgmi_translation_logits(scope, &t->model, in);
     out->head_count = 1;
     *head = (rgm_head){.name = "tokens", .loss_weight = 1};
@@ -497,44 +520,36 @@ static rgm_status describe(rgm_text *out, void *state)
     return describe_cuts(out, t);
 }
 
+static rgm_status add_feed(rgm_feed *out, int64_t capacity, int64_t *count, rgm_value *input,
+                           rgm_tensor *tensor)
+{
+    if (*count >= capacity)
+        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, one more is needed",
+                        (long long)capacity);
+    out[(*count)++] = (rgm_feed){.input = input, .tensor = tensor};
+    return RGM_OK;
+}
+
 static rgm_status feeds(rgm_feed *out, int64_t capacity, int64_t *count, void *state,
                         rgm_element *batch)
 {
     const translation_task *t = state;
+    int64_t at = RGMI_BATCH_TENSORS, tensors = rgm_element_count(batch);
 
-    RGM_TRY(rgm_feed_tensors(out, capacity, count, t->inputs, RGMI_PAIRS, batch));
-    if (t->alignment == NULL || rgm_element_count(batch) <= RGMI_ALIGNMENT)
+    RGM_TRY(rgm_feed_tensors(out, capacity, count, t->inputs, RGMI_FACTORS, batch));
+    if (t->inputs[RGMI_FACTORS] != NULL) {
+        if (tensors <= at)
+            return RGM_FAIL(RGM_ERR_ARG, "a batch of %lld tensors lacks factors, its number %lld",
+                            (long long)tensors, (long long)at);
+        RGM_TRY(add_feed(out, capacity, count, t->inputs[RGMI_FACTORS],
+                         rgm_element_tensor(batch, at++)));
+    }
+    if (t->alignment == NULL || tensors <= at)
         return RGM_OK; /* an evaluation is not taught */
-    if (*count >= capacity)
-        return RGM_FAIL(RGM_ERR_ARG, "room for %lld feeds, one more is needed",
-                        (long long)capacity);
-    out[(*count)++] =
-        (rgm_feed){.input = t->alignment, .tensor = rgm_element_tensor(batch, RGMI_ALIGNMENT)};
-    return RGM_OK;
+    return add_feed(out, capacity, count, t->alignment, rgm_element_tensor(batch, at));
 }
 
 /* ---- translating in validation --------------------------------------------------------------- */
-
-/* The pairs of a batch, whole: the batch itself may have cut them. */
-static rgm_status translate_pairs(rgm_hypotheses *out, translation_task *t, int part,
-                                  const int64_t *pairs, int64_t count)
-{
-    rgm_status status = RGM_OK;
-    const int32_t **sources = NULL;
-    int64_t *lengths = NULL;
-    rgm_beam_search_options search = t->options.search;
-
-    search.numbers = pairs;
-    RGM_GO(RGM_NEW(sources, count));
-    RGM_GO(RGM_NEW(lengths, count));
-    for (int64_t i = 0; i < count; i++)
-        sources[i] = rgm_token_pairs_source(t->data.parts[part].pairs, pairs[i], &lengths[i]);
-    RGM_GO(rgm_beam_search_run(out, t->beam_search, sources, lengths, count, &search));
-done:
-    rgm_free(sources);
-    rgm_free(lengths);
-    return status;
-}
 
 /* What a validation makes of its translations. */
 typedef struct judged {
@@ -578,7 +593,9 @@ static rgm_status judge(judged *j, translation_task *t, int part, const int64_t 
     rgm_hypotheses *translations;
 
     RGM_TRY(RGM_NEW(translations, count));
-    RGM_GO(translate_pairs(translations, t, part, pairs, count));
+    /* whole: the batch itself may have cut them */
+    RGM_GO(rgmi_translate_pairs(translations, t->beam_search, &t->options.search, &t->data, part,
+                                pairs, count));
     RGM_GO(rgmi_scores_add(j->scores, &t->data, part, pairs, translations, count));
     if (j->samples != NULL)
         RGM_GO(rgmi_samples_add(j->samples, &t->data, part, pairs, translations, count));
@@ -779,6 +796,9 @@ static rgm_status check_teachers(const translation_task *t)
                             "student share theirs (data.tokenizer: tokenizer.model of the "
                             "teacher's folder)",
                             name);
+        if (of->data.factors.count > 0 && !rgmi_same_factors(&t->data.factors, &of->data.factors))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s reads other data.factors", name);
         if (of->model.options.max_positions < t->options.max_length)
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task.distillation.teacher: %s reads at most %lld tokens, but "
@@ -813,6 +833,8 @@ static rgm_status take_model(translation_task *t, const rgm_seq2seq_options *opt
     t->model.options = *options;
     t->model.source_vocabulary = t->data.source_vocabulary;
     t->model.target_vocabulary = t->data.target_vocabulary;
+    t->model.source_factors = t->data.factors.count;
+    t->model.factor_values = t->data.factors.values;
     RGM_TRY(rgm_seq2seq_check(&t->model));
     if (t->options.max_length > options->max_positions)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
@@ -939,6 +961,8 @@ static const rgm_effect effects[] = {
     {"data.train_tokenizer.type", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.coverage", "data.train_tokenizer.vocab_size > 0"},
     {"data.train_tokenizer.sentences", "data.train_tokenizer.vocab_size > 0"},
+    {"model.factors", "data.factors != null"},
+    {"model.factors.width", "model.factors.combine == concat"},
     {"data.alignments", "task.guided_alignment.weight > 0"},
     {"data.alignment_units", "task.guided_alignment.weight > 0"},
     {"task.guided_alignment.layer", "task.guided_alignment.weight > 0"},

@@ -15,17 +15,22 @@ static bool any_is_aligned(const rgm_translation_line *lines, int64_t count)
 /* Pairs of a source and one of its translations, in the order of both; without those that have no
  * tokens. */
 static rgm_status list_pairs(rgmi_pair_tokens *pairs, const rgm_translation_line *lines,
-                             const rgm_hypotheses *made, const rgm_ids *ids, const int64_t *begin,
-                             int64_t count, int64_t n_best)
+                             const rgm_hypotheses *made, const rgmi_source_tokens *tokens,
+                             int64_t each, const int64_t *begin, int64_t count, int64_t n_best)
 {
     for (int64_t i = 0; i < count; i++) {
-        rgm_token_list source = {.ids = ids->items + begin[i], .count = begin[i + 1] - begin[i]};
+        rgm_token_list source = {.ids = tokens->ids.items + begin[i],
+                                 .count = begin[i + 1] - begin[i]};
+        rgm_token_list factors = {.count = source.count * each};
+        if (each > 0)
+            factors.ids = tokens->factors.items + begin[i] * each;
         for (int64_t k = 0; k < made[i].count && k < n_best && lines[i].alignment != NULL; k++) {
             const rgm_hypothesis *h = &made[i].items[k];
             rgm_token_list target = {.ids = h->ids, .count = h->count};
             RGM_TRY(rgm_alignment_check(lines[i].alignment));
             if (h->count > 0)
-                RGM_TRY(rgmi_pair_tokens_add(pairs, &source, &target, lines[i].alignment));
+                RGM_TRY(
+                    rgmi_pair_tokens_add(pairs, &source, &factors, &target, lines[i].alignment));
         }
     }
     return RGM_OK;
@@ -64,7 +69,7 @@ static rgm_status have_aligner(rgmi_translation_task *t, const rgm_attention_pla
 
 rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *t,
                             const rgm_translation_line *lines, const rgm_hypotheses *made,
-                            const rgm_ids *ids, const int64_t *begin, int64_t count,
+                            const rgmi_source_tokens *tokens, const int64_t *begin, int64_t count,
                             const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
@@ -73,7 +78,8 @@ rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *t,
 
     if (!any_is_aligned(lines, count))
         return RGM_OK;
-    RGM_GO(list_pairs(&pairs, lines, made, ids, begin, count, search->n_best));
+    RGM_GO(list_pairs(&pairs, lines, made, tokens, t->data.factors.count, begin, count,
+                      search->n_best));
     RGM_GO(RGM_NEW(scores, pairs.count));
     RGM_GO(have_aligner(t, &search->attention));
     RGM_GO(rgmi_pair_scorer_tokens(scores, t->aligner, &pairs));

@@ -48,7 +48,7 @@ static void tags_are_put_before_sources(void **state)
     const rgm_token_list source = {source_ids, 4}, target = {target_ids, 2};
     rgm_translation_options o = reversing();
     rgmi_translation_task *task;
-    rgm_ids ids = {0};
+    rgmi_source_tokens tokens = {0};
     char *text;
     trained t;
 
@@ -56,16 +56,16 @@ static void tags_are_put_before_sources(void **state)
     trained_open(&t, &o);
     task = t.task.state;
     task->data.source_tag = 8;
-    CHECK_OK(rgmi_read_source(&ids, task, line_of("4 5").text));
-    CHECK_INT(4, ids.count);
-    CHECK(memcmp(ids.items, source_ids, sizeof source_ids) == 0);
-    CHECK_OK(rgmi_read_source(&ids, task, line_of("  ").text)); /* nothing stays nothing */
-    CHECK_INT(4, ids.count);
+    CHECK_OK(rgmi_read_source(&tokens, task, line_of("4 5").text));
+    CHECK_INT(4, tokens.ids.count);
+    CHECK(memcmp(tokens.ids.items, source_ids, sizeof source_ids) == 0);
+    CHECK_OK(rgmi_read_source(&tokens, task, line_of("  ").text)); /* nothing stays nothing */
+    CHECK_INT(4, tokens.ids.count);
     CHECK_OK(rgmi_alignment_write(&text, task, &source, &target, weights,
                                   &(rgm_alignment_options){.threshold = 0}));
     CHECK_TEXT("0-1 1-0", text);
     rgm_free(text);
-    rgm_ids_clear(&ids);
+    rgmi_source_tokens_clear(&tokens);
     trained_close(&t);
 }
 

@@ -479,6 +479,9 @@ rgm_status rgmi_translation_check_ctranslate2(const rgm_parameters *parameters, 
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "the exporter ctranslate2 has no place for data.source_tag: whoever "
                         "translates would have to put it before each source");
+    if (t->data.factors.count > 0)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "the exporter ctranslate2 writes no models with "
+                                             "data.factors");
     RGM_TRY(check_stack(&o->encoder, "encoder"));
     RGM_TRY(check_stack(&o->decoder, "decoder"));
     if (o->positions != RGM_POSITIONS_SINUSOIDAL && o->positions != RGM_POSITIONS_LEARNED &&

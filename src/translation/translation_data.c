@@ -74,6 +74,7 @@ static rgm_status check_tokenizer(const rgm_tokenizer *tokenizer, const char *pa
 
 static const char source_file[] = "tokenizer.model";
 const char rgmi_target_tokenizer_file[] = "target_tokenizer.model";
+const char rgmi_factors_file[] = "factors.yml";
 const char rgmi_vocabulary_file[] = "vocabulary.yml";
 const char rgmi_target_vocabulary_file[] = "target_vocabulary.yml";
 
@@ -184,6 +185,9 @@ void rgmi_translation_files(rgm_task_file *out, int64_t *count, const rgmi_trans
     bytes = rgm_tokenizer_vocabulary(data->target, &size);
     if (bytes != NULL && o->target_vocabulary != NULL)
         add_file(out, count, rgmi_target_vocabulary_file, target->vocabulary, bytes, size);
+    if (data->factors.count > 0)
+        add_file(out, count, rgmi_factors_file, "data.factors", data->factors.file.data,
+                 data->factors.file.size);
 }
 
 rgmi_side_names rgmi_translation_names(const rgmi_translation_data *data, bool is_target)
@@ -331,7 +335,9 @@ rgm_status rgmi_translation_data_open(rgmi_translation_data *out,
         out->end_id = 1;
         return RGM_OK;
     }
-    status = load_tokenizers(out, options);
+    status = rgmi_factors_open(&out->factors, &options->factors);
+    if (status == RGM_OK)
+        status = load_tokenizers(out, options);
     if (status != RGM_OK)
         rgmi_translation_data_clear(out);
     return status;
@@ -341,6 +347,9 @@ static void part_clear(rgmi_translation_part *part)
 {
     rgm_corpus_release(part->corpus);
     rgm_token_pairs_release(part->pairs);
+    rgm_ids_clear(&part->words);
+    rgm_free(part->factors);
+    rgm_free(part->factor_begin);
     *part = (rgmi_translation_part){0};
 }
 
@@ -356,6 +365,7 @@ void rgmi_translation_data_clear(rgmi_translation_data *data)
         part_clear(&data->parts[part]);
     rgm_free(data->sources);
     rgmi_guides_clear(&data->guides);
+    rgmi_factors_clear(&data->factors);
     rgm_tokenizer_release(data->source);
     rgm_tokenizer_release(data->target);
     side_paths_clear(&data->source_paths);
@@ -401,6 +411,8 @@ static rgm_status encode_part(rgmi_translation_data *data, int number)
                                    data->threads));
     if (data->source_tag >= 0)
         RGM_TRY(put_tags(&part->pairs, data->source_tag));
+    if (data->factors.count > 0)
+        RGM_TRY(rgmi_factors_of_part(part, data));
     if (is_taught(data, number))
         RGM_TRY(rgmi_guides_load(&data->guides, data));
     if (number == RGM_TRAIN && data->options->subword_alpha == 0) { /* the text has served */
@@ -427,7 +439,7 @@ static rgm_status part_open(rgmi_translation_data *data, int number)
 
 /* ---- batches ------------------------------------------------------------------------------- */
 
-void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
+void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph, const rgm_seq2seq *model)
 {
     rgm_dim pairs = rgm_cgraph_symbol(graph, "pairs");
     rgm_dim source = rgm_cgraph_symbol(graph, "source_length");
@@ -438,13 +450,18 @@ void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph)
     inputs[RGMI_LABELS] = rgm_input(graph, "labels", RGM_I64, 2, (rgm_dim[]){pairs, target});
     inputs[RGMI_SOURCE_POSITIONS] = rgm_input(graph, "source_positions", RGM_I64, 1, &source);
     inputs[RGMI_TARGET_POSITIONS] = rgm_input(graph, "target_positions", RGM_I64, 1, &target);
+    inputs[RGMI_FACTORS] = NULL;
+    if (model->source_factors > 0)
+        inputs[RGMI_FACTORS] = rgm_input(graph, "source_factors", RGM_I64, 3,
+                                         (rgm_dim[]){pairs, source, model->source_factors});
 }
 
 rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **in)
 {
-    rgm_value *states;
+    rgm_value *factors = model->source_factors > 0 ? in[RGMI_FACTORS] : NULL, *states;
 
-    states = rgm_seq2seq_encode(scope, model, in[RGMI_SOURCE], in[RGMI_SOURCE_POSITIONS]);
+    states = rgm_seq2seq_encode_factors(scope, model, in[RGMI_SOURCE], factors,
+                                        in[RGMI_SOURCE_POSITIONS]);
     states = rgm_seq2seq_decode(scope, model, in[RGMI_TARGET], in[RGMI_TARGET_POSITIONS], states,
                                 in[RGMI_SOURCE]);
     return rgm_seq2seq_logits(scope, model, states);
@@ -467,10 +484,11 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
                            void *payload)
 {
     rgm_status status = RGM_OK;
-    const rgmi_guides *guides = payload; /* NULL: nothing is taught */
-    rgm_tensor *tensors[RGMI_BATCH_TENSORS + 1] = {[RGMI_SOURCE] = rgm_element_tensor(batch, 0),
-                                                   [RGMI_LABELS] = rgm_element_tensor(batch, 1),
-                                                   [RGMI_PAIRS] = rgm_element_tensor(batch, 2)};
+    const rgmi_batches_of *of = payload;
+    rgm_tensor *tensors[RGMI_MOST_TENSORS] = {[RGMI_SOURCE] = rgm_element_tensor(batch, 0),
+                                              [RGMI_LABELS] = rgm_element_tensor(batch, 1),
+                                              [RGMI_PAIRS] = rgm_element_tensor(batch, 2)};
+    int64_t count = RGMI_BATCH_TENSORS;
 
     (void)call;
     RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS]));
@@ -478,12 +496,16 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
                              rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
     RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS],
                              rgm_tensor_dim(tensors[RGMI_LABELS], 1)));
-    if (guides != NULL)
-        RGM_GO(rgmi_guides_batch(&tensors[RGMI_ALIGNMENT], guides, tensors[RGMI_SOURCE],
+    if (of->data->factors.count > 0)
+        RGM_GO(rgmi_factors_batch(&tensors[count++], of->data, of->part, tensors[RGMI_SOURCE],
+                                  rgm_tensor_i64(tensors[RGMI_PAIRS])));
+    if (is_taught(of->data, of->part))
+        RGM_GO(rgmi_guides_batch(&tensors[count++], &of->data->guides, tensors[RGMI_SOURCE],
                                  tensors[RGMI_LABELS], tensors[RGMI_PAIRS]));
-    RGM_GO(rgm_element_create_tensors(out, tensors, RGMI_BATCH_TENSORS + (guides != NULL)));
+    RGM_GO(rgm_element_create_tensors(out, tensors, count));
 done:
-    rgm_tensor_release(tensors[RGMI_ALIGNMENT]);
+    for (int i = RGMI_BATCH_TENSORS; i < RGMI_MOST_TENSORS; i++)
+        rgm_tensor_release(tensors[i]);
     rgm_tensor_release(tensors[RGMI_TARGET]);
     rgm_tensor_release(tensors[RGMI_SOURCE_POSITIONS]);
     rgm_tensor_release(tensors[RGMI_TARGET_POSITIONS]);
@@ -540,8 +562,8 @@ rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *da
     status = rgm_token_batches(&made, pairs, &batch);
     RGM_GO(status == RGM_OK ? RGM_OK : rgmi_part_error(status, o, part));
     RGM_GO(rgm_token_batches_figures(&data->figures[part], made));
-    RGM_GO(rgm_dataset_map_each(&made, complete, is_taught(data, part) ? &data->guides : NULL, NULL,
-                                0));
+    data->batches_of[part] = (rgmi_batches_of){data, part};
+    RGM_GO(rgm_dataset_map_each(&made, complete, &data->batches_of[part], NULL, 0));
     *out = made;
     made = NULL;
 done:

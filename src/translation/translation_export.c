@@ -124,6 +124,8 @@ static rgm_status write_encoder(rgm_json_writer *w, const rgmi_translation_graph
     RGM_TRY(rgm_json_write_text(w, "file", rgmi_encoder_file));
     RGM_TRY(rgm_json_open_list(w, "inputs", RGM_JSON_LINES));
     RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(g->encoder.ids), g->encoder.ids));
+    if (g->encoder.factors != NULL)
+        RGM_TRY(rgm_export_write_tensor(w, rgm_value_name(g->encoder.factors), g->encoder.factors));
     RGM_TRY(rgm_json_close(w));
     RGM_TRY(rgm_json_open_list(w, "outputs", RGM_JSON_LINES));
     for (int64_t i = 0; i < g->caches; i++)
@@ -170,6 +172,26 @@ static rgm_status write_caches(rgm_json_writer *w, const rgmi_translation_graphs
     return rgm_json_close(w);
 }
 
+/* Which numbers the values of each factor have. */
+static rgm_status write_factors(rgm_json_writer *w, const rgmi_factors *f)
+{
+    int64_t number = 1;
+
+    if (f->count == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_json_open_list(w, "factors", RGM_JSON_LINES));
+    for (int64_t j = 0; j < f->count; j++) {
+        RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_SPACED));
+        RGM_TRY(rgm_json_write_text(w, "name", f->lists->names[j]));
+        RGM_TRY(rgm_json_open_object(w, "values", RGM_JSON_SPACED));
+        for (int64_t i = 0; i < f->lists->items[j].count; i++)
+            RGM_TRY(rgm_json_write_int(w, f->lists->items[j].items[i], number++));
+        RGM_TRY(rgm_json_close(w));
+        RGM_TRY(rgm_json_close(w));
+    }
+    return rgm_json_close(w);
+}
+
 /* Without a tokenizer the words of a line are the tokens' numbers. */
 static rgm_status write_side(rgm_json_writer *w, const rgmi_translation_task *t, bool is_target)
 {
@@ -190,6 +212,8 @@ static rgm_status write_side(rgm_json_writer *w, const rgmi_translation_task *t,
         RGM_TRY(rgm_json_write_printed(w, "begin_id", "null"));
     RGM_TRY(
         rgm_json_write_int(w, "end_id", is_target ? t->data.end_id : rgmi_source_end(&t->data)));
+    if (!is_target)
+        RGM_TRY(write_factors(w, &t->data.factors));
     return rgm_json_close(w);
 }
 

@@ -100,20 +100,102 @@ done:
     return status;
 }
 
-/* File i of one list and of the other, or of tab-separated ones. */
-static rgm_status load_files(rgm_corpus **out, char *const *source, char *const *target,
-                             int64_t count)
+/* ---- factors: behind the words of sources, or in files of their own ------------------------ */
+
+/* Sources go on without their factors. where: of their lines, for messages. */
+static rgm_status take_factors(rgm_corpus **corpus, rgm_ids *words, const rgmi_factors *f,
+                               const char *where, const char *unit)
 {
     rgm_status status = RGM_OK;
+    rgm_corpus *made = NULL;
+    rgm_text plain = {0};
+
+    RGM_GO(rgm_corpus_create(&made, rgm_corpus_has_target(*corpus)));
+    for (int64_t i = 0; i < rgm_corpus_count(*corpus); i++) {
+        status = rgmi_factors_split(&plain, words, f, rgm_corpus_source(*corpus, i));
+        if (status != RGM_OK)
+            RGM_GO(rgm_error_prefix(status, "%s:%s%lld", where, unit, (long long)i + 1));
+        RGM_GO(rgm_corpus_add(made, (rgm_str){plain.size > 0 ? plain.data : "", plain.size},
+                              rgm_corpus_target(*corpus, i)));
+    }
+    rgm_corpus_release(*corpus);
+    *corpus = made;
+    made = NULL;
+done:
+    rgm_text_clear(&plain);
+    rgm_corpus_release(made);
+    return status;
+}
+
+/* The lists of a set's files: sources, targets, and one of each factor. */
+typedef struct file_lists {
+    char ***paths;   /* [lists] of [count] */
+    int64_t *counts; /* [lists]            */
+    int64_t lists;
+} file_lists;
+
+/* Those that stand in files of their own, file i of each list. */
+static rgm_status read_factors(const rgm_corpus *corpus, rgm_ids *words, const rgmi_factors *f,
+                               const file_lists *l, int64_t file)
+{
+    rgm_status status = RGM_OK;
+    rgm_corpus **columns = NULL;
+    const char **paths = NULL;
+    rgm_str *lines = NULL;
+
+    RGM_GO(RGM_NEW(columns, f->count));
+    RGM_GO(RGM_NEW(paths, f->count));
+    RGM_GO(RGM_NEW(lines, f->count));
+    for (int64_t j = 0; j < f->count; j++) {
+        paths[j] = l->paths[2 + j][file];
+        RGM_GO(rgm_corpus_load(&columns[j], paths[j], NULL, NULL));
+        if (rgm_corpus_count(columns[j]) != rgm_corpus_count(corpus))
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s has %lld lines, but %s has %lld", paths[j],
+                            (long long)rgm_corpus_count(columns[j]), l->paths[0][file],
+                            (long long)rgm_corpus_count(corpus)));
+    }
+    for (int64_t i = 0; i < rgm_corpus_count(corpus); i++) {
+        for (int64_t j = 0; j < f->count; j++)
+            lines[j] = rgm_corpus_source(columns[j], i);
+        RGM_GO(rgmi_factors_beside(words, f, rgm_corpus_source(corpus, i), lines, paths, i + 1));
+    }
+done:
+    for (int64_t j = 0; columns != NULL && j < f->count; j++)
+        rgm_corpus_release(columns[j]);
+    rgm_free(columns);
+    rgm_free(paths);
+    rgm_free(lines);
+    return status;
+}
+
+/* ---- a set --------------------------------------------------------------------------------- */
+
+/* File i of each list, or of tab-separated ones; words: their factors are added. */
+static rgm_status load_file(rgm_corpus **out, rgm_ids *words, const rgmi_factors *f,
+                            const file_lists *l, int64_t i)
+{
+    const char *source = l->paths[0][i];
+
+    RGM_TRY(l->lists > 1 ? rgm_corpus_load(out, source, l->paths[1][i], NULL)
+                         : rgm_corpus_load_tsv(out, source, NULL));
+    if (f->count == 0)
+        return RGM_OK;
+    return l->lists > 2 ? read_factors(*out, words, f, l, i)
+                        : take_factors(out, words, f, source, "");
+}
+
+static rgm_status load_files(rgm_corpus **out, rgm_ids *words, const rgmi_factors *f,
+                             const file_lists *l)
+{
+    rgm_status status = RGM_OK;
+    int64_t count = l->counts[0];
     rgm_corpus **parts = NULL;
 
     if (count == 1)
-        return target != NULL ? rgm_corpus_load(out, source[0], target[0], NULL)
-                              : rgm_corpus_load_tsv(out, source[0], NULL);
+        return load_file(out, words, f, l, 0);
     RGM_TRY(RGM_NEW(parts, count));
     for (int64_t i = 0; i < count; i++)
-        RGM_GO(target != NULL ? rgm_corpus_load(&parts[i], source[i], target[i], NULL)
-                              : rgm_corpus_load_tsv(&parts[i], source[i], NULL));
+        RGM_GO(load_file(&parts[i], words, f, l, i));
     RGM_GO(rgm_corpus_join(out, parts, count));
 done:
     for (int64_t i = 0; i < count; i++)
@@ -122,45 +204,54 @@ done:
     return status;
 }
 
-static rgm_status load_text(rgm_corpus **out, const rgm_translation_options *o,
+static rgm_status load_text(rgm_corpus **out, rgm_ids *words, const rgmi_translation_data *data,
                             const rgm_texts *files)
 {
     rgm_status status = RGM_OK;
-    char **source = NULL, **target = NULL;
-    int64_t sources = 0, targets = 0;
+    file_lists l = {.lists = files->count};
 
-    RGM_GO(expand(&source, &sources, o, files->items[0]));
-    if (files->count > 1)
-        RGM_GO(expand(&target, &targets, o, files->items[1]));
-    if (files->count > 1 && sources != targets)
-        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s means %lld files and %s %lld: they go two by two",
-                        files->items[0], (long long)sources, files->items[1], (long long)targets));
-    RGM_GO(load_files(out, source, target, sources));
+    RGM_GO(RGM_NEW(l.paths, l.lists));
+    RGM_GO(RGM_NEW(l.counts, l.lists));
+    for (int64_t k = 0; k < l.lists; k++) {
+        RGM_GO(expand(&l.paths[k], &l.counts[k], data->options, files->items[k]));
+        if (l.counts[k] != l.counts[0])
+            RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s means %lld files and %s %lld: they go two by two",
+                            files->items[0], (long long)l.counts[0], files->items[k],
+                            (long long)l.counts[k]));
+    }
+    RGM_GO(load_files(out, words, &data->factors, &l));
 done:
-    rgm_names_release(source, sources);
-    rgm_names_release(target, targets);
+    for (int64_t k = 0; l.paths != NULL && l.counts != NULL && k < l.lists; k++)
+        rgm_names_release(l.paths[k], l.counts[k]);
+    rgm_free(l.paths);
+    rgm_free(l.counts);
     return status;
 }
 
-static rgm_status load_corpus(rgm_corpus **out, const rgm_translation_options *o,
+/* words: the factors of its words are added. */
+static rgm_status load_corpus(rgm_corpus **out, rgm_ids *words, const rgmi_translation_data *data,
                               const rgm_texts *files)
 {
+    const rgm_translation_options *o = data->options;
     rgm_status status = RGM_OK;
     char *records = NULL;
 
     if (o->src_lang == NULL) {
-        RGM_GO(load_text(out, o, files));
+        RGM_GO(load_text(out, words, data, files));
     } else {
         RGM_GO(rgmi_translation_path(&records, o, files->items[0]));
         RGM_GO(rgm_corpus_load_tfrecords(out, records, o->src_lang, o->tgt_lang, NULL));
+        if (data->factors.count > 0)
+            RGM_GO(take_factors(out, words, &data->factors, records, " pair "));
     }
-    if (rgm_corpus_count(*out) == 0) {
-        rgm_corpus_release(*out);
-        *out = NULL;
+    if (rgm_corpus_count(*out) == 0)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s has no pairs", files->items[0]));
-    }
 done:
     rgm_free(records);
+    if (status != RGM_OK) {
+        rgm_corpus_release(*out);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -201,7 +292,8 @@ static rgm_status load_training(rgm_corpus **out, rgmi_translation_data *data)
     for (int64_t i = 0; i < count; i++) {
         const char *set = i < own ? NULL : o->train_sets.names[i - own];
 
-        status = load_corpus(&parts[i], o, set == NULL ? &o->train : &o->train_sets.items[i - own]);
+        status = load_corpus(&parts[i], &data->parts[RGM_TRAIN].words, data,
+                             set == NULL ? &o->train : &o->train_sets.items[i - own]);
         RGM_GO(status == RGM_OK ? RGM_OK
                                 : blame(status, set != NULL ? "train_sets" : "train", set));
         data->sources[i] =
@@ -228,10 +320,11 @@ rgm_status rgmi_translation_text(rgmi_translation_data *data, int number)
 
     if (*corpus != NULL)
         return RGM_OK;
+    data->parts[number].words.count = 0; /* of what failed before */
     if (number == RGM_TRAIN)
         return load_training(corpus, data);
     if (files->count == 0)
         return RGM_OK;
-    status = load_corpus(corpus, o, files);
+    status = load_corpus(corpus, &data->parts[number].words, data, files);
     return status == RGM_OK ? RGM_OK : rgmi_part_error(status, o, number);
 }

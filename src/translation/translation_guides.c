@@ -38,21 +38,6 @@ typedef struct side {
     int64_t count, capacity, word_count, begin;
 } side;
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* How many words there are between spaces: what a program that aligns words counts. */
-static int64_t count_words(rgm_str text)
-{
-    int64_t words = 0;
-
-    for (int64_t i = 0; i < text.size; i++)
-        words += !is_space(text.data[i]) && (i == 0 || is_space(text.data[i - 1]));
-    return words;
-}
-
 /* ids have an end, and behind `begin` of them the sentence's own. */
 static rgm_status read_side(side *s, const rgm_tokenizer *tokenizer, const int32_t *ids,
                             int64_t count, int64_t begin)
@@ -80,7 +65,7 @@ static bool read_number(int64_t *out, const char **at, const char *end, char beh
     if (*at == begin)
         return false;
     if (behind == ' ')
-        return *at == end || is_space(**at);
+        return *at == end || rgmi_is_space(**at);
     return *at < end && *(*at)++ == behind;
 }
 
@@ -112,7 +97,7 @@ static rgm_status read_links(rgmi_guides *g, rgm_str line, const side *source, c
 
     while (at < end) {
         int64_t from, to;
-        if (is_space(*at)) {
+        if (rgmi_is_space(*at)) {
             at++;
             continue;
         }
@@ -132,8 +117,8 @@ static rgm_status read_links(rgmi_guides *g, rgm_str line, const side *source, c
 static bool has_other_words(const rgm_corpus *corpus, int64_t pair, const side *source,
                             const side *target)
 {
-    return count_words(rgm_corpus_source(corpus, pair)) != source->word_count ||
-           count_words(rgm_corpus_target(corpus, pair)) != target->word_count;
+    return rgmi_count_words(rgm_corpus_source(corpus, pair)) != source->word_count ||
+           rgmi_count_words(rgm_corpus_target(corpus, pair)) != target->word_count;
 }
 
 static rgm_status read_pair(rgmi_guides *g, rgm_str line, const rgmi_translation_data *data,

@@ -48,6 +48,11 @@ static rgm_status check_model(const rgmi_translation_task *t)
 
     if (t->data.source == NULL)
         return impossible("data", "reverse", "its tokens have no tokenizer");
+    if (t->data.source_tag >= 0)
+        return impossible("data", "source_tag",
+                          "whoever translates would have to put it before each source");
+    if (t->data.factors.count > 0)
+        return impossible("data", "factors", "its sources are tokens alone");
     RGM_TRY(check_stack(&o->encoder, "model.encoder"));
     RGM_TRY(check_stack(&o->decoder, "model.decoder"));
     if (o->positions != RGM_POSITIONS_SINUSOIDAL_PAPER)

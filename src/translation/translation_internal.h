@@ -16,9 +16,27 @@ typedef struct rgmi_source {
 /** One part of the data; pairs NULL: there is none. */
 typedef struct rgmi_translation_part {
     rgm_corpus *corpus; /* NULL when the pairs were made by a formula, and when training draws no
-                           segmentations */
+                           segmentations. Its sources are without factors */
     rgm_token_pairs *pairs;
+    rgm_ids words;         /* factors of the words of all sources, until there are pairs */
+    int32_t *factors;      /* [tokens of all sources, data.factors]; NULL: there are none */
+    int64_t *factor_begin; /* [pairs + 1] of each source among these tokens               */
 } rgmi_translation_part;
+
+/** A value of a factor. */
+typedef struct rgmi_factor_value {
+    rgm_str text;   /* borrowed */
+    int32_t number; /* from 1: those of the first factor, then those of the next */
+} rgmi_factor_value;
+/** What data.factors say; begins as {0}. */
+typedef struct rgmi_factors {
+    const rgm_lists *lists;    /* borrowed */
+    int64_t count, values;     /* factors of a word; values of all of them */
+    rgmi_factor_value *sorted; /* [values] factor by factor                */
+    int64_t capacity;
+    rgm_text form; /* "|case|pos", for messages                         */
+    rgm_text file; /* what a run keeps of them: a line for each factor  */
+} rgmi_factors;
 
 /** Parts: those of the modes, then valid_sets and test_sets. */
 enum { RGMI_PARTS = RGM_TEST + 1 + RGM_MAX_EVAL_SETS };
@@ -39,6 +57,12 @@ typedef struct rgmi_guides {
     int64_t left_out; /* pairs whose words the tokenizer does not have as spaces have them */
 } rgmi_guides;
 
+/** What completes the batches of a part. */
+typedef struct rgmi_batches_of {
+    const struct rgmi_translation_data *data;
+    int part;
+} rgmi_batches_of;
+
 typedef struct rgmi_translation_data {
     const rgm_translation_options *options; /* borrowed */
     uint64_t seed;
@@ -47,11 +71,13 @@ typedef struct rgmi_translation_data {
     rgmi_side_paths source_paths, target_paths; /* the target's are NULL without files of its own */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
-    int32_t source_tag;                      /* what each source begins with; -1: nothing   */
+    int32_t source_tag; /* what each source begins with; -1: nothing   */
+    rgmi_factors factors;
     rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
     rgmi_source *sources;                    /* of the training part, once it is read         */
     int64_t source_count;
     rgmi_guides guides; /* of the training part, where alignments are taught */
+    rgmi_batches_of batches_of[RGMI_PARTS];
     rgm_token_batch_figures figures[RGMI_PARTS]; /* once a part's batches were asked for */
 } rgmi_translation_data;
 /** Read the tokenizers. The readers' errors, RGM_ERR_DATA (a tokenizer whose padding is not 0). */
@@ -103,8 +129,13 @@ enum {
     RGMI_TARGET_POSITIONS, /* i64 [t]                                                */
     RGMI_PAIRS,            /* i64 [b] numbers of the pairs                           */
     RGMI_BATCH_TENSORS,
-    RGMI_ALIGNMENT = RGMI_BATCH_TENSORS /* f32 [b, t, s], where alignments are taught */
+    /* Behind them i64 [b, s, data.factors], where there are factors, and then f32 [b, t, s], where
+     * alignments are taught. */
+    RGMI_MOST_TENSORS = RGMI_BATCH_TENSORS + 2
 };
+/** Inputs of the model: tensors of a batch up to RGMI_TARGET_POSITIONS, then factors (NULL: it has
+ * none). */
+enum { RGMI_FACTORS = RGMI_TARGET_POSITIONS + 1, RGMI_INPUTS };
 /** Read or make the part unless it is there; *out is NULL when there is no such part. */
 rgm_status rgmi_translation_batches(rgm_dataset **out, rgmi_translation_data *data, int part);
 
@@ -173,6 +204,57 @@ rgm_status rgmi_guides_load(rgmi_guides *guides, const rgmi_translation_data *da
 rgm_status rgmi_guides_batch(rgm_tensor **out, const rgmi_guides *guides, const rgm_tensor *source,
                              const rgm_tensor *labels, const rgm_tensor *pairs);
 
+/* ---- translation_factors.c: what stands beside words ---- */
+
+bool rgmi_is_space(char c);
+/** Take the next word between spaces from the front of `rest`; false: there is none. */
+bool rgmi_next_word(rgm_str *word, rgm_str *rest);
+int64_t rgmi_count_words(rgm_str text);
+/** A text between double quotes, as YAML reads it. */
+rgm_status rgmi_write_quoted(rgm_text *out, const char *text);
+
+/** RGM_ERR_CONFIG: names or values that cannot stand behind a word, or twice. Nothing needs
+ * clearing then. */
+rgm_status rgmi_factors_open(rgmi_factors *out, const rgm_lists *lists);
+void rgmi_factors_clear(rgmi_factors *factors);
+/** As YAML, a line for each. */
+rgm_status rgmi_factors_write(rgm_text *out, const rgmi_factors *factors, const char *indent);
+bool rgmi_same_factors(const rgmi_factors *a, const rgmi_factors *b);
+/** "a|lower|DET dog|lower|NOUN" to "a dog", in the place of what `plain` had, and the words'
+ * values, which are appended. RGM_ERR_DATA. */
+rgm_status rgmi_factors_split(rgm_text *plain, rgm_ids *values, const rgmi_factors *factors,
+                              rgm_str line);
+/** The same of columns [count] of their own, lines of files. RGM_ERR_DATA, with file and line. */
+rgm_status rgmi_factors_beside(rgm_ids *values, const rgmi_factors *factors, rgm_str source,
+                               const rgm_str *columns, const char *const *paths, int64_t line);
+/**
+ * Words' values to those of its pieces; a tag and the end have none.
+ *
+ * @param out     [out] [count, factors]
+ * @param text    [in] without factors, from which the ids [count] were made
+ * @param values  [in] of its words
+ *
+ * Errors: RGM_ERR_DATA (the tokenizer's words cannot be told), RGM_ERR_NOMEM.
+ */
+rgm_status rgmi_factors_place(int32_t *out, const rgmi_translation_data *data, rgm_str text,
+                              const int32_t *values, const int32_t *ids, int64_t count);
+/** Those of all pairs, while text and words of the part are there. */
+rgm_status rgmi_factors_of_part(rgmi_translation_part *part, const rgmi_translation_data *data);
+/** Those of a pair's source, [its tokens, factors]. */
+const int32_t *rgmi_factors_of(const rgmi_translation_data *data, int part, int64_t pair);
+/** Those of a batch's pairs, one for each row of its source [b, s]; -1: a row without one.
+ * RGM_ERR_NOMEM. */
+rgm_status rgmi_factors_batch(rgm_tensor **out, const rgmi_translation_data *data, int part,
+                              const rgm_tensor *source, const int64_t *pairs);
+
+/* ---- translation_search.c ---- */
+
+/** Translate the pairs with those numbers of a part that is read; as rgm_beam_search_run(). */
+rgm_status rgmi_translate_pairs(rgm_hypotheses *out, rgm_beam_search *beam_search,
+                                const rgm_beam_search_options *options,
+                                const rgmi_translation_data *data, int part, const int64_t *pairs,
+                                int64_t count);
+
 /* ---- the task's state ---- */
 
 typedef struct rgmi_translation_task {
@@ -180,7 +262,7 @@ typedef struct rgmi_translation_task {
     rgmi_translation_data data;
     rgm_seq2seq model;
     const char *score_names[RGMI_MOST_SCORES];
-    rgm_value *inputs[RGMI_PAIRS];    /* of the model, by RGMI_SOURCE ..    */
+    rgm_value *inputs[RGMI_INPUTS];   /* of the model, by RGMI_SOURCE ..    */
     rgm_value *alignment;             /* its input for alignments; or NULL  */
     rgm_shortlist *shortlist;         /* of data.shortlist; NULL: none      */
     rgm_beam_search *beam_search;     /* made at the first translation ..   */
@@ -203,8 +285,8 @@ void rgmi_translation_rest(rgmi_translation_task *task);
 /** Whether ids mean the same pieces to both. */
 bool rgmi_same_tokenizers(const rgmi_translation_task *a, const rgmi_translation_task *b);
 
-/** The inputs of the model, named after the tensors of a batch, up to RGMI_TARGET_POSITIONS. */
-void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph);
+/** inputs [RGMI_INPUTS] of the model, named after the tensors of a batch. */
+void rgmi_translation_inputs(rgm_value **inputs, rgm_cgraph *graph, const rgm_seq2seq *model);
 /** What the decoder says of every label of them: logits [pairs target_length, padded]. */
 rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, rgm_value **inputs);
 /* ---- translation_read.c: texts to tokens ---- */
@@ -212,9 +294,15 @@ rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, r
 /** Tokens of a text without an end: by the tokenizer, or numbers where there is none. */
 rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_str text,
                             int64_t vocabulary);
-/** Tokens of a source with their end; none for a text without tokens. RGM_ERR_DATA: too many for
- * the model. */
-rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *task, rgm_str text);
+/** Tokens of sources one behind the other, and data.factors of each; begins as {0}. */
+typedef struct rgmi_source_tokens {
+    rgm_ids ids, factors;
+} rgmi_source_tokens;
+void rgmi_source_tokens_clear(rgmi_source_tokens *tokens);
+/** Append those of a source with their end; none for a text without tokens. RGM_ERR_DATA: too many
+ * for the model; words without their factors. */
+rgm_status rgmi_read_source(rgmi_source_tokens *out, const rgmi_translation_task *task,
+                            rgm_str text);
 
 /* ---- translation_requests.c: what is asked of translations, in tokens ---- */
 
@@ -240,14 +328,15 @@ void rgmi_requests_clear(rgmi_requests *requests);
 
 /** Pairs in tokens; begins as {0}. */
 typedef struct rgmi_pair_tokens {
-    rgm_ids ids;
-    int64_t *ends; /* of sides: source 0, target 0, source 1, .. in ids                        */
+    rgmi_source_tokens tokens; /* of both sides; factors are of the sources alone */
+    int64_t *factor_begin;     /* [count] in these */
+    int64_t *ends; /* of sides: source 0, target 0, source 1, .. in the ids                    */
     const rgm_alignment_options **alignments; /* [count] borrowed; NULL: that pair is not aligned */
-    int64_t count, end_capacity, capacity;
+    int64_t count, end_capacity, capacity, begin_capacity;
 } rgmi_pair_tokens;
-/** Add a pair that is in tokens already: the source with its end. */
+/** Add a pair that is in tokens already: the source with its end, and its factors [count]. */
 rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *pairs, const rgm_token_list *source,
-                                const rgm_token_list *target,
+                                const rgm_token_list *factors, const rgm_token_list *target,
                                 const rgm_alignment_options *alignment);
 void rgmi_pair_tokens_clear(rgmi_pair_tokens *pairs);
 /** Make a scorer that can align by what `place` says; as rgm_pair_scorer_create(). */
@@ -268,16 +357,16 @@ rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *task,
 /* ---- translation_aligned.c ---- */
 
 /** Align the translations of lines by the weights that they were made with: out [count, n_best], of
- * made [count]; the source of line i is ids [begin[i], begin[i + 1]). */
+ * made [count]; the source of line i is tokens [begin[i], begin[i + 1]). */
 rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *task,
                             const rgm_translation_line *lines, const rgm_hypotheses *made,
-                            const rgm_ids *ids, const int64_t *begin, int64_t count,
+                            const rgmi_source_tokens *tokens, const int64_t *begin, int64_t count,
                             const rgm_beam_search_options *search);
 
 /* ---- translation_serving.c: asked without its run ---- */
 
 /** Names of files in an export's folder. */
-extern const char rgmi_target_tokenizer_file[], rgmi_shortlist_file[];
+extern const char rgmi_target_tokenizer_file[], rgmi_shortlist_file[], rgmi_factors_file[];
 extern const char rgmi_vocabulary_file[], rgmi_target_vocabulary_file[];
 /** rgm_task.save_serving and judge_int8 */
 rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state);

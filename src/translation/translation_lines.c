@@ -50,6 +50,9 @@ rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "it has another data.source_tag: models that translate together read the "
                         "same sources");
+    if (!rgmi_same_factors(&t->data.factors, &o->data.factors))
+        return RGM_FAIL(RGM_ERR_CONFIG, "it has other data.factors: models that translate together "
+                                        "read the same sources");
     t->joined[t->joined_count] = o;
     t->joined_parameters[t->joined_count++] = parameters;
     return RGM_OK;
@@ -92,19 +95,19 @@ static bool asks(const rgm_translation_line *line)
  * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1]
  * says where each starts. Requests: of those with tokens.
  */
-static rgm_status read_lines(rgm_ids *ids, rgmi_requests *requests, int64_t *begin, int64_t *read,
-                             const rgmi_translation_task *t, const rgm_translation_line *lines,
-                             int64_t count)
+static rgm_status read_lines(rgmi_source_tokens *tokens, rgmi_requests *requests, int64_t *begin,
+                             int64_t *read, const rgmi_translation_task *t,
+                             const rgm_translation_line *lines, int64_t count)
 {
     begin[0] = *read = 0;
     while (*read < count) {
         const rgm_translation_line *line = &lines[*read];
-        RGM_TRY(rgmi_read_source(ids, t, line->text));
-        if (ids->count > begin[*read])
+        RGM_TRY(rgmi_read_source(tokens, t, line->text));
+        if (tokens->ids.count > begin[*read])
             RGM_TRY(rgmi_requests_add(requests, t, line));
         else if (asks(line))
             return RGM_FAIL(RGM_ERR_DATA, "something is asked of a translation of nothing");
-        begin[++*read] = ids->count;
+        begin[++*read] = tokens->ids.count;
     }
     return RGM_OK;
 }
@@ -156,34 +159,37 @@ static void spread(rgm_hypotheses *made, const int64_t *begin, int64_t count, in
 
 /* Lines in tokens; those without any become empty ones. */
 static rgm_status translate(rgm_line_translation *out, rgmi_translation_task *t,
-                            const rgm_translation_line *lines, const rgm_ids *ids,
+                            const rgm_translation_line *lines, const rgmi_source_tokens *tokens,
                             const int64_t *begin, int64_t count, const rgmi_requests *requests,
                             const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
     rgm_hypotheses *made = NULL;
-    const int32_t **sources = NULL;
-    int64_t *lengths = NULL, *numbers = NULL, n = 0;
+    const int32_t **sources = NULL, **factors = NULL;
+    int64_t *lengths = NULL, *numbers = NULL, n = 0, each = t->data.factors.count;
     rgm_beam_search_options own = *search;
     rgm_text text = {0};
 
     RGM_GO(RGM_NEW(lengths, count));
     RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(RGM_NEW(sources, count));
+    RGM_GO(RGM_NEW(factors, count));
     RGM_GO(RGM_NEW(made, count));
     for (int64_t i = 0; i < count; i++)
         if (begin[i + 1] > begin[i]) {
-            sources[n] = ids->items + begin[i];
+            sources[n] = tokens->ids.items + begin[i];
+            factors[n] = each > 0 ? tokens->factors.items + begin[i] * each : NULL;
             numbers[n] = i;
             lengths[n++] = begin[i + 1] - begin[i];
         }
     own.numbers = numbers;
+    own.factors = each > 0 ? factors : NULL;
     own.requests = requests->any ? requests->items : NULL;
     RGM_GO(rgm_beam_search_run(made, t->beam_search, sources, lengths, n, &own));
     spread(made, begin, count, n);
     for (int64_t i = 0; i < count; i++)
         RGM_GO(write_line(out + i * search->n_best, &text, t, &lines[i], &made[i], search->n_best));
-    RGM_GO(rgmi_align_lines(out, t, lines, made, ids, begin, count, search));
+    RGM_GO(rgmi_align_lines(out, t, lines, made, tokens, begin, count, search));
 done:
     for (int64_t i = 0; made != NULL && i < count; i++)
         rgm_hypotheses_clear(&made[i]);
@@ -193,6 +199,7 @@ done:
     rgm_free(lengths);
     rgm_free(numbers);
     rgm_free(sources);
+    rgm_free(factors);
     rgm_free(made);
     return status;
 }
@@ -206,14 +213,14 @@ static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool
     rgm_status status = RGM_OK, bad;
     int64_t *begin = NULL, read;
     rgmi_requests requests = {0};
-    rgm_ids ids = {0};
+    rgmi_source_tokens tokens = {0};
     rgm_error error;
 
     *done = 0;
     *searched = false;
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
     RGM_GO(RGM_NEW(begin, count + 1));
-    bad = read_lines(&ids, &requests, begin, &read, t, lines, count);
+    bad = read_lines(&tokens, &requests, begin, &read, t, lines, count);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
@@ -221,14 +228,14 @@ static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool
     RGM_GO(rgmi_requests_close(&requests));
     RGM_GO(rgmi_translation_ready(t, with->parameters, with->device, with->bf16));
     RGM_GO(join_all(t, with->device, with->bf16));
-    RGM_GO(translate(out, t, lines, &ids, begin, read, &requests, search));
+    RGM_GO(translate(out, t, lines, &tokens, begin, read, &requests, search));
     *done = read;
     *searched = false;
     if (bad != RGM_OK)
         status = rgm_error_restore(&error);
 done:
     rgmi_requests_clear(&requests);
-    rgm_ids_clear(&ids);
+    rgmi_source_tokens_clear(&tokens);
     rgm_free(begin);
     return status;
 }

@@ -17,7 +17,7 @@ struct rgm_pair_scorer {
     const rgm_parameters *parameters;
     rgm_cgraph *graph;
     rgm_executor *executor;
-    rgm_value *inputs[RGMI_PAIRS];
+    rgm_value *inputs[RGMI_INPUTS];
     rgm_attention_place place; /* what pairs are aligned by */
     rgm_executor_options options;
     rgm_value *fetches[FETCHES];
@@ -31,7 +31,7 @@ static rgm_value *build(rgm_value **in, rgm_scope *scope, const rgm_seq2seq *mod
 {
     rgm_value *logits, *labels;
 
-    rgmi_translation_inputs(in, rgm_scope_graph(scope));
+    rgmi_translation_inputs(in, rgm_scope_graph(scope), model);
     logits = rgmi_translation_logits(scope, model, in);
     labels = rgm_reshape(in[RGMI_LABELS], 1, (rgm_dim[]){RGM_INFER});
     return rgm_seq2seq_losses(model, logits, labels, 0);
@@ -133,17 +133,20 @@ static rgm_token_list side_of(const rgmi_pair_tokens *p, int64_t side)
 {
     int64_t begin = side > 0 ? p->ends[side - 1] : 0;
 
-    return (rgm_token_list){.ids = p->ids.items + begin, .count = p->ends[side] - begin};
+    return (rgm_token_list){.ids = p->tokens.ids.items + begin, .count = p->ends[side] - begin};
 }
 
-/* What was added to ids behind the last pair becomes the next, its source up to `middle`. */
-static rgm_status close_pair(rgmi_pair_tokens *p, int64_t middle,
+/* What was added behind the last pair becomes the next: ids, of which the source's are those up to
+ * `middle`, and factors from `factors` on. */
+static rgm_status close_pair(rgmi_pair_tokens *p, int64_t middle, int64_t factors,
                              const rgm_alignment_options *alignment)
 {
+    RGM_TRY(RGM_RESERVE(p->factor_begin, p->begin_capacity, p->count + 1));
     RGM_TRY(RGM_RESERVE(p->ends, p->end_capacity, 2 * (p->count + 1)));
     RGM_TRY(RGM_RESERVE(p->alignments, p->capacity, p->count + 1));
+    p->factor_begin[p->count] = factors;
     p->ends[2 * p->count] = middle;
-    p->ends[2 * p->count + 1] = p->ids.count;
+    p->ends[2 * p->count + 1] = p->tokens.ids.count;
     p->alignments[p->count++] = alignment;
     return RGM_OK;
 }
@@ -159,20 +162,22 @@ static rgm_status add_tokens(rgm_ids *ids, const rgm_token_list *tokens)
 }
 
 rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *p, const rgm_token_list *source,
-                                const rgm_token_list *target,
+                                const rgm_token_list *factors, const rgm_token_list *target,
                                 const rgm_alignment_options *alignment)
 {
-    int64_t middle;
+    int64_t middle, begin = p->tokens.factors.count;
 
-    RGM_TRY(add_tokens(&p->ids, source));
-    middle = p->ids.count;
-    RGM_TRY(add_tokens(&p->ids, target));
-    return close_pair(p, middle, alignment);
+    RGM_TRY(add_tokens(&p->tokens.ids, source));
+    RGM_TRY(add_tokens(&p->tokens.factors, factors));
+    middle = p->tokens.ids.count;
+    RGM_TRY(add_tokens(&p->tokens.ids, target));
+    return close_pair(p, middle, begin, alignment);
 }
 
 void rgmi_pair_tokens_clear(rgmi_pair_tokens *p)
 {
-    rgm_ids_clear(&p->ids);
+    rgmi_source_tokens_clear(&p->tokens);
+    rgm_free(p->factor_begin);
     rgm_free(p->ends);
     rgm_free(p->alignments);
     *p = (rgmi_pair_tokens){0};
@@ -195,14 +200,14 @@ static rgm_status read_target(rgm_ids *ids, const rgmi_translation_task *t, rgm_
 static rgm_status read_pair(rgmi_pair_tokens *p, const rgm_pair_scorer *s,
                             const rgm_text_pair *pair)
 {
-    int64_t begin = p->ids.count, middle;
+    int64_t begin = p->tokens.ids.count, factors = p->tokens.factors.count, middle;
 
-    RGM_TRY(rgmi_read_source(&p->ids, s->task, pair->source));
-    if (p->ids.count == begin)
+    RGM_TRY(rgmi_read_source(&p->tokens, s->task, pair->source));
+    if (p->tokens.ids.count == begin)
         return RGM_FAIL(RGM_ERR_DATA, "the source has no tokens");
-    middle = p->ids.count;
-    RGM_TRY(read_target(&p->ids, s->task, pair->target));
-    return close_pair(p, middle, s->aligns ? &s->alignment : NULL);
+    middle = p->tokens.ids.count;
+    RGM_TRY(read_target(&p->tokens.ids, s->task, pair->target));
+    return close_pair(p, middle, factors, s->aligns ? &s->alignment : NULL);
 }
 
 /* Numbers of pairs of like length together. */
@@ -240,6 +245,22 @@ static rgm_status side_create(rgm_tensor **out, const rgmi_pair_tokens *p, const
             int64_t from = shift ? i - 1 : i;
             row[i] = from >= 0 && from < tokens.count - shift ? tokens.ids[from] : 0;
         }
+    }
+    return RGM_OK;
+}
+
+/* Padded factors of the sources [rows, longest, each]. */
+static rgm_status factors_create(rgm_tensor **out, const rgmi_pair_tokens *p,
+                                 const int64_t *numbers, int64_t rows, int64_t longest,
+                                 int64_t each)
+{
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 3, (int64_t[]){rows, longest, each}));
+    for (int64_t r = 0; r < rows; r++) {
+        const int32_t *from = p->tokens.factors.items + p->factor_begin[numbers[r]];
+        int64_t count = side_of(p, 2 * numbers[r]).count * each;
+        int64_t *row = rgm_tensor_i64(*out) + r * longest * each;
+        for (int64_t i = 0; i < longest * each; i++)
+            row[i] = i < count ? from[i] : 0;
     }
     return RGM_OK;
 }
@@ -287,17 +308,21 @@ static rgm_status score_batch(rgm_pair_score *out, rgm_pair_scorer *s, const rgm
                               const int64_t *numbers, int64_t rows)
 {
     rgm_status status = RGM_OK;
-    rgm_tensor *fed[RGMI_PAIRS] = {NULL}, *fetched[FETCHES];
-    rgm_feed feeds[RGMI_PAIRS];
+    rgm_tensor *fed[RGMI_INPUTS] = {NULL}, *fetched[FETCHES];
+    rgm_feed feeds[RGMI_INPUTS];
+    int64_t each = s->task->data.factors.count, inputs = RGMI_FACTORS + (each > 0);
 
     RGM_GO(side_create(&fed[RGMI_SOURCE], p, numbers, rows, 0, false));
     RGM_GO(side_create(&fed[RGMI_TARGET], p, numbers, rows, 1, true));
     RGM_GO(side_create(&fed[RGMI_LABELS], p, numbers, rows, 1, false));
     RGM_GO(rgm_tensor_arange(&fed[RGMI_SOURCE_POSITIONS], rgm_tensor_dim(fed[RGMI_SOURCE], 1)));
     RGM_GO(rgm_tensor_arange(&fed[RGMI_TARGET_POSITIONS], rgm_tensor_dim(fed[RGMI_TARGET], 1)));
-    for (int i = 0; i < RGMI_PAIRS; i++)
+    if (each > 0)
+        RGM_GO(factors_create(&fed[RGMI_FACTORS], p, numbers, rows,
+                              rgm_tensor_dim(fed[RGMI_SOURCE], 1), each));
+    for (int64_t i = 0; i < inputs; i++)
         feeds[i] = (rgm_feed){.input = s->inputs[i], .tensor = fed[i]};
-    RGM_GO(rgm_executor_run(s->executor, fetched, s->parameters, feeds, RGMI_PAIRS, 0, 0));
+    RGM_GO(rgm_executor_run(s->executor, fetched, s->parameters, feeds, inputs, 0, 0));
     for (int64_t r = 0; r < rows; r++) {
         int64_t longest = rgm_tensor_dim(fed[RGMI_LABELS], 1);
         RGM_GO(score_make(&out[numbers[r]], side_of(p, 2 * numbers[r] + 1),
@@ -305,7 +330,7 @@ static rgm_status score_batch(rgm_pair_score *out, rgm_pair_scorer *s, const rgm
         RGM_GO(align_row(&out[numbers[r]], s, p, numbers[r], r, fetched));
     }
 done:
-    for (int i = 0; i < RGMI_PAIRS; i++)
+    for (int i = 0; i < RGMI_INPUTS; i++)
         rgm_tensor_release(fed[i]);
     return status;
 }

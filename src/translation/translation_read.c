@@ -33,7 +33,8 @@ rgm_status rgmi_read_tokens(rgm_ids *ids, const rgm_tokenizer *tokenizer, rgm_st
                              : read_numbers(ids, text, vocabulary);
 }
 
-rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
+/* A source without factors. */
+static rgm_status read_plain(rgm_ids *ids, const rgmi_translation_task *t, rgm_str line)
 {
     int64_t begin = ids->count, tagged = rgmi_source_begin(&t->data);
 
@@ -52,4 +53,40 @@ rgm_status rgmi_read_source(rgm_ids *ids, const rgmi_translation_task *t, rgm_st
     RGM_TRY(RGM_RESERVE(ids->items, ids->capacity, ids->count + 1));
     ids->items[ids->count++] = rgmi_source_end(&t->data);
     return RGM_OK;
+}
+
+/* Factors of the words of a line, to those of its tokens, behind those that are there. */
+static rgm_status read_with_factors(rgmi_source_tokens *out, const rgmi_translation_task *t,
+                                    rgm_str line)
+{
+    int64_t begin = out->ids.count, each = t->data.factors.count, count;
+    rgm_status status = RGM_OK;
+    rgm_text text = {0};
+    rgm_ids words = {0}, *factors = &out->factors;
+    rgm_str plain;
+
+    RGM_GO(rgmi_factors_split(&text, &words, &t->data.factors, line));
+    plain = (rgm_str){text.size > 0 ? text.data : "", text.size};
+    RGM_GO(read_plain(&out->ids, t, plain));
+    count = out->ids.count - begin;
+    RGM_GO(RGM_RESERVE(factors->items, factors->capacity, factors->count + count * each + 1));
+    RGM_GO(rgmi_factors_place(factors->items + factors->count, &t->data, plain, words.items,
+                              out->ids.items + begin, count));
+    factors->count += count * each;
+done:
+    rgm_text_clear(&text);
+    rgm_ids_clear(&words);
+    return status;
+}
+
+rgm_status rgmi_read_source(rgmi_source_tokens *out, const rgmi_translation_task *t, rgm_str line)
+{
+    return t->data.factors.count > 0 ? read_with_factors(out, t, line)
+                                     : read_plain(&out->ids, t, line);
+}
+
+void rgmi_source_tokens_clear(rgmi_source_tokens *tokens)
+{
+    rgm_ids_clear(&tokens->ids);
+    rgm_ids_clear(&tokens->factors);
 }

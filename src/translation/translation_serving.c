@@ -12,13 +12,18 @@ const char rgmi_shortlist_file[] = "shortlist.safetensors";
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Between double quotes, where a backslash begins what stands for something else. */
-static rgm_status write_tag(rgm_text *out, const char *tag)
+/* What sources have beside their tokens. */
+static rgm_status write_sources(rgm_text *out, const rgmi_translation_data *data)
 {
-    RGM_TRY(rgm_text_printf(out, "  source_tag: \""));
-    for (; *tag != '\0'; tag++)
-        RGM_TRY(rgm_text_printf(out, *tag == '"' || *tag == '\\' ? "\\%c" : "%c", *tag));
-    return rgm_text_printf(out, "\"\n");
+    if (data->source_tag >= 0) {
+        RGM_TRY(rgm_text_printf(out, "  source_tag: "));
+        RGM_TRY(rgmi_write_quoted(out, rgm_tokenizer_piece(data->source, data->source_tag)));
+        RGM_TRY(rgm_text_printf(out, "\n"));
+    }
+    if (data->factors.count == 0)
+        return RGM_OK;
+    RGM_TRY(rgm_text_printf(out, "  factors:\n"));
+    return rgmi_factors_write(out, &data->factors, "    ");
 }
 
 rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, void *state)
@@ -31,13 +36,13 @@ rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, voi
 
     rgmi_translation_files(files, &count, &t->data);
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(rgm_text_printf(data, "  %.*s: %s\n", (int)strcspn(files[i].name, "."),
-                                files[i].name, files[i].name)); /* named as their keys */
+        if (files[i].name != rgmi_factors_file) /* which says what their key says */
+            RGM_TRY(rgm_text_printf(data, "  %.*s: %s\n", (int)strcspn(files[i].name, "."),
+                                    files[i].name, files[i].name)); /* named as their keys */
     if (t->data.source == NULL)
         RGM_TRY(rgm_text_printf(data, "  reverse: {vocabulary: %lld}\n",
                                 (long long)t->data.source_vocabulary));
-    if (t->data.source_tag >= 0)
-        RGM_TRY(write_tag(data, rgm_tokenizer_piece(t->data.source, t->data.source_tag)));
+    RGM_TRY(write_sources(data, &t->data));
     if (t->shortlist == NULL)
         return RGM_OK;
     RGM_TRY(rgm_path_join(&path, folder, rgmi_shortlist_file));
@@ -79,18 +84,14 @@ static rgm_status judge_chunk(rgmi_translation_scores *scores, rgm_beam_search *
                               const rgmi_translation_task *t, int64_t from, int64_t count)
 {
     rgm_status status = RGM_OK;
-    const int32_t *sources[CHUNK];
-    int64_t lengths[CHUNK], numbers[CHUNK];
+    int64_t numbers[CHUNK];
     rgm_hypotheses *translations = NULL;
-    rgm_beam_search_options own = *options;
 
     RGM_GO(RGM_NEW(translations, count));
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         numbers[i] = from + i;
-        sources[i] = rgm_token_pairs_source(t->data.parts[RGM_VALID].pairs, from + i, &lengths[i]);
-    }
-    own.numbers = numbers;
-    RGM_GO(rgm_beam_search_run(translations, search, sources, lengths, count, &own));
+    RGM_GO(
+        rgmi_translate_pairs(translations, search, options, &t->data, RGM_VALID, numbers, count));
     RGM_GO(rgmi_scores_add(scores, &t->data, RGM_VALID, numbers, translations, count));
 done:
     for (int64_t i = 0; translations != NULL && i < count; i++)

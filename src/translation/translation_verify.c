@@ -18,7 +18,8 @@ typedef struct verification {
     rgm_executor *encode, *step;
     rgm_onnx_model *encoder_file, *step_file;
     const rgm_parameters *parameters;
-    rgm_tensor *source, *ids, *position; /* of the batch at hand */
+    rgm_tensor *source, *ids, *position; /* of the batch at hand .. */
+    rgm_tensor *factors;                 /* .. NULL: the model has none */
     side executor, file;
 } verification;
 
@@ -51,6 +52,7 @@ static void clear_batch(verification *v)
         *sides[k] = (side){0};
     }
     put(&v->source, NULL);
+    put(&v->factors, NULL);
     put(&v->ids, NULL);
     put(&v->position, NULL);
 }
@@ -103,14 +105,18 @@ static void close_both(verification *v)
 static rgm_status encode(rgm_export_check *check, verification *v)
 {
     const rgm_seq2seq_source *g = &v->graphs.encoder;
-    rgm_feed feed = {.input = g->ids, .tensor = v->source};
-    rgm_named_tensor input = {rgm_value_name(g->ids), v->source};
+    rgm_feed feeds[2] = {{.input = g->ids, .tensor = v->source},
+                         {.input = g->factors, .tensor = v->factors}};
+    rgm_named_tensor inputs[2] = {{rgm_value_name(g->ids), v->source}};
     rgm_tensor *fetched[2 * RGM_SEQ2SEQ_LAYERS];
+    int64_t count = g->factors != NULL ? 2 : 1;
 
-    RGM_TRY(rgm_executor_run(v->encode, fetched, v->parameters, &feed, 1, 0, 0));
+    if (g->factors != NULL)
+        inputs[1] = (rgm_named_tensor){rgm_value_name(g->factors), v->factors};
+    RGM_TRY(rgm_executor_run(v->encode, fetched, v->parameters, feeds, count, 0, 0));
     for (int64_t i = 0; i < v->graphs.caches; i++)
         RGM_TRY(put_copy(&v->executor.memory[i], fetched[i]));
-    RGM_TRY(rgm_onnx_run(v->file.memory, v->encoder_file, &input, 1));
+    RGM_TRY(rgm_onnx_run(v->file.memory, v->encoder_file, inputs, count));
     for (int64_t i = 0; i < v->graphs.caches; i++)
         RGM_TRY(rgm_export_compare(check, v->file.memory[i], v->executor.memory[i]));
     return RGM_OK;
@@ -170,9 +176,10 @@ static rgm_status step(rgm_export_check *check, verification *v)
 
 /* ---- a batch ------------------------------------------------------------------------------- */
 
-static rgm_status make_batch(verification *v, const rgm_token_pairs *pairs, const int64_t *numbers,
-                             int64_t count)
+static rgm_status make_batch(verification *v, const rgmi_translation_data *data, int part,
+                             const int64_t *numbers, int64_t count)
 {
+    const rgm_token_pairs *pairs = data->parts[part].pairs;
     const int64_t one = 1, none[3] = {count * BEAMS, 0, rgm_value_dim(v->graphs.step.past[0], 2)};
     int64_t longest = 0, length;
 
@@ -186,6 +193,8 @@ static rgm_status make_batch(verification *v, const rgm_token_pairs *pairs, cons
         for (int64_t k = 0; k < longest; k++)
             rgm_tensor_i64(v->source)[i * longest + k] = k < length ? ids[k] : 0;
     }
+    if (data->factors.count > 0)
+        RGM_TRY(rgmi_factors_batch(&v->factors, data, part, v->source, numbers));
     RGM_TRY(rgm_tensor_create(&v->ids, RGM_I64, 2, (int64_t[]){count, BEAMS}));
     for (int64_t i = 0; i < count * BEAMS; i++)
         rgm_tensor_i64(v->ids)[i] = 0;
@@ -223,15 +232,15 @@ static void choose_ids(verification *v, const rgm_token_pairs *pairs, const int6
 }
 
 static rgm_status verify_batch(rgm_export_check *check, verification *v,
-                               const rgm_token_pairs *pairs, const int64_t *numbers, int64_t count,
-                               int64_t max_positions)
+                               const rgmi_translation_data *data, int part, const int64_t *numbers,
+                               int64_t count, int64_t max_positions)
 {
-    RGM_TRY(make_batch(v, pairs, numbers, count));
+    RGM_TRY(make_batch(v, data, part, numbers, count));
     RGM_TRY(encode(check, v));
     for (int64_t at = 0; at < STEPS && at < max_positions; at++) {
         rgm_tensor_i64(v->position)[0] = at;
         RGM_TRY(step(check, v));
-        choose_ids(v, pairs, numbers, at);
+        choose_ids(v, data->parts[part].pairs, numbers, at);
     }
     return RGM_OK;
 }
@@ -254,7 +263,7 @@ rgm_status rgmi_translation_verify(rgm_export_check *check, const char *folder,
         if (length > 0 && length <= most)
             numbers[count++] = i;
         if (count == SENTENCES || (count > 0 && i + 1 == all)) {
-            RGM_GO(verify_batch(check, &v, pairs, numbers, count, most));
+            RGM_GO(verify_batch(check, &v, &t->data, (int)mode, numbers, count, most));
             clear_batch(&v);
             max_batches--;
             count = 0;

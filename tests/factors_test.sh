@@ -1,0 +1,148 @@
+#!/bin/sh
+# Source factors by the command: a task that only they tell, in both forms of the data, by runs and by exports; what is refused.
+. "$(dirname "$0")/lib.sh"
+XDG_STATE_HOME=$work/state
+export XDG_STATE_HOME
+cd "$work" || exit 1
+
+# Letters, to be written small or large as a factor says. Another one says nothing: the place in the line, odd or even.
+mkdir data
+awk 'BEGIN {
+    srand(3)
+    for (i = 0; i < 1240; i++) {
+        part = i < 1200 ? "train" : "valid"
+        s = c = p = t = w = ""
+        for (k = 0; k <= i % 3; k++) {
+            n = int(rand() * 8)
+            small = substr("abcdefgh", n + 1, 1); large = substr("ABCDEFGH", n + 1, 1)
+            up = rand() < 0.5; gap = k ? " " : ""
+            s = s gap small; c = c gap (up ? "upper" : "lower"); p = p gap (k % 2 ? "odd" : "even")
+            t = t gap (up ? large : small)
+            w = w gap small "|" (up ? "upper" : "lower") "|" (k % 2 ? "odd" : "even")
+        }
+        print s > ("data/" part ".src"); print t > ("data/" part ".tgt"); print w "\t" t > ("data/" part ".tsv")
+        print c > ("data/" part ".case"); print p > ("data/" part ".place"); print w > ("data/" part ".words")
+    }
+}'
+expect 0 "$regimen" text train-tokenizer --vocab-size 36 --type bpe --out data/joint.model data/train.src data/train.tgt
+cat >letters.yaml <<'YAML'
+data:
+  path: data
+  train: [train.src, train.tgt, train.case, train.place]
+  valid: [valid.src, valid.tgt, valid.case, valid.place]
+  factors: {case: [lower, upper], place: [odd, even]}
+  tokenizer: joint.model
+  batch_tokens: 256
+task: {type: translation, search: {beam_size: 2, extra_decode_length: 4}, label_smoothing: 0}
+model:
+  type: seq2seq_transformer
+  embedding_width: 32
+  dropout_rate: 0
+  encoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64, dropout_rate: 0, attention_dropout_rate: 0, intermediate_dropout: 0}
+  decoder: {num_layers: 1, num_attention_heads: 2, intermediate_size: 64, dropout_rate: 0, attention_dropout_rate: 0, intermediate_dropout: 0}
+optimizer: {type: adam, learning_rate: {type: cosine, initial: 5e-3, warmup: {steps: 20}}}
+trainer: {epochs: 60}
+runtime: {seed: 1, threads: 2}
+YAML
+# matches LOG MORE|LESS SHARE: how many translations of a validation are right.
+matches() {
+    awk -v how="$2" -v share="$3" '{ for (i = 1; i < NF; i++) if ($i == "exact_match") x = $(i + 1) }
+        END { exit !(x != "" && (how == "MORE" ? x >= share : x <= share)) }' "$1" || fail "exact_match: $(cat "$1")"
+}
+
+expect 0 "$regimen" run letters.yaml --run-dir run
+says '"case": \["lower", "upper"\]' run/factors.yml
+expect 0 "$regimen" eval run --part valid
+matches out MORE 0.95
+sed '/factors:/d; s/, train.case, train.place//; s/, valid.case, valid.place//' letters.yaml >plain.yaml
+expect 0 "$regimen" run plain.yaml --run-dir blind
+[ ! -e blind/factors.yml ] || fail "a run without factors keeps some"
+expect 0 "$regimen" eval blind --part valid
+matches out LESS 0.5 # by chance: 7 in 24
+
+# The same with factors in the words: the same weights.
+expect 0 "$regimen" run letters.yaml --run-dir words --set 'data.train=[train.tsv]' --set 'data.valid=[valid.tsv]' --set runtime.threads=1
+cmp -s run/ckpt/step-*/weights.safetensors words/ckpt/step-*/weights.safetensors || fail "factors in files and in words give other weights"
+
+# Lines, by the run and by its exports; their scores by tokens; alignments.
+expect 0 "$regimen" translate run --scores <data/valid.words
+cp out by_run
+cut -f 2 by_run | diff - data/valid.tgt >differ
+[ "$(grep -c '^>' differ)" -le 4 ] || fail "translations of lines: $(cat differ)"
+expect 0 "$regimen" export run --to plain --format predictor
+says '^    "place": \["odd", "even"\]$' plain/model.yaml
+expect 0 "$regimen" translate plain --scores <data/valid.words
+cmp -s out by_run || fail "an export with factors translates otherwise than its run"
+expect 0 "$regimen" export run --to small --format predictor --precision int8
+expect 0 "$regimen" translate run --int8 --scores <data/valid.words
+cp out in_int8
+expect 0 "$regimen" translate small --scores <data/valid.words
+cmp -s out in_int8 || fail "an export in 8 bits with factors translates otherwise than its run"
+expect 0 "$regimen" score-pairs run --alignment <data/valid.tsv
+[ "$(wc -l <out)" = 40 ] || fail "$(wc -l <out) scores of 40 pairs"
+awk '$1 < -1 { bad++ } END { exit bad > 6 }' out || fail "log-probabilities of right targets: $(cat out)"
+sed 's/upper/LOWER/g; s/lower/upper/g; s/LOWER/lower/g' data/valid.tsv >turned.tsv
+expect 0 "$regimen" score-pairs run <turned.tsv
+awk '$1 > -1 { bad++ } END { exit bad > 6 }' out || fail "log-probabilities of targets of the other case: $(cat out)"
+expect 0 "$regimen" translate run --alignment --with words --json <<'END'
+{"text": "a|upper|even b|lower|odd", "alignment": "pieces"}
+END
+says '"text": "A b".*"alignment": "[0-9]+-[0-9]+' out
+expect 0 "$regimen" export run --verify --to onnx
+says '^onnx/translation.json  verified on [0-9]+ items' out
+/usr/bin/env python3 - onnx/translation.json <<'PY' || fail "translation.json of a model with factors"
+import json, sys
+about = json.load(open(sys.argv[1]))
+assert [i["name"] for i in about["encoder"]["inputs"]] == ["source", "source_factors"], about["encoder"]["inputs"]
+assert about["source"]["factors"] == [{"name": "case", "values": {"lower": 1, "upper": 2}},
+                                      {"name": "place", "values": {"odd": 3, "even": 4}}], about["source"]
+PY
+rm -f told
+"$regimen" answer plain --listen 127.0.0.1:0 >told 2>log &
+server=$!
+wait_for grep -qs '^token ' told || fail "nothing is served: $(cat log)"
+expect 0 python3 - "$(sed -n 's/^answer *//p' told)" "$(sed -n 's/^token *//p' told)" <<'PY'
+import json, sys, urllib.error, urllib.request
+def ask(text):
+    body = json.dumps({"instances": [text]}).encode()
+    headers = {"Authorization": "Bearer " + sys.argv[2]}
+    return urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/models/plain:predict", body, headers)).read().decode()
+print(ask("c|lower|even d|upper|odd"))
+try:
+    ask("c d")
+except urllib.error.HTTPError as e:
+    print(e.code, e.read().decode())
+PY
+kill "$server" && wait "$server"
+says 'c D' out
+says "word 1, 'c', lacks factors" out
+
+# Behind the piece, with a table of its own.
+concat="--set model.embeddings=target --set model.factors.combine=concat --set model.factors.width=4"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run letters.yaml --run-dir behind $concat
+expect 0 "$regimen" eval behind --part valid
+matches out MORE 0.95
+expect 0 "$regimen" export behind --verify --to behind_onnx
+expect 2 "$regimen" run letters.yaml --run-dir no --set model.factors.combine=concat
+says 'model.factors.combine is concat, .* model.embeddings is shared: use target or untied' err
+
+# What is refused, and where it stands.
+printf 'a|upper|even\na|title|even\nb|lower|odd\n' >lines
+expect 1 "$regimen" translate run <lines
+says "/dev/stdin:2: word 1 has 'title', which is not in data.factors.case" err
+[ "$(cat out)" = A ] || fail "the line before a bad one: $(cat out)"
+expect 1 "$regimen" translate run <data/valid.src
+says "/dev/stdin:1: word 1, '[a-h]', lacks factors: data.factors has 2, so that a word is word.case.place" err
+sed '5s/ [a-z]*$//' data/train.place >data/short.place
+expect 1 "$regimen" run letters.yaml --run-dir no --set 'data.train=[train.src, train.tgt, train.case, short.place]'
+says "data.train: .*short.place:5: 1 factors, but the source's line has 2 words" err
+expect 2 "$regimen" run letters.yaml --run-dir run --set 'data.factors={case: [upper, lower], place: [odd, even]}' --set trainer.epochs=17
+says 'run was begun with another (configuration|factors.yml)' err
+expect 2 "$regimen" translate run --with blind <data/valid.words
+says '--with blind: it has other data.factors' err
+expect 1 "$regimen" export run --to ct2 --format ctranslate2
+says 'writes no models with data.factors' err
+expect 0 "$regimen" config check plain.yaml --set model.factors.combine=concat
+says 'model.factors.combine .*has no effect: only with data.factors != null' err
+finish
