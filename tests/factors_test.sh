@@ -1,5 +1,6 @@
 #!/bin/sh
-# Source factors by the command: a task that only they tell, in both forms of the data, by runs and by exports; what is refused.
+# What stands beside words and before targets, by the command: tasks that only factors or tags tell, by runs and by exports;
+# what is refused.
 . "$(dirname "$0")/lib.sh"
 XDG_STATE_HOME=$work/state
 export XDG_STATE_HOME
@@ -145,4 +146,59 @@ expect 1 "$regimen" export run --to ct2 --format ctranslate2
 says 'writes no models with data.factors' err
 expect 0 "$regimen" config check plain.yaml --set model.factors.combine=concat
 says 'model.factors.combine .*has no effect: only with data.factors != null' err
+
+# Tags before targets, by set: the same sources, to be written small or large.
+for part in train valid; do
+    tr 'a-h' 'A-H' <data/$part.src >data/$part.large
+done
+sed 's/train.tgt/train.src/; s/valid.tgt/valid.src/; s/^  tokenizer:.*/&\
+  train_sets: {large: [train.src, train.large]}\
+  valid_sets: {large: [valid.src, valid.large]}\
+  target_tag: a\
+  target_tags: {large: A}/' plain.yaml >tags.yaml
+expect 0 "$regimen" run tags.yaml --run-dir tags --set trainer.epochs=30
+expect 0 "$regimen" eval tags --part valid
+cp out judged
+grep valid_large judged >large || fail "no scores of the other set: $(cat judged)"
+grep -v valid_large judged >small_set
+matches large MORE 0.95
+matches small_set MORE 0.95
+expect 0 "$regimen" translate tags <<'END'
+a b
+END
+says '^a b$' out
+expect 0 "$regimen" translate tags --set data.target_tag=A <<'END'
+a b
+END
+says '^A B$' out
+expect 0 "$regimen" export tags --to tags_export --format predictor
+says '^  target_tag: "a"$' tags_export/model.yaml
+expect 0 "$regimen" translate tags_export --json <<'END'
+{"text": "c d", "target_tag": "A", "alignment": "pieces"}
+{"text": "c d"}
+END
+says '"text": "C D"' out
+says '"text": "c d"' out
+paste data/valid.src data/valid.large >pairs
+expect 0 "$regimen" score-pairs tags --set data.target_tag=A <pairs
+awk '$1 < -1 { bad++ } END { exit bad > 6 }' out || fail "log-probabilities with the right tag: $(cat out)"
+expect 0 "$regimen" score-pairs tags <pairs
+awk '$1 > -1 { bad++ } END { exit bad > 6 }' out || fail "log-probabilities with the other tag: $(cat out)"
+expect 0 "$regimen" export tags --verify --to tags_onnx
+expect 0 "$regimen" export tags --to tags_ct2 --format ctranslate2
+says '"decoder_start_token": "a"' tags_ct2/config.json
+expect 1 "$regimen" translate tags --json <<'END'
+{"text": "c d", "target_tag": "<2fr>"}
+END
+says "/dev/stdin:1: the target_tag '<2fr>' is no piece that a target can begin with" err
+expect 1 "$regimen" translate run --json <<'END'
+{"text": "c|lower|even", "target_tag": "A"}
+END
+says "a target_tag 'A' is asked for, but the model was trained without data.target_tag" err
+expect 2 "$regimen" run tags.yaml --run-dir no --set 'data.target_tags={larg: [A]}'
+says 'data.target_tags.larg: no set has that name' err
+expect 2 "$regimen" run plain.yaml --run-dir no --set 'data.target_tags={train: [A]}'
+says 'data.target_tags are of some sets: data.target_tag says' err
+expect 2 "$regimen" run tags.yaml --run-dir no --set data.target_tag=xyz
+says "data.target_tag is 'xyz', which is no piece of .*joint.model that a target can begin with" err
 finish

@@ -442,7 +442,7 @@ printf 'a\tb\nno tab\n' | { "$regimen" score-pairs run >out 2>err; [ $? = 1 ] ||
 says '^regimen: /dev/stdin:2: no TAB between a source and a target' err
 [ "$(wc -l <out)" = 1 ] || fail "the pair before a bad line: $(cat out)"
 echo '{"text": "ein", "must": []}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown key: $(cat err)"; }
-says '^regimen: /dev/stdin:1: unknown key "must"; there are text, prefix, required, banned and alignment' err
+says '^regimen: /dev/stdin:1: unknown key "must"; there are text, target_tag, prefix, required, banned and alignment' err
 echo '{"text": "ein", "banned": ["\u4e2d"]}' | { "$regimen" translate run --json >out 2>err; [ $? = 1 ] || fail "an unknown character: $(cat err)"; }
 says "^regimen: /dev/stdin:1: the banned text .* has a character that the tokenizer does not know" err
 expect 2 "$regimen" translate run --beam 3 --set task.search.diversity_groups=2 <source

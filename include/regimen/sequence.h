@@ -8,7 +8,8 @@
  *   to write  rgm_beam_search_create() with the same parameters, then rgm_beam_search_run()
  *   to export rgm_seq2seq_source_graph() and rgm_seq2seq_step_graph()
  *
- * Id 0 is padding, and every target begins with it. The task chooses the id that ends a sequence.
+ * Id 0 is padding, and every target begins with it, or with an id that stands for its language. The
+ * task chooses the id that ends a sequence.
  */
 #ifndef REGIMEN_SEQUENCE_H
 #define REGIMEN_SEQUENCE_H
@@ -102,9 +103,9 @@ rgm_value *rgm_seq2seq_encode(rgm_scope *scope, const rgm_seq2seq *model, rgm_va
 rgm_value *rgm_seq2seq_encode_factors(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *source,
                                       rgm_value *factors, rgm_value *positions);
 /**
- * The decoder's states [b t, width] of target ids [b, t], which begin with 0. A token attends to
- * itself and to the tokens before it. `memory` is the encoder's result for `source`; positions [t]
- * i64.
+ * The decoder's states [b t, width] of target ids [b, t], which begin with 0 or a tag. A token
+ * attends to itself and to the tokens before it. `memory` is the encoder's result for `source`;
+ * positions [t] i64.
  */
 rgm_value *rgm_seq2seq_decode(rgm_scope *scope, const rgm_seq2seq *model, rgm_value *target,
                               rgm_value *positions, rgm_value *memory, rgm_value *source);
@@ -203,7 +204,8 @@ rgm_status rgm_seq2seq_source_graph(rgm_seq2seq_source *out, rgm_scope *scope,
 /** One more token for each row. There are sentences * beams rows; the beams of a sentence are
  * consecutive. */
 typedef struct rgm_seq2seq_step {
-    rgm_value *ids;      /* input "ids" i64 [sentences, beams]: the newest tokens, 0 at first */
+    rgm_value *ids;      /* input "ids" i64 [sentences, beams]: the newest tokens, 0 or a tag at
+                            first */
     rgm_value *position; /* input "position" i64 [1]: how many tokens came before them       */
     rgm_value *source;   /* as given: positions where it is 0 get no attention               */
     rgm_value *memory[2 * RGM_SEQ2SEQ_LAYERS];  /* inputs "memory_keys_0", "memory_values_0", .. */
@@ -290,6 +292,8 @@ typedef struct rgm_beam_search_options {
     int64_t first_number;
     const int64_t *numbers;             /* [count] borrowed; NULL: 0, 1, .. */
     const rgm_target_request *requests; /* [count] borrowed; NULL: nothing is asked */
+    const int32_t *begins; /* [count] what each result begins with, in place of 0; not a part of its
+                              ids; borrowed. NULL: 0 */
     const int32_t *const *factors; /* [count] of each source [length, source_factors], borrowed;
                                       NULL: the model has none */
     int32_t end_id; /* end of sentence                                                       */
@@ -375,8 +379,8 @@ rgm_status rgm_beam_search_join(rgm_beam_search *search, rgm_beam_search *const 
  * Errors: RGM_ERR_ARG (a model with factors, and none given, or the other way round),
  * RGM_ERR_CONFIG (options, a request that they do not go with), RGM_ERR_UNSUPPORTED (int8 or a
  * shortlist on another device than the CPU), RGM_ERR_DATA (an id outside the vocabulary, a factor
- * that there is not, an empty sentence, a sentence longer than max_positions, a request that
- * contradicts itself or the length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
+ * or a begin that there is not, an empty sentence, a sentence longer than max_positions, a request
+ * that contradicts itself or the length), RGM_ERR_NOMEM, RGM_ERR_IO (the device is lost).
  */
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,

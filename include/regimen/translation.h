@@ -67,8 +67,14 @@ typedef struct rgm_translation_options {
     rgm_tokenizer_options train_tokenizer; /* instead of a file: train one for both sides on all
                                               training sets; vocab_size 0: no */
     const char
-        *source_tag;   /* a piece of the source's tokenizer that is put before each source, such
-                          as the language that is wanted (Johnson et al. 2017); NULL: none  */
+        *source_tag; /* a piece of the source's tokenizer that is put before each source, such
+                        as the language that is wanted (Johnson et al. 2017); NULL: none  */
+    const char *target_tag; /* a piece of the target's tokenizer that the decoder reads before each
+                               target, in place of 0, such as the language that is wanted; no part
+                               of the target. NULL: 0                                         */
+    rgm_lists
+        target_tags;   /* that of sets, by their names, one piece each: train, valid, test, and
+                          names in train_sets, valid_sets, test_sets; target_tag of the others */
     rgm_lists factors; /* by name, the values that words of sources may have beside them: a word is
                           "word|case|pos" then, or each factor has a file of its own behind
                           [source, target] (Sennrich and Haddow 2016). All pieces of a word get its
@@ -108,13 +114,13 @@ typedef struct rgm_translation_options {
  * the scores "bleu", "chrf" and "ter" of the whole set, as rgm_bleu_add() and the others do, and
  * "exact_match", the share of translations that equal their reference token by token.
  *
- * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0, then
- * the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers of the
- * pairs [b]. Where there are factors, the next is i64 [b, s, factors]: those of each token of the
- * source, numbers of their values from 1, over all factors in their order, 0 at a tag, the end and
- * padding. Where alignments are taught, training batches have one more behind it, f32 [b, t, s]:
- * what each label is aligned to, with the sum 1, or 0 where nothing is given. The user may provide
- * training batches of that form (rgm_trainer_setup.train_dataset).
+ * A batch has six tensors, all i64: source [b, s], target [b, t] (what the decoder reads: 0 or a
+ * tag, then the labels without the last), labels [b, t], positions 0.. [s] and [t], and the numbers
+ * of the pairs [b]. Where there are factors, the next is i64 [b, s, factors]: those of each token
+ * of the source, numbers of their values from 1, over all factors in their order, 0 at a tag, the
+ * end and padding. Where alignments are taught, training batches have one more behind it, f32 [b,
+ * t, s]: what each label is aligned to, with the sum 1, or 0 where nothing is given. The user may
+ * provide training batches of that form (rgm_trainer_setup.train_dataset).
  *
  * The task reads the tokenizers when it is created, and a part of the data when the batches of that
  * part are first requested. The tokenizers are the task's files: "tokenizer.model" and, if the
@@ -161,7 +167,8 @@ rgm_status rgm_alignment_check(const rgm_alignment_options *options);
 /** A line to translate; all borrowed. */
 typedef struct rgm_translation_line {
     rgm_str text;
-    const char *prefix; /* the translation begins with this text; NULL: with any */
+    const char *target_tag; /* a piece in the place of data.target_tag; NULL: that */
+    const char *prefix;     /* the translation begins with this text; NULL: with any */
     rgm_texts required; /* each of these texts occurs in it, in the pieces that the tokenizer makes
                            of it at the beginning of a word; needs a search of 2 beams at least */
     rgm_texts banned;   /* none of these texts occurs in it behind the prefix, in those pieces   */
@@ -296,8 +303,8 @@ typedef struct rgm_translation_request {
     rgm_alignment_options alignment;
 } rgm_translation_request;
 /**
- * Read {"text": .., "prefix": .., "required": [..], "banned": [..], "alignment": "words"}, of which
- * only "text" must be there; alignment may also be "pieces".
+ * Read {"text": .., "target_tag": .., "prefix": .., "required": [..], "banned": [..], "alignment":
+ * "words"}, of which only "text" must be there; alignment may also be "pieces".
  *
  * @param name  [in] of the input, for messages
  *

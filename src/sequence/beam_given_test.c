@@ -241,5 +241,46 @@ static void what_does_not_go_with_a_model_is_refused(void **state)
     lab_close(&without);
 }
 
-TESTS(cmocka_unit_test(factors_are_added_to_tokens), cmocka_unit_test(factors_stand_behind_tokens),
+/* A begin is read as the token that it is: the same as if that token's row stood at 0. */
+static void results_begin_with_what_is_given(void **state)
+{
+    rgm_seq2seq model = of_combinations();
+    rgm_beam_search_options o = RGM_BEAM_SEARCH_OPTIONS_INIT;
+    static const int32_t begins[SENTENCES] = {7, 7, 7, 7, 7};
+    rgm_hypotheses given[SENTENCES], moved[SENTENCES];
+    double first;
+    float *table;
+    texts t;
+    lab l;
+
+    (void)state;
+    model.source_vocabulary = TOKENS;
+    write_texts(&t);
+    lab_open(&l, &model);
+    o.decode_max_length = 9;
+    o.no_padding = true; /* its row is another one below */
+    CHECK_OK(rgm_beam_search_run(moved, l.search, t.sources, t.lengths, SENTENCES, &o));
+    first = moved[0].items[0].log_probability;
+    clear(moved);
+    o.begins = begins;
+    o.decode_batch_size = 2;
+    CHECK_OK(rgm_beam_search_run(given, l.search, t.sources, t.lengths, SENTENCES, &o));
+    CHECK(fabs(first - given[0].items[0].log_probability) > 1e-6);
+    table = rgm_tensor_f32(rgm_parameters_find(l.parameters, "target_embedding/table"));
+    memcpy(table, table + 7 * WIDTH, WIDTH * sizeof *table);
+    rgm_parameters_touch(l.parameters);
+    o.begins = NULL;
+    CHECK_OK(rgm_beam_search_run(moved, l.search, t.sources, t.lengths, SENTENCES, &o));
+    compare(given, moved);
+    clear(given);
+    clear(moved);
+    o.begins = (const int32_t[]){7, 7, TOKENS, 7, 7};
+    CHECK_STATUS(RGM_ERR_DATA,
+                 rgm_beam_search_run(given, l.search, t.sources, t.lengths, SENTENCES, &o));
+    CHECK_MESSAGE("sentence 2: a result begins with 13, but ids are 0..12");
+    lab_close(&l);
+}
+
+TESTS(cmocka_unit_test(results_begin_with_what_is_given),
+      cmocka_unit_test(factors_are_added_to_tokens), cmocka_unit_test(factors_stand_behind_tokens),
       cmocka_unit_test(what_does_not_go_with_a_model_is_refused))

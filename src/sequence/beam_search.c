@@ -434,6 +434,18 @@ static rgm_status room_for_logits(rgmi_search *s, int64_t rows)
     return required ? RGM_NEW(s->choices, rgmi_most_choices(s)) : RGM_OK;
 }
 
+static void open_sentence(rgmi_sentence *t, int64_t number, int64_t length,
+                          const rgm_beam_search_options *options, int64_t positions)
+{
+    t->number = number;
+    t->longest = longest_of(options, positions, length);
+    t->sources = length;
+    if (options->requests != NULL)
+        t->request = &options->requests[number];
+    t->open[0] = (rgmi_beam_leaf){.node = -1};
+    t->open_count[0] = 1;
+}
+
 /* sentences[i]: number in the caller's list; sources and lengths by that number. */
 static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search,
                                const int32_t *const *sources, const int64_t *lengths,
@@ -452,23 +464,20 @@ static rgm_status search_batch(rgm_hypotheses *out, rgm_beam_search *beam_search
         RGM_GO(RGM_NEW(factors, count));
     RGM_GO(RGM_NEW(batch_lengths, count));
     RGM_GO(RGM_NEW(s.sentences, count));
-    RGM_GO(RGM_NEW(s.ids, rows)); /* zeros: what a translation begins with */
+    RGM_GO(RGM_NEW(s.ids, rows)); /* zeros: what a result begins with */
     RGM_GO(RGM_NEW(s.parents, rows));
     RGM_GO(RGM_NEW(s.survivors, count));
     RGM_GO(RGM_NEW(s.top_ids, rows * s.top));
     RGM_GO(RGM_NEW(s.top_log_probabilities, rows * s.top));
     for (int64_t i = 0; i < count; i++) {
         batch[i] = sources[numbers[i]];
+        if (options->begins != NULL)
+            s.ids[i] = options->begins[numbers[i]];
         if (factors != NULL)
             factors[i] = options->factors[numbers[i]];
         batch_lengths[i] = lengths[numbers[i]];
-        s.sentences[i].number = numbers[i];
-        s.sentences[i].longest = longest_of(options, positions_of(beam_search), batch_lengths[i]);
-        s.sentences[i].sources = batch_lengths[i];
-        if (options->requests != NULL)
-            s.sentences[i].request = &options->requests[numbers[i]];
-        s.sentences[i].open[0] = (rgmi_beam_leaf){.node = -1};
-        s.sentences[i].open_count[0] = 1;
+        open_sentence(&s.sentences[i], numbers[i], batch_lengths[i], options,
+                      positions_of(beam_search));
     }
     RGM_GO(room_for_logits(&s, rows));
     RGM_GO(rgmi_coverage_open(&s, rows));
@@ -574,6 +583,15 @@ static rgm_status check_request(const rgm_seq2seq *model, int64_t positions,
     return RGM_OK;
 }
 
+static rgm_status check_begin(const rgm_seq2seq *model, int64_t number, int32_t begin)
+{
+    if (begin < 0 || begin >= model->target_vocabulary)
+        return RGM_FAIL(
+            RGM_ERR_DATA, "sentence %lld: a result begins with %lld, but ids are 0..%lld",
+            (long long)number, (long long)begin, (long long)model->target_vocabulary - 1);
+    return RGM_OK;
+}
+
 typedef struct by_length {
     int64_t length, number;
 } by_length;
@@ -620,6 +638,8 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
         RGM_TRY(check_source(model, positions, i, sources[i], lengths[i]));
         if (options->factors != NULL)
             RGM_TRY(check_factors(model, i, options->factors[i], lengths[i]));
+        if (options->begins != NULL)
+            RGM_TRY(check_begin(model, i, options->begins[i]));
     }
     for (int64_t i = 0; i < count && options->requests != NULL; i++)
         RGM_TRY(check_request(model, positions, options, i, lengths[i]));

@@ -63,6 +63,10 @@ static const rgm_field data_fields[] = {
                     "probability, unigram takes probabilities to this power; 0: the best one"),
     RGM_TEXT_FIELD(source_tag, "a piece of the tokenizer that is put before each source: the "
                                "language that is wanted, <2de>"),
+    RGM_TEXT_FIELD(target_tag,
+                   "a piece of the tokenizer that the decoder reads before each target: "
+                   "the language that is wanted, <2de>"),
+    RGM_LISTS_FIELD(target_tags, "another one for sets of these names: {fr: <2fr>}"),
     RGM_LISTS_FIELD(factors, "of the source's words, by name the values that they may have: {case: "
                              "[lower, upper], pos: [N, V]}; a word is word|case|pos, or train is "
                              "[source, target, case's file, pos's]"),
@@ -160,11 +164,12 @@ static rgm_status check_reverse(const rgm_translation_options *o)
         o->train_tokenizer.vocab_size > 0 ||
         o->train_sets.count + o->valid_sets.count + o->test_sets.count > 0 ||
         o->weights.count > 0 || o->subword_alpha > 0 || o->alignments != NULL ||
-        o->source_tag != NULL || o->factors.count > 0)
+        o->source_tag != NULL || o->target_tag != NULL || o->target_tags.count > 0 ||
+        o->factors.count > 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.reverse makes the pairs: data.train, valid, test, their sets and "
-                        "weights, alignments, tokenizers, source_tag, factors and subword_alpha do "
-                        "not go with it");
+                        "weights, alignments, tokenizers, tags, factors and subword_alpha do not "
+                        "go with it");
     if (r->vocabulary < 3 || r->min_length > r->max_length || r->train < 1)
         return RGM_FAIL(
             RGM_ERR_CONFIG,
@@ -217,6 +222,41 @@ static rgm_status check_list(const rgm_texts *files, const char *key, const char
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG, "data.%s%s%s: %lld files; %s", key, set != NULL ? "." : "",
                     set != NULL ? set : "", (long long)files->count, needs);
+}
+
+/* Whether a set of the training or the evaluation has that name. */
+static bool is_set(const rgm_translation_options *o, const char *name)
+{
+    const rgm_lists *sets[] = {&o->train_sets, &o->valid_sets, &o->test_sets};
+
+    for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++) {
+        if (strcmp(rgm_mode_name((rgm_mode)mode), name) == 0)
+            return true;
+        for (int64_t i = 0; i < sets[mode]->count; i++)
+            if (strcmp(sets[mode]->names[i], name) == 0)
+                return true;
+    }
+    return false;
+}
+
+static rgm_status check_target_tags(const rgm_translation_options *o)
+{
+    const rgm_lists *tags = &o->target_tags;
+
+    if (tags->count > 0 && o->target_tag == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.target_tags are of some sets: data.target_tag says "
+                                        "what the others have, and lines to translate");
+    for (int64_t i = 0; i < tags->count; i++) {
+        if (!is_set(o, tags->names[i]))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "data.target_tags.%s: no set has that name: they are train, valid, "
+                            "test and those of data.train_sets, valid_sets, test_sets",
+                            tags->names[i]);
+        if (tags->items[i].count != 1)
+            return RGM_FAIL(RGM_ERR_CONFIG, "data.target_tags.%s: %lld pieces; it is one, <2de>",
+                            tags->names[i], (long long)tags->items[i].count);
+    }
+    return RGM_OK;
 }
 
 static rgm_status check_factors(const rgm_translation_options *o)
@@ -287,6 +327,7 @@ static rgm_status check_data(const rgm_translation_options *o)
         return no_training_data();
     RGM_TRY(check_tokenizers(o));
     RGM_TRY(check_guided(o));
+    RGM_TRY(check_target_tags(o));
     RGM_TRY(check_factors(o));
     return check_files(o);
 }
@@ -795,6 +836,11 @@ static rgm_status check_teachers(const translation_task *t)
                             "task.distillation.teacher: %s has other tokenizers; teacher and "
                             "student share theirs (data.tokenizer: tokenizer.model of the "
                             "teacher's folder)",
+                            name);
+        if (!rgmi_same_tags(&t->data, &of->data))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "task.distillation.teacher: %s has another data.source_tag or "
+                            "data.target_tag",
                             name);
         if (of->data.factors.count > 0 && !rgmi_same_factors(&t->data.factors, &of->data.factors))
             return RGM_FAIL(RGM_ERR_CONFIG,

@@ -15,22 +15,23 @@ static bool any_is_aligned(const rgm_translation_line *lines, int64_t count)
 /* Pairs of a source and one of its translations, in the order of both; without those that have no
  * tokens. */
 static rgm_status list_pairs(rgmi_pair_tokens *pairs, const rgm_translation_line *lines,
-                             const rgm_hypotheses *made, const rgmi_source_tokens *tokens,
-                             int64_t each, const int64_t *begin, int64_t count, int64_t n_best)
+                             const rgm_hypotheses *made, const rgmi_line_tokens *read, int64_t each,
+                             int64_t n_best)
 {
-    for (int64_t i = 0; i < count; i++) {
-        rgm_token_list source = {.ids = tokens->ids.items + begin[i],
-                                 .count = begin[i + 1] - begin[i]};
-        rgm_token_list factors = {.count = source.count * each};
+    for (int64_t i = 0; i < read->count; i++) {
+        int64_t begin = read->begin[i];
+        rgmi_token_pair pair = {.target_begin = read->target_begin[i],
+                                .alignment = lines[i].alignment};
+        pair.source = (rgm_token_list){read->tokens.ids.items + begin, read->begin[i + 1] - begin};
         if (each > 0)
-            factors.ids = tokens->factors.items + begin[i] * each;
-        for (int64_t k = 0; k < made[i].count && k < n_best && lines[i].alignment != NULL; k++) {
+            pair.factors = (rgm_token_list){read->tokens.factors.items + begin * each,
+                                            pair.source.count * each};
+        for (int64_t k = 0; k < made[i].count && k < n_best && pair.alignment != NULL; k++) {
             const rgm_hypothesis *h = &made[i].items[k];
-            rgm_token_list target = {.ids = h->ids, .count = h->count};
-            RGM_TRY(rgm_alignment_check(lines[i].alignment));
+            pair.target = (rgm_token_list){.ids = h->ids, .count = h->count};
+            RGM_TRY(rgm_alignment_check(pair.alignment));
             if (h->count > 0)
-                RGM_TRY(
-                    rgmi_pair_tokens_add(pairs, &source, &factors, &target, lines[i].alignment));
+                RGM_TRY(rgmi_pair_tokens_add(pairs, &pair));
         }
     }
     return RGM_OK;
@@ -69,21 +70,19 @@ static rgm_status have_aligner(rgmi_translation_task *t, const rgm_attention_pla
 
 rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *t,
                             const rgm_translation_line *lines, const rgm_hypotheses *made,
-                            const rgmi_source_tokens *tokens, const int64_t *begin, int64_t count,
-                            const rgm_beam_search_options *search)
+                            const rgmi_line_tokens *read, const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
     rgmi_pair_tokens pairs = {0};
     rgm_pair_score *scores = NULL;
 
-    if (!any_is_aligned(lines, count))
+    if (!any_is_aligned(lines, read->count))
         return RGM_OK;
-    RGM_GO(list_pairs(&pairs, lines, made, tokens, t->data.factors.count, begin, count,
-                      search->n_best));
+    RGM_GO(list_pairs(&pairs, lines, made, read, t->data.factors.count, search->n_best));
     RGM_GO(RGM_NEW(scores, pairs.count));
     RGM_GO(have_aligner(t, &search->attention));
     RGM_GO(rgmi_pair_scorer_tokens(scores, t->aligner, &pairs));
-    RGM_GO(take_alignments(out, lines, made, count, search->n_best, scores));
+    RGM_GO(take_alignments(out, lines, made, read->count, search->n_best, scores));
 done:
     if (scores != NULL)
         rgm_pair_scores_clear(scores, pairs.count);

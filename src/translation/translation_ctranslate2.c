@@ -402,7 +402,8 @@ static rgm_status save_config(const char *folder, const rgmi_translation_task *t
     RGM_GO(rgm_json_write_bool(&w, "add_source_bos", false));
     RGM_GO(rgm_json_write_bool(&w, "add_source_eos", true));
     RGM_GO(rgm_json_write_text(&w, "bos_token", piece_of(room, target, 0)));
-    RGM_GO(rgm_json_write_text(&w, "decoder_start_token", piece_of(room, target, 0)));
+    RGM_GO(
+        rgm_json_write_text(&w, "decoder_start_token", piece_of(room, target, t->data.target_tag)));
     RGM_GO(rgm_json_write_text(&w, "eos_token", piece_of(room, target, t->data.end_id)));
     RGM_GO(rgm_json_write_number(&w, "layer_norm_epsilon", t->model.options.encoder.norm_epsilon));
     RGM_GO(rgm_json_write_text(&w, "unk_token", unknown_piece(room, &t->data)));

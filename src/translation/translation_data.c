@@ -105,25 +105,85 @@ static rgm_status load_tokenizer(rgm_tokenizer **out, rgmi_side_paths *paths,
     return check_tokenizer(*out, paths->tokenizer);
 }
 
-/* The piece that data.source_tag names. */
-static rgm_status find_tag(rgmi_translation_data *data, const char *tag)
+int32_t rgmi_find_tag(const rgm_tokenizer *t, const char *piece)
 {
-    const rgm_tokenizer *t = data->source;
-    int32_t id;
+    int32_t id = rgm_tokenizer_find(t, piece);
 
-    data->source_tag = -1;
+    if (id < 0 || strcmp(rgm_tokenizer_piece(t, id), piece) != 0 || id == rgm_tokenizer_unk_id(t) ||
+        id == rgm_tokenizer_pad_id(t) || id == rgm_tokenizer_eos_id(t))
+        return -1;
+    return id;
+}
+
+/* The piece that a key names; `side` is what begins with it. */
+static rgm_status find_tag(int32_t *out, const rgm_tokenizer *t, const char *key, const char *set,
+                           const char *tag, const char *side, const char *path)
+{
     if (tag == NULL)
         return RGM_OK;
-    id = rgm_tokenizer_find(t, tag);
-    if (id < 0 || strcmp(rgm_tokenizer_piece(t, id), tag) != 0 || id == rgm_tokenizer_unk_id(t) ||
-        id == rgm_tokenizer_pad_id(t) || id == rgm_tokenizer_eos_id(t))
+    *out = rgmi_find_tag(t, tag);
+    if (*out < 0)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.source_tag is '%s', which is no piece of %s that a source can begin "
-                        "with: a tokenizer has one of its own by spm_train's "
-                        "--user_defined_symbols=%s",
-                        tag, data->source_paths.tokenizer, tag);
-    data->source_tag = id;
+                        "data.%s%s%s is '%s', which is no piece of %s that a %s can begin with: a "
+                        "tokenizer has one of its own by spm_train's --user_defined_symbols=%s",
+                        key, set != NULL ? "." : "", set != NULL ? set : "", tag, path, side, tag);
     return RGM_OK;
+}
+
+static rgm_status find_tags(rgmi_translation_data *data)
+{
+    const rgm_translation_options *o = data->options;
+    const char *path = data->target_paths.tokenizer != NULL ? data->target_paths.tokenizer
+                                                            : data->source_paths.tokenizer;
+
+    RGM_TRY(find_tag(&data->source_tag, data->source, "source_tag", NULL, o->source_tag, "source",
+                     data->source_paths.tokenizer));
+    RGM_TRY(find_tag(&data->target_tag, data->target, "target_tag", NULL, o->target_tag, "target",
+                     path));
+    RGM_TRY(RGM_NEW(data->set_tags, o->target_tags.count));
+    for (; data->set_tag_count < o->target_tags.count; data->set_tag_count++) {
+        rgmi_set_tag *tag = &data->set_tags[data->set_tag_count];
+
+        tag->set = o->target_tags.names[data->set_tag_count];
+        RGM_TRY(find_tag(&tag->id, data->target, "target_tags", tag->set,
+                         o->target_tags.items[data->set_tag_count].items[0], "target", path));
+    }
+    return RGM_OK;
+}
+
+/* The name of the set that a pair of a part is of. */
+static const char *set_of(const rgmi_translation_data *data, int part, int64_t pair)
+{
+    rgm_eval_set sets[RGM_MAX_EVAL_SETS];
+    int64_t count;
+
+    for (int64_t i = 0; part == RGM_TRAIN && i < data->source_count; i++) {
+        if (pair < data->sources[i].pairs)
+            return data->sources[i].name;
+        pair -= data->sources[i].pairs;
+    }
+    if (part <= RGM_TEST)
+        return rgm_mode_name((rgm_mode)part);
+    rgmi_translation_eval_sets(sets, &count, data->options);
+    return sets[part - rgmi_part_of_set(0)].name;
+}
+
+int32_t rgmi_target_begin(const rgmi_translation_data *data, int part, int64_t pair)
+{
+    const char *set;
+
+    if (data->set_tag_count == 0)
+        return data->target_tag;
+    set = set_of(data, part, pair);
+    for (int64_t i = 0; i < data->set_tag_count; i++)
+        if (strcmp(data->set_tags[i].set, set) == 0)
+            return data->set_tags[i].id;
+    return data->target_tag;
+}
+
+bool rgmi_same_tags(const rgmi_translation_data *a, const rgmi_translation_data *b)
+{
+    return a->source_tag == b->source_tag && a->target_tag == b->target_tag;
 }
 
 static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_translation_options *o)
@@ -148,7 +208,7 @@ static rgm_status load_tokenizers(rgmi_translation_data *data, const rgm_transla
     data->source_vocabulary = rgm_tokenizer_size(data->source);
     data->target_vocabulary = rgm_tokenizer_size(data->target);
     data->end_id = rgm_tokenizer_eos_id(data->target);
-    return find_tag(data, o->source_tag);
+    return find_tags(data);
 }
 
 int32_t rgmi_source_end(const rgmi_translation_data *data)
@@ -364,6 +424,7 @@ void rgmi_translation_data_clear(rgmi_translation_data *data)
     for (int part = 0; part < RGMI_PARTS; part++)
         part_clear(&data->parts[part]);
     rgm_free(data->sources);
+    rgm_free(data->set_tags);
     rgmi_guides_clear(&data->guides);
     rgmi_factors_clear(&data->factors);
     rgm_tokenizer_release(data->source);
@@ -467,7 +528,9 @@ rgm_value *rgmi_translation_logits(rgm_scope *scope, const rgm_seq2seq *model, r
     return rgm_seq2seq_logits(scope, model, states);
 }
 
-static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
+/* What the decoder reads: what targets begin with, then the labels. */
+static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels, const rgmi_batches_of *of,
+                              const int64_t *pairs)
 {
     int64_t rows = rgm_tensor_dim(labels, 0), length = rgm_tensor_dim(labels, 1);
 
@@ -475,7 +538,9 @@ static rgm_status shift_right(rgm_tensor **out, const rgm_tensor *labels)
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < length; i++)
             rgm_tensor_i64(*out)[r * length + i] =
-                i > 0 ? rgm_tensor_i64(labels)[r * length + i - 1] : 0;
+                i > 0           ? rgm_tensor_i64(labels)[r * length + i - 1]
+                : pairs[r] >= 0 ? rgmi_target_begin(of->data, of->part, pairs[r])
+                                : 0;
     return RGM_OK;
 }
 
@@ -491,7 +556,8 @@ static rgm_status complete(rgm_element **out, const rgm_element *batch, const rg
     int64_t count = RGMI_BATCH_TENSORS;
 
     (void)call;
-    RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS]));
+    RGM_GO(shift_right(&tensors[RGMI_TARGET], tensors[RGMI_LABELS], of,
+                       rgm_tensor_i64(tensors[RGMI_PAIRS])));
     RGM_GO(rgm_tensor_arange(&tensors[RGMI_SOURCE_POSITIONS],
                              rgm_tensor_dim(tensors[RGMI_SOURCE], 1)));
     RGM_GO(rgm_tensor_arange(&tensors[RGMI_TARGET_POSITIONS],

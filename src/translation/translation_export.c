@@ -205,7 +205,7 @@ static rgm_status write_side(rgm_json_writer *w, const rgmi_translation_task *t,
                                is_target ? t->data.target_vocabulary : t->data.source_vocabulary));
     RGM_TRY(rgm_json_write_int(w, "pad_id", 0));
     if (is_target)
-        RGM_TRY(rgm_json_write_int(w, "begin_id", 0));
+        RGM_TRY(rgm_json_write_int(w, "begin_id", t->data.target_tag));
     else if (t->data.source_tag >= 0)
         RGM_TRY(rgm_json_write_int(w, "begin_id", t->data.source_tag));
     else

@@ -51,6 +51,8 @@ static rgm_status check_model(const rgmi_translation_task *t)
     if (t->data.source_tag >= 0)
         return impossible("data", "source_tag",
                           "whoever translates would have to put it before each source");
+    if (t->data.target_tag > 0)
+        return impossible("data", "target_tag", "its targets begin with padding");
     if (t->data.factors.count > 0)
         return impossible("data", "factors", "its sources are tokens alone");
     RGM_TRY(check_stack(&o->encoder, "model.encoder"));

@@ -57,6 +57,12 @@ typedef struct rgmi_guides {
     int64_t left_out; /* pairs whose words the tokenizer does not have as spaces have them */
 } rgmi_guides;
 
+/** What targets of a set begin with. */
+typedef struct rgmi_set_tag {
+    const char *set; /* borrowed */
+    int32_t id;
+} rgmi_set_tag;
+
 /** What completes the batches of a part. */
 typedef struct rgmi_batches_of {
     const struct rgmi_translation_data *data;
@@ -71,7 +77,10 @@ typedef struct rgmi_translation_data {
     rgmi_side_paths source_paths, target_paths; /* the target's are NULL without files of its own */
     int64_t source_vocabulary, target_vocabulary;
     int32_t end_id;
-    int32_t source_tag; /* what each source begins with; -1: nothing   */
+    int32_t source_tag;     /* what each source begins with; -1: nothing   */
+    int32_t target_tag;     /* what each target begins with, 0 without a tag; .. */
+    rgmi_set_tag *set_tags; /* .. those of sets that have another one           */
+    int64_t set_tag_count;
     rgmi_factors factors;
     rgmi_translation_part parts[RGMI_PARTS]; /* read when batches of them are first asked for */
     rgmi_source *sources;                    /* of the training part, once it is read         */
@@ -92,6 +101,12 @@ static inline int64_t rgmi_source_begin(const rgmi_translation_data *data)
 }
 /** What a source ends with; a target ends with end_id. */
 int32_t rgmi_source_end(const rgmi_translation_data *data);
+/** What the decoder reads before the target of a pair: 0 or a tag. */
+int32_t rgmi_target_begin(const rgmi_translation_data *data, int part, int64_t pair);
+/** The id of a piece that may stand there; -1: there is none. */
+int32_t rgmi_find_tag(const rgm_tokenizer *tokenizer, const char *piece);
+/** Whether sources and targets begin with the same. */
+bool rgmi_same_tags(const rgmi_translation_data *a, const rgmi_translation_data *b);
 /** The part of a set of rgm_task.eval_sets, and the sets themselves. */
 static inline int rgmi_part_of_set(int64_t set)
 {
@@ -299,6 +314,13 @@ typedef struct rgmi_source_tokens {
     rgm_ids ids, factors;
 } rgmi_source_tokens;
 void rgmi_source_tokens_clear(rgmi_source_tokens *tokens);
+/** Lines in tokens; begins as {0}. */
+typedef struct rgmi_line_tokens {
+    rgmi_source_tokens tokens;
+    int64_t *begin;        /* [count + 1] of each line's source in them     */
+    int32_t *target_begin; /* [count] what each line's target begins with   */
+    int64_t count;         /* lines that were read                          */
+} rgmi_line_tokens;
 /** Append those of a source with their end; none for a text without tokens. RGM_ERR_DATA: too many
  * for the model; words without their factors. */
 rgm_status rgmi_read_source(rgmi_source_tokens *out, const rgmi_translation_task *task,
@@ -330,14 +352,20 @@ void rgmi_requests_clear(rgmi_requests *requests);
 typedef struct rgmi_pair_tokens {
     rgmi_source_tokens tokens; /* of both sides; factors are of the sources alone */
     int64_t *factor_begin;     /* [count] in these */
+    int32_t *begins;           /* [count] what their targets begin with */
     int64_t *ends; /* of sides: source 0, target 0, source 1, .. in the ids                    */
     const rgm_alignment_options **alignments; /* [count] borrowed; NULL: that pair is not aligned */
-    int64_t count, end_capacity, capacity, begin_capacity;
+    int64_t count, end_capacity, capacity, factor_capacity, begin_capacity;
 } rgmi_pair_tokens;
-/** Add a pair that is in tokens already: the source with its end, and its factors [count]. */
-rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *pairs, const rgm_token_list *source,
-                                const rgm_token_list *factors, const rgm_token_list *target,
-                                const rgm_alignment_options *alignment);
+/** A pair that is in tokens already; borrowed. */
+typedef struct rgmi_token_pair {
+    rgm_token_list source; /* with its end, and a tag where there is one */
+    rgm_token_list factors;
+    rgm_token_list target;
+    int32_t target_begin; /* what the decoder reads before the target */
+    const rgm_alignment_options *alignment;
+} rgmi_token_pair;
+rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *pairs, const rgmi_token_pair *pair);
 void rgmi_pair_tokens_clear(rgmi_pair_tokens *pairs);
 /** Make a scorer that can align by what `place` says; as rgm_pair_scorer_create(). */
 rgm_status rgmi_pair_scorer_create(rgm_pair_scorer **out, const rgmi_translation_task *task,
@@ -356,12 +384,11 @@ rgm_status rgmi_alignment_write(char **out, const rgmi_translation_task *task,
                                 const float *weights, const rgm_alignment_options *options);
 /* ---- translation_aligned.c ---- */
 
-/** Align the translations of lines by the weights that they were made with: out [count, n_best], of
- * made [count]; the source of line i is tokens [begin[i], begin[i + 1]). */
+/** Align the translations of lines by the weights that they were made with: out [read->count,
+ * n_best], of made [read->count]. */
 rgm_status rgmi_align_lines(rgm_line_translation *out, rgmi_translation_task *task,
                             const rgm_translation_line *lines, const rgm_hypotheses *made,
-                            const rgmi_source_tokens *tokens, const int64_t *begin, int64_t count,
-                            const rgm_beam_search_options *search);
+                            const rgmi_line_tokens *read, const rgm_beam_search_options *search);
 
 /* ---- translation_serving.c: asked without its run ---- */
 

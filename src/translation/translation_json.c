@@ -59,6 +59,8 @@ static rgm_status read_entries(const char **text, rgm_translation_request *r)
     while (rgm_json_next(&entry, r->json)) {
         if (strcmp(entry.key, "text") == 0)
             RGM_TRY(read_text(text, entry.key, entry.value));
+        else if (strcmp(entry.key, "target_tag") == 0)
+            RGM_TRY(read_text(&r->line.target_tag, entry.key, entry.value));
         else if (strcmp(entry.key, "prefix") == 0)
             RGM_TRY(read_text(&r->line.prefix, entry.key, entry.value));
         else if (strcmp(entry.key, "required") == 0)
@@ -68,10 +70,10 @@ static rgm_status read_entries(const char **text, rgm_translation_request *r)
         else if (strcmp(entry.key, "alignment") == 0)
             RGM_TRY(read_alignment(r, entry.value));
         else
-            return RGM_FAIL(
-                RGM_ERR_DATA,
-                "unknown key \"%s\"; there are text, prefix, required, banned and alignment",
-                entry.key);
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "unknown key \"%s\"; there are text, target_tag, prefix, required, "
+                            "banned and alignment",
+                            entry.key);
     }
     return RGM_OK;
 }

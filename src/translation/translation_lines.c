@@ -46,10 +46,10 @@ rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
     if (!rgmi_same_tokenizers(t, o))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "it has other tokenizers: models that translate together share them");
-    if (t->data.source_tag != o->data.source_tag)
+    if (!rgmi_same_tags(&t->data, &o->data))
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "it has another data.source_tag: models that translate together read the "
-                        "same sources");
+                        "it has another data.%s: models that translate together read the same",
+                        t->data.source_tag != o->data.source_tag ? "source_tag" : "target_tag");
     if (!rgmi_same_factors(&t->data.factors, &o->data.factors))
         return RGM_FAIL(RGM_ERR_CONFIG, "it has other data.factors: models that translate together "
                                         "read the same sources");
@@ -91,25 +91,50 @@ static bool asks(const rgm_translation_line *line)
     return line->prefix != NULL || line->required.count > 0 || line->banned.count > 0;
 }
 
-/*
- * Tokens of *read lines one behind the other: all, or those before a bad one. `begin` [count + 1]
- * says where each starts. Requests: of those with tokens.
- */
-static rgm_status read_lines(rgmi_source_tokens *tokens, rgmi_requests *requests, int64_t *begin,
-                             int64_t *read, const rgmi_translation_task *t,
-                             const rgm_translation_line *lines, int64_t count)
+/* What a line's translation begins with. */
+static rgm_status read_tag(int32_t *out, const rgmi_translation_task *t, const char *tag)
 {
-    begin[0] = *read = 0;
-    while (*read < count) {
-        const rgm_translation_line *line = &lines[*read];
-        RGM_TRY(rgmi_read_source(tokens, t, line->text));
-        if (tokens->ids.count > begin[*read])
+    *out = t->data.target_tag;
+    if (tag == NULL)
+        return RGM_OK;
+    if (t->data.target_tag == 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "a target_tag '%s' is asked for, but the model was trained "
+                        "without data.target_tag",
+                        tag);
+    *out = rgmi_find_tag(t->data.target, tag);
+    if (*out < 0)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "the target_tag '%s' is no piece that a target can begin with", tag);
+    return RGM_OK;
+}
+
+/* Lines up to a bad one. Requests: of those with tokens. */
+static rgm_status read_lines(rgmi_line_tokens *out, rgmi_requests *requests,
+                             const rgmi_translation_task *t, const rgm_translation_line *lines,
+                             int64_t count)
+{
+    RGM_TRY(RGM_NEW(out->begin, count + 1));
+    RGM_TRY(RGM_NEW(out->target_begin, count));
+    while (out->count < count) {
+        const rgm_translation_line *line = &lines[out->count];
+        RGM_TRY(read_tag(&out->target_begin[out->count], t, line->target_tag));
+        RGM_TRY(rgmi_read_source(&out->tokens, t, line->text));
+        if (out->tokens.ids.count > out->begin[out->count])
             RGM_TRY(rgmi_requests_add(requests, t, line));
         else if (asks(line))
             return RGM_FAIL(RGM_ERR_DATA, "something is asked of a translation of nothing");
-        begin[++*read] = tokens->ids.count;
+        out->begin[++out->count] = out->tokens.ids.count;
     }
     return RGM_OK;
+}
+
+static void line_tokens_clear(rgmi_line_tokens *lines)
+{
+    rgmi_source_tokens_clear(&lines->tokens);
+    rgm_free(lines->begin);
+    rgm_free(lines->target_begin);
+    *lines = (rgmi_line_tokens){0};
 }
 
 /* ---- to text ------------------------------------------------------------------------------- */
@@ -145,11 +170,11 @@ static rgm_status write_line(rgm_line_translation *out, rgm_text *text,
 }
 
 /* What was found of the n lines with tokens goes to their places among all; the others get none. */
-static void spread(rgm_hypotheses *made, const int64_t *begin, int64_t count, int64_t n)
+static void spread(rgm_hypotheses *made, const rgmi_line_tokens *read, int64_t n)
 {
-    for (int64_t i = count - 1; i >= 0; i--) {
+    for (int64_t i = read->count - 1; i >= 0; i--) {
         rgm_hypotheses own = {0};
-        if (begin[i + 1] > begin[i]) {
+        if (read->begin[i + 1] > read->begin[i]) {
             own = made[--n];
             made[n] = (rgm_hypotheses){0};
         }
@@ -157,49 +182,77 @@ static void spread(rgm_hypotheses *made, const int64_t *begin, int64_t count, in
     }
 }
 
+/* What a search is given of lines; each [count]. */
+typedef struct search_input {
+    const int32_t **sources, **factors;
+    int32_t *begins;
+    int64_t *lengths, *numbers, count;
+} search_input;
+
+/* Of lines with tokens. */
+static rgm_status list_input(search_input *out, const rgmi_line_tokens *read, int64_t each)
+{
+    const rgmi_source_tokens *tokens = &read->tokens;
+
+    RGM_TRY(RGM_NEW(out->lengths, read->count));
+    RGM_TRY(RGM_NEW(out->numbers, read->count));
+    RGM_TRY(RGM_NEW(out->sources, read->count));
+    RGM_TRY(RGM_NEW(out->factors, read->count));
+    RGM_TRY(RGM_NEW(out->begins, read->count));
+    for (int64_t i = 0; i < read->count; i++) {
+        int64_t begin = read->begin[i], n = out->count;
+        if (read->begin[i + 1] == begin)
+            continue;
+        out->sources[n] = tokens->ids.items + begin;
+        if (each > 0)
+            out->factors[n] = tokens->factors.items + begin * each;
+        out->begins[n] = read->target_begin[i];
+        out->numbers[n] = i;
+        out->lengths[n] = read->begin[i + 1] - begin;
+        out->count++;
+    }
+    return RGM_OK;
+}
+
+static void input_clear(search_input *a)
+{
+    rgm_free(a->sources);
+    rgm_free(a->factors);
+    rgm_free(a->begins);
+    rgm_free(a->lengths);
+    rgm_free(a->numbers);
+}
+
 /* Lines in tokens; those without any become empty ones. */
 static rgm_status translate(rgm_line_translation *out, rgmi_translation_task *t,
-                            const rgm_translation_line *lines, const rgmi_source_tokens *tokens,
-                            const int64_t *begin, int64_t count, const rgmi_requests *requests,
-                            const rgm_beam_search_options *search)
+                            const rgm_translation_line *lines, const rgmi_line_tokens *read,
+                            const rgmi_requests *requests, const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK;
     rgm_hypotheses *made = NULL;
-    const int32_t **sources = NULL, **factors = NULL;
-    int64_t *lengths = NULL, *numbers = NULL, n = 0, each = t->data.factors.count;
+    int64_t each = t->data.factors.count, count = read->count;
     rgm_beam_search_options own = *search;
     rgm_text text = {0};
+    search_input a = {0};
 
-    RGM_GO(RGM_NEW(lengths, count));
-    RGM_GO(RGM_NEW(numbers, count));
-    RGM_GO(RGM_NEW(sources, count));
-    RGM_GO(RGM_NEW(factors, count));
+    RGM_GO(list_input(&a, read, each));
     RGM_GO(RGM_NEW(made, count));
-    for (int64_t i = 0; i < count; i++)
-        if (begin[i + 1] > begin[i]) {
-            sources[n] = tokens->ids.items + begin[i];
-            factors[n] = each > 0 ? tokens->factors.items + begin[i] * each : NULL;
-            numbers[n] = i;
-            lengths[n++] = begin[i + 1] - begin[i];
-        }
-    own.numbers = numbers;
-    own.factors = each > 0 ? factors : NULL;
+    own.numbers = a.numbers;
+    own.begins = a.begins;
+    own.factors = each > 0 ? a.factors : NULL;
     own.requests = requests->any ? requests->items : NULL;
-    RGM_GO(rgm_beam_search_run(made, t->beam_search, sources, lengths, n, &own));
-    spread(made, begin, count, n);
+    RGM_GO(rgm_beam_search_run(made, t->beam_search, a.sources, a.lengths, a.count, &own));
+    spread(made, read, a.count);
     for (int64_t i = 0; i < count; i++)
         RGM_GO(write_line(out + i * search->n_best, &text, t, &lines[i], &made[i], search->n_best));
-    RGM_GO(rgmi_align_lines(out, t, lines, made, tokens, begin, count, search));
+    RGM_GO(rgmi_align_lines(out, t, lines, made, read, search));
 done:
     for (int64_t i = 0; made != NULL && i < count; i++)
         rgm_hypotheses_clear(&made[i]);
     if (status != RGM_OK)
         rgm_line_translations_clear(out, count * search->n_best);
     rgm_text_clear(&text);
-    rgm_free(lengths);
-    rgm_free(numbers);
-    rgm_free(sources);
-    rgm_free(factors);
+    input_clear(&a);
     rgm_free(made);
     return status;
 }
@@ -211,16 +264,14 @@ static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool
                                   const rgm_beam_search_options *search)
 {
     rgm_status status = RGM_OK, bad;
-    int64_t *begin = NULL, read;
     rgmi_requests requests = {0};
-    rgmi_source_tokens tokens = {0};
+    rgmi_line_tokens read = {0};
     rgm_error error;
 
     *done = 0;
     *searched = false;
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
-    RGM_GO(RGM_NEW(begin, count + 1));
-    bad = read_lines(&tokens, &requests, begin, &read, t, lines, count);
+    bad = read_lines(&read, &requests, t, lines, count);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
@@ -228,15 +279,14 @@ static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool
     RGM_GO(rgmi_requests_close(&requests));
     RGM_GO(rgmi_translation_ready(t, with->parameters, with->device, with->bf16));
     RGM_GO(join_all(t, with->device, with->bf16));
-    RGM_GO(translate(out, t, lines, &tokens, begin, read, &requests, search));
-    *done = read;
+    RGM_GO(translate(out, t, lines, &read, &requests, search));
+    *done = read.count;
     *searched = false;
     if (bad != RGM_OK)
         status = rgm_error_restore(&error);
 done:
     rgmi_requests_clear(&requests);
-    rgmi_source_tokens_clear(&tokens);
-    rgm_free(begin);
+    line_tokens_clear(&read);
     return status;
 }
 

@@ -136,18 +136,25 @@ static rgm_token_list side_of(const rgmi_pair_tokens *p, int64_t side)
     return (rgm_token_list){.ids = p->tokens.ids.items + begin, .count = p->ends[side] - begin};
 }
 
-/* What was added behind the last pair becomes the next: ids, of which the source's are those up to
- * `middle`, and factors from `factors` on. */
-static rgm_status close_pair(rgmi_pair_tokens *p, int64_t middle, int64_t factors,
-                             const rgm_alignment_options *alignment)
+/* What is known of a pair beside its tokens. */
+typedef struct pair_place {
+    int64_t factors; /* where those of its source begin */
+    int32_t target_begin;
+    const rgm_alignment_options *alignment; /* NULL: it is not aligned */
+} pair_place;
+
+/* What was added behind the last pair becomes the next, its source's tokens up to `middle`. */
+static rgm_status close_pair(rgmi_pair_tokens *p, int64_t middle, const pair_place *place)
 {
-    RGM_TRY(RGM_RESERVE(p->factor_begin, p->begin_capacity, p->count + 1));
+    RGM_TRY(RGM_RESERVE(p->factor_begin, p->factor_capacity, p->count + 1));
+    RGM_TRY(RGM_RESERVE(p->begins, p->begin_capacity, p->count + 1));
     RGM_TRY(RGM_RESERVE(p->ends, p->end_capacity, 2 * (p->count + 1)));
     RGM_TRY(RGM_RESERVE(p->alignments, p->capacity, p->count + 1));
-    p->factor_begin[p->count] = factors;
+    p->factor_begin[p->count] = place->factors;
+    p->begins[p->count] = place->target_begin;
     p->ends[2 * p->count] = middle;
     p->ends[2 * p->count + 1] = p->tokens.ids.count;
-    p->alignments[p->count++] = alignment;
+    p->alignments[p->count++] = place->alignment;
     return RGM_OK;
 }
 
@@ -161,23 +168,23 @@ static rgm_status add_tokens(rgm_ids *ids, const rgm_token_list *tokens)
     return RGM_OK;
 }
 
-rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *p, const rgm_token_list *source,
-                                const rgm_token_list *factors, const rgm_token_list *target,
-                                const rgm_alignment_options *alignment)
+rgm_status rgmi_pair_tokens_add(rgmi_pair_tokens *p, const rgmi_token_pair *pair)
 {
-    int64_t middle, begin = p->tokens.factors.count;
+    const pair_place place = {p->tokens.factors.count, pair->target_begin, pair->alignment};
+    int64_t middle;
 
-    RGM_TRY(add_tokens(&p->tokens.ids, source));
-    RGM_TRY(add_tokens(&p->tokens.factors, factors));
+    RGM_TRY(add_tokens(&p->tokens.ids, &pair->source));
+    RGM_TRY(add_tokens(&p->tokens.factors, &pair->factors));
     middle = p->tokens.ids.count;
-    RGM_TRY(add_tokens(&p->tokens.ids, target));
-    return close_pair(p, middle, begin, alignment);
+    RGM_TRY(add_tokens(&p->tokens.ids, &pair->target));
+    return close_pair(p, middle, &place);
 }
 
 void rgmi_pair_tokens_clear(rgmi_pair_tokens *p)
 {
     rgmi_source_tokens_clear(&p->tokens);
     rgm_free(p->factor_begin);
+    rgm_free(p->begins);
     rgm_free(p->ends);
     rgm_free(p->alignments);
     *p = (rgmi_pair_tokens){0};
@@ -200,14 +207,16 @@ static rgm_status read_target(rgm_ids *ids, const rgmi_translation_task *t, rgm_
 static rgm_status read_pair(rgmi_pair_tokens *p, const rgm_pair_scorer *s,
                             const rgm_text_pair *pair)
 {
-    int64_t begin = p->tokens.ids.count, factors = p->tokens.factors.count, middle;
+    const pair_place place = {p->tokens.factors.count, s->task->data.target_tag,
+                              s->aligns ? &s->alignment : NULL};
+    int64_t begin = p->tokens.ids.count, middle;
 
     RGM_TRY(rgmi_read_source(&p->tokens, s->task, pair->source));
     if (p->tokens.ids.count == begin)
         return RGM_FAIL(RGM_ERR_DATA, "the source has no tokens");
     middle = p->tokens.ids.count;
     RGM_TRY(read_target(&p->tokens.ids, s->task, pair->target));
-    return close_pair(p, middle, factors, s->aligns ? &s->alignment : NULL);
+    return close_pair(p, middle, &place);
 }
 
 /* Numbers of pairs of like length together. */
@@ -226,8 +235,8 @@ static rgm_status sort_pairs(int64_t *order, const rgmi_pair_tokens *p)
 
 /* ---- a batch ------------------------------------------------------------------------------- */
 
-/* A padded tensor of one side; `shift`: what the decoder reads, 0 and then the labels without the
- * last. */
+/* A padded tensor of one side; `shift`: what the decoder reads, 0 or a tag and then the labels
+ * without the last. */
 static rgm_status side_create(rgm_tensor **out, const rgmi_pair_tokens *p, const int64_t *numbers,
                               int64_t rows, int side, bool shift)
 {
@@ -245,6 +254,8 @@ static rgm_status side_create(rgm_tensor **out, const rgmi_pair_tokens *p, const
             int64_t from = shift ? i - 1 : i;
             row[i] = from >= 0 && from < tokens.count - shift ? tokens.ids[from] : 0;
         }
+        if (shift && longest > 0)
+            row[0] = p->begins[numbers[r]];
     }
     return RGM_OK;
 }

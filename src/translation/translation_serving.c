@@ -12,12 +12,17 @@ const char rgmi_shortlist_file[] = "shortlist.safetensors";
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What sources have beside their tokens. */
-static rgm_status write_sources(rgm_text *out, const rgmi_translation_data *data)
+/* What stands before sentences and beside words. */
+static rgm_status write_tags(rgm_text *out, const rgmi_translation_data *data)
 {
     if (data->source_tag >= 0) {
         RGM_TRY(rgm_text_printf(out, "  source_tag: "));
         RGM_TRY(rgmi_write_quoted(out, rgm_tokenizer_piece(data->source, data->source_tag)));
+        RGM_TRY(rgm_text_printf(out, "\n"));
+    }
+    if (data->target_tag > 0) {
+        RGM_TRY(rgm_text_printf(out, "  target_tag: "));
+        RGM_TRY(rgmi_write_quoted(out, rgm_tokenizer_piece(data->target, data->target_tag)));
         RGM_TRY(rgm_text_printf(out, "\n"));
     }
     if (data->factors.count == 0)
@@ -42,7 +47,7 @@ rgm_status rgmi_translation_save_serving(rgm_text *data, const char *folder, voi
     if (t->data.source == NULL)
         RGM_TRY(rgm_text_printf(data, "  reverse: {vocabulary: %lld}\n",
                                 (long long)t->data.source_vocabulary));
-    RGM_TRY(write_sources(data, &t->data));
+    RGM_TRY(write_tags(data, &t->data));
     if (t->shortlist == NULL)
         return RGM_OK;
     RGM_TRY(rgm_path_join(&path, folder, rgmi_shortlist_file));

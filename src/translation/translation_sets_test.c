@@ -98,6 +98,59 @@ static void all_that_is_trained_on_is_read_in_its_order(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Pairs 0 to 4 are of train and news, the others of balls. */
+static void check_begins(const rgm_translation_options *o)
+{
+    rgmi_translation_data data;
+    rgm_dataset *batches;
+    rgm_iterator *iterator;
+    rgm_element *batch;
+    int64_t seen = 0;
+
+    CHECK_OK(rgmi_translation_data_open(&data, o, 1, 1));
+    CHECK_OK(rgmi_translation_batches(&batches, &data, RGM_TRAIN));
+    CHECK_OK(rgm_iterator_create(&iterator, batches, NULL));
+    while (rgm_iterator_next(&batch, iterator) == RGM_OK) {
+        const rgm_tensor *read = rgm_element_tensor(batch, RGMI_TARGET);
+        const rgm_tensor *labels = rgm_element_tensor(batch, RGMI_LABELS);
+        const int64_t *pairs = rgm_tensor_i64(rgm_element_tensor(batch, RGMI_PAIRS));
+        int64_t length = rgm_tensor_dim(read, 1);
+        for (int64_t r = 0; r < rgm_tensor_dim(read, 0); r++, seen++) {
+            CHECK_INT(pairs[r] < 5 ? 5 : 6, rgm_tensor_i64(read)[r * length]);
+            for (int64_t i = 1; i < length; i++)
+                CHECK_INT(rgm_tensor_i64(labels)[r * length + i - 1],
+                          rgm_tensor_i64(read)[r * length + i]);
+        }
+        rgm_element_release(batch);
+    }
+    CHECK_INT(7, seen);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(batches);
+    rgmi_translation_data_clear(&data);
+}
+
+static void targets_begin_with_the_tag_of_their_set(void **state)
+{
+    static const char *const name[] = {"balls"};
+    const char *pieces[2];
+    rgm_texts sets[2], tag = {&pieces[1], 1};
+    rgm_translation_options o;
+    rgmi_translation_data data;
+
+    (void)state;
+    open_folder();
+    o = options_of(sets);
+    CHECK_OK(rgmi_translation_data_open(&data, &o, 1, 1));
+    CHECK_INT(0, rgmi_target_begin(&data, RGM_TRAIN, 6));
+    pieces[0] = rgm_tokenizer_piece(data.target, 5);
+    pieces[1] = rgm_tokenizer_piece(data.target, 6);
+    o.target_tag = pieces[0];
+    o.target_tags = (rgm_lists){name, &tag, 1};
+    check_begins(&o);
+    rgmi_translation_data_clear(&data);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void weights_are_shares_of_an_epoch_and_are_told(void **state)
 {
     static const char *const names[] = {"news", "train"};
@@ -430,6 +483,7 @@ static void a_run_tells_sets_samples_and_perplexity(void **state)
 }
 
 TESTS(cmocka_unit_test(all_that_is_trained_on_is_read_in_its_order),
+      cmocka_unit_test(targets_begin_with_the_tag_of_their_set),
       cmocka_unit_test(weights_are_shares_of_an_epoch_and_are_told),
       cmocka_unit_test(mistakes_in_sets_are_told),
       cmocka_unit_test(a_tokenizer_is_trained_on_any_form),

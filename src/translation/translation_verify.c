@@ -197,7 +197,7 @@ static rgm_status make_batch(verification *v, const rgmi_translation_data *data,
         RGM_TRY(rgmi_factors_batch(&v->factors, data, part, v->source, numbers));
     RGM_TRY(rgm_tensor_create(&v->ids, RGM_I64, 2, (int64_t[]){count, BEAMS}));
     for (int64_t i = 0; i < count * BEAMS; i++)
-        rgm_tensor_i64(v->ids)[i] = 0;
+        rgm_tensor_i64(v->ids)[i] = rgmi_target_begin(data, part, numbers[i / BEAMS]);
     RGM_TRY(rgm_tensor_create(&v->position, RGM_I64, 1, &one));
     for (int64_t i = 0; i < v->graphs.caches; i++) {
         RGM_TRY(rgm_tensor_create(&v->executor.past[i], RGM_F32, 3, none));
