@@ -42,6 +42,18 @@ class Tokens:
             return self.processor.encode(lines)
         return [[int(i) for i in line.split()] for line in self.command("spm_encode", "--output_format=id", lines)]
 
+    def encode_with_factors(self, lines, factors):
+        """Of lines whose words end with "|" and a value of each factor: ids, and the values' numbers of each id."""
+        lines = [[word.rsplit("|", len(factors)) for word in line.replace("\t", " ").split(" ") if word] for line in lines]
+        ids = self.encode([" ".join(word[0] for word in line) for line in lines])
+        alone = iter(self.encode([word[0] for line in lines for word in line]))
+        beside = []
+        for whole, line in zip(ids, lines):
+            pieces = [(next(alone), [f["values"][v] for f, v in zip(factors, word[1:])]) for word in line]
+            assert [i for own, _ in pieces for i in own] == whole, "words are cut otherwise by themselves"
+            beside.append([numbers for own, numbers in pieces for _ in own])
+        return ids, beside
+
     def decode(self, ids):
         if self.model is None:
             return [" ".join(map(str, line)) for line in ids]
@@ -58,6 +70,7 @@ class Translator:
         self.decoder = self.open(folder, self.about["decoder_step"])
         self.source, self.target = (Tokens(folder, self.about[side]) for side in ("source", "target"))
         self.caches = self.about["caches"]
+        self.factors = self.about["source"].get("factors", [])
 
     @staticmethod
     def open(folder, part):
@@ -72,12 +85,17 @@ class Translator:
     def run(session, feeds):
         return dict(zip((o.name for o in session.get_outputs()), session.run(None, feeds)))
 
-    def start(self, sources):
+    def start(self, sources, beside):
         """What the decoder is fed at every step, and the keys and values of no tokens."""
         source = np.zeros((len(sources), max(map(len, sources))), np.int64)
         for row, ids in zip(source, sources):
             row[: len(ids)] = ids
-        fixed = {"source": source, **self.run(self.encoder, {"source": source})}
+        feeds = {"source": source}
+        if self.factors:
+            feeds["source_factors"] = np.zeros(source.shape + (len(self.factors),), np.int64)
+            for row, numbers in zip(feeds["source_factors"], beside):
+                row[: len(numbers)] = numbers
+        fixed = {"source": source, **self.run(self.encoder, feeds)}
         past = {t["name"]: np.zeros((len(sources), 0, t["shape"][2]), np.float32)
                 for t in self.about["decoder_step"]["inputs"] if t["name"].startswith("past_")}
         return fixed, past
@@ -92,19 +110,20 @@ class Translator:
         most = o["decode_max_length"] or int(o["decode_length_factor"] * len(ids)) + o["extra_decode_length"]
         return min(most, self.about["max_positions"])
 
-    def search(self, sources, beams, n_best):
+    def search(self, sources, beside, beams, n_best):
         """Beam search (greedy with one beam): for each source up to n_best (score, ids), best first."""
         alpha, end = self.about["search"]["alpha"], self.target.end
         power = self.about["search"]["length_penalty"] == "power"
         penalty = lambda length: (length if power else (5 + length) / 6) ** alpha
-        fixed, past = self.start(sources)
+        fixed, past = self.start(sources, beside)
+        first = self.about["target"]["begin_id"]
         open_ = [[(0.0, [])] for _ in sources]  # (log-probability, ids): as many as there are rows of each
         done = [[] for _ in sources]
         under_way = [True for _ in sources]
         position = 0
         while any(under_way):
             rows = len(open_[0])
-            ids = np.array([[(ids or [0])[-1] for _, ids in o] for o in open_], np.int64)
+            ids = np.array([[(ids or [first])[-1] for _, ids in o] for o in open_], np.int64)
             log_probabilities, past = self.step(fixed, past, ids, position)
             log_probabilities = log_probabilities.astype(np.float64).reshape(len(sources), rows, -1)
             if self.about["search"]["no_padding"]:
@@ -142,11 +161,17 @@ class Translator:
     def translate(self, lines, beams, n_best):
         """For each line a list of (score, text)."""
         results = [[(0.0, "")] for _ in lines]
-        ids = self.source.encode(lines)
+        beside = [[] for _ in lines]
+        if self.factors:
+            ids, beside = self.source.encode_with_factors(lines, self.factors)
+        else:
+            ids = self.source.encode(lines)
+        none = [[0] * len(self.factors)]  # of a tag and of the end
         full = [i for i, tokens in enumerate(ids) if tokens]
         for at in range(0, len(full), BATCH):
             part = full[at : at + BATCH]
-            found = self.search([self.source.begin + ids[i] + [self.source.end] for i in part], beams, n_best)
+            found = self.search([self.source.begin + ids[i] + [self.source.end] for i in part],
+                                [none * len(self.source.begin) + beside[i] + none for i in part], beams, n_best)
             for i, hypotheses in zip(part, found):
                 texts = self.target.decode([tokens for _, tokens in hypotheses])
                 results[i] = [(score, text) for (score, _), text in zip(hypotheses, texts)]

@@ -113,7 +113,27 @@ trained words words.yaml
 trained both words.yaml --set data.target_tokenizer=en.model --set model.embeddings=target --set trainer.epochs=6
 [ -f both.alone/tokenizer.model ] && cmp -s both.alone/target_tokenizer.model data/en.model ||
     fail "the export lacks a tokenizer"
+
+# Factors of words, a tag before sources and one before targets.
+with_factors() {
+    awk '{ s = ""; n = 0
+        for (i = 1; i <= NF; i++) { n++; s = s (i > 1 ? " " : "") $i "|" (n % 2 ? "odd" : "even") "|" (length($i) > 4 ? "long" : "short") }
+        print s }' FS='[ \t]+' "$1"
+}
+for part in train valid; do
+    with_factors data/$part.de | paste - data/$part.en >data/$part.tsv
+done
+sed 's/^ *//; s/[ \t]*$//' lines | with_factors /dev/stdin >lines.factors
+for combine in sum concat; do
+    trained $combine words.yaml --set 'data.train=[train.tsv]' --set 'data.valid=[valid.tsv]' --set trainer.epochs=6 \
+        --set 'data.factors={place: [odd, even], length: [short, long]}' --set model.embeddings=target --set model.factors.combine=$combine \
+        --set data.source_tag=a --set data.target_tag=e
+done
 rm -r data # the runs and the exports go on without
+for combine in sum concat; do
+    decoded $combine lines.factors --beam 1
+    decoded $combine lines.factors --beam 4 --n-best 3
+done
 for name in words both; do
     decoded $name lines --beam 1
     decoded $name lines
