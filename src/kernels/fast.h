@@ -35,6 +35,7 @@
 #include "fast_rows.h"
 #include "fast_stream.h"
 #include "fast_norm.h"
+#include "fast_quads.h"
 #include "fast_attention.h"
 #include "fast_decoding.h"
 #include "fast_edges.h"

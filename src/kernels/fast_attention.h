@@ -1,133 +1,17 @@
 /*
- * Attention in tiles of four queries by up to 64 keys. Keys, and in the backward pass values, are
- * transposed block by block, so that every product runs along vectors of neighbouring numbers.
- * Tiles without a key that one of their queries sees are passed over: they would add zeros. Depths
- * that fill no whole vectors are left to the reference, and segments whose numbers fall.
+ * Attention in tiles of sixteen queries by up to 64 keys. Keys, and in the backward pass values,
+ * are transposed block by block, so that every product runs along vectors of neighbouring numbers.
+ * A product takes four queries at a time, whose sums stay in registers, and goes over the whole
+ * tile before the next one: what it reads of the block is brought to the first-level cache once a
+ * tile, which has no room for all that a gradient reads and writes of a block. Keys that none of
+ * four queries sees are passed over, by whole vectors: they would add zeros. Depths that fill no
+ * whole vectors are left to the reference, and segments whose numbers fall.
  */
 
-#define QUAD 4              /* queries */
-#define WIDE (LANES / 4)    /* vectors of a tile's row that stay in registers: 4 or 2 */
-#define PART (WIDE * LANES) /* floats of them */
-
-/* s [QUAD][RGMI_KEYS] = a bt over `count` vectors of keys from `from` on; bt [depth][RGMI_KEYS]. */
-static inline __attribute__((always_inline)) void quad_scores_of(float (*s)[RGMI_KEYS],
-                                                                 const float *const *a,
-                                                                 const float *bt, int64_t depth,
-                                                                 int64_t from, int count)
-{
-    vf c[QUAD][WIDE];
-
-    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++) c[r][u] = v_zero();
-    for (int64_t d = 0; d < depth; d++) {
-        vf b[WIDE];
-        UNROLL for (int u = 0; u < count; u++) b[u] = v_load(bt + d * RGMI_KEYS + from + u * LANES);
-        UNROLL for (int r = 0; r < QUAD; r++)
-        {
-            vf x = v_set1(a[r][d]);
-            UNROLL for (int u = 0; u < count; u++) c[r][u] = v_fma(x, b[u], c[r][u]);
-        }
-    }
-    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++)
-        v_store(&s[r][from + u * LANES], c[r][u]);
-}
-
-/* The same for the first n keys, rounded up to whole vectors. */
-static void quad_scores(float (*s)[RGMI_KEYS], const float *const *a, const float *bt,
-                        int64_t depth, int64_t n)
-{
-    for (int64_t from = 0; from < n; from += PART) {
-        switch (rgmi_min(WIDE, rgmi_blocks(n - from, LANES))) {
-        case 1:
-            quad_scores_of(s, a, bt, depth, from, 1);
-            break;
-        case 2:
-            quad_scores_of(s, a, bt, depth, from, 2);
-            break;
-#if WIDE == 4
-        case 3:
-            quad_scores_of(s, a, bt, depth, from, 3);
-            break;
-        case 4:
-            quad_scores_of(s, a, bt, depth, from, 4);
-            break;
+#define QUADS (RGMI_QUERIES / QUAD) /* of a tile; see fast_quads.h */
+#ifndef KEPT_SCORES
+#define KEPT_SCORES (1 << 18) /* most scores of a head that a gradient keeps: they stay in L2 */
 #endif
-        }
-    }
-}
-
-/* c[r] = factor[r] c[r] + sum over j < n of w[r][j] b[j], over `count` vectors of depth. */
-static inline __attribute__((always_inline)) void quad_sum_of(float *const *c, const float *factor,
-                                                              float (*w)[RGMI_KEYS], const float *b,
-                                                              int64_t ld, int64_t n, int count)
-{
-    vf sum[QUAD][WIDE];
-
-    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++) sum[r][u] =
-        v_mul(v_load(c[r] + u * LANES), v_set1(factor[r]));
-    for (int64_t j = 0; j < n; j++) {
-        vf x[WIDE];
-        UNROLL for (int u = 0; u < count; u++) x[u] = v_load(b + j * ld + u * LANES);
-        UNROLL for (int r = 0; r < QUAD; r++)
-        {
-            vf weight = v_set1(w[r][j]);
-            UNROLL for (int u = 0; u < count; u++) sum[r][u] = v_fma(weight, x[u], sum[r][u]);
-        }
-    }
-    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++)
-        v_store(c[r] + u * LANES, sum[r][u]);
-}
-
-static void quad_sum(float *const *c, const float *factor, float (*w)[RGMI_KEYS], const float *b,
-                     int64_t ld, int64_t n, int64_t depth)
-{
-    for (int64_t d = 0; d < depth;) {
-        float *at[QUAD];
-        int64_t left = (depth - d) / LANES;
-        for (int r = 0; r < QUAD; r++)
-            at[r] = c[r] + d;
-        if (left >= WIDE) {
-            quad_sum_of(at, factor, w, b + d, ld, n, WIDE);
-            d += PART;
-        } else {
-            quad_sum_of(at, factor, w, b + d, ld, n, 1);
-            d += LANES;
-        }
-    }
-}
-
-/* c[j] += sum over the tile's rows of w[r][j] a[r], for j < n. */
-static inline __attribute__((always_inline)) void quad_outer_of(float *c, int64_t ld,
-                                                                float (*w)[RGMI_KEYS],
-                                                                const float *const *a, int64_t d,
-                                                                int64_t n, int count)
-{
-    vf x[QUAD][WIDE];
-
-    UNROLL for (int r = 0; r < QUAD; r++) UNROLL for (int u = 0; u < count; u++) x[r][u] =
-        v_load(a[r] + d + u * LANES);
-    for (int64_t j = 0; j < n; j++) {
-        float *to = c + j * ld + d;
-        vf sum[WIDE];
-        UNROLL for (int u = 0; u < count; u++) sum[u] = v_load(to + u * LANES);
-        UNROLL for (int r = 0; r < QUAD; r++)
-        {
-            vf weight = v_set1(w[r][j]);
-            UNROLL for (int u = 0; u < count; u++) sum[u] = v_fma(weight, x[r][u], sum[u]);
-        }
-        UNROLL for (int u = 0; u < count; u++) v_store(to + u * LANES, sum[u]);
-    }
-}
-
-static void quad_outer(float *c, int64_t ld, float (*w)[RGMI_KEYS], const float *const *a,
-                       int64_t n, int64_t depth)
-{
-    int64_t d = 0;
-
-    for (; d + PART <= depth; d += PART)
-        quad_outer_of(c, ld, w, a, d, n, WIDE);
-    for (; d < depth; d += LANES)
-        quad_outer_of(c, ld, w, a, d, n, 1);
-}
 
 /* ---- one head of one sequence ---- */
 
@@ -140,7 +24,10 @@ typedef struct attention_head {
                                     gradient; NULL: nothing is */
     float *kt, *vt;              /* [depth][RGMI_KEYS], the block transposed */
     float *most, *sum;           /* [queries] of the running softmax */
-    float hidden[RGMI_KEYS];     /* 0, or -inf for keys that nobody sees */
+    float *along;                /* [queries]: y dy of a gradient */
+    float *scores; /* of a gradient with several blocks: [blocks][whole quads][RGMI_KEYS];
+                      NULL: they are too many to keep */
+    _Alignas(64) float hidden[RGMI_KEYS]; /* 0, or -inf for keys that nobody sees */
     uint32_t words[DRAW_BLOCKS][4];
 } attention_head;
 
@@ -157,13 +44,32 @@ static const float *key_row(const attention_head *t, const void *x, int64_t j)
            t->h / rgmi_key_group(o->heads, o->kv_heads) * o->depth;
 }
 
-/* Whether a query of the tile sees a key of the block. */
-static bool tile_is_seen(const attention_head *t, int64_t i)
+/* The keys of the block between those that the queries of a quad see; behind the last query none.
+ */
+static key_span quad_sees(const attention_head *t, int64_t i)
 {
-    for (int64_t r = i; r < rgmi_min(i + QUAD, t->o->queries); r++)
-        if (t->from[r] < t->first + t->count && t->until[r] > t->first)
-            return true;
-    return false;
+    key_span seen = {t->count, 0};
+
+    for (int64_t r = i; r < rgmi_min(i + QUAD, t->o->queries); r++) {
+        if (t->from[r] >= t->first + t->count || t->until[r] <= t->first)
+            continue;
+        seen.from = rgmi_min(seen.from, rgmi_max(0, t->from[r] - t->first));
+        seen.to = rgmi_max(seen.to, rgmi_min(t->count, t->until[r] - t->first));
+    }
+    seen.from = seen.from / LANES * LANES;
+    return seen;
+}
+
+/* The same of each quad of a tile; false: none sees a key. */
+static bool tile_sees(key_span *seen, const attention_head *t, int64_t i)
+{
+    bool any = false;
+
+    for (int n = 0; n < QUADS; n++) {
+        seen[n] = quad_sees(t, i + n * QUAD);
+        any |= seen[n].from < seen[n].to;
+    }
+    return any;
 }
 
 /* to [depth][RGMI_KEYS] from rows of keys or values; what fills the last vector behind them is 0.
@@ -174,7 +80,8 @@ static void head_transpose(float *to, const float *x, int64_t ld, int64_t n, int
         rows_transpose(to + j, RGMI_KEYS, x + j * ld, ld, n - j, depth);
 }
 
-static void head_open_block(attention_head *t, int64_t block)
+/* `scored`: its scores are made, not read from those that were kept. */
+static void head_open_block(attention_head *t, int64_t block, bool scored)
 {
     const rgm_attention_args *o = t->o;
 
@@ -184,7 +91,8 @@ static void head_open_block(attention_head *t, int64_t block)
     for (int64_t j = 0; j < RGMI_KEYS; j++)
         t->hidden[j] =
             j < t->count && rgmi_key_visible(o, t->b, t->first + j) ? 0 : -__builtin_inff();
-    head_transpose(t->kt, key_row(t, o->k, t->first), t->kld, t->count, o->depth);
+    if (scored)
+        head_transpose(t->kt, key_row(t, o->k, t->first), t->kld, t->count, o->depth);
     if (t->vt)
         head_transpose(t->vt, key_row(t, o->v, t->first), t->kld, t->count, o->depth);
 }
@@ -202,21 +110,29 @@ static float *head_near(const attention_head *t, float *near, int64_t i)
     return near != NULL ? near + t->first - rgmi_stands(t->o, i) : NULL;
 }
 
-/* Scaled scores of a tile, -inf where the query does not see the key. */
-static void quad_masked_scores(float (*s)[RGMI_KEYS], const attention_head *t, int64_t i)
+/* Scaled scores of a quad, -inf where the query does not see the key. */
+static void quad_masked_scores(float (*s)[RGMI_KEYS], const attention_head *t, int64_t i,
+                               key_span span)
 {
     const float *q[QUAD];
     vf scale = v_set1((float)t->o->scale), none = v_set1(-__builtin_inff());
 
     quad_rows(q, t, t->o->q, i);
-    quad_scores(s, q, t->kt, t->o->depth, t->count);
+    quad_scores(s, q, t->kt, t->o->depth, span);
     for (int r = 0; r < QUAD; r++) {
         bool real = i + r < t->o->queries;
         int64_t seen = real ? t->until[i + r] - t->first : 0;
         int64_t before = real ? t->from[i + r] - t->first : 0;
         const float *near = real ? head_near(t, t->near, i + r) : NULL;
-        for (int64_t j = 0; j < t->count; j += LANES) {
+        /* Behind the block all is hidden. */
+        bool whole = near == NULL && before <= span.from &&
+                     (seen >= t->count || seen >= rgmi_blocks(span.to, LANES) * LANES);
+        for (int64_t j = span.from; j < span.to; j += LANES) {
             vf x = v_fma(v_load(&s[r][j]), scale, v_load(&t->hidden[j]));
+            if (whole) {
+                v_store(&s[r][j], x);
+                continue;
+            }
             if (near != NULL)
                 x = v_add(x, v_load(near + j));
             if (j < before)
@@ -227,47 +143,62 @@ static void quad_masked_scores(float (*s)[RGMI_KEYS], const attention_head *t, i
 }
 
 /*
- * Take a tile's scores into the running softmax; *factor is what the sums so far shrink by. s
- * becomes exp(s - most); 0 for rows behind the last query.
+ * Take a quad's scores into the running softmax; *factor is what the sums so far shrink by. Where
+ * `e` is not NULL it becomes exp(s - most), 0 for rows behind the last query; it may be s. Each
+ * step is made for all rows before the next: what one row waits for is long.
  */
-static void quad_stats(float *factor, attention_head *t, float (*s)[RGMI_KEYS], int64_t i)
+static inline __attribute__((always_inline)) void quad_stats(float *factor, float (*e)[RGMI_KEYS],
+                                                             attention_head *t,
+                                                             float (*s)[RGMI_KEYS], int64_t i,
+                                                             key_span seen)
 {
+    int64_t rows = rgmi_min(QUAD, t->o->queries - i);
+    float largest[QUAD], shrink[LANES] = {0};
+    vf sum[QUAD];
+
     for (int r = 0; r < QUAD; r++) {
-        bool real = i + r < t->o->queries;
-        vf most = v_set1(real ? t->most[i + r] : 0), sum = v_zero();
-        float shrink[LANES], largest;
-        factor[r] = 1;
-        for (int64_t j = 0; j < t->count; j += LANES)
+        float before = r < rows ? t->most[i + r] : 0;
+        vf most = v_set1(before);
+        for (int64_t j = seen.from; j < seen.to; j += LANES)
             most = v_max(v_load(&s[r][j]), most);
-        largest = v_most(most);
-        for (int64_t j = 0; j < t->count; j += LANES) {
-            vf e = v_exp(v_sub(v_load(&s[r][j]), v_set1(largest)));
-            v_store(&s[r][j], e);
-            sum = v_add(sum, e);
+        largest[r] = v_most(most);
+        shrink[r] = before - largest[r];
+    }
+    v_store(shrink, v_exp(v_load(shrink)));
+    UNROLL
+    for (int r = 0; r < QUAD; r++) {
+        sum[r] = v_zero();
+        for (int64_t j = seen.from; j < seen.to; j += LANES) {
+            vf x = v_exp(v_sub(v_load(&s[r][j]), v_set1(largest[r])));
+            if (e != NULL)
+                v_store(&e[r][j], x);
+            sum[r] = v_add(sum[r], x);
         }
-        if (!real)
+    }
+    for (int r = 0; r < QUAD; r++) {
+        factor[r] = shrink[r];
+        if (r >= rows)
             continue;
-        v_store(shrink, v_exp(v_set1(t->most[i + r] - largest)));
-        factor[r] = shrink[0];
-        t->sum[i + r] = t->sum[i + r] * factor[r] + v_sum(sum);
-        t->most[i + r] = largest;
+        t->sum[i + r] = t->sum[i + r] * shrink[r] + v_sum(sum[r]);
+        t->most[i + r] = largest[r];
     }
 }
 
-/* s becomes exp(s - most); 0 for rows behind the last query, which see no key. */
-static void quad_exp(float (*s)[RGMI_KEYS], const attention_head *t, int64_t i)
+/* p = exp(s - most) times; 0 for rows behind the last query, which see no key. p may be s. */
+static void quad_exp(float (*p)[RGMI_KEYS], float (*s)[RGMI_KEYS], const float *times,
+                     const attention_head *t, int64_t i, key_span seen)
 {
     for (int r = 0; r < QUAD; r++) {
-        vf most = v_set1(i + r < t->o->queries ? t->most[i + r] : 0);
-        for (int64_t j = 0; j < t->count; j += LANES)
-            v_store(&s[r][j], v_exp(v_sub(v_load(&s[r][j]), most)));
+        vf most = v_set1(i + r < t->o->queries ? t->most[i + r] : 0), factor = v_set1(times[r]);
+        for (int64_t j = seen.from; j < seen.to; j += LANES)
+            v_store(&p[r][j], v_mul(v_exp(v_sub(v_load(&s[r][j]), most)), factor));
     }
 }
 
-static void quad_scale(float (*s)[RGMI_KEYS], const attention_head *t, const float *times)
+static void quad_scale(float (*s)[RGMI_KEYS], const float *times, key_span seen)
 {
     for (int r = 0; r < QUAD; r++)
-        for (int64_t j = 0; j < t->count; j += LANES)
+        for (int64_t j = seen.from; j < seen.to; j += LANES)
             v_store(&s[r][j], v_mul(v_load(&s[r][j]), v_set1(times[r])));
 }
 
@@ -281,35 +212,56 @@ static void head_draw(attention_head *t, int64_t i)
 
 /* to = w * keep, the draws of query i + r; to may be w. */
 static void quad_drop(float (*to)[RGMI_KEYS], float (*w)[RGMI_KEYS], const attention_head *t,
-                      int64_t i)
+                      int64_t i, key_span seen)
 {
     uint32_t least = (uint32_t)(t->o->rate * 65536 + 0.5);
     vf scale = v_set1((float)(1 / (1 - t->o->rate)));
 
     for (int r = 0; r < QUAD; r++) {
         const uint16_t *draw = (const uint16_t *)t->words[(i + r) % RGMI_QUERIES * 8];
-        for (int64_t j = 0; j < t->count; j += LANES)
+        for (int64_t j = seen.from; j < seen.to; j += LANES)
             v_store(&to[r][j], v_select(v_draws_from(draw + j, least),
                                         v_mul(v_load(&w[r][j]), scale), v_zero()));
     }
 }
 
-static void head_forward_tile(attention_head *t, int64_t i)
+static void head_forward_quad(const attention_head *t, int64_t i, const float *factor,
+                              float (*p)[RGMI_KEYS], key_span seen)
 {
     const rgm_attention_args *o = t->o;
-    float s[QUAD][RGMI_KEYS], factor[QUAD], spare[256], *y[QUAD];
+    float spare[256], *y[QUAD];
 
-    quad_masked_scores(s, t, i);
-    quad_stats(factor, t, s, i);
-    if (o->rate > 0)
-        quad_drop(s, s, t, i);
     for (int64_t d = 0; d < o->depth; d += 256) { /* rows behind the last query go to `spare` */
         int64_t part = rgmi_min(256, o->depth - d);
-        memset(spare, 0, (size_t)part * sizeof(float));
+        if (i + QUAD > o->queries)
+            memset(spare, 0, (size_t)part * sizeof(float));
         for (int r = 0; r < QUAD; r++)
             y[r] = i + r < o->queries ? (float *)head_row(t, o->y, o->queries, i + r) + d : spare;
-        quad_sum(y, factor, s, key_row(t, o->v, t->first) + d, t->kld, t->count, part);
+        quad_sum(y, factor, p, key_row(t, o->v, t->first) + d, t->kld, seen, part);
     }
+}
+
+static void head_forward_tile(attention_head *t, int64_t i)
+{
+    _Alignas(64) float p[RGMI_QUERIES][RGMI_KEYS];
+    float factor[RGMI_QUERIES];
+    key_span seen[QUADS];
+
+    if (!tile_sees(seen, t, i))
+        return;
+    head_draw(t, i);
+    for (int n = 0; n < QUADS; n++) {
+        if (seen[n].from >= seen[n].to)
+            continue;
+        float(*quad)[RGMI_KEYS] = p + n * QUAD;
+        quad_masked_scores(quad, t, i + n * QUAD, seen[n]);
+        quad_stats(factor + n * QUAD, quad, t, quad, i + n * QUAD, seen[n]);
+        if (t->o->rate > 0)
+            quad_drop(quad, quad, t, i + n * QUAD, seen[n]);
+    }
+    for (int n = 0; n < QUADS; n++)
+        if (seen[n].from < seen[n].to)
+            head_forward_quad(t, i + n * QUAD, factor + n * QUAD, p + n * QUAD, seen[n]);
 }
 
 static void head_clear(const attention_head *t, void *x)
@@ -330,13 +282,9 @@ static void head_forward(attention_head *t)
 
     head_clear(t, o->y);
     for (int64_t block = 0; block < rgmi_blocks(o->keys, RGMI_KEYS); block++) {
-        head_open_block(t, block);
-        for (int64_t i = 0; i < o->queries; i += QUAD) {
-            if (i % RGMI_QUERIES == 0)
-                head_draw(t, i);
-            if (tile_is_seen(t, i))
-                head_forward_tile(t, i);
-        }
+        head_open_block(t, block, true);
+        for (int64_t i = 0; i < o->queries; i += RGMI_QUERIES)
+            head_forward_tile(t, i);
     }
     for (int64_t i = 0; i < o->queries; i++) {
         float *y = (float *)head_row(t, o->y, o->queries, i);
@@ -359,18 +307,31 @@ static void near_fold(const attention_head *t)
         dbias[rgmi_max(-o->reach, rgmi_min(o->reach, d)) + o->reach] += t->dnear[d];
 }
 
+typedef float score_row[RGMI_KEYS];
+
+/* Where the scores of a quad stand that are kept. */
+static score_row *kept_scores(const attention_head *t, int64_t i)
+{
+    int64_t rows = rgmi_blocks(t->o->queries, QUAD) * QUAD;
+
+    return (score_row *)(t->scores + (t->block * rows + i) * RGMI_KEYS);
+}
+
 /* The running softmax of all blocks, where one block is not all. */
 static void head_stats(attention_head *t)
 {
-    float s[QUAD][RGMI_KEYS], factor[QUAD];
+    _Alignas(64) float spare[QUAD][RGMI_KEYS];
+    float factor[QUAD];
 
     for (int64_t block = 0; block < rgmi_blocks(t->o->keys, RGMI_KEYS); block++) {
-        head_open_block(t, block);
+        head_open_block(t, block, true);
         for (int64_t i = 0; i < t->o->queries; i += QUAD) {
-            if (!tile_is_seen(t, i))
+            key_span seen = quad_sees(t, i);
+            float(*s)[RGMI_KEYS] = t->scores != NULL ? kept_scores(t, i) : spare;
+            if (seen.from >= seen.to)
                 continue;
-            quad_masked_scores(s, t, i);
-            quad_stats(factor, t, s, i);
+            quad_masked_scores(s, t, i, seen);
+            quad_stats(factor, NULL, t, s, i, seen);
         }
     }
 }
@@ -385,13 +346,15 @@ static float row_dot(const float *a, const float *b, int64_t depth)
 }
 
 /* ds = p (dp - along) scale, in the place of dp; without the scale it is that of what is added. */
-static void quad_score_grad(float (*dp)[RGMI_KEYS], float (*p)[RGMI_KEYS], const float *along,
-                            const attention_head *t, int64_t i)
+static void quad_score_grad(float (*dp)[RGMI_KEYS], float (*p)[RGMI_KEYS], const attention_head *t,
+                            int64_t i, key_span seen)
 {
     for (int r = 0; r < QUAD; r++) {
-        float *dnear = i + r < t->o->queries ? head_near(t, t->dnear, i + r) : NULL;
-        for (int64_t j = 0; j < t->count; j += LANES) {
-            vf ds = v_mul(v_load(&p[r][j]), v_sub(v_load(&dp[r][j]), v_set1(along[r])));
+        bool real = i + r < t->o->queries;
+        float *dnear = real ? head_near(t, t->dnear, i + r) : NULL;
+        vf along = v_set1(real ? t->along[i + r] : 0);
+        for (int64_t j = seen.from; j < seen.to; j += LANES) {
+            vf ds = v_mul(v_load(&p[r][j]), v_sub(v_load(&dp[r][j]), along));
             v_store(&dp[r][j], v_mul(ds, v_set1((float)t->o->scale)));
             if (dnear != NULL)
                 v_store(dnear + j, v_add(v_load(dnear + j), ds));
@@ -399,44 +362,108 @@ static void quad_score_grad(float (*dp)[RGMI_KEYS], float (*p)[RGMI_KEYS], const
     }
 }
 
+/* What a tile's gradient goes through; `kept` is p where dropout lets it through. */
+typedef struct grad_tile {
+    _Alignas(64) float p[RGMI_QUERIES][RGMI_KEYS], dp[RGMI_QUERIES][RGMI_KEYS],
+        kept[RGMI_QUERIES][RGMI_KEYS];
+    key_span seen[QUADS];
+} grad_tile;
+
+/* What makes probabilities of exponentials: one by their sum; 0 where no key is seen. */
+static void quad_times(float *times, const attention_head *t, int64_t i)
+{
+    for (int r = 0; r < QUAD; r++) {
+        float sum = i + r < t->o->queries ? t->sum[i + r] : 0;
+        times[r] = sum == 0 ? 0 : 1 / sum;
+    }
+}
+
+/* The probabilities of a quad; `alone`: one block is all, and its softmax is taken here. */
+static void quad_probabilities(float (*p)[RGMI_KEYS], attention_head *t, int64_t i, key_span seen,
+                               bool alone)
+{
+    float times[QUAD];
+
+    if (t->scores == NULL)
+        quad_masked_scores(p, t, i, seen);
+    if (alone) {
+        quad_stats(times, p, t, p, i, seen);
+        quad_times(times, t, i);
+        quad_scale(p, times, seen);
+        return;
+    }
+    quad_times(times, t, i);
+    quad_exp(p, t->scores != NULL ? kept_scores(t, i) : p, times, t, i, seen);
+}
+
+/* p, dp by what the values are worth to dy, and what dropout makes of them. */
+static void tile_probabilities(grad_tile *g, attention_head *t, int64_t i, bool alone)
+{
+    for (int n = 0; n < QUADS; n++)
+        if (g->seen[n].from < g->seen[n].to)
+            quad_probabilities(g->p + n * QUAD, t, i + n * QUAD, g->seen[n], alone);
+    for (int n = 0; n < QUADS; n++) {
+        const float *dy[QUAD];
+        float(*dp)[RGMI_KEYS] = g->dp + n * QUAD;
+        if (g->seen[n].from >= g->seen[n].to)
+            continue;
+        quad_rows(dy, t, t->o->dy, i + n * QUAD);
+        quad_scores(dp, dy, t->vt, t->o->depth, g->seen[n]);
+        if (t->o->rate == 0)
+            continue;
+        quad_drop(g->kept + n * QUAD, g->p + n * QUAD, t, i + n * QUAD, g->seen[n]);
+        quad_drop(dp, dp, t, i + n * QUAD, g->seen[n]);
+    }
+}
+
+/* to += w^T x, for the rows `to` of the block's keys and the rows of x that are the tile's. */
+static void tile_outer(const void *to, const grad_tile *g, float (*w)[RGMI_KEYS],
+                       const attention_head *t, const void *x, int64_t i)
+{
+    for (int n = 0; n < QUADS; n++) {
+        const float *rows[QUAD];
+        if (g->seen[n].from >= g->seen[n].to)
+            continue;
+        quad_rows(rows, t, x, i + n * QUAD);
+        quad_outer((float *)(uintptr_t)key_row(t, to, t->first), t->kld, w + n * QUAD, rows,
+                   g->seen[n], t->o->depth);
+    }
+}
+
+static void quad_query_grad(const attention_head *t, float (*ds)[RGMI_KEYS], int64_t i,
+                            key_span seen)
+{
+    static const float ones[QUAD] = {1, 1, 1, 1};
+    const rgm_attention_args *o = t->o;
+    float *dq[QUAD], spare[256];
+
+    for (int64_t d = 0; d < o->depth; d += 256) {
+        int64_t part = rgmi_min(256, o->depth - d);
+        if (i + QUAD > o->queries)
+            memset(spare, 0, (size_t)part * sizeof(float));
+        for (int r = 0; r < QUAD; r++)
+            dq[r] = i + r < o->queries ? (float *)head_row(t, o->dq, o->queries, i + r) + d : spare;
+        quad_sum(dq, ones, ds, key_row(t, o->k, t->first) + d, t->kld, seen, part);
+    }
+}
+
 static void head_grad_tile(attention_head *t, int64_t i, bool alone)
 {
     const rgm_attention_args *o = t->o;
-    float p[QUAD][RGMI_KEYS], dp[QUAD][RGMI_KEYS], kept[QUAD][RGMI_KEYS], times[QUAD], along[QUAD];
-    static const float ones[QUAD] = {1, 1, 1, 1};
-    const float *q[QUAD], *dy[QUAD], *y[QUAD];
-    float *dk = (float *)key_row(t, o->dk, t->first);
-    float *dv = (float *)key_row(t, o->dv, t->first), *dq[QUAD], spare[256];
+    grad_tile g;
 
-    quad_rows(q, t, o->q, i);
-    quad_rows(dy, t, o->dy, i);
-    quad_rows(y, t, o->y_forward, i);
-    quad_masked_scores(p, t, i);
-    if (alone)
-        quad_stats(times, t, p, i);
-    else
-        quad_exp(p, t, i);
-    for (int r = 0; r < QUAD; r++) {
-        float sum = i + r < o->queries ? t->sum[i + r] : 0;
-        times[r] = sum == 0 ? 0 : 1 / sum;
-        along[r] = row_dot(dy[r], y[r], o->depth);
-    }
-    quad_scale(p, t, times);
-    quad_scores(dp, dy, t->vt, o->depth, t->count);
-    if (o->rate > 0) {
-        quad_drop(kept, p, t, i);
-        quad_drop(dp, dp, t, i);
-    }
-    quad_outer(dv, t->kld, o->rate > 0 ? kept : p, dy, t->count, o->depth);
-    quad_score_grad(dp, p, along, t, i);
-    quad_outer(dk, t->kld, dp, q, t->count, o->depth);
-    for (int64_t d = 0; d < o->depth; d += 256) {
-        int64_t part = rgmi_min(256, o->depth - d);
-        memset(spare, 0, (size_t)part * sizeof(float));
-        for (int r = 0; r < QUAD; r++)
-            dq[r] = i + r < o->queries ? (float *)head_row(t, o->dq, o->queries, i + r) + d : spare;
-        quad_sum(dq, ones, dp, key_row(t, o->k, t->first) + d, t->kld, t->count, part);
-    }
+    if (!tile_sees(g.seen, t, i))
+        return;
+    head_draw(t, i);
+    tile_probabilities(&g, t, i, alone);
+    tile_outer(o->dv, &g, o->rate > 0 ? g.kept : g.p, t, o->dy, i);
+    for (int n = 0; n < QUADS; n++)
+        if (g.seen[n].from < g.seen[n].to)
+            quad_score_grad(g.dp + n * QUAD, g.p + n * QUAD, t, i + n * QUAD, g.seen[n]);
+    tile_outer(o->dk, &g, g.dp, t, o->q, i);
+    for (int n = 0; n < QUADS; n++)
+        if (g.seen[n].from < g.seen[n].to)
+            quad_query_grad(t, g.dp + n * QUAD, i + n * QUAD, g.seen[n]);
 }
 
 static void head_grad(attention_head *t)
@@ -451,19 +478,18 @@ static void head_grad(attention_head *t)
         keys_clear(t, o->dk);
         keys_clear(t, o->dv);
     }
+    for (int64_t i = 0; i < o->queries; i++)
+        t->along[i] = row_dot(head_row(t, o->dy, o->queries, i),
+                              head_row(t, o->y_forward, o->queries, i), o->depth);
     if (blocks > 1) {
         t->vt = NULL; /* not needed yet */
         head_stats(t);
         t->vt = vt;
     }
     for (int64_t block = 0; block < blocks; block++) {
-        head_open_block(t, block);
-        for (int64_t i = 0; i < o->queries; i += QUAD) {
-            if (i % RGMI_QUERIES == 0)
-                head_draw(t, i);
-            if (tile_is_seen(t, i))
-                head_grad_tile(t, i, blocks == 1);
-        }
+        head_open_block(t, block, t->scores == NULL);
+        for (int64_t i = 0; i < o->queries; i += RGMI_QUERIES)
+            head_grad_tile(t, i, blocks == 1);
     }
     if (t->dnear != NULL)
         near_fold(t);
@@ -556,22 +582,38 @@ typedef struct attention_job {
     atomic_bool declined; /* no memory, or segments that fall */
 } attention_job;
 
-/* What a thread needs beside the blocks, in one piece of memory: numbers of 8 bytes first. */
-static size_t head_memory(const rgm_attention_args *o)
+/* Floats of the scores of a head that are kept. */
+static int64_t kept_count(const rgm_attention_args *o, bool gradient)
+{
+    int64_t blocks = rgmi_blocks(o->keys, RGMI_KEYS);
+    int64_t count = blocks * rgmi_blocks(o->queries, QUAD) * QUAD * RGMI_KEYS;
+
+    return gradient && blocks > 1 && count <= KEPT_SCORES ? count : 0;
+}
+
+/* What a thread needs beside the tiles, in one piece of memory: what is read by vectors first, then
+ * numbers of 8 bytes. */
+static size_t head_memory(const rgm_attention_args *o, bool gradient)
 {
     int64_t longs = 2 * o->queries + (o->query != NULL ? 3 * o->keys : 0);
     int64_t near = o->slope != NULL || o->bias != NULL ? o->keys + o->queries + RGMI_KEYS : 0;
 
     return (size_t)longs * sizeof(int64_t) +
-           (size_t)(2 * o->depth * RGMI_KEYS + 2 * o->queries + 2 * near) * sizeof(float);
+           (size_t)(2 * o->depth * RGMI_KEYS + kept_count(o, gradient) + 3 * o->queries +
+                    2 * near) *
+               sizeof(float);
 }
 
-static void head_take(attention_head *t, key_runs *runs, void *memory, bool gradient)
+static void head_take(attention_head *t, key_runs *runs, float *memory, bool gradient)
 {
     const rgm_attention_args *o = t->o;
-    int64_t *longs = memory, near = o->keys + o->queries + RGMI_KEYS;
-    float *floats;
+    int64_t *longs, near = o->keys + o->queries + RGMI_KEYS, kept = kept_count(o, gradient);
 
+    t->kt = memory;
+    t->vt = gradient ? memory + o->depth * RGMI_KEYS : NULL;
+    memory += 2 * o->depth * RGMI_KEYS;
+    t->scores = kept > 0 ? memory : NULL;
+    longs = (int64_t *)(void *)(memory + kept);
     t->from = longs;
     t->until = longs + o->queries;
     longs += 2 * o->queries;
@@ -579,14 +621,12 @@ static void head_take(attention_head *t, key_runs *runs, void *memory, bool grad
         *runs = (key_runs){.id = longs, .begin = longs + o->keys, .end = longs + 2 * o->keys};
         longs += 3 * o->keys;
     }
-    floats = (float *)longs;
-    t->kt = floats;
-    t->vt = gradient ? floats + o->depth * RGMI_KEYS : NULL;
-    t->most = floats + 2 * o->depth * RGMI_KEYS;
+    t->most = (float *)longs;
     t->sum = t->most + o->queries;
+    t->along = t->sum + o->queries;
     if (o->slope == NULL && o->bias == NULL)
         return;
-    t->near = t->sum + o->queries + o->keys - 1;
+    t->near = t->along + o->queries + o->keys - 1;
     if (gradient && o->bias != NULL)
         t->dnear = t->near + near;
 }
@@ -599,7 +639,7 @@ static void attention_heads(void *payload, int64_t begin, int64_t end)
     int64_t group = rgmi_key_group(o->heads, o->kv_heads), each = job->gradient ? group : 1;
     attention_head t = {.o = o, .ld = o->heads * o->depth, .kld = o->heads / group * o->depth};
     key_runs runs = {0};
-    void *memory = rgmi_scratch_take(head_memory(o));
+    float *memory = rgmi_scratch_take(head_memory(o, job->gradient));
 
     if (memory == NULL) {
         atomic_store(&job->declined, true);
