@@ -184,10 +184,9 @@ static rgm_status check_tokenizers(const rgm_translation_options *o)
 {
     bool trained = o->train_tokenizer.vocab_size > 0;
 
-    if ((o->source_tag != NULL || o->factors.count > 0) && o->subword_alpha > 0)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.subword_alpha draws sources without data.%s: they do not go together",
-                        o->source_tag != NULL ? "source_tag" : "factors");
+    if (o->source_tag != NULL && o->subword_alpha > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG, "data.subword_alpha draws sources without data.source_tag: "
+                                        "they do not go together");
 
     if (o->tokenizer == NULL && !trained)
         return RGM_FAIL(RGM_ERR_CONFIG,

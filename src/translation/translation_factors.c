@@ -404,24 +404,104 @@ const int32_t *rgmi_factors_of(const rgmi_translation_data *data, int part, int6
 
 /* ---- a batch ------------------------------------------------------------------------------- */
 
+/* Room for rows of segmentations that were drawn; begins as {0}. */
+typedef struct drawn {
+    int32_t *ids;
+    int64_t *words, *usual_words; /* of the drawn pieces, and of the usual ones */
+    int64_t id_room, word_room, usual_room;
+} drawn;
+
+/*
+ * A row [length] of drawn pieces: they are of the same words as the usual ones, each of which says
+ * what its word's are.
+ */
+static rgm_status place_drawn(int64_t *to, drawn *d, const rgmi_translation_data *data,
+                              int64_t pair, const int64_t *row, int64_t length)
+{
+    int64_t each = data->factors.count, own = length, count, at = 0;
+    const int32_t *ids = rgm_token_pairs_source(data->parts[RGM_TRAIN].pairs, pair, &count);
+    const int32_t *values = rgmi_factors_of(data, RGM_TRAIN, pair);
+
+    while (own > 0 && row[own - 1] == 0)
+        own--;
+    own -= own > 0; /* its end */
+    RGM_TRY(RGM_RESERVE(d->ids, d->id_room, own + 1));
+    RGM_TRY(RGM_RESERVE(d->words, d->word_room, own + 1));
+    RGM_TRY(RGM_RESERVE(d->usual_words, d->usual_room, count));
+    for (int64_t i = 0; i < own; i++)
+        d->ids[i] = (int32_t)row[i];
+    rgm_tokenizer_words(d->words, data->source, d->ids, own);
+    rgm_tokenizer_words(d->usual_words, data->source, ids, count - 1);
+    if ((own > 0 ? d->words[own - 1] : -1) != (count > 1 ? d->usual_words[count - 2] : -1))
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "data.subword_alpha draws other words of the source of pair %lld than its "
+                        "factors are of: set it to 0 with this tokenizer",
+                        (long long)pair + 1);
+    for (int64_t i = 0; i < own; i++) {
+        while (d->usual_words[at] < d->words[i])
+            at++;
+        for (int64_t j = 0; j < each; j++)
+            to[i * each + j] = values[at * each + j];
+    }
+    return RGM_OK;
+}
+
+static void drawn_clear(drawn *d)
+{
+    rgm_free(d->ids);
+    rgm_free(d->words);
+    rgm_free(d->usual_words);
+}
+
+static rgm_status batch_of_drawn(rgm_tensor *out, const rgmi_translation_data *data,
+                                 const rgm_tensor *source, const int64_t *pairs)
+{
+    int64_t rows = rgm_tensor_dim(source, 0), length = rgm_tensor_dim(source, 1);
+    rgm_status status = RGM_OK;
+    drawn d = {0};
+
+    memset(rgm_tensor_i64(out), 0, (size_t)rgm_tensor_count(out) * sizeof(int64_t));
+    for (int64_t r = 0; r < rows; r++)
+        if (pairs[r] >= 0)
+            RGM_GO(place_drawn(rgm_tensor_i64(out) + r * length * data->factors.count, &d, data,
+                               pairs[r], rgm_tensor_i64(source) + r * length, length));
+done:
+    drawn_clear(&d);
+    return status;
+}
+
+/* Those that were placed; a source that was cut has its end in the last place that is left. */
+static void batch_of_usual(rgm_tensor *out, const rgmi_translation_data *data, int part,
+                           int64_t length, const int64_t *pairs)
+{
+    int64_t each = data->factors.count, row = length * each;
+    const int64_t *begin = data->parts[part].factor_begin;
+
+    for (int64_t r = 0; r < rgm_tensor_dim(out, 0); r++) {
+        int64_t count = pairs[r] >= 0 ? begin[pairs[r] + 1] - begin[pairs[r]] : 0;
+        int64_t *to = rgm_tensor_i64(out) + r * row;
+
+        if (count > length)
+            count = length - 1;
+        for (int64_t i = 0; i < row; i++)
+            to[i] = i < count * each ? rgmi_factors_of(data, part, pairs[r])[i] : 0;
+    }
+}
+
 rgm_status rgmi_factors_batch(rgm_tensor **out, const rgmi_translation_data *data, int part,
                               const rgm_tensor *source, const int64_t *pairs)
 {
     int64_t rows = rgm_tensor_dim(source, 0), length = rgm_tensor_dim(source, 1);
-    int64_t each = data->factors.count, row = length * each;
-    const int64_t *begin = data->parts[part].factor_begin;
+    rgm_status status = RGM_OK;
 
-    RGM_TRY(rgm_tensor_create(out, RGM_I64, 3, (int64_t[]){rows, length, each}));
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t pair = pairs[r], count = 0;
-        int64_t *to = rgm_tensor_i64(*out) + r * row;
-
-        if (pair >= 0)
-            count = begin[pair + 1] - begin[pair];
-        if (count > length) /* cut: its end is the last that is left */
-            count = length - 1;
-        for (int64_t i = 0; i < row; i++)
-            to[i] = i < count * each ? rgmi_factors_of(data, part, pair)[i] : 0;
+    RGM_TRY(rgm_tensor_create(out, RGM_I64, 3, (int64_t[]){rows, length, data->factors.count}));
+    if (part == RGM_TRAIN && data->options->subword_alpha > 0)
+        status = batch_of_drawn(*out, data, source, pairs);
+    else
+        batch_of_usual(*out, data, part, length, pairs);
+    if (status != RGM_OK) {
+        rgm_tensor_release(*out);
+        *out = NULL;
     }
-    return RGM_OK;
+    return status;
 }

@@ -258,7 +258,7 @@ rgm_status rgmi_factors_of_part(rgmi_translation_part *part, const rgmi_translat
 /** Those of a pair's source, [its tokens, factors]. */
 const int32_t *rgmi_factors_of(const rgmi_translation_data *data, int part, int64_t pair);
 /** Those of a batch's pairs, one for each row of its source [b, s]; -1: a row without one.
- * RGM_ERR_NOMEM. */
+ * RGM_ERR_NOMEM, RGM_ERR_DATA (a drawn segmentation has other words than the usual one). */
 rgm_status rgmi_factors_batch(rgm_tensor **out, const rgmi_translation_data *data, int part,
                               const rgm_tensor *source, const int64_t *pairs);
 
