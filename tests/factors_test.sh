@@ -144,6 +144,11 @@ expect 2 "$regimen" translate run --with blind <data/valid.words
 says '--with blind: it has other data.factors' err
 expect 1 "$regimen" export run --to ct2 --format ctranslate2
 says 'writes no models with data.factors' err
+expect 1 "$regimen" export run --to hf --format huggingface
+says 'MarianMT of Transformers has no such model: data.factors' err
+expect 2 "$regimen" run plain.yaml --run-dir no --set task.distillation.teacher=run
+says 'task.distillation.teacher: run reads other data.factors' err
+expect 0 "$regimen" run letters.yaml --run-dir drawn --set data.subword_alpha=0.2 --set trainer.epochs=2
 expect 0 "$regimen" config check plain.yaml --set model.factors.combine=concat
 says 'model.factors.combine .*has no effect: only with data.factors != null' err
 
@@ -187,6 +192,10 @@ awk '$1 > -1 { bad++ } END { exit bad > 6 }' out || fail "log-probabilities with
 expect 0 "$regimen" export tags --verify --to tags_onnx
 expect 0 "$regimen" export tags --to tags_ct2 --format ctranslate2
 says '"decoder_start_token": "a"' tags_ct2/config.json
+expect 1 "$regimen" export tags --to tags_hf --format huggingface
+says 'MarianMT of Transformers has no such model: data.target_tag' err
+expect 2 "$regimen" run plain.yaml --run-dir no --set task.distillation.teacher=tags
+says 'task.distillation.teacher: tags has another data.source_tag or data.target_tag' err
 expect 1 "$regimen" translate tags --json <<'END'
 {"text": "c d", "target_tag": "<2fr>"}
 END

@@ -221,6 +221,8 @@ assert isinstance(side["begin_id"], int) and side["begin_id"] > 2, side
 PY
 expect 1 "$regimen" export tagged --to tagged_ct2 --format ctranslate2
 says 'ctranslate2 has no place for data.source_tag' err
+expect 1 "$regimen" export tagged --to tagged_hf --format huggingface
+says 'MarianMT of Transformers has no such model: data.source_tag' err
 expect 2 "$regimen" run words.yaml --run-dir no --set 'data.source_tag=<2en>'
 says "data.source_tag is '<2en>', which is no piece of .*joint.model that a source can begin with" err
 expect 2 "$regimen" run words.yaml --run-dir no --set data.source_tag=z --set data.subword_alpha=0.1
