@@ -30,6 +30,7 @@
 
 #include "fast_finish.h"
 #include "fast_transpose.h"
+#include "fast_tile.h"
 #include "fast_gemm.h"
 #include "fast_spmm.h"
 #include "fast_rows.h"

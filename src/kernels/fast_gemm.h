@@ -6,178 +6,23 @@
  * long k over a small C is cut, into slices fixed by the shape, added in order.
  */
 
-/* Rows of tiles one, two and three vectors wide: as many as the registers hold. */
-#define TILE_ROWS_1 12
-#if LANES == 16
-#define TILE_ROWS_2 14
-#define TILE_ROWS_3 8
-#else
-#define TILE_ROWS_2 6
-#define TILE_ROWS_3 4
-#endif
-#define TILE_COLUMNS (2 * LANES)
-#define STRIP_PAD    16  /* floats between packed strips, so that they differ in cache set */
-#define K_BLOCK      256 /* k of one pass: a panel of B stays in L1                      */
-#define K_WHOLE      384 /* up to here k is one pass                                     */
-#define ROW_BLOCK    (8 * TILE_ROWS_2) /* most rows of C of one task                      */
-#define COLUMN_BLOCK 256 /* columns of one task where rows are few                       */
-#define TASKS_ENOUGH 8   /* more tasks are made until there are so many                  */
-#define PACK_PANELS  8   /* of one packing task                                          */
-#define PACK_K       64  /* k of one packing task                                        */
-#define PACK_AHEAD   4   /* rows from the prefetch to its use                            */
-#define PACKED_TASKS 16  /* of a product whose B was packed before                       */
-#define B_AHEAD                                                                                    \
-    24 /* k that B is asked for ahead: few rows of A use a panel up sooner than L3 gives it */
-#define C_AHEAD            96   /* k from which C is asked for before it is written             */
+#define TILE_COLUMNS       (2 * LANES)
+#define STRIP_PAD          16  /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK            256 /* k of one pass: a panel of B stays in L1                      */
+#define K_WHOLE            384 /* up to here k is one pass                                     */
+#define ROW_BLOCK          (8 * TILE_ROWS_2) /* most rows of C of one task                      */
+#define COLUMN_BLOCK       256  /* columns of one task where rows are few                       */
+#define TASKS_ENOUGH       8    /* more tasks are made until there are so many                  */
+#define PACK_PANELS        8    /* of one packing task                                          */
+#define PACK_K             64   /* k of one packing task                                        */
+#define PACK_AHEAD         4    /* rows from the prefetch to its use                            */
+#define PACKED_TASKS       16   /* of a product whose B was packed before                       */
 #define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
 #define FLOPS_NS           (7.0 * LANES) /* operations of one thread in a nanosecond             */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
 #define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
 #define SLICE_TASK_COLUMNS 256
-
-/* One tile: c = (first ? 0 : c) + a b, then + bias and relu when last. */
-typedef struct tile_job {
-    const float *a, *b, *bias;
-    float *c;
-    int64_t k, a_row, a_step, ldc, columns;
-    bool first, last;
-    rgm_activation activation;
-    float slope;
-} tile_job;
-
-/* A row of the tile whatever its place. */
-static inline __attribute__((always_inline)) void tile_store(const int vecs, const tile_job *t,
-                                                             int row, vf *acc)
-{
-    float *c = t->c + row * t->ldc;
-
-    UNROLL
-    for (int j = 0; j < vecs; j++) {
-        int64_t left = t->columns - j * LANES;
-        bool whole = left >= LANES;
-        vf sum = acc[j];
-        if (left <= 0)
-            break;
-        if (!t->first)
-            sum = v_add(whole ? v_load(c + j * LANES) : v_load_n(c + j * LANES, left), sum);
-        if (t->last && t->bias)
-            sum = v_add(sum,
-                        whole ? v_load(t->bias + j * LANES) : v_load_n(t->bias + j * LANES, left));
-        if (t->last && t->activation == RGM_ACT_RELU)
-            sum = v_relu(sum);
-        if (whole)
-            v_store(c + j * LANES, sum);
-        else
-            v_store_n(c + j * LANES, sum, left);
-    }
-}
-
-/* All rows of whole vectors, begun and ended in this pass: most tiles, and where k is short what
- * stands between two tiles is a good part of them. */
-static inline __attribute__((always_inline)) void tile_store_whole(const int rows, const int vecs,
-                                                                   const tile_job *t, const vf *acc,
-                                                                   const bool biased,
-                                                                   const bool relu)
-{
-    float *c = t->c;
-    vf bias[3];
-
-    UNROLL
-    for (int j = 0; j < vecs && biased; j++)
-        bias[j] = v_load(t->bias + j * LANES);
-    UNROLL
-    for (int i = 0; i < rows * vecs; i++) {
-        vf sum = biased ? v_add(acc[i], bias[i % vecs]) : acc[i];
-        v_store(c + i / vecs * t->ldc + i % vecs * LANES, relu ? v_relu(sum) : sum);
-    }
-}
-
-static inline __attribute__((always_inline)) void tile_finish(const int rows, const int vecs,
-                                                              const tile_job *t, vf *acc)
-{
-    bool relu = t->last && t->activation == RGM_ACT_RELU, biased = t->last && t->bias != NULL;
-
-    if (!t->first || t->columns < vecs * LANES || (relu && !biased)) {
-        UNROLL
-        for (int i = 0; i < rows; i++)
-            tile_store(vecs, t, i, acc + i * vecs);
-    } else if (relu) {
-        tile_store_whole(rows, vecs, t, acc, true, true);
-    } else if (biased) {
-        tile_store_whole(rows, vecs, t, acc, true, false);
-    } else {
-        tile_store_whole(rows, vecs, t, acc, false, false);
-    }
-}
-
-static inline __attribute__((always_inline)) void tile(const int rows, const int vecs,
-                                                       const tile_job *t)
-{
-    const float *a = t->a, *b = t->b;
-    const int64_t a_row = t->a_row, a_step = t->a_step;
-    vf acc[28];
-
-    if (t->k >= C_AHEAD) {
-        UNROLL
-        for (int i = 0; i < rows * vecs; i++)
-            __builtin_prefetch(t->c + i / vecs * t->ldc + i % vecs * LANES, 1);
-    }
-    UNROLL
-    for (int i = 0; i < rows * vecs; i++)
-        acc[i] = v_zero();
-    for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
-        vf right[3];
-        UNROLL
-        for (int j = 0; j < vecs; j++)
-            __builtin_prefetch(b + (B_AHEAD * vecs + j) * LANES);
-        UNROLL
-        for (int j = 0; j < vecs; j++)
-            right[j] = v_load(b + j * LANES);
-        UNROLL
-        for (int i = 0; i < rows; i++) {
-            vf left = v_set1(a[i * a_row]);
-            UNROLL
-            for (int j = 0; j < vecs; j++)
-                acc[i * vecs + j] = v_fma(left, right[j], acc[i * vecs + j]);
-        }
-    }
-    tile_finish(rows, vecs, t, acc);
-}
-
-typedef void tile_function(const tile_job *t);
-
-#define TILE(rows, vecs)                                                                           \
-    static void tile_##rows##_##vecs(const tile_job *t)                                            \
-    {                                                                                              \
-        tile(rows, vecs, t);                                                                       \
-    }
-/* clang-format off */
-TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
-TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1)
-TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(4, 2) TILE(5, 2) TILE(6, 2)
-TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
-#if LANES == 16
-TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2)
-TILE(13, 2) TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
-#endif
-
-/* [vectors - 1][rows - 1] */
-static tile_function *const tiles[3][14] = {
-    {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
-     tile_10_1, tile_11_1, tile_12_1},
-    {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2,
-#if LANES == 16
-     tile_7_2, tile_8_2, tile_9_2, tile_10_2, tile_11_2, tile_12_2, tile_13_2, tile_14_2
-#endif
-    },
-    {tile_1_3, tile_2_3, tile_3_3, tile_4_3,
-#if LANES == 16
-     tile_5_3, tile_6_3, tile_7_3, tile_8_3
-#endif
-    }};
-/* clang-format on */
-static const int tile_rows[3] = {TILE_ROWS_1, TILE_ROWS_2, TILE_ROWS_3};
 
 /* Panels are two vectors wide; the last one takes an odd vector as its third, so that a tile one
  * vector wide, which loads more than it multiplies, is left to matrices that narrow. */
@@ -467,6 +312,13 @@ static bool is_panel(const rgm_matmul_args *o)
            (o->batch == 1 || o->stride_b == o->k * o->n);
 }
 
+/* How often `block` goes into a side, about: each task packs its operands by itself, for a narrow
+ * rest as for a whole block. */
+static inline int64_t tasks_of(int64_t side, int64_t block)
+{
+    return rgmi_max(1, (side + block / 2) / block);
+}
+
 static bool product_run(const rgm_matmul_args *o)
 {
     product g = {.o = o, .row_block = ROW_BLOCK};
@@ -482,9 +334,9 @@ static bool product_run(const rgm_matmul_args *o)
         return false;
     /* Few rows: more tasks from columns, then from shorter row blocks. */
     if (o->m < 16 * ROW_BLOCK && o->batch < TASKS_ENOUGH) {
-        int64_t across = rgmi_blocks(o->n, COLUMN_BLOCK);
+        int64_t across = tasks_of(o->n, COLUMN_BLOCK);
         int64_t most = rgmi_blocks(o->m, rgmi_blocks(TASKS_ENOUGH, across));
-        g.panel_block = COLUMN_BLOCK / TILE_COLUMNS;
+        g.panel_block = rgmi_blocks(g.panels, across);
         g.row_block = rgmi_min(ROW_BLOCK, rgmi_blocks(most, TILE_ROWS_2) * TILE_ROWS_2);
     }
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
@@ -575,7 +427,7 @@ static void packed_run(const rgm_matmul_args *args)
 typedef struct sliced {
     const rgm_matmul_args *o;
     float *partial; /* [slices][m][n] */
-    int64_t slices, slice_k, row_tasks, column_tasks;
+    int64_t slices, slice_k, row_tasks, task_rows, column_tasks, task_columns;
     bool pack_a;
     atomic_bool failed;
 } sliced;
@@ -584,8 +436,8 @@ static void sliced_task(sliced *g, int64_t slice, int64_t i, int64_t j, float *p
                         float *packed)
 {
     const rgm_matmul_args *o = g->o;
-    int64_t rows = rgmi_min(SLICE_TASK_ROWS, o->m - i);
-    int64_t columns = rgmi_min(SLICE_TASK_COLUMNS, o->n - j);
+    int64_t rows = rgmi_min(g->task_rows, o->m - i);
+    int64_t columns = rgmi_min(g->task_columns, o->n - j);
     int64_t from = slice * g->slice_k, to = rgmi_min(o->k, from + g->slice_k);
     const float *a = o->a, *b = o->b;
     block_job block = {.rows = rows, .columns = columns};
@@ -616,18 +468,17 @@ static void sliced_task(sliced *g, int64_t slice, int64_t i, int64_t j, float *p
 static void sliced_tasks(void *payload, int64_t begin, int64_t end)
 {
     sliced *g = payload;
-    size_t panels_size = (SLICE_TASK_COLUMNS + 2 * LANES) * K_BLOCK * sizeof(float);
+    size_t panels_size = (size_t)((g->task_columns + 2 * LANES) * K_BLOCK) * sizeof(float);
     float *panels = rgmi_scratch_take(panels_size), *packed = NULL;
 
     if (g->pack_a)
-        packed =
-            rgmi_scratch_take((size_t)packed_rows_size(SLICE_TASK_ROWS, K_BLOCK) * sizeof(float));
+        packed = rgmi_scratch_take((size_t)packed_rows_size(g->task_rows, K_BLOCK) * sizeof(float));
     if (panels == NULL)
         atomic_store(&g->failed, true);
     for (int64_t t = begin; t < end && panels; t++) {
         int64_t j = t % g->column_tasks, i = t / g->column_tasks % g->row_tasks;
-        sliced_task(g, t / g->column_tasks / g->row_tasks, i * SLICE_TASK_ROWS,
-                    j * SLICE_TASK_COLUMNS, panels, packed);
+        sliced_task(g, t / g->column_tasks / g->row_tasks, i * g->task_rows, j * g->task_columns,
+                    panels, packed);
     }
     rgmi_scratch_give(packed);
     rgmi_scratch_give(panels);
@@ -669,8 +520,11 @@ static bool sliced_run(const rgm_matmul_args *o)
     g.slices = rgmi_min(SLICES_MOST, o->k / SLICE_K);
     g.slice_k = rgmi_blocks(rgmi_blocks(o->k, g.slices), K_BLOCK) * K_BLOCK;
     g.slices = rgmi_blocks(o->k, g.slice_k);
-    g.row_tasks = rgmi_blocks(o->m, SLICE_TASK_ROWS);
-    g.column_tasks = rgmi_blocks(o->n, SLICE_TASK_COLUMNS);
+    g.task_rows = rgmi_blocks(o->m, tasks_of(o->m, SLICE_TASK_ROWS));
+    g.row_tasks = rgmi_blocks(o->m, g.task_rows);
+    g.task_columns = rgmi_blocks(o->n, rgmi_blocks(o->n, SLICE_TASK_COLUMNS));
+    g.task_columns = rgmi_blocks(g.task_columns, TILE_COLUMNS) * TILE_COLUMNS;
+    g.column_tasks = rgmi_blocks(o->n, g.task_columns);
     g.pack_a = wants_packed_rows(o);
     g.partial = rgmi_scratch_take((size_t)(g.slices * o->m * o->n) * sizeof(float));
     if (g.partial == NULL)
