@@ -1,13 +1,16 @@
 /*
  * Chains of element-wise ops become one program each, which runs block by block in the cache. A
  * value is taken into its user's program when that is its only user and has the same shape; what is
- * broadcast is read by stride. Values of fed inputs alone stay outside: they are computed once.
+ * broadcast is read by stride. A function of one value that two programs read, and nobody else, is
+ * computed in both: each reads the value itself instead, which so is neither written nor kept.
+ * Values of fed inputs alone stay outside: they are computed once.
  */
 #include "executor_internal.h"
 
 enum { STEP = 100 }; /* operand numbers while building: 0.. inputs, STEP + i instructions */
 
 typedef struct chain {
+    const rgm_executor *executor;
     rgm_value *in[RGM_MAP_INPUTS];
     int inputs;
     rgm_map_step step[RGM_MAP_STEPS];
@@ -60,14 +63,35 @@ static bool read_by_alone(const rgm_value *u, const rgm_value *v)
     return !u->fetched && u->uses == reads;
 }
 
+/* All reads of u, a function of one value, are two element-wise ops of its shape. */
+static bool read_by_two(const rgm_executor *executor, const rgm_value *u)
+{
+    int64_t reads = 0;
+
+    if (u->fetched || u->inputs != 1 || u->uses != 2 || !is_elementwise(u))
+        return false;
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgm_value *v = executor->order[s];
+        for (int k = 0; k < v->inputs; k++) {
+            if (v->in[k] != u)
+                continue;
+            if (!is_elementwise(v) || !rgmi_has_shape(u, v))
+                return false;
+            reads++;
+        }
+    }
+    return reads == 2;
+}
+
 static int8_t chain_value(chain *c, rgm_value *v);
 
 /* The operand for input u of v: u's own program taken in, or u as an input. */
 static int8_t chain_operand(chain *c, rgm_value *u, const rgm_value *v)
 {
     chain before = *c;
-    bool fits = (is_elementwise(u) || rgmi_is(u, &rgmi_map_op_type)) && read_by_alone(u, v) &&
-                rgmi_has_shape(u, v) && (!u->fed_only || v->fed_only);
+    bool fits = (is_elementwise(u) || rgmi_is(u, &rgmi_map_op_type)) && rgmi_has_shape(u, v) &&
+                (!u->fed_only || v->fed_only) &&
+                (read_by_alone(u, v) || read_by_two(c->executor, u));
 
     if (fits) {
         int8_t operand = chain_value(c, u);
@@ -103,11 +127,10 @@ static int8_t chain_value(chain *c, rgm_value *v)
 
 rgm_value *rgmi_rule_map(rgm_executor *executor, rgm_value *v)
 {
-    chain c = {.inputs = 0};
+    chain c = {.executor = executor};
     rgmi_program program = {.inputs = 0};
     int8_t a, b = 0;
 
-    (void)executor;
     if (!is_elementwise(v))
         return NULL;
     a = chain_operand(&c, v->in[0], v);

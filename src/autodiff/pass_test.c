@@ -419,6 +419,30 @@ static void chains_of_elementwise_ops_become_one(void **state)
     lab_close(&l);
 }
 
+/* A gated unit: the gate's activation is read by the product and by its gradient. */
+static void a_function_that_two_programs_read_is_computed_in_both(void **state)
+{
+    lab l;
+    rgm_value *fetches[LAB_MAX];
+
+    (void)state;
+    for (int others = 0; others < 2; others++) {
+        lab_open(&l, others == 0 ? RGM_F32 : RGM_F64); /* in f32 the same bits */
+        rgm_value *g = lab_input(&l, 2, (int64_t[]){6, 5}),
+                  *u = lab_input(&l, 2, (int64_t[]){6, 5});
+        rgm_value *w = lab_input(&l, 2, (int64_t[]){5, 3}), *gate = rgm_silu(g);
+        rgm_value *y = rgm_matmul(rgm_mul(gate, u), w);
+        if (others == 1) /* a third reader, and one that is no program */
+            y = rgm_add(y, rgm_matmul(gate, w));
+        int64_t count = loss_and_gradients(&l, fetches, y);
+        rgm_executor *executor = fewer_ops(&l, fetches, count);
+        has_ops(executor, "silu", others);
+        has_ops(executor, "map", others == 0 ? 3 : 2);
+        rgm_executor_release(executor);
+        lab_close(&l);
+    }
+}
+
 static void a_chain_longer_than_a_program_is_split(void **state)
 {
     lab l;
@@ -813,6 +837,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(a_dropped_sum_drops_nothing_at_rate_0_and_outside_training),
       cmocka_unit_test(a_dropped_sum_goes_over_an_input),
       cmocka_unit_test(chains_of_elementwise_ops_become_one),
+      cmocka_unit_test(a_function_that_two_programs_read_is_computed_in_both),
       cmocka_unit_test(a_chain_longer_than_a_program_is_split),
       cmocka_unit_test(pooled_broadcasts_become_sparse_products),
       cmocka_unit_test(a_sum_over_pooled_rows_is_one_over_entries),
