@@ -71,6 +71,7 @@ const rgm_op_type rgmi_rotary_op = {
     .infer = rotary_infer,
     .forward = rotary_forward,
     .backward = rotary_backward,
+    .in_place = true,
 };
 
 rgm_value *rgm_rotary(rgm_value *x, rgm_value *table, rgm_value *positions, int64_t heads)

@@ -400,6 +400,36 @@ static void a_dropped_sum_goes_over_an_input(void **state)
     }
 }
 
+/* As queries and keys are, which a product has just written and nobody else reads. */
+static void rows_are_turned_where_they_stand(void **state)
+{
+    lab l;
+    rgm_executor *executor;
+    rgm_tensor *result;
+    int found = 0;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    rgm_value *x = lab_input(&l, 2, (int64_t[]){6, 8}), *w = lab_input(&l, 2, (int64_t[]){8, 8});
+    rgm_value *table = lab_input(&l, 2, (int64_t[]){3, 4});
+    rgm_value *rows = rgm_matmul(rgm_dropout_op(x, 0.1, "x"), w);
+    rgm_value *y = rgm_softmax(rgm_rotary(rows, table, lab_index(&l, RGM_I64, 3, 3), 2));
+    results_agree(&l, &y, 1, &fused, &eager, 0);
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &fused));
+    CHECK_OK(rgm_executor_run(executor, &result, NULL, l.feeds, l.count, 3, 5));
+    const rgmi_place *place = executor->current->place;
+    for (int64_t s = 0; s < executor->count; s++) {
+        const rgm_value *v = executor->order[s];
+        if (!rgmi_is(v, &rgmi_rotary_op))
+            continue;
+        CHECK_INT(place[v->in[0]->slot].offset, place[s].offset);
+        found++;
+    }
+    CHECK_INT(1, found);
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
 static void chains_of_elementwise_ops_become_one(void **state)
 {
     lab l;
@@ -836,6 +866,7 @@ TESTS(cmocka_unit_test(common_subexpressions_are_computed_once),
       cmocka_unit_test(a_dropped_sum_stays_with_whom_it_costs_less),
       cmocka_unit_test(a_dropped_sum_drops_nothing_at_rate_0_and_outside_training),
       cmocka_unit_test(a_dropped_sum_goes_over_an_input),
+      cmocka_unit_test(rows_are_turned_where_they_stand),
       cmocka_unit_test(chains_of_elementwise_ops_become_one),
       cmocka_unit_test(a_function_that_two_programs_read_is_computed_in_both),
       cmocka_unit_test(a_chain_longer_than_a_program_is_split),
