@@ -274,7 +274,9 @@ typedef struct rgm_beam_search_options {
                                   step (Vijayakumar et al. 2018); 1: no groups                  */
     double diversity; /* taken off a token's log-probability, for the choice alone, for each beam of
                          an earlier group that chose it in this step */
-    int64_t decode_batch_size; /* sentences decoded together */
+    int64_t decode_batch_size;   /* sentences decoded together at most .. */
+    int64_t decode_batch_tokens; /* .. and tokens of their sources, with their ends and padded to
+                                    the longest, unless one sentence has more; 0: any number */
     bool int8; /* on the CPU: weights in 8 bits, and what they are multiplied with: faster, nearly
                   the same results. See rgm_int8_step(); tables are rounded row by row            */
     const rgm_shortlist *shortlist; /* on the CPU, of one model, without sampling, groups, rules and

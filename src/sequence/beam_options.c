@@ -41,6 +41,8 @@ const rgm_field rgm_beam_search_fields[] = {
                     "taken off a token's log-probability for each beam of an earlier group that "
                     "chose it in this step"),
     RGM_INT_FIELD(decode_batch_size, 1, 1e6, "sentences decoded together"),
+    RGM_INT_FIELD(decode_batch_tokens, 0, 1e9,
+                  "tokens of sources decoded together, padding too; 0: any number"),
     RGM_BOOL_FIELD(int8, "weights in 8 bits, on the CPU: faster, nearly the same translations"),
     RGM_BOOL_FIELD(sample, "draw each token by its probability"),
     RGM_FLOAT_FIELD(temperature, RGM_ABOVE_0, 1e6,

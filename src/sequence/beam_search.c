@@ -619,6 +619,15 @@ rgm_status rgm_longest_first(int64_t *numbers, const int64_t *lengths, int64_t c
     return RGM_OK;
 }
 
+int64_t rgmi_beam_batch(const rgm_beam_search_options *o, int64_t longest, int64_t rest)
+{
+    int64_t most = o->decode_batch_size;
+
+    if (o->decode_batch_tokens > 0 && o->decode_batch_tokens / longest < most)
+        most = o->decode_batch_tokens > longest ? o->decode_batch_tokens / longest : 1;
+    return rest < most ? rest : most;
+}
+
 rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search,
                                const int32_t *const *sources, const int64_t *lengths, int64_t count,
                                const rgm_beam_search_options *options)
@@ -649,11 +658,9 @@ rgm_status rgm_beam_search_run(rgm_hypotheses *out, rgm_beam_search *beam_search
         RGM_TRY(rgmi_beam_search_ready(member, options));
     RGM_GO(RGM_NEW(numbers, count));
     RGM_GO(rgm_longest_first(numbers, lengths, count));
-    for (int64_t at = 0; at < count; at += options->decode_batch_size) {
-        int64_t rest = count - at;
-        RGM_GO(search_batch(out, beam_search, sources, lengths, numbers + at,
-                            rest < options->decode_batch_size ? rest : options->decode_batch_size,
-                            options));
+    for (int64_t at = 0, batch; at < count; at += batch) {
+        batch = rgmi_beam_batch(options, lengths[numbers[at]], count - at);
+        RGM_GO(search_batch(out, beam_search, sources, lengths, numbers + at, batch, options));
     }
 done:
     for (int64_t i = 0; i < count && status != RGM_OK; i++)

@@ -306,6 +306,33 @@ static void batch_mates_padding_and_threads_change_no_bit(void **state)
     lab_close(&l);
 }
 
+static void batches_by_tokens_count_padding(void **state)
+{
+    static const int64_t wants[][4] = {/* sentences, tokens, longest, together */
+                                       {64, 0, 30, 40}, {64, 1200, 30, 40}, {64, 1199, 30, 39},
+                                       {64, 90, 30, 3}, {64, 89, 30, 2},    {64, 30, 30, 1},
+                                       {64, 7, 30, 1},  {2, 90, 30, 2},     {1, 1000, 1, 1}};
+    rgm_hypotheses all[SENTENCES], other[SENTENCES];
+    rgm_beam_search_options o = plain_options(4);
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    translate(all, &l, &o);
+    for (o.decode_batch_tokens = 1; o.decode_batch_tokens < 30; o.decode_batch_tokens += 7) {
+        translate(other, &l, &o);
+        check_same(all, other, SENTENCES);
+        clear(other);
+    }
+    clear(all);
+    lab_close(&l);
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+        o.decode_batch_size = wants[i][0];
+        o.decode_batch_tokens = wants[i][1];
+        CHECK_INT(wants[i][3], rgmi_beam_batch(&o, wants[i][2], 40));
+    }
+}
+
 /* ---- 8 bits ---- */
 
 /* Every matrix as 8 bits keep it. */
@@ -642,6 +669,7 @@ TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),
       cmocka_unit_test(padding_is_left_out_on_demand),
       cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
+      cmocka_unit_test(batches_by_tokens_count_padding),
       cmocka_unit_test(eight_bits_are_near_and_those_of_what_was_kept),
       cmocka_unit_test(a_list_of_all_tokens_changes_nothing),
       cmocka_unit_test(a_shortlist_is_each_sentence_s_own),

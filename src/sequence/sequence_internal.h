@@ -205,6 +205,12 @@ typedef struct rgmi_seq2seq_rows {
 rgm_status rgmi_seq2seq_rows_graph(rgmi_seq2seq_rows *out, rgm_scope *scope,
                                    const rgm_seq2seq *model);
 
+/* ---- beam_search.c ---- */
+
+/** How many of `rest` sentences are decoded together, of which the first, the longest, has that
+ * many tokens. */
+int64_t rgmi_beam_batch(const rgm_beam_search_options *options, int64_t longest, int64_t rest);
+
 /* ---- attention.c: what targets attend to in their sources ---- */
 
 /** Number of the layer that a place means. */
