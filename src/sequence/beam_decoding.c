@@ -25,8 +25,9 @@ enum {
 struct rgm_beam_search {
     rgm_seq2seq model;
     const rgm_parameters *parameters;
-    rgm_parameters *rounded; /* with int8: those, tables in 8 bits; NULL: not made yet */
-    uint64_t rounded_version;
+    rgm_parameters *rounded;  /* with int8: those, tables in 8 bits; NULL: not made yet, or they are
+                                 so themselves */
+    uint64_t rounded_version; /* of the parameters that were looked at for it; 0: none */
     rgm_device *device;
     bool bf16, int8, short_step; /* of the executors as they are; short_step: it ends in states */
     bool attends;                /* a step also fetches what it asks the source for ..          */
@@ -191,9 +192,18 @@ static rgm_status open_graphs(rgm_beam_search *t, bool int8, bool short_step, bo
 static rgm_status round_parameters(rgm_beam_search *t)
 {
     uint64_t version = rgm_parameters_version(t->parameters);
+    bool is_rounded;
 
-    if (t->rounded != NULL && t->rounded_version == version)
+    if (t->rounded_version == version)
         return RGM_OK;
+    t->rounded_version = 0;
+    RGM_TRY(rgmi_tables_are_rounded(&is_rounded, t->parameters));
+    if (is_rounded) {
+        rgm_parameters_release(t->rounded);
+        t->rounded = NULL;
+        t->rounded_version = version;
+        return RGM_OK;
+    }
     if (t->rounded == NULL)
         RGM_TRY(rgm_parameters_copy(&t->rounded, t->parameters));
     else
@@ -228,7 +238,7 @@ rgm_status rgmi_beam_search_ready(rgm_beam_search *t, const rgm_beam_search_opti
 
 static const rgm_parameters *parameters_of(const rgm_beam_search *t)
 {
-    return t->int8 ? t->rounded : t->parameters;
+    return t->int8 && t->rounded != NULL ? t->rounded : t->parameters;
 }
 
 rgm_status rgm_beam_search_create(rgm_beam_search **out, const rgm_seq2seq *model,

@@ -360,6 +360,7 @@ static void eight_bits_are_near_and_those_of_what_was_kept(void **state)
     rgm_beam_search_options o = plain_options(3);
     rgm_beam_search *other;
     double off = 0;
+    int64_t used;
     lab l;
 
     (void)state;
@@ -388,11 +389,15 @@ static void eight_bits_are_near_and_those_of_what_was_kept(void **state)
     translate(kept, &l, &o);
     check_same(plain, kept, SENTENCES);
     clear(kept);
-    keep_in_8_bits(l.parameters); /* the search reads them anew */
     o.int8 = true;
+    translate(kept, &l, &o);
+    clear(kept);
+    used = rgm_memory_used();
+    keep_in_8_bits(l.parameters); /* the search reads them anew, and needs no copy any more */
     translate(kept, &l, &o);
     check_same(int8, kept, SENTENCES);
     clear(kept);
+    CHECK(used - rgm_memory_used() >= 4 * rgm_parameters_total(l.parameters));
     rgm_tensor_f32(rgm_parameters_find(l.parameters, "embedding/table"))[40] += 1;
     rgm_parameters_touch(l.parameters);
     translate(kept, &l, &o);

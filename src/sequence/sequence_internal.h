@@ -334,6 +334,9 @@ rgm_status rgmi_shortened_top(float *log_probabilities, int64_t *ids, rgmi_short
 
 /* ---- eight_bits.c ---- */
 
+/** Whether 8 bits keep the tables of embeddings as they are, as of a model that was kept so.
+ * RGM_ERR_NOMEM, those of rgm_parameters_to_host(). */
+rgm_status rgmi_tables_are_rounded(bool *out, const rgm_parameters *parameters);
 /** Round each row of each table of embeddings to what 8 bits keep of it. */
 void rgmi_round_tables(rgm_parameters *parameters);
 
