@@ -881,7 +881,7 @@ static rgm_status take_model(translation_task *t, const rgm_seq2seq_options *opt
     t->model.source_factors = t->data.factors.count;
     t->model.factor_values = t->data.factors.values;
     RGM_TRY(rgm_seq2seq_check(&t->model));
-    if (t->options.max_length > options->max_positions)
+    if (!t->options.served && t->options.max_length > options->max_positions) /* of training */
         return RGM_FAIL(RGM_ERR_CONFIG, "data.max_length is %lld, above model.max_positions (%lld)",
                         (long long)t->options.max_length, (long long)options->max_positions);
     return check_shared_table(t);
