@@ -145,6 +145,16 @@ typedef struct rgm_parameters rgm_parameters;
  * Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed);
+/**
+ * With values that are there: nothing is drawn, and nothing copied.
+ *
+ * @param values  [in, taken] one for each parameter, in the graph's order, of its dtype and shape;
+ *                each becomes NULL
+ *
+ * Errors: RGM_ERR_SHAPE (another dtype or shape, with the parameter's name), RGM_ERR_NOMEM; nothing
+ * is then taken.
+ */
+rgm_status rgm_parameters_of(rgm_parameters **out, const rgm_cgraph *graph, rgm_tensor **values);
 /** The same parameters with values of their own. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_parameters_copy(rgm_parameters **out, const rgm_parameters *parameters);
 void rgm_parameters_release(rgm_parameters *parameters);

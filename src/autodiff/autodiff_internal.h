@@ -223,6 +223,9 @@ void rgmi_spmm_parts(rgmi_spmm *parts, const rgm_value *value);
 /** base: NULL, or a value of the result's shape that is added (then no activation). */
 rgm_value *rgmi_spmm_build(const rgmi_spmm *parts, rgm_value *base);
 
+/** RGM_ERR_SHAPE: a parameter's value has another dtype or shape, or is NULL. */
+rgm_status rgmi_parameter_fits(const rgm_value *parameter, const rgm_tensor *value);
+
 /** act(op(a) op(b) + bias); bias may be NULL. */
 typedef struct rgmi_matmul {
     rgm_value *a, *b, *bias;

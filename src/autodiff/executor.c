@@ -334,21 +334,13 @@ static rgm_status feed_set(rgm_executor *executor, rgmi_plan *plan, const rgm_va
 static rgm_status parameter_set(rgm_executor *executor, rgmi_plan *plan, const rgm_value *v,
                                 const rgm_parameters *parameters)
 {
-    char want[RGMI_TEXT], got[RGMI_TEXT];
     int64_t number = parameters != NULL ? number_of(parameters, v) : -1;
 
     if (number < 0)
         return RGM_FAIL(RGM_ERR_ARG, "parameter '%s' has no value: %s", v->name,
                         parameters == NULL ? "parameters is NULL"
                                            : "these parameters were made without it");
-    const rgm_tensor *form = rgm_parameters_form(parameters, number);
-    bool fits = rgm_tensor_dtype(form) == v->s.dtype && rgm_tensor_rank(form) == v->s.rank;
-    for (int i = 0; fits && i < v->s.rank; i++)
-        fits = rgm_tensor_shape(form)[i] == v->s.shape[i];
-    if (!fits)
-        return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is %s, its value is %s", v->name,
-                        rgm_value_describe(v, want, sizeof want),
-                        rgm_tensor_describe(form, got, sizeof got));
+    RGM_TRY(rgmi_parameter_fits(v, rgm_parameters_form(parameters, number)));
     return rgm_parameters_on(&plan->views[v->slot].data, parameters, number, executor->device,
                              false);
 }

@@ -169,6 +169,57 @@ done:
     return status;
 }
 
+/* Parameters of copies of the values that `from` has. */
+static rgm_status parameters_of_copies(rgm_parameters **out, const rgm_cgraph *graph,
+                                       const rgm_parameters *from)
+{
+    rgm_status status = RGM_OK;
+    rgm_tensor *values[2] = {NULL};
+
+    *out = NULL;
+    for (int64_t i = 0; i < 2; i++)
+        RGM_GO(rgm_tensor_copy(&values[i], rgm_parameters_read(from, i)));
+    RGM_GO(rgm_parameters_of(out, graph, values));
+    CHECK(values[0] == NULL && values[1] == NULL);
+done:
+    for (int64_t i = 0; i < 2; i++)
+        rgm_tensor_release(values[i]);
+    return status;
+}
+
+static void values_that_are_there_become_parameters(void **state)
+{
+    rgm_cgraph *graph;
+    rgm_parameters *drawn, *taken;
+    rgm_tensor *wrong[2];
+
+    (void)state;
+    CHECK_OK(build_everything(&graph));
+    CHECK_OK(rgm_parameters_create(&drawn, graph, 1));
+    CHECK_OK(parameters_of_copies(&taken, graph, drawn));
+    CHECK_INT(2, rgm_parameters_count(taken));
+    for (int64_t i = 0; i < 2; i++) {
+        CHECK(rgm_tensor_equal(rgm_parameters_read(drawn, i), rgm_parameters_read(taken, i)));
+        CHECK_TEXT(rgm_parameters_name(drawn, i), rgm_parameters_name(taken, i));
+        CHECK(rgm_parameters_trainable(taken, i));
+    }
+    CHECK_INT(1, rgm_parameters_number(taken, "b"));
+    CHECK(rgm_parameters_version(taken) != rgm_parameters_version(drawn));
+    rgm_parameters_release(taken);
+    CHECK_OK(rgm_tensor_create(&wrong[0], RGM_F32, 2, (int64_t[]){3, 3}));
+    CHECK_OK(rgm_tensor_create(&wrong[1], RGM_F32, 1, (int64_t[]){4}));
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_parameters_of(&taken, graph, wrong));
+    CHECK_MESSAGE("parameter 'b' is f32[3], its value is f32[4]");
+    CHECK(taken == NULL && wrong[0] != NULL && wrong[1] != NULL);
+    rgm_tensor_release(wrong[1]);
+    wrong[1] = NULL;
+    CHECK_STATUS(RGM_ERR_SHAPE, rgm_parameters_of(&taken, graph, wrong));
+    CHECK_MESSAGE("parameter 'b' is f32[3], its value is NULL");
+    rgm_tensor_release(wrong[0]);
+    rgm_parameters_release(drawn);
+    rgm_cgraph_release(graph);
+}
+
 static void no_failing_allocation_is_overlooked(void **state)
 {
     rgm_cgraph *graph;
@@ -183,6 +234,7 @@ static void no_failing_allocation_is_overlooked(void **state)
                     rgm_parameters_release(parameters));
     CHECK_OK(rgm_parameters_create(&parameters, graph, 1));
     CHECK_EVERY_OOM(rgm_parameters_copy(&copy, parameters), rgm_parameters_release(copy));
+    CHECK_EVERY_OOM(parameters_of_copies(&copy, graph, parameters), rgm_parameters_release(copy));
     rgm_parameters_release(parameters);
     CHECK_OK(rgm_cgraph_print(&text, graph));
     CHECK(strstr(text.data, "matmul %4, %2 : f32[n,3] (a/b)") != NULL);
@@ -210,5 +262,6 @@ static void reductions_are_found_by_name_one_after_another(void **state)
 TESTS(cmocka_unit_test(builders_say_what_was_wrong),
       cmocka_unit_test(the_first_failure_is_kept_and_passed_on), cmocka_unit_test(symbols_compute),
       cmocka_unit_test(parameters_start_as_documented),
+      cmocka_unit_test(values_that_are_there_become_parameters),
       cmocka_unit_test(no_failing_allocation_is_overlooked),
       cmocka_unit_test(reductions_are_found_by_name_one_after_another))

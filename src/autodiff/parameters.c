@@ -98,6 +98,15 @@ static rgm_status parameters_open(rgm_parameters **out, int64_t count)
     return RGM_NEW(p->trainable, count);
 }
 
+/* Parameter i of a graph, without a tensor. */
+static rgm_status name_one(rgm_parameters *p, int64_t i, const rgm_value *v)
+{
+    p->count = i + 1;
+    p->trainable[i] = v->leaf == RGMI_PARAMETER;
+    RGM_TRY(rgm_strdup(&p->names[i], v->name));
+    return rgm_map_set(p->by_name, v->name, &p->values[i]);
+}
+
 rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, uint64_t seed)
 {
     rgm_status status = RGM_OK;
@@ -107,13 +116,48 @@ rgm_status rgm_parameters_create(rgm_parameters **out, const rgm_cgraph *graph, 
     RGM_GO(parameters_open(&p, graph->parameter_count));
     for (int64_t i = 0; i < graph->parameter_count; i++) {
         const rgm_value *v = graph->parameters[i];
-        p->count = i + 1;
-        RGM_GO(rgm_strdup(&p->names[i], v->name));
+        RGM_GO(name_one(p, i, v));
         RGM_GO(rgm_tensor_create(&p->tensors[i], v->s.dtype, v->s.rank, v->s.shape));
         p->values[i].host = p->tensors[i];
-        RGM_GO(rgm_map_set(p->by_name, v->name, &p->values[i]));
-        p->trainable[i] = v->leaf == RGMI_PARAMETER;
         initialize(p->tensors[i], v->name, v->init, seed);
+    }
+    *out = p;
+    p = NULL;
+done:
+    rgm_parameters_release(p);
+    return status;
+}
+
+rgm_status rgmi_parameter_fits(const rgm_value *parameter, const rgm_tensor *value)
+{
+    char want[RGMI_TEXT], got[RGMI_TEXT] = "NULL";
+    bool fits = value != NULL && rgm_tensor_dtype(value) == parameter->s.dtype &&
+                rgm_tensor_rank(value) == parameter->s.rank;
+
+    for (int i = 0; fits && i < parameter->s.rank; i++)
+        fits = rgm_tensor_shape(value)[i] == parameter->s.shape[i];
+    if (fits)
+        return RGM_OK;
+    if (value != NULL)
+        (void)rgm_tensor_describe(value, got, sizeof got);
+    return RGM_FAIL(RGM_ERR_SHAPE, "parameter '%s' is %s, its value is %s", parameter->name,
+                    rgm_value_describe(parameter, want, sizeof want), got);
+}
+
+rgm_status rgm_parameters_of(rgm_parameters **out, const rgm_cgraph *graph, rgm_tensor **values)
+{
+    rgm_status status = RGM_OK;
+    rgm_parameters *p = NULL;
+
+    *out = NULL;
+    RGM_GO(parameters_open(&p, graph->parameter_count));
+    for (int64_t i = 0; i < graph->parameter_count; i++) {
+        RGM_GO(rgmi_parameter_fits(graph->parameters[i], values[i]));
+        RGM_GO(name_one(p, i, graph->parameters[i]));
+    }
+    for (int64_t i = 0; i < graph->parameter_count; i++) {
+        p->tensors[i] = p->values[i].host = values[i];
+        values[i] = NULL;
     }
     *out = p;
     p = NULL;

@@ -160,8 +160,7 @@ rgm_status rgmi_serving_weights_load(rgm_parameters **out, bool *int8, const rgm
     if (rgm_safetensors_count(file) != count + matrices)
         RGM_GO(RGM_FAIL(RGM_ERR_SHAPE, "%s has %lld tensors, the model %lld parameters", path,
                         (long long)rgm_safetensors_count(file), (long long)(count + matrices)));
-    RGM_GO(rgm_parameters_create(out, graph, 1));
-    rgm_parameters_set(*out, found);
+    RGM_GO(rgm_parameters_of(out, graph, found));
     *int8 = matrices > 0;
 done:
     for (int64_t i = 0; found != NULL && i < count; i++)
