@@ -28,6 +28,10 @@ typedef struct rgm_executor_options {
                        RGM_I8 of rgm_kernels_for(); all else stays f32                          */
     int64_t plans;  /* bindings of the sizes that are kept planned at a time; 0: 32              */
     rgm_device *device; /* where it computes, and has its memory; NULL: the CPU. Outlives it      */
+    /* With inference: packed weights are kept together with those of this executor, which has the
+       same device. What both pack is there once, as long as both run with the same parameters.
+       Neither runs while the other does. NULL: it keeps its own. */
+    const rgm_executor *packed_with;
     /* Of a device whose memory is not the host's, NULL or false: no. */
     const bool *stays; /* [fetches] of which the elements are not copied to the host: the fetched
                           tensor is one of the device (rgm_tensor_device())                       */
@@ -52,8 +56,8 @@ typedef struct rgm_feed {
 
 /**
  * Compile what the `count` fetched values need. The graph must outlive the executor.
- * Errors: RGM_ERR_ARG (int8 without inference, or with bf16), RGM_ERR_UNSUPPORTED (int8 on another
- * device than the CPU), RGM_ERR_NOMEM.
+ * Errors: RGM_ERR_ARG (int8 without inference, or with bf16; packed weights kept with an executor
+ * of another device), RGM_ERR_UNSUPPORTED (int8 on another device than the CPU), RGM_ERR_NOMEM.
  */
 rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value *const *fetches,
                                int64_t count, const rgm_executor_options *options);

@@ -334,8 +334,11 @@ static void forget_run(rgm_executor *executor)
 {
     static const rgm_index_flag down;
 
-    for (int64_t s = 0; s < executor->count; s++)
+    for (int64_t s = 0; s < executor->count; s++) {
         executor->kept[s].valid = false;
+        if (executor->pack[s] != NULL)
+            rgmi_pack_set(executor, s, false);
+    }
     (void)rgm_device_copy_to(executor->device, executor->flag, &down, sizeof down);
 }
 

@@ -124,8 +124,10 @@ rgm_status rgm_executor_create(rgm_executor **out, rgm_cgraph *graph, rgm_value 
     RGM_GO(fetches_list(executor));
     RGM_GO(depends_find(executor));
     RGM_GO(buffers_create(executor));
+    RGM_GO(rgmi_packs_open(executor));
     RGM_GO(rgmi_copies_create(executor));
     executor->options.stays = NULL; /* the caller's */
+    executor->options.packed_with = NULL;
     *out = executor;
     executor = NULL;
 done:
@@ -151,9 +153,11 @@ void rgm_executor_release(rgm_executor *executor)
     for (int64_t i = 0; i < executor->plan_count; i++)
         rgmi_plan_release(executor->plans[i], executor);
     for (int64_t s = 0; executor->kept != NULL && s < executor->count; s++) {
-        rgm_device_free(executor->device, executor->kept[s].data);
+        if (executor->pack == NULL || executor->pack[s] == NULL)
+            rgm_device_free(executor->device, executor->kept[s].data);
         rgm_pattern_release(executor->kept[s].pattern);
     }
+    rgmi_packs_close(executor);
     for (int64_t k = 0; executor->fed != NULL && k < executor->input_count; k++) {
         rgm_tensor_release(executor->fed[k].tensor);
         rgm_pattern_release(executor->fed[k].pattern);
@@ -185,17 +189,6 @@ void rgm_executor_release(rgm_executor *executor)
 }
 
 /* ---- plan ---- */
-
-/* Packed weights of other parameters, or of what these were before, are no longer valid. */
-static void parameters_accept(rgm_executor *executor, const rgm_parameters *parameters)
-{
-    uint64_t version = parameters != NULL ? rgm_parameters_version(parameters) : 0;
-
-    for (int64_t s = 0; s < executor->count && version != executor->version; s++)
-        if (rgmi_is_packed_weight(executor->order[s]))
-            executor->kept[s].valid = false;
-    executor->version = version;
-}
 
 /* In the place of the one that was not used for longest, when all are taken. */
 static rgm_status plan_add(rgmi_plan **out, rgm_executor *executor)
@@ -257,8 +250,10 @@ static rgm_status memory_reserve(rgm_executor *executor, const rgmi_plan *plan)
         int64_t s = plan->steps[i];
         rgmi_kept *kept = &executor->kept[s];
         size_t need = plan->place[s].bytes > 0 ? plan->place[s].bytes : 1;
-        if (plan->place[s].where != RGMI_KEPT || executor->order[s]->s.is_pattern ||
-            kept->capacity >= need)
+        if (executor->pack[s] != NULL)
+            RGM_TRY(rgmi_pack_reserve(executor, s, need));
+        if (executor->pack[s] != NULL || plan->place[s].where != RGMI_KEPT ||
+            executor->order[s]->s.is_pattern || kept->capacity >= need)
             continue;
         executor->generation++;
         kept->capacity = 0;
@@ -487,6 +482,13 @@ static void due_find(rgm_executor *executor, const rgmi_plan *plan)
     }
 }
 
+static void set_kept(rgm_executor *executor, int64_t s, bool is_made)
+{
+    executor->kept[s].valid = is_made;
+    if (executor->pack[s] != NULL)
+        rgmi_pack_set(executor, s, is_made);
+}
+
 static rgm_status prologue_run(rgm_executor *executor, rgmi_plan *plan)
 {
     for (int64_t i = 0; i < plan->prologue; i++) { /* kept patterns of this plan */
@@ -499,9 +501,9 @@ static rgm_status prologue_run(rgm_executor *executor, rgmi_plan *plan)
         int64_t s = plan->steps[i];
         if (!executor->due[s])
             continue;
-        executor->kept[s].valid = false;
+        set_kept(executor, s, false);
         RGM_TRY(step_run(executor, plan, s, 0, 0));
-        executor->kept[s].valid = plan->place[s].kept;
+        set_kept(executor, s, plan->place[s].kept);
     }
     return RGM_OK;
 }
@@ -636,7 +638,7 @@ rgm_status rgm_executor_run(rgm_executor *executor, rgm_tensor **fetched,
     if (executor->copies != NULL)
         RGM_TRY(rgmi_ahead_take(executor));
     RGM_TRY(leaves_set(executor, plan, parameters));
-    parameters_accept(executor, parameters);
+    rgmi_packs_accept(executor, parameters != NULL ? rgm_parameters_version(parameters) : 0);
     status = steps_run(executor, plan, &call);
     if (status == RGM_OK && executor->copies != NULL)
         rgmi_ahead_meanwhile(executor);

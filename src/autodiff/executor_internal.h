@@ -48,6 +48,24 @@ typedef struct rgmi_kept {
     bool valid;
 } rgmi_kept;
 
+/* A parameter in the form in which a table's products like to read it. */
+typedef struct rgmi_pack {
+    char *name; /* the parameter's */
+    const rgm_kernels *kernels;
+    int64_t transposed, elements;
+    void *data;       /* of the device; NULL: no run has needed it yet                     */
+    uint64_t version; /* of the parameters that it was made of; 0: it is none's            */
+} rgmi_pack;
+
+/* Those of executors that keep them together. */
+typedef struct rgmi_packs {
+    int64_t owners;
+    rgm_device *device;
+    rgmi_pack **items;
+    int64_t count, capacity;
+    uint64_t changes; /* grows whenever one of them is made or is none's any more */
+} rgmi_packs;
+
 /* What a device whose memory is not the host's has of a value: see device_copies.c. */
 typedef struct rgmi_device_copy {
     void *data; /* of a fed or constant leaf: the tensor's elements */
@@ -121,8 +139,11 @@ struct rgm_executor {
     int64_t plan_count, plan_most;
     rgmi_plan *current;
     uint64_t clock, generation;
-    uint64_t version; /* of the parameters that were packed */
-    void *arena;      /* of the device */
+    rgmi_packs *packs;
+    rgmi_pack **pack; /* by slot: the packed weight that it is, whose memory is the packs'; NULL */
+    uint64_t packs_seen; /* packs->changes that `kept` knows of                            */
+    uint64_t version;    /* of the parameters of the last run */
+    void *arena;         /* of the device */
     size_t arena_bytes, arena_peak;
     size_t arena_least; /* what the plan of the largest needs by itself */
     bool profile;
@@ -167,6 +188,18 @@ rgm_status rgmi_feeds_match(rgm_executor *executor, const rgm_feed *feeds, int64
 rgm_status rgmi_feeds_bind(rgm_executor *executor);
 /** Remember what is fed; what was kept and depends on a changed input is no longer valid. */
 void rgmi_feeds_accept(rgm_executor *executor);
+
+/* ---- packed_weights.c ---- */
+
+/** executor->packs and pack. RGM_ERR_ARG: options.packed_with is of another device. */
+rgm_status rgmi_packs_open(rgm_executor *executor);
+void rgmi_packs_close(rgm_executor *executor);
+/** Memory for the packed weight of slot s. */
+rgm_status rgmi_pack_reserve(rgm_executor *executor, int64_t s, size_t bytes);
+/** kept[].valid of packed weights, for a run with parameters of that version. */
+void rgmi_packs_accept(rgm_executor *executor, uint64_t version);
+/** The packed weight of slot s is made now, of the run's parameters; or is none's any more. */
+void rgmi_pack_set(rgm_executor *executor, int64_t s, bool is_made);
 
 /* ---- copies for a device whose memory is not the host's; none is called for the CPU ---- */
 

@@ -858,6 +858,81 @@ static void weights_are_packed_until_they_are_touched(void **state)
     weights_close(&w);
 }
 
+/* Whoever runs first packs for both, whether the parameters are others, were touched, or the one
+ * that has packed is gone. */
+static void packed_weights_may_be_kept_together(void **state)
+{
+    weights w;
+
+    (void)state;
+    weights_open(&w);
+    for (int kind = 0; kind < 3; kind++) {
+        rgm_executor_options options = {.inference = true, .bf16 = kind == 1, .int8 = kind == 2};
+        rgm_executor *one, *other, *plain;
+        double bound = kind == 0 ? 1e-5 : 0.03;
+        CHECK_OK(rgm_executor_create(&plain, w.graph, &w.y, 1, NULL));
+        CHECK_OK(rgm_executor_create(&one, w.graph, &w.y, 1, &options));
+        options.packed_with = one;
+        CHECK_OK(rgm_executor_create(&other, w.graph, &w.y, 1, &options));
+        rgm_executor_profile(one, true);
+        rgm_executor_profile(other, true);
+        for (int run = 0; run < 4; run++)
+            check_weights(&w, run % 2 == 0 ? one : other, plain, 0, run / 2, bound);
+        CHECK_INT(2, packs_made(one));
+        CHECK_INT(0, packs_made(other));
+        check_weights(&w, other, plain, 1, 0, bound); /* other parameters, and those again */
+        check_weights(&w, one, plain, 1, 0, bound);
+        CHECK_INT(2, packs_made(one));
+        CHECK_INT(2, packs_made(other));
+        check_weights(&w, one, plain, 0, 0, bound);
+        check_weights(&w, other, plain, 1, 0, bound);
+        CHECK_INT(4, packs_made(one));
+        CHECK_INT(4, packs_made(other));
+        rgm_tensor_f32(rgm_parameters_find(w.parameters[1], "w0"))[5] += 1;
+        rgm_parameters_touch(w.parameters[1]);
+        check_weights(&w, other, plain, 1, 1, bound);
+        rgm_executor_release(one);
+        check_weights(&w, other, plain, 1, 0, bound);
+        CHECK_INT(6, packs_made(other));
+        rgm_executor_release(other);
+        rgm_executor_release(plain);
+    }
+    weights_close(&w);
+}
+
+/* The second executor needs no memory for weights, and those of another precision are others. */
+static void packed_weights_kept_together_take_their_memory_once(void **state)
+{
+    rgm_executor_options options = {.inference = true};
+    rgm_executor *one, *other, *rounded, *plain;
+    int64_t used[3];
+    weights w;
+
+    (void)state;
+    weights_open(&w);
+    CHECK_OK(rgm_executor_create(&plain, w.graph, &w.y, 1, NULL));
+    CHECK_OK(rgm_executor_create(&one, w.graph, &w.y, 1, &options));
+    options.packed_with = one;
+    CHECK_OK(rgm_executor_create(&other, w.graph, &w.y, 1, &options));
+    options.int8 = true;
+    CHECK_OK(rgm_executor_create(&rounded, w.graph, &w.y, 1, &options));
+    used[0] = rgm_memory_used();
+    (void)weights_run(&w, one, 0, 0);
+    used[1] = rgm_memory_used();
+    (void)weights_run(&w, other, 0, 0);
+    used[2] = rgm_memory_used();
+    /* what each has besides is the same */
+    CHECK((used[1] - used[0]) - (used[2] - used[1]) >=
+          (40 * 50 + 33 * 50) * (int64_t)sizeof(float));
+    check_weights(&w, rounded, plain, 0, 0, 0.03);
+    check_weights(&w, one, plain, 0, 0, 1e-5);
+    rgm_executor_release(rounded);
+    rgm_executor_release(one);
+    rgm_executor_release(other);
+    rgm_executor_release(plain);
+    weights_close(&w);
+}
+
 static void eight_bits_are_for_weights_in_use(void **state)
 {
     rgm_executor_options training = {.int8 = true}, both = {.inference = true, .int8 = true};
@@ -875,6 +950,8 @@ static void eight_bits_are_for_weights_in_use(void **state)
 
 TESTS(cmocka_unit_test(live_values_never_share_memory),
       cmocka_unit_test(weights_are_packed_until_they_are_touched),
+      cmocka_unit_test(packed_weights_may_be_kept_together),
+      cmocka_unit_test(packed_weights_kept_together_take_their_memory_once),
       cmocka_unit_test(eight_bits_are_for_weights_in_use),
       cmocka_unit_test(room_for_other_sizes_is_bounded),
       cmocka_unit_test(repeated_sizes_allocate_nothing),

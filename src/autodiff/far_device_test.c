@@ -105,6 +105,33 @@ static void so_has_each_without_passes_and_in_double(void **state)
             continue;
 }
 
+/* Two executors of the device keep packed weights together, but not with one of the CPU. */
+static void keep_packed_together(lab *l, rgm_value *fetch, const rgm_parameters *parameters)
+{
+    rgm_executor_options options = {.inference = true};
+    rgm_executor *here, *executors[2] = {NULL};
+    rgm_tensor *want, *got;
+
+    CHECK_OK(rgm_executor_create(&here, l->graph, &fetch, 1, &options));
+    options.device = far.device;
+    options.packed_with = here;
+    CHECK_STATUS(RGM_ERR_ARG, rgm_executor_create(&executors[0], l->graph, &fetch, 1, &options));
+    CHECK_MESSAGE("executors that keep packed weights together are of one device");
+    CHECK_OK(rgm_executor_run(here, &want, parameters, l->feeds, l->count, 0, 0));
+    options.packed_with = NULL;
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(rgm_executor_create(&executors[i], l->graph, &fetch, 1, &options));
+        options.packed_with = executors[i];
+        CHECK_OK(rgm_executor_run(executors[i], &got, parameters, l->feeds, l->count, 0, 0));
+        CHECK(rgm_tensor_equal(want, got));
+    }
+    rgm_executor_release(executors[0]);
+    CHECK_OK(rgm_executor_run(executors[1], &got, parameters, l->feeds, l->count, 0, 0));
+    CHECK(rgm_tensor_equal(want, got));
+    rgm_executor_release(executors[1]);
+    rgm_executor_release(here);
+}
+
 /* Two layers with packed weights, in bf16, behind dropout and a gather. */
 static void parameters_packed_weights_and_bf16_work(void **state)
 {
@@ -129,6 +156,7 @@ static void parameters_packed_weights_and_bf16_work(void **state)
         check_same("two layers", &l, fetches, 2,
                    (rgm_executor_options){.bf16 = i & 1, .inference = i & 2, .training = !(i & 2)},
                    parameters);
+    keep_packed_together(&l, fetches[0], parameters);
     rgm_parameters_release(parameters);
     lab_close(&l);
 }

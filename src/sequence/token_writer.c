@@ -107,6 +107,7 @@ rgm_status rgm_token_writer_create(rgm_token_writer **out, const rgm_decoder *mo
     t->device = device != NULL ? device : rgm_device_cpu();
     t->kernels = rgm_kernels_for(t->device, RGM_F32);
     RGM_GO(rgmi_open_graph(&t->prompt_graph, open_prompt, t, &options));
+    options.packed_with = t->prompt; /* both multiply with all of the decoder's weights */
     RGM_GO(rgmi_open_graph(&t->step_graph, open_step, t, &options));
     *out = t;
     t = NULL;
