@@ -71,8 +71,10 @@ rgm_status rgm_int8_to(rgm_tensor **matrix, const rgm_tensor *numbers, const rgm
                        int axis)
 {
     char there[96], here[96];
+    int64_t rows, columns;
     const int8_t *from;
-    channels c;
+    const float *step;
+    float *to;
 
     *matrix = NULL;
     if (rgm_tensor_rank(numbers) != 2 || rgm_tensor_dtype(numbers) != RGM_I8 ||
@@ -81,12 +83,15 @@ rgm_status rgm_int8_to(rgm_tensor **matrix, const rgm_tensor *numbers, const rgm
         return RGM_FAIL(RGM_ERR_SHAPE, "%s does not go with steps %s by axis %d",
                         rgm_tensor_describe(numbers, there, sizeof there),
                         rgm_tensor_describe(steps, here, sizeof here), axis);
-    c = channels_of(numbers, axis);
+    rows = rgm_tensor_dim(numbers, 0);
+    columns = rgm_tensor_dim(numbers, 1);
     from = rgm_tensor_data(numbers);
+    step = rgm_tensor_data(steps);
     RGM_TRY(rgm_tensor_create(matrix, RGM_F32, 2, rgm_tensor_shape(numbers)));
-    for (int64_t i = 0; i < c.count; i++)
-        for (int64_t p = i * c.next, k = 0; k < c.length; k++, p += c.step)
-            rgm_tensor_f32(*matrix)[p] = (float)from[p] * rgm_tensor_f32(steps)[i];
+    to = rgm_tensor_f32(*matrix);
+    for (int64_t r = 0; r < rows; r++, from += columns, to += columns)
+        for (int64_t k = 0; k < columns; k++)
+            to[k] = (float)from[k] * step[axis == 0 ? r : k];
     return RGM_OK;
 }
 
