@@ -41,7 +41,7 @@ extern rgm_comm *bench_comm;
 extern const bench_workload bench_gcn, bench_gat, bench_sage, bench_aggregate, bench_minibatch,
     bench_sample, bench_records, bench_limits, bench_bf16, bench_loop, bench_checkpoint,
     bench_translate, bench_decode, bench_runner, bench_sampled_run, bench_hgt, bench_molecules,
-    bench_mapped, bench_translate_run, bench_language;
+    bench_mapped, bench_translate_run, bench_language, bench_served;
 
 /** A device that counts what the kernels of a GPU, which need not be here, or of the CPU do; see
  * count.c. */
@@ -77,6 +77,9 @@ rgm_status bench_make_graph(const char *path, char **words, int count);
 rgm_status bench_make(const char *path, char **words, int count);
 /** `make-records FILE DATA key=number ...`: subgraphs of that graph as tf.train.Example records. */
 rgm_status bench_make_records(const char *path, const char *data, char **words, int count);
+/** `make-served FOLDER [vocabulary=N]`: a translation model as exports in f32 and in 8 bits, as
+ * CTranslate2 reads it, and sentences, one a line, in numbers of tokens. */
+rgm_status bench_make_served(const char *path, char **words, int count);
 /** The schema of those records; make-records also saves it, as FILE.pbtxt. Released by the caller.
  */
 rgm_status bench_records_schema(rgm_schema **out);

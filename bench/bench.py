@@ -38,13 +38,17 @@ class Ended(RuntimeError):
 class Child:
     """A process that times steps on request."""
 
-    def __init__(self, command, quiet=False):
-        """`quiet`: what it says on standard error is kept for the message of its end."""
+    def __init__(self, command, quiet=False, passive=False):
+        """`quiet`: what it says on standard error is kept for the message of its end. `passive`: threads of
+        OpenMP that wait for each other sleep; else they spin, of which a machine with other tenants makes a time
+        slice for each product."""
         self.said = tempfile.TemporaryFile("w+") if quiet else None
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.said, text=True, bufsize=1)
+                                        stderr=self.said, text=True, bufsize=1,
+                                        env={**os.environ, **({"OMP_WAIT_POLICY": "passive"} if passive else {})})
         self.command = command
         self.steps = {}  # by thread count
+        self.last = {}  # seconds of a step in the last turn, by thread count
         self.chosen = []
         self.facts = self.answer()
         self.version = self.facts.get("version", "")
@@ -84,10 +88,9 @@ class Child:
 
     def turn(self):
         """Seconds of a step with the thread count that is faster in this round."""
-        seconds, threads = min((self.go(steps, threads), threads)
-                               for threads, steps in self.steps.items())
-        self.chosen.append(threads)
-        return seconds
+        self.last = {threads: self.go(steps, threads) for threads, steps in self.steps.items()}
+        self.chosen.append(min(self.last, key=self.last.get))
+        return self.last[self.chosen[-1]]
 
     def threads(self):
         return statistics.mode(self.chosen)
@@ -104,13 +107,17 @@ class Peer:
         self.name, self.goal, self.forms, self.ratios = name, goal, [], []
 
     def add(self, name, child):
-        self.forms.append({"name": name, "child": child, "seconds": [], "ratios": []})
+        self.forms.append({"name": name, "child": child, "seconds": [], "ratios": [], "by_threads": {}})
 
-    def turn(self, ours):
+    def turn(self, ours, by_threads):
+        """`ours`: seconds of our turn; by_threads: the same with each thread count."""
         for form in self.forms:
             seconds = form["child"].turn()
             form["seconds"].append(seconds)
             form["ratios"].append(seconds / ours)
+            for threads, each in form["child"].last.items():
+                if threads in by_threads:
+                    form["by_threads"].setdefault(threads, []).append(each / by_threads[threads])
         self.ratios.append(min(form["ratios"][-1] for form in self.forms))
 
     def close(self):
@@ -271,10 +278,15 @@ def eager_and_compiled(form):
     return [form, form + "+compile"]
 
 
+def both_waits(form):
+    return [form, form + "+passive"]
+
+
 CORA = ("cora", "nodes=2708 pairs=5429 words=1433 classes=7 train=140")
 SMALL = ("small", "nodes=20400 pairs=24000 feat=32 classes=2 train=1000")  # cut into 1,000 graphs
 MAPPED = ("mapped", "nodes=1000000 edges=20000000 feat=128 classes=40")  # a graph file
 FILES = ("files", "")  # a folder, not a graph
+SERVED = ("served", "")  # a translation model, likewise
 HETERO = ("hetero", "nodes=100000 pairs=685000 feat=128 classes=40 train=60000 skew=0.5")
 LARGE = ("large", "nodes=169343 pairs=1166243 feat=128 classes=40 train=90941 skew=2")
 
@@ -340,26 +352,40 @@ WORKLOADS = [
      [("torch bf16", eager_and_compiled("bf16"), None), ("own f32", ["f32"], None)],
      [("floor / time", "floor", None)], None),
     ("decode", "24 tokens of 32 sentences, 3+3 layers of 256: greedy", "decode", None, "greedy", 0,
-     decode_floor, [("torch f32", eager_and_compiled("greedy"), 3), ("CTranslate2 f32", ["greedy"], 2),
-                    ("CTranslate2 int8", ["greedy-int8"], None)], [("floor / time", "floor", 0.6)], None),
+     decode_floor, [("torch f32", eager_and_compiled("greedy"), 3), ("CTranslate2 f32", both_waits("greedy"), 2),
+                    ("CTranslate2 int8", both_waits("greedy-int8"), None)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same, bf16", "decode", None, "greedy-bf16", 0, decode_floor,
      [("torch f32", eager_and_compiled("greedy"), with_tiles(7)), ("own f32", ["greedy"], None)], [],
      None),
     ("decode", "the same, 8 bits", "decode", None, "greedy-int8", 0, None,
-     [("CTranslate2 int8", ["greedy-int8"], 1.6), ("own f32", ["greedy"], None)], [], None),
+     [("CTranslate2 int8", both_waits("greedy-int8"), 1.6), ("own f32", ["greedy"], None)], [], None),
     ("decode", "the same, 8 bits and a shortlist", "decode", None, "greedy-int8-short", 0, None,
-     [("CTranslate2 int8", ["greedy-int8"], 2.5), ("own f32", ["greedy"], None)], [], None),
+     [("CTranslate2 int8", both_waits("greedy-int8"), 2.5), ("own f32", ["greedy"], None)], [], None),
     ("decode", "one sentence, 8 bits", "decode", None, "greedy-int8", 1, None,
-     [("CTranslate2 int8", ["greedy-int8"], 1.6), ("own f32", ["greedy"], None)], [], None),
+     [("CTranslate2 int8", both_waits("greedy-int8"), 1.6), ("own f32", ["greedy"], None)], [], None),
     ("decode", "the same with 4 beams", "decode", None, "beam", 0, decode_floor,
-     [("torch f32", eager_and_compiled("beam"), 3.3), ("CTranslate2 f32", ["beam"], 2),
-      ("CTranslate2 int8", ["beam-int8"], None)], [("floor / time", "floor", 0.6)], None),
+     [("torch f32", eager_and_compiled("beam"), 3.3), ("CTranslate2 f32", both_waits("beam"), 2),
+      ("CTranslate2 int8", both_waits("beam-int8"), None)], [("floor / time", "floor", 0.6)], None),
     ("decode", "the same with 4 beams, bf16", "decode", None, "beam-bf16", 0, decode_floor,
      [("torch f32", eager_and_compiled("beam"), with_tiles(7)), ("own f32", ["beam"], None)], [], None),
     ("decode", "the same with 4 beams, 8 bits", "decode", None, "beam-int8", 0, None,
-     [("CTranslate2 int8", ["beam-int8"], 1.6), ("own f32", ["beam"], None)], [], None),
+     [("CTranslate2 int8", both_waits("beam-int8"), 1.6), ("own f32", ["beam"], None)], [], None),
     ("decode", "the same with 4 beams, 8 bits and a shortlist", "decode", None, "beam-int8-short", 0, None,
-     [("CTranslate2 int8", ["beam-int8"], 2.5), ("own f32", ["beam"], None)], [], None),
+     [("CTranslate2 int8", both_waits("beam-int8"), 2.5), ("own f32", ["beam"], None)], [], None),
+    ("decode", "one sentence", "decode", None, "greedy", 1, None,
+     [("CTranslate2 f32", both_waits("greedy"), 2)], [], None),
+    ("decode", "one sentence with 4 beams", "decode", None, "beam", 1, None,
+     [("CTranslate2 f32", both_waits("beam"), 2)], [], None),
+    ("decode", "one sentence with 4 beams, 8 bits", "decode", None, "beam-int8", 1, None,
+     [("CTranslate2 int8", both_waits("beam-int8"), 1.6)], [], None),
+    ("decode", "128 sentences of unlike lengths, 512 tokens a batch: greedy", "served", SERVED, "greedy", 0, None,
+     [("CTranslate2 f32", ["greedy+passive"], 2)], [], None),
+    ("decode", "the same, 8 bits", "served", SERVED, "greedy-int8", 0, None,
+     [("CTranslate2 int8", ["greedy-int8+passive"], 1.6)], [], None),
+    ("decode", "the same with 4 beams", "served", SERVED, "beam", 0, None,
+     [("CTranslate2 f32", ["beam+passive"], 2)], [], None),
+    ("decode", "the same with 4 beams, 8 bits", "served", SERVED, "beam-int8", 0, None,
+     [("CTranslate2 int8", ["beam-int8+passive"], 1.6)], [], None),
     ("molecules", "10 steps of GIN on 1,000 small graphs, 640 nodes a batch", "molecules", SMALL, "", 0,
      None, [("torch", eager_and_compiled("csr") + eager_and_compiled("index_add") + ["csr+pyg"], 5),
             ("DGL", [""], 6)], [], None),
@@ -428,8 +454,18 @@ PEERS = {"translate": "peer_translation.py", "decode": "peer_decoding.py", "lang
 PACKAGES = {"torch": "PyTorch", "TF-GNN": "TensorFlow"}  # what a peer tells the version of
 OWN = ("records", "checkpoint")  # their peers are forms of regimen_bench
 RECORDS = {"records": 8192, "runner": 17500}  # in the file that a workload reads
-HOW = {"": "", "compile": ", compiled", "pyg": ", PyG's layers"}
+HOW = {"": "", "compile": ", compiled", "pyg": ", PyG's layers", "passive": ", passive waits"}
 NAMES = list(dict.fromkeys(w[0] for w in WORKLOADS))
+
+
+def make_served(path, bench, ctranslate2):
+    """A translation model in all of its forms, unless it is there; in CTranslate2's where its Python is."""
+    if os.path.exists(path):
+        return
+    subprocess.run([bench, "make-served", path], check=True)
+    if ctranslate2:
+        subprocess.run([ctranslate2, "-W", "ignore", os.path.join(HERE, SCRIPTS["CTranslate2"]), "quantize", "--data",
+                        path], check=True)
 
 
 class Bench:
@@ -448,6 +484,9 @@ class Bench:
         path = os.path.join(self.folder, what[0])
         if what is FILES:
             os.makedirs(path, exist_ok=True)
+            return path
+        if what is SERVED:
+            make_served(path, self.bench, self.pythons["CTranslate2"])
             return path
         if not os.path.exists(path):
             subprocess.run([self.bench, "make-graph" if what is MAPPED else "make", path] + what[1].split(), check=True)
@@ -474,7 +513,7 @@ class Bench:
         if not python:
             return None
         script = os.path.join(HERE, SCRIPTS.get(program) or PEERS.get(workload, "peer_torch.py"))
-        return Child([python, "-W", "ignore", script] + arguments, quiet=True)
+        return Child([python, "-W", "ignore", script] + arguments, quiet=True, passive=form.endswith("+passive"))
 
     def peer(self, name, forms, goal, workload, data, size):
         peer = Peer(name, goal)
@@ -504,7 +543,7 @@ class Bench:
         peers = [self.peer(*each, workload, data, size) for each in peer_specs]
         peers = [peer for peer in peers if peer.forms]
         other = OtherProgram(form == "busy")
-        times, floors, shares = [], [], {what: [] for what, _, _ in limit_goals}
+        times, floors, shares, by_threads = [], [], {what: [] for what, _, _ in limit_goals}, {}
         rounds = min(self.rounds, ROUNDS_MOST.get(name, self.rounds))
         for _ in range(rounds):
             limits = self.take_limits()
@@ -516,11 +555,15 @@ class Bench:
                 shares[goal].append(floors[-1] / seconds if measure == "floor"
                                     else measure(ours.facts, limits))
             for peer in peers:
-                peer.turn(seconds)
+                peer.turn(seconds, ours.last)
+            for threads, each in ours.last.items():
+                by_threads.setdefault(threads, []).append(each)
         other.close()
+        check_tokens(title, ours, peers)
         result = {"title": title, "workload": workload, "seconds": statistics.median(times),
                   "threads": ours.threads(), "peak": ours.facts["peak"], "rounds": rounds,
-                  "facts": ours.facts, "all_seconds": times, "peers": [], "goals": []}
+                  "facts": ours.facts, "all_seconds": times, "peers": [], "goals": [],
+                  "by_threads": {threads: statistics.median(each) for threads, each in by_threads.items()}}
         if floors:
             result["floor"] = statistics.median(floors)
             result["of_floor"] = statistics.median(f / t for f, t in zip(floors, times))
@@ -551,6 +594,15 @@ class Bench:
             self.limits.close()
 
 
+def check_tokens(title, ours, peers):
+    """Where a side says how many tokens it has written, the others have written as many."""
+    wrote = ours.facts.get("tokens")
+    for form in (form for peer in peers for form in peer.forms):
+        theirs = form["child"].facts.get("tokens", wrote)
+        if theirs != wrote:
+            raise RuntimeError("%s: %s has written %d tokens, ours %d" % (title, form["name"], theirs, wrote))
+
+
 def add_goal(result, what, least, measured):
     least = least(result["facts"]) if callable(least) else least
     if least is not None:
@@ -563,7 +615,9 @@ def add_peer(result, peer):
         result["peers"].append({"name": form["name"], "seconds": statistics.median(form["seconds"]),
                                 "threads": form["child"].threads(),
                                 "peak": form["child"].facts["peak"],
-                                "ratio": statistics.median(form["ratios"])})
+                                "ratio": statistics.median(form["ratios"]),
+                                "by_threads": {threads: statistics.median(each)
+                                               for threads, each in form["by_threads"].items()}})
     add_goal(result, "times " + peer.name, peer.goal, statistics.median(peer.ratios))
 
 
@@ -651,10 +705,12 @@ def rates(result):
         sides = [("ours", seconds)] + [(p["name"], p["seconds"]) for p in result["peers"]]
         return "target tokens a second: " + ", ".join(
             "%s %.0f" % (name, f["pairs"] * f["length"] / each) for name, each in sides)
-    if result["workload"] == "decode":
+    if result["workload"] in ("decode", "served"):
         sides = [("ours", seconds)] + [(p["name"], p["seconds"]) for p in result["peers"]]
         return "sentences a second: " + ", ".join(
-            "%s %.0f" % (name, f["sentences"] / each) for name, each in sides)
+            "%s %.0f" % (name, f["sentences"] / each) for name, each in sides) + "; ours " + ", ".join(
+                "%s on %d thread%s" % (duration(each), threads, "" if threads == 1 else "s")
+                for threads, each in result["by_threads"].items())
     if "seeds" in f:
         return "%.0f seeds/s, %d nodes, %d edges a step" % (f["seeds"] / seconds, f["nodes"],
                                                             f["edges"])
@@ -674,6 +730,14 @@ def rates(result):
     return ""
 
 
+def by_threads(result, peer):
+    """The ratio on each number of threads, of decoding."""
+    if result["workload"] not in ("decode", "served") or len(peer["by_threads"]) < 2:
+        return ""
+    return " (" + ", ".join("%d thread%s %.2f" % (threads, "" if threads == 1 else "s", ratio)
+                            for threads, ratio in peer["by_threads"].items()) + ")"
+
+
 def show(result):
     line = "%-44s %9s  peak %8s  %d thread%s" % (
         result["title"], duration(result["seconds"]), size(result["peak"]), result["threads"],
@@ -687,7 +751,7 @@ def show(result):
     for peer in result["peers"]:
         print("    %-34s %9s  peak %8s  %d thread%s  ratio %.2f" % (
             peer["name"], duration(peer["seconds"]), size(peer["peak"]), peer["threads"],
-            " " if peer["threads"] == 1 else "s", peer["ratio"]))
+            " " if peer["threads"] == 1 else "s", peer["ratio"]) + by_threads(result, peer))
     if "best_of_all" in result:
         print("    %-34s ratio %.2f" % ("the fastest of all in each round", result["best_of_all"]))
     for goal in result["goals"]:

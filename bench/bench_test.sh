@@ -48,6 +48,14 @@ expect sampled_run --data "$folder/large" --size 16 --shards 2
 for form in greedy beam greedy-bf16 beam-bf16; do
     expect decode --size 2 --form $form
 done
+# Each sentence has as many tokens as its source, in f32 and in 8 bits: the step refuses others.
+"$bench" make-served "$folder/served" vocabulary=120
+for form in greedy beam greedy-int8 beam-int8; do
+    expect served --data "$folder/served" --size 9 --form $form
+done
+for file in f32/model.safetensors int8/model.safetensors ctranslate2/model.bin; do
+    [ -s "$folder/served/$file" ] || { echo "bench make-served: no $file" >&2; exit 1; }
+done
 for form in save restore dd; do
     expect checkpoint --data "$folder" --size 4000000 --form $form
 done

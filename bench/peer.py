@@ -49,20 +49,23 @@ def adam(parameters, **options):
         return torch.optim.Adam(parameters, **options)
 
 
-def peak():
-    """Bytes: of the device, where that is no CPU."""
-    if device != "cpu":
-        return torch.cuda.max_memory_allocated()
+def resident(what="VmRSS"):
+    """Bytes of this process, now; "VmHWM": at their peak."""
     with open("/proc/self/status") as file:
         for line in file:
-            if line.startswith("VmHWM"):
+            if line.startswith(what):
                 return int(line.split()[1]) * 1024
     return 0
 
 
-def tell(seconds, steps):
+def peak():
+    """Bytes: of the device, where that is no CPU."""
+    return resident("VmHWM") if device == "cpu" else torch.cuda.max_memory_allocated()
+
+
+def tell(seconds, steps, **facts):
     """The answer to "go": what `steps` steps took."""
-    print(json.dumps({"seconds": seconds / steps, "steps": steps, "peak": peak()}), flush=True)
+    print(json.dumps({"seconds": seconds / steps, "steps": steps, "peak": peak(), **facts}), flush=True)
 
 
 def turns(workload, set_threads=None, **facts):

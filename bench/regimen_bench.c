@@ -21,6 +21,7 @@ static const bench_workload *const workloads[] = {
     &bench_minibatch,  &bench_sample,    &bench_records, &bench_bf16,          &bench_loop,
     &bench_checkpoint, &bench_translate, &bench_decode,  &bench_runner,        &bench_sampled_run,
     &bench_hgt,        &bench_molecules, &bench_mapped,  &bench_translate_run, &bench_language,
+    &bench_served,
 };
 rgm_device *bench_device;
 rgm_comm *bench_comm;
@@ -35,7 +36,8 @@ static int usage(void)
             "                     [--count gpu|cpu] [--shards N]\n"
             "       regimen_bench make FILE key=number ...\n"
             "       regimen_bench make-graph FILE key=number ...\n"
-            "       regimen_bench make-records FILE DATA key=number ...\n");
+            "       regimen_bench make-records FILE DATA key=number ...\n"
+            "       regimen_bench make-served FOLDER [vocabulary=N]\n");
     for (int i = 0; i < WORKLOADS; i++)
         fprintf(stderr, "  %-10s %s\n", workloads[i]->name, workloads[i]->help);
     return 2;
@@ -252,6 +254,8 @@ int main(int argc, char **argv)
         return finish(bench_make_graph(argv[2], argv + 3, argc - 3));
     if (argc > 3 && strcmp(argv[1], "make-records") == 0)
         return finish(bench_make_records(argv[2], argv[3], argv + 4, argc - 4));
+    if (argc > 2 && strcmp(argv[1], "make-served") == 0)
+        return finish(bench_make_served(argv[2], argv + 3, argc - 3));
     if (argc < 2 || !read_options(&options, &steps, argc - 2, argv + 2))
         return usage();
     for (int i = 0; i < WORKLOADS; i++)

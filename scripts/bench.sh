@@ -1,7 +1,8 @@
 #!/bin/sh
 # Time the workloads beside the machine's limits and beside the same programs in PyTorch, DGL, CTranslate2 and TF-GNN.
 #   BENCH="gcn sage" scripts/bench.sh     some of gcn gat aggregate sage minibatch sampled_run hgt sample molecules mapped bf16
-#                                         translate_small translate_base language decode runner loop checkpoint records parts ranks workers master page count
+#                                         translate_small translate_base language decode loading runner loop checkpoint records
+#                                         parts ranks workers master page count
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
@@ -52,6 +53,12 @@ case " ${BENCH:-page} " in
     /usr/bin/python3 bench/page_load.py "$build/regimen"
     /usr/bin/python3 bench/page_cards.py "$build/regimen"
     done_with page ;;
+esac
+case " ${BENCH:-loading} " in
+*" loading "*) # time until a translation model translates, and its memory
+    /usr/bin/python3 bench/loading.py --bench "$build/bench/regimen_bench" --out "$build/bench_loading.json" \
+        --rounds "${BENCH_ROUNDS:-7}" ${ctranslate2:+--ctranslate2 "$ctranslate2"}
+    done_with loading ;;
 esac
 case " ${BENCH:-parts} " in
 *" parts "*) # a graph on two ranks: how much of the exchange of rows is hidden
