@@ -98,10 +98,13 @@ static void pack_rows(float *dst, const float *a, int64_t lda, bool trans, int64
         for (int64_t p = 0; p < k; p++, a += lda, dst += LANES) {
             const float *ahead = p + PACK_AHEAD < k ? a + PACK_AHEAD * lda : a;
             float *to = dst;
-            for (int64_t i = 0; i < m; i += rows, to += step) {
+            int64_t i = 0;
+            for (; i + LANES <= m; i += rows, to += step) {
                 __builtin_prefetch(ahead + i);
-                v_store(to, v_load_n(a + i, m - i));
+                v_store(to, v_load(a + i));
             }
+            for (; i < m; i += rows, to += step)
+                v_store(to, v_load_n(a + i, m - i));
         }
         return;
     }
