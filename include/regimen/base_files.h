@@ -69,7 +69,8 @@ typedef struct rgm_file_change {
 /**
  * Change several files of one folder together, each as rgm_file_save_own() would. All new contents
  * are written and synced beside the files first, so a full disk changes none of them; then they
- * take their places, and where one cannot, the others go back. A process that is killed meanwhile
+ * take their places, and where one cannot, the others go back; on a file system that cannot
+ * exchange names those that had something in their place stay. A process that is killed meanwhile
  * may leave some changed, each whole.
  * Errors: RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM; no file has changed then, unless only the
  * sync of the folder failed.
