@@ -19,6 +19,7 @@
 #define PACKED_TASKS       16   /* of a product whose B was packed before                       */
 #define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
 #define FLOPS_NS           (7.0 * LANES) /* operations of one thread in a nanosecond             */
+#define BYTES_NS           30.0 /* bytes that it reads in a nanosecond, in order                 */
 #define SLICE_K            1024 /* least k of a slice                                           */
 #define SLICES_MOST        64
 #define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
@@ -402,13 +403,21 @@ static const float *rows_apart(rgm_matmul_args *o)
     return apart;
 }
 
+/* What a thread takes for all of it: of few rows, the time to read B, of which each number is used
+ * once a row. */
+static double packed_ns(const rgm_matmul_args *o)
+{
+    double bytes = (double)(o->k * o->n) * sizeof(float);
+
+    return fmax(flops_of(o) / FLOPS_NS, bytes / BYTES_NS);
+}
+
 /* Tasks are a few rows' strips by some panels: enough of them to share out, each panel read from
  * far away once. */
 static void packed_run(const rgm_matmul_args *args)
 {
     rgm_matmul_args o = *args;
     product g = {.o = &o, .packed_b = (float *)args->b};
-    double flops = flops_of(&o);
     void *apart = (void *)(uintptr_t)rows_apart(&o);
 
     g.k_block = k_block_of(o.k);
@@ -421,7 +430,7 @@ static void packed_run(const rgm_matmul_args *args)
     g.panel_block = rgmi_min(g.panel_block, g.panels);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
     rgm_parallel(g.row_blocks * g.panel_blocks,
-                 flops / (double)(g.row_blocks * g.panel_blocks) / FLOPS_NS, product_tasks, &g);
+                 packed_ns(&o) / (double)(g.row_blocks * g.panel_blocks), product_tasks, &g);
     rgmi_scratch_give(apart);
 }
 
