@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 /* The manifest is the first, so that it can be written last, when the others' hashes are known. */
 static const char *const files[] = {

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 /** Rows, or -1 after an error; fields are read as numbers too. */
 static int64_t count_rows(const char *path, const rgm_csv_options *options)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static char place[64], folder[80], database[96], outside[96];
 static char *loose; /* [loose_size] a database whose tables allow NULL everywhere */

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "target.h"
+
 #define LARGEST_FILE  (4 << 20)
 #define MOST_VARIANTS 400
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The input in a block of exactly its size, so that a sanitizer sees one byte too many. */
 static rgm_status run_input(const char *data, int64_t size)

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static uint32_t masked_crc(const void *data, size_t size)
 {

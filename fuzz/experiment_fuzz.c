@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_SETS 64
+#include "target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define MOST_SETS 64
 
 /* A file in memory, since experiments are loaded by name. */
 static rgm_status load_text(rgm_experiment **out, const rgm_text *text)

@@ -10,14 +10,8 @@
 #include <string.h>
 
 #include "../src/trial/folder_pack.h"
+#include "target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != RGM_OK)                                                                      \
-            abort();                                                                               \
-    } while (0)
 enum { BLOCK = 512, SIZE_AT = 124, SUM_AT = 148 };
 
 /* The sum of each header, found by the sizes as they stand there. */

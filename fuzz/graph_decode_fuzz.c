@@ -7,6 +7,8 @@
 
 #include <regimen/graph.h>
 
+#include "target.h"
+
 static const char schema_text[] =
     "context { features { key: \"y\" value { dtype: DT_INT32 } } }\n"
     "node_sets { key: \"n\" value {\n"
@@ -23,12 +25,6 @@ static const char schema_text[] =
     "dtype: "
     "DT_DOUBLE } } features { key: \"b\" value { dtype: DT_BOOL } } } }\n"
     "edge_sets { key: \"f\" value { source: \"n\" target: \"bare\" } }\n";
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != RGM_OK)                                                                      \
-            abort();                                                                               \
-    } while (0)
 
 static void use(rgm_graph *graph, rgm_schema *schema)
 {
@@ -57,7 +53,6 @@ static void use(rgm_graph *graph, rgm_schema *schema)
     rgm_text_clear(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     rgm_schema *schema;

@@ -8,12 +8,7 @@
 #include <regimen/graph_sampling.h>
 
 #include "../src/graph/graph_file.h"
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != RGM_OK)                                                                      \
-            abort();                                                                               \
-    } while (0)
+#include "target.h"
 
 static void mend(uint8_t *bytes, size_t size)
 {
@@ -67,7 +62,6 @@ static void use(rgm_graph_data *data)
     rgm_text_clear(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = aligned_alloc(64, (size + 64) / 64 * 64);

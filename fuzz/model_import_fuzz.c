@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static const char tokenizer[] =
     "{\"added_tokens\":[{\"id\":3,\"content\":\"<|endoftext|>\",\"single_word\":false,"

@@ -3,9 +3,9 @@
  */
 #include <regimen/export.h>
 
-enum { MOST_INPUTS = 8, MOST_OUTPUTS = 8 };
+#include "target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+enum { MOST_INPUTS = 8, MOST_OUTPUTS = 8 };
 
 static rgm_status make_input(rgm_named_tensor *input, const rgm_onnx_model *model, int64_t i)
 {

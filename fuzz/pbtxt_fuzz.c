@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static void read_values(const rgm_pbtxt *document, const rgm_pbtxt_field *message)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 enum { HEADERS = 16 };
 

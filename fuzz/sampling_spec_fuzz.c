@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static const char schema_text[] = "node_sets { key: 'a' value {} } node_sets { key: 'b' value {} }"
                                   "edge_sets { key: 'aa' value { source: 'a' target: 'a' "

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 enum { MOST_REFERENCES = 3 };
 

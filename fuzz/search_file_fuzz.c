@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static void look_at_point(const rgm_search_file *file)
 {

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_EVENTS 200
+#include "target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#define MOST_EVENTS 200
 
 /* The plan of a hostile file may have a million trials. */
 static bool is_small(const rgm_searcher *searcher)

@@ -11,13 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != RGM_OK)                                                                      \
-            abort();                                                                               \
-    } while (0)
+#include "target.h"
 
 /* What a shortlist's file has a checksum of: numbers, mark, and the hash of each tensor's bytes. */
 static rgm_status summarize(rgm_text *out, const rgm_safetensors *file)

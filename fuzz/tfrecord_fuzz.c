@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 /** Read all; how many records, and a hash of them in their order. */
 static int64_t read_all(uint64_t *hash, const char *path, int64_t budget)

@@ -11,13 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != RGM_OK)                                                                      \
-            abort();                                                                               \
-    } while (0)
+#include "target.h"
 
 static void put(int fd, const void *data, size_t size)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "target.h"
 
 static void print_again(const rgm_yaml *yaml)
 {
