@@ -1,8 +1,10 @@
 /*
  * A checkpoint as a run saves and restores it, with every sync and hash, and dd writing as many
  * bytes to the same file system; both make new files and then delete those of the step before.
+ * "detach" is all that a run waits for with trainer.checkpoint.asynchronous: the copy.
  *
- * form "save" (the first), "restore", "dd"; --data FOLDER; --size: bytes, 400 MB unless told.
+ * form "save" (the first), "restore", "detach", "dd"; --data FOLDER; --size: bytes, 400 MB unless
+ * told.
  */
 #include "bench.h"
 
@@ -13,7 +15,7 @@
 
 #define TENSORS 96 /* a third of them weights, the others slots */
 
-enum { SAVE, RESTORE, DD };
+enum { SAVE, RESTORE, DETACH, DD };
 
 typedef struct saving {
     char *folder, *command;
@@ -40,7 +42,8 @@ static rgm_status save(saving *s, int64_t step)
         RGM_GO(i % 3 == 0 ? rgm_checkpoint_add_weight(checkpoint, name, s->tensors[i])
                           : rgm_checkpoint_add_slot(checkpoint, name, s->tensors[i]));
     }
-    RGM_GO(rgm_checkpoint_save(s->store, checkpoint));
+    RGM_GO(s->form == DETACH ? rgm_checkpoint_detach(checkpoint)
+                             : rgm_checkpoint_save(s->store, checkpoint));
 done:
     rgm_checkpoint_release(checkpoint);
     return status;
@@ -91,9 +94,10 @@ static rgm_status checkpoint_fill(saving *s, const bench_options *options)
     int64_t each = (options->size > 0 ? options->size : 400000000) / TENSORS / 4;
     rgm_rng rng = rgm_rng_stream(1, "weights", 0);
 
-    s->form = strcmp(options->form, "restore") == 0 ? RESTORE
-              : strcmp(options->form, "dd") == 0    ? DD
-                                                    : SAVE;
+    s->form = strcmp(options->form, "restore") == 0  ? RESTORE
+              : strcmp(options->form, "detach") == 0 ? DETACH
+              : strcmp(options->form, "dd") == 0     ? DD
+                                                     : SAVE;
     s->bytes = each * TENSORS * 4;
     RGM_TRY(rgm_strprintf(&s->folder, "%s/%s", options->data, options->form));
     RGM_TRY(rgm_folder_make(s->folder));
@@ -130,7 +134,7 @@ static rgm_status checkpoint_step(void *state, int64_t step)
 {
     saving *s = state;
 
-    if (s->form == SAVE)
+    if (s->form == SAVE || s->form == DETACH)
         return save(s, step);
     if (s->form == RESTORE)
         return restore(s);
@@ -142,7 +146,7 @@ static rgm_status checkpoint_facts(rgm_text *out, void *state)
     return rgm_text_printf(out, ", \"bytes\": %lld", (long long)((saving *)state)->bytes);
 }
 
-static const char *const forms[] = {"save", "restore", "dd", NULL};
+static const char *const forms[] = {"save", "restore", "detach", "dd", NULL};
 const bench_workload bench_checkpoint = {"checkpoint",
                                          "a checkpoint of 400 MB saved or restored; dd",
                                          checkpoint_open,

@@ -2,7 +2,7 @@
 # A run killed with SIGKILL at random moments and continued by the same command ends with the same
 # bytes; so do 1 and 2 threads. KILLS (default 200) moments over seven forms of a run. Three of one graph: epochs
 # of one pass, epochs with validations inside them, steps with loops across their ends; with averages, several
-# batches an update, the two best checkpoints kept and the best weights saved by themselves. Four whose
+# batches an update, the two best checkpoints kept and the best weights saved by themselves; one form of these and the last four save while they train. Four whose
 # positions lie inside a pass: shuffled records, a mix of records, subgraphs sampled on the way, translation. The moments
 # come from SEED, which is printed; they are parts of the time that the whole run takes, so they fall into
 # start, steps, saves (saves are frequent) and export alike.
@@ -23,8 +23,10 @@ form_options() {
     epochs) echo "--set trainer.epochs=16 --set trainer.steps_per_epoch=7 \
                   --set trainer.validation_per_epoch=3 --set trainer.checkpoint.every_epochs=1" ;;
     steps) echo "--set trainer.epochs=~ --set trainer.train_steps=120 --set trainer.steps_per_loop=7 \
-                 --set trainer.validation_interval=9 --set trainer.checkpoint.every_steps=4" ;;
-    *) echo "--set trainer.train_steps=90 --set trainer.checkpoint.keep=3 --set trainer.checkpoint.every_steps=3" ;;
+                 --set trainer.validation_interval=9 --set trainer.checkpoint.every_steps=4 \
+                 --set trainer.checkpoint.asynchronous=true" ;;
+    *) echo "--set trainer.train_steps=90 --set trainer.checkpoint.keep=3 --set trainer.checkpoint.every_steps=3 \
+             --set trainer.checkpoint.asynchronous=true" ;;
     esac
 }
 

@@ -206,6 +206,11 @@ rgm_status rgm_checkpoint_store_spare(rgm_checkpoint_store *store, const int64_t
  * is removed; RGM_ERR_NOMEM. A failed sync is never tried again on the same file.
  */
 rgm_status rgm_checkpoint_save(rgm_checkpoint_store *store, const rgm_checkpoint *checkpoint);
+/**
+ * Copy all tensors that were added, so that what they were may change while another thread saves
+ * the checkpoint. Errors: RGM_ERR_NOMEM; the checkpoint is as good as before.
+ */
+rgm_status rgm_checkpoint_detach(rgm_checkpoint *checkpoint);
 /** Writes into a checkpoint's folder what else belongs to it, below names that no part has. */
 typedef rgm_status rgm_checkpoint_fill(const char *folder, void *payload);
 /**

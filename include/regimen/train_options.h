@@ -37,6 +37,7 @@ typedef struct rgm_trainer_checkpoints {
     double every_seconds; /* the most work that can be lost; default 300, 0: not by time */
     int64_t keep; /* latest ones kept, default 2                                           */
     double keep_every_hours; /* of the others, keep one every so many hours for good; 0: none   */
+    bool asynchronous;       /* those on the way are copied, and a thread writes them           */
     rgm_texts exports;       /* exporters whose files each checkpoint has, in its folder export/ */
     int64_t averages;        /* newest validations whose averaged weights (only) are kept in
                                 <run>/averages;        0: none        */

@@ -18,6 +18,7 @@ static rgm_status choose_steps(int64_t **out, rgm_controller *c, bool best, int6
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no run folder with checkpoints to average");
     if (count < 1)
         return RGM_FAIL(RGM_ERR_ARG, "the mean of %lld checkpoints", (long long)count);
+    RGM_TRY(rgmi_behind_end(c));
     if (!best)
         RGM_TRY(rgm_checkpoint_steps(&steps, &there, c->store));
     if (there < count)
@@ -67,6 +68,7 @@ static rgm_status load_weights(rgm_parameters *weights, rgm_controller *c, int64
     rgm_checkpoint *checkpoint = NULL;
     rgm_status status;
 
+    RGM_TRY(rgmi_behind_end(c));
     RGM_TRY(rgm_checkpoint_load_step(&checkpoint, c->store, step));
     status = take_weights(weights, checkpoint);
     rgm_checkpoint_release(checkpoint);

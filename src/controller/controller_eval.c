@@ -318,7 +318,7 @@ static rgm_status judge(rgm_controller *c, const rgm_logs *logs)
         c->finished = true;
         rgmi_tell(c, RGM_EVENT_STOP, RGM_VALID, logs);
     }
-    return among_best ? rgmi_state_keep(c) : RGM_OK;
+    return among_best ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 
 /* ---- evaluation ---------------------------------------------------------------------------- */

@@ -70,6 +70,9 @@ typedef struct rgmi_curves {
     bool told;   /* it was reported that they cannot be written */
 } rgmi_curves;
 
+/** A checkpoint that a thread is writing: controller_behind.c. */
+typedef struct rgmi_behind rgmi_behind;
+
 struct rgm_controller {
     rgm_trainer *trainer;
     rgm_trainer_options options;
@@ -115,6 +118,7 @@ struct rgm_controller {
     bool keeps;             /* this process, or the first of those that train together, writes it */
     rgm_run_folder *folder; /* of that process; NULL of the others */
     rgm_checkpoint_store *store, *best_store, *averages_store;
+    rgmi_behind *behind; /* a checkpoint that a thread is writing into `store`; NULL: none */
     bool told_waiting; /* it was reported that checkpoints wait for an evaluator that is not running
                         */
     rgm_metrics_log *metrics_log;
@@ -279,12 +283,26 @@ rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
 rgm_status rgmi_state_save(rgm_controller *c);
 /** Save when the run itself finds it due, unless it only saves on request. */
 rgm_status rgmi_state_keep(rgm_controller *c);
+/** The same where training goes on, perhaps while the checkpoint is written. */
+rgm_status rgmi_state_keep_on_the_way(rgm_controller *c);
 rgm_status rgmi_state_initialize(rgm_controller *c);
 /** Restore the newest checkpoint, or the state that a run begins with. *offset: where its
  * metrics.jsonl ends. */
 rgm_status rgmi_state_restore_newest(rgm_controller *c, int64_t *offset);
 /** Go back to weights and counters of the newest checkpoint, or of the start; the data continue. */
 rgm_status rgmi_roll_back(rgm_controller *c);
+
+/* controller_behind.c */
+/** Let a thread write the checkpoint, which it owns from then on. False after a warning: there is
+ * no memory for it, and the checkpoint is still the caller's. */
+bool rgmi_behind_start(rgm_controller *c, rgm_checkpoint *checkpoint);
+/** Wait until the thread, if there is one, has written its checkpoint. Errors: those of the save.
+ */
+rgm_status rgmi_behind_end(rgm_controller *c);
+/** The same behind work that ended with `status`, whose error precedes the save's. */
+rgm_status rgmi_behind_finish(rgm_controller *c, rgm_status status);
+/** rgmi_behind_end() if the thread is done, otherwise nothing. */
+rgm_status rgmi_behind_look(rgm_controller *c);
 
 /* controller_keys.c */
 /** Save the controller's part of a checkpoint, except the offset of metrics.jsonl. */
@@ -371,6 +389,8 @@ rgm_status rgmi_leave(rgm_logger *before, rgm_status status);
 void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const char *set,
                     const rgm_logs *logs);
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs);
+/** Note and tell that the checkpoint of `step` is on disk. */
+void rgmi_tell_saved(rgm_controller *c, int64_t step);
 rgm_status rgmi_log_metrics(rgm_controller *c, const char *split, const rgm_logs *logs);
 /** Log what private training will do, at its beginning. */
 rgm_status rgmi_log_privacy(const rgm_controller *c);

@@ -27,7 +27,8 @@ void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const
     rgm_event event = {.kind = kind,
                        .mode = mode,
                        .set = set,
-                       .step = rgm_trainer_global_step(c->trainer),
+                       .step = kind == RGM_EVENT_SAVE ? c->saved_step
+                                                      : rgm_trainer_global_step(c->trainer),
                        .logs = logs};
 
     rgmi_log_event(c, kind, mode);
@@ -38,6 +39,12 @@ void rgmi_tell_pass(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const
 void rgmi_tell(rgm_controller *c, rgm_event_kind kind, rgm_mode mode, const rgm_logs *logs)
 {
     rgmi_tell_pass(c, kind, mode, NULL, logs);
+}
+
+void rgmi_tell_saved(rgm_controller *c, int64_t step)
+{
+    c->saved_step = step;
+    rgmi_tell(c, RGM_EVENT_SAVE, RGM_TRAIN, NULL);
 }
 
 rgm_logger *rgm_controller_logger(const rgm_controller *c)

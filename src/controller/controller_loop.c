@@ -64,9 +64,10 @@ rgm_status rgmi_save_if_due(rgm_controller *c)
 
     if (!c->keeps)
         return RGM_OK;
+    RGM_TRY(rgmi_behind_look(c));
     steps = due_by_steps(c); /* always called, since it moves on */
     due = steps || due_by_epochs(c) || rgmi_decide(c, RGM_DECIDE_SAVE);
-    return due ? rgmi_state_keep(c) : RGM_OK;
+    return due ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 
 /* ---- recovery ------------------------------------------------------------------------------ */
@@ -126,7 +127,7 @@ static rgm_status between_steps(rgm_controller *c)
         return RGM_OK;
     if (c->in_epochs)
         return rgmi_save_if_due(c);
-    return rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep(c) : RGM_OK;
+    return rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 
 /* Validations inside an epoch are spread evenly over its steps, the last one at its end. */
@@ -152,7 +153,7 @@ static rgm_status while_waiting(rgm_controller *c)
 {
     if (rgmi_decide(c, RGM_DECIDE_STOP))
         return stop(c);
-    return c->keeps && rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep(c) : RGM_OK;
+    return c->keeps && rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 
 static rgm_status run_steps(rgm_controller *c, int64_t steps)
@@ -322,6 +323,7 @@ rgm_status rgmi_when_lost(rgm_controller *c, rgm_status status)
 {
     const char *what = status == RGM_ERR_IO ? what_is_lost(c) : NULL;
 
+    status = rgmi_behind_finish(c, status);
     if (status < 0) /* the others wait, and are not told of a run that stopped */
         status = rgm_comm_fail(rgm_trainer_comm(c->trainer), status);
     if (what == NULL || !c->keeps)

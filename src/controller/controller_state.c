@@ -21,45 +21,75 @@ static rgm_status hand_in(rgm_controller *c)
     return RGM_OK;
 }
 
-rgm_status rgmi_state_save(rgm_controller *c)
+/* The state as a checkpoint, and all that it refers to on disk. */
+static rgm_status take_down(rgm_checkpoint *checkpoint, rgm_controller *c)
 {
-    rgm_status status = RGM_OK;
-    rgm_checkpoint *checkpoint = NULL;
-    double begin = rgm_trainer_profile_now(c->trainer);
     int64_t offset = 0;
 
-    if (c->saved_changes == c->changes)
-        return RGM_OK;
-    if (rgmi_rank(c) > 0)
-        return hand_in(c);
-    if (c->folder == NULL)
-        return RGM_OK;
+    RGM_TRY(rgm_trainer_save_state(checkpoint, c->trainer));
+    RGM_TRY(rgmi_keys_save(checkpoint, c));
+    RGM_TRY(rgm_metrics_log_commit(&offset, c->metrics_log));
+    RGM_TRY(
+        rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, &offset}, 1));
+    RGM_TRY(rgmi_events_flush(c));
+    return rgmi_tables_flush(c);
+}
+
+static rgm_status write(rgm_controller *c, bool may_go_on)
+{
+    int64_t step = rgm_trainer_global_step(c->trainer);
+    rgm_checkpoint *checkpoint = NULL;
+    rgm_status status = RGM_OK;
+
     RGM_GO(rgm_trainer_check_weights(c->trainer, "saved"));
     if (c->options.exports.checkpoints)
         RGM_GO(rgmi_export_step(c));
-    RGM_GO(rgm_checkpoint_create(&checkpoint, rgm_trainer_global_step(c->trainer)));
-    RGM_GO(rgm_trainer_save_state(checkpoint, c->trainer));
-    RGM_GO(rgmi_keys_save(checkpoint, c));
-    RGM_GO(rgm_metrics_log_commit(&offset, c->metrics_log));
-    RGM_GO(
-        rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_METRICS_OFFSET, &offset}, 1));
-    RGM_GO(rgmi_events_flush(c));
-    RGM_GO(rgmi_tables_flush(c));
+    RGM_GO(rgm_checkpoint_create(&checkpoint, step));
+    RGM_GO(take_down(checkpoint, c));
     RGM_GO(rgmi_spare(c));
-    RGM_GO(rgmi_save_filled(c, c->store, checkpoint, NULL));
-    c->saved_changes = c->changes;
-    c->saved_step = rgm_trainer_global_step(c->trainer);
+    if (may_go_on && c->fill == NULL && rgmi_behind_start(c, checkpoint)) {
+        checkpoint = NULL; /* the thread's */
+    } else {
+        RGM_GO(rgmi_save_filled(c, c->store, checkpoint, NULL));
+        rgmi_tell_saved(c, step);
+    }
     c->saved_time = rgm_now();
-    rgmi_tell(c, RGM_EVENT_SAVE, RGM_TRAIN, NULL);
+    c->saved_changes = c->changes;
 done:
-    rgm_trainer_profile_beside(c->trainer, "checkpoint", NULL, begin);
     rgm_checkpoint_release(checkpoint);
     return status;
 }
 
+/* may_go_on: with trainer.checkpoint.asynchronous a thread may write it. */
+static rgm_status save(rgm_controller *c, bool may_go_on)
+{
+    double begin = rgm_trainer_profile_now(c->trainer);
+    rgm_status status = rgmi_behind_end(c);
+
+    if (status != RGM_OK || c->saved_changes == c->changes)
+        return status;
+    if (rgmi_rank(c) > 0)
+        return hand_in(c);
+    if (c->folder == NULL)
+        return RGM_OK;
+    status = write(c, may_go_on && c->options.checkpoint.asynchronous);
+    rgm_trainer_profile_beside(c->trainer, "checkpoint", NULL, begin);
+    return status;
+}
+
+rgm_status rgmi_state_save(rgm_controller *c)
+{
+    return save(c, false);
+}
+
 rgm_status rgmi_state_keep(rgm_controller *c)
 {
-    return c->saves_on_request ? RGM_OK : rgmi_state_save(c);
+    return c->saves_on_request ? RGM_OK : save(c, false);
+}
+
+rgm_status rgmi_state_keep_on_the_way(rgm_controller *c)
+{
+    return c->saves_on_request ? RGM_OK : save(c, true);
 }
 
 rgm_status rgm_controller_save(rgm_controller *c)
@@ -192,6 +222,7 @@ static rgm_status restore(rgm_controller *c, const char *path)
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
 
+    RGM_GO(rgmi_behind_end(c));
     RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
                         : rgm_checkpoint_load_newest(&checkpoint, c->store));
     RGM_GO(take_up(c, checkpoint, true, &offset));
@@ -236,6 +267,7 @@ rgm_status rgmi_roll_back(rgm_controller *c)
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
 
+    RGM_TRY(rgmi_behind_end(c));
     if (c->store != NULL)
         status = rgm_checkpoint_load_newest(&checkpoint, c->store);
     if (status == RGM_ERR_NOT_FOUND) {

@@ -94,7 +94,7 @@ void rgmi_log_event(rgm_controller *c, rgm_event_kind kind, rgm_mode mode)
         break;
     case RGM_EVENT_SAVE:
         if (rgmi_is_told(c, RGMI_LINES_SAVES))
-            rgm_log_write(RGM_LOG_INFO, "checkpoint | step: %6lld", step);
+            rgm_log_write(RGM_LOG_INFO, "checkpoint | step: %6lld", (long long)c->saved_step);
         break;
     case RGM_EVENT_NEW_BEST:
         if (rgmi_is_told(c, RGMI_LINES_BEST))

@@ -70,7 +70,7 @@ static void training_and_evaluating_survive_every_failing_allocation(void **stat
     }
 }
 
-static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_bytes(void **state)
+static void check_that_a_run_survives(bool asynchronous)
 {
     /* Not data.bin: when prefetching has no memory for a position, it saves an older one and how
      * far it has moved on. */
@@ -80,7 +80,7 @@ static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_byte
     char root[128], whole[200], hurt[200];
     plane_setup s = small_setup();
 
-    (void)state;
+    s.options.checkpoint.asynchronous = asynchronous;
     snprintf(root, sizeof root, "%s", check_fast_folder());
     snprintf(whole, sizeof whole, "%s/whole", root);
     snprintf(hurt, sizeof hurt, "%s/hurt", root);
@@ -109,6 +109,13 @@ static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_byte
     }
     clear_plane(&s.data);
     CHECK_OK(rgm_folder_remove(root));
+}
+
+static void a_run_survives_every_failing_allocation_and_goes_on_to_the_same_bytes(void **state)
+{
+    (void)state;
+    check_that_a_run_survives(false);
+    check_that_a_run_survives(true);
 }
 
 static void saving_survives_every_failing_allocation(void **state)

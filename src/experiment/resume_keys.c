@@ -16,6 +16,7 @@
         {"trainer.continuous_eval_*", RGM_KEY_FREE},                                               \
         {"trainer.steps_per_execution", RGM_KEY_FREE},                                             \
         {"trainer.checkpoint.every_*", RGM_KEY_FREE}, {"trainer.checkpoint.keep*", RGM_KEY_FREE},  \
+        {"trainer.checkpoint.asynchronous", RGM_KEY_FREE},                                         \
         {"trainer.checkpoint.averages", RGM_KEY_FREE},                                             \
         {"trainer.checkpoint.best.keep", RGM_KEY_FREE},                                            \
         {"trainer.checkpoint.best.save", RGM_KEY_FREE}, {"runtime.threads", RGM_KEY_FREE},         \

@@ -127,6 +127,21 @@ rgm_status rgm_checkpoint_add_best_parameters(rgm_checkpoint *checkpoint,
     return add_parameters(checkpoint, RGMI_BEST, best);
 }
 
+rgm_status rgm_checkpoint_detach(rgm_checkpoint *checkpoint)
+{
+    for (int s = 0; s < RGMI_SETS; s++) {
+        rgm_map *set = checkpoint->sets[s];
+        for (int64_t i = 0; set != NULL && i < rgm_map_count(set); i++) {
+            rgm_tensor *own, *tensor = rgm_map_value(set, i);
+
+            RGM_TRY(rgm_tensor_copy(&own, tensor));
+            (void)rgm_map_set(set, rgm_map_key(set, i), own); /* there already: takes no memory */
+            rgm_tensor_release(tensor);
+        }
+    }
+    return RGM_OK;
+}
+
 const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint)
 {
     return checkpoint->set_files[RGMI_WEIGHTS];

@@ -798,6 +798,40 @@ static void weights_go_back_into_parameters_or_nowhere(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void what_was_detached_no_longer_changes(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 1);
+    rgm_tensor *w = filled(3, 5), *loaded;
+    rgm_status status = RGM_ERR_NOMEM;
+    rgm_checkpoint *c;
+
+    (void)state;
+    CHECK_OK(rgm_checkpoint_create(&c, 1));
+    CHECK_OK(rgm_checkpoint_add_weight(c, "w/a", w));
+    CHECK_OK(rgm_checkpoint_add_slot(c, "w/b", w));
+    for (int64_t at = 0; status == RGM_ERR_NOMEM; at++) { /* half of it may be done, and counts */
+        rgm_memory_fail_at(at, false);
+        status = rgm_checkpoint_detach(c);
+        rgm_memory_fail_at(-1, false);
+    }
+    CHECK_OK(status);
+    rgm_tensor_f32(w)[0] = -1;
+    rgm_tensor_release(w);
+    CHECK_OK(rgm_checkpoint_save(store, c));
+    rgm_checkpoint_release(c);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_OK(rgm_safetensors_get(&loaded, rgm_checkpoint_weights(c), "w/a"));
+    CHECK(rgm_tensor_f32(loaded)[0] == 5);
+    rgm_tensor_release(loaded);
+    CHECK_OK(rgm_safetensors_get(&loaded, rgm_checkpoint_slots(c), "w/b"));
+    CHECK(rgm_tensor_f32(loaded)[0] == 5);
+    rgm_tensor_release(loaded);
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void saving_and_loading_survive_every_failing_allocation(void **state)
 {
     const char *folder = check_folder();
@@ -837,4 +871,5 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(values_are_read_out_of_a_manifest_alone),
       cmocka_unit_test(a_manifest_of_very_many_values_and_files_is_read_in_no_time),
       cmocka_unit_test(weights_go_back_into_parameters_or_nowhere),
+      cmocka_unit_test(what_was_detached_no_longer_changes),
       cmocka_unit_test(saving_and_loading_survive_every_failing_allocation))

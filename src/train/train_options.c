@@ -31,6 +31,9 @@ static const rgm_field checkpoint_fields[] = {
     RGM_INT_FIELD(keep, 1, 1e6, "latest checkpoints kept"),
     RGM_FLOAT_FIELD(keep_every_hours, 0, 1e6,
                     "hours; of those that keep lets go one each so many is kept for good; 0: none"),
+    RGM_BOOL_FIELD(asynchronous,
+                   "a thread writes the checkpoints on the way, from copies, while training goes "
+                   "on; takes memory for the copies"),
     RGM_TEXTS_FIELD(exports,
                     "onnx, saved_model, predictor: written into each checkpoint, as export/, "
                     "and deleted with it; of a program's receivers their formats"),
@@ -301,6 +304,9 @@ const rgm_rule rgm_trainer_rules[] = {
     {"trainer.validation_freq == 1",
      {"trainer.train_steps == 0", "trainer.validation_per_epoch > 0"},
      "trainer.validation_per_epoch already says when to validate"},
+    {"trainer.checkpoint.asynchronous == false",
+     {"trainer.checkpoint.exports != []"},
+     "a checkpoint's exports are made of the weights that go on changing"},
     {"trainer.epochs >= 1", {NULL}, NULL},
     {"trainer.steps_per_loop >= 1", {NULL}, NULL},
     {"trainer.steps_per_execution >= 1", {NULL}, NULL},
