@@ -10,9 +10,11 @@
 extern "C" {
 #endif
 
-/** "folder/name"; the caller frees it with rgm_free(). Errors: RGM_ERR_NOMEM. The other two say
- * whether anything exists at a path, and whether a folder does. */
+/** "folder/name"; the caller frees it with rgm_free(). Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_path_join(char **out, const char *folder, const char *name);
+/** The same, but a name that begins with / is a path by itself. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_path_in(char **out, const char *folder, const char *name);
+/** Whether anything exists at a path, and whether a folder does. */
 bool rgm_path_exists(const char *path);
 bool rgm_path_is_folder(const char *path);
 /**

@@ -482,6 +482,12 @@ static void paths_join_with_one_slash(void **state)
         CHECK_TEXT(cases[i][2], path);
         rgm_free(path);
     }
+    CHECK_OK(rgm_path_in(&path, "a", "b"));
+    CHECK_TEXT("a/b", path);
+    rgm_free(path);
+    CHECK_OK(rgm_path_in(&path, "a", "/b"));
+    CHECK_TEXT("/b", path);
+    rgm_free(path);
 }
 
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)

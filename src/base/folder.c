@@ -24,6 +24,12 @@ rgm_status rgm_path_join(char **out, const char *folder, const char *name)
     return RGM_OK;
 }
 
+rgm_status rgm_path_in(char **out, const char *folder, const char *name)
+{
+    RGM_TRY(name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, folder, name));
+    return RGM_OK;
+}
+
 bool rgm_path_exists(const char *path)
 {
     struct stat info;

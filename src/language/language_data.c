@@ -24,11 +24,6 @@ static const rgm_texts *files_of(const rgm_language_options *o, int part)
                             : rgm_file_sets_files(&sets, part - rgmi_language_part_of_set(0));
 }
 
-static rgm_status path_of(char **out, const rgm_language_options *o, const char *name)
-{
-    return name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, o->path, name);
-}
-
 /** Paths, each of them owned. */
 typedef struct paths {
     char **items;
@@ -60,7 +55,7 @@ static rgm_status list_paths(paths *out, const rgm_language_options *o, const rg
         char *path;
         rgm_status status;
 
-        RGM_TRY(path_of(&path, o, files->items[i]));
+        RGM_TRY(rgm_path_in(&path, o->path, files->items[i]));
         status = expand(out, path);
         rgm_free(path);
         RGM_TRY(status);
@@ -130,7 +125,7 @@ static rgm_status open_tokenizer(rgmi_language_data *d)
     if (o->run_dir != NULL && (o->trained || o->tokenizer == NULL))
         RGM_TRY(kept_tokenizer(&d->tokenizer_path, o));
     if (d->tokenizer_path == NULL && o->tokenizer != NULL)
-        RGM_TRY(path_of(&d->tokenizer_path, o, o->tokenizer));
+        RGM_TRY(rgm_path_in(&d->tokenizer_path, o->path, o->tokenizer));
     if (d->tokenizer_path == NULL)
         return train_tokenizer(d);
     status = rgm_tokenizer_load(&d->tokenizer, d->tokenizer_path);

@@ -331,6 +331,7 @@ static void parts_are_several_files_and_sets_stand_beside_them(void **state)
     const char *train[] = {"b.csv", "part-*.csv"}, *valid[] = {"b.csv"}, *sets[] = {"news", "old"};
     rgm_texts files[] = {{train, 2}, {valid, 1}};
     const int64_t order[] = {0, 1, 2, 1, 0};
+    char elsewhere[300];
     rgm_eval_set told[RGM_MAX_EVAL_SETS];
     rgm_text text = {0};
     rgm_iterator *iterator;
@@ -348,6 +349,8 @@ static void parts_are_several_files_and_sets_stand_beside_them(void **state)
     o.valid_sets = (rgm_lists){sets, files, 2};
     o.test_sets = (rgm_lists){sets + 1, files + 1, 1};
     o.batch_size = 10;
+    snprintf(elsewhere, sizeof elsewhere, "%s/b.csv", folder); /* from / on: as it stands */
+    o.test = one_file(elsewhere);
     CHECK_OK(create(&task, &o, 1));
     iterator = iterate(&task, RGM_TRAIN, 0);
     batch = next_batch(iterator); /* in this order; the files of a pattern sorted by name */

@@ -271,7 +271,7 @@ static rgm_status read_files(loading *l, const char *folder, const char *name)
     char **paths = NULL, *path = NULL;
     int64_t count = 0;
 
-    RGM_GO(folder != NULL ? rgm_path_join(&path, folder, name) : rgm_strdup(&path, name));
+    RGM_GO(folder != NULL ? rgm_path_in(&path, folder, name) : rgm_strdup(&path, name));
     if (rgm_path_exists(path) || strpbrk(name, "*?[") == NULL) {
         l->path = path;
         RGM_GO(read_rows(l));

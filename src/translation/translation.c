@@ -811,7 +811,7 @@ static rgm_status load_shortlist(rgm_task *task)
 
     if (t->options.shortlist == NULL)
         return RGM_OK;
-    RGM_GO(rgmi_translation_path(&path, &t->options, t->options.shortlist));
+    RGM_GO(rgm_path_in(&path, t->options.path, t->options.shortlist));
     status = rgm_shortlist_load(&t->shortlist, path);
     if (status == RGM_OK)
         status = rgm_translation_check_shortlist(task, t->shortlist, path);

@@ -29,7 +29,7 @@ static rgm_status tokenizer_path(char **out, const rgm_translation_options *o, c
         rgm_free(*out);
         *out = NULL;
     }
-    return name != NULL ? rgmi_translation_path(out, o, name) : RGM_OK;
+    return name != NULL ? rgm_path_in(out, o->path, name) : RGM_OK;
 }
 
 /* Of both sides, from the text that is trained on: the same text gives the same tokenizer again. */

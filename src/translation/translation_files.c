@@ -72,11 +72,6 @@ rgm_status rgmi_translation_check_sets(const rgm_translation_options *o)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-rgm_status rgmi_translation_path(char **out, const rgm_translation_options *o, const char *name)
-{
-    return name[0] == '/' ? rgm_strdup(out, name) : rgm_path_join(out, o->path, name);
-}
-
 /* The files that a name means: itself, or those that its pattern matches, in order. */
 static rgm_status expand(char ***paths, int64_t *count, const rgm_translation_options *o,
                          const char *name)
@@ -86,7 +81,7 @@ static rgm_status expand(char ***paths, int64_t *count, const rgm_translation_op
 
     *paths = NULL;
     *count = 0;
-    RGM_GO(rgmi_translation_path(&path, o, name));
+    RGM_GO(rgm_path_in(&path, o->path, name));
     if (strpbrk(name, "*?[") != NULL && !rgm_path_exists(path)) {
         RGM_GO(rgm_tfrecord_paths(paths, count, path));
     } else {
@@ -239,7 +234,7 @@ static rgm_status load_corpus(rgm_corpus **out, rgm_ids *words, const rgmi_trans
     if (o->src_lang == NULL) {
         RGM_GO(load_text(out, words, data, files));
     } else {
-        RGM_GO(rgmi_translation_path(&records, o, files->items[0]));
+        RGM_GO(rgm_path_in(&records, o->path, files->items[0]));
         RGM_GO(rgm_corpus_load_tfrecords(out, records, o->src_lang, o->tgt_lang, NULL));
         if (data->factors.count > 0)
             RGM_GO(take_factors(out, words, &data->factors, records, " pair "));

@@ -170,7 +170,7 @@ rgm_status rgmi_guides_load(rgmi_guides *g, const rgmi_translation_data *data)
     rgm_line_reader *reader = NULL;
     char *path = NULL;
 
-    RGM_GO(rgmi_translation_path(&path, data->options, data->options->alignments));
+    RGM_GO(rgm_path_in(&path, data->options->path, data->options->alignments));
     RGM_GO(rgm_line_reader_open(&reader, path, NULL));
     RGM_GO(read_file(g, data, path, reader, sides));
 done:

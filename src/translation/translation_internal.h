@@ -118,9 +118,6 @@ void rgmi_translation_eval_sets(rgm_eval_set *out, int64_t *count,
 rgm_status rgmi_translation_check_sets(const rgm_translation_options *options);
 /** Have a part's text, unless it is there; its corpus stays NULL when there is no such part. */
 rgm_status rgmi_translation_text(rgmi_translation_data *data, int part);
-/** A file of the data: in their folder, unless its name says where it is. */
-rgm_status rgmi_translation_path(char **out, const rgm_translation_options *options,
-                                 const char *name);
 /** A failure with the key of a part's files before it. */
 rgm_status rgmi_part_error(rgm_status status, const rgm_translation_options *options, int part);
 /** The tokenizers' files: rgm_task.files. */
