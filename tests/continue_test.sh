@@ -67,6 +67,10 @@ says 'from the newest weights of free' newest/log.txt
 expect 0 "$regimen" run small.yaml --run-dir named --set trainer.initialize.checkpoint=free --set trainer.epochs=1 \
     --set 'task.class_names=[a, b, c, d]' --set task.num_classes=~
 says 'warning: trainer.initialize: task.class_names is \[a, b, c, d\] here and not set in free' err
+step=$(ls free/ckpt | tail -1)
+expect 0 "$regimen" run small.yaml --run-dir file --set "trainer.initialize.checkpoint=free/ckpt/$step/weights.safetensors" \
+    --set trainer.epochs=1 --set 'task.class_names=[a, b, c, d]' --set task.num_classes=~
+says 'warning: trainer.initialize: task.class_names is ' err
 
 # ---- data that have moved ----
 expect 0 "$regimen" data generate citation --to here --nodes 400 --edges 900 --words 200 --words-per-node 8 \

@@ -298,6 +298,10 @@ from_run="--set trainer.initialize.checkpoint=run --set trainer.epochs=2 --set o
 # shellcheck disable=SC2086
 expect 2 "$regimen" run words.yaml --run-dir tuned $from_run
 says 'trainer.initialize.checkpoint .*: run was begun with another tokenizer\.model' err
+for weights in run/ckpt run/ckpt/step-*/best.safetensors; do # and those of files that lie in the run
+    expect 2 "$regimen" run words.yaml --run-dir tuned --set trainer.initialize.checkpoint="$weights" --set trainer.epochs=2
+    says 'trainer.initialize.checkpoint .* was begun with another tokenizer\.model' err
+done
 # shellcheck disable=SC2086
 expect 0 "$regimen" run words.yaml --run-dir tuned $from_run --set 'trainer.initialize.except=["*embedding*"]'
 says 'warning: trainer.initialize: run was begun with another tokenizer\.model' err

@@ -368,6 +368,12 @@ typedef struct rgm_initialize_report {
                           names, turn or adapt for each that was, with what became of it; owned */
 } rgm_initialize_report;
 /**
+ * The run folder that weights belong to: `path` is the folder, its ckpt/, a checkpoint's or a
+ * folder beside ckpt/, or a file in one of these. *out: NULL where no such folder has a
+ * config.yaml. The caller frees it with rgm_free(). Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_run_of_weights(char **out, const char *path);
+/**
  * Copy weights from elsewhere. `only` and `except` choose parameters; names and shapes must agree,
  * unless `names`, `turn` and `adapt` say otherwise.
  *

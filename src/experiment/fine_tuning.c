@@ -43,21 +43,22 @@ rgm_status rgmi_fine_tuning_tell(const rgm_experiment *e)
         {"task", "type"},    {"task", "label"}, {"task", "num_classes"}, {"task", "class_names"},
         {"data", "relabel"}, {"data", "label"}, {"model", "input"},
     };
-    const char *run = e->trainer.initialize.checkpoint;
-    char *path = NULL;
+    char *run = NULL, *path = NULL;
     rgm_yaml *there = NULL;
     rgm_status status = RGM_OK;
 
-    if (run == NULL)
+    if (e->trainer.initialize.checkpoint == NULL)
         return RGM_OK;
-    RGM_GO(rgm_path_join(&path, run, "config.yaml"));
-    if (!rgm_path_exists(path))
+    RGM_GO(rgm_run_of_weights(&run, e->trainer.initialize.checkpoint));
+    if (run == NULL)
         goto done;
+    RGM_GO(rgm_path_join(&path, run, "config.yaml"));
     RGM_GO(rgm_yaml_load(&there, path));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         RGM_GO(tell_key(e, rgm_yaml_root(there), keys[i][0], keys[i][1]));
 done:
     rgm_yaml_release(there);
     rgm_free(path);
+    rgm_free(run);
     return status;
 }

@@ -340,21 +340,25 @@ done:
     return status;
 }
 
-/* The run folder that a path is in, or is: it has config.yaml. NULL: there is none near. */
-static rgm_status find_run(char **out, const char *path)
+rgm_status rgm_run_of_weights(char **out, const char *path)
 {
     static const char *const above[] = {"", "/..", "/../.."}; /* of ckpt/, of ckpt/step-00000100/ */
+    const char *slash = strrchr(path, '/');
+    bool is_folder = rgm_path_is_folder(path);
+    int size = is_folder ? (int)strlen(path) : slash != NULL ? (int)(slash - path) : 1;
 
     *out = NULL;
+    if (!is_folder && slash == NULL)
+        path = ".";
     for (size_t i = 0; i < sizeof above / sizeof *above; i++) {
         char *config = NULL;
         bool found;
 
-        RGM_TRY(rgm_strprintf(&config, "%s%s/config.yaml", path, above[i]));
+        RGM_TRY(rgm_strprintf(&config, "%.*s%s/config.yaml", size, path, above[i]));
         found = rgm_path_exists(config);
         rgm_free(config);
         if (found)
-            return rgm_strprintf(out, "%s%s", path, above[i]);
+            return rgm_strprintf(out, "%.*s%s", size, path, above[i]);
     }
     return RGM_OK;
 }
@@ -370,7 +374,7 @@ static rgm_status initialize(rgm_initialize_report *report, rgm_parameters *para
     RGM_GO(open_source(&source, options));
     report->which = source.which;
     RGM_GO(list_names(&source));
-    RGM_GO(find_run(&source.run, options->checkpoint));
+    RGM_GO(rgm_run_of_weights(&source.run, options->checkpoint));
     RGM_GO(copy_weights(report, parameters, &source, options));
 done:
     close_source(&source);
@@ -396,7 +400,7 @@ static rgm_status check_files(const rgm_trainer *trainer)
     char *run = NULL;
     rgm_status status;
 
-    RGM_TRY(find_run(&run, options->checkpoint));
+    RGM_TRY(rgm_run_of_weights(&run, options->checkpoint));
     if (run == NULL)
         return RGM_OK;
     status = rgm_task_files_check(&trainer->task, run);
