@@ -215,11 +215,15 @@ expect 0 "$regimen" experiment wait 4
 expect 0 "$regimen" experiment archive 3
 expect 0 "$regimen" experiment list --csv
 grep -q "^3," out && fail "an archived experiment is listed"
+expect 2 "$regimen" experiment delete 3 </dev/null # nobody to ask
+says "nothing is removed: .*-y" err
 expect 0 "$regimen" experiment delete 3 -y
 [ -e served/3 ] && fail "a deleted experiment's folder is there"
 expect 0 "$regimen" experiment checkpoints 1 --csv
 removed=$(($(grep -c ,COMPLETED, out) - 1))
 [ $removed -gt 0 ] || fail "there is but one checkpoint to keep"
+expect 2 "$regimen" experiment set 1 gc-policy 1 0 0 </dev/null
+says "nothing is removed: .*-y" err
 expect 0 "$regimen" experiment set 1 gc-policy 1 0 0 -y # lists what it removes, by trial and step
 says "^ *[0-9]+ +[0-9]+ +[0-9]+ +COMPLETED +[0-9.]+ +[0-9,]+ +[0-9a-f-]{36} " out
 [ "$(grep -c "COMPLETED.* 1/[0-9]" out)" = $removed ] || fail "gc-policy lists not $removed: $(cat out)"

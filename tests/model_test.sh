@@ -100,6 +100,8 @@ rm -f "$weights"
 cp registry/models/demo/1/ckpt/*/best.safetensors "$weights"
 expect 1 "$regimen" predict model:demo:3
 says "best.safetensors' is not what was registered" err
+expect 2 "$regimen" model remove demo:3 </dev/null
+says "nothing is removed: .*-y" err
 expect 0 "$regimen" model remove demo:3 -y
 expect 1 "$regimen" predict model:demo:3
 says "has no version 3; there are 1 \(archived\), 2 \(production\)" err

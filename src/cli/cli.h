@@ -94,8 +94,9 @@ int report(rgm_status status);
 int report_to_ranks(rgm_status status);
 /** A usage error on stderr; EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/** "Are you sure?" on a terminal; true without one or with yes. */
-bool confirmed(bool yes, const char *question);
+/** Ask on the terminal whether to do what takes something away; yes: it is not asked.
+ * RGM_ERR_CONFIG: there is no terminal to ask at. */
+rgm_status confirm(bool *agreed, bool yes, const char *question);
 /** A line "label    text" on stderr. */
 void say(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** 12345678 as "12,345,678" in a ring of static buffers. */

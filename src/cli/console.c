@@ -398,14 +398,17 @@ int print_json(json_t *json)
     return code;
 }
 
-bool confirmed(bool yes, const char *question)
+rgm_status confirm(bool *agreed, bool yes, const char *question)
 {
     char answer[8] = "";
 
-    if (yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return yes || !isatty(STDIN_FILENO);
+    *agreed = yes;
+    if (yes)
+        return RGM_OK;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "nothing is removed: there is no terminal to ask at; -y goes on unasked");
     fprintf(stderr, "%s [y/N] ", question);
-    if (fgets(answer, sizeof answer, stdin) == NULL)
-        return false;
-    return answer[0] == 'y' || answer[0] == 'Y';
+    *agreed = fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y');
+    return RGM_OK;
 }

@@ -127,6 +127,22 @@ done:
     return code;
 }
 
+static rgm_status remove_one(const asked_master *whom, const char *uuid, bool yes)
+{
+    char question[80];
+    bool agreed;
+
+    if (strlen(uuid) != 36)
+        return RGM_FAIL(RGM_ERR_CONFIG, "'%s' is no checkpoint's UUID", uuid);
+    snprintf(question, sizeof question, "remove checkpoint %s?", uuid);
+    RGM_TRY(confirm(&agreed, yes, question));
+    if (!agreed)
+        return RGM_OK;
+    RGM_TRY(ask(NULL, whom, "DELETE", NULL, "/api/v1/checkpoints/%s", uuid));
+    say("removed", "checkpoint %s", uuid);
+    return RGM_OK;
+}
+
 static int rm(int argc, char **argv)
 {
     const char *where = NULL;
@@ -147,18 +163,9 @@ static int rm(int argc, char **argv)
     if (status != RGM_OK)
         code = report(status);
     for (int64_t i = 0; status == RGM_OK && i < rest.count; i++) {
-        char question[80];
-        rgm_status one;
+        rgm_status one = remove_one(&whom, rest.items[i], yes);
 
-        snprintf(question, sizeof question, "remove checkpoint %.36s?", rest.items[i]);
-        if (!confirmed(yes, question))
-            continue;
-        one = strlen(rest.items[i]) == 36
-                  ? ask(NULL, &whom, "DELETE", NULL, "/api/v1/checkpoints/%s", rest.items[i])
-                  : RGM_FAIL(RGM_ERR_CONFIG, "'%s' is no checkpoint's UUID", rest.items[i]);
-        if (one == RGM_OK)
-            say("removed", "checkpoint %s", rest.items[i]);
-        else
+        if (one != RGM_OK)
             code = report(one);
     }
     master_close(&whom);
@@ -171,13 +178,18 @@ rgm_status checkpoints_collect(int *code, const asked_master *whom, int64_t id,
     const list_form form = {0};
     json_t *body = policy != NULL ? json_deep_copy(policy) : json_object(), *preview = NULL;
     table t = {0};
+    bool agreed = true;
     rgm_status status = RGM_OK;
 
     json_object_set_new(body, "preview", json_true());
     RGM_GO(ask(&preview, whom, "POST", body, "/api/v1/experiments/%lld/collect", (long long)id));
     RGM_GO(checkpoints_table(&t, json_object_get(preview, "checkpoints")));
     *code = print_table(&t, &form, "nothing to remove");
-    if (*code != EXIT_DONE || (t.rows > 0 && !confirmed(yes, "remove these?")))
+    if (*code != EXIT_DONE)
+        goto done;
+    if (t.rows > 0)
+        RGM_GO(confirm(&agreed, yes, "remove these?"));
+    if (!agreed)
         goto done;
     if (policy != NULL)
         RGM_GO(ask(NULL, whom, "PATCH", json_deep_copy(policy), "/api/v1/experiments/%lld",

@@ -56,23 +56,29 @@ int experiment_post(int argc, char **argv)
     return about_each(post_each, where, &rest, argv[0]);
 }
 
+static rgm_status delete_one(const asked_master *whom, const char *text, bool yes)
+{
+    char question[64];
+    bool agreed;
+    int64_t id;
+
+    RGM_TRY(read_id(&id, "experiment", text));
+    snprintf(question, sizeof question, "delete experiment %lld and all its files?", (long long)id);
+    RGM_TRY(confirm(&agreed, yes, question));
+    if (!agreed)
+        return RGM_OK;
+    RGM_TRY(ask(NULL, whom, "DELETE", NULL, "/api/v1/experiments/%lld", (long long)id));
+    say("deleted", "experiment %lld", (long long)id);
+    return RGM_OK;
+}
+
 static rgm_status delete_each(int *code, const asked_master *whom, const text_list *ids,
                               const void *yes)
 {
     for (int64_t i = 0; i < ids->count; i++) {
-        char question[64];
-        int64_t id;
-        rgm_status status = read_id(&id, "experiment", ids->items[i]);
+        rgm_status status = delete_one(whom, ids->items[i], *(const bool *)yes);
 
-        snprintf(question, sizeof question, "delete experiment %s and all its files?",
-                 ids->items[i]);
-        if (status == RGM_OK && !confirmed(*(const bool *)yes, question))
-            continue;
-        if (status == RGM_OK)
-            status = ask(NULL, whom, "DELETE", NULL, "/api/v1/experiments/%lld", (long long)id);
-        if (status == RGM_OK)
-            say("deleted", "experiment %lld", (long long)id);
-        else
+        if (status != RGM_OK)
             *code = report(status);
     }
     return RGM_OK;

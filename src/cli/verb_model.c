@@ -655,11 +655,13 @@ static rgm_status remove_version(const char *given, const char *reference, bool 
     rgm_model model = {.next = 0};
     char *registry = NULL, question[160];
     int64_t number;
+    bool agreed;
 
     RGM_GO(find_version(&model, &number, &registry, given, reference));
     snprintf(question, sizeof question, "remove %s:%lld and all its files?", model.name,
              (long long)number);
-    if (!confirmed(yes, question))
+    RGM_GO(confirm(&agreed, yes, question));
+    if (!agreed)
         goto done;
     RGM_GO(rgm_model_remove(registry, model.name, number));
     say("removed", "%s:%lld", model.name, (long long)number);
