@@ -180,6 +180,38 @@ kill -TERM $follower
 wait $follower
 [ $? = 75 ] || fail "SIGTERM ended the follower with another status than 75"
 
+# Each checkpoint of a run that another process trains is fine-tuned in a folder of its own; what is stopped in one goes on.
+each="--mode continuous_train_and_eval --run-dir tuned --set trainer.initialize.checkpoint=long --set trainer.epochs=3 --set export=[]"
+expect 2 "$regimen" run small.yaml --mode continuous_train_and_eval --run-dir tuned
+says "needs trainer.initialize.checkpoint" err
+expect 2 "$regimen" run small.yaml --mode continuous_train_and_eval --run-dir tuned --set trainer.initialize.checkpoint=.
+says "\. is no run folder" err
+# shellcheck disable=SC2086
+"$regimen" run small.yaml $each --set trainer.continuous_eval_every=true --set trainer.epochs=100000 >/dev/null 2>&1 & # before there is one
+follower=$!
+expect 0 "$regimen" train small.yaml --run-dir long --set trainer.epochs=30 --set trainer.checkpoint.every_epochs=10 --set trainer.checkpoint.keep=9
+first=$(ls long/ckpt | head -1)
+wait_for [ -e "tuned/$first/.lock" ]
+kill -TERM $follower
+wait $follower
+[ $? = 75 ] || fail "SIGTERM ended it with another status than 75"
+[ "$(ls tuned)" = "$first" ] || fail "stopped in $first it left $(ls tuned)"
+# shellcheck disable=SC2086
+expect 0 timeout 60 "$regimen" run small.yaml $each --set trainer.continuous_eval_every=true
+[ "$(ls tuned | grep -c '^step-')" = "$(ls long/ckpt | wc -l)" ] || fail "$(ls long/ckpt) was not tuned each: $(ls tuned)"
+says "from the [a-z ]*weights of long/ckpt/$first" "tuned/$first/log.txt"
+says "^valid.accuracy +[0-9.]+ .* $(ls long/ckpt | wc -l)$" out
+# shellcheck disable=SC2086
+expect 0 timeout 60 "$regimen" run small.yaml $each --json # all are done
+python3 - out <<'PY' || fail "the summary of tuned checkpoints is not what it should be"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["count"] == len(r["runs"]) >= 3 and all("valid" in one["metrics"] for one in r["runs"].values()), r
+PY
+# shellcheck disable=SC2086
+expect 0 timeout 60 "$regimen" run small.yaml $each --run-dir newest # by default the newest alone
+[ "$(ls newest | grep '^step-')" = "$(ls long/ckpt | tail -1)" ] || fail "newest has $(ls newest)"
+
 # A task that is no graph network: the same verbs.
 python3 - <<'PY'
 import random

@@ -34,7 +34,7 @@ done:
     return status;
 }
 
-static int run_part(rgm_experiment *experiment, const run_request *request, const series_part *part)
+int run_series_part(rgm_experiment *experiment, const run_request *request, const series_part *part)
 {
     run_request one = *request;
     char *run_dir = NULL;
@@ -47,8 +47,11 @@ static int run_part(rgm_experiment *experiment, const run_request *request, cons
     if (status != RGM_OK)
         code = report(status);
     else {
-        say("run", "%s of %s: %s%s", grouped(part->number), grouped(part->count), run_dir,
-            done ? " is done" : "");
+        if (part->count > 0)
+            say("run", "%s of %s: %s%s", grouped(part->number), grouped(part->count), run_dir,
+                done ? " is done" : "");
+        else
+            say("run", "%s%s", run_dir, done ? " is done" : "");
         one.run_dir = run_dir;
         one.of = part;
         if (!done)
@@ -72,7 +75,7 @@ static int make_and_run(const rgm_experiment *experiment, const run_request *req
     if (rgm_experiment_part(&one, &name, experiment, i) != RGM_OK)
         return report(RGM_ERR_CONFIG);
     part.name = name;
-    code = run_part(one, request, &part);
+    code = run_series_part(one, request, &part);
     rgm_experiment_release(one);
     rgm_free(name);
     return code;
@@ -80,7 +83,7 @@ static int make_and_run(const rgm_experiment *experiment, const run_request *req
 
 /* ---- what they came to --------------------------------------------------------------------- */
 
-static int print_series(const char *folder, bool json)
+int print_series(const char *folder, bool json)
 {
     rgm_text text = {0};
     json_t *summary = NULL;

@@ -163,7 +163,9 @@ rgm_status series_keep(const series_part *part, const json_t *result)
     RGM_GO(series_summary_load(&summary, part->folder));
     runs = json_object_get(summary, "runs");
     json_object_set(runs, part->name, (json_t *)result);
-    json_object_set_new(summary, "count", json_integer(part->count));
+    json_object_set_new(
+        summary, "count",
+        json_integer(part->count > 0 ? part->count : (json_int_t)json_object_size(runs)));
     json_object_set_new(summary, "metrics", series_figures(runs));
     RGM_GO(series_summary_save(summary, part->folder));
 done:

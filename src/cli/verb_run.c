@@ -23,23 +23,25 @@ static rgm_status next_run_dir(char **out, const char *name)
 
 /* ---- modes ----------------------------------------------------------------------------- */
 
-/* Those of a run, and one of the command's own. */
+/* Those of a run, and two of the command's own. */
 static const char *mode_name(run_mode mode)
 {
-    return mode == RUN_EXPORT ? "export" : rgm_run_mode_names[mode];
+    return mode == RUN_EXPORT            ? "export"
+           : mode == RUN_EACH_CHECKPOINT ? "continuous_train_and_eval"
+                                         : rgm_run_mode_names[mode];
 }
 
 static int mode_of(run_mode *mode, const char *name)
 {
-    const char *names[RUN_EXPORT + 1];
+    const char *names[RUN_MODES];
 
-    for (*mode = RUN_TRAIN; *mode <= RUN_EXPORT; ++*mode) {
+    for (*mode = RUN_TRAIN; *mode < RUN_MODES; ++*mode) {
         names[*mode] = mode_name(*mode);
         if (strcmp(names[*mode], name) == 0)
             return EXIT_DONE;
     }
     return usage_error("--mode '%s' is unknown%s", name,
-                       rgm_did_you_mean(name, names, RUN_EXPORT + 1, NULL, "there are ").text);
+                       rgm_did_you_mean(name, names, RUN_MODES, NULL, "there are ").text);
 }
 
 /* ---- verbs --------------------------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static int open_and_run(const char *name, const text_list *over, const text_list
     rgm_status status;
     int code;
 
-    if (request->run_dir == NULL && !trains(request->mode))
+    if (request->run_dir == NULL && !trains(request->mode) && request->mode != RUN_EACH_CHECKPOINT)
         return usage_error("--mode %s needs --run-dir DIR: the run whose weights are meant",
                            mode_name(request->mode));
     if (request->last && request->mode != RUN_EXPORT)
@@ -115,7 +117,12 @@ static int open_and_run(const char *name, const text_list *over, const text_list
         if (status != RGM_OK)
             code = report(status);
     }
-    if (code == EXIT_DONE && own != NULL)
+    if (code == EXIT_DONE && request->mode == RUN_EACH_CHECKPOINT)
+        code = own != NULL
+                   ? usage_error("--mode continuous_train_and_eval is of experiments, not of a "
+                                 "model of one's own")
+                   : run_each_checkpoint(experiment, request);
+    else if (code == EXIT_DONE && own != NULL)
         code = request->restarts > 0 ? usage_error("--restarts goes with experiments, not with a "
                                                    "model of one's own")
                                      : run_own(own, request);
@@ -218,7 +225,8 @@ int verb_run(int argc, char **argv)
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
     const argument arguments[] = {
         {"mode", ARG_TEXT, &mode, "MODE",
-         "train, eval, train_and_eval (default), train_and_post_eval, continuous_eval, export"},
+         "train, eval, train_and_eval (default), train_and_post_eval, continuous_eval, "
+         "continuous_train_and_eval, export"},
         {"run-dir", ARG_TEXT, &request.run_dir, "DIR",
          "run folder; one that is there is continued"},
         {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
@@ -254,6 +262,10 @@ int verb_run(int argc, char **argv)
         "  continuous_eval      follow a trainer in another process: validate each new checkpoint "
         "of\n"
         "                       --run-dir until its last step or trainer.continuous_eval_timeout\n"
+        "  continuous_train_and_eval\n"
+        "                       follow the run trainer.initialize.checkpoint in another process: "
+        "fine-tune each\n"
+        "                       new checkpoint of it, in --run-dir/step-N, until it is finished\n"
         "  export               write --run-dir's best (or --last) weights for other programs",
         arguments, 1, 1};
     int code = EXIT_DONE;

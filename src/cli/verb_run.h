@@ -4,18 +4,20 @@
 
 #include "cli.h"
 
-/** What --mode says; all but the last are rgm_run_mode. */
+/** What --mode says; all but the last two are rgm_run_mode. */
 typedef enum run_mode {
     RUN_TRAIN = RGM_RUN_TRAIN,
     RUN_EVAL = RGM_RUN_EVAL,
     RUN_TRAIN_AND_EVAL = RGM_RUN_TRAIN_AND_EVAL,
     RUN_TRAIN_AND_POST_EVAL = RGM_RUN_TRAIN_AND_POST_EVAL,
     RUN_CONTINUOUS_EVAL = RGM_RUN_CONTINUOUS_EVAL,
-    RUN_EXPORT
+    RUN_EXPORT,
+    RUN_EACH_CHECKPOINT, /* continuous_train_and_eval */
+    RUN_MODES
 } run_mode;
 static inline bool trains(run_mode mode)
 {
-    return mode != RUN_EVAL && mode != RUN_CONTINUOUS_EVAL && mode != RUN_EXPORT;
+    return mode == RUN_TRAIN || mode == RUN_TRAIN_AND_EVAL || mode == RUN_TRAIN_AND_POST_EVAL;
 }
 
 typedef struct run_request {
@@ -76,12 +78,22 @@ int run_as_worker(rgm_experiment *experiment, const char *where, double patience
 
 /** One of the runs of a file that asks for several (rgm_experiment_part_count). */
 typedef struct series_part {
-    const char *folder; /* of all      */
-    const char *name;   /* "fold-3"    */
-    int64_t number, count;
+    const char *folder;    /* of all      */
+    const char *name;      /* "fold-3"    */
+    int64_t number, count; /* count 0: there may come more */
 } series_part;
 /** Run all that there are, one after the other; those that are done are kept. Exit code. */
 int run_series(rgm_experiment *experiment, const run_request *request);
+/** Run one of them, unless it is done. Exit code. */
+int run_series_part(rgm_experiment *experiment, const run_request *request,
+                    const series_part *part);
+/** Print what those that are done came to, on average. Exit code. */
+int print_series(const char *folder, bool json);
+
+/* ---- run_each.c ------------------------------------------------------------------------------ */
+
+/** --mode continuous_train_and_eval of this experiment. Exit code. */
+int run_each_checkpoint(const rgm_experiment *experiment, const run_request *request);
 
 /* ---- series_summary.c ------------------------------------------------------------------------ */
 

@@ -143,9 +143,10 @@ const rgm_field rgm_trainer_fields[] = {
                    "a Transformer's layers compute their insides again in the backward pass: less "
                    "memory, more time, the same weights"),
     RGM_FLOAT_FIELD(continuous_eval_timeout, -1, RGMI_MOST,
-                    "seconds without a new checkpoint before continuous_eval ends; -1: never"),
+                    "seconds without a new checkpoint before continuous_eval and "
+                    "continuous_train_and_eval end; -1: never"),
     RGM_BOOL_FIELD(continuous_eval_every,
-                   "continuous_eval: every checkpoint in its order, not the newest alone"),
+                   "these two: every checkpoint in its order, not the newest alone"),
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
     RGM_GROUP_FIELD(exports, exports_fields, "exports while the run trains: <run>/export/<step>"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
