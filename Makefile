@@ -84,7 +84,7 @@ sanitize: deps-check
 # The programs that have threads of their own, under clang's thread sanitizer.
 THREADED = threads_test memory_test iterator_test dataset_test graph_build_test graph_codec_test \
            parallel_test log_test run_logs_test requests_test \
-           http_server_test web_test index_test transfers_test answer_test
+           http_server_test web_test index_test transfers_test answer_test behind_test
 tsan: deps-check
 	@CC=clang cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=Debug \
 	       -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DRGM_SANITIZE=thread >/dev/null

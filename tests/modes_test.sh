@@ -209,6 +209,9 @@ r = json.load(open(sys.argv[1]))
 assert r["count"] == len(r["runs"]) >= 3 and all("valid" in one["metrics"] for one in r["runs"].values()), r
 PY
 # shellcheck disable=SC2086
+expect 2 "$regimen" run small.yaml $each --run-dir long
+says "long is a run" err
+# shellcheck disable=SC2086
 expect 0 timeout 60 "$regimen" run small.yaml $each --run-dir newest # by default the newest alone
 [ "$(ls newest | grep '^step-')" = "$(ls long/ckpt | tail -1)" ] || fail "newest has $(ls newest)"
 

@@ -213,6 +213,9 @@ int run_each_checkpoint(const rgm_experiment *experiment, const run_request *req
         return usage_error("trainer.initialize.checkpoint: %s is no run folder, whose checkpoints "
                            "could be followed",
                            f.source);
+    if (rgm_run_folder_exists(request->run_dir))
+        return usage_error("%s is a run: --run-dir is a folder for the runs of all checkpoints",
+                           request->run_dir);
     if (rgm_experiment_part_count(experiment) > 1)
         return usage_error("trainer.folds and runtime.seeds are several runs, and there is one for "
                            "each checkpoint: set trainer.fold, or runtime.seed");

@@ -35,7 +35,7 @@ static rgm_status take_down(rgm_checkpoint *checkpoint, rgm_controller *c)
     return rgmi_tables_flush(c);
 }
 
-static rgm_status write(rgm_controller *c, bool may_go_on)
+static rgm_status write_state(rgm_controller *c, bool may_go_on)
 {
     int64_t step = rgm_trainer_global_step(c->trainer);
     rgm_checkpoint *checkpoint = NULL;
@@ -72,7 +72,7 @@ static rgm_status save(rgm_controller *c, bool may_go_on)
         return hand_in(c);
     if (c->folder == NULL)
         return RGM_OK;
-    status = write(c, may_go_on && c->options.checkpoint.asynchronous);
+    status = write_state(c, may_go_on && c->options.checkpoint.asynchronous);
     rgm_trainer_profile_beside(c->trainer, "checkpoint", NULL, begin);
     return status;
 }
