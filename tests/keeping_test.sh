@@ -238,7 +238,7 @@ wait $supervisor 2>/dev/null
 expect 2 "$regimen" run small.yaml --run-dir whole --set runtime.seed=9 --restarts 3
 expect 2 "$regimen" run small.yaml --restarts 0
 expect 2 "$regimen" run small.yaml --mode eval --run-dir whole --restarts 2
-says "goes with modes that train" err
+says "restarts does not go with --mode" err
 expect 1 "$regimen" run small.yaml --run-dir "$work/small.yaml/x" --restarts 3
 grep -q "^restart" err && fail "an error without progress was tried again"
 finish

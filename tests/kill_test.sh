@@ -2,8 +2,9 @@
 # A run killed with SIGKILL at random moments and continued by the same command ends with the same
 # bytes; so do 1 and 2 threads. KILLS (default 200) moments over seven forms of a run. Three of one graph: epochs
 # of one pass, epochs with validations inside them, steps with loops across their ends; with averages, several
-# batches an update, the two best checkpoints kept and the best weights saved by themselves; one form of these and the last four save while they train. Four whose
-# positions lie inside a pass: shuffled records, a mix of records, subgraphs sampled on the way, translation. The moments
+# batches an update, the two best checkpoints kept and the best weights saved by themselves. Four whose
+# positions lie inside a pass: shuffled records, a mix of records, subgraphs sampled on the way, translation. The last
+# five let a thread write the checkpoints on the way (trainer.checkpoint.asynchronous). The moments
 # come from SEED, which is printed; they are parts of the time that the whole run takes, so they fall into
 # start, steps, saves (saves are frequent) and export alike.
 . "$(dirname "$0")/lib.sh"

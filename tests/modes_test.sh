@@ -208,6 +208,15 @@ import json, sys
 r = json.load(open(sys.argv[1]))
 assert r["count"] == len(r["runs"]) >= 3 and all("valid" in one["metrics"] for one in r["runs"].values()), r
 PY
+# Its runs are compared with what is asked for now, and what has no checkpoint any more is left out.
+mkdir tuned/step-notes
+# shellcheck disable=SC2086
+expect 2 timeout 60 "$regimen" run small.yaml $each --set optimizer.type=sgd
+says "optimizer.type was" err
+# shellcheck disable=SC2086
+expect 0 timeout 60 "$regimen" run small.yaml $each --set trainer.continuous_eval_timeout=0 --set trainer.initialize.checkpoint=nowhere --run-dir none --json
+says "waits +for a checkpoint of nowhere|none: no checkpoint of nowhere came" err
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["count"] == 0' out || fail "none is not told as none"
 # shellcheck disable=SC2086
 expect 2 "$regimen" run small.yaml $each --run-dir long
 says "long is a run" err

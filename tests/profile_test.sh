@@ -82,7 +82,7 @@ t = json.load(open('stopped/profile.json'))
 assert t['otherData']['steps'] > 0, t['otherData']" || fail "the profile of a stopped run"
 
 expect 2 "$regimen" run small.yaml --mode eval --run-dir plain --profile
-says 'profile goes with modes that train' err
+says 'profile does not go with --mode' err
 expect 2 "$regimen" config check small.yaml --set trainer.profile.stepz=3
 says "did you mean 'trainer.profile.steps'" err
 expect 0 "$regimen" config check small.yaml --set trainer.profile.max_events=300

@@ -63,9 +63,9 @@ const char *rgm_event_name(rgm_event_kind kind); /* "loop_begin" */
 /** Something that happened in a run, for observers. Valid during the call. */
 typedef struct rgm_event {
     rgm_event_kind kind;
-    rgm_mode mode;   /* of evaluations                                      */
-    const char *set; /* of evaluations: "valid_news"; NULL: the mode's own data */
-    int64_t step;
+    rgm_mode mode;        /* of evaluations                                      */
+    const char *set;      /* of evaluations: "valid_news"; NULL: the mode's own data */
+    int64_t step;         /* of a save: the checkpoint's, which may be earlier than the trainer's */
     const rgm_logs *logs; /* or NULL */
 } rgm_event;
 

@@ -86,15 +86,16 @@ static const entry *find_entry(const rgm_map *map, const char *key)
 rgm_status rgm_map_set(rgm_map *map, const char *key, void *value)
 {
     uint64_t hash = rgm_hash64(key, strlen(key));
+    int64_t *slot = map->count > 0 ? find_slot(map, key, hash) : NULL;
     const char *copy;
-    int64_t *slot;
 
-    if (3 * (map->count + 1) > 2 * map->table_size)
-        RGM_TRY(grow_table(map));
-    slot = find_slot(map, key, hash);
-    if (*slot != 0) {
+    if (slot != NULL && *slot != 0) {
         map->entries[*slot - 1].value = value;
         return RGM_OK;
+    }
+    if (3 * (map->count + 1) > 2 * map->table_size) {
+        RGM_TRY(grow_table(map));
+        slot = find_slot(map, key, hash);
     }
     RGM_TRY(RGM_RESERVE(map->entries, map->capacity, map->count + 1));
     copy = rgm_arena_strdup(map->keys, key);

@@ -407,7 +407,8 @@ rgm_status confirm(bool *agreed, bool yes, const char *question)
         return RGM_OK;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "nothing is removed: there is no terminal to ask at; -y goes on unasked");
+                        "nothing is removed: there is no terminal to ask at; add -y to remove "
+                        "without asking");
     fprintf(stderr, "%s [y/N] ", question);
     *agreed = fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y');
     return RGM_OK;

@@ -104,8 +104,8 @@ static int open_and_run(const char *name, const text_list *over, const text_list
     if (request->last && request->mode != RUN_EXPORT)
         return usage_error("--last goes with --mode export");
     if ((request->restarts > 0 || request->profile) && !trains(request->mode))
-        return usage_error("--%s goes with modes that train",
-                           request->profile ? "profile" : "restarts");
+        return usage_error("--%s does not go with --mode %s",
+                           request->profile ? "profile" : "restarts", mode_name(request->mode));
     code = run_open(&experiment, &own, name, over, sets);
     if (code == EXIT_DONE)
         code = check_ranks(request, own != NULL ? 1 : rgm_experiment_part_count(experiment));
@@ -177,6 +177,9 @@ static int join(const run_request *request)
  */
 static int run_apart(run_request *request, int place, int started)
 {
+    if (!trains(request->mode))
+        return usage_error("--mode %s is one process's work, and there are %d",
+                           mode_name(request->mode), started);
     if (request->run_dir == NULL)
         return usage_error("the processes of an asynchronous run meet in its folder: add --run-dir "
                            "DIR");

@@ -10,8 +10,9 @@
 
 struct rgmi_behind {
     pthread_t thread;
-    rgm_checkpoint *checkpoint; /* owned, and all that it holds is its own */
+    rgm_checkpoint *checkpoint; /* the thread's, and all that it holds is its own */
     rgm_checkpoint_store *store;
+    int64_t step;
     rgm_logger *log;
     atomic_bool is_done;
     rgm_status status; /* of the thread, and its error */
@@ -26,6 +27,7 @@ static void *write_checkpoint(void *payload)
     behind->status = rgm_checkpoint_save(behind->store, behind->checkpoint);
     if (behind->status != RGM_OK)
         rgm_error_save(&behind->error, behind->status);
+    rgm_checkpoint_release(behind->checkpoint);
     atomic_store(&behind->is_done, true);
     return NULL;
 }
@@ -38,6 +40,7 @@ static rgm_status start(rgmi_behind **out, const rgm_controller *c, rgm_checkpoi
     RGM_TRY(RGM_NEW(behind, 1));
     behind->checkpoint = checkpoint;
     behind->store = c->store;
+    behind->step = rgm_checkpoint_step(checkpoint);
     behind->log = rgm_logger_current();
     if (rgm_thread_start(&behind->thread, write_checkpoint, behind) != 0) {
         rgm_free(behind);
@@ -67,12 +70,12 @@ rgm_status rgmi_behind_end(rgm_controller *c)
     c->behind = NULL;
     pthread_join(behind->thread, NULL);
     if (behind->status == RGM_OK) {
-        rgmi_tell_saved(c, rgm_checkpoint_step(behind->checkpoint));
+        rgmi_tell_saved(c, behind->step);
     } else {
         c->saved_changes = -1; /* whoever saves next tries it again */
-        status = rgm_error_restore(&behind->error);
+        status = rgm_error_prefix(rgm_error_restore(&behind->error), "checkpoint %lld",
+                                  (long long)behind->step);
     }
-    rgm_checkpoint_release(behind->checkpoint);
     rgm_free(behind);
     return status;
 }
@@ -80,16 +83,16 @@ rgm_status rgmi_behind_end(rgm_controller *c)
 rgm_status rgmi_behind_finish(rgm_controller *c, rgm_status status)
 {
     rgm_error error;
-    rgm_status own;
+    rgm_status written;
 
     if (c->behind == NULL)
         return status;
     if (status != RGM_OK)
         rgm_error_save(&error, status);
-    own = rgmi_behind_end(c);
+    written = rgmi_behind_end(c);
     if (status == RGM_OK || status == RGM_STOPPED)
-        return own != RGM_OK ? own : status;
-    if (own != RGM_OK)
+        return written != RGM_OK ? written : status;
+    if (written != RGM_OK)
         rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
     return rgm_error_restore(&error);
 }

@@ -429,5 +429,5 @@ rgm_status rgm_controller_evaluate(rgm_controller *c, rgm_mode mode, int64_t ste
 {
     rgm_logger *before = rgmi_enter(c);
 
-    return rgmi_leave(before, evaluate(c, mode, steps, logs));
+    return rgmi_leave(before, rgmi_behind_finish(c, evaluate(c, mode, steps, logs)));
 }

@@ -142,10 +142,13 @@ rgm_status rgmi_state_open(rgm_controller *c, const rgm_controller_setup *setup)
 
 void rgmi_state_close(rgm_controller *c)
 {
+    rgm_logger *before = rgmi_enter(c);
+
     if (rgmi_behind_end(c) != RGM_OK) {
         rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
         rgm_error_reset();
     }
+    rgm_logger_enter(before);
     rgm_parameters_release(c->best_weights);
     rgmi_figures_close(c);
     rgmi_events_close(c);

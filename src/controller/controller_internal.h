@@ -281,9 +281,9 @@ rgm_status rgmi_store_open(rgm_controller *c, bool read_only);
 
 /* controller_state.c */
 rgm_status rgmi_state_save(rgm_controller *c);
-/** Save when the run itself finds it due, unless it only saves on request. */
+/** Save when the run itself finds it due, unless it only saves on request; it is on disk then. */
 rgm_status rgmi_state_keep(rgm_controller *c);
-/** The same where training goes on, perhaps while the checkpoint is written. */
+/** The same where training goes on: with trainer.checkpoint.asynchronous a thread writes it. */
 rgm_status rgmi_state_keep_on_the_way(rgm_controller *c);
 rgm_status rgmi_state_initialize(rgm_controller *c);
 /** Restore the newest checkpoint, or the state that a run begins with. *offset: where its

@@ -127,6 +127,7 @@ static rgm_status between_steps(rgm_controller *c)
         return RGM_OK;
     if (c->in_epochs)
         return rgmi_save_if_due(c);
+    RGM_TRY(rgmi_behind_look(c));
     return rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 
@@ -153,6 +154,7 @@ static rgm_status while_waiting(rgm_controller *c)
 {
     if (rgmi_decide(c, RGM_DECIDE_STOP))
         return stop(c);
+    RGM_TRY(rgmi_behind_look(c));
     return c->keeps && rgmi_decide(c, RGM_DECIDE_SAVE) ? rgmi_state_keep_on_the_way(c) : RGM_OK;
 }
 

@@ -135,7 +135,10 @@ rgm_status rgm_checkpoint_detach(rgm_checkpoint *checkpoint)
             rgm_tensor *own, *tensor = rgm_map_value(set, i);
 
             RGM_TRY(rgm_tensor_copy(&own, tensor));
-            (void)rgm_map_set(set, rgm_map_key(set, i), own); /* there already: takes no memory */
+            if (rgm_map_set(set, rgm_map_key(set, i), own) != RGM_OK) {
+                rgm_tensor_release(own);
+                return RGM_ERR_NOMEM;
+            }
             rgm_tensor_release(tensor);
         }
     }

@@ -810,6 +810,12 @@ static void what_was_detached_no_longer_changes(void **state)
     CHECK_OK(rgm_checkpoint_create(&c, 1));
     CHECK_OK(rgm_checkpoint_add_weight(c, "w/a", w));
     CHECK_OK(rgm_checkpoint_add_slot(c, "w/b", w));
+    for (int i = 0; i < 9; i++) { /* ten: a map with no room for one more */
+        char name[20];
+
+        snprintf(name, sizeof name, "w/%d", i);
+        CHECK_OK(rgm_checkpoint_add_weight(c, name, w));
+    }
     for (int64_t at = 0; status == RGM_ERR_NOMEM; at++) { /* half of it may be done, and counts */
         rgm_memory_fail_at(at, false);
         status = rgm_checkpoint_detach(c);

@@ -340,6 +340,16 @@ done:
     return status;
 }
 
+/* False also where memory is short. */
+static bool has_file(const char *folder, const char *name)
+{
+    char *path = NULL;
+    bool there = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
+
+    rgm_free(path);
+    return there;
+}
+
 rgm_status rgm_run_of_weights(char **out, const char *path)
 {
     static const char *const above[] = {"", "/..", "/../.."}; /* of ckpt/, of ckpt/step-00000100/ */
@@ -351,14 +361,14 @@ rgm_status rgm_run_of_weights(char **out, const char *path)
     if (!is_folder && slash == NULL)
         path = ".";
     for (size_t i = 0; i < sizeof above / sizeof *above; i++) {
-        char *config = NULL;
         bool found;
 
-        RGM_TRY(rgm_strprintf(&config, "%.*s%s/config.yaml", size, path, above[i]));
-        found = rgm_path_exists(config);
-        rgm_free(config);
+        RGM_TRY(rgm_strprintf(out, "%.*s%s", size, path, above[i]));
+        found = rgm_run_folder_exists(*out) && has_file(*out, "config.yaml");
         if (found)
-            return rgm_strprintf(out, "%.*s%s", size, path, above[i]);
+            return RGM_OK;
+        rgm_free(*out);
+        *out = NULL;
     }
     return RGM_OK;
 }

@@ -146,7 +146,8 @@ const rgm_field rgm_trainer_fields[] = {
                     "seconds without a new checkpoint before continuous_eval and "
                     "continuous_train_and_eval end; -1: never"),
     RGM_BOOL_FIELD(continuous_eval_every,
-                   "these two: every checkpoint in its order, not the newest alone"),
+                   "continuous_eval, continuous_train_and_eval: every checkpoint in its order, "
+                   "not the newest alone"),
     RGM_GROUP_FIELD(checkpoint, checkpoint_fields, "when to save and what to keep"),
     RGM_GROUP_FIELD(exports, exports_fields, "exports while the run trains: <run>/export/<step>"),
     RGM_GROUP_FIELD(early_stopping, stopping_fields, "when to stop before the end"),
