@@ -86,7 +86,7 @@ static const entry *find_entry(const rgm_map *map, const char *key)
 rgm_status rgm_map_set(rgm_map *map, const char *key, void *value)
 {
     uint64_t hash = rgm_hash64(key, strlen(key));
-    int64_t *slot = map->count > 0 ? find_slot(map, key, hash) : NULL;
+    int64_t *slot = map->table_size > 0 ? find_slot(map, key, hash) : NULL;
     const char *copy;
 
     if (slot != NULL && *slot != 0) {

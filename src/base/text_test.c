@@ -194,6 +194,30 @@ static void a_map_finds_by_key_and_keeps_the_order(void **state)
     CHECK_EVERY_OOM(build_map(&map), rgm_map_release(map));
 }
 
+/* A map goes on where memory was short, and a value is replaced without any. */
+static void a_map_takes_what_it_refused_before(void **state)
+{
+    rgm_map *map = NULL;
+    char key[32];
+    int one;
+
+    (void)state;
+    CHECK_OK(rgm_map_create(&map));
+    for (int64_t at = 0, count = 0; count < 50; at++) {
+        snprintf(key, sizeof key, "key %lld", (long long)count);
+        rgm_memory_fail_at(at % 4, false);
+        count += rgm_map_set(map, key, &one) == RGM_OK;
+        rgm_memory_fail_at(0, true);
+        for (int64_t i = 0; i < count; i++) {
+            snprintf(key, sizeof key, "key %lld", (long long)i);
+            CHECK_OK(rgm_map_set(map, key, &key));
+        }
+        rgm_memory_fail_at(-1, false);
+        CHECK_INT(count, rgm_map_count(map));
+    }
+    rgm_map_release(map);
+}
+
 static void an_empty_map_answers(void **state)
 {
     rgm_map *map = NULL;
@@ -283,5 +307,5 @@ TESTS(cmocka_unit_test(patterns_are_bounded), cmocka_unit_test(copies_of_text_ar
       cmocka_unit_test(text_for_people_shows_what_it_hides),
       cmocka_unit_test(a_hint_ends_the_message_about_a_name),
       cmocka_unit_test(a_map_finds_by_key_and_keeps_the_order),
-      cmocka_unit_test(an_empty_map_answers), cmocka_unit_test(clocks_go_forward),
-      cmocka_unit_test(hashes_are_xxh3))
+      cmocka_unit_test(a_map_takes_what_it_refused_before), cmocka_unit_test(an_empty_map_answers),
+      cmocka_unit_test(clocks_go_forward), cmocka_unit_test(hashes_are_xxh3))
