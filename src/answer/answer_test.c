@@ -611,6 +611,19 @@ static void queues_have_limits_requests_deadlines_and_the_end_loses_none(void **
     rgm_answer_close(server);
 }
 
+/* A request that was let in just before the end, and comes to the queue behind it. */
+static void what_comes_to_a_queue_that_is_closed_is_told_that_the_server_ends(void **state)
+{
+    (void)state;
+    static const char body[] = "{\"instances\": [\"3 4 5\"]}";
+    const rgm_answer_model model = {"lines", lines_export};
+    rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){0});
+
+    rgmi_batch_cut(&server->models[0]);
+    check_refused(server, "/v1/models/lines:predict", body, 503, "the server ends");
+    rgm_answer_close(server);
+}
+
 /* ---- newer versions -------------------------------------------------------------------------- */
 
 static void copy_file(const char *to, const char *from, const char *name, int64_t cut)
@@ -1043,6 +1056,7 @@ int main(void)
         cmocka_unit_test(translations_are_as_they_are_wished),
         cmocka_unit_test(questions_are_answered_together),
         cmocka_unit_test(queues_have_limits_requests_deadlines_and_the_end_loses_none),
+        cmocka_unit_test(what_comes_to_a_queue_that_is_closed_is_told_that_the_server_ends),
         cmocka_unit_test(a_damaged_version_is_refused_and_a_newer_one_takes_over),
         cmocka_unit_test(the_highest_of_numbered_exports_is_served),
         cmocka_unit_test(versions_change_under_load_without_a_lost_request),

@@ -12,14 +12,27 @@
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
+static void refuse(rgm_response *out, const rgmi_served *model, int64_t most, bool is_over)
+{
+    if (is_over) { /* it came when the server was not told to end, and is here behind that */
+        rgmi_answer_fail(out, 503, RGM_FAIL(RGM_ERR_BUSY, "the server ends"));
+        return;
+    }
+    rgmi_answer_fail(out, 429,
+                     RGM_FAIL(RGM_ERR_BUSY, "%lld questions wait for '%s' already", (long long)most,
+                              model->name));
+    (void)rgm_response_add_header(out, "Retry-After", "1");
+}
+
 bool rgmi_batch_add(rgm_response *out, rgmi_inquiry *asked)
 {
     rgmi_served *model = asked->model;
     int64_t most = model->server->options.max_queue;
-    bool fits;
+    bool fits, is_over;
 
     pthread_mutex_lock(&model->lock);
-    fits = !model->ends && !model->cut && model->waiting + asked->count <= most;
+    is_over = model->ends || model->cut;
+    fits = !is_over && model->waiting + asked->count <= most;
     if (fits) {
         if (model->last != NULL)
             model->last->next = asked;
@@ -30,12 +43,8 @@ bool rgmi_batch_add(rgm_response *out, rgmi_inquiry *asked)
         pthread_cond_broadcast(&model->changed);
     }
     pthread_mutex_unlock(&model->lock);
-    if (!fits) {
-        rgmi_answer_fail(out, 429,
-                         RGM_FAIL(RGM_ERR_BUSY, "%lld questions wait for '%s' already",
-                                  (long long)most, model->name));
-        (void)rgm_response_add_header(out, "Retry-After", "1");
-    }
+    if (!fits)
+        refuse(out, model, most, is_over);
     return fits;
 }
 
