@@ -398,7 +398,7 @@ WORKLOADS = [
     ("checkpoint", "checkpoint of 400 MB: save", "checkpoint", FILES, "save", 0, None,
      [("dd conv=fsync", ["dd"], 0.7)], [], None),
     ("checkpoint", "checkpoint of 400 MB: copy, asynchronous", "checkpoint", FILES, "detach", 0, None,
-     [("own save", ["save"], 4)], [], None),
+     [("own save", ["save"], 2)], [], None),
     ("checkpoint", "checkpoint of 400 MB: restore", "checkpoint", FILES, "restore", 0, None,
      [("dd conv=fsync", ["dd"], 0.7)], [], None),
     ("records", "TFRecord: read and check", "records", LARGE, "read", 0, None,
