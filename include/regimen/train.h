@@ -369,8 +369,8 @@ typedef struct rgm_initialize_report {
 } rgm_initialize_report;
 /**
  * The run folder that weights belong to: `path` is the folder, its ckpt/, a checkpoint's or a
- * folder beside ckpt/, or a file in one of these. *out: NULL where no such folder has a
- * config.yaml. The caller frees it with rgm_free(). Errors: RGM_ERR_NOMEM.
+ * folder beside ckpt/, or a file in one of these. *out: NULL where none of these folders is a run's
+ * with a config.yaml. The caller frees it with rgm_free(). Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_run_of_weights(char **out, const char *path);
 /**

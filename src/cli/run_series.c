@@ -93,10 +93,6 @@ int print_series(const char *folder, bool json)
     if (status != RGM_OK)
         return report(status);
     json_object_set_new(summary, "run_dir", json_string(folder));
-    if (json_object_get(summary, "count") == NULL) { /* none is done */
-        json_object_set_new(summary, "count", json_integer(0));
-        json_object_set_new(summary, "metrics", json_object());
-    }
     if (json)
         return print_json(summary);
     status = series_table(&text, summary, 0);

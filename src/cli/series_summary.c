@@ -29,7 +29,7 @@ rgm_status series_summary_load(json_t **out, const char *folder)
         }
     }
     if (*out == NULL)
-        *out = json_pack("{s:{}}", "runs");
+        *out = json_pack("{s:{}, s:i, s:{}}", "runs", "count", 0, "metrics");
     if (*out == NULL)
         status = RGM_FAIL(RGM_ERR_NOMEM, "out of memory for %s", SUMMARY);
 done:
