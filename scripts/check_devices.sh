@@ -1,7 +1,7 @@
 #!/bin/sh
 # oclgrind looks at each access and each call of the kernels' small cases for devices: memory, races between lanes and groups,
 # API. Each KERNEL runs, but for those that $elsewhere names. `make check` runs it on what is built. (What NVRTC says of the
-# kernels are tests: nvrtc_test of `make test`, nvrtc_configs_test of `make slow`.)
+# kernels are tests: nvrtc_test of `make test`, nvrtc_all_test and nvrtc_configs_test of `make slow`.)
 #   scripts/check_devices.sh              KERNELS="spmm gather" before it: of these kernels alone
 set -eu
 cd "$(dirname "$0")/.."
