@@ -17,6 +17,8 @@ rgm_status rgm_path_in(char **out, const char *folder, const char *name);
 /** Whether anything exists at a path, and whether a folder does. */
 bool rgm_path_exists(const char *path);
 bool rgm_path_is_folder(const char *path);
+/** Whether anything of that name is in a folder. */
+bool rgm_folder_has(const char *folder, const char *name);
 /**
  * RGM_ERR_IO when the path is a named pipe instead of a file: a pipe without a writer would block
  * the caller forever when it is opened. The caller's own pipes below /dev/ and /proc/ (/dev/stdin,

@@ -241,8 +241,8 @@ typedef enum rgm_model_folder {
     RGM_FOLDER_EXPORT /* an export alone: model.yaml (task and model of the experiment file),
                          weights, and what the task keeps beside them                        */
 } rgm_model_folder;
-/** Which of them a folder is. Errors: RGM_ERR_NOMEM. */
-rgm_status rgm_model_folder_kind(rgm_model_folder *out, const char *folder);
+/** Which of them a folder is. */
+rgm_model_folder rgm_model_folder_kind(const char *folder);
 /**
  * Open a predictor (controller_run.h says how to ask it) from the folder of an export, or from a
  * run folder with its best weights. Nothing else is read, in particular no training data. All that

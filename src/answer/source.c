@@ -81,18 +81,12 @@ static rgm_status highest(int64_t *out, const char *folder)
 /* What a program's own model is exported as has no task in it that would take questions. */
 static rgm_status check_others(const char *folder)
 {
-    rgm_status status = RGM_OK;
-    char *path = NULL;
-
-    RGM_GO(rgm_path_join(&path, folder, "signature.json"));
-    if (rgm_path_exists(path))
-        RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
+    if (rgm_folder_has(folder, "signature.json"))
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "%s is an export without " RGM_SERVING_MODEL ", as programs' own models "
                         "have, for other servers: here such a model is served by its run folder",
-                        folder));
-done:
-    rgm_free(path);
-    return status;
+                        folder);
+    return RGM_OK;
 }
 
 static rgm_status look_in_numbered(rgmi_offer *out, const char *source)
@@ -102,7 +96,7 @@ static rgm_status look_in_numbered(rgmi_offer *out, const char *source)
     RGM_TRY(highest(&out->number, source));
     if (out->number > 0) {
         RGM_TRY(rgm_strprintf(&out->folder, "%s/%lld", source, (long long)out->number));
-        RGM_TRY(rgm_model_folder_kind(&kind, out->folder));
+        kind = rgm_model_folder_kind(out->folder);
         RGM_TRY(stamp_folder(&out->stamp, out->folder));
     }
     if (kind == RGM_FOLDER_EXPORT)
@@ -117,10 +111,9 @@ static rgm_status look_in_numbered(rgmi_offer *out, const char *source)
 static rgm_status look_in_folder(rgmi_offer *out, const char *source)
 {
     rgm_status status = RGM_OK;
-    rgm_model_folder kind;
+    rgm_model_folder kind = rgm_model_folder_kind(source);
     char *checkpoints = NULL;
 
-    RGM_GO(rgm_model_folder_kind(&kind, source));
     if (kind == RGM_FOLDER_NONE) {
         status = look_in_numbered(out, source);
         goto done;

@@ -44,6 +44,15 @@ bool rgm_path_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool rgm_folder_has(const char *folder, const char *name)
+{
+    char path[PATH_MAX]; /* nothing is at a longer one */
+    const char *slash = folder[0] == 0 ? "" : "/";
+
+    return snprintf(path, sizeof path, "%s%s%s", folder, slash, name) < (int)sizeof path &&
+           rgm_path_exists(path);
+}
+
 rgm_status rgm_folder_make(const char *path)
 {
     rgm_status status = RGM_OK;

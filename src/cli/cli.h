@@ -215,8 +215,6 @@ bool session_has(const session *s, rgm_mode mode);
  * validation. RGM_ERR_CONFIG: there is no such part. */
 rgm_status session_part(rgm_mode *mode, const char *part, const session *s);
 void session_close(session *s);
-/** Whether a folder is what rgm_predictor_open() takes, and no run folder. */
-rgm_status is_export(bool *out, const char *folder);
 json_t *metrics_json(const rgm_logs *values);
 rgm_status mode_by_name(rgm_mode *mode, const char *name);
 

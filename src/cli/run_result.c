@@ -214,11 +214,7 @@ static int finish_part(const rgm_open_run *run, const run_view *view, double sec
 /* Of a run that failed before its first step nothing was saved that anybody would look for. */
 static bool has_metrics(const char *run_dir)
 {
-    char *path = NULL;
-    bool there = rgm_path_join(&path, run_dir, "metrics.jsonl") == RGM_OK && rgm_path_exists(path);
-
-    rgm_free(path);
-    return there;
+    return rgm_folder_has(run_dir, "metrics.jsonl");
 }
 
 int run_finish(rgm_status status, const rgm_open_run *run, const run_view *view, double seconds,

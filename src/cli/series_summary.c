@@ -55,14 +55,10 @@ done:
 
 rgm_status series_load(json_t **out, const char *folder)
 {
-    char *path;
-    bool is_one;
-
     *out = NULL;
-    RGM_TRY(rgm_path_join(&path, folder, SUMMARY));
-    is_one = rgm_path_exists(path) && !rgm_run_folder_exists(folder);
-    rgm_free(path);
-    return is_one ? series_summary_load(out, folder) : RGM_OK;
+    return rgm_folder_has(folder, SUMMARY) && !rgm_run_folder_exists(folder)
+               ? series_summary_load(out, folder)
+               : RGM_OK;
 }
 
 rgm_status series_refuse(const char *folder)

@@ -267,17 +267,3 @@ rgm_status mode_by_name(rgm_mode *mode, const char *name)
         }
     return RGM_FAIL(RGM_ERR_CONFIG, "--part '%s' is none of train, valid, test", name);
 }
-
-rgm_status is_export(bool *out, const char *folder)
-{
-    rgm_status status = RGM_OK;
-    char *config = NULL, *model = NULL;
-
-    RGM_GO(rgm_path_join(&config, folder, "config.yaml"));
-    RGM_GO(rgm_path_join(&model, folder, RGM_SERVING_MODEL));
-    *out = !rgm_path_exists(config) && rgm_path_exists(model);
-done:
-    rgm_free(config);
-    rgm_free(model);
-    return status;
-}

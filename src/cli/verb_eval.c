@@ -88,15 +88,13 @@ static int eval_experiment(const char *name, const text_list *over, const text_l
 
 static rgm_status find_run(char **folder, const char *name)
 {
-    bool exported;
-
     RGM_TRY(model_folder(folder, name));
-    RGM_TRY(is_export(&exported, *folder));
-    return exported ? RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                               "%s is an export, which has no data to be evaluated on: eval takes "
-                               "its run; `regimen predict` takes an export with --input",
-                               *folder)
-                    : RGM_OK;
+    if (rgm_model_folder_kind(*folder) == RGM_FOLDER_EXPORT)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                        "%s is an export, which has no data to be evaluated on: eval takes its "
+                        "run; `regimen predict` takes an export with --input",
+                        *folder);
+    return RGM_OK;
 }
 
 /* A run folder, or a registered model. */

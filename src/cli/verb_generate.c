@@ -278,7 +278,7 @@ static rgm_status generate_named(const char *name, generate_arguments *a)
     bool exported;
 
     RGM_GO(model_folder(&folder, name));
-    RGM_GO(is_export(&exported, folder));
+    exported = rgm_model_folder_kind(folder) == RGM_FOLDER_EXPORT;
     if (!exported)
         RGM_GO(add_keys(&a->sets, texts, keys, a->values, KEYS));
     RGM_GO(exported ? generate_export(&o, folder, a) : generate_run(&o, folder, a));

@@ -62,17 +62,6 @@ static int init_program(int argc, char **argv)
     return code;
 }
 
-/* The data that an earlier experiment of the folder has imported. */
-static rgm_status is_imported(bool *out, const seen_folder *seen)
-{
-    char *data = NULL;
-    rgm_status status = rgm_path_join(&data, seen->folder, "data");
-
-    *out = status == RGM_OK && rgm_path_exists(data);
-    rgm_free(data);
-    return status;
-}
-
 static rgm_status save_text(const char *path, const rgm_text *text)
 {
     RGM_TRY(rgm_file_save(path, text->data, text->size));
@@ -123,7 +112,7 @@ static rgm_status write_experiment(seen_folder *seen, const char *file)
     if (graph && !ogb) {
         RGM_GO(rgm_path_join(&schema_path, seen->folder, "schema.pbtxt"));
         RGM_GO(seen_print_schema(&schema, seen));
-        RGM_GO(is_imported(&imported, seen));
+        imported = rgm_folder_has(seen->folder, "data"); /* for an earlier experiment */
     }
     RGM_GO(graph ? seen_print_graph(&experiment, seen, file)
                  : seen_print_records(&experiment, seen, file));

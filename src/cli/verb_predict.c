@@ -295,12 +295,9 @@ static int predict_folder(const char *folder, const char *part, const rgm_new_da
                           int64_t head, const text_list *sets, const weights_choice *weights,
                           const embeddings_choice *embeddings)
 {
-    rgm_model_folder kind;
-    rgm_status status = rgm_model_folder_kind(&kind, folder);
-    bool exported = kind == RGM_FOLDER_EXPORT;
+    bool exported = rgm_model_folder_kind(folder) == RGM_FOLDER_EXPORT;
+    rgm_status status;
 
-    if (status != RGM_OK)
-        return report(status);
     if (exported && (input == NULL || sets->count > 0 || weights_chosen(weights)))
         return usage_error("%s is an export: it has one set of weights and no data, so predict "
                            "takes --input and --head",

@@ -378,7 +378,7 @@ static rgm_status translate_named(const char *name, const text_list *with, text_
     bool exported;
 
     RGM_GO(model_folder(&folder, name));
-    RGM_GO(is_export(&exported, folder));
+    exported = rgm_model_folder_kind(folder) == RGM_FOLDER_EXPORT;
     if (exported && (sets->count > 0 || with->count > 0 || weights_chosen(weights)))
         RGM_GO(RGM_FAIL(RGM_ERR_CONFIG,
                         "%s is an export: it has one set of weights and no keys to set", name));

@@ -192,14 +192,8 @@ static rgm_status check_huggingface(const rgm_open_run *run, void *options)
 
 static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options)
 {
-    char *served = NULL;
-    bool taken;
-
     (void)options;
-    RGM_TRY(rgm_path_join(&served, export_dir, RGM_SERVING_MODEL));
-    taken = rgm_path_exists(served);
-    rgm_free(served);
-    if (taken)
+    if (rgm_folder_has(export_dir, RGM_SERVING_MODEL))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "%s has an export for predictors, whose " RGM_SERVING_WEIGHTS
                         " this one would replace: name another folder",

@@ -142,9 +142,8 @@ done:
 
 static rgm_status describe_model(rgm_text *out, const char *folder)
 {
-    rgm_model_folder kind;
+    rgm_model_folder kind = rgm_model_folder_kind(folder);
 
-    RGM_TRY(rgm_model_folder_kind(&kind, folder));
     if (kind == RGM_FOLDER_NONE)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "'%s' is neither the folder of a run nor an export",
                         folder);

@@ -124,30 +124,18 @@ done:
 
 /* ---- either ---------------------------------------------------------------------------------- */
 
-rgm_status rgm_model_folder_kind(rgm_model_folder *out, const char *folder)
+rgm_model_folder rgm_model_folder_kind(const char *folder)
 {
-    rgm_status status = RGM_OK;
-    char *config = NULL, *model = NULL;
-
-    *out = RGM_FOLDER_NONE;
-    RGM_GO(rgm_path_join(&config, folder, "config.yaml"));
-    RGM_GO(rgm_path_join(&model, folder, RGM_SERVING_MODEL));
-    *out = rgm_path_exists(config)  ? RGM_FOLDER_RUN
-           : rgm_path_exists(model) ? RGM_FOLDER_EXPORT
-                                    : RGM_FOLDER_NONE;
-done:
-    rgm_free(config);
-    rgm_free(model);
-    return status;
+    if (rgm_folder_has(folder, "config.yaml"))
+        return RGM_FOLDER_RUN;
+    return rgm_folder_has(folder, RGM_SERVING_MODEL) ? RGM_FOLDER_EXPORT : RGM_FOLDER_NONE;
 }
 
 rgm_status rgm_predictor_open(rgm_predictor **out, const char *folder, const char *const *sets,
                               int64_t set_count)
 {
-    rgm_model_folder kind;
-
     *out = NULL;
-    RGM_TRY(rgm_model_folder_kind(&kind, folder));
-    return kind == RGM_FOLDER_RUN ? load_run(out, folder, sets, set_count)
-                                  : load_export(out, folder, sets, set_count);
+    return rgm_model_folder_kind(folder) == RGM_FOLDER_RUN
+               ? load_run(out, folder, sets, set_count)
+               : load_export(out, folder, sets, set_count);
 }

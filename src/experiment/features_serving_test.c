@@ -186,17 +186,6 @@ static void trained_close(trained *t)
     CHECK_OK(rgm_folder_remove(t->folder));
 }
 
-static bool has(const char *folder, const char *name)
-{
-    char *path;
-    bool there;
-
-    CHECK_OK(rgm_path_join(&path, folder, name));
-    there = rgm_path_exists(path);
-    rgm_free(path);
-    return there;
-}
-
 /* The test part as one Example without labels, and the run's predictions for it. */
 static rgm_tensor *question(rgm_text *example, trained *t)
 {
@@ -254,7 +243,8 @@ static void what_onnx_can_say_is_in_the_file(void **state)
 
     (void)state;
     CHECK_OK(trained_open(&t, "", sayable, "onnx"));
-    CHECK(has(t.run_dir, "features.json") && has(t.export_dir, "features.json"));
+    CHECK(rgm_folder_has(t.run_dir, "features.json") &&
+          rgm_folder_has(t.export_dir, "features.json"));
     if (rgm_run_verify_onnx(&check, t.run, t.export_dir, RGM_TEST, 4) != RGM_OK)
         fail_msg("%s", rgm_error_text());
     CHECK_INT(ASKED, check.items);
@@ -270,10 +260,11 @@ static void texts_are_refused_by_onnx_before_training_and_served_by_predictors(v
     CHECK_STATUS(RGM_ERR_UNSUPPORTED, trained_open(&t, "", all_of_it, "onnx"));
     CHECK_MESSAGE("node set 'shop': feature '");
     CHECK_MESSAGE("export: [{type: predictor}]");
-    CHECK(!has(t.run_dir, "ckpt"));
+    CHECK(!rgm_folder_has(t.run_dir, "ckpt"));
     trained_close(&t);
     CHECK_OK(trained_open(&t, "", all_of_it, "predictor"));
-    CHECK(has(t.export_dir, "features.json") && !has(t.export_dir, "model.onnx"));
+    CHECK(rgm_folder_has(t.export_dir, "features.json") &&
+          !rgm_folder_has(t.export_dir, "model.onnx"));
     check_predictor(&t);
     trained_close(&t);
 }

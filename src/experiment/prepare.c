@@ -34,17 +34,6 @@ static rgm_status collect_hparams(rgm_experiment *e, const rgm_yaml_node *node, 
     return RGM_OK;
 }
 
-/* Whether a run was begun in the folder, which then has files beside its configuration. */
-static rgm_status has_begun(bool *out, const char *run_dir)
-{
-    char *config;
-
-    RGM_TRY(rgm_path_join(&config, run_dir, "config.yaml"));
-    *out = rgm_path_exists(config);
-    rgm_free(config);
-    return RGM_OK;
-}
-
 static rgm_status make_task(rgm_experiment *e, const char *run_dir, rgmi_purpose why)
 {
     rgm_task_setup *setup = &e->setup;
@@ -60,8 +49,8 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, rgmi_purpose
                                .fold = e->trainer.fold,
                                .valid = e->trainer.fold_valid,
                                .seed = (uint64_t)e->trainer.fold_seed};
-    if (run_dir != NULL) /* a run that is to be followed may not exist yet */
-        RGM_TRY(has_begun(&setup->begun, run_dir));
+    /* A run that was begun has files beside its configuration. One to be followed may not exist. */
+    setup->begun = run_dir != NULL && rgm_folder_has(run_dir, "config.yaml");
     rgm_log_notes_clear(&e->notes);
     RGM_TRY(rgm_log_notes_begin(&e->notes));
     return rgm_log_notes_end(&e->notes, e->type->create(&e->task, setup));

@@ -89,13 +89,7 @@ done:
 /* In the order in which they were written. */
 static rgm_status read_shards(loading *self, const char *folder, char *const *paths, int64_t count)
 {
-    char *path;
-    bool told;
-
-    RGM_TRY(rgm_path_join(&path, folder, RGM_SHARDS_FILE));
-    told = rgm_path_exists(path);
-    rgm_free(path);
-    if (!told)
+    if (!rgm_folder_has(folder, RGM_SHARDS_FILE))
         return read_in_turns(self, paths, count);
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(read_shard(self, paths[i]));

@@ -784,14 +784,9 @@ done:
 /* A run of before keeps no schema, and learns it from its data. */
 static rgm_status create(rgm_task *out, const rgm_task_setup *setup)
 {
-    bool kept = false;
-    char *path;
+    bool kept =
+        setup->asked && setup->run_dir != NULL && rgm_folder_has(setup->run_dir, RGMI_SCHEMA_FILE);
 
-    if (setup->asked && setup->run_dir != NULL) {
-        RGM_TRY(rgm_path_join(&path, setup->run_dir, RGMI_SCHEMA_FILE));
-        kept = rgm_path_exists(path);
-        rgm_free(path);
-    }
     return kept ? serve(out, setup, setup->run_dir) : create_with_data(out, setup);
 }
 

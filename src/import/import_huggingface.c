@@ -2,7 +2,6 @@
  * The format of Hugging Face: a folder with config.json and model.safetensors, or with several
  * files of tensors that model.safetensors.index.json lists.
  */
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -20,17 +19,9 @@ typedef struct shards {
     int64_t count, capacity;
 } shards;
 
-static bool has(const char *folder, const char *name)
-{
-    char path[4096];
-
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           rgm_path_exists(path);
-}
-
 static bool fits(const char *path)
 {
-    return rgm_path_is_folder(path) && has(path, config_file);
+    return rgm_path_is_folder(path) && rgm_folder_has(path, config_file);
 }
 
 static rgm_status open_config(rgmi_import_source *source)
@@ -125,11 +116,12 @@ static rgm_status open_weights(rgmi_import_source *source)
 {
     int64_t number;
 
-    if (has(source->path, weights_file))
+    if (rgm_folder_has(source->path, weights_file))
         return open_file(&number, source, weights_file);
-    if (has(source->path, index_file))
+    if (rgm_folder_has(source->path, index_file))
         return open_index(source);
-    if (has(source->path, "pytorch_model.bin") || has(source->path, "pytorch_model.bin.index.json"))
+    if (rgm_folder_has(source->path, "pytorch_model.bin") ||
+        rgm_folder_has(source->path, "pytorch_model.bin.index.json"))
         return RGM_FAIL(
             RGM_ERR_UNSUPPORTED,
             "%s has its weights in pytorch_model.bin alone, a pickle, which is a program "

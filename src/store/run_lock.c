@@ -115,16 +115,7 @@ done:
     return status;
 }
 
-static bool has(const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool found = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
-
-    rgm_free(path);
-    return found;
-}
-
 bool rgm_run_folder_exists(const char *path)
 {
-    return has(path, ".lock") || has(path, "metrics.jsonl");
+    return rgm_folder_has(path, ".lock") || rgm_folder_has(path, "metrics.jsonl");
 }

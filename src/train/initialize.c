@@ -340,16 +340,6 @@ done:
     return status;
 }
 
-/* False also where memory is short. */
-static bool has_file(const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool there = rgm_path_join(&path, folder, name) == RGM_OK && rgm_path_exists(path);
-
-    rgm_free(path);
-    return there;
-}
-
 rgm_status rgm_run_of_weights(char **out, const char *path)
 {
     static const char *const above[] = {"", "/..", "/../.."}; /* of ckpt/, of ckpt/step-00000100/ */
@@ -364,7 +354,7 @@ rgm_status rgm_run_of_weights(char **out, const char *path)
         bool found;
 
         RGM_TRY(rgm_strprintf(out, "%.*s%s", size, path, above[i]));
-        found = rgm_run_folder_exists(*out) && has_file(*out, "config.yaml");
+        found = rgm_run_folder_exists(*out) && rgm_folder_has(*out, "config.yaml");
         if (found)
             return RGM_OK;
         rgm_free(*out);
