@@ -381,6 +381,8 @@ int64_t rgm_optimizer_slot_owner(const rgm_optimizer *optimizer, int64_t i);
  */
 rgm_status rgm_optimizer_lend_slot(rgm_optimizer *optimizer, int64_t i, const void *elements);
 
+/** Begins the name of the slot that is the average of a parameter. */
+#define RGM_AVERAGE_PREFIX "average/"
 /**
  * Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed, to be
  * read. What a device has newer is brought back first, and is NaN if it cannot be. The tensor is

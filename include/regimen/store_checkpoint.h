@@ -77,7 +77,8 @@ rgm_status rgm_checkpoint_text(const char **out, const rgm_checkpoint *checkpoin
                                const char *name);
 rgm_status rgm_checkpoint_blob(const void **data, int64_t *size, const rgm_checkpoint *checkpoint,
                                const char *name);
-/** Tensors of a loaded checkpoint; borrowed. NULL when the checkpoint was not loaded. */
+/** Tensors of a loaded checkpoint; borrowed. NULL when the checkpoint, or that part of it (see
+ * rgm_checkpoint_store_options), was not loaded. */
 const rgm_safetensors *rgm_checkpoint_weights(const rgm_checkpoint *checkpoint);
 const rgm_safetensors *rgm_checkpoint_slots(const rgm_checkpoint *checkpoint);
 /** The same; NULL also when it was saved without best weights. */
@@ -174,6 +175,9 @@ typedef struct rgm_checkpoint_store_options {
     bool read_only;          /* for eval, predict, export: nothing is created, swept or repaired */
     bool values_only; /* with read_only: load integers, numbers and texts from the manifest alone;
                          tensors and blobs are neither read nor verified */
+    const char *slots_prefix; /* with read_only: the optimizer's tensors are read and verified only
+                                 if the name of one of them begins so; else rgm_checkpoint_slots()
+                                 is NULL. NULL: always. Borrowed */
 } rgm_checkpoint_store_options;
 #define RGM_CHECKPOINT_STORE_OPTIONS_INIT                                                          \
     {                                                                                              \

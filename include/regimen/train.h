@@ -101,6 +101,9 @@ typedef struct rgm_trainer_setup {
     const rgm_optimizer_options *optimizer; /* NULL: none; the task's own train_step must update */
     bool no_data[3]; /* by rgm_mode: these data are not opened; without RGM_TRAIN it cannot train */
     bool endless;    /* training data repeat forever; else a pass at a time                 */
+    /* It is only asked: a training step is refused, and no optimizer is made, unless it keeps
+     * averages of weights, reduce_on_plateau is set or the task makes its own. */
+    bool only_asked;
     rgm_dataset *train_dataset, *validation_dataset; /* replace the task's; retained */
     const rgm_trainer_hooks *hooks;                  /* copied; may be NULL */
     /* Which part of the training data this trainer draws when several train together. Its position
@@ -285,7 +288,7 @@ const rgm_task_model *rgm_trainer_model(const rgm_trainer *trainer);
 rgm_parameters *rgm_trainer_parameters(const rgm_trainer *trainer);
 rgm_device *rgm_trainer_device(const rgm_trainer *trainer); /* never NULL: the CPU by default */
 bool rgm_trainer_bf16(const rgm_trainer *trainer);          /* runtime.mixed_precision is bf16 */
-rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none */
+rgm_optimizer *rgm_trainer_optimizer(const rgm_trainer *trainer); /* NULL: none, or only asked */
 int64_t rgm_trainer_global_step(const rgm_trainer *trainer);      /* steps done      */
 int64_t rgm_trainer_updates(const rgm_trainer *trainer);          /* steps that moved the weights */
 /** steps done in the current loop; -1: there is none */

@@ -91,6 +91,9 @@ const rgm_optimizer_options *rgm_trainer_optimizer_options(const rgm_trainer *tr
 const rgm_trainer_hooks *rgm_trainer_hooks_of(const rgm_trainer *trainer);
 /** Whether the data of a mode are not opened (rgm_trainer_setup.no_data). */
 bool rgm_trainer_leaves_data(const rgm_trainer *trainer, rgm_mode mode);
+/** Whether a checkpoint's slots are read: where the setup is only_asked, there is no optimizer and
+ * no hook restores a state, only for averages of weights, whose optimizer then is missing. */
+bool rgm_trainer_reads_slots(const rgm_trainer *trainer);
 /** The executor of the training steps (RGM_TRAIN), or of a pass' batches; NULL: not created. */
 rgm_executor *rgm_trainer_executor(const rgm_trainer *trainer, rgm_mode mode);
 /**

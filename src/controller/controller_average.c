@@ -47,7 +47,7 @@ static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *ch
         char name[256];
         bool fits = true;
 
-        snprintf(name, sizeof name, "average/%s", rgm_parameters_name(weights, i));
+        snprintf(name, sizeof name, RGM_AVERAGE_PREFIX "%s", rgm_parameters_name(weights, i));
         if (rgm_safetensors_get(&average, slots, name) == RGM_OK) {
             fits = rgm_tensor_is_like(average, weight);
             if (fits)

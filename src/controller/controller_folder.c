@@ -15,6 +15,8 @@ rgm_status rgmi_store_open(rgm_controller *c, bool read_only)
     options.keep = c->options.checkpoint.keep;
     options.keep_every_hours = c->options.checkpoint.keep_every_hours;
     options.read_only = read_only;
+    if (read_only && !rgm_trainer_reads_slots(c->trainer))
+        options.slots_prefix = RGM_AVERAGE_PREFIX;
     RGM_TRY(rgm_path_join(&path, c->run_dir, "ckpt"));
     status = rgm_checkpoint_store_open(&c->store, path, &options);
     rgm_free(path);

@@ -135,6 +135,85 @@ static void an_open_run_predicts_and_exports(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* The last byte of a file is another one. */
+static void damage(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    int byte;
+
+    CHECK(file != NULL && fseek(file, -1, SEEK_END) == 0);
+    byte = fgetc(file);
+    CHECK(byte != EOF && fseek(file, -1, SEEK_END) == 0);
+    CHECK(fputc(byte ^ 1, file) != EOF && fclose(file) == 0);
+}
+
+static float first_weight(const rgm_open_run *run)
+{
+    return rgm_tensor_f32(rgm_parameters_read(rgm_trainer_parameters(rgm_run_trainer(run)), 0))[0];
+}
+
+/* Slots are two thirds of what an Adam's run keeps: who only asks neither holds nor reads them. */
+static void a_run_that_is_only_asked_does_without_slots(void **state)
+{
+    char root[128], slots[200];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options;
+    rgm_open_run *run;
+    float weight;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s/run", check_fast_folder());
+    snprintf(slots, sizeof slots, "%s/ckpt/step-00000009/slots.safetensors", root);
+    options = nine_steps(root, 1);
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_complete(run));
+    weight = first_weight(run);
+    rgm_run_close(run);
+    damage(slots);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_run_open(&run, &task, &options)); /* who trains needs them */
+    options.read_only = true;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_INT(9, rgm_run_steps(run));
+    CHECK(rgm_trainer_optimizer(rgm_run_trainer(run)) == NULL);
+    CHECK(first_weight(run) == weight);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_run_train(run, 10));
+    CHECK_MESSAGE("is only asked");
+    rgm_run_close(run);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static void averages_are_read_by_a_run_that_is_only_asked(void **state)
+{
+    char root[128];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options;
+    rgm_open_run *run;
+    float average;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s/run", check_fast_folder());
+    options = nine_steps(root, 1);
+    options.optimizer.average.decay = 0.5;
+    options.trainer.restore_best_weights = RGM_RESTORE_FALSE;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_complete(run)); /* which ends by placing the averages */
+    average = first_weight(run);
+    rgm_run_close(run);
+    options.read_only = true;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK(rgm_trainer_optimizer(rgm_run_trainer(run)) != NULL);
+    CHECK(first_weight(run) == average);
+    rgm_run_close(run);
+    options.optimizer.average.decay = 0; /* the weights are not what the run would give */
+    CHECK_STATUS(RGM_ERR_DATA, rgm_run_open(&run, &task, &options));
+    CHECK_MESSAGE("has averages of the weights");
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void a_unit_longer_than_the_data_says_so(void **state)
 {
     plane p = make_plane(false);
@@ -307,6 +386,8 @@ static void opening_survives_every_failing_allocation(void **state)
 
 TESTS(cmocka_unit_test(two_runs_in_units_leave_what_each_would_alone),
       cmocka_unit_test(an_open_run_predicts_and_exports),
+      cmocka_unit_test(a_run_that_is_only_asked_does_without_slots),
+      cmocka_unit_test(averages_are_read_by_a_run_that_is_only_asked),
       cmocka_unit_test(a_unit_longer_than_the_data_says_so),
       cmocka_unit_test(a_run_that_saves_on_request_saves_nothing_else),
       cmocka_unit_test(a_warm_start_takes_weights_and_optimizer_alone),

@@ -24,6 +24,11 @@ int rgm_runtime_threads(const rgm_runtime_options *runtime)
 
 /* ---- opening and closing ------------------------------------------------------------------- */
 
+static bool is_only_asked(const rgm_run_options *o)
+{
+    return o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL;
+}
+
 static rgm_status open_trainer(rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
@@ -35,6 +40,7 @@ static rgm_status open_trainer(rgm_open_run *run)
         .hooks = o->trainer_hooks,
         .comm = o->comm,
         .endless = o->trainer.train_steps > 0 || o->trainer.steps_per_epoch > 0,
+        .only_asked = is_only_asked(o),
         .maker = run->service != NULL ? rgm_service_maker(run->service) : NULL,
     };
 
@@ -55,7 +61,7 @@ static rgm_status open_controller(rgm_open_run *run)
         .resume_keys = o->resume_keys,
         .hparams = o->hparams,
         .hparam_count = o->hparam_count,
-        .read_only = o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL,
+        .read_only = is_only_asked(o),
         .saves_on_request = o->saves_on_request,
         .hooks = &o->hooks,
         .train_actions = o->train_actions,
@@ -107,8 +113,7 @@ static rgm_status open_parts(rgm_open_run *run)
     if (o->exporter_count > 0 && o->run_dir == NULL && o->export_dirs == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "exporters need run_dir or export_dirs");
     RGM_TRY(rgm_run_check_single(&o->trainer, &o->runtime));
-    if (ranks(run) > 1 &&
-        (o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL))
+    if (ranks(run) > 1 && is_only_asked(o))
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "%d ranks: a run that does not train is one process's work", ranks(run));
     o->runtime.threads = rgm_runtime_threads(&o->runtime);

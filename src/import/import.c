@@ -27,8 +27,8 @@ static rgm_status describe(rgm_text *text, rgmi_import_work *work)
     RGM_TRY(rgm_json_open_object(&w, NULL, RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(&w, "description", line));
     RGM_TRY(source->family->configure(&w, work));
-    /* Without slots: those of Adam would be twice the weights, in the checkpoint and whenever the
-     * run is opened. What trains it names an optimizer. */
+    /* Without slots: those of Adam would be twice the weights in the checkpoint. What trains it
+     * names an optimizer. */
     RGM_TRY(rgm_json_open_object(&w, "optimizer", RGM_JSON_SPACED));
     RGM_TRY(rgm_json_write_text(&w, "type", "sgd"));
     RGM_TRY(rgm_json_close(&w));

@@ -125,7 +125,7 @@ static rgm_status make_slots(rgm_optimizer *optimizer, rgmi_parameter_share *e, 
     if (o->average.decay <= 0)
         return RGM_OK;
     optimizer->slot_count++;
-    RGM_TRY(rgm_strprintf(&next->name, "average/%s", name));
+    RGM_TRY(rgm_strprintf(&next->name, RGM_AVERAGE_PREFIX "%s", name));
     RGM_TRY(rgm_tensor_copy(&next->value.host, w));
     e->average = &next->value;
     return RGM_OK;

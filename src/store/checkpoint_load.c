@@ -69,32 +69,59 @@ done:
     return status;
 }
 
+/* Whether slots are to be read. A file that cannot be opened is: reading it says why. */
+static bool wants_slots(const char *folder, const char *name, const char *prefix)
+{
+    rgm_safetensors *file = NULL;
+    char *path = NULL;
+    bool wants = false;
+
+    if (prefix == NULL || rgm_path_join(&path, folder, name) != RGM_OK ||
+        rgm_safetensors_open(&file, path) != RGM_OK) {
+        rgm_error_reset();
+        wants = true;
+    }
+    for (int64_t i = 0; !wants && i < rgm_safetensors_count(file); i++)
+        wants = strncmp(rgm_safetensors_name(file, i), prefix, strlen(prefix)) == 0;
+    rgm_safetensors_close(file);
+    rgm_free(path);
+    return wants;
+}
+
 static rgm_status load_all(rgm_checkpoint *checkpoint, const char *folder, const char *path,
-                           bool values_only)
+                           const rgm_checkpoint_store_options *o)
 {
     rgmi_manifest manifest = {0};
     char *data = NULL;
     int64_t size = 0;
+    bool is_listed[RGMI_SETS] = {false};
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_file_load(&data, &size, path, LARGEST_MANIFEST));
     RGM_GO(rgmi_manifest_parse(&manifest, checkpoint, data, size, path));
     checkpoint->step = manifest.step;
-    if (values_only)
+    if (o->values_only)
         goto done;
-    for (int64_t i = 0; i < manifest.file_count; i++)
-        RGM_GO(load_file(checkpoint, folder, &manifest.files[i]));
-    if (checkpoint->set_files[RGMI_WEIGHTS] == NULL || checkpoint->set_files[RGMI_SLOTS] == NULL)
-        status = RGM_FAIL(
-            RGM_ERR_FORMAT, "%s lists no %s", path,
-            rgmi_set_files[checkpoint->set_files[RGMI_WEIGHTS] ? RGMI_SLOTS : RGMI_WEIGHTS]);
+    for (int64_t i = 0; i < manifest.file_count; i++) {
+        const rgmi_file *file = &manifest.files[i];
+        int set = find_set(file->name);
+
+        if (set >= 0)
+            is_listed[set] = true;
+        if (set != RGMI_SLOTS || wants_slots(folder, file->name, o->slots_prefix))
+            RGM_GO(load_file(checkpoint, folder, file));
+    }
+    if (!is_listed[RGMI_WEIGHTS] || !is_listed[RGMI_SLOTS])
+        status = RGM_FAIL(RGM_ERR_FORMAT, "%s lists no %s", path,
+                          rgmi_set_files[is_listed[RGMI_WEIGHTS] ? RGMI_SLOTS : RGMI_WEIGHTS]);
 done:
     rgmi_manifest_clear(&manifest);
     rgm_free(data);
     return status;
 }
 
-rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only)
+rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path,
+                                const rgm_checkpoint_store_options *o)
 {
     rgm_checkpoint *checkpoint = NULL;
     char *manifest = NULL;
@@ -104,7 +131,7 @@ rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool val
     RGM_GO(rgm_checkpoint_create(&checkpoint, 0));
     RGM_GO(rgm_strdup(&checkpoint->path, path));
     RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
-    RGM_GO(load_all(checkpoint, path, manifest, values_only));
+    RGM_GO(load_all(checkpoint, path, manifest, o));
     *out = checkpoint;
     checkpoint = NULL;
 done:
@@ -115,6 +142,6 @@ done:
 
 rgm_status rgm_checkpoint_load(rgm_checkpoint **out, const char *path)
 {
-    RGM_TRY(rgmi_checkpoint_load(out, path, false));
+    RGM_TRY(rgmi_checkpoint_load(out, path, &(rgm_checkpoint_store_options){.keep = 1}));
     return RGM_OK;
 }

@@ -612,7 +612,7 @@ rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *
     RGM_GO(step_path(&path, store, step));
     if (!rgm_path_is_folder(path))
         RGM_GO(no_such_step(store, step));
-    RGM_GO(rgmi_checkpoint_load(out, path, store->options.values_only));
+    RGM_GO(rgmi_checkpoint_load(out, path, &store->options));
     if ((*out)->step != step) {
         status = RGM_FAIL(RGM_ERR_FORMAT, "%s holds step %lld: it was renamed", path,
                           (long long)(*out)->step);

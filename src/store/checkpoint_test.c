@@ -396,6 +396,46 @@ static void values_come_without_the_tensors(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void weights_come_without_the_slots(void **state)
+{
+    rgm_checkpoint_store_options reading = {
+        .keep = 1, .read_only = true, .slots_prefix = "average/"};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = open_store(folder, 3);
+    rgm_checkpoint *c = NULL;
+    rgm_tensor *t = NULL;
+
+    (void)state;
+    save(store, 1);
+    save(store, 2);
+    rgm_checkpoint_store_close(store);
+    /* Damage of slots that are not read is not seen, damage of the weights is. */
+    flip(file_in(folder, 2, "slots.safetensors"),
+         file_size(file_in(folder, 2, "slots.safetensors")) - 1, 3);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &reading));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(2, rgm_checkpoint_step(c));
+    CHECK(rgm_checkpoint_slots(c) == NULL);
+    CHECK_OK(rgm_safetensors_get(&t, rgm_checkpoint_weights(c), "w/a"));
+    CHECK(rgm_tensor_f32(t)[1] == 2.25f);
+    rgm_tensor_release(t);
+    CHECK_OK(rgm_safetensors_get(&t, rgm_checkpoint_best_weights(c), "w/a"));
+    rgm_tensor_release(t);
+    rgm_checkpoint_release(c);
+    flip(file_in(folder, 2, "weights.safetensors"), 60, 3);
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK_INT(1, rgm_checkpoint_step(c));
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    reading.slots_prefix = "adam/m/"; /* which they have: all of them are read */
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &reading));
+    CHECK_OK(rgm_checkpoint_load_newest(&c, store));
+    CHECK(rgm_checkpoint_slots(c) != NULL);
+    rgm_checkpoint_release(c);
+    rgm_checkpoint_store_close(store);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void a_damaged_step_is_replaced_when_it_is_reached_again(void **state)
 {
     const char *folder = check_folder();
@@ -866,6 +906,7 @@ TESTS(cmocka_unit_test(what_is_saved_comes_back), cmocka_unit_test(numbers_keep_
       cmocka_unit_test(every_flipped_bit_is_detected),
       cmocka_unit_test(a_damaged_checkpoint_is_skipped_with_a_warning),
       cmocka_unit_test(values_come_without_the_tensors),
+      cmocka_unit_test(weights_come_without_the_slots),
       cmocka_unit_test(a_damaged_step_is_replaced_when_it_is_reached_again),
       cmocka_unit_test(retention_keeps_the_newest),
       cmocka_unit_test(what_was_taken_back_is_set_aside_until_the_run_has_gone_on),

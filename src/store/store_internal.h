@@ -133,8 +133,9 @@ rgm_status rgmi_manifest_print(rgm_text *out, rgmi_manifest *manifest,
  * none). */
 rgm_status rgmi_manifest_parse(rgmi_manifest *manifest, rgm_checkpoint *checkpoint,
                                const void *data, int64_t size, const char *name);
-/** rgm_checkpoint_load(), or values_only: only from the manifest. */
-rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path, bool values_only);
+/** rgm_checkpoint_load() of what `o` asks for: values_only, slots_prefix. */
+rgm_status rgmi_checkpoint_load(rgm_checkpoint **out, const char *path,
+                                const rgm_checkpoint_store_options *o);
 /** Letters, digits, '_' and '-', 1 to 64 of them. */
 bool rgmi_is_plain_name(const char *name, size_t size);
 

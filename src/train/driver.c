@@ -42,6 +42,12 @@ bool rgm_trainer_leaves_data(const rgm_trainer *trainer, rgm_mode mode)
     return trainer->no_data[mode];
 }
 
+bool rgm_trainer_reads_slots(const rgm_trainer *trainer)
+{
+    return !trainer->only_asked || trainer->optimizer != NULL ||
+           trainer->hooks.restore_state != NULL;
+}
+
 rgm_executor *rgm_trainer_executor(const rgm_trainer *trainer, rgm_mode mode)
 {
     return mode == RGM_TRAIN ? trainer->train_run : trainer->eval_run;

@@ -75,6 +75,7 @@ static rgm_status open_checkpoint(weights_source *source, const char *path, rgm_
     bool is_run;
 
     options.read_only = true;
+    options.slots_prefix = RGM_AVERAGE_PREFIX; /* others would be read for nothing */
     RGM_GO(rgm_path_join(&manifest, path, "manifest.json"));
     is_run = !rgm_path_exists(manifest);
     if (!is_run) {

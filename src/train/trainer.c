@@ -59,6 +59,7 @@ rgm_status rgm_trainer_create(rgm_trainer **out, const rgm_trainer_setup *setup)
     if (setup->hooks != NULL)
         trainer->hooks = *setup->hooks;
     trainer->endless = setup->endless;
+    trainer->only_asked = setup->only_asked;
     trainer->shard = setup->shard;
     trainer->maker = setup->maker;
     memcpy(trainer->no_data, setup->no_data, sizeof trainer->no_data);

@@ -160,7 +160,7 @@ struct rgm_trainer {
     rgm_trainer_options options;
     rgm_runtime_options runtime;
     rgm_trainer_hooks hooks;
-    bool endless, no_data[3];
+    bool endless, only_asked, no_data[3];
 
     rgm_cgraph *graph;
     rgm_scope *scope;

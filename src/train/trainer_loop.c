@@ -68,6 +68,8 @@ rgm_status rgm_trainer_train_step(rgm_trainer *trainer)
 
     if (trainer->loop_step < 0)
         return RGM_FAIL(RGM_ERR_ARG, "a training step outside a loop");
+    if (trainer->only_asked)
+        return RGM_FAIL(RGM_ERR_ARG, "this trainer is only asked and does not train");
     RGM_TRY(rgm_comm_fail(trainer->comm, rgmi_owners_open(trainer)));
     begin = rgmi_profile_step(trainer);
     trainer->step_flops = 0;

@@ -327,6 +327,14 @@ static void set_epoch(rgm_schedule *schedule, const rgm_trainer *trainer)
     schedule->update_batches = rgmi_step_batches(trainer);
 }
 
+/* Slots take as much memory as the weights, or twice as much. */
+static bool wants_optimizer(const rgm_trainer *trainer)
+{
+    return !trainer->only_asked || trainer->optimizer_options.average.decay > 0 ||
+           trainer->options.reduce_on_plateau.patience > 0 ||
+           trainer->task.create_optimizer != NULL;
+}
+
 rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
 {
     const rgm_task *task = &trainer->task;
@@ -339,6 +347,8 @@ rgm_status rgmi_optimizer_open(rgm_trainer *trainer)
     if (trainer->data[RGM_TRAIN] != NULL)
         RGM_TRY(rgm_schedule_check_run(NULL, &options->learning_rate,
                                        rgm_trainer_total_updates(trainer)));
+    if (!wants_optimizer(trainer))
+        return RGM_OK;
     if (task->create_optimizer != NULL)
         return task->create_optimizer(&trainer->optimizer, options, trainer->parameters,
                                       task->state);

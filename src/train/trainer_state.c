@@ -248,14 +248,32 @@ static rgm_status read_privacy(rgm_trainer *trainer, const rgm_checkpoint *check
     return rgmi_private_resume(trainer);
 }
 
+/* Who is only asked has no optimizer, but must not take weights for their averages. */
+static rgm_status restore_slots(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
+{
+    const rgm_safetensors *slots = rgm_checkpoint_slots(checkpoint);
+
+    if (trainer->optimizer != NULL)
+        return rgm_optimizer_restore(trainer->optimizer, slots);
+    if (!trainer->only_asked || trainer->optimizer_options.type == NULL || slots == NULL)
+        return RGM_OK;
+    for (int64_t i = 0; i < rgm_safetensors_count(slots); i++)
+        if (strncmp(rgm_safetensors_name(slots, i), RGM_AVERAGE_PREFIX,
+                    strlen(RGM_AVERAGE_PREFIX)) == 0)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "checkpoint %lld has averages of the weights, which optimizer.average "
+                            "would have to name",
+                            (long long)rgm_checkpoint_step(checkpoint));
+    return RGM_OK;
+}
+
 static rgm_status roll_back(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[COUNTERS];
 
     RGM_TRY(check_seed(trainer, checkpoint));
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, trainer->parameters));
-    if (trainer->optimizer != NULL)
-        RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
+    RGM_TRY(restore_slots(trainer, checkpoint));
     counters(places, trainer);
     RGM_TRY(get_counters(places, ROLLED_BACK, checkpoint));
     RGM_TRY(read_loss_scale(trainer, checkpoint));
@@ -285,8 +303,7 @@ rgm_status rgm_trainer_warm_start(rgm_trainer *trainer, const rgm_checkpoint *ch
                         "private training cannot begin with another run's weights: what that spent "
                         "would be missing from its account");
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, trainer->parameters));
-    if (trainer->optimizer != NULL)
-        RGM_TRY(rgm_optimizer_restore(trainer->optimizer, rgm_checkpoint_slots(checkpoint)));
+    RGM_TRY(restore_slots(trainer, checkpoint));
     counters(places, trainer);
     RGM_TRY(get_counters(places, 1, checkpoint)); /* updates, the first place */
     return read_loss_scale(trainer, checkpoint);
