@@ -388,6 +388,8 @@ static void a_guarded_file_may_be_cut(void **state)
 
 static void folders_are_made_with_their_parents(void **state)
 {
+    char name[5000] = "";
+
     (void)state;
     CHECK_OK(rgm_folder_make(in("a/b//c/")));
     CHECK(rgm_path_is_folder(in("a/b/c")));
@@ -397,6 +399,11 @@ static void folders_are_made_with_their_parents(void **state)
     CHECK_STATUS(RGM_ERR_IO, rgm_folder_make(in("a/file/d")));
     CHECK_MESSAGE("a/file");
     CHECK(rgm_path_exists(in("a/file")) && !rgm_path_is_folder(in("a/file")));
+    CHECK(rgm_folder_has(in("a"), "file") && rgm_folder_has(in("a/b/"), "c"));
+    CHECK(!rgm_folder_has(in("a"), "none") && !rgm_folder_has(in("none"), "file"));
+    CHECK(rgm_folder_has("", "src") && !rgm_folder_has("/", "src/base")); /* "": where we are */
+    memset(name, 'x', sizeof name - 1);
+    CHECK(!rgm_folder_has(in("a"), name)); /* longer than any path */
     CHECK_OK(rgm_folder_sync(in("a")));
     CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_folder_sync(in("none")));
 }
