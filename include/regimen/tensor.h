@@ -382,6 +382,12 @@ const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *ke
 /** A copy, with the shape in the file; numbers of f16 are given as f32. RGM_ERR_NOT_FOUND names the
  * file and the nearest tensor. */
 rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name);
+/**
+ * The same, with the shape in the file, to be read only and released before the file is closed: of
+ * rgm_safetensors_open_memory() a view of its memory, where elements lie as their type does, else a
+ * copy. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_FORMAT, RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_safetensors_look(rgm_tensor **out, const rgm_safetensors *file, const char *name);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *ch
         bool fits = true;
 
         snprintf(name, sizeof name, RGM_AVERAGE_PREFIX "%s", rgm_parameters_name(weights, i));
-        if (rgm_safetensors_get(&average, slots, name) == RGM_OK) {
+        if (rgm_safetensors_look(&average, slots, name) == RGM_OK) {
             fits = rgm_tensor_is_like(average, weight);
             if (fits)
                 rgm_tensor_set(weight, average);

@@ -424,7 +424,7 @@ rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors
 
         if (slot->value.host == NULL)
             continue;
-        RGM_GO(rgm_safetensors_get(&loaded[i], file, slot->name));
+        RGM_GO(rgm_safetensors_look(&loaded[i], file, slot->name));
         RGM_GO(rgmi_check_same("the saved slot", slot->name, loaded[i], slot->value.host));
     }
     if (rgm_safetensors_count(file) != count)

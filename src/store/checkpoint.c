@@ -235,7 +235,7 @@ static rgm_status restore_set(const rgm_safetensors *file, rgm_parameters *param
     for (int64_t i = 0; i < count; i++) {
         const char *name = rgm_parameters_name(parameters, i);
 
-        RGM_GO(rgm_safetensors_get(&loaded[i], file, name));
+        RGM_GO(rgm_safetensors_look(&loaded[i], file, name));
         RGM_GO(check_weight(loaded[i], rgm_parameters_form(parameters, i), what, name));
     }
     RGM_GO(check_no_more(file, parameters, what));

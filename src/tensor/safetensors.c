@@ -376,29 +376,61 @@ static rgm_status read_half(rgm_tensor *tensor, const rgm_safetensors *file,
     return RGM_OK;
 }
 
-rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name)
+static rgm_status check_bools(const rgm_tensor *tensor, const rgm_safetensors *file,
+                              const char *name)
+{
+    for (int64_t i = 0; rgm_tensor_dtype(tensor) == RGM_BOOL && i < rgm_tensor_count(tensor); i++)
+        if (rgm_tensor_bool(tensor)[i] > 1)
+            return RGM_FAIL(RGM_ERR_FORMAT, "%s: tensor '%s': element %lld of BOOL is %d",
+                            file->name, name, (long long)i, rgm_tensor_bool(tensor)[i]);
+    return RGM_OK;
+}
+
+/* Where the elements lie in memory as those of a tensor do; NULL: they do not. */
+static void *ready_elements(const rgm_safetensors *file, const rgmi_st_tensor *t)
+{
+    uintptr_t at = (uintptr_t)file->data + (uintptr_t)(file->data_begin + t->begin);
+
+    return file->data != NULL && !t->half && at % rgm_dtype_size(t->dtype) == 0 ? (void *)at : NULL;
+}
+
+static rgm_status load(rgm_tensor **out, const rgm_safetensors *file, const char *name, bool copied)
 {
     rgm_status status = RGM_OK;
     int64_t at = (int64_t)(uintptr_t)rgm_map_get(file->header.by_name, name);
     const rgmi_st_tensor *t;
     rgm_tensor *tensor = NULL;
+    void *ready;
 
     *out = NULL;
     if (at == 0)
         RGM_GO(no_such_tensor(file, name));
     t = &file->header.tensors[at - 1];
-    RGM_GO(rgm_tensor_create(&tensor, t->dtype, t->rank, t->shape));
-    RGM_GO(t->half ? read_half(tensor, file, t)
-                   : read_at(file, rgm_tensor_data(tensor), t->end - t->begin,
-                             file->data_begin + t->begin));
-    if (t->dtype == RGM_BOOL)
-        for (int64_t i = 0; i < rgm_tensor_count(tensor); i++)
-            if (rgm_tensor_bool(tensor)[i] > 1)
-                RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "%s: tensor '%s': element %lld of BOOL is %d",
-                                file->name, name, (long long)i, rgm_tensor_bool(tensor)[i]));
+    ready = copied ? NULL : ready_elements(file, t);
+    if (ready != NULL) {
+        RGM_GO(rgm_tensor_wrap(&tensor, t->dtype, t->rank, t->shape, ready, NULL, NULL));
+    } else {
+        RGM_GO(rgm_tensor_create(&tensor, t->dtype, t->rank, t->shape));
+        RGM_GO(t->half ? read_half(tensor, file, t)
+                       : read_at(file, rgm_tensor_data(tensor), t->end - t->begin,
+                                 file->data_begin + t->begin));
+    }
+    RGM_GO(check_bools(tensor, file, name));
     *out = tensor;
     tensor = NULL;
 done:
     rgm_tensor_release(tensor);
     return status;
+}
+
+rgm_status rgm_safetensors_get(rgm_tensor **out, const rgm_safetensors *file, const char *name)
+{
+    RGM_TRY(load(out, file, name, true));
+    return RGM_OK;
+}
+
+rgm_status rgm_safetensors_look(rgm_tensor **out, const rgm_safetensors *file, const char *name)
+{
+    RGM_TRY(load(out, file, name, false));
+    return RGM_OK;
 }

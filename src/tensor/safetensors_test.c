@@ -123,6 +123,48 @@ static void what_is_saved_reads_back_equal(void **state)
         rgm_tensor_release(named[i].tensor);
 }
 
+/* A view where elements lie as their type does, else a copy. */
+static void memory_is_looked_into(void **state)
+{
+    rgm_named_tensor named[2] = {{"w", make(RGM_F32, 1, (int64_t[]){2}, (float[]){1, -2})},
+                                 {"flag", make(RGM_BOOL, 1, (int64_t[]){1}, "\1")}};
+    rgm_safetensors *file;
+    rgm_tensor *t;
+    char *data, *moved;
+    int64_t size;
+
+    (void)state;
+    CHECK_OK(rgm_safetensors_save(in("t"), named, 2, NULL, 0));
+    CHECK_OK(rgm_file_load(&data, &size, in("t"), 10000));
+    moved = rgm_malloc((size_t)size + 1);
+    for (int by = 0; by < 2; by++) {
+        const char *begin = memcpy(moved + by, data, (size_t)size);
+
+        CHECK_OK(rgm_safetensors_open_memory(&file, begin, size, "memory"));
+        for (int i = 0; i < 2; i++) {
+            CHECK_OK(rgm_safetensors_look(&t, file, named[i].name));
+            const char *elements = rgm_tensor_data(t);
+            CHECK_INT(by == 0 || i == 1, elements > begin && elements < begin + size);
+            CHECK(rgm_tensor_equal(named[i].tensor, t));
+            rgm_tensor_release(t);
+            CHECK_EVERY_OOM(rgm_safetensors_look(&t, file, named[i].name), rgm_tensor_release(t));
+        }
+        moved[by + size - 1] = 2;
+        CHECK_STATUS(RGM_ERR_FORMAT, rgm_safetensors_look(&t, file, "flag"));
+        CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_safetensors_look(&t, file, "none"));
+        rgm_safetensors_close(file);
+    }
+    CHECK_OK(rgm_safetensors_open(&file, in("t")));
+    CHECK_OK(rgm_safetensors_look(&t, file, "w"));
+    CHECK(rgm_tensor_equal(named[0].tensor, t));
+    rgm_tensor_release(t);
+    rgm_safetensors_close(file);
+    for (int i = 0; i < 2; i++)
+        rgm_tensor_release(named[i].tensor);
+    rgm_free(moved);
+    rgm_free(data);
+}
+
 static void a_file_without_tensors_is_a_file(void **state)
 {
     rgm_safetensors *file = NULL;
@@ -404,7 +446,7 @@ static void many_tensors_are_read_in_linear_time_and_memory(void **state)
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_place, remove_place)
 
 TESTS(PLACED(the_written_bytes_are_the_format), PLACED(what_is_saved_reads_back_equal),
-      PLACED(a_file_without_tensors_is_a_file),
+      PLACED(memory_is_looked_into), PLACED(a_file_without_tensors_is_a_file),
       PLACED(what_cannot_be_saved_is_refused_and_leaves_no_file),
       PLACED(hostile_headers_are_refused_by_name), PLACED(odd_but_correct_headers_are_read),
       PLACED(lengths_that_lie_are_refused_before_allocating),
