@@ -1,12 +1,14 @@
 #!/bin/sh
-# Run an oracle script with the environment that scripts/oracles.sh made, else with the system's python3, which
-# may have what that lacks (PyTorch is the distribution's); a script whose oracle is not installed exits 77,
-# which is reported as skipped.
+# Run an oracle script with the environment that scripts/oracles.sh made, else with those that have the PyTorch or the
+# Transformers that it lacks (scripts/peer.sh torch, scripts/oracles.sh hf), or with the system's python3; a script whose
+# oracle is not installed exits 77, which is reported as skipped.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 script=$1
 shift
-for python in "$here/../../build/oracle/bin/python" /usr/bin/python3 python3; do
+build=$here/../../build
+for python in "$build/oracle/bin/python" "$build/peer_torch/bin/python" "$build/oracle-hf/bin/python" \
+    /usr/bin/python3 python3; do
     command -v "$python" >/dev/null || continue
     code=0
     "$python" "$here/$script" "$@" || code=$?
