@@ -378,6 +378,8 @@ rgm_status rgm_safetensors_open_memory(rgm_safetensors **out, const void *data, 
 void rgm_safetensors_close(rgm_safetensors *file);
 int64_t rgm_safetensors_count(const rgm_safetensors *file);
 const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i);
+/** Whether the name of a tensor begins so. */
+bool rgm_safetensors_has_prefix(const rgm_safetensors *file, const char *prefix);
 const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key); /* or NULL */
 /** A copy, with the shape in the file; numbers of f16 are given as f32. RGM_ERR_NOT_FOUND names the
  * file and the nearest tensor. */

@@ -74,15 +74,15 @@ static bool wants_slots(const char *folder, const char *name, const char *prefix
 {
     rgm_safetensors *file = NULL;
     char *path = NULL;
-    bool wants = false;
+    bool wants;
 
     if (prefix == NULL || rgm_path_join(&path, folder, name) != RGM_OK ||
         rgm_safetensors_open(&file, path) != RGM_OK) {
         rgm_error_reset();
         wants = true;
+    } else {
+        wants = rgm_safetensors_has_prefix(file, prefix);
     }
-    for (int64_t i = 0; !wants && i < rgm_safetensors_count(file); i++)
-        wants = strncmp(rgm_safetensors_name(file, i), prefix, strlen(prefix)) == 0;
     rgm_safetensors_close(file);
     rgm_free(path);
     return wants;

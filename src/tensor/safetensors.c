@@ -324,6 +324,14 @@ const char *rgm_safetensors_name(const rgm_safetensors *file, int64_t i)
     return file->header.tensors[i].name;
 }
 
+bool rgm_safetensors_has_prefix(const rgm_safetensors *file, const char *prefix)
+{
+    for (int64_t i = 0; i < rgm_safetensors_count(file); i++)
+        if (strncmp(rgm_safetensors_name(file, i), prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
 const char *rgm_safetensors_metadata(const rgm_safetensors *file, const char *key)
 {
     return rgm_map_get(file->header.metadata, key);

@@ -96,6 +96,7 @@ static void what_is_saved_reads_back_equal(void **state)
     CHECK_INT(7, rgm_safetensors_count(file));
     CHECK_TEXT("v\"\xc3\xa9", rgm_safetensors_metadata(file, "k\\\t"));
     CHECK(rgm_safetensors_metadata(file, "none") == NULL);
+    CHECK(rgm_safetensors_has_prefix(file, "w/") && !rgm_safetensors_has_prefix(file, "kernel"));
     for (int i = 0; i < 7; i++) {
         CHECK_OK(rgm_safetensors_get(&t, file, named[i].name));
         CHECK(rgm_tensor_equal(named[i].tensor, t));

@@ -255,15 +255,12 @@ static rgm_status restore_slots(rgm_trainer *trainer, const rgm_checkpoint *chec
 
     if (trainer->optimizer != NULL)
         return rgm_optimizer_restore(trainer->optimizer, slots);
-    if (!trainer->only_asked || trainer->optimizer_options.type == NULL || slots == NULL)
-        return RGM_OK;
-    for (int64_t i = 0; i < rgm_safetensors_count(slots); i++)
-        if (strncmp(rgm_safetensors_name(slots, i), RGM_AVERAGE_PREFIX,
-                    strlen(RGM_AVERAGE_PREFIX)) == 0)
-            return RGM_FAIL(RGM_ERR_DATA,
-                            "checkpoint %lld has averages of the weights, which optimizer.average "
-                            "would have to name",
-                            (long long)rgm_checkpoint_step(checkpoint));
+    if (trainer->only_asked && trainer->optimizer_options.type != NULL && slots != NULL &&
+        rgm_safetensors_has_prefix(slots, RGM_AVERAGE_PREFIX))
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "checkpoint %lld has averages of the weights, which optimizer.average "
+                        "would have to name",
+                        (long long)rgm_checkpoint_step(checkpoint));
     return RGM_OK;
 }
 
