@@ -134,7 +134,8 @@ static const rgm_field command_fields[] = {{.name = "entrypoint",
 static const rgm_field node_fields[] = {
     NODE_ROW(hyperparameters, "keys of the file, each with the values that it may take"),
     NODE_ROW(constraints, "a list of relations between hyperparameters: \"a <= b\""),
-    NODE_ROW(searcher, "name, metric, smaller_is_better and the method's own keys"),
+    NODE_ROW(searcher, "name, metric, smaller_is_better, sampler and the method's own keys "
+                       "(docs/search.md has them)"),
     NODE_ROW(labels, "a list of texts, or a map whose keys are they"),
     NODE_ROW(min_validation_period,
              "validate at least as often: steps, or {batches|records|epochs: N}"),
