@@ -31,7 +31,7 @@ long)
     run "$jobs" -LE 'command|oracle|slow'
     scripts/oracles.sh || true
     run $waiting -L 'command|oracle' -LE slow
-    echo "tests    $(cd build && ctest -N -L slow | sed -n 's/^Total Tests: //p') long ones were not among these: make slow" >&2
+    echo "tests    $(cd build && ctest -N -L slow | sed -n 's/^Total Tests: //p') long ones were not among these: make slow, make long" >&2
     ;;
 esac
 exit $bad
