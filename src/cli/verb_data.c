@@ -2,7 +2,7 @@
 #include "cli.h"
 
 static const verb verbs[] = {
-    {"import", data_import, "OGB folders or CSV tables to TFRecords or a graph file"},
+    {"import", data_import, "OGB folders, CSV tables or triples to TFRecords or a graph file"},
     {"generate", data_generate, "a citation-like graph, or random graphs of a schema"},
     {"sample", data_sample, "subgraphs around seed nodes, in parallel"},
     {"partition", data_partition, "one graph in parts, for training on several ranks"},

@@ -242,14 +242,15 @@ rgm_status rgmi_run_checkpoint_exports_check(const rgm_open_run *run)
     const rgm_texts *names = &o->trainer.checkpoint.exports;
 
     for (int64_t i = 0; i < names->count; i++) {
-        static const char *const all[] = {"onnx", "saved_model", "predictor"};
+        static const char *const all[] = {"onnx", "saved_model", "predictor", "ctranslate2",
+                                          "huggingface"};
         const rgm_exporter_type *row = row_of(names->items[i]);
 
         if (row == NULL)
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "trainer.checkpoint.exports: there is no exporter '%s'%s",
                             names->items[i],
-                            rgm_did_you_mean(names->items[i], all, 3, NULL, "there are ").text);
+                            rgm_did_you_mean(names->items[i], all, 5, NULL, "there are ").text);
         if (row->check != NULL)
             RGM_TRY(rgm_error_prefix(row->check(run, NULL), "trainer.checkpoint.exports: %s",
                                      names->items[i]));

@@ -35,8 +35,9 @@ static const rgm_field checkpoint_fields[] = {
                    "a thread writes the checkpoints on the way, from copies, while training goes "
                    "on; takes memory for the copies"),
     RGM_TEXTS_FIELD(exports,
-                    "onnx, saved_model, predictor: written into each checkpoint, as export/, "
-                    "and deleted with it; of a program's receivers their formats"),
+                    "exporters, all but weights (onnx, predictor, ...): written into each "
+                    "checkpoint, as export/, and deleted with it; of a program's receivers their "
+                    "formats"),
     RGM_INT_FIELD(averages, 0, 1e6,
                   "validations whose averaged weights alone are kept in <run>/averages; 0: none"),
     RGM_GROUP_FIELD(best, best_fields, "how the best weights are chosen"),
