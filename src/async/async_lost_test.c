@@ -3,6 +3,7 @@
  * who asks again, and what is refused.
  */
 #include "party_check.h"
+#include "async_server_internal.h"
 
 #include <regimen/http.h>
 #include <signal.h>
@@ -316,7 +317,69 @@ static void a_pass_does_not_end_before_what_is_done(void **state)
     clear_party(&p);
 }
 
+typedef struct newcomer {
+    rgm_async_worker *worker;
+    rgm_trainer *trainer;
+    const char *about;
+    rgm_status status;
+} newcomer;
+
+static void *come_and_work(void *payload)
+{
+    newcomer *n = payload;
+
+    n->status = rgm_async_worker_run(n->worker, n->trainer, n->about);
+    return NULL;
+}
+
+static bool has_visitors(rgm_async_server *server)
+{
+    bool has;
+
+    pthread_mutex_lock(&server->lock);
+    has = server->visitor_count > 0;
+    pthread_mutex_unlock(&server->lock);
+    return has;
+}
+
+/* The server is slow to let it in, and meanwhile it is asked to go. It waits for the answer all the
+ * same: else nobody would tell the server that it is gone. */
+static void who_is_asked_to_go_while_it_comes_leaves(void **state)
+{
+    party p = make_party(8);
+    hand first = {.stop = false}, h = {.stop = false};
+    const rgm_async_place place = {p.options.folder, 60, is_stopped, &h};
+    newcomer n = {.about = p.about};
+    plane own_plane;
+    words own_words;
+
+    (void)state;
+    open_party(&p);
+    send_in(&first, &p);
+    train_to(&p, 3); /* nobody is let in before */
+    call_back(&first);
+    CHECK(!has_visitors(p.server));
+    CHECK_OK(rgm_async_worker_find(&n.worker, &place));
+    open_trainer(&n.trainer, &p, &own_plane, &own_words, rgm_async_worker_hooks(n.worker));
+    pthread_mutex_lock(&p.server->lock);
+    CHECK_INT(0, pthread_create(&h.thread, NULL, come_and_work, &n));
+    (void)usleep(200000); /* it asks */
+    atomic_store(&h.stop, true);
+    (void)usleep(1500000); /* once a second it looks whether it is to stop */
+    pthread_mutex_unlock(&p.server->lock);
+    CHECK_INT(0, pthread_join(h.thread, NULL));
+    CHECK_INT(RGM_STOPPED, n.status);
+    for (int i = 0; i < 200 && !has_visitors(p.server); i++) /* who is let in behind its end */
+        (void)usleep(1000);
+    CHECK(!has_visitors(p.server));
+    rgm_async_worker_close(n.worker);
+    rgm_trainer_release(n.trainer);
+    finish(&p, NULL, 0);
+    clear_party(&p);
+}
+
 TESTS(cmocka_unit_test(a_dead_workers_turn_is_anothers),
+      cmocka_unit_test(who_is_asked_to_go_while_it_comes_leaves),
       cmocka_unit_test(a_worker_that_hangs_loses_its_turn),
       cmocka_unit_test(a_run_whose_only_worker_hangs_stops),
       cmocka_unit_test(who_finds_no_room_asks_again),

@@ -200,6 +200,11 @@ static rgm_status find_address(rgm_async_worker *worker)
     return rgm_strdup(&worker->host, worker->place.where);
 }
 
+static void limit_calls(rgm_async_worker *worker)
+{
+    rgm_http_client_limit(worker->client, CALL_S, worker->place.stopped, worker->place.payload);
+}
+
 /* What the server says to whom it does not know yet. */
 static rgm_status greet(rgmi_answer_kind *kind, rgm_response *response, rgm_async_worker *worker)
 {
@@ -209,7 +214,7 @@ static rgm_status greet(rgmi_answer_kind *kind, rgm_response *response, rgm_asyn
     if (worker->client == NULL) {
         RGM_TRY(find_address(worker));
         RGM_TRY(rgm_http_client_open_url(&worker->client, worker->url, worker->token));
-        rgm_http_client_limit(worker->client, CALL_S, worker->place.stopped, worker->place.payload);
+        limit_calls(worker);
     }
     RGM_TRY(rgm_http_client_send(response, &served, worker->client, "POST", "/hello", "", 0));
     RGM_TRY(rgm_response_status(response));
@@ -504,6 +509,34 @@ done:
     return status;
 }
 
+/* Who is asked to go while it comes may have been let in already: it waits a while for the answer,
+ * which says as whom, to be able to leave. */
+typedef struct coming {
+    const rgm_async_worker *worker;
+    double since; /* it was asked to go; 0: it was not */
+} coming;
+
+static bool waits_no_more(void *payload)
+{
+    coming *c = payload;
+
+    if (!is_stopped(c->worker))
+        return false;
+    c->since = c->since > 0 ? c->since : rgm_now();
+    return rgm_now() - c->since > FORGIVE_S;
+}
+
+static rgm_status ask_to_come(rgm_response *out, rgm_async_worker *worker, const rgm_text *body)
+{
+    coming c = {.worker = worker};
+    rgm_status status;
+
+    rgm_http_client_limit(worker->client, CALL_S, waits_no_more, &c);
+    status = ask(out, worker, "/come", body);
+    limit_calls(worker);
+    return status;
+}
+
 /* *over: the run ended meanwhile, and the status says how. */
 static rgm_status come(bool *over, rgm_async_worker *worker, const char *about)
 {
@@ -515,7 +548,7 @@ static rgm_status come(bool *over, rgm_async_worker *worker, const char *about)
 
     *over = false;
     RGM_GO(put_coming(&body, worker, about));
-    RGM_GO(ask(&response, worker, "/come", &body));
+    RGM_GO(ask_to_come(&response, worker, &body));
     reader = reader_of(&response);
     RGM_GO(get_kind(&kind, &reader));
     if (kind == RGMI_WORK)
