@@ -61,9 +61,52 @@ UPDATE(absolute)
 UPDATE(percentage)
 UPDATE(logarithmic)
 
-/* state: weights, squared errors, and the labels' mean and squared distances from it, by Welford's
- * update, which does not cancel. One mean over all units. */
-enum { WEIGHTS, ERRORS, MEAN, SPREAD, R2_STATE };
+/*
+ * The labels' spread is the difference of two sums, of squares and of the square of the sum, which
+ * are nearly equal where labels are far from zero. States of shards and ranks are added element by
+ * element, so that no mean can be among them; the sums are exact instead: each value is cut into
+ * whole multiples of powers of 2^32, which doubles add without rounding, up to 2^21 values.
+ */
+enum { DIGIT_BITS = 32, LOWEST_DIGIT = -10, DIGITS = 20 }; /* 2^-320 to 2^320: squares of floats */
+
+static void exact_add(double *digits, double value)
+{
+    int exponent, digit;
+
+    if (value == 0)
+        return;
+    frexp(value, &exponent);
+    digit = isfinite(value) ? exponent / DIGIT_BITS - LOWEST_DIGIT : DIGITS;
+    digit = digit < DIGITS ? digit : DIGITS - 1;
+    for (; digit >= 0 && value != 0 && isfinite(value); digit--) {
+        int place = (digit + LOWEST_DIGIT) * DIGIT_BITS;
+        double whole = trunc(ldexp(value, -place));
+
+        digits[digit] += whole;
+        value -= ldexp(whole, place);
+    }
+    if (!isfinite(value))
+        digits[DIGITS - 1] += value;
+}
+
+static long double exact_sum(const double *digits)
+{
+    long double sum = 0;
+
+    for (int digit = DIGITS - 1; digit >= 0; digit--)
+        sum += ldexpl(digits[digit], (digit + LOWEST_DIGIT) * DIGIT_BITS);
+    return sum;
+}
+
+/* state: squared errors; and exactly the weights, weighted labels and weighted squares of labels,
+ * over all units. */
+enum {
+    ERRORS,
+    WEIGHTS,
+    LABELS = WEIGHTS + DIGITS,
+    SQUARES = LABELS + DIGITS,
+    R2_STATE = SQUARES + DIGITS
+};
 
 static int64_t r2_size(const rgm_metric *metric)
 {
@@ -79,24 +122,32 @@ static void r2_update(double *state, const rgm_metric *metric, const rgm_metric_
     for (int64_t i = 0; i < view.items; i++) {
         for (int64_t u = 0; u < view.units; u++) {
             double weight = rgmi_unit_weight(&view, i, u);
-            double label, from;
+            double label;
 
             if (weight == 0)
                 continue;
             label = rgm_tensor_at(view.labels, i * view.units + u);
-            from = label - state[MEAN];
-            state[WEIGHTS] += weight;
             state[ERRORS] += weight * squared(label, rgmi_prediction(&view, i, u));
-            state[MEAN] += from * weight / state[WEIGHTS];
-            state[SPREAD] += weight * from * (label - state[MEAN]);
+            exact_add(state + WEIGHTS, weight);
+            exact_add(state + LABELS, weight * label);
+            exact_add(state + SQUARES, weight * label * label);
         }
     }
 }
 
+/* Labels whose spread is what rounding of the squares could have made do not vary. */
 static double r2_result(const double *state, const rgm_metric *metric)
 {
+    long double weights = exact_sum(state + WEIGHTS), labels = exact_sum(state + LABELS);
+    long double squares = exact_sum(state + SQUARES), spread;
+
     (void)metric;
-    return state[SPREAD] > 0 ? 1 - state[ERRORS] / state[SPREAD] : 0;
+    if (weights == 0)
+        return 0;
+    spread = squares - labels * (labels / weights);
+    if (isnan(spread))
+        return NAN;
+    return spread > 1e-15L * squares ? (double)(1 - state[ERRORS] / spread) : 0;
 }
 
 RGMI_METRIC(mean_squared_error, "mean_squared_error", true, rgmi_two, squared_update,
