@@ -224,7 +224,7 @@ static void tell_not_finite(rgm_controller *c, const char *name, double value)
 {
     if (!isfinite(value) && !c->told_not_finite)
         rgm_log_write(RGM_LOG_WARNING, "%s is %g at step %lld: it counts as no improvement", name,
-                      value, (long long)rgm_trainer_global_step(c->trainer));
+                      isnan(value) ? NAN : value, (long long)rgm_trainer_global_step(c->trainer));
     c->told_not_finite = !isfinite(value);
 }
 

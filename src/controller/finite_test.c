@@ -200,7 +200,41 @@ static void a_validation_that_is_no_number_is_told_and_never_best(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* One of twelve items has a loss that is NaN. */
+static void a_loss_that_is_no_number_is_the_loss_of_its_pass(void **state)
+{
+    const char *root = check_fast_folder();
+
+    (void)state;
+    for (int64_t batch = 4; batch <= 12; batch += 8) {
+        plane_setup s = make_plane_setup();
+        rgm_controller *controller;
+        rgm_trainer *trainer;
+        const rgm_logs *logs;
+
+        clear_plane(&s.data);
+        s.data = make_plane(true);
+        s.data.batch = batch;
+        s.options.checkpoint.best.metric = "valid.loss";
+        s.options.early_stopping.patience = 2;
+        CHECK_OK(open_plane(&trainer, &s));
+        CHECK_OK(open_plane_controller(&controller, &s, trainer, root));
+        for (int pass = 0; pass < 2; pass++) {
+            CHECK_OK(rgm_controller_evaluate(controller, RGM_VALID, RGM_TO_END, &logs));
+            CHECK(rgm_logs_has(logs, "loss") && isnan(rgm_logs_get(logs, "loss")));
+            CHECK_INT(-1, rgm_controller_best_step(controller));
+            CHECK(rgm_controller_finished(controller) == (pass == 1));
+        }
+        rgm_controller_release(controller);
+        rgm_trainer_release(trainer);
+        CHECK(file_says(root, "log.txt", "valid.loss is nan at step 0: it counts as no improve"));
+        clear_plane(&s.data);
+        CHECK_OK(rgm_folder_remove(root));
+    }
+}
+
 TESTS(cmocka_unit_test(an_update_that_overflows_is_never_saved),
       cmocka_unit_test(weights_that_were_spoiled_come_back_whole),
       cmocka_unit_test(what_a_step_of_ones_own_spoils_is_not_kept_either),
-      cmocka_unit_test(a_validation_that_is_no_number_is_told_and_never_best))
+      cmocka_unit_test(a_validation_that_is_no_number_is_told_and_never_best),
+      cmocka_unit_test(a_loss_that_is_no_number_is_the_loss_of_its_pass))

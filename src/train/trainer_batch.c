@@ -44,7 +44,8 @@ static void take_outputs(rgm_step *step, const rgmi_fetches *fetches, int64_t he
         step->lists[h] = fetched(fetches, fetches->lists[h]);
     }
     step->items = rgmi_head_items(step, fetches, 0);
-    if (fetches->loss >= 0)
+    step->trainer->has_loss = fetches->loss >= 0;
+    if (step->trainer->has_loss)
         step->loss = rgm_tensor_at(fetches->tensors[fetches->loss], 0);
     rgmi_heads_take(step->trainer, fetches, step);
     for (int64_t h = 0; h < heads; h++) { /* of what stays on a device only the form was needed */

@@ -202,6 +202,7 @@ struct rgm_trainer {
     bool at_end;
     double last_loss, loop_items; /* of the last step; of the last loop */
     bool counted;                 /* the current step is in the sums */
+    bool has_loss;                /* the model gave its loss, be it NaN */
     bool agreed;                  /* all have decided on the current step: rgmi_agree() */
     bool is_bad;   /* the decision was that it is bad: nothing more is decided about it */
     int64_t shard; /* of the training data; 0 for a trainer alone */

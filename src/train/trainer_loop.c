@@ -46,7 +46,8 @@ static rgm_status own_step(rgm_step *step)
     RGM_TRY(status < 0 ? rgmi_agree(trainer, status) : status);
     trainer->in_step = true;
     trainer->runs = 0;
-    trainer->counted = trainer->heads.seen = trainer->agreed = trainer->is_bad = false;
+    trainer->counted = trainer->has_loss = trainer->heads.seen = false;
+    trainer->agreed = trainer->is_bad = false;
     RGM_TRY(agreed_step(step, &trainer->task));
     rgmi_count_step(step);
     return RGM_OK;
@@ -301,7 +302,7 @@ rgm_status rgm_trainer_eval_step(rgm_trainer *trainer)
     own = !rgmi_is_sharded(trainer) || rgmi_shards_pass_batch(trainer);
     if (!own)
         goto done;
-    trainer->counted = trainer->heads.seen = false;
+    trainer->counted = trainer->has_loss = trainer->heads.seen = false;
     if (task->validation_step != NULL)
         RGM_GO(task->validation_step(&step, task->state));
     else

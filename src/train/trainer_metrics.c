@@ -344,8 +344,9 @@ rgm_status rgmi_sums_restore(rgmi_sums *sums, rgm_str bytes)
     if (status == RGM_ERR_NOMEM)
         return status;
     return RGM_FAIL(RGM_ERR_DATA,
-                    "the checkpoint's metric state has %lld bytes, this task's %lld: it was "
-                    "made with other metrics, or with trainer.norms or trainer.flops otherwise",
+                    "the checkpoint stands inside a loop, whose metric state has %lld bytes and "
+                    "this task's %lld: it was made with other metrics, or with trainer.norms or "
+                    "trainer.flops otherwise. Go on with these as they were",
                     (long long)all, (long long)size);
 }
 
@@ -385,11 +386,12 @@ void rgmi_count_step(const rgm_step *step)
     if (trainer->counted)
         return;
     trainer->counted = true;
-    if (!isnan(step->loss)) {
+    if (trainer->has_loss || !isnan(step->loss)) { /* of a model NaN is a loss too */
         double loss =
             sums->heads != NULL ? rgmi_heads_add(sums->heads, trainer, step->loss) : step->loss;
 
-        sums->sums[0] += loss * step->items;
+        if (step->items > 0)
+            sums->sums[0] += loss * step->items;
         sums->sums[1] += step->items;
     }
     count_confusions(sums, step);
