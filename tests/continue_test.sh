@@ -31,10 +31,48 @@ expect 0 "$regimen" predict rate
 
 # ---- what would mean something else ----
 for key in model.hidden=[9] optimizer.type=sgd 'optimizer.average={decay: 0.9}' runtime.seed=4 \
-    trainer.checkpoint.best.metric=valid.loss data.citation.words=300; do
+    trainer.checkpoint.best.metric=valid.loss data.citation.words=300 'optimizer.rates={"conv_0/*": 0}'; do
     expect 2 "$regimen" run small.yaml --run-dir rate --set trainer.epochs=60 --set "$key"
     says "rate was begun with another configuration: line [0-9]+, ${key%%=*} was .* and is now .*: what was learned would mean" err
 done
+
+# ---- early stopping and plateaus by another metric: what was the best of one says nothing of the other ----
+expect 0 "$regimen" run small.yaml --run-dir watched --set trainer.early_stopping.patience=100 \
+    --set trainer.reduce_on_plateau.patience=100
+by_loss='--set trainer.early_stopping.metric=valid.loss --set trainer.reduce_on_plateau.metric=valid.loss'
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml --run-dir watched $by_loss --set trainer.early_stopping.patience=15 \
+    --set trainer.reduce_on_plateau.patience=15 --set trainer.epochs=60
+says 'early stopping goes by the smallest valid.loss from here on, and begins to count anew$' watched/log.txt
+says 'reduce_on_plateau goes by the smallest valid.loss from here on, and begins to count anew$' watched/log.txt
+says '"epoch":60,' watched/metrics.jsonl # the loss falls, far above the accuracy that was the best
+grep -E 'valid.loss has not improved' watched/log.txt && fail "the loss was compared with an accuracy"
+
+# ---- what early stopping has ended stays ended, and says so ----
+expect 0 "$regimen" run small.yaml --run-dir ended --set trainer.early_stopping.patience=1
+cp ended/metrics.jsonl before.jsonl
+expect 0 "$regimen" run small.yaml --run-dir ended --set trainer.early_stopping.patience=30 --set trainer.epochs=60
+says 'early stopping has ended this run: nothing is trained$' ended/log.txt
+cmp -s ended/metrics.jsonl before.jsonl || fail "a run that has ended made steps"
+
+# ---- what a loop reports may change between loops ----
+expect 0 "$regimen" run small.yaml --run-dir reports
+expect 0 "$regimen" run small.yaml --run-dir reports --set trainer.epochs=60 --set trainer.flops=true --set trainer.norms=true
+says '"split":"train".*"flops_per_step":' reports/metrics.jsonl
+expect 0 "$regimen" run small.yaml --run-dir reports --set trainer.epochs=80
+tail -3 reports/metrics.jsonl | grep flops_per_step && fail "operations are reported still"
+
+# ---- sets that the best is judged by are as fixed as data.valid ----
+position_experiment records judged.yaml
+head -60 judged.yaml.csv >judged_easy.csv
+tail -60 judged.yaml.csv >judged_hard.csv
+expect 0 "$regimen" run judged.yaml --run-dir judged --set 'data.valid_sets={news: judged_easy.csv}' \
+    --set trainer.checkpoint.best.metric=valid_news.accuracy
+expect 2 "$regimen" run judged.yaml --run-dir judged --set 'data.valid_sets={news: judged_hard.csv}' \
+    --set trainer.checkpoint.best.metric=valid_news.accuracy --set trainer.train_steps=40
+says 'data.valid_sets.* was .*judged_easy.csv.* and is now .*judged_hard.csv' err
+expect 0 "$regimen" run judged.yaml --run-dir beside --set 'data.valid_sets={news: judged_easy.csv}'
+expect 0 "$regimen" run judged.yaml --run-dir beside --set 'data.valid_sets={news: judged_hard.csv}' --set trainer.train_steps=40
 
 # ---- batches of another size, in the middle of a pass: a new pass begins, the same one after a kill ----
 for kind in records sampled subgraphs mixed translation; do

@@ -123,8 +123,10 @@ rgm_status rgm_checkpoint_restore_best(const rgm_checkpoint *checkpoint,
     X(BEST_VALUE, "best_value", NUMBER, "the metric then")                                         \
     X(STALE_VALIDATIONS, "stale_validations", INT, "validations since early stopping's last best") \
     X(STOP_VALUE, "stop_value", NUMBER, "best value of early stopping's metric")                   \
+    X(STOP_METRIC, "stop_metric", TEXT, "that metric and its better end: valid.loss min")          \
     X(SECONDS, "seconds", NUMBER, "of training so far; of a run with trainer.max_seconds")         \
     X(PLATEAU_VALUE, "plateau_value", NUMBER, "best value that trainer.reduce_on_plateau has seen") \
+    X(PLATEAU_METRIC, "plateau_metric", TEXT, "of what, as stop_metric")                           \
     X(PLATEAU_WAIT, "plateau_wait", INT, "validations without improvement since")                  \
     X(PLATEAU_COOLDOWN, "plateau_cooldown", INT, "validations that it will not count")             \
     X(RATE_FACTOR, "rate_factor", NUMBER, "on the schedule's learning rate, by it")                \

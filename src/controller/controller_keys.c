@@ -3,6 +3,7 @@
  * validations and their weights, where plateaus stand. Saving reads the same places that restoring
  * writes.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,22 @@ static void plateau(rgm_key_place places[PLATEAU], rgm_controller *c)
     places[3] = (rgm_key_place){RGM_KEY_RATE_FACTOR, &c->rate_factor};
 }
 
+/* A value that was the best of one metric says nothing of another, nor of the other end of it. */
+static void watched(char text[180], const char *name, bool smaller)
+{
+    snprintf(text, 180, "%s %s", name, smaller ? "min" : "max");
+}
+
+static rgm_status save_watched(rgm_checkpoint *checkpoint, rgm_run_key key, const char *name,
+                               bool smaller)
+{
+    char text[180];
+    const char *value = text;
+
+    watched(text, name, smaller);
+    return rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){key, &value}, 1);
+}
+
 /* ---- save ---------------------------------------------------------------------------------- */
 
 rgm_status rgmi_keys_save(rgm_checkpoint *checkpoint, rgm_controller *c)
@@ -52,6 +69,8 @@ rgm_status rgmi_keys_save(rgm_checkpoint *checkpoint, rgm_controller *c)
     if (c->options.reduce_on_plateau.patience > 0) {
         plateau(places, c);
         RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, PLATEAU));
+        RGM_TRY(save_watched(checkpoint, RGM_KEY_PLATEAU_METRIC, c->plateau_name,
+                             c->plateau_is_smaller));
     }
     if (c->options.max_seconds > 0) {
         double seconds = rgmi_seconds(c);
@@ -61,6 +80,7 @@ rgm_status rgmi_keys_save(rgm_checkpoint *checkpoint, rgm_controller *c)
     }
     best(places, c, &list);
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, places, BEST));
+    RGM_TRY(save_watched(checkpoint, RGM_KEY_STOP_METRIC, c->stop_name, c->stop_is_smaller));
     RGM_TRY(rgm_checkpoint_set_keys(checkpoint, &(rgm_key_place){RGM_KEY_BEST_METRIC, &metric}, 1));
     return c->best_step < 0 ? RGM_OK
                             : rgm_checkpoint_add_best_parameters(checkpoint, c->best_weights);
@@ -93,6 +113,59 @@ static rgm_status read_if_there(const rgm_checkpoint *checkpoint, const rgm_key_
     return rgm_key_places_check_counts(places, count);
 }
 
+/* Whether what early stopping or plateaus have seen is of another metric than `name`, which the
+ * log then tells. A checkpoint of an earlier version does not say of which, nor does a run that
+ * leaves its validation data choose any. */
+static rgm_status is_of_other(bool *other, const rgm_controller *c,
+                              const rgm_checkpoint *checkpoint, rgm_run_key key, const char *name,
+                              bool smaller)
+{
+    const char *saved = NULL;
+    char text[180];
+
+    *other = false;
+    RGM_TRY(read_if_there(checkpoint, &(rgm_key_place){key, &saved}, 1));
+    if (saved == NULL || rgm_trainer_leaves_data(c->trainer, RGM_VALID))
+        return RGM_OK;
+    watched(text, name, smaller);
+    *other = strcmp(saved, text) != 0;
+    return RGM_OK;
+}
+
+static rgm_status read_stop(rgm_controller *c, const rgm_checkpoint *checkpoint)
+{
+    bool other;
+
+    RGM_TRY(
+        is_of_other(&other, c, checkpoint, RGM_KEY_STOP_METRIC, c->stop_name, c->stop_is_smaller));
+    if (!other)
+        return RGM_OK;
+    c->stop_value = NAN;
+    c->stale = 0;
+    if (c->options.early_stopping.patience > 0)
+        rgm_log_write(RGM_LOG_INFO,
+                      "early stopping goes by the %s %s from here on, and begins to count anew",
+                      c->stop_is_smaller ? "smallest" : "largest", c->stop_name);
+    return RGM_OK;
+}
+
+/* The rate stays reduced. */
+static rgm_status begin_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint)
+{
+    bool other;
+
+    RGM_TRY(is_of_other(&other, c, checkpoint, RGM_KEY_PLATEAU_METRIC, c->plateau_name,
+                        c->plateau_is_smaller));
+    if (!other)
+        return RGM_OK;
+    c->plateau_value = NAN;
+    c->plateau_wait = c->plateau_cooldown = 0;
+    rgm_log_write(RGM_LOG_INFO,
+                  "reduce_on_plateau goes by the %s %s from here on, and begins to count anew",
+                  c->plateau_is_smaller ? "smallest" : "largest", c->plateau_name);
+    return RGM_OK;
+}
+
 /* seconds_too: a rollback does not take back the time spent. */
 static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint,
                                bool seconds_too)
@@ -109,7 +182,7 @@ static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoi
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its 'rate_factor' is %g",
                         c->rate_factor);
     rgmi_plateau_apply(c);
-    return RGM_OK;
+    return begin_plateau(c, checkpoint);
 }
 
 rgm_status rgmi_best_weights_open(rgm_controller *c)
@@ -148,6 +221,7 @@ static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
     best(places, c, &list);
     RGM_TRY(rgm_checkpoint_get_keys(checkpoint, places, BEST));
     RGM_TRY(rgm_key_places_check_counts(places, BEST));
+    RGM_TRY(read_stop(c, checkpoint));
     if (list.size < 0 || list.size % (int64_t)sizeof *c->kept != 0 ||
         list.size > (int64_t)sizeof c->kept)
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint's list of best validations is damaged");

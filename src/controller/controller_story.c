@@ -91,6 +91,11 @@ void rgmi_log_event(rgm_controller *c, rgm_event_kind kind, rgm_mode mode)
     case RGM_EVENT_RESTORE:
         rgm_log_write(RGM_LOG_INFO, "restore | step: %6lld | the state of checkpoint %lld", step,
                       step);
+        if (c->finished)
+            rgm_log_write(RGM_LOG_INFO,
+                          "restore | step: %6lld | early stopping has ended this run: nothing is "
+                          "trained",
+                          step);
         break;
     case RGM_EVENT_SAVE:
         if (rgmi_is_told(c, RGMI_LINES_SAVES))

@@ -2,6 +2,8 @@
  * Which keys may differ when a run continues. A key without a row is fixed: with another value of
  * it the weights, or what was measured with them, would mean something else.
  */
+#include <string.h>
+
 #include "experiment_internal.h"
 
 /* How long, where, with what beside it: the steps that were made are those of the other value, too.
@@ -32,6 +34,7 @@
     }
 
 static const rgm_resume_key keys[] = {
+    {"data.valid_sets", RGM_KEY_FIXED}, /* of a run that judges itself by one of them */
     FREE_KEYS,
     /* Another one has other slots, or slots of another shape. */
     {"optimizer.type", RGM_KEY_FIXED},
@@ -41,6 +44,7 @@ static const rgm_resume_key keys[] = {
     {"optimizer.centered", RGM_KEY_FIXED},
     {"optimizer.factored", RGM_KEY_FIXED},
     {"optimizer.min_dim_size_to_factor", RGM_KEY_FIXED},
+    {"optimizer.rates", RGM_KEY_FIXED}, /* what a factor of 0 freezes has none */
     /* The steps to come are others than those before. */
     {"optimizer.*", RGM_KEY_TOLD},
     {"data.batch_*", RGM_KEY_TOLD},
@@ -64,7 +68,20 @@ static const rgm_resume_key keys[] = {
  */
 static const rgm_resume_key keys_of_private[] = {FREE_KEYS, {0}};
 
+/* Whether a metric is of a set by name: "valid_news.accuracy". */
+static bool is_of_set(const char *metric)
+{
+    return metric != NULL && strncmp(metric, "valid_", 6) == 0;
+}
+
 const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment)
 {
-    return experiment->trainer.privacy.clipping_norm > 0 ? keys_of_private : keys;
+    const rgm_trainer_options *o = &experiment->trainer;
+
+    if (o->privacy.clipping_norm > 0)
+        return keys_of_private;
+    return is_of_set(o->checkpoint.best.metric) || is_of_set(o->early_stopping.metric) ||
+                   is_of_set(o->reduce_on_plateau.metric)
+               ? keys
+               : keys + 1;
 }

@@ -196,12 +196,18 @@ static rgm_status read_loss_scale(rgm_trainer *trainer, const rgm_checkpoint *ch
     return RGM_OK;
 }
 
+/* Between loops nothing will read the sums: those of other metrics or reports may be there. */
 static rgm_status read_sums(rgm_trainer *trainer, const rgm_checkpoint *checkpoint)
 {
     rgm_str sums;
+    rgm_status status;
 
     RGM_TRY(get(&sums, RGM_KEY_SUMS, checkpoint));
-    return rgmi_sums_restore(&trainer->train_sums, sums);
+    status = rgmi_sums_restore(&trainer->train_sums, sums);
+    if (status != RGM_ERR_DATA || trainer->loop_step >= 0)
+        return status;
+    rgm_error_reset(); /* the sums are empty */
+    return RGM_OK;
 }
 
 /* One secret step does not make up for one whose noise is known. */
