@@ -63,6 +63,12 @@ expect 0 "$regimen" export there --to back --format huggingface
 for file in config.json model.safetensors tokenizer.model tokenizer_config.json; do
     cmp "run/export/$file" "back/$file" || fail "$file came back with other bytes"
 done
+expect 2 "$regimen" export there --to back --format predictor
+says 'back has an export of another format, whose model.safetensors this one would replace: name another folder' err
+cmp run/export/model.safetensors back/model.safetensors || fail "an export has replaced another's weights"
+expect 0 "$regimen" export there --to served --format predictor
+expect 2 "$regimen" export there --to served --format huggingface
+says 'served has an export of another format, whose model.safetensors' err
 expect 2 "$regimen" run there/config.yaml --run-dir no
 says 'data.train: name the files to train on' err
 sed 's/four/twelve/g' data/train.txt >data/other.txt

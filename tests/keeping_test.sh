@@ -51,19 +51,24 @@ says "go with eval RUN_DIR" err
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=60 --run-dir filled --set trainer.checkpoint.keep=2 \
     --set trainer.validation_interval=10 --set trainer.checkpoint.best.save=true --set optimizer.average.decay=0.9 \
-    --set 'trainer.checkpoint.exports=[onnx, saved_model]' --set 'export=[{type: onnx}]' --set trainer.exports.checkpoints=true
+    --set 'trainer.checkpoint.exports=[onnx, saved_model, predictor]' --set 'export=[{type: onnx}]' --set trainer.exports.checkpoints=true
 [ "$(echo filled/ckpt/step-*/export/signature.json)" = \
     "filled/ckpt/step-00000050/export/signature.json filled/ckpt/step-00000060/export/signature.json" ] ||
     fail "exports in checkpoints: $(find filled/ckpt -name export)"
 for step in 50 60; do
     cmp "filled/ckpt/step-000000$step/export/model.onnx" "filled/export/$step/model.onnx" || fail "step $step"
     [ -e "filled/ckpt/step-000000$step/export/saved_model.pb" ] || fail "step $step has no SavedModel"
+    [ -e "filled/ckpt/step-000000$step/export/model.safetensors" ] || fail "step $step has nothing for predictors"
 done
 cmp filled/best/step-*/export/model.onnx filled/export/model.onnx || fail "best/ has another model"
 expect 0 "$regimen" eval filled
 expect 0 "$regimen" export filled --format saved_model --examples --to parsed
 grep -q ParseExampleV2 parsed/saved_model.pb || fail "a SavedModel with --examples parses none"
 grep -q ParseExampleV2 filled/ckpt/step-00000060/export/saved_model.pb && fail "Examples are parsed unasked"
+expect 0 "$regimen" run small.yaml --run-dir processed --set trainer.epochs=1 --set 'data.processors=[{type: undirected}]'
+expect 1 "$regimen" export processed --format saved_model --examples
+says "parses Examples without data.processors, of which this run has undirected" err
+expect 0 "$regimen" export processed --format saved_model
 expect 2 "$regimen" export filled --examples
 says "examples is of --format saved_model: ONNX parses none" err
 expect 2 "$regimen" run small.yaml --run-dir none --set 'trainer.checkpoint.exports=[onnxx]'

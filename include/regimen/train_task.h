@@ -332,7 +332,9 @@ typedef struct rgm_task {
     const rgm_task_format *formats; /* others, ended by a row without a name; NULL: none */
     /**
      * How the inputs of model.onnx are computed from a user's tables, once the model is built: sets
-     * inputs and sizes, which stay until the next call. NULL: the inputs are those of the graph.
+     * inputs and sizes, which stay until the next call. With options->joins_examples the tables are
+     * parsed of the user's records: an error (RGM_ERR_UNSUPPORTED) where those are changed before
+     * the model reads them. NULL: the inputs are those of the graph.
      */
     rgm_status (*export_inputs)(rgm_onnx_options *options, void *state);
     /**

@@ -8,6 +8,32 @@
 
 #include "run_internal.h"
 
+/* ---- files of one name ------------------------------------------------------------------------
+ */
+
+/* Hugging Face's form has weights of the name that predictors are served by, and a configuration of
+ * the name that CTranslate2's has. */
+#define FOREIGN_CONFIG    "config.json"
+#define CTRANSLATE2_MODEL "model.bin"
+
+static rgm_status would_replace(const char *folder, const char *what)
+{
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s has an export of another format, whose %s this one would replace: name "
+                    "another folder",
+                    folder, what);
+}
+
+/* what: the file that is not to be replaced. */
+static rgm_status refuse_huggingface(const char *folder, const char *what)
+{
+    return rgm_folder_has(folder, FOREIGN_CONFIG) && !rgm_folder_has(folder, CTRANSLATE2_MODEL)
+               ? would_replace(folder, what)
+               : RGM_OK;
+}
+
+/* ---- ONNX ------------------------------------------------------------------------------------ */
+
 static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
 
 static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path,
@@ -17,8 +43,10 @@ static rgm_status save_heads(const rgm_open_run *run, const char *folder, const 
     rgm_onnx_options options;
     char text[128];
 
+    if (run->task.save_serving != NULL)
+        RGM_TRY(refuse_huggingface(folder, RGM_SERVING_WEIGHTS));
     RGM_TRY(rgmi_export_outputs(&outputs, run, save_onnx, o));
-    RGM_TRY(rgmi_export_inputs(&options, run));
+    RGM_TRY(rgmi_export_inputs(&options, run, false));
     rgmi_export_description(text, sizeof text, run);
     options.description = text;
     RGM_TRY(rgm_onnx_save(path, rgm_trainer_graph(run->trainer),
@@ -64,7 +92,7 @@ static rgm_status check_onnx(const rgm_open_run *run, void *payload)
     if (own != NULL)
         return own->check != NULL ? own->check(parameters, run->task.state) : RGM_OK;
     RGM_TRY(rgmi_export_outputs(&outputs, run, save_onnx, o));
-    RGM_TRY(rgmi_export_inputs(&options, run));
+    RGM_TRY(rgmi_export_inputs(&options, run, false));
     return rgm_onnx_check(rgm_trainer_graph(run->trainer), parameters, outputs.items, outputs.count,
                           &options);
 }
@@ -82,15 +110,19 @@ static const rgm_exporter_type onnx_type = {
 
 /* ---- for predictors alone -------------------------------------------------------------------- */
 
+/* In checkpoints there are no options. */
+static bool is_int8(const rgm_predictor_exporter_options *o)
+{
+    return o != NULL && o->precision == RGM_WEIGHTS_INT8;
+}
+
 static rgm_status check_served(const rgm_open_run *run, void *options)
 {
-    const rgm_predictor_exporter_options *o = options;
-
     if (run->task.save_serving == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "export: the task '%s' is not asked by predictors; its exporter is onnx",
                         run->task.name);
-    if (o->precision == RGM_WEIGHTS_INT8 && run->task.int8_axis == NULL)
+    if (is_int8(options) && run->task.int8_axis == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "export.precision: the task '%s' does not keep its weights in 8 bits",
                         run->task.name);
@@ -99,10 +131,9 @@ static rgm_status check_served(const rgm_open_run *run, void *options)
 
 static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *options)
 {
-    const rgm_predictor_exporter_options *o = options;
-
+    RGM_TRY(refuse_huggingface(export_dir, RGM_SERVING_WEIGHTS));
     RGM_TRY(rgm_task_files_save(&run->task, export_dir));
-    return rgmi_save_serving(run, export_dir, o->precision == RGM_WEIGHTS_INT8);
+    return rgmi_save_serving(run, export_dir, is_int8(options));
 }
 
 static const char *const precisions[] = {"f32", "int8", NULL};
@@ -176,17 +207,34 @@ static rgm_status check_ctranslate2(const rgm_open_run *run, void *options)
 static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options)
 {
     (void)options;
+    RGM_TRY(refuse_huggingface(export_dir, FOREIGN_CONFIG));
     return save_format(run, export_dir, ctranslate2);
 }
 
-/* Its weights have the name of those that predictors are served by. */
+static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options);
+
+/* Whether others write into the folder that huggingface writes into, of the run or of a checkpoint.
+ */
+static bool has_company(const rgm_run_options *o)
+{
+    const rgm_texts *names = &o->trainer.checkpoint.exports;
+    bool found = false;
+
+    for (int64_t i = 0; i < o->exporter_count && o->exporter_count > 1; i++)
+        found = found || o->exporters[i].save == save_huggingface;
+    for (int64_t i = 0; i < names->count && names->count > 1; i++)
+        found = found || strcmp(names->items[i], huggingface) == 0;
+    return found;
+}
+
 static rgm_status check_huggingface(const rgm_open_run *run, void *options)
 {
     (void)options;
-    if (run->task.save_serving != NULL && run->options.exporter_count > 1)
+    if (run->task.save_serving != NULL && has_company(&run->options))
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "export: huggingface and other exporters write " RGM_SERVING_WEIGHTS
-                        " both: `regimen export --to` writes each in a folder of its own");
+                        " or config.json both: `regimen export --to` writes each in a folder of "
+                        "its own");
     return check_format(run, huggingface);
 }
 
@@ -194,10 +242,9 @@ static rgm_status save_huggingface(const rgm_open_run *run, const char *export_d
 {
     (void)options;
     if (rgm_folder_has(export_dir, RGM_SERVING_MODEL))
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "%s has an export for predictors, whose " RGM_SERVING_WEIGHTS
-                        " this one would replace: name another folder",
-                        export_dir);
+        return would_replace(export_dir, RGM_SERVING_WEIGHTS);
+    if (rgm_folder_has(export_dir, CTRANSLATE2_MODEL))
+        return would_replace(export_dir, FOREIGN_CONFIG);
     return save_format(run, export_dir, huggingface);
 }
 

@@ -112,9 +112,10 @@ rgm_status rgmi_export_outputs(rgmi_outputs *list, const rgm_open_run *run, rgmi
     return o != NULL ? rename_outputs(list, &o->output_names) : RGM_OK;
 }
 
-rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run)
+rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run,
+                              bool joins_examples)
 {
-    *options = (rgm_onnx_options){0};
+    *options = (rgm_onnx_options){.joins_examples = joins_examples};
     return run->task.export_inputs != NULL ? run->task.export_inputs(options, run->task.state)
                                            : RGM_OK;
 }

@@ -67,8 +67,10 @@ typedef rgm_status rgmi_save(const rgm_open_run *run, const char *folder, void *
  * that `save`, if it has one. `list` must not be moved. */
 rgm_status rgmi_export_outputs(rgmi_outputs *list, const rgm_open_run *run, rgmi_save *save,
                                const rgm_onnx_exporter_options *o);
-/** How the task's tables become inputs; nothing else is set. */
-rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run);
+/** How the task's tables become inputs, and whether these are parsed of Examples; nothing else is
+ * set. */
+rgm_status rgmi_export_inputs(rgm_onnx_options *options, const rgm_open_run *run,
+                              bool joins_examples);
 /** "graph_sage trained by Regimen" */
 void rgmi_export_description(char *text, size_t size, const rgm_open_run *run);
 /** signature.json of the exported `file`. */

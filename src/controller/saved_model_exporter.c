@@ -21,8 +21,7 @@ static bool joins_examples(const rgm_open_run *run, const void *payload)
 /* How its inputs come: of tables, which are those of Examples where these are parsed. */
 static rgm_status inputs_of(rgm_onnx_options *options, const rgm_open_run *run, bool joins)
 {
-    RGM_TRY(rgmi_export_inputs(options, run));
-    options->joins_examples = joins;
+    RGM_TRY(rgmi_export_inputs(options, run, joins));
     if (joins && run->task.export_inputs == NULL)
         return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "export: the task '%s' has no tables that Examples of graphs could have",

@@ -408,10 +408,28 @@ static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, 
                            rgm_element_pointer(batch, &rgm_graph_element));
 }
 
+/* Examples that are parsed come as they are, tables as the processors have made them. */
+static rgm_status check_unprocessed(const rgmi_learning *learning)
+{
+    for (int64_t i = 0; i < learning->processor_count; i++) {
+        const rgm_graph_processor_type *type = learning->processors[i].type;
+
+        if (!type->training_only)
+            return RGM_FAIL(RGM_ERR_UNSUPPORTED,
+                            "export: a SavedModel parses Examples without data.processors, of "
+                            "which this run has %s: the exporter predictor takes such Examples, "
+                            "a SavedModel without examples the tables behind the processors",
+                            type->section.name);
+    }
+    return RGM_OK;
+}
+
 static rgm_status export_inputs(rgm_onnx_options *options, void *state)
 {
     const rgmi_learning *learning = state;
 
+    if (options->joins_examples)
+        RGM_TRY(check_unprocessed(learning));
     return rgm_graph_value_tables(options, learning->root);
 }
 
