@@ -20,6 +20,15 @@ says '"best valid.accuracy": 0\.' out
 grep -q 'log.txt\|events.out' out && fail "what is for those who watch a run is registered"
 [ "$(find registry -name log.txt -o -name .lock | wc -l)" = 0 ] || fail "a lock or a log in the registry"
 
+# An earlier checkpoint: what it knew by then, and nothing that has the weights of the end.
+step=$(basename "$(find runs/a/ckpt -name 'step-????????' | sort | head -1)")
+expect 0 "$regimen" model register early runs/a --step "${step#step-}"
+expect 0 "$regimen" model show early:1
+says "\"ckpt/$step/weights.safetensors\": \{" out
+best=$(tr -d ' \n' <"runs/a/ckpt/$step/manifest.json" | grep -o '"best_value":[0-9.e-]*' | cut -d: -f2)
+says "\"best valid.accuracy\": $best" out
+grep -q '"export/\|result.json\|"valid.loss"' out && fail "what is of the run's end stands beside an earlier checkpoint"
+
 # What a run folder is taken for, a registered one is: the same bytes, and nothing is written there.
 expect 0 "$regimen" predict runs/a
 cp out predicted

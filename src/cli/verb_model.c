@@ -22,6 +22,7 @@ typedef struct gathered {
     int64_t count, path_capacity, name_capacity;
     char checkpoint[64]; /* "ckpt/step-00000108"; "": it is no run */
     bool is_program;     /* "checkpoints/step-...", as a program wrote it */
+    bool is_earlier;     /* the run has a newer one                       */
 } gathered;
 
 static void clear_gathered(gathered *g)
@@ -96,6 +97,7 @@ static bool is_for_watchers(const char *name)
     return name[0] == '.' || strncmp(name, "events.out.", 11) == 0 || strstr(name, ".tmp-") != NULL;
 }
 
+/* result.json is of the run's end. */
 static rgm_status add_top(gathered *g, const char *run)
 {
     rgm_status status = RGM_OK;
@@ -106,7 +108,7 @@ static rgm_status add_top(gathered *g, const char *run)
     for (int64_t i = 0; i < count; i++) {
         char *path;
 
-        if (is_for_watchers(names[i]))
+        if (is_for_watchers(names[i]) || (g->is_earlier && strcmp(names[i], "result.json") == 0))
             continue;
         RGM_GO(rgm_path_join(&path, run, names[i]));
         bool is_file = !rgm_path_is_folder(path);
@@ -237,20 +239,24 @@ static rgm_status gather_run(gathered *g, const char *run, int64_t step, bool is
     snprintf(above, sizeof above, "%s/", g->checkpoint);
     RGM_TRY(add_top(g, run));
     RGM_TRY(add_inner(g, run, g->checkpoint, above));
-    RGM_TRY(add_inner(g, run, "export", "export/"));
+    if (!g->is_earlier) /* exports have the weights of the end */
+        RGM_TRY(add_inner(g, run, "export", "export/"));
     return is_trial ? add_code(g, run) : RGM_OK;
 }
 
 /* Of a run its newest checkpoint and what describes it; of any other folder all of it. */
 static rgm_status gather(gathered *g, const char *folder, int64_t wanted, bool is_trial)
 {
-    int64_t step;
+    int64_t step, newest;
 
     RGM_TRY(find_step(&step, folder, wanted));
+    RGM_TRY(find_step(&newest, folder, 0));
     if (step == 0) {
         RGM_TRY(find_program_step(&step, folder, wanted));
+        RGM_TRY(find_program_step(&newest, folder, 0));
         g->is_program = step > 0;
     }
+    g->is_earlier = step < newest;
     if (step == 0 && wanted > 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint of step %lld", folder,
                         (long long)wanted);
@@ -287,6 +293,38 @@ done:
 
 /* ---- register ------------------------------------------------------------------------------ */
 
+/* The best validation that an earlier checkpoint knows of: whatever else a run tells is of its end.
+ */
+static rgm_status read_own_best(rgm_run_look *look, const char *folder, const gathered *g)
+{
+    rgm_status status = RGM_OK;
+    rgm_checkpoint *checkpoint = NULL;
+    const char *metric;
+    int64_t step;
+    const rgm_key_place places[] = {{RGM_KEY_BEST_STEP, &step},
+                                    {RGM_KEY_BEST_VALUE, &look->best_value},
+                                    {RGM_KEY_BEST_METRIC, &metric}};
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, g->checkpoint));
+    RGM_GO(rgm_checkpoint_load(&checkpoint, path));
+    RGM_GO(rgm_checkpoint_get_keys(checkpoint, places, sizeof places / sizeof *places));
+    if (step >= 0)
+        RGM_GO(rgm_strdup(&look->best_metric, metric));
+done:
+    rgm_checkpoint_release(checkpoint);
+    rgm_free(path);
+    return status;
+}
+
+/* What is known of the model: of an earlier checkpoint of a program nothing. */
+static rgm_status look_at(rgm_run_look *look, const char *folder, const gathered *g)
+{
+    if (g->checkpoint[0] == 0 || (g->is_earlier && g->is_program))
+        return RGM_OK;
+    return g->is_earlier ? read_own_best(look, folder, g) : rgm_run_look_load(look, folder, 0);
+}
+
 typedef struct registration {
     const char *registry, *where, *note;
     int64_t step;
@@ -303,8 +341,7 @@ static rgm_status register_files(int64_t *number, const char *registry, const ch
     char best[200];
 
     RGM_GO(gather(&g, folder, r->step, is_trial));
-    if (g.checkpoint[0] != 0)
-        RGM_GO(rgm_run_look_load(&look, folder, 0));
+    RGM_GO(look_at(&look, folder, &g));
     RGM_GO(RGM_NEW(metrics, look.last_count + 1));
     if (look.last_count > 0)
         memcpy(metrics, look.last, (size_t)look.last_count * sizeof *metrics);
