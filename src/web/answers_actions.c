@@ -9,6 +9,7 @@
 #include <regimen/store.h>
 
 #include <string.h>
+#include <sys/stat.h>
 
 static bool has_control(const char *text, const char *but)
 {
@@ -194,14 +195,14 @@ done:
 /* A folder that was named is the user's to remove: its name lies outside of what is served. */
 static bool is_named(const rgm_web *web, const char *path)
 {
-    for (int64_t i = 0; i < web->folder_count; i++) {
-        size_t size = strlen(web->folders[i]);
+    struct stat run, named;
 
-        while (size > 1 && web->folders[i][size - 1] == '/')
-            size--;
-        if (strlen(path) == size && memcmp(path, web->folders[i], size) == 0)
+    if (stat(path, &run) != 0)
+        return false;
+    for (int64_t i = 0; i < web->folder_count; i++) /* by whatever path */
+        if (stat(web->folders[i], &named) == 0 && named.st_dev == run.st_dev &&
+            named.st_ino == run.st_ino)
             return true;
-    }
     return false;
 }
 

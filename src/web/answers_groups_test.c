@@ -339,7 +339,7 @@ static void a_change_that_finds_no_room_changes_nothing(void **state)
 static void a_run_is_deleted_unless_it_trains(void **state)
 {
     const char *folders[1];
-    char path[64], stop[80], file[300];
+    char path[64], stop[80], file[300], link[300];
     int fd;
     rgm_web *web = open_some();
 
@@ -361,6 +361,15 @@ static void a_run_is_deleted_unless_it_trains(void **state)
     /* A folder that was named itself stays. */
     snprintf(file, sizeof file, "%s/plain", root);
     folders[0] = file;
+    web = open_web(folders, 1, false);
+    path_of(path, web, "plain");
+    tell_web(web, 409, "DELETE", path, NULL);
+    CHECK(rgm_path_exists(file));
+    rgm_web_close(web);
+    /* So it does where it was named by a link, or from another folder. */
+    snprintf(link, sizeof link, "%s/link", root);
+    CHECK_INT(0, symlink("plain", link));
+    folders[0] = link;
     web = open_web(folders, 1, false);
     path_of(path, web, "plain");
     tell_web(web, 409, "DELETE", path, NULL);

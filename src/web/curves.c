@@ -8,6 +8,7 @@
 
 #include <regimen/store.h>
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -367,11 +368,33 @@ static rgm_status print_finite(rgm_text *out, double number)
     return isfinite(number) ? rgm_json_print_number(out, number) : rgm_text_add(out, "null", 4);
 }
 
+/* Whether a name has a word that stands alone: "ter" of "corpus_ter", not of "filter". */
+static bool has_word(const char *name, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++)
+        if ((at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[size]))
+            return true;
+    return false;
+}
+
+/* Whether less of a metric is better, by its name; the page's isSmaller says the same. */
+static bool is_smaller_better(const char *name)
+{
+    static const char *const parts[] = {
+        "loss",  "error",     "entropy",          "perplexity",     "mae", "mse", "divergence",
+        "brier", "coherence", "condition_number", "self_clustering"};
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcasestr(name, parts[i]) != NULL)
+            return true;
+    return has_word(name, "ter");
+}
+
 /* The better end of a metric: by the run's own best where it chose by it, else by its name. */
 static int64_t best_point(const curve *c, const char *best_metric, double best_value)
 {
-    static const char *const smaller[] = {"loss", "error", "entropy", "perplexity",
-                                          "mae",  "mse",   "ter",     "divergence"};
     static const char *const neither[] = {"rate", "norm", "scale", "seconds", "epsilon", "count"};
     const char *name = c->metric + c->split + 1;
 
@@ -387,10 +410,7 @@ static int64_t best_point(const curve *c, const char *best_metric, double best_v
     for (size_t i = 0; i < sizeof neither / sizeof *neither; i++)
         if (strcasestr(name, neither[i]) != NULL)
             return -1;
-    for (size_t i = 0; i < sizeof smaller / sizeof *smaller; i++)
-        if (strcasestr(name, smaller[i]) != NULL)
-            return c->lowest;
-    return c->highest;
+    return is_smaller_better(name) ? c->lowest : c->highest;
 }
 
 static rgm_status print_points(rgm_text *out, const curve *c, const rgmi_clock *clock,

@@ -109,6 +109,43 @@ static rgmi_curve_cache *open_cache(int64_t bytes)
     return cache;
 }
 
+static void the_better_end_goes_by_the_name(void **state)
+{
+    static const char *const smaller[] = {
+        "brier_score", "words/ter",          "pseudo_condition_number", "self_clustering",
+        "coherence",   "head/cross_entropy", "calibration_error"};
+    static const char *const larger[] = {"accuracy", "filtered_mrr", "bleu", "r2"};
+    enum { SMALLER = sizeof smaller / sizeof *smaller, LARGER = sizeof larger / sizeof *larger };
+    rgmi_curve_cache *cache;
+    rgm_named_number numbers[SMALLER + LARGER];
+    char metric[80];
+    answer a;
+
+    (void)state;
+    root = check_folder();
+    for (int i = 0; i < SMALLER + LARGER; i++)
+        numbers[i].name = i < SMALLER ? smaller[i] : larger[i - SMALLER];
+    for (int64_t step = 1; step <= 3; step++) {
+        rgm_metrics_log *log;
+
+        CHECK_OK(rgm_metrics_log_open(&log, in_root("metrics.jsonl"), step == 1 ? 0 : -1));
+        for (int i = 0; i < SMALLER + LARGER; i++)
+            numbers[i].value = step == 2 ? 0.1 : step == 3 ? 0.9 : 0.5;
+        CHECK_OK(rgm_metrics_log_add(log, "valid", step, 0, numbers, SMALLER + LARGER));
+        rgm_metrics_log_close(log);
+    }
+    cache = open_cache(1 << 20);
+    ask(&a, cache, &(rgmi_curves_query){.points = 100, .after = -1});
+    for (int i = 0; i < SMALLER + LARGER; i++) {
+        snprintf(metric, sizeof metric, "valid.%s", numbers[i].name);
+        if (whole(rgm_json_find(curve_of(&a, metric), "best"), "step") != (i < SMALLER ? 2 : 3))
+            fail_msg("the best %s is its worst", metric);
+    }
+    rgm_json_release(a.json);
+    rgmi_curve_cache_release(cache);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void every_point_of_a_short_curve_is_told(void **state)
 {
     rgmi_curve_cache *cache = open_cache(1 << 20);
@@ -477,7 +514,8 @@ static void every_failing_allocation_is_survived(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
-TESTS(cmocka_unit_test(every_point_of_a_short_curve_is_told),
+TESTS(cmocka_unit_test(the_better_end_goes_by_the_name),
+      cmocka_unit_test(every_point_of_a_short_curve_is_told),
       cmocka_unit_test(thinning_keeps_the_ends_of_every_piece),
       cmocka_unit_test(a_run_that_grows_is_read_from_where_it_was),
       cmocka_unit_test(damage_ends_what_is_known_and_is_told),

@@ -52,4 +52,4 @@ export function shortNames(names) {
 }
 
 /** Whether less of a metric is better, by its name, as the server tells it. */
-export const isSmaller = name => /loss|error|entropy|perplexity|mae|mse|\bter\b|divergence/i.test(name);
+export const isSmaller = name => /loss|error|entropy|perplexity|mae|mse|divergence|brier|coherence|condition_number|self_clustering|(^|[^a-z0-9])ter([^a-z0-9]|$)/i.test(name);
