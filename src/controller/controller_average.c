@@ -44,17 +44,21 @@ static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *ch
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, weights));
     for (int64_t i = 0; slots != NULL && i < rgm_parameters_count(weights); i++) {
         rgm_tensor *average = NULL, *weight = rgm_parameters_tensor(weights, i);
-        char name[256];
-        bool fits = true;
+        rgm_status status;
+        char *name;
+        bool fits;
 
-        snprintf(name, sizeof name, RGM_AVERAGE_PREFIX "%s", rgm_parameters_name(weights, i));
-        if (rgm_safetensors_look(&average, slots, name) == RGM_OK) {
-            fits = rgm_tensor_is_like(average, weight);
-            if (fits)
-                rgm_tensor_set(weight, average);
-        } else {
+        RGM_TRY(rgm_strprintf(&name, RGM_AVERAGE_PREFIX "%s", rgm_parameters_name(weights, i)));
+        status = rgm_safetensors_look(&average, slots, name);
+        rgm_free(name);
+        if (status == RGM_ERR_NOT_FOUND) {
             rgm_error_reset();
+            continue;
         }
+        RGM_TRY(status);
+        fits = rgm_tensor_is_like(average, weight);
+        if (fits)
+            rgm_tensor_set(weight, average);
         rgm_tensor_release(average);
         if (!fits)
             return RGM_FAIL(RGM_ERR_SHAPE, "'%s' has another size in the checkpoint",

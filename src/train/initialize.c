@@ -15,11 +15,12 @@ typedef struct weights_source {
     rgm_safetensors *own;
     rgm_npz *archive;
     const rgm_safetensors *file;
-    const char *which;    /* "best ", for messages */
-    rgm_map *names;       /* of its tensors        */
-    rgm_map *used;        /* those that a parameter took */
-    const rgm_task *task; /* whose parameters these are; NULL: nobody says */
-    char *run;            /* the run folder that it is in; NULL: none      */
+    const rgm_safetensors *averages; /* "average/NAME", by which a run means NAME; NULL: none */
+    const char *which;               /* "best ", for messages                                 */
+    rgm_map *names;                  /* of its tensors        */
+    rgm_map *used;                   /* those that a parameter took */
+    const rgm_task *task;            /* whose parameters these are; NULL: nobody says */
+    char *run;                       /* the run folder that it is in; NULL: none      */
 } weights_source;
 
 static int64_t source_count(const weights_source *s)
@@ -32,10 +33,29 @@ static const char *source_name(const weights_source *s, int64_t i)
     return s->archive != NULL ? rgm_npz_name(s->archive, i) : rgm_safetensors_name(s->file, i);
 }
 
+static rgm_status get_average(rgm_tensor **out, const weights_source *s, const char *name)
+{
+    rgm_status status;
+    char *average = NULL;
+
+    RGM_TRY(rgm_strprintf(&average, RGM_AVERAGE_PREFIX "%s", name));
+    status = rgm_safetensors_get(out, s->averages, average);
+    rgm_free(average);
+    return status;
+}
+
 static rgm_status source_get(rgm_tensor **out, const weights_source *s, const char *name)
 {
-    return s->archive != NULL ? rgm_npz_get(out, s->archive, name)
-                              : rgm_safetensors_get(out, s->file, name);
+    rgm_status status = RGM_ERR_NOT_FOUND;
+
+    if (s->archive != NULL)
+        return rgm_npz_get(out, s->archive, name);
+    if (s->averages != NULL)
+        status = get_average(out, s, name);
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset(); /* what no optimizer moves has no average */
+    return rgm_safetensors_get(out, s->file, name);
 }
 
 static bool source_has(const void *payload, const char *name)
@@ -53,7 +73,8 @@ static rgm_status list_names(weights_source *s)
 }
 
 /* Everything else that is asked of a run means its best weights, so this does, too; a checkpoint
- * that is named by itself means the weights of its step. */
+ * that is named by itself means the weights of its step, as an evaluation there has them: averages
+ * where there are any (best ones are averages already). */
 static void choose_weights(weights_source *source, rgm_restore_best best, bool is_run)
 {
     source->file = NULL;
@@ -63,7 +84,11 @@ static void choose_weights(weights_source *source, rgm_restore_best best, bool i
     if (source->file != NULL || best == RGM_RESTORE_TRUE)
         return;
     source->file = rgm_checkpoint_weights(source->checkpoint);
-    source->which = "newest ";
+    source->averages = rgm_checkpoint_slots(source->checkpoint);
+    if (source->averages != NULL &&
+        !rgm_safetensors_has_prefix(source->averages, RGM_AVERAGE_PREFIX))
+        source->averages = NULL;
+    source->which = source->averages != NULL ? "newest averaged " : "newest ";
 }
 
 static rgm_status open_checkpoint(weights_source *source, const char *path, rgm_restore_best best)

@@ -118,6 +118,52 @@ static void weights_come_from_run_checkpoint_or_file(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* A run that keeps averages means them wherever it is asked: its own weights are FILLED, its
+ * averages FILLED + 2. */
+static void averages_are_the_weights_of_a_run_that_keeps_them(void **state)
+{
+    static const char *const places[] = {"run", "run/ckpt/step-00000001"};
+    char root[128], path[200];
+    plane_setup s = make_plane_setup(), plain = s;
+    rgm_trainer *trainer;
+    rgm_checkpoint_store *store;
+    rgm_checkpoint *checkpoint;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    s.optimizer.average.decay = 0.9;
+    open_filled(&trainer, &s, FILLED);
+    for (int64_t i = 0; i < rgm_optimizer_slot_count(rgm_trainer_optimizer(trainer)); i++) {
+        rgm_tensor *slot = rgm_optimizer_slot(rgm_trainer_optimizer(trainer), i).tensor;
+
+        for (int64_t k = 0; k < rgm_tensor_count(slot); k++)
+            rgm_tensor_f32(slot)[k] = FILLED + 2;
+    }
+    CHECK_OK(rgm_checkpoint_create(&checkpoint, 1));
+    CHECK_OK(rgm_trainer_save_state(checkpoint, trainer));
+    rgm_trainer_release(trainer);
+    snprintf(path, sizeof path, "%s/run/ckpt", root);
+    CHECK_OK(rgm_checkpoint_store_open(&store, path, NULL));
+    CHECK_OK(rgm_checkpoint_save(store, checkpoint));
+    rgm_checkpoint_store_close(store);
+    rgm_checkpoint_release(checkpoint);
+    for (int i = 0; i < 2; i++) {
+        rgm_trainer_initialize options = {.checkpoint = path};
+        rgm_initialize_report report;
+
+        snprintf(path, sizeof path, "%s/%s", root, places[i]);
+        CHECK_OK(initialize(&trainer, &report, &plain, &options));
+        CHECK_TEXT("newest averaged ", report.which);
+        CHECK(is_filled(trainer, "logits/kernel", FILLED + 2));
+        CHECK(is_filled(trainer, "logits/bias", FILLED + 2));
+        CHECK(is_filled(trainer, "steps", FILLED)); /* a state has none */
+        rgm_text_clear(&report.text);
+        rgm_trainer_release(trainer);
+    }
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void what_was_not_taken_is_a_line_each_in_the_log(void **state)
 {
     static const char *const bias[] = {"*bias", "steps"};
@@ -514,6 +560,7 @@ static void checkpoints_can_be_averaged(void **state)
 TESTS(cmocka_unit_test(what_was_not_taken_is_a_line_each_in_the_log),
       cmocka_unit_test(checkpoints_can_be_averaged),
       cmocka_unit_test(weights_come_from_run_checkpoint_or_file),
+      cmocka_unit_test(averages_are_the_weights_of_a_run_that_keeps_them),
       cmocka_unit_test(patterns_choose_parameters),
       cmocka_unit_test(what_does_not_fit_is_told_and_changes_nothing),
       cmocka_unit_test(a_map_of_names_finds_what_others_call_otherwise),
