@@ -49,6 +49,8 @@ says "note +data.shuffle_size \(--set\) has no effect" err
 expect 0 "$regimen" config check reverse --set data.path=x --set task.search.top_k=3
 says "note +data.path \(--set\) has no effect: only with data.reverse.vocabulary == 0" err
 says "note +task.search.top_k \(--set\) has no effect: only with task.search.sample == true" err
+expect 0 "$regimen" config check small.yaml --set 'optimizer.learning_rate={type: cosine, warmup: {type: polynomial, power: 2}}'
+says "note +optimizer.learning_rate.warmup.power \(--set\) has no effect: only with optimizer.learning_rate.warmup.steps > 0" err
 # Keys of rounds that there are not, or that only an output's round would hear.
 gin="model={type: gin, layers: 0, residual: true, edge_units: 4, edge_feature: e}"
 expect 0 "$regimen" config check small.yaml --set task.head=dense --set "$gin"

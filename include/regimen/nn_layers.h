@@ -47,7 +47,7 @@ typedef struct rgm_layer {
     const char *name;          /* of its parameters; NULL: kind and number, "dense_3" */
     int64_t units;             /* dense; conv: filters; embedding: width of a row */
     rgm_activation activation; /* dense, conv, activation */
-    double slope;              /* of leaky_relu and elu; 0: 0.2 of leaky_relu, 1 of elu */
+    double slope;              /* of leaky_relu, above 0; 0: 0.2 */
     double rate;               /* dropout, in [0, 1) */
     int64_t count;             /* embedding: rows of the table; an id is below it */
     int64_t size[2];           /* conv, pool: rows and columns of a window; [1] 0: as many */

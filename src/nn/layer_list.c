@@ -77,6 +77,10 @@ static bool check_numbers(const place *p)
         return fail(p, RGM_ERR_ARG, "a momentum of %g; it is in [0, 1)", l->momentum);
     if (!is_finite_below(l->l2, 1e30))
         return fail(p, RGM_ERR_ARG, "l2 of %g", l->l2);
+    if (l->slope != 0 && l->activation != RGM_ACT_LEAKY_RELU)
+        return fail(p, RGM_ERR_ARG, "a slope of %g, which leaky_relu alone has", l->slope);
+    if (!is_finite_below(l->slope, 1e30))
+        return fail(p, RGM_ERR_ARG, "a slope of %g; it is above 0", l->slope);
     return true;
 }
 
@@ -149,7 +153,7 @@ static bool check_input(const place *p, const rgm_value *x)
 
 static double slope_of(const rgm_layer *l)
 {
-    return l->slope != 0 ? l->slope : l->activation == RGM_ACT_ELU ? 1 : 0.2;
+    return l->slope != 0 ? l->slope : 0.2;
 }
 
 /* [n, rows, columns] are images of one channel. */

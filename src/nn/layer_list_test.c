@@ -32,7 +32,7 @@ static const char *const image_words[] = {"conv 4 3x2 leaky_relu padding=same l2
                                           "batch_norm momentum=0.9",
                                           "pool 2 mean",
                                           "conv 3 2 stride=1 bias=false",
-                                          "activation elu slope=1",
+                                          "activation elu",
                                           "flatten",
                                           "dense 7 tanh",
                                           "layer_norm",
@@ -248,6 +248,14 @@ static void layers_that_cannot_be_are_refused(void **state)
         {{{.kind = RGM_LAYER_FLATTEN}, {.kind = RGM_LAYER_DROPOUT, .rate = 1}}, "a rate of 1"},
         {{{.kind = RGM_LAYER_POOL}, {.kind = RGM_LAYER_FLATTEN}}, "a window of 0 rows"},
         {{{.kind = RGM_LAYER_KINDS}, {.kind = RGM_LAYER_FLATTEN}}, "layer 0 is of kind 10"},
+        {{{.kind = RGM_LAYER_FLATTEN},
+          {.kind = RGM_LAYER_ACTIVATION, .activation = RGM_ACT_ELU, .slope = 0.3}},
+         "layer 1, activation_1: a slope of 0.3, which leaky_relu alone has"},
+        {{{.kind = RGM_LAYER_FLATTEN}, {.kind = RGM_LAYER_DENSE, .units = 1, .slope = 0.5}},
+         "a slope of 0.5, which"},
+        {{{.kind = RGM_LAYER_FLATTEN},
+          {.kind = RGM_LAYER_ACTIVATION, .activation = RGM_ACT_LEAKY_RELU, .slope = -1}},
+         "a slope of -1; it is above 0"},
     };
 
     (void)state;
@@ -286,6 +294,8 @@ static void words_that_say_no_layer_are_refused(void **state)
         {"flatten 3", "'3' is one word too many"},
         {"activation", "needs the name of an activation"},
         {"dense 3 l3=1", "there is no key 'l3'"},
+        {"dense 3 leaky_relu slope=0",
+         "'dense 3 leaky_relu slope=0': slope is above 0; relu has none"},
     };
     rgm_layer layer, layers[RGM_MAX_LAYERS];
     int64_t count;

@@ -203,7 +203,10 @@ static rgm_status set_key(rgm_layer *l, const words *w, int key, char *value)
         l->padding = number == 0 ? RGM_PAD_VALID : RGM_PAD_SAME;
         return RGM_OK;
     case SLOPE:
-        return read_number(&l->slope, w, value, "slope");
+        RGM_TRY(read_number(&l->slope, w, value, "slope"));
+        return l->slope > 0
+                   ? RGM_OK
+                   : RGM_FAIL(RGM_ERR_CONFIG, "'%s': slope is above 0; relu has none", w->text);
     case L2:
         return read_number(&l->l2, w, value, "l2");
     case MOMENTUM:

@@ -170,6 +170,14 @@ static rgm_status check_factors(const rgm_optimizer *optimizer, const rgm_parame
     return RGM_OK;
 }
 
+static rgm_status check_patterns(const char *key, const rgm_texts *patterns,
+                                 const rgm_parameters *parameters)
+{
+    for (int64_t i = 0; i < patterns->count; i++)
+        RGM_TRY(rgm_pattern_check(key, patterns->items[i], parameters));
+    return RGM_OK;
+}
+
 static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parameters *parameters)
 {
     const rgm_schedule *s = &o->learning_rate;
@@ -184,9 +192,10 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
     if (s->type->decays && s->decay_steps < 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.learning_rate.decay_steps is missing; see "
                                         "rgm_optimizer_options_resolve()");
-    for (int64_t i = 0; i < o->weight_decay_only.count; i++)
-        RGM_TRY(rgm_pattern_check("optimizer.weight_decay_only", o->weight_decay_only.items[i],
-                                  parameters));
+    RGM_TRY(check_patterns("optimizer.weight_decay_only", &o->weight_decay_only, parameters));
+    RGM_TRY(check_patterns("optimizer.weight_decay_except", &o->weight_decay_except, parameters));
+    RGM_TRY(check_patterns("optimizer.layer_adaptation_except", &o->layer_adaptation_except,
+                           parameters));
     for (int64_t i = 0; i < o->rates.count; i++)
         RGM_TRY(rgm_pattern_check("optimizer.rates", o->rates.names[i], parameters));
     return RGM_OK;

@@ -236,6 +236,31 @@ static void only_parameters_that_the_patterns_name_decay(void **state)
     teardown(&f);
 }
 
+static void patterns_that_match_nothing_are_refused(void **state)
+{
+    static const char *const misspelt[] = {"*bais"};
+    rgm_optimizer *optimizer = NULL;
+    fixture f;
+
+    (void)state;
+    setup(&f, RGM_F64);
+    for (int list = 0; list < 3; list++) {
+        rgm_optimizer_options o = rgm_sgd(1, 0);
+        rgm_texts *lists[] = {&o.weight_decay_only, &o.weight_decay_except,
+                              &o.layer_adaptation_except};
+        static const char *const keys[] = {"weight_decay_only", "weight_decay_except",
+                                           "layer_adaptation_except"};
+        char message[120];
+
+        *lists[list] = (rgm_texts){misspelt, 1};
+        snprintf(message, sizeof message, "optimizer.%s: '*bais' matches none of 3 parameters",
+                 keys[list]);
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, f.parameters));
+        CHECK_MESSAGE(message);
+    }
+    teardown(&f);
+}
+
 /* Weight decay moves whatever has a gradient tensor, zeros too: a state it must not. */
 static void a_state_is_never_moved(void **state)
 {
@@ -509,6 +534,7 @@ TESTS(cmocka_unit_test(sgd_follows_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(adamw_decays_by_the_scheduled_rate),
       cmocka_unit_test(clipping_scales_by_the_global_norm),
       cmocka_unit_test(only_parameters_that_the_patterns_name_decay),
+      cmocka_unit_test(patterns_that_match_nothing_are_refused),
       cmocka_unit_test(a_state_is_never_moved),
       cmocka_unit_test(a_decay_pattern_that_matches_nothing_is_refused),
       cmocka_unit_test(a_bad_gradient_is_named_and_changes_nothing),
