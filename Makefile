@@ -76,7 +76,7 @@ gpu: deps-test configured-tests
 
 # By clang, so that these tests show too that another compiler than that of `make test` takes every file.
 sanitize: deps-check
-	@CC=clang cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
+	@CC=clang cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
 	       -DRGM_SANITIZE=address,undefined >/dev/null
 	@cmake --build build/asan -j $(JOBS)
 	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'
@@ -87,7 +87,7 @@ THREADED = threads_test memory_test iterator_test dataset_test graph_build_test 
            http_server_test web_test index_test transfers_test answer_test behind_test
 tsan: deps-check
 	@CC=clang cmake -S . -B build/tsan -G Ninja -DCMAKE_BUILD_TYPE=Debug \
-	       -DCMAKE_C_FLAGS_DEBUG="-O1 -g" -DRGM_SANITIZE=thread >/dev/null
+	       -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" -DRGM_SANITIZE=thread >/dev/null
 	@cmake --build build/tsan -j $(JOBS) --target $(THREADED)
 	@cd build/tsan && ctest --output-on-failure -j $(JOBS) \
 	       -R "^($$(echo $(THREADED) | tr ' ' '|'))$$"

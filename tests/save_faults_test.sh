@@ -1,7 +1,8 @@
 #!/bin/sh
 # Every system call of a run that writes something (five saves, two of them over a checkpoint of the same
 # step, best weights, logs, summaries, export) in turn: the process is killed before it, or it fails with
-# EIO, or with ENOSPC. None is left out; STRIDE=7 takes each 7th for a quick look.
+# EIO or ENOSPC, by turns. None is left out; FAULTS=3 makes each fail with both, STRIDE=7 takes each 7th for a
+# quick look.
 #   killed:  the same command goes on and ends with the same bytes
 #   failed:  status 1 and a message that names path and reason (or, where nothing that counts is lost, such
 #            as a line of log.txt, the run goes on); a checkpoint that was there can be evaluated; the same
@@ -35,8 +36,11 @@ awk '!match($0, /^[a-z0-9]+\(/) { next }
      call == "openat" && !/O_CREAT|O_WRONLY|O_RDWR/ { next }
      /^write\([12]</ { next }
      { print call, n[call] }' trace.txt >points.txt
-awk -v stride="${STRIDE:-1}" '{ for (i = 1; i <= 3; i++)
-         if (NR % stride == 0) print $1, $2, i == 1 ? "signal=KILL" : i == 2 ? "error=EIO" : "error=ENOSPC"
+awk -v stride="${STRIDE:-1}" -v both="${FAULTS:-2}" 'NR % stride == 0 {
+         print $1, $2, "signal=KILL"
+         turn = int(NR / stride) % 2
+         if (both == 3 || turn == 0) print $1, $2, "error=EIO"
+         if (both == 3 || turn == 1) print $1, $2, "error=ENOSPC"
      }' points.txt >cases.txt
 [ "$(wc -l <points.txt)" -ge 200 ] || fail "only $(wc -l <points.txt) calls were found in the trace"
 
