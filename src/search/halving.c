@@ -75,12 +75,14 @@ static void asha_defaults(void *options)
 }
 
 /* The divisor of its paper, and of its brackets the one that stops most: the others take most of
- * the epochs and find less (docs/search.md). */
+ * the epochs and find less (docs/search.md). Its points come from a model, so not all begin at
+ * once. */
 static void bohb_defaults(void *options)
 {
     defaults(options);
     ((halving_options *)options)->divisor = 3;
     ((halving_options *)options)->mode = RGMI_AGGRESSIVE;
+    ((halving_options *)options)->max_concurrent_trials = 16;
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -218,6 +220,7 @@ typedef struct halving_rule {
     const rgm_searcher_type *type;
     const char *needs[4]; /* keys that must be given, ended by NULL */
     bool any_unit;        /* max_length may stand for max_steps     */
+    bool in_turns;        /* max_concurrent_trials is a key         */
     rgm_status (*plan)(rgmi_tournament *t, const halving_options *o);
 } halving_rule;
 
@@ -225,13 +228,27 @@ static const halving_rule rules[] = {
     {&rgmi_async_halving_type,
      {"num_rungs", "target_trial_steps", "step_budget"},
      false,
+     false,
      plan_async},
-    {&rgmi_sync_halving_type, {"num_rungs", "budget"}, true, plan_sync},
-    {&rgmi_adaptive_type, {"target_trial_steps", "step_budget"}, false, plan_adaptive},
-    {&rgmi_adaptive_simple_type, {"max_steps", "max_trials"}, false, plan_simple},
-    {&rgmi_adaptive_asha_type, {"max_trials"}, true, plan_asha},
-    {&rgmi_bohb_type, {"max_trials"}, true, plan_asha},
+    {&rgmi_sync_halving_type, {"num_rungs", "budget"}, true, false, plan_sync},
+    {&rgmi_adaptive_type, {"target_trial_steps", "step_budget"}, false, false, plan_adaptive},
+    {&rgmi_adaptive_simple_type, {"max_steps", "max_trials"}, false, false, plan_simple},
+    {&rgmi_adaptive_asha_type, {"max_trials"}, true, true, plan_asha},
+    {&rgmi_bohb_type, {"max_trials"}, true, true, plan_asha},
 };
+
+/* How many trials of a plan begin together: of several brackets each has some of them. */
+static int64_t count_begin(const rgmi_tournament *t)
+{
+    int64_t begin = 0;
+
+    for (int64_t i = 0; i < t->count; i++) {
+        const rgmi_bracket *b = &t->brackets[i];
+
+        begin += b->concurrent < b->max_trials ? b->concurrent : b->max_trials;
+    }
+    return begin;
+}
 
 static int64_t value_of(const halving_options *o, const rgm_field *field, const char *key)
 {
@@ -288,8 +305,14 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     else
         o->trial.length.units = o->trial.max_steps;
     RGM_GO(rgmi_mistake(&mistakes, settle_rule(o, section)));
+    if (!rule->in_turns)
+        RGM_GO(rgmi_search_need_blind(&mistakes, searcher, section));
     RGM_GO(rgmi_mistakes_tell(&mistakes));
     RGM_GO(rgm_yaml_place(rule->plan(state, o), section));
+    if (rule->in_turns)
+        RGM_GO(rgmi_search_need_turns(&mistakes, searcher, count_begin(state), o->max_trials,
+                                      section));
+    RGM_GO(rgmi_mistakes_tell(&mistakes));
     if (rule->type == &rgmi_adaptive_asha_type)
         RGM_GO(plan_as_before(state, o, section));
 done:

@@ -55,8 +55,11 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     median_state *s = state;
     rgmi_mistakes mistakes = {0};
 
-    (void)searcher;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
+    RGM_GO(rgmi_search_need_turns(&mistakes, searcher,
+                                  o->max_concurrent_trials > 0 ? o->max_concurrent_trials
+                                                               : o->max_trials,
+                                  o->max_trials, section));
     RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     if (o->interval == 0)
         o->interval = (o->trial.length.units + 9) / 10;

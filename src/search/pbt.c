@@ -63,8 +63,8 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     const pbt_options *o = options;
     rgmi_mistakes mistakes = {0};
 
-    (void)searcher;
     (void)state;
+    RGM_GO(rgmi_search_need_blind(&mistakes, searcher, section));
     RGM_GO(rgmi_search_need(&mistakes, o->population_size, "population_size", section));
     RGM_GO(rgmi_search_need(&mistakes, o->num_rounds, "num_rounds", section));
     RGM_GO(rgmi_search_need(&mistakes, o->steps_per_round, "steps_per_round", section));

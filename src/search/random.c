@@ -25,13 +25,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 
     (void)state;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
-    if (!searcher->sampler->blind && o->max_concurrent_trials == 0 && o->max_trials > 1)
-        RGM_GO(rgmi_mistake(
-            &mistakes,
-            rgm_yaml_fail(section,
-                          "sampler '%s' learns from trials that are over, and all %lld begin at "
-                          "once: give 'max_concurrent_trials', how many at a time",
-                          searcher->sampler->section.name, (long long)o->max_trials)));
+    RGM_GO(rgmi_search_need_turns(&mistakes, searcher, o->max_trials, o->max_trials, section));
     RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));
     status = rgmi_mistakes_tell(&mistakes);
 done:

@@ -536,12 +536,58 @@ static void options_are_checked(void **state)
         CHECK_STATUS(RGM_ERR_CONFIG, read_searcher(&s, section, space, 1));
         CHECK_MESSAGE(cases[i].told);
     }
-    /* All trials at once would be drawn before one of them is over. */
-    CHECK_STATUS(RGM_ERR_CONFIG, read_searcher(&(rgm_searcher *){NULL},
-                                               "{name: random, metric: loss, max_trials: 3, "
-                                               "max_steps: 1, sampler: tpe}",
-                                               space, 1));
-    CHECK_MESSAGE("max_concurrent_trials");
+    rgm_space_release(space);
+}
+
+/* What each searcher creates before one of its trials is over; told NULL: it is taken. */
+static void a_sampler_that_learns_has_results_to_learn_from(void **state)
+{
+    static const char turns[] = "give 'max_concurrent_trials'", never[] = "take sampler random or";
+    static const struct {
+        const char *keys, *told;
+    } cases[] = {
+        {"name: random, max_trials: 3, max_steps: 1, sampler: tpe", turns},
+        {"name: adaptive_asha, max_trials: 64, max_steps: 40, sampler: tpe", turns},
+        {"name: adaptive_asha, max_trials: 64, max_steps: 40, sampler: gp, bracket_rungs: [3, 3]",
+         turns},
+        {"name: median, max_trials: 20, max_steps: 9, max_concurrent_trials: 0, sampler: gp",
+         turns},
+        {"name: median, max_trials: 16, max_steps: 9, sampler: nsga2", turns},
+        {"name: bohb, max_trials: 12, max_steps: 27", turns},
+        {"name: sync_halving, num_rungs: 3, max_steps: 90, budget: 400, sampler: tpe", never},
+        {"name: async_halving, num_rungs: 4, target_trial_steps: 800, step_budget: 480, "
+         "sampler: tpe",
+         never},
+        {"name: adaptive, target_trial_steps: 16, step_budget: 160, sampler: cma", never},
+        {"name: adaptive_simple, max_steps: 32, max_trials: 14, sampler: bohb", never},
+        {"name: pbt, population_size: 5, num_rounds: 4, steps_per_round: 3, sampler: tpe", never},
+        {"name: pbt, population_size: 5, num_rounds: 4, steps_per_round: 3, sampler: sobol", NULL},
+        {"name: sync_halving, num_rungs: 3, max_steps: 90, budget: 400, sampler: tpe, "
+         "source_experiment: 1",
+         NULL},
+        {"name: adaptive_asha, max_trials: 64, max_steps: 64, mode: standard, sampler: tpe", NULL},
+        {"name: adaptive_asha, max_trials: 64, max_steps: 40, max_concurrent_trials: 64, "
+         "sampler: tpe",
+         NULL},
+        {"name: median, max_trials: 20, max_steps: 9, sampler: tpe", NULL},
+        {"name: single, max_steps: 1, sampler: tpe", NULL},
+        {"name: bohb, max_trials: 64, max_steps: 27", NULL}};
+    rgm_space *space = space_of(mixed_space, NULL);
+    rgm_searcher *s = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char section[300];
+        snprintf(section, sizeof section, "{metric: loss, %s}", cases[i].keys);
+        rgm_searcher_release(s);
+        CHECK_STATUS(cases[i].told != NULL ? RGM_ERR_CONFIG : RGM_OK,
+                     read_searcher(&s, section, space, 1));
+        if (cases[i].told != NULL)
+            CHECK_MESSAGE(cases[i].told);
+    }
+    CHECK_OK(rgm_searcher_begin(s)); /* bohb */
+    CHECK_INT(16, rgm_searcher_trial_count(s));
+    rgm_searcher_release(s);
     rgm_space_release(space);
 }
 
@@ -612,5 +658,6 @@ TESTS(cmocka_unit_test(conditions_and_constraints_hold_for_every_trial),
       cmocka_unit_test(cma_learns_from_trials_at_once),
       cmocka_unit_test(cma_begins_anew_where_nothing_spreads_any_more),
       cmocka_unit_test(cma_finds_integers), cmocka_unit_test(options_are_checked),
+      cmocka_unit_test(a_sampler_that_learns_has_results_to_learn_from),
       cmocka_unit_test(extreme_options_draw_all_the_same),
       cmocka_unit_test(every_failing_allocation_of_a_draw_is_told))

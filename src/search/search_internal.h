@@ -223,6 +223,15 @@ rgm_length rgmi_length_of(const void *options);
 rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *key,
                             const rgm_yaml_node *section);
 
+/** RGM_ERR_CONFIG where all of several trials begin together, which the file's
+ * max_concurrent_trials does not ask for, and the sampler learns from trials that are over. */
+rgm_status rgmi_search_need_turns(rgmi_mistakes *mistakes, const rgm_searcher *searcher,
+                                  int64_t begin, int64_t trials, const rgm_yaml_node *section);
+/** RGM_ERR_CONFIG for a sampler that learns, unless it has an earlier search to learn from: of a
+ * row that creates all its trials before one is over. */
+rgm_status rgmi_search_need_blind(rgmi_mistakes *mistakes, const rgm_searcher *searcher,
+                                  const rgm_yaml_node *section);
+
 /** How many of so many trials begin at once: max_concurrent_trials if the file gives it, above 0.
  */
 int64_t rgmi_trials_at_once(int64_t asked, int64_t trials);
