@@ -131,8 +131,21 @@ static bool is_trial(const replay *r, const double *x, const rgm_hyper_value *va
     return true;
 }
 
-/* Where a trial was drawn, before it was rounded; where it is, if this distribution has not drawn
- * it. */
+/* No distribution has drawn it: it is where it is. */
+static void take_point(replay *r, int64_t trial)
+{
+    const rgm_hyper_value *values = r->searcher->trials[trial]->values;
+
+    r->born[trial] = -1;
+    for (int64_t j = 0; j < r->n; j++) {
+        const rgmi_axis *axis = &r->axes[j];
+
+        r->x[trial * r->n + j] = (rgmi_axis_coordinate(axis, &values[axis->place]) - axis->low) /
+                                 (axis->high - axis->low);
+    }
+}
+
+/* Where a trial was drawn, before it was rounded, if this distribution has drawn it. */
 static void find_point(replay *r, int64_t trial)
 {
     const rgm_hyper_value *values = r->searcher->trials[trial]->values;
@@ -145,12 +158,7 @@ static void find_point(replay *r, int64_t trial)
         if (is_trial(r, x, values))
             return;
     }
-    r->born[trial] = -1;
-    for (int64_t j = 0; j < r->n; j++) {
-        const rgmi_axis *axis = &r->axes[j];
-        x[j] = (rgmi_axis_coordinate(axis, &values[axis->place]) - axis->low) /
-               (axis->high - axis->low);
-    }
+    take_point(r, trial);
 }
 
 /* ---- distributions ------------------------------------------------------------------------- */
@@ -247,11 +255,13 @@ static rgm_status update(replay *r)
     return begin_run(r);
 }
 
+/* One that came before the distribution, and whose result comes behind its beginning, is a point
+ * as others are. */
 static rgm_status take(replay *r, int64_t place)
 {
     int64_t at = r->pool_count, number = r->numbers[place];
 
-    if (number < r->first || (r->born[number] >= 0 && r->born[number] < r->run_began))
+    if (r->born[number] >= 0 && r->born[number] < r->run_began)
         return RGM_OK;
     for (; at > 0 && is_better(r, place, r->pool[at - 1]); at--)
         r->pool[at] = r->pool[at - 1];
@@ -329,7 +339,7 @@ static rgm_status open_replay(replay *r)
     RGM_TRY(find_axes(&r->axes, &r->n, &r->others, s->space));
     r->trials = s->trial_count;
     r->first =
-        r->options->startup_trials > s->point_count ? r->options->startup_trials : s->point_count;
+        r->options->startup_trials > s->first_points ? r->options->startup_trials : s->first_points;
     RGM_TRY(RGM_NEW(r->x, r->trials * r->n + 1));
     RGM_TRY(RGM_NEW(r->born, r->trials + 1));
     RGM_TRY(RGM_NEW(r->results, r->trials + 1));
@@ -356,14 +366,15 @@ static rgm_status play(replay *r)
 {
     for (int64_t i = 0; i <= r->trials; i++) {
         bool last = i == r->trials;
+        const rgmi_searched_trial *t = last ? NULL : r->searcher->trials[i];
+        bool counts = t != NULL && t->told > 0 && t->told <= MOST_RESULTS;
 
-        RGM_TRY(advance(r, last ? r->result_count : r->searcher->trials[i]->known));
-        if (i < r->first)
-            continue;
-        if (r->model.n == 0)
+        RGM_TRY(advance(r, last ? r->result_count : t->known));
+        if (i >= r->first && r->model.n == 0)
             RGM_TRY(begin_run(r));
-        if (!last && r->searcher->trials[i]->told > 0 &&
-            r->searcher->trials[i]->told <= MOST_RESULTS)
+        if (counts && i < r->first)
+            take_point(r, i);
+        else if (counts)
             find_point(r, i);
     }
     return RGM_OK;

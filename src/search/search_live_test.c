@@ -381,6 +381,88 @@ static void an_earlier_search_is_learned_of(void **state)
     CHECK(mean_of_first_rates(true) < 0.1);
 }
 
+/* ---- a distribution that is played again ----------------------------------------------------- */
+
+#define CMA(at_once, more)                                                                         \
+    "name: random, max_steps: 3, max_trials: 40, max_concurrent_trials: " at_once                  \
+    ", sampler: {type: cma, population: 2}" more
+
+/* Closes what is to be closed, and takes what is asked besides. */
+static void close_trials(rgm_searcher *s)
+{
+    rgm_operation o;
+
+    while (rgm_searcher_next(&o, s))
+        if (o.kind == RGM_ASK_CLOSE)
+            CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){.kind = RGM_CLOSED, o.trial}));
+}
+
+static void tell_loss(rgm_searcher *s, int64_t trial, double loss)
+{
+    CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_VALIDATED, trial, 3, &loss}));
+    close_trials(s);
+}
+
+static double rate_of(const rgm_searcher *s, int64_t trial)
+{
+    return rgm_searcher_trial(s, trial)->values[1].number;
+}
+
+/* The trial behind a point that is tried is the one that would have been drawn without. */
+static void a_point_leaves_the_distribution_where_it_began(void **state)
+{
+    rgm_search_file *one = file_of(CMA("1", ""), "1", "[a]");
+    rgm_search_file *two = file_of(CMA("2", ""), "1", "[a]");
+    rgm_search_file *tried = file_of(CMA("2", ", points: [{rate: 0.9, kind: a}]"), "1", "[a]");
+    rgm_searcher *before = begun(one), *plain = searcher_of(two), *s = searcher_of(tried);
+    rgm_searcher *again = searcher_of(tried);
+    rgm_text state_of_s = {0};
+
+    (void)state;
+    work(before, 21);
+    CHECK_OK(rgm_searcher_take_over(plain, before));
+    CHECK_OK(rgm_searcher_take_over(s, before));
+    CHECK_OK(rgm_searcher_save(&state_of_s, s));
+    CHECK_OK(rgm_searcher_restore(again, state_of_s.data, state_of_s.size));
+    close_trials(plain);
+    close_trials(s);
+    close_trials(again);
+    CHECK_INT(23, rgm_searcher_trial_count(plain));
+    CHECK_INT(23, rgm_searcher_trial_count(s));
+    CHECK(rate_of(s, 22) == 0.9 && rate_of(plain, 22) != 0.9);
+    CHECK(rate_of(s, 23) == rate_of(plain, 23));
+    CHECK(rate_of(again, 23) == rate_of(plain, 23));
+    rgm_text_clear(&state_of_s);
+    rgm_searcher_release(before);
+    rgm_searcher_release(plain);
+    rgm_searcher_release(s);
+    rgm_searcher_release(again);
+    rgm_search_file_release(one);
+    rgm_search_file_release(two);
+    rgm_search_file_release(tried);
+}
+
+/* The distribution began beside a point of the user, and hears of its result all the same. */
+static void a_point_counts_whose_result_comes_late(void **state)
+{
+    rgm_search_file *file = file_of(CMA("2", ", points: [{rate: 0.9, kind: a}]"), "1", "[a]");
+    rgm_searcher *good = begun(file), *bad = begun(file);
+
+    (void)state;
+    close_trials(good);
+    close_trials(bad);
+    tell_loss(good, 2, 0.5);
+    tell_loss(bad, 2, 0.5);
+    CHECK(rate_of(good, 3) == rate_of(bad, 3));
+    tell_loss(good, 1, 0.1);
+    tell_loss(bad, 1, 0.7);
+    CHECK_INT(4, rgm_searcher_trial_count(good));
+    CHECK(rate_of(good, 4) != rate_of(bad, 4));
+    rgm_searcher_release(good);
+    rgm_searcher_release(bad);
+    rgm_search_file_release(file);
+}
+
 static rgm_status change_once(void)
 {
     rgm_status status = RGM_OK;
@@ -422,4 +504,6 @@ TESTS(cmocka_unit_test(more_trials_are_those_that_would_have_been),
       cmocka_unit_test(a_searcher_with_a_plan_of_its_own_is_not_changed),
       cmocka_unit_test(a_trial_that_ends_on_request_counts_as_what_it_reached),
       cmocka_unit_test(an_earlier_search_is_learned_of),
+      cmocka_unit_test(a_point_leaves_the_distribution_where_it_began),
+      cmocka_unit_test(a_point_counts_whose_result_comes_late),
       cmocka_unit_test(memory_that_runs_out_is_told))

@@ -521,6 +521,7 @@ rgm_status rgm_searcher_begin(rgm_searcher *searcher)
     if (searcher->begun)
         return RGM_FAIL(RGM_ERR_ARG, "the searcher has begun");
     searcher->begun = true;
+    searcher->first_points = searcher->point_count;
     status = searcher->type->begin(searcher, searcher->state, searcher->options);
     if (status == RGM_OK)
         status = rgmi_searcher_settle(searcher);

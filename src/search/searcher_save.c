@@ -412,8 +412,22 @@ static rgm_status count_trials(rgm_searcher *s)
     }
     if (!in_range(s->points_used, 0, s->point_count))
         return damaged("points_used");
+    if (!in_range(s->first_points, 0, INT64_MAX))
+        return damaged("first_points");
+    if (s->first_points > s->point_count) /* a change took some away before they were used */
+        s->first_points = s->point_count;
     if (!in_range(s->work, 0, INT64_MAX / 2) || !(s->progress >= 0 && s->progress <= 1))
         return damaged("progress");
+    return RGM_OK;
+}
+
+/* States of before do not say how many there were at the beginning: all that there are. */
+static rgm_status archive_points(rgm_archive *a, rgm_searcher *s)
+{
+    RGM_TRY(rgm_archive_int(a, "points_used", &s->points_used));
+    if (!rgm_archive_reads(a) || rgmi_archive_has(a, "first_points"))
+        return rgm_archive_int(a, "first_points", &s->first_points);
+    s->first_points = s->point_count;
     return RGM_OK;
 }
 
@@ -423,7 +437,7 @@ static rgm_status archive_all(rgm_archive *a, rgm_searcher *s)
 
     RGM_TRY(rgm_archive_bool(a, "begun", &s->begun));
     RGM_TRY(rgm_archive_bool(a, "over", &s->over));
-    RGM_TRY(rgm_archive_int(a, "points_used", &s->points_used));
+    RGM_TRY(archive_points(a, s));
     RGM_TRY(rgm_archive_int(a, "work", &s->work));
     RGM_TRY(rgm_archive_float(a, "progress", &s->progress));
     RGM_TRY(archive_random(a, s));
