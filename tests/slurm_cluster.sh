@@ -1,7 +1,7 @@
 #!/bin/sh
 # What src/master/jobs_test.c puts on the PATH as sbatch, squeue, sacct and scancel: a cluster that runs its
 # jobs as processes of this machine, at once, in $FAKE_SLURM/jobs/NUMBER. Files of $FAKE_SLURM change it:
-# "hold" lets no job begin, "refuse" is what sbatch says instead, "mute" makes jobs run that never speak;
+# "hold" lets no job begin, "refuse" is what sbatch says instead, "spare" what scancel does, "mute" makes jobs run that never speak;
 # jobs/NUMBER/lost takes that job's node away.
 name=$(basename "$0")
 jobs=$FAKE_SLURM/jobs
@@ -77,6 +77,10 @@ sacct)
     exit 1
     ;;
 scancel)
+    if [ -f "$FAKE_SLURM/spare" ]; then
+        cat "$FAKE_SLURM/spare" >&2
+        exit 1
+    fi
     for job; do :; done # the last word
     job=$jobs/$job
     case $* in

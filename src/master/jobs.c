@@ -14,7 +14,7 @@
 
 enum {
     TURN_MS = 200,
-    HOLD_S = 30, /* after Slurm refused a job           */
+    HOLD_S = 30, /* after Slurm refused a job, or to end one */
     LOOK_S = 5,  /* between two questions to Slurm      */
     SOON_S = 1   /* ... where a process is known to end */
 };
@@ -215,7 +215,7 @@ static bool is_unwanted(bool *stops, rgm_master *master, const rgmi_process *p)
 /* Nothing, or one command for one job. One that runs is stopped by the answer that it gets. */
 static void choose_for(errand *x, rgm_master *master, rgmi_process *p)
 {
-    bool stops;
+    bool stops, rests = rgm_now() < p->send_at;
 
     p->killed = is_unwanted(&stops, master, p) || p->killed;
     x->job = job_of(p);
@@ -224,9 +224,9 @@ static void choose_for(errand *x, rgm_master *master, rgmi_process *p)
         end_job(master, p);
     } else if (p->job == 0 && !p->unsure) {
         prepare_submit(x, master, p);
-    } else if (p->job > 0 && p->killed && !p->kill_sent) {
+    } else if (p->job > 0 && p->killed && !p->kill_sent && !rests) {
         x->kind = KILL;
-    } else if (p->job > 0 && stops && !p->asked && !p->stop_sent) {
+    } else if (p->job > 0 && stops && !p->asked && !p->stop_sent && !rests) {
         x->kind = STOP;
     }
 }
@@ -427,8 +427,9 @@ static void take_state(rgm_master *master, const rgmi_job *job)
         p->heard = rgm_now(); /* its silence counts from here */
     if (job->state != RGMI_JOB_UNKNOWN)
         p->job_state = job->state;
-    snprintf(p->job_reason, sizeof p->job_reason, "%s",
-             strcmp(job->reason, "None") == 0 ? "" : job->reason);
+    if (rgmi_job_is_over(job->state) || rgm_now() >= p->send_at)
+        snprintf(p->job_reason, sizeof p->job_reason, "%s",
+                 strcmp(job->reason, "None") == 0 ? "" : job->reason);
     if (!rgmi_job_is_over(job->state))
         return;
     if (!p->terminated && !p->failed && !p->killed && rgmi_job_end(p) == RGMI_RUN_LOST)
@@ -454,16 +455,32 @@ static void take_silence(rgm_master *master, const asked_scheduler *a)
     }
 }
 
+/* Who is refused is told and asked for again after a while: until then others are stopped, and
+ * looked at, and so is this one, which may be over. */
+static void take_end(const rgm_master *master, rgmi_process *p, errand_kind kind, rgm_status status)
+{
+    const char *what = kind == STOP ? "stopped" : "killed";
+    int seconds = status == RGM_ERR_IO ? LOOK_S : HOLD_S;
+
+    *(kind == STOP ? &p->stop_sent : &p->kill_sent) = status == RGM_OK;
+    p->send_at = status == RGM_OK ? 0 : rgm_now() + seconds;
+    if (status == RGM_OK)
+        return;
+    snprintf(p->job_reason, sizeof p->job_reason, "it is not %s: %s", what, rgm_error_message());
+    if (status != RGM_ERR_IO || !master->jobs_fail)
+        rgm_log_write(RGM_LOG_WARNING, "trial %lld: %s job %lld is not %s: %s; tried again in %d s",
+                      (long long)p->trial, rgmi_job_scheduler(p), (long long)p->job, what,
+                      rgm_error_message(), seconds);
+}
+
 static void take(rgm_master *master, const errand *x, const asked_scheduler *a, rgm_status status)
 {
     rgmi_process *p = x->kind != LOOK ? process_of(master, &x->job) : NULL;
 
     if (x->kind == SUBMIT && p != NULL)
         take_submit(master, x, p, status);
-    if (x->kind == STOP && p != NULL)
-        p->stop_sent = true;
-    if (x->kind == KILL && p != NULL)
-        p->kill_sent = status == RGM_OK; /* and is asked for again */
+    if ((x->kind == STOP || x->kind == KILL) && p != NULL)
+        take_end(master, p, x->kind, status);
     if (x->kind == LOOK && status == RGM_OK)
         for (int64_t i = 0; i < x->count; i++)
             take_state(master, &x->jobs[i]);

@@ -236,6 +236,71 @@ static void what_slurm_refuses_is_told(void **state)
     rgm_master_close(master);
 }
 
+/* Until what is said of a job in the list of what runs has these words. */
+static void wait_for_job(rgm_master *master, int64_t job, const char *words)
+{
+    char last[512] = "";
+
+    for (int i = 0; i < 1000; i++) {
+        rgm_json *answer = ask(master, 200, "GET", "/api/v1/running", NULL);
+        const rgm_json *list = member(answer, "running");
+
+        for (int64_t k = 0; k < rgm_json_count(list); k++)
+            if (int_member(rgm_json_at(list, k), "job") == job) {
+                const char *said = rgm_json_text(member(rgm_json_at(list, k), "job_reason"));
+
+                snprintf(last, sizeof last, "%s", said != NULL ? said : "");
+            }
+        rgm_json_release(answer);
+        if (strstr(last, words) != NULL)
+            return;
+        pause_ms(20);
+    }
+    fail_msg("job %lld: '%s', not '%s'", (long long)job, last, words);
+}
+
+/* While Slurm ends no job the others are looked at and begin, and it is asked again. */
+static void what_is_not_ended_is_told_and_asked_for_again(void **state)
+{
+    static const char silent[] = "scancel: error: Kill job error on job id 1: Unable to contact "
+                                 "slurm controller (connect failure)\n";
+    rgm_master *master = open_master(folder, 1);
+    working_master w;
+
+    (void)state;
+    put("hold", "");
+    put("spare", silent);
+    begin_work(&w, master);
+    create_experiment(master, searcher, slurm);
+    wait_for_reason(master, 0, "Slurm job 1 waits: Resources");
+    wait_for_reason(master, 1, "Slurm job 2 waits: Resources");
+    tell(master, 200, "POST", "/api/v1/trials/1/kill", NULL);
+    wait_for_job(master, 1, "it is not killed: scancel ended with status 1: scancel: error: Kill");
+    put("jobs/2/lost", "");
+    put("jobs/2/cancelled", "");
+    wait_for_reason(master, 1, "Slurm job 3 waits: Resources"); /* trial 2 again */
+    tell(master, 200, "POST", "/api/v1/experiments/1/pause", NULL);
+    wait_for_job(master, 3, "it is not stopped: scancel ended with status 1");
+    put("spare", NULL);
+    for (int i = 0, running = 1; running > 0; i++) {
+        rgm_json *list = ask(master, 200, "GET", "/api/v1/running", NULL);
+
+        running = (int)int_member(list, "total");
+        rgm_json_release(list);
+        CHECK(i < 1000);
+        pause_ms(20);
+    }
+    put("hold", NULL);
+    tell(master, 200, "POST", "/api/v1/experiments/1/activate", NULL);
+    wait_until_over(master);
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_INT(3, int_member(e, "trials_by_state.COMPLETED"));
+    CHECK_INT(1, int_member(e, "trials_by_state.CANCELED"));
+    rgm_json_release(e);
+    end_work(&w);
+    rgm_master_close(master);
+}
+
 /* Slurm says that they run, and nothing is ever heard of their processes. */
 static void a_job_that_never_speaks_is_ended_with_the_reason(void **state)
 {
@@ -392,6 +457,8 @@ static void jobs_of_other_hosts_come_by_tcp(void **state)
 TESTS(cmocka_unit_test_setup_teardown(a_search_is_the_same_as_on_this_machine, setup, teardown),
       cmocka_unit_test_setup_teardown(what_waits_says_why_and_can_be_stopped, setup, teardown),
       cmocka_unit_test_setup_teardown(what_slurm_refuses_is_told, setup, teardown),
+      cmocka_unit_test_setup_teardown(what_is_not_ended_is_told_and_asked_for_again, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(a_job_that_never_speaks_is_ended_with_the_reason, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(a_lost_node_and_a_told_end_are_no_failures, setup, teardown),

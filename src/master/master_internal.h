@@ -138,6 +138,9 @@ typedef struct rgmi_process {
     bool asked;         /* its process has spoken to this master                                 */
     bool asked_before;  /* ... when Slurm was asked about it last                          */
     bool stop_sent, kill_sent;
+    double
+        send_at; /* the scheduler refused to stop or kill it: neither is sent before; 0: it did not
+                  */
     bool job_over; /* Slurm says so, or it was not submitted                                */
     rgmi_job_state job_state;
     char job_reason[RGMI_REASON_ROOM]; /* Slurm's, or why it is not submitted; may be "" */
