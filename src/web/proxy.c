@@ -21,6 +21,18 @@ static bool is_of_a_trial(const char *path)
     return false;
 }
 
+/* What a master keeps from tokens that may look at things alone: whoever knows a webhook's URL can
+ * write there. */
+static bool is_secret(const char *path)
+{
+    static const char *const secret[] = {"tokens", "webhooks"};
+
+    for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+        if (strncmp(path, secret[i], strlen(secret[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Visible ASCII, without what would end a path or lead out of it. */
 static bool is_plain(const char *rest)
 {
@@ -82,6 +94,11 @@ rgm_status rgmi_show_master(rgmi_web_call *call)
     if (is_of_a_trial(call->values.rest)) {
         call->out->status = 403;
         return RGM_FAIL(RGM_ERR_ARG, "this request is for trials' processes alone");
+    }
+    if (call->web->gate.read_only && is_secret(call->values.rest)) {
+        call->out->status = 403;
+        return RGM_FAIL(RGM_ERR_ARG, "whoever knows a webhook's URL can write there: a page that "
+                                     "is read only shows neither webhooks nor tokens");
     }
     rgmi_web_find_masters(call->web, call->id);
     RGM_GO(rgm_strprintf(&path, "/api/v1/%s%s", call->values.rest, query != NULL ? query : ""));

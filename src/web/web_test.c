@@ -286,6 +286,28 @@ static void what_is_for_trials_or_leads_elsewhere_is_refused(void **state)
     rgm_web_close(web);
 }
 
+/* As to a token whose scope is read. */
+static void a_read_only_page_shows_no_secrets(void **state)
+{
+    static const char *const paths[] = {
+        "/api/v1/masters/1/webhooks", "/api/v1/masters/1/webhooks?limit=3",
+        "/api/v1/masters/1/webhooks/1/deliveries", "/api/v1/masters/1/tokens"};
+
+    (void)state;
+    make_master();
+    for (int read_only = 0; read_only < 2; read_only++) {
+        rgm_web *web = open_web((const char *[]){folder}, 1, read_only == 1);
+
+        if (read_only == 0)
+            tell_web(web, 201, "POST", "/api/v1/masters/1/webhooks",
+                     "{\"url\": \"https://chat.example/hooks/abc\"}");
+        for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+            tell_web(web, read_only == 1 ? 403 : 200, "GET", paths[i], NULL);
+        tell_web(web, 200, "GET", "/api/v1/masters/1/models", NULL);
+        rgm_web_close(web);
+    }
+}
+
 /* Without a master at work an answer holds until the database changes, and no longer. */
 static void an_idle_folder_is_not_opened_again(void **state)
 {
@@ -398,6 +420,7 @@ TESTS(cmocka_unit_test(files_have_types_and_tags),
       cmocka_unit_test_setup_teardown(a_masters_requests_are_handed_on, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_for_trials_or_leads_elsewhere_is_refused, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(a_read_only_page_shows_no_secrets, setup, teardown),
       cmocka_unit_test_setup_teardown(an_idle_folder_is_not_opened_again, setup, teardown),
       cmocka_unit_test_setup_teardown(a_listener_hears_what_changes, setup, teardown),
       cmocka_unit_test(topics_are_held_to_their_form))
