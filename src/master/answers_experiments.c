@@ -445,8 +445,11 @@ static rgm_status check_deletable(rgmi_call *call)
         &users, call->master->database, 0,
         "SELECT o.experiment_id FROM trials o JOIN checkpoints c ON c.id = o.source_checkpoint_id"
         " JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = ? AND o.experiment_id <>"
-        " t.experiment_id AND o.state = " RGMI_SQL(ACTIVE) " LIMIT 1",
-        "i", call->id));
+        " t.experiment_id AND o.state = " RGMI_SQL(
+            ACTIVE) " UNION ALL SELECT o.id FROM experiments o JOIN checkpoints c ON c.id ="
+                    " o.source_checkpoint_id JOIN trials t ON t.id = c.trial_id WHERE"
+                    " t.experiment_id = ? AND o.state NOT IN " RGMI_SQL_OVER " LIMIT 1",
+        "ii", call->id, call->id));
     if (over < 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "there is no experiment %lld", (long long)call->id);
     if (over == 0)
@@ -455,6 +458,32 @@ static rgm_status check_deletable(rgmi_call *call)
     return users == 0 ? RGM_OK
                       : RGM_FAIL(RGM_ERR_BUSY, "experiment %lld begins with its checkpoints",
                                  (long long)users);
+}
+
+/* Others that began with its checkpoints keep the path of each: its number may become another's. */
+static rgm_status release_checkpoints(rgmi_call *call)
+{
+    rgm_status status;
+    rgmi_rows *rows;
+
+    for (;;) {
+        int64_t checkpoint, number;
+
+        RGM_TRY(rgmi_database_query(
+            &rows, call->master->database,
+            "SELECT c.id, t.number FROM (SELECT source_checkpoint_id AS source FROM experiments"
+            " UNION SELECT source_checkpoint_id FROM trials WHERE experiment_id <> ?) JOIN"
+            " checkpoints c ON c.id = source JOIN trials t ON t.id = c.trial_id WHERE"
+            " t.experiment_id = ? LIMIT 1",
+            "ii", call->id, call->id));
+        status = rgmi_rows_next(call->master->database, rows);
+        if (status != RGM_OK)
+            return status == RGM_END ? RGM_OK : status;
+        checkpoint = rgmi_rows_int(rows, 0);
+        number = rgmi_rows_int(rows, 1);
+        rgmi_rows_leave(rows);
+        RGM_TRY(rgmi_checkpoint_release(call->master, call->id, number, checkpoint));
+    }
 }
 
 /* The folder first: what is interrupted can be asked for again. */
@@ -471,7 +500,9 @@ rgm_status rgmi_answer_delete(rgmi_call *call)
         RGM_TRY(status);
     RGM_TRY(rgm_text_printf(call->out, "{\"id\": %lld, \"deleted\": true}", (long long)call->id));
     RGM_TRY(rgmi_change_begin(call->master));
-    status = rgmi_database_run(call->master->database, "DELETE FROM experiments WHERE id = ?", "i",
-                               call->id);
+    status = release_checkpoints(call);
+    if (status == RGM_OK)
+        status = rgmi_database_run(call->master->database, "DELETE FROM experiments WHERE id = ?",
+                                   "i", call->id);
     return rgmi_change_end(call->master, status);
 }

@@ -436,10 +436,14 @@ static rgm_status delete_checkpoint(rgmi_call *call)
         "SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE c.id = ? AND"
         " (t.state = " RGMI_SQL(
             ACTIVE) " OR EXISTS(SELECT 1 FROM trials o WHERE o.source_checkpoint_id = c.id"
-                    " AND o.state = " RGMI_SQL(ACTIVE) "))",
+                    " AND o.state = " RGMI_SQL(
+                        ACTIVE) ") OR EXISTS(SELECT 1 FROM experiments o WHERE"
+                                " o.source_checkpoint_id = c.id AND o.state NOT IN " RGMI_SQL_OVER
+                                "))",
         "i", id));
     if (needed > 0)
-        return RGM_FAIL(RGM_ERR_BUSY, "a trial that is not over may go back to checkpoint %s",
+        return RGM_FAIL(RGM_ERR_BUSY,
+                        "a trial that is not over may go back to checkpoint %s, or begin with it",
                         call->name);
     RGM_TRY(rgmi_checkpoint_remove(call->master, id));
     return rgmi_answer_checkpoint(call);

@@ -161,6 +161,7 @@ static const rgmi_column_rule columns[] = {
     METRIC("smallest"),
     METRIC("largest"),
     FLAG("is_needed"),
+    FLAG("is_gone"),
     {"newest", WHOLE, false, 0, 2},
     FLAG("logs_removed"),
     /* webhooks and what they are told */

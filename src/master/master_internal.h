@@ -370,6 +370,10 @@ rgm_status rgmi_trial_end_with(rgm_master *master, rgmi_experiment *experiment, 
 /** Back to its newest checkpoint: rows of later steps go. */
 rgm_status rgmi_trial_rollback(rgm_master *master, rgmi_trial *trial, int64_t most);
 
+/** Whoever was to begin with a checkpoint that is lost, of trial `number` of an experiment, finds
+ * it by its path where it is made again, and says that it is not there until then. */
+rgm_status rgmi_checkpoint_release(rgm_master *master, int64_t experiment, int64_t number,
+                                   int64_t checkpoint);
 /** A process is about to begin: the trial stands at a checkpoint, or is put back to one, since an
  * earlier process may have ended when nothing could be put down of it. */
 rgm_status rgmi_run_prepare(rgm_master *master, int64_t trial);

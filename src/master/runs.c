@@ -90,10 +90,8 @@ static rgm_status after_failure(rgm_master *master, rgmi_experiment *e, rgmi_tri
 
 /* ---- a checkpoint that is lost -------------------------------------------------------------- */
 
-/* Whoever was to begin with it finds it by its path when this trial has made it again, and says
- * that it is not there until then. */
-static rgm_status release_users(rgm_master *master, const rgmi_experiment *e,
-                                const rgmi_trial *trial, int64_t checkpoint)
+rgm_status rgmi_checkpoint_release(rgm_master *master, int64_t experiment, int64_t number,
+                                   int64_t checkpoint)
 {
     rgm_status status = RGM_OK;
     rgmi_rows *rows = NULL;
@@ -102,7 +100,7 @@ static rgm_status release_users(rgm_master *master, const rgmi_experiment *e,
     RGM_GO(rgmi_database_query(&rows, master->database,
                                "SELECT folder FROM checkpoints WHERE id = ?", "i", checkpoint));
     RGM_GO(rgmi_rows_next(master->database, rows));
-    RGM_GO(rgmi_master_path(&folder, master, e->id, trial->number, rgmi_rows_text(rows, 0)));
+    RGM_GO(rgmi_master_path(&folder, master, experiment, number, rgmi_rows_text(rows, 0)));
     RGM_GO(rgmi_database_run(master->database,
                              "UPDATE trials SET source_checkpoint = ?, source_checkpoint_id = NULL"
                              " WHERE source_checkpoint_id = ?",
@@ -128,7 +126,7 @@ static rgm_status give_up_checkpoint(rgm_master *master, rgmi_experiment *e, rgm
                               trial->id, step));
     if (checkpoint == 0) /* it says so of the beginning: it would again */
         return after_failure(master, e, trial, message);
-    RGM_TRY(release_users(master, e, trial, checkpoint));
+    RGM_TRY(rgmi_checkpoint_release(master, e->id, trial->number, checkpoint));
     RGM_TRY(rgmi_trial_rollback(master, trial, rgm_sequencer_batches(trial->sequencer) - 1));
     rgm_log_write(RGM_LOG_WARNING, "trial %lld goes back from step %lld to step %lld: %s",
                   (long long)trial->id, (long long)step,

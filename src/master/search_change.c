@@ -66,10 +66,37 @@ static rgm_status revive(rgm_master *master, rgmi_experiment *e)
     return RGM_OK;
 }
 
+/* Further trials would begin with nothing, and be compared with those that began with it. */
+static rgm_status check_source(rgm_master *master, int64_t id)
+{
+    rgm_status status = RGM_OK;
+    const char *path;
+    rgmi_rows *rows;
+
+    RGM_TRY(rgmi_database_query(
+        &rows, master->database,
+        "SELECT source_checkpoint, source_checkpoint_id IS NOT NULL AND NOT EXISTS(SELECT 1 FROM"
+        " checkpoints c WHERE c.id = source_checkpoint_id AND c.state = " RGMI_SQL(
+            COMPLETED) ") AS is_gone FROM experiments WHERE id = ?",
+        "i", id));
+    status = rgmi_rows_next(master->database, rows);
+    if (status != RGM_OK)
+        return status == RGM_END ? RGM_OK : status; /* who reads it will say so */
+    path = rgmi_rows_text(rows, 0);
+    if (rgmi_rows_int(rows, 1) != 0 || (path != NULL && !rgm_path_is_folder(path)))
+        status = RGM_FAIL(RGM_ERR_BUSY,
+                          "the checkpoint that the trials of experiment %lld begin with is gone "
+                          "(%s): a fork is a new search, with another source or none",
+                          (long long)id, path != NULL ? path : "it was deleted");
+    rgmi_rows_leave(rows);
+    return status;
+}
+
 static rgm_status reopen(rgmi_experiment **out, rgm_master *master, int64_t id)
 {
     rgm_status status;
 
+    RGM_TRY(check_source(master, id));
     RGM_TRY(
         rgmi_database_run(master->database,
                           "UPDATE experiments SET state = " RGMI_SQL(

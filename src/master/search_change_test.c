@@ -485,6 +485,43 @@ static void a_search_that_cannot_be_learned_of_is_refused(void **state)
     rgm_master_close(master);
 }
 
+/* ---- a source that is gone ------------------------------------------------------------------- */
+
+static void a_search_whose_source_is_gone_is_not_taken_up(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    char path[100];
+
+    (void)state;
+    create_experiment(master, RANDOM(1), "");
+    serve_all(master, 60);
+    create_experiment(master,
+                      "{name: random, metric: valid.loss, max_steps: 3, max_trials: 2, "
+                      "source_trial_id: 1}",
+                      "");
+    rgm_json *list = ask(master, 200, "GET", "/api/v1/trials/1/checkpoints", NULL);
+    snprintf(path, sizeof path, "/api/v1/checkpoints/%s", text_member(list, "checkpoints.0.uuid"));
+    rgm_json_release(list);
+    tell(master, 409, "DELETE", path, NULL);
+    tell(master, 409, "DELETE", "/api/v1/experiments/1", NULL);
+    serve_all(master, 60);
+    tell(master, 200, "DELETE", "/api/v1/experiments/1", NULL);
+    for (int restarted = 0; restarted < 2; restarted++) {
+        rgm_json *refused = ask(master, 409, "POST", "/api/v1/experiments/2/change",
+                                "{\"set\": {\"searcher.max_trials\": 4}}");
+
+        CHECK(strstr(text_member(refused, "message"), "begin with is gone (/") != NULL);
+        rgm_json_release(refused);
+        tell(master, 409, "POST", "/api/v1/experiments/2/try",
+             "{\"values\": {\"optimizer.learning_rate\": 0.02}}");
+        expect(master, "/api/v1/experiments/2", "state", "COMPLETED");
+        expect(master, "/api/v1/trials/3", "source_checkpoint_uuid", "(none)");
+        rgm_master_close(master);
+        master = open_master(folder, 2);
+    }
+    rgm_master_close(master);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 TESTS(cmocka_unit_test_setup_teardown(its_file_is_the_changed_one, setup, teardown),
@@ -497,4 +534,5 @@ TESTS(cmocka_unit_test_setup_teardown(its_file_is_the_changed_one, setup, teardo
       TEST(a_trial_that_is_stopped_counts_as_what_it_reached),
       TEST(a_trial_without_a_process_is_stopped),
       TEST(an_earlier_search_is_learned_of_after_it_is_gone),
-      TEST(a_search_that_cannot_be_learned_of_is_refused))
+      TEST(a_search_that_cannot_be_learned_of_is_refused),
+      TEST(a_search_whose_source_is_gone_is_not_taken_up))
