@@ -376,6 +376,38 @@ static void warm_start_fork_and_continue_begin_with_what_there_is(void **state)
     rgm_master_close(master);
 }
 
+/* A constraint may name a hyperparameter that a trial lacks, as its condition does not hold. */
+static void a_trial_without_all_hyperparameters_is_continued(void **state)
+{
+    rgm_master *master = open_master(folder, 2);
+    char *body = create_body(
+        "data: {path: data/digits, train: train.csv.gz, batch_size: 64}\n"
+        "task: {type: classification, num_classes: 10}\n"
+        "model: {type: mlp, hidden: [16]}\n"
+        "optimizer: {learning_rate: 1e-3}\n"
+        "trainer: {epochs: 1}\n"
+        "hyperparameters:\n"
+        "  optimizer.type: {type: categorical, vals: [adam, sgd]}\n"
+        "  optimizer.momentum: {type: double, minval: 0.1, maxval: 0.9, when: optimizer.type == "
+        "sgd}\n"
+        "  model.dropout: {type: double, minval: 0, maxval: 0.9}\n"
+        "constraints: [model.dropout <= optimizer.momentum]\n"
+        "searcher: {name: random, metric: valid.loss, max_trials: 1, max_steps: 1,\n"
+        "  points: [{optimizer.type: adam, model.dropout: 0.5}]}\n",
+        "");
+
+    (void)state;
+    tell(master, 201, "POST", "/api/v1/experiments", body);
+    serve_all(master, 60);
+    tell(master, 201, "POST", "/api/v1/trials/1/continue", "{\"max_length\": {\"steps\": 2}}");
+    serve_all(master, 60);
+    rgm_json *t = ask(master, 200, "GET", "/api/v1/trials/2", NULL);
+    CHECK_TEXT("COMPLETED", text_member(t, "state"));
+    rgm_json_release(t);
+    rgm_free(body);
+    rgm_master_close(master);
+}
+
 /* Four checkpoints, of which the latest is the only one that was validated. */
 static void checkpoints_that_are_not_kept_are_removed(void **state)
 {
@@ -590,6 +622,8 @@ TESTS(cmocka_unit_test_setup_teardown(a_result_that_is_told_twice_counts_once, s
       cmocka_unit_test_setup_teardown(invalid_hyperparameters_are_replaced, setup, teardown),
       cmocka_unit_test_setup_teardown(trials_that_crash_end_as_those_that_do_not, setup, teardown),
       cmocka_unit_test_setup_teardown(warm_start_fork_and_continue_begin_with_what_there_is, setup,
+                                      teardown),
+      cmocka_unit_test_setup_teardown(a_trial_without_all_hyperparameters_is_continued, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(checkpoints_that_are_not_kept_are_removed, setup, teardown),
       cmocka_unit_test_setup_teardown(no_experiment_gets_the_folder_of_one_that_is_forgotten, setup,
