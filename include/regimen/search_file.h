@@ -171,6 +171,15 @@ rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes, const
  */
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_search_subject *subject);
+/**
+ * The same of a file that was checked before, for whoever looks at space, metrics, settings and
+ * lengths alone: its searcher may be a program, or a row of a shared object or of another program.
+ * Of such a one the longest length is what `max_length` or `max_steps` says, if anything, and
+ * rgm_search_file_searcher() is refused.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,
+                                  const char *name);
 rgm_search_file *rgm_search_file_retain(rgm_search_file *file);
 void rgm_search_file_release(rgm_search_file *file);
 

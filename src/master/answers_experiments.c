@@ -91,7 +91,7 @@ rgm_status rgmi_print_ranks(rgmi_call *call, int64_t experiment)
                                 "SELECT config FROM experiments WHERE id = ?", "i", experiment));
     RGM_GO(rgmi_rows_next(call->master->database, rows));
     config = rgmi_rows_text(rows, 0);
-    status = rgm_search_file_parse(&file, NULL, config, (int64_t)strlen(config), "its file", NULL);
+    status = rgm_search_file_glance(&file, config, (int64_t)strlen(config), "its file");
     if (rgmi_is_unreadable(status)) { /* of another version: it is shown all the same */
         rgm_error_reset();
         RGM_GO(rgm_text_printf(call->out, ", \"ranks\": null"));

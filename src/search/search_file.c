@@ -43,12 +43,43 @@ static const rgm_search_rows *rows_of(const rgm_search_file *file)
     return file->has_subject ? file->subject.rows : NULL;
 }
 
+static rgm_status take_objectives(rgm_search_file *file, const rgm_objective *objectives,
+                                  int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        file->objectives[i] = objectives[i];
+        RGM_TRY(full_metric(&file->objectives[i].metric, file, objectives[i].metric));
+    }
+    file->objective_count = count;
+    if (count == 0)
+        return RGM_OK;
+    file->smaller_is_better = file->objectives[0].smaller_is_better;
+    return rgm_strdup(&file->metric, file->objectives[0].metric);
+}
+
+/* What any searcher's section says: its metrics, and mostly a length. */
+static rgm_status glance_at_searcher(rgm_search_file *file)
+{
+    const rgm_yaml_node *section = file->nodes.searcher, *length;
+    rgm_objective objectives[RGM_MAX_OBJECTIVES];
+    int64_t count;
+
+    RGM_TRY(rgm_objectives_read(objectives, &count, section, file->arena));
+    length = rgm_yaml_find(section, "max_length");
+    if (length == NULL)
+        length = rgm_yaml_find(section, "max_steps");
+    if (length != NULL)
+        RGM_TRY(rgm_length_read(&file->max_length, length, "searcher.max_length"));
+    return take_objectives(file, objectives, count);
+}
+
 /* What of the searcher the file's other parts need. */
 static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
 {
     rgm_searcher *searcher = NULL;
     const rgm_objective *objectives;
     rgm_status status = RGM_OK;
+    int64_t count;
 
     if (file->nodes.searcher == NULL)
         return rgmi_faults_note(
@@ -56,19 +87,17 @@ static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
                                     "the section 'searcher' is missing: {name: random, metric: "
                                     "valid.loss, max_trials: 10, max_length: 5}, say"));
     status = rgm_searcher_read(&searcher, file->nodes.searcher, file->space, 0, rows_of(file));
+    if (status == RGM_ERR_CONFIG && file->is_glance) {
+        rgm_error_reset();
+        status = glance_at_searcher(file);
+    }
     if (status != RGM_OK)
         return rgmi_faults_note(mistakes, status);
+    if (searcher == NULL)
+        return RGM_OK;
     file->max_length = rgm_searcher_max_length(searcher);
-    file->objective_count = rgm_searcher_objectives(&objectives, searcher);
-    for (int64_t i = 0; i < file->objective_count; i++) {
-        file->objectives[i] = objectives[i];
-        RGM_GO(full_metric(&file->objectives[i].metric, file, objectives[i].metric));
-    }
-    if (file->objective_count > 0) {
-        RGM_GO(rgm_strdup(&file->metric, file->objectives[0].metric));
-        file->smaller_is_better = file->objectives[0].smaller_is_better;
-    }
-done:
+    count = rgm_searcher_objectives(&objectives, searcher);
+    status = take_objectives(file, objectives, count);
     rgm_searcher_release(searcher);
     return status;
 }
@@ -260,14 +289,15 @@ done:
     return status;
 }
 
-rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
-                                 int64_t size, const char *name, const rgm_search_subject *subject)
+static rgm_status parse(rgm_search_file **out, rgm_text *mistakes, const char *text, int64_t size,
+                        const char *name, const rgm_search_subject *subject, bool is_glance)
 {
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
 
     *out = NULL;
     RGM_GO(begin(&file, name, subject));
+    file->is_glance = is_glance;
     RGM_GO(rgm_yaml_parse(&file->merged, text, size, file->path));
     RGM_GO(read_file(file, mistakes));
     *out = file;
@@ -275,6 +305,18 @@ rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, cons
 done:
     rgm_search_file_release(file);
     return status;
+}
+
+rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
+                                 int64_t size, const char *name, const rgm_search_subject *subject)
+{
+    return parse(out, mistakes, text, size, name, subject, false);
+}
+
+rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,
+                                  const char *name)
+{
+    return parse(out, NULL, text, size, name, NULL, true);
 }
 
 rgm_search_file *rgm_search_file_retain(rgm_search_file *file)

@@ -21,6 +21,7 @@ struct rgm_search_file {
     rgm_yaml *left;   /* without the search's sections: the subject's */
     rgm_arena *arena;
     bool has_subject;
+    bool is_glance; /* it does without a searcher's row that is not to be had here */
     rgm_search_subject subject;
     rgm_search_settings options;
     rgmi_search_nodes nodes;

@@ -320,6 +320,40 @@ static void slots_are_shared_out_to_ranks(void **state)
     CHECK_INT(1, rgm_search_file_ranks(file));
 }
 
+/* Of a searcher that runs elsewhere, or was compiled for another program. */
+static void a_glance_needs_no_row_of_the_searcher(void **state)
+{
+    static const char *const names[] = {"program, command: [python3, mine.py]", "./mine.so",
+                                        "of_another_program"};
+    rgm_hyper_value values[] = {{.is_set = true, .integer = 2}};
+    const rgm_objective *objectives;
+    rgm_searcher *searcher;
+    double units;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[600];
+
+        snprintf(text, sizeof text,
+                 "searcher: {name: %s, metrics: [{name: taste, smaller_is_better: false}, {name: "
+                 "minutes, at_most: 60}], max_length: {batches: 8}, more: [1]}\n"
+                 "hyperparameters: {oven.degrees: {type: int, minval: 1, maxval: 3}}\n"
+                 "resources: {slots_per_trial: 4}\nruntime: {shards: 4}\n",
+                 names[i]);
+        CHECK_STATUS(RGM_ERR_CONFIG, parse(text, NULL));
+        release(NULL);
+        CHECK_OK(rgm_search_file_glance(&file, text, (int64_t)strlen(text), "bread.yaml"));
+        CHECK_INT(2, rgm_search_file_objectives(&objectives, file));
+        CHECK_TEXT("valid.taste", objectives[0].metric);
+        CHECK(!objectives[0].smaller_is_better && objectives[1].is_bound);
+        CHECK_INT(4, rgm_search_file_ranks(file));
+        CHECK_INT(1, rgm_space_count(rgm_search_file_space(file)));
+        CHECK_INT(8, rgm_search_file_units(&units, file, values, 4).units);
+        CHECK(units == 4);
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_search_file_searcher(&searcher, file, 1, NULL));
+    }
+}
+
 /* What hooks see of a file: what it leaves out as well. */
 static void the_whole_file_has_its_defaults(void **state)
 {
@@ -414,6 +448,7 @@ int main(void)
         cmocka_unit_test_teardown(slots_are_shared_out_to_ranks, release),
         cmocka_unit_test_teardown(slots_may_be_devices, release),
         cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),
+        cmocka_unit_test_teardown(a_glance_needs_no_row_of_the_searcher, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),

@@ -110,7 +110,7 @@ static rgm_status load_file(finding *f)
     RGM_GO(ask(&row, f->call, path));
     text = json_string_value(json_object_get(row, "config"));
     text = text != NULL ? text : "";
-    RGM_GO(rgm_search_file_parse(&f->file, NULL, text, (int64_t)strlen(text), "experiment", NULL));
+    RGM_GO(rgm_search_file_glance(&f->file, text, (int64_t)strlen(text), "experiment"));
     f->space = rgm_search_file_space(f->file);
     if (rgm_search_file_objectives(&objectives, f->file) < 1)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "the experiment has no metric"));

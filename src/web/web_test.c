@@ -5,6 +5,7 @@
 #include "web_check.h"
 
 #include <regimen/master.h>
+#include <regimen/search_rows.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,6 +253,58 @@ static void a_masters_requests_are_handed_on(void **state)
     rgm_web_close(web);
 }
 
+static rgm_status take_any(const char *name, const rgm_yaml *document, const void *payload)
+{
+    (void)name;
+    (void)document;
+    (void)payload;
+    return RGM_OK;
+}
+
+/* Its searcher is a program, which runs where the master is: what it found is shown all the same.
+ */
+static void a_search_by_a_program_is_shown(void **state)
+{
+    static const char config[] =
+        "hyperparameters: {optimizer.learning_rate: {type: double, minval: 0, maxval: 1}}\n"
+        "searcher: {name: program, metric: valid.loss, max_length: 3, command: [sh, -c, 'while "
+        "read -r line; do echo \"{\\\"over\\\": true}\"; done']}\n";
+    const rgm_search_subject subject = {.sections = (const char *const[]){"optimizer", NULL},
+                                        .check = take_any,
+                                        .rows = &(rgm_search_rows){.objects = true}};
+    rgm_text body = {0};
+    rgm_master *master;
+    rgm_response r;
+    rgm_json *json;
+    rgm_web *web;
+    int64_t ranks;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&body, "{\"config\": "));
+    CHECK_OK(rgm_json_print_text(&body, config));
+    CHECK_OK(rgm_text_printf(&body, "}"));
+    CHECK_OK(
+        rgm_master_open(&master, &(rgm_master_options){.folder = folder, .subject = &subject}));
+    rgm_master_handle(
+        &r, master,
+        &(rgm_request){
+            .method = "POST", .path = "/api/v1/experiments", .body = body.data, .size = body.size});
+    if (r.status != 201)
+        fail_msg("%s", r.body.data);
+    rgm_response_clear(&r);
+    rgm_text_clear(&body);
+    rgm_master_close(master);
+    web = open_web((const char *[]){folder}, 1, false);
+    json = ask_web(web, 200, "GET", "/api/v1/masters/1/experiments/1", NULL);
+    CHECK(rgm_json_int(&ranks, rgm_json_find(json, "ranks")));
+    CHECK_INT(1, ranks);
+    rgm_json_release(json);
+    json = ask_web(web, 200, "GET", "/api/v1/masters/1/experiments/1/importance", NULL);
+    CHECK_TEXT("valid.loss", rgm_json_text(rgm_json_find(json, "metric")));
+    rgm_json_release(json);
+    rgm_web_close(web);
+}
+
 static void what_is_for_trials_or_leads_elsewhere_is_refused(void **state)
 {
     static const struct {
@@ -418,6 +471,7 @@ TESTS(cmocka_unit_test(files_have_types_and_tags),
       cmocka_unit_test(every_request_is_in_the_list),
       cmocka_unit_test(what_cannot_be_served_is_told),
       cmocka_unit_test_setup_teardown(a_masters_requests_are_handed_on, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_search_by_a_program_is_shown, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_for_trials_or_leads_elsewhere_is_refused, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(a_read_only_page_shows_no_secrets, setup, teardown),
