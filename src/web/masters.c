@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { ANSWERS = 64, MOST_MASTERS = 64, CALL_SECONDS = 60 };
+enum { ANSWERS = 64, MOST_MASTERS = 64, CALL_SECONDS = 60, STAMPED = 3 };
 #define ANSWERS_BYTES  ((int64_t)8 << 20) /* of one master          */
 #define FRESH_SECONDS  0.5
 #define REST_SECONDS   5.0 /* after which one that did not answer is tried again */
@@ -22,10 +22,10 @@ enum { ANSWERS = 64, MOST_MASTERS = 64, CALL_SECONDS = 60 };
 #define LONG_PATIENCE  500000000L /* nanoseconds for others that ask it ... */
 #define SHORT_PATIENCE 50000000L  /* ... of one that has not answered yet   */
 
-/** What says that a folder's database has not changed. */
+/** What says that neither a folder's database has changed, nor the file that its masters read. */
 typedef struct stamp {
-    struct timespec times[2];
-    int64_t sizes[2];
+    struct timespec times[STAMPED];
+    int64_t sizes[STAMPED];
 } stamp;
 
 typedef struct kept_answer {
@@ -157,10 +157,10 @@ done:
 
 static void take_stamp(stamp *out, const master *m)
 {
-    static const char *const names[] = {"master.db", "master.db-wal"};
+    static const char *const names[STAMPED] = {"master.db", "master.db-wal", "master.yaml"};
 
     memset(out, 0, sizeof *out);
-    for (int i = 0; i < 2 && m->is_folder; i++) {
+    for (int i = 0; i < STAMPED && m->is_folder; i++) {
         struct stat found;
         char *path = NULL;
 
@@ -174,7 +174,7 @@ static void take_stamp(stamp *out, const master *m)
 
 static bool is_same_stamp(const stamp *a, const stamp *b)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < STAMPED; i++)
         if (a->sizes[i] != b->sizes[i] || a->times[i].tv_sec != b->times[i].tv_sec ||
             a->times[i].tv_nsec != b->times[i].tv_nsec)
             return false;
@@ -206,6 +206,21 @@ static bool is_served(master *m)
     return served;
 }
 
+/* Models and logs are files beside the database, which does not say whether they have changed. */
+static bool is_of_files(const char *path)
+{
+    static const char *const ends[] = {"/models", "/logs"};
+    size_t size = strcspn(path, "?");
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i]);
+
+        if (size >= n && strncmp(path + size - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static kept_answer *find_answer(master *m, const char *path)
 {
     stamp now;
@@ -218,7 +233,7 @@ static kept_answer *find_answer(master *m, const char *path)
         if (rgm_now() - answer->time < FRESH_SECONDS)
             return answer;
         take_stamp(&now, m);
-        if (m->is_folder && is_same_stamp(&now, &answer->at) && !is_served(m))
+        if (m->is_folder && !is_of_files(path) && is_same_stamp(&now, &answer->at) && !is_served(m))
             return answer;
     }
     return NULL;

@@ -24,7 +24,8 @@ bool rgmi_masters_at(int64_t *id, const char **where, bool *served, rgmi_masters
                      int64_t i);
 /**
  * Ask master `id`, or answer a GET as it was answered within the last half second, or since
- * anything changed in a folder where no master is at work.
+ * anything changed in a folder where no master is at work (but of models and logs, which are files
+ * beside its database).
  *
  * @param out  [out] cleared with rgm_response_clear(); an answer of any status
  *

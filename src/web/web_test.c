@@ -390,6 +390,32 @@ static void an_idle_folder_is_not_opened_again(void **state)
     rgm_web_close(web);
 }
 
+/* A log grows, and a model is registered, without the database. */
+static void files_of_an_idle_folder_are_read_again(void **state)
+{
+    const struct timespec pause = {.tv_nsec = 600000000};
+    rgm_web *web;
+    rgm_json *json;
+    char path[128];
+
+    (void)state;
+    make_master();
+    web = open_web((const char *[]){folder}, 1, false);
+    tell_web(web, 201, "POST", "/api/v1/masters/1/experiments", experiment);
+    json = ask_web(web, 200, "GET", "/api/v1/masters/1/trials/1/logs", NULL);
+    CHECK_TEXT("", rgm_json_text(rgm_json_find(json, "text")));
+    rgm_json_release(json);
+    snprintf(path, sizeof path, "%s/1/1", folder);
+    CHECK_OK(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/1/1/trial.log", folder);
+    CHECK_OK(rgm_file_save(path, "a line\n", 7));
+    nanosleep(&pause, NULL);
+    json = ask_web(web, 200, "GET", "/api/v1/masters/1/trials/1/logs", NULL);
+    CHECK_TEXT("a line\n", rgm_json_text(rgm_json_find(json, "text")));
+    rgm_json_release(json);
+    rgm_web_close(web);
+}
+
 /* ---- events --------------------------------------------------------------------------------- */
 
 /* Until the stream says `wanted`, at most 5 seconds. */
@@ -476,5 +502,6 @@ TESTS(cmocka_unit_test(files_have_types_and_tags),
                                       teardown),
       cmocka_unit_test_setup_teardown(a_read_only_page_shows_no_secrets, setup, teardown),
       cmocka_unit_test_setup_teardown(an_idle_folder_is_not_opened_again, setup, teardown),
+      cmocka_unit_test_setup_teardown(files_of_an_idle_folder_are_read_again, setup, teardown),
       cmocka_unit_test_setup_teardown(a_listener_hears_what_changes, setup, teardown),
       cmocka_unit_test(topics_are_held_to_their_form))
