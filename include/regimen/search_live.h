@@ -53,7 +53,7 @@ int64_t rgm_searcher_points_left(const rgm_searcher *searcher);
 /** Append "key: value" that a changed section must have so that the plan stays as it is; nothing
  * where nothing is needed. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_searcher_print_plan(rgm_text *out, const rgm_searcher *searcher);
-/** Whether its sampler learns of trials. */
+/** Whether its sampler learns of trials of earlier searches. */
 bool rgm_searcher_learns(const rgm_searcher *searcher);
 
 /**

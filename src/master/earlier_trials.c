@@ -129,7 +129,7 @@ static rgm_status check_sampler(const rgm_search_file *file, const rgm_yaml_node
     RGM_GO(rgm_search_file_searcher(&searcher, file, 0, NULL));
     if (!rgm_searcher_learns(searcher))
         RGM_GO(rgm_yaml_fail(node, "'searcher.source_experiment' is for a sampler that learns of "
-                                   "trials: tpe or gp"));
+                                   "earlier trials: tpe, gp, bohb or nsga2"));
 done:
     rgm_searcher_release(searcher);
     return status;

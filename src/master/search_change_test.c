@@ -462,6 +462,12 @@ static void a_search_that_cannot_be_learned_of_is_refused(void **state)
         {LEARNS(1), "has no trial that was validated"},
         {"{name: random, metric: valid.loss, max_steps: 3, max_trials: 4, source_experiment: 1}",
          "for a sampler that learns"},
+        {"{name: random, metric: valid.loss, max_steps: 3, max_trials: 4, sampler: sobol, "
+         "source_experiment: 1}",
+         "for a sampler that learns"},
+        {"{name: random, metric: valid.loss, max_steps: 3, max_trials: 4, sampler: cma, "
+         "max_concurrent_trials: 1, source_experiment: 1}",
+         "tpe, gp, bohb or nsga2"},
     };
     rgm_master *master = open_master(folder, 2);
 
