@@ -581,6 +581,69 @@ static void a_search_that_takes_too_long_ends_with_what_it_has(void **state)
     rgm_master_close(master);
 }
 
+/* One hangs, one loops: neither asks for more, so that nobody could tell them to end. */
+static void what_works_on_behind_the_end_of_its_search_is_ended(void **state)
+{
+    char never[160];
+
+    (void)state;
+    for (int loops = 0; loops < 2; loops++) {
+        rgm_master_options options = {.folder = folder,
+                                      .slots = 1,
+                                      .threads_per_slot = 1,
+                                      .trial_command = fake_command(),
+                                      .stop_seconds = 1,
+                                      .subject = &rgm_trial_subject};
+        rgm_master *master;
+        rgm_json *t;
+
+        snprintf(never, sizeof never, "%s/never", folder);
+        CHECK_INT(0,
+                  loops ? setenv("FAKE_TRIAL_BUSY", never, 1) : setenv("FAKE_TRIAL_HANG", "1", 1));
+        CHECK_OK(rgm_master_open(&master, &options));
+        create_experiment(master, "{name: single, metric: valid.loss, max_steps: 4}",
+                          "limits: {search_seconds: 1, silent_seconds: 0}\n");
+        serve_all(master, 60);
+        t = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+        CHECK_TEXT("CANCELED", text_member(t, "state"));
+        CHECK_INT(0, int_member(t, "restarts"));
+        rgm_json_release(t);
+        t = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+        CHECK_TEXT("its time is over: limits.search_seconds is 1", text_member(t, "message"));
+        rgm_json_release(t);
+        rgm_master_close(master);
+        unsetenv("FAKE_TRIAL_HANG");
+        CHECK_OK(rgm_folder_remove(folder));
+        CHECK_OK(rgm_folder_make(folder));
+    }
+}
+
+/* Whoever does not want to wait for it. */
+static bool kill_when_over(rgm_master *master, void *payload)
+{
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+
+    if (strcmp(text_member(e, "state"), "STOPPING_COMPLETED") == 0)
+        tell(master, 200, "POST", "/api/v1/experiments/1/kill", NULL);
+    rgm_json_release(e);
+    return all_over(master, payload);
+}
+
+static void a_search_that_ends_can_be_killed(void **state)
+{
+    rgm_master *master = open_master(folder, 1); /* which would wait for 20 s */
+    double until = rgm_now() + 60, begin = rgm_now();
+
+    (void)state;
+    setenv("FAKE_TRIAL_HANG", "1", 1);
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 4}",
+                      "limits: {search_seconds: 1, silent_seconds: 0}\n");
+    CHECK_OK(rgm_master_serve(master, kill_when_over, &until));
+    check_states(master, 1, "CANCELED", 0);
+    CHECK(rgm_now() - begin < 15);
+    rgm_master_close(master);
+}
+
 /* ---- alone ---------------------------------------------------------------------------------- */
 
 static void a_search_that_is_served_alone_leaves_the_others(void **state)
@@ -614,6 +677,8 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_trial_whose_folder_is_a_file_keeps_no_other_waiting),
       TEST(experiments_that_cannot_be_read_keep_no_other_waiting),
       TEST(a_full_disk_is_no_failure_of_a_trial),
+      TEST(what_works_on_behind_the_end_of_its_search_is_ended),
+      TEST(a_search_that_ends_can_be_killed),
       TEST(a_program_that_cannot_be_loaded_is_no_failure_of_a_trial),
       TEST(what_cannot_be_opened_is_tried_once_and_says_why),
       TEST(an_exit_code_says_whether_to_try_again),

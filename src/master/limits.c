@@ -105,9 +105,25 @@ static rgm_status keep_time(rgm_master *master, rgmi_process *p, double most)
     return RGM_OK;
 }
 
-/* A job that waits for its turn is silent, as it should be. */
-static rgm_status keep_process(rgm_master *master, rgmi_process *p, const rgm_search_limits *limits)
+/* What works on behind the end of its search, or hangs, keeps slots of which nothing comes. */
+static void keep_end(rgm_master *master, rgmi_process *p, const rgmi_experiment *e)
 {
+    double now = rgm_now();
+
+    if (e->state != RGM_WORK_STOPPING_COMPLETED || p->ended || p->killed)
+        return;
+    if (p->leave_at <= 0)
+        p->leave_at = now + master->options.stop_seconds;
+    else if (now > p->leave_at)
+        rgmi_process_kill(master, p);
+}
+
+/* A job that waits for its turn is silent, as it should be. */
+static rgm_status keep_process(rgm_master *master, rgmi_process *p, const rgmi_experiment *e)
+{
+    const rgm_search_limits *limits = &rgm_search_file_settings(e->file)->limits;
+
+    keep_end(master, p, e);
     if (!p->ended && !p->killed && (!p->is_job || p->asked || p->job_state == RGMI_JOB_RUNNING))
         keep_silence(master, p, limits->silent_seconds);
     if (p->ended || p->killed || (p->is_job && !p->asked))
@@ -269,8 +285,7 @@ rgm_status rgmi_limits_keep(rgm_master *master)
         if (status == RGM_ERR_NOMEM || status == RGM_ERR_IO)
             return status;
         if (status == RGM_OK) /* else it is over, or cannot be read */
-            RGM_TRY(keep_process(master, &master->processes[i],
-                                 &rgm_search_file_settings(e->file)->limits));
+            RGM_TRY(keep_process(master, &master->processes[i], e));
     }
     for (int64_t i = master->experiment_count - 1; i >= 0; i--) { /* one that ends is forgotten */
         if (i < master->experiment_count)

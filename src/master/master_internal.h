@@ -130,6 +130,7 @@ typedef struct rgmi_process {
     double worked;     /* seconds that its trial's workloads took, this one's and others'; -1: to be
                           found out                                                            */
     double kill_at;    /* its trial's time is over, and so is that to end by itself; 0: it is not */
+    double leave_at;   /* the same of its search */
     bool is_job;       /* a scheduler runs it; it holds no slots here, pid is -1                */
     char scheduler[33]; /* of a job: "slurm", or a table's name                                  */
     int64_t job;        /* its number; 0: none yet, or not known                                */
