@@ -124,6 +124,11 @@ expect 0 "$regimen" data generate citation --to other --nodes 400 --edges 900 --
     --classes 4 --train-per-class 10 --valid 100 --test 200 --seed 8
 expect 2 "$regimen" run moved.yaml --run-dir moved --set data.path=other --set trainer.epochs=60
 says 'data.path was there and is now other: files or contents there are others than at the start' err
+# A run among its data is no part of them.
+(cd here && sed 's/path: here/path: ./' ../moved.yaml >m.yaml && expect 0 "$regimen" run m.yaml --run-dir runs/e-1 &&
+    { ! grep 'files or contents' "$work/err" || fail "a run's own files are data"; } &&
+    expect 0 "$regimen" run m.yaml --run-dir runs/e-1 --set data.path="$work/here" --set trainer.epochs=50 &&
+    says 'with the same content$' runs/e-1/log.txt; [ "$failures" = 0 ]) || fail "a run folder in data.path (above)"
 rm -r there
 cp -r other there
 expect 0 "$regimen" run moved.yaml --run-dir moved --set data.path=there --set trainer.epochs=60

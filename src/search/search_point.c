@@ -500,15 +500,16 @@ rgm_status rgmi_search_file_check_overruled(const rgm_search_file *file, rgmi_fa
     for (int64_t i = 0; i < rgm_space_count(file->space); i++) {
         const char *name = rgm_space_at(file->space, i)->name;
         const char *why = why_overruled(file, name);
-        const rgm_yaml_node *place = file->nodes.hyperparameters != NULL
-                                         ? find_dotted(file->nodes.hyperparameters, name)
-                                         : NULL;
+        const rgm_yaml_node *place = NULL;
 
-        if (why != NULL)
-            RGM_TRY(rgmi_faults_note(
-                mistakes,
-                rgm_yaml_fail(place != NULL ? place : rgm_yaml_root(file->merged),
-                              "the hyperparameter '%s' would have no effect: %s", name, why)));
+        if (why == NULL)
+            continue;
+        if (file->nodes.hyperparameters != NULL)
+            place = find_dotted(file->nodes.hyperparameters, name);
+        RGM_TRY(rgmi_faults_note(mistakes,
+                                 rgm_yaml_fail(place != NULL ? place : rgm_yaml_root(file->merged),
+                                               "the hyperparameter '%s' would have no effect: %s",
+                                               name, why)));
     }
     return RGM_OK;
 }

@@ -58,12 +58,20 @@ done:
 
 static rgm_status add_path(content *c, const char *path, const char *name, int level);
 
+/* Runs and searches that lie among the data are none. */
+static bool is_work(const char *path)
+{
+    return rgm_folder_has(path, ".lock") || rgm_folder_has(path, "master.db");
+}
+
 static rgm_status add_folder(content *c, const char *path, const char *name, int level)
 {
     char **names = NULL;
     int64_t count = 0;
     rgm_status status = RGM_OK;
 
+    if (level > 0 && is_work(path))
+        return RGM_OK;
     RGM_GO(rgm_folder_list(&names, &count, path));
     for (int64_t i = 0; i < count; i++) {
         char *below = NULL, *shown = NULL;

@@ -81,13 +81,12 @@ static rgm_status check_list(const rgm_lists *list, bool beside, const char *par
 
 rgm_status rgm_file_sets_check(const rgm_file_sets *sets, bool has_valid, bool has_test)
 {
-    RGM_TRY(check_list(sets->valid, has_valid, "valid"));
-    RGM_TRY(check_list(sets->test, has_test, "test"));
-    if (rgm_file_sets_count(sets) > RGM_MAX_EVAL_SETS)
+    if (rgm_file_sets_count(sets) > RGM_MAX_EVAL_SETS) /* before each is compared with each */
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.valid_sets and test_sets have %lld sets together; %d are the most",
                         (long long)rgm_file_sets_count(sets), RGM_MAX_EVAL_SETS);
-    return RGM_OK;
+    RGM_TRY(check_list(sets->valid, has_valid, "valid"));
+    return check_list(sets->test, has_test, "test");
 }
 
 static rgm_status check_weight(const rgm_train_sets *sets, const char *name)
