@@ -109,6 +109,8 @@ step=$(ls free/ckpt | tail -1)
 expect 0 "$regimen" run small.yaml --run-dir file --set "trainer.initialize.checkpoint=free/ckpt/$step/weights.safetensors" \
     --set trainer.epochs=1 --set 'task.class_names=[a, b, c, d]' --set task.num_classes=~
 says 'warning: trainer.initialize: task.class_names is ' err
+expect 0 "$regimen" run records.yaml --run-dir scaled --set trainer.initialize.checkpoint=records --set data.scale=4
+says 'warning: trainer.initialize: data.scale is 4 here and not set in records, whose weights were trained with it$' err
 
 # ---- data that have moved ----
 expect 0 "$regimen" data generate citation --to here --nodes 400 --edges 900 --words 200 --words-per-node 8 \

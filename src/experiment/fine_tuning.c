@@ -41,7 +41,7 @@ rgm_status rgmi_fine_tuning_tell(const rgm_experiment *e)
 {
     static const char *const keys[][2] = {
         {"task", "type"},    {"task", "label"}, {"task", "num_classes"}, {"task", "class_names"},
-        {"data", "relabel"}, {"data", "label"}, {"model", "input"},
+        {"data", "relabel"}, {"data", "label"}, {"data", "scale"},       {"model", "input"},
     };
     char *run = NULL, *path = NULL;
     rgm_yaml *there = NULL;
