@@ -176,6 +176,49 @@ echo '1,x,2' >>named/all.csv
 expect 1 regimen init experiment named -o again.yaml
 says 'all.csv: column height has texts; a record is numbers alone' err
 
+# Records in several tables with names: the label is where the table to train on has it, and what the others have of a
+# column counts for the column of that name. Only the test records have the class 3 and the 20.
+mkdir order
+awk -v OFS=, 'BEGIN {
+    srand(8); print "label,x.0,x.1" > "order/test.csv"; print "x.0,x.1,label" > "order/train.csv"
+    for (i = 0; i < 90; i++) {
+        c = i % 3
+        if (i < 60) print i % 10, rand() + c, c > "order/train.csv"
+        else print c + (i == 89), 20, rand() + c > "order/test.csv"
+    } }'
+expect 0 regimen init experiment order
+says '90 records of 2 numbers' order/experiment.yaml
+says 'label: last$' order/experiment.yaml
+says 'scale: 20 ' order/experiment.yaml
+says 'num_classes: 4 ' order/experiment.yaml
+typed order
+expect 0 regimen init experiment order --label train.x.0 -o other.yaml
+says 'label: "0" ' other.yaml
+says 'num_classes: 21 ' other.yaml
+expect 2 regimen init experiment order --label test.label -o none.yaml
+says 'no such column; there are train.x.0, train.x.1, train.label$' err
+sed -i '1s/x.0/z/' order/test.csv
+expect 1 regimen init experiment order -o none.yaml
+says "test.csv has no column 'x.0', which train.csv has: tables of records have the same columns" err
+sed -i '1s/z/x.0/; s/$/,1/; 1s/1$/more/' order/test.csv
+expect 1 regimen init experiment order -o none.yaml
+says "test.csv has a column 'more', which train.csv has not: " err
+sed -i 1d order/test.csv
+expect 1 regimen init experiment order -o none.yaml
+says 'train.csv names its columns in the first line, test.csv does not: both must' err
+mv order/train.csv order/valid.csv
+expect 1 regimen init experiment order -o none.yaml
+says 'none of them is to train on by its name, as train.csv is' err
+
+# A first column that is called 0, as pandas calls it.
+mkdir pandas
+printf '%s\n' 0,1,label 5,7,0 6,8,1 4,8,1 >pandas/train.csv
+expect 0 regimen init experiment pandas
+says 'header: true' pandas/experiment.yaml
+says 'label: last$' pandas/experiment.yaml
+expect 0 regimen config check pandas/experiment.yaml --data --set data.valid_fraction=0.4
+[ ! -e none.yaml ] || fail "an experiment was written about tables that were refused"
+
 # Names with line ends, quotes and escapes become neither keys nor commands nor colours.
 mkdir evil
 printf 'id,"y","a\nmodel: {type: gin}","\033[31mred","it'"'"'s $(touch called)"\n' >evil/nodes.csv

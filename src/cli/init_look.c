@@ -7,13 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void clear_set(seen_set *set)
+void seen_clear_columns(seen_set *set)
 {
     for (int64_t i = 0; i < set->count; i++) {
         rgm_free(set->columns[i].name);
         rgm_map_release(set->columns[i].values);
     }
     rgm_free(set->columns);
+    set->columns = NULL;
+    set->count = set->room = 0;
+}
+
+static void clear_set(seen_set *set)
+{
+    seen_clear_columns(set);
     rgm_free(set->name);
     rgm_free(set->file);
     rgm_free(set->source);

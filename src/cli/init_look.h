@@ -32,6 +32,7 @@ enum { SEEN_MOST = 4096 };
 typedef struct seen_set {
     char *name, *file; /* file: NULL where there is none of its own */
     rgm_piece piece;
+    bool headless; /* a table whose first line is a record: its columns are called 0, 1, ... */
     int64_t rows;
     seen_column *columns;
     int64_t count, room;
@@ -67,6 +68,7 @@ void seen_clear(seen_folder *seen);
 rgm_status seen_add_set(seen_set **out, seen_folder *seen, const char *name, const char *file,
                         rgm_piece piece);
 rgm_status seen_add_column(seen_column **out, seen_set *set, const char *name);
+void seen_clear_columns(seen_set *set);
 /** A cell that was read; a text and a number cannot be in one column: it is of texts then. */
 rgm_status seen_note_text(seen_column *column, rgm_str cell);
 rgm_status seen_note_number(seen_column *column, double value, bool integer);
@@ -98,11 +100,10 @@ rgm_status seen_print_path(rgm_text *out, const char *path);
 rgm_status seen_print_schema(rgm_text *out, const seen_folder *seen);
 /** `regimen data import csv ...` of tables. Errors: RGM_ERR_NOMEM. */
 rgm_status seen_print_import(rgm_text *out, const seen_folder *seen);
-/** Before the label of records is chosen: the tables are checked, and the first set has what all of
- * them have. Errors: RGM_ERR_DATA, what mlp cannot learn; RGM_ERR_NOMEM. */
+/** Before the label of records is chosen: the tables are checked, and the first one to train on has
+ * in its columns what all of them have; the others have no columns then. Errors: RGM_ERR_DATA, what
+ * mlp cannot learn; RGM_ERR_NOMEM. */
 rgm_status seen_join_records(seen_folder *seen);
-/** Whether the columns of tables of records have no names but their numbers. */
-bool seen_is_headless(const seen_folder *seen);
 /** The experiment file of a graph, or of records. Errors: RGM_ERR_NOMEM; of records RGM_ERR_DATA:
  * what mlp cannot learn. */
 rgm_status seen_print_graph(rgm_text *out, const seen_folder *seen, const char *file);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Which part a table is by its name; "": any. */
-static const char *part_of(const seen_set *table)
+/* Which part a table is by its name, one alone to train on; "": any. */
+static const char *part_of(const seen_folder *seen, const seen_set *table)
 {
     static const char *const parts[][2] = {{"train", "train"},
                                            {"test", "test"},
@@ -13,45 +13,82 @@ static const char *part_of(const seen_set *table)
                                            {"val", "valid"},
                                            {"dev", "valid"}};
 
+    if (seen->count == 1)
+        return "train";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strcasestr(table->name, parts[i][0]) != NULL)
             return parts[i][1];
     return "";
 }
 
-/* Every table must have the columns of the one that the label was found in, in their order. */
-static rgm_status check_tables(const seen_folder *seen)
+/* The first table to train on: a run finds the columns of the others by the names there, and
+ * data.label is a place there. */
+static rgm_status find_train(seen_set **out, const seen_folder *seen)
 {
-    const seen_set *first = &seen->sets[0];
-
+    *out = NULL;
     for (int64_t i = 0; i < seen->count; i++) {
-        const seen_set *table = &seen->sets[i];
+        seen_set *table = &seen->sets[i];
+        const char *part = part_of(seen, table);
 
-        if (seen->count > 1 && part_of(table)[0] == '\0')
+        if (part[0] == '\0')
             return RGM_FAIL(RGM_ERR_DATA,
                             "%s has several tables without source and target, and '%s' does not "
                             "say by its name whether it is to train, valid or test",
                             seen->folder, table->file);
-        if (table->count != first->count)
-            return RGM_FAIL(RGM_ERR_DATA, "%s has %lld columns, %s has %lld", table->file,
-                            (long long)table->count, first->file, (long long)first->count);
-        for (int64_t k = 0; k < table->count; k++) {
-            const seen_column *column = &table->columns[k];
-
-            if (column->kind == SEEN_TEXTS || column->empty > 0)
-                return RGM_FAIL(RGM_ERR_DATA,
-                                "%s: column %s has %s; a record is numbers alone, and a class from "
-                                "0: write texts as numbers and fill in what is empty",
-                                table->file, column->name,
-                                column->empty > 0 ? "empty cells" : "texts");
-        }
+        if (*out == NULL && strcmp(part, "train") == 0)
+            *out = table;
     }
+    if (*out == NULL)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s has several tables without source and target, and none of them is to "
+                        "train on by its name, as train.csv is",
+                        seen->folder);
     return RGM_OK;
 }
 
-bool seen_is_headless(const seen_folder *seen)
+/* Put the columns of a table into the order of those to train on, by their names. */
+static rgm_status order_columns(seen_set *table, const seen_set *train)
 {
-    return seen->sets[0].count > 0 && strcmp(seen->sets[0].columns[0].name, "0") == 0;
+    static const char *const how =
+        "tables of records have the same columns, the label's among them; keep others elsewhere";
+
+    for (int64_t i = 0; i < train->count; i++) {
+        int64_t at = i;
+        seen_column column;
+
+        while (at < table->count && strcmp(table->columns[at].name, train->columns[i].name) != 0)
+            at++;
+        if (at >= table->count)
+            return RGM_FAIL(RGM_ERR_DATA, "%s has no column '%s', which %s has: %s", table->file,
+                            train->columns[i].name, train->file, how);
+        column = table->columns[i];
+        table->columns[i] = table->columns[at];
+        table->columns[at] = column;
+    }
+    if (table->count > train->count)
+        return RGM_FAIL(RGM_ERR_DATA, "%s has a column '%s', which %s has not: %s", table->file,
+                        table->columns[train->count].name, train->file, how);
+    return RGM_OK;
+}
+
+static rgm_status check_table(seen_set *table, const seen_set *train)
+{
+    if (table->headless != train->headless)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s names its columns in the first line, %s does not: both must",
+                        table->headless ? train->file : table->file,
+                        table->headless ? table->file : train->file);
+    RGM_TRY(order_columns(table, train));
+    for (int64_t i = 0; i < table->count; i++) {
+        const seen_column *column = &table->columns[i];
+
+        if (column->kind == SEEN_TEXTS || column->empty > 0)
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: column %s has %s; a record is numbers alone, and a class from "
+                            "0: write texts as numbers and fill in what is empty",
+                            table->file, column->name, column->empty > 0 ? "empty cells" : "texts");
+    }
+    return RGM_OK;
 }
 
 static rgm_status join_column(seen_column *to, const seen_column *from)
@@ -68,35 +105,35 @@ static rgm_status join_column(seen_column *to, const seen_column *from)
 
 rgm_status seen_join_records(seen_folder *seen)
 {
-    seen_set *first = &seen->sets[0];
+    seen_set *train;
 
-    RGM_TRY(check_tables(seen));
-    for (int64_t i = 1; i < seen->count; i++)
-        for (int64_t k = 0; k < first->count; k++)
-            RGM_TRY(join_column(&first->columns[k], &seen->sets[i].columns[k]));
-    if (seen->asked == NULL && seen_is_headless(seen))
-        seen->asked = first->columns[first->count - 1].name;
+    RGM_TRY(find_train(&train, seen));
+    for (int64_t i = 0; i < seen->count; i++)
+        RGM_TRY(check_table(&seen->sets[i], train));
+    for (int64_t i = 0; i < seen->count; i++) {
+        if (&seen->sets[i] == train)
+            continue;
+        for (int64_t k = 0; k < train->count; k++)
+            RGM_TRY(join_column(&train->columns[k], &seen->sets[i].columns[k]));
+        seen_clear_columns(&seen->sets[i]);
+    }
+    if (seen->asked == NULL && train->headless)
+        seen->asked = train->columns[train->count - 1].name;
     return RGM_OK;
 }
 
-/* The label's place among the columns; the largest of the others without sign. */
-static int64_t look_at_columns(double *scale, int64_t *width, const seen_folder *seen)
+/* The largest number of the columns but the label, without sign. */
+static double find_scale(const seen_folder *seen)
 {
-    int64_t at = 0;
+    double scale = 0;
 
-    *scale = 0;
-    *width = 0;
-    for (int64_t k = 0; k < seen->labelled->count; k++) {
-        const seen_column *column = &seen->labelled->columns[k];
-        double largest = fmax(fabs(column->least), fabs(column->largest));
+    for (int64_t i = 0; i < seen->labelled->count; i++) {
+        const seen_column *column = &seen->labelled->columns[i];
 
-        if (column == seen->label)
-            at = *width;
-        else if (largest > *scale)
-            *scale = largest;
-        *width += column->width > 0 ? column->width : 1;
+        if (column != seen->label)
+            scale = fmax(scale, fmax(fabs(column->least), fabs(column->largest)));
     }
-    return at;
+    return scale;
 }
 
 static rgm_status print_parts(rgm_text *out, const seen_folder *seen, bool *has_valid)
@@ -105,9 +142,7 @@ static rgm_status print_parts(rgm_text *out, const seen_folder *seen, bool *has_
 
     for (int p = 0; p < 3; p++)
         for (int64_t i = 0, count = 0; i < seen->count; i++) {
-            const char *part = seen->count == 1 ? "train" : part_of(&seen->sets[i]);
-
-            if (strcmp(part, parts[p]) == 0) {
+            if (strcmp(part_of(seen, &seen->sets[i]), parts[p]) == 0) {
                 RGM_TRY(rgm_text_printf(out, count++ == 0 ? "  %s: [" : ", ", parts[p]));
                 RGM_TRY(seen_print_name(out, seen->sets[i].file));
                 *has_valid = *has_valid || p == 1;
@@ -118,10 +153,11 @@ static rgm_status print_parts(rgm_text *out, const seen_folder *seen, bool *has_
     return RGM_OK;
 }
 
-static rgm_status print_data(rgm_text *out, const seen_folder *seen, int64_t label, int64_t width,
-                             double scale)
+static rgm_status print_data(rgm_text *out, const seen_folder *seen)
 {
-    bool has_valid = false, headless = seen_is_headless(seen);
+    int64_t label = seen->label - seen->labelled->columns;
+    double scale = find_scale(seen);
+    bool has_valid = false, headless = seen->labelled->headless;
 
     RGM_TRY(rgm_text_printf(out, "data:\n  path: "));
     RGM_TRY(seen_print_name(out, seen->folder));
@@ -130,7 +166,7 @@ static rgm_status print_data(rgm_text *out, const seen_folder *seen, int64_t lab
     if (!has_valid)
         RGM_TRY(rgm_text_printf(out, "  valid_fraction: 0.1   # of train, to choose weights by\n"));
     RGM_TRY(rgm_text_printf(out, "  header: %s\n", headless ? "false" : "true"));
-    if (label == width - 1)
+    if (label == seen->labelled->count - 1)
         RGM_TRY(rgm_text_printf(out, "  label: last%s\n",
                                 headless ? "   # no header says so: another column by its number"
                                          : ""));
@@ -145,8 +181,7 @@ static rgm_status print_data(rgm_text *out, const seen_folder *seen, int64_t lab
 
 rgm_status seen_print_records(rgm_text *out, const seen_folder *seen, const char *file)
 {
-    double scale;
-    int64_t width, label = look_at_columns(&scale, &width, seen), rows = 0;
+    int64_t rows = 0;
 
     if (!seen->classes || seen->label->least < 0)
         return RGM_FAIL(RGM_ERR_DATA,
@@ -160,13 +195,13 @@ rgm_status seen_print_records(rgm_text *out, const seen_folder *seen, const char
                             "# A first experiment, written by `regimen init experiment` from what "
                             "it saw; change what you know better.\n#   %s records of %lld numbers, "
                             "each with a class\n# Commands:\n#   regimen config check ",
-                            grouped(rows), (long long)(width - 1)));
+                            grouped(rows), (long long)(seen->labelled->count - 1)));
     RGM_TRY(seen_print_path(out, file));
     RGM_TRY(rgm_text_printf(out, " --data\n#   regimen run "));
     RGM_TRY(seen_print_path(out, file));
     RGM_TRY(rgm_text_printf(out, "\n# Every key: regimen config keys, and docs/record.md\n"
                                  "description: classes of records\n"));
-    RGM_TRY(print_data(out, seen, label, width, scale));
+    RGM_TRY(print_data(out, seen));
     return rgm_text_printf(
         out,
         "task:\n  type: classification\n  num_classes: %lld   # or class_names: [...]\n"

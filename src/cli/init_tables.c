@@ -63,7 +63,7 @@ static rgm_status name_columns(int64_t *places, seen_set *set, const rgm_csv_rea
 
     for (int64_t i = 0; i < count; i++) {
         const char *name = rgm_csv_reader_column(reader, i);
-        int64_t width = run_of(reader, i);
+        int64_t width = set->piece == RGM_CONTEXT_PIECE ? 0 : run_of(reader, i);
         char *base = NULL;
         seen_column *column;
         rgm_status status;
@@ -179,7 +179,8 @@ static rgm_status look_at_table(seen_folder *seen, const char *file)
         piece = RGM_NODE_SET;
     RGM_GO(rgm_strprintf(&name, "%.*s", (int)stem(file), file));
     RGM_GO(seen_add_set(&set, seen, name, file, piece));
-    if (is_headless(reader)) {
+    set->headless = is_headless(reader);
+    if (set->headless) {
         rgm_csv_reader_close(reader);
         reader = NULL;
         RGM_GO(open_table(&reader, seen->folder, file, false));
