@@ -210,13 +210,18 @@ mv order/train.csv order/valid.csv
 expect 1 regimen init experiment order -o none.yaml
 says 'none of them is to train on by its name, as train.csv is' err
 
-# A first column that is called 0, as pandas calls it.
+# A first column that is called 0, as pandas calls it; and columns that say which record it is.
 mkdir pandas
 printf '%s\n' 0,1,label 5,7,0 6,8,1 4,8,1 >pandas/train.csv
 expect 0 regimen init experiment pandas
 says 'header: true' pandas/experiment.yaml
 says 'label: last$' pandas/experiment.yaml
 expect 0 regimen config check pandas/experiment.yaml --data --set data.valid_fraction=0.4
+for header in id,1,label ID,1,label ,1,label '#id,label,1'; do
+    sed -i "1s/.*/$header/" pandas/train.csv
+    expect 1 regimen init experiment pandas -o none.yaml
+    says "train.csv: column '(id|ID)?' says which line it is, and of records .* take it away" err
+done
 [ ! -e none.yaml ] || fail "an experiment was written about tables that were refused"
 
 # Names with line ends, quotes and escapes become neither keys nor commands nor colours.

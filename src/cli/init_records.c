@@ -46,6 +46,27 @@ static rgm_status find_train(seen_set **out, const seen_folder *seen)
     return RGM_OK;
 }
 
+/* Refuse a column that only says which line it is: id, or one without a name, as an index is
+ * written by pandas. */
+static rgm_status refuse_id(const seen_set *table)
+{
+    const char *id = table->piece == RGM_NODE_SET ? "id" : NULL;
+
+    for (int64_t i = 0; i < table->count && id == NULL; i++) {
+        const char *name = table->columns[i].name;
+
+        if (*name == '\0' || strcasecmp(name, "id") == 0)
+            id = name;
+    }
+    if (id == NULL)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "%s: column '%s' says which line it is, and of records (no table here has "
+                    "source and target) every column but the label is learned from: take it away, "
+                    "or call it what it means",
+                    table->file, id);
+}
+
 /* Put the columns of a table into the order of those to train on, by their names. */
 static rgm_status order_columns(seen_set *table, const seen_set *train)
 {
@@ -73,6 +94,7 @@ static rgm_status order_columns(seen_set *table, const seen_set *train)
 
 static rgm_status check_table(seen_set *table, const seen_set *train)
 {
+    RGM_TRY(refuse_id(table));
     if (table->headless != train->headless)
         return RGM_FAIL(RGM_ERR_DATA,
                         "%s names its columns in the first line, %s does not: both must",
