@@ -79,7 +79,8 @@ typed price
 grep '^reads ' err | grep -q price && fail "the label is read: $(grep '^reads ' err)"
 says 'mean_squared_error' err
 
-# Cells that are empty, ends that are no nodes, wide features, names that need quotes, a table without ids.
+# Cells that are empty, ends that are no nodes, wide features, names that need quotes, a table without ids, whose label
+# is not meant.
 mkdir 'odd data'
 awk -v OFS=, 'BEGIN {
     srand(3); nodes = "odd data/my nodes.csv"; edges = "odd data/edges.csv"
@@ -91,7 +92,7 @@ awk -v OFS=, 'BEGIN {
         for (k = 0; k < 3; k++) print "n" i, "n" (c + 2 * int(rand() * 30)), rand() > edges
     }
     print "n1", "nobody", 1 > edges
-    print "a,b" > "odd data/other.csv"; print "1,2" > "odd data/other.csv" }'
+    print "label,b" > "odd data/other.csv"; print "1,2" > "odd data/other.csv" }'
 expect 0 regimen init experiment 'odd data'
 says '^# Left out: my nodes.holes, 9 of 60 cells are empty' 'odd data/schema.pbtxt'
 says '^# Left out: other.csv, ' 'odd data/schema.pbtxt'

@@ -244,6 +244,12 @@ static bool is_meant(const seen_set *set, const seen_column *column, const char 
             strcmp(name + size + 1, column->name) == 0);
 }
 
+/* Beside a graph, a table of neither nodes nor edges is not read. */
+static bool is_left_out(const seen_folder *seen, const seen_set *set)
+{
+    return set->piece == RGM_CONTEXT_PIECE && seen->graphs == 0 && seen_is_graph(seen);
+}
+
 /* The first column of that name; those of edges only where they are asked for. */
 static bool find_label(seen_folder *seen, const char *name, bool edges)
 {
@@ -252,7 +258,8 @@ static bool find_label(seen_folder *seen, const char *name, bool edges)
             seen->labelled = &seen->sets[i];
             seen->label = &seen->sets[i].columns[k];
             if ((edges || seen->labelled->piece != RGM_EDGE_SET) && seen->label->width == 0 &&
-                seen->label->kind != SEEN_WORDS && is_meant(seen->labelled, seen->label, name))
+                seen->label->kind != SEEN_WORDS && !is_left_out(seen, seen->labelled) &&
+                is_meant(seen->labelled, seen->label, name))
                 return true;
         }
     seen->labelled = NULL;
@@ -271,7 +278,8 @@ static void list_columns(char text[512], const seen_folder *seen)
             const seen_column *column = &seen->sets[i].columns[k];
             int more = 0;
 
-            if (column->width == 0 && seen->sets[i].piece != RGM_EDGE_SET && size < 400)
+            if (column->width == 0 && seen->sets[i].piece != RGM_EDGE_SET &&
+                !is_left_out(seen, &seen->sets[i]) && size < 400)
                 more = snprintf(text + size, 512 - size, "%s%s.%s", size > 0 ? ", " : "",
                                 seen->sets[i].name, column->name);
             size += more > 0 ? (size_t)more : 0;
