@@ -194,6 +194,9 @@ done:
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* Each is looked up in the file again and again. */
+enum { MOST_HYPERPARAMETERS = 1024 };
+
 static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
 {
     rgm_status status =
@@ -202,6 +205,11 @@ static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
 
     if (status != RGM_OK)
         return rgmi_faults_note(mistakes, status);
+    if (rgm_space_count(file->space) > MOST_HYPERPARAMETERS)
+        return rgmi_faults_note(mistakes, rgm_yaml_fail(file->nodes.hyperparameters,
+                                                        "%lld hyperparameters; %d are the most",
+                                                        (long long)rgm_space_count(file->space),
+                                                        MOST_HYPERPARAMETERS));
     RGM_TRY(look_at_searcher(file, mistakes));
     before = mistakes->count;
     RGM_TRY(rgmi_faults_note(mistakes, rgmi_search_file_check_devices(file)));

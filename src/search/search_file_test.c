@@ -386,6 +386,22 @@ static void the_whole_file_has_its_defaults(void **state)
 }
 
 /* A search over a key that the search itself sets would try one value under many names. */
+static void more_hyperparameters_than_anybody_needs_are_refused(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    for (int count = 1024; count <= 1025; count++) {
+        rgm_text_clear(&text);
+        CHECK_OK(rgm_text_printf(&text, SEARCHER "hyperparameters:\n"));
+        for (int i = 0; i < count; i++)
+            CHECK_OK(rgm_text_printf(&text, "  oven.h%d: {type: int, minval: 1, maxval: 3}\n", i));
+        CHECK(parse(text.data, NULL) == (count > 1024 ? RGM_ERR_CONFIG : RGM_OK));
+    }
+    CHECK(strstr(mistakes.data, "1025 hyperparameters; 1024 are the most") != NULL);
+    rgm_text_clear(&text);
+}
+
 static void hyperparameters_without_effect_are_refused(void **state)
 {
     static const char *const names[] = {"runtime.seed",           "trainer.epochs",
@@ -450,6 +466,7 @@ int main(void)
         cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),
         cmocka_unit_test_teardown(a_glance_needs_no_row_of_the_searcher, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
+        cmocka_unit_test_teardown(more_hyperparameters_than_anybody_needs_are_refused, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),
         cmocka_unit_test_teardown(without_a_subject_its_sections_are_passed_over, release),
         cmocka_unit_test_teardown(failed_allocations_leave_nothing, release),
