@@ -244,6 +244,14 @@ static bool is_meant(const seen_set *set, const seen_column *column, const char 
             strcmp(name + size + 1, column->name) == 0);
 }
 
+bool seen_is_graph(const seen_folder *seen)
+{
+    for (int64_t i = 0; i < seen->count; i++)
+        if (seen->sets[i].piece == RGM_EDGE_SET)
+            return true;
+    return false;
+}
+
 /* Beside a graph, a table of neither nodes nor edges is not read. */
 static bool is_left_out(const seen_folder *seen, const seen_set *set)
 {

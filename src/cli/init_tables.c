@@ -285,14 +285,6 @@ done:
     return status;
 }
 
-bool seen_is_graph(const seen_folder *seen)
-{
-    for (int64_t i = 0; i < seen->count; i++)
-        if (seen->sets[i].piece == RGM_EDGE_SET)
-            return true;
-    return false;
-}
-
 rgm_status seen_look_at_tables(seen_folder *seen)
 {
     rgm_status status = RGM_OK;

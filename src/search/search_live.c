@@ -247,11 +247,6 @@ rgm_status rgm_searcher_print_plan(rgm_text *out, const rgm_searcher *searcher)
 
 /* ---- earlier searches ----------------------------------------------------------------------- */
 
-bool rgm_searcher_learns(const rgm_searcher *searcher)
-{
-    return !searcher->sampler->blind && searcher->sampler != &rgmi_cma_sampler_type;
-}
-
 rgm_status rgm_searcher_learn(rgm_searcher *s, const rgm_hyper_value *values, int64_t length,
                               const double *metrics)
 {
