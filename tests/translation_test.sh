@@ -432,8 +432,9 @@ expect 0 "$regimen" translate run <source
 cp out alone
 expect 0 "$regimen" translate run --with run --with run <source
 cmp -s alone out || fail "a model beside itself translates something else"
-expect 2 "$regimen" translate run --mbr 8 --json <asked
-says 'sentence [0-9]+ has required tokens: they need task.search.beam_size of 2' err
+expect 1 "$regimen" translate run --mbr 8 --json <asked
+says '^regimen: /dev/stdin:3: required texts need task.search.beam_size of 2' err
+[ "$(wc -l <out)" = 2 ] || fail "the lines before one that asks too much: $(cat out)"
 head -2 asked >drawn
 expect 0 "$regimen" translate run --mbr 8 --json <drawn
 says '"score": [0-9.]+, "log_probability": -[0-9.]+' out

@@ -311,6 +311,13 @@ extern const rgm_field rgm_beam_search_fields[];
 /** RGM_ERR_CONFIG: an option out of bounds, options that exclude each other, more beams than half
  * the target vocabulary. */
 rgm_status rgm_beam_search_check(const rgm_beam_search_options *options, const rgm_seq2seq *model);
+/** Tokens that the result of a source of that length may have at most, its end included. What a
+ * request asks for at once must be fewer.
+ *
+ * @param positions  [in] max_positions of the model; the fewest of several
+ */
+int64_t rgm_beam_search_longest(const rgm_beam_search_options *options, int64_t positions,
+                                int64_t source_length);
 
 /** A result: its tokens without start and end, the sum of the log-probabilities including that of
  * the end, and the score. */

@@ -213,10 +213,10 @@ rgm_status rgm_translation_join(const rgm_task *task, const rgm_task *other,
  * @param search  [in] its numbers are those of the lines, counted from first_number
  * @param device  [in] as in rgm_beam_search_create(), and bf16
  *
- * Errors: RGM_ERR_DATA (line *done is longer than max_positions, has a number that is no token or a
- * word without its factors, or asks for what its translation cannot have; the lines before it are
- * in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM. Lines that were not translated need no
- * clearing.
+ * Errors: RGM_ERR_DATA (line *done is longer than max_positions of one of the models, has a number
+ * that is no token or a word without its factors, or asks for what its translation cannot have; the
+ * lines before it are in `out`), RGM_ERR_CONFIG (the search), RGM_ERR_NOMEM. Lines that were not
+ * translated need no clearing.
  */
 rgm_status rgm_translation_lines(rgm_line_translation *out, int64_t *done, const rgm_task *task,
                                  const rgm_parameters *parameters,

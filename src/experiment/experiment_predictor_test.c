@@ -582,8 +582,8 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
     CHECK_INT(0, strncmp(got.texts[1], "7 8", 3));
     rgm_answers_clear(&got);
     CHECK_STATUS(RGM_ERR_DATA,
-                 rgm_predictor_ask(&got, alone,
-                                   &(rgm_questions){.count = 2, .texts = lines, .wishes = bad}));
+                 rgm_predictor_ask(
+                     &got, alone, &(rgm_questions){.count = 2, .texts = lines + 1, .wishes = bad}));
     CHECK_MESSAGE("required texts need task.search.beam_size of 2");
     CHECK_INT(1, got.count); /* the one before it */
     rgm_answers_clear(&got);

@@ -399,8 +399,8 @@ static int64_t positions_of(rgm_beam_search *search)
     return fewest;
 }
 
-static int64_t longest_of(const rgm_beam_search_options *o, int64_t positions,
-                          int64_t source_length)
+int64_t rgm_beam_search_longest(const rgm_beam_search_options *o, int64_t positions,
+                                int64_t source_length)
 {
     double longest = o->decode_max_length > 0 ? (double)o->decode_max_length
                                               : o->decode_length_factor * (double)source_length +
@@ -438,7 +438,7 @@ static void open_sentence(rgmi_sentence *t, int64_t number, int64_t length,
                           const rgm_beam_search_options *options, int64_t positions)
 {
     t->number = number;
-    t->longest = longest_of(options, positions, length);
+    t->longest = rgm_beam_search_longest(options, positions, length);
     t->sources = length;
     if (options->requests != NULL)
         t->request = &options->requests[number];
@@ -558,7 +558,8 @@ static rgm_status check_request(const rgm_seq2seq *model, int64_t positions,
                                 int64_t source_length)
 {
     const rgm_target_request *r = &o->requests[number];
-    int64_t longest = longest_of(o, positions, source_length), needed = r->prefix.count;
+    int64_t longest = rgm_beam_search_longest(o, positions, source_length),
+            needed = r->prefix.count;
 
     if (r->prefix.count > 0)
         RGM_TRY(check_tokens(model, o, number, "prefix", &r->prefix));

@@ -30,7 +30,8 @@ typedef struct trained {
 } trained;
 
 /* A small model with random weights. */
-static inline void trained_open(trained *t, const rgm_translation_options *options)
+static inline void trained_open_with(trained *t, const rgm_translation_options *options,
+                                     int64_t max_positions)
 {
     rgm_seq2seq_options model;
     rgm_task_model built = {0};
@@ -38,6 +39,7 @@ static inline void trained_open(trained *t, const rgm_translation_options *optio
     t->options = *options;
     rgm_seq2seq_defaults(&model);
     model.embedding_width = 16;
+    model.max_positions = max_positions;
     model.encoder.num_layers = model.decoder.num_layers = 1;
     model.encoder.num_attention_heads = model.decoder.num_attention_heads = 2;
     model.encoder.intermediate_size = model.decoder.intermediate_size = 16;
@@ -46,6 +48,11 @@ static inline void trained_open(trained *t, const rgm_translation_options *optio
     CHECK_OK(rgm_scope_create(&t->scope, t->graph, RGM_F32));
     CHECK_OK(t->task.build_model(&built, t->scope, t->task.state));
     CHECK_OK(rgm_parameters_create(&t->parameters, t->graph, 1));
+}
+
+static inline void trained_open(trained *t, const rgm_translation_options *options)
+{
+    trained_open_with(t, options, 1024);
 }
 
 static inline void trained_close(trained *t)

@@ -335,10 +335,11 @@ typedef struct rgmi_requests {
     int64_t count, capacity;
     bool any; /* a line asks for something */
 } rgmi_requests;
-/** Add those of a line. RGM_ERR_DATA: a text without tokens, or with a piece that the tokenizer
- * does not know. */
+/** Add those of a line, whose translation has `most` tokens at most. RGM_ERR_DATA: a text without
+ * tokens, with more of them than that, with an end or with a piece that the tokenizer does not
+ * know. */
 rgm_status rgmi_requests_add(rgmi_requests *requests, const rgmi_translation_task *task,
-                             const rgm_translation_line *line);
+                             const rgm_translation_line *line, int64_t most);
 /** After the last line: items are whole. */
 rgm_status rgmi_requests_close(rgmi_requests *requests);
 void rgmi_requests_clear(rgmi_requests *requests);

@@ -109,19 +109,59 @@ static rgm_status read_tag(int32_t *out, const rgmi_translation_task *t, const c
     return RGM_OK;
 }
 
+/* The fewest of the models that translate together. */
+static int64_t positions_of(const rgmi_translation_task *t)
+{
+    int64_t fewest = t->model.options.max_positions;
+
+    for (int64_t i = 0; i < t->joined_count; i++)
+        if (t->joined[i]->model.options.max_positions < fewest)
+            fewest = t->joined[i]->model.options.max_positions;
+    return fewest;
+}
+
+static rgm_status check_wishes(const rgm_translation_line *line,
+                               const rgm_beam_search_options *search)
+{
+    if (line->required.count > 0 && (search->beam_size < 2 || search->diversity_groups > 1))
+        return RGM_FAIL(RGM_ERR_DATA, "required texts need task.search.beam_size of 2 at least and "
+                                      "diversity_groups: 1");
+    return RGM_OK;
+}
+
+/* What is asked of a line of `length` tokens. All that the search would refuse of it is refused
+ * here: the search has all lines, and would refuse them with it. */
+static rgm_status read_wishes(rgmi_requests *requests, const rgmi_translation_task *t,
+                              const rgm_translation_line *line, int64_t length,
+                              const rgm_beam_search_options *search)
+{
+    int64_t positions = positions_of(t);
+
+    if (length > positions)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%lld tokens and an end, but of the models that translate together one has "
+                        "a model.max_positions of %lld",
+                        (long long)length - 1, (long long)positions);
+    RGM_TRY(check_wishes(line, search));
+    return rgmi_requests_add(requests, t, line,
+                             rgm_beam_search_longest(search, positions, length) - 1);
+}
+
 /* Lines up to a bad one. Requests: of those with tokens. */
 static rgm_status read_lines(rgmi_line_tokens *out, rgmi_requests *requests,
                              const rgmi_translation_task *t, const rgm_translation_line *lines,
-                             int64_t count)
+                             int64_t count, const rgm_beam_search_options *search)
 {
     RGM_TRY(RGM_NEW(out->begin, count + 1));
     RGM_TRY(RGM_NEW(out->target_begin, count));
     while (out->count < count) {
         const rgm_translation_line *line = &lines[out->count];
+        int64_t length;
         RGM_TRY(read_tag(&out->target_begin[out->count], t, line->target_tag));
         RGM_TRY(rgmi_read_source(&out->tokens, t, line->text));
-        if (out->tokens.ids.count > out->begin[out->count])
-            RGM_TRY(rgmi_requests_add(requests, t, line));
+        length = out->tokens.ids.count - out->begin[out->count];
+        if (length > 0)
+            RGM_TRY(read_wishes(requests, t, line, length, search));
         else if (asks(line))
             return RGM_FAIL(RGM_ERR_DATA, "something is asked of a translation of nothing");
         out->begin[++out->count] = out->tokens.ids.count;
@@ -271,7 +311,7 @@ static rgm_status translate_lines(rgm_line_translation *out, int64_t *done, bool
     *done = 0;
     *searched = false;
     memset(out, 0, (size_t)(count * search->n_best) * sizeof *out);
-    bad = read_lines(&read, &requests, t, lines, count);
+    bad = read_lines(&read, &requests, t, lines, count, search);
     if (bad == RGM_ERR_NOMEM)
         RGM_GO(bad);
     rgm_error_save(&error, bad);
@@ -369,20 +409,9 @@ done:
 
 /* ---- what is wished -------------------------------------------------------------------------- */
 
-/* A search would refuse it for all lines. */
-static rgm_status check_wish(const rgm_translation_line *line,
-                             const rgm_beam_search_options *search)
-{
-    if (line->required.count > 0 && (search->beam_size < 2 || search->diversity_groups > 1))
-        return RGM_FAIL(RGM_ERR_DATA, "required texts need task.search.beam_size of 2 at least and "
-                                      "diversity_groups: 1");
-    return RGM_OK;
-}
-
 /* Lines with what is wished of each, up to the first whose wishes are bad; *read: their number. */
-static rgm_status read_wishes(rgm_translation_line *lines, rgm_translation_request *requests,
-                              int64_t *read, const rgm_questions *q,
-                              const rgm_beam_search_options *search)
+static rgm_status list_questions(rgm_translation_line *lines, rgm_translation_request *requests,
+                                 int64_t *read, const rgm_questions *q)
 {
     for (*read = 0; *read < q->count; ++*read) {
         int64_t i = *read;
@@ -392,7 +421,6 @@ static rgm_status read_wishes(rgm_translation_line *lines, rgm_translation_reque
             continue;
         RGM_TRY(rgmi_translation_wish_read(&requests[i], q->wishes[i], q->texts[i]));
         lines[i] = requests[i].line;
-        RGM_TRY(check_wish(&lines[i], search));
     }
     return RGM_OK;
 }
@@ -431,7 +459,7 @@ rgm_status rgmi_translation_answer(rgm_answers *out, void *state, const rgm_aske
     search.int8 = search.int8 || with->int8;
     RGM_GO(RGM_NEW(lines, questions->count));
     RGM_GO(RGM_NEW(requests, questions->count));
-    wished = read_wishes(lines, requests, &read, questions, &search);
+    wished = list_questions(lines, requests, &read, questions);
     rgm_error_save(&error, wished);
     if (wished == RGM_ERR_NOMEM)
         RGM_GO(wished);

@@ -17,14 +17,33 @@ static rgm_status add_list(rgmi_requests *r, const rgmi_translation_task *t, con
                              t->data.target_vocabulary));
     if (r->ids.count == begin)
         return RGM_FAIL(RGM_ERR_DATA, "the %s text '%s' has no tokens", what, text);
-    for (int64_t i = begin; tokenizer != NULL && i < r->ids.count; i++)
-        if (r->ids.items[i] == rgm_tokenizer_unk_id(tokenizer))
+    for (int64_t i = begin; i < r->ids.count; i++) {
+        if (tokenizer != NULL && r->ids.items[i] == rgm_tokenizer_unk_id(tokenizer))
             return RGM_FAIL(RGM_ERR_DATA,
                             "the %s text '%s' has a character that the tokenizer does not know",
                             what, text);
+        if (r->ids.items[i] == t->data.end_id)
+            return RGM_FAIL(RGM_ERR_DATA, "the %s text '%s' has the end of a translation in it",
+                            what, text);
+    }
     RGM_TRY(RGM_RESERVE(r->ends, r->end_capacity, r->list_count + 1));
     r->ends[r->list_count++] = r->ids.count;
     return RGM_OK;
+}
+
+/* The same of a text that the translation is to have: one of `most` tokens at most. */
+static rgm_status add_wanted(rgmi_requests *r, const rgmi_translation_task *t, const char *what,
+                             const char *text, int64_t most)
+{
+    int64_t begin = r->ids.count;
+
+    RGM_TRY(add_list(r, t, what, text));
+    if (r->ids.count - begin <= most)
+        return RGM_OK;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "the %s text has %lld tokens, but a translation of this line has %lld at most "
+                    "(task.search.decode_max_length, decode_length_factor, extra_decode_length)",
+                    what, (long long)(r->ids.count - begin), (long long)most);
 }
 
 /* A search would tell of it as of a sentence; here it is a line. */
@@ -37,16 +56,16 @@ static rgm_status check_counts(const rgm_translation_line *line)
 }
 
 rgm_status rgmi_requests_add(rgmi_requests *r, const rgmi_translation_task *t,
-                             const rgm_translation_line *line)
+                             const rgm_translation_line *line, int64_t most)
 {
     rgm_target_request *item;
 
     RGM_TRY(check_counts(line));
     RGM_TRY(RGM_RESERVE(r->items, r->capacity, r->count + 1));
     if (line->prefix != NULL)
-        RGM_TRY(add_list(r, t, "prefix", line->prefix));
+        RGM_TRY(add_wanted(r, t, "prefix", line->prefix, most));
     for (int64_t i = 0; i < line->required.count; i++)
-        RGM_TRY(add_list(r, t, "required", line->required.items[i]));
+        RGM_TRY(add_wanted(r, t, "required", line->required.items[i], most));
     for (int64_t i = 0; i < line->banned.count; i++)
         RGM_TRY(add_list(r, t, "banned", line->banned.items[i]));
     item = &r->items[r->count++];

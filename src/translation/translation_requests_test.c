@@ -84,6 +84,66 @@ static void requests_that_cannot_be_are_told(void **state)
     trained_close(&t);
 }
 
+/* The last of three lines is the bad one, and the others are translated. */
+static void check_the_third(trained *t, const rgm_translation_line *third,
+                            const rgm_beam_search_options *search, const char *message)
+{
+    const rgm_translation_line lines[3] = {line_of("3 4"), line_of("5 6 7"), *third};
+    rgm_line_translation made[3];
+    int64_t done;
+
+    CHECK_STATUS(RGM_ERR_DATA, rgm_translation_lines(made, &done, &t->task, t->parameters, lines, 3,
+                                                     search, NULL, false));
+    CHECK_MESSAGE(message);
+    CHECK_INT(2, done);
+    CHECK(made[0].text != NULL && made[1].text != NULL);
+    rgm_line_translations_clear(made, done);
+}
+
+static void lines_before_one_that_cannot_be_are_translated(void **state)
+{
+    static const char *const required[] = {"2 2 2 2 2 2 2 2"};
+    rgm_translation_options o = reversing();
+    rgm_beam_search_options search;
+    rgm_translation_line line = line_of("2");
+    trained t;
+
+    (void)state;
+    trained_open(&t, &o);
+    search = *rgm_translation_search(&t.task);
+    search.decode_max_length = 8;
+    line.prefix = required[0];
+    check_the_third(&t, &line, &search,
+                    "the prefix text has 8 tokens, but a translation of this "
+                    "line has 7 at most");
+    line.prefix = "1";
+    check_the_third(&t, &line, &search, "the prefix text '1' has the end of a translation in it");
+    line.prefix = NULL;
+    line.required = (rgm_texts){.items = required, .count = 1};
+    check_the_third(&t, &line, &search, "the required text has 8 tokens");
+    search.beam_size = 1;
+    check_the_third(&t, &line, &search, "required texts need task.search.beam_size of 2");
+    trained_close(&t);
+}
+
+/* Of models that translate together, the one of the fewest positions counts. */
+static void a_line_beyond_a_joined_model_is_told_by_its_number(void **state)
+{
+    const rgm_translation_line line = line_of("2 2 2 2 2 2 2 2");
+    rgm_translation_options o = reversing();
+    trained t, beside;
+
+    (void)state;
+    trained_open(&t, &o);
+    trained_open_with(&beside, &o, 8);
+    CHECK_OK(rgm_translation_join(&t.task, &beside.task, beside.parameters));
+    check_the_third(&t, &line, rgm_translation_search(&t.task),
+                    "8 tokens and an end, but of the models that translate together one has a "
+                    "model.max_positions of 8");
+    trained_close(&t);
+    trained_close(&beside);
+}
+
 /* ---- the one that is most like the others ---- */
 
 static rgm_status take_best(rgm_line_translation *out, int64_t *done, trained *t,
@@ -330,6 +390,8 @@ static void pairs_before_a_bad_one_are_scored(void **state)
 
 TESTS(cmocka_unit_test(a_translation_has_what_was_asked),
       cmocka_unit_test(requests_that_cannot_be_are_told),
+      cmocka_unit_test(lines_before_one_that_cannot_be_are_translated),
+      cmocka_unit_test(a_line_beyond_a_joined_model_is_told_by_its_number),
       cmocka_unit_test(the_sample_most_like_all_is_taken),
       cmocka_unit_test(lines_are_read_from_json),
       cmocka_unit_test(translations_are_printed_as_json),
