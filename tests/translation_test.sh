@@ -97,6 +97,10 @@ expect 0 "$regimen" translate run --scores --set task.search.int8=true <source
 cmp -s out in_int8 || fail "--int8 is not task.search.int8"
 expect 0 "$regimen" translate run --int8 --shortlist words.shortlist --scores <source
 cp out in_both
+printf '{"text": "ein"}\n{"text": "ein", "prefix": "A"}\n' | { "$regimen" translate run --shortlist words.shortlist --json >out 2>err; [ $? = 1 ] ||
+    fail "a prefix with a shortlist: $(cat err)"; }
+says '^regimen: /dev/stdin:2: a search with a shortlist .* takes no prefix, required or banned texts' err
+[ "$(wc -l <out)" = 1 ] || fail "the line before one that asks too much: $(cat out)"
 cmp -s in_int8 in_both && fail "--shortlist changes nothing"
 expect 0 "$regimen" export run --to small --format predictor --precision int8 --set data.shortlist="$PWD/words.shortlist"
 says '^small/model.yaml$' out

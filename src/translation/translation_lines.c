@@ -126,6 +126,9 @@ static rgm_status check_wishes(const rgm_translation_line *line,
     if (line->required.count > 0 && (search->beam_size < 2 || search->diversity_groups > 1))
         return RGM_FAIL(RGM_ERR_DATA, "required texts need task.search.beam_size of 2 at least and "
                                       "diversity_groups: 1");
+    if (search->shortlist != NULL && asks(line))
+        return RGM_FAIL(RGM_ERR_DATA, "a search with a shortlist (data.shortlist) takes no prefix, "
+                                      "required or banned texts");
     return RGM_OK;
 }
 
