@@ -232,7 +232,9 @@ typedef struct rgm_answers {
     rgm_tensor *outputs[RGM_MAX_OUTPUTS]; /* [rows, ...] of all answers, owned                */
     int64_t *begins[RGM_MAX_OUTPUTS];     /* [count + 1] question i has the rows begins[o][i] ..
                                              begins[o][i + 1] - 1 of outputs[o]               */
-    char **texts;   /* [rows of outputs[0]] what the model wrote, owned; NULL: it writes no text */
+    char **texts; /* [rows of outputs[0]] what the model wrote, owned; NULL: it writes no text */
+    char **alignments; /* [the same] of each text with its question's, "0-0 1-2", owned, NULL where
+                          none was wished; NULL: of no question */
     bool is_single; /* by its kind, and not by chance, each question has one row of each output  */
 } rgm_answers;
 void rgm_answers_clear(rgm_answers *answers);

@@ -480,6 +480,7 @@ static void translations_are_as_they_are_wished(void **state)
     (void)state;
     static const char path[] = "/v1/models/lines:predict";
     static const char *const beams[] = {"task.search.beam_size=4"};
+    static const char *const lists[] = {"task.search.beam_size=4", "task.search.n_best=2"};
     const rgm_answer_model model = {"lines", lines_export};
     rgm_answer_server *server = open_server(&model, 1, (rgm_answer_options){.max_batch = 2});
     char *plain = translated(lines_export, "3 4 5");
@@ -495,6 +496,18 @@ static void translations_are_as_they_are_wished(void **state)
     check_answer(server, path,
                  "{\"instances\": [{\"text\": \"3\", \"prefix\": \"7\", \"banned\": [\"7\"]}]}",
                  "\"banned\": 1}");
+    check_answer(server, path,
+                 "{\"instances\": [\"2\", {\"text\": \"3\", \"prefix\": \"7\", "
+                 "\"alignment\": \"words\"}]}",
+                 "\"banned\": 0}, {\"text\": \"7");
+    check_answer(server, path,
+                 "{\"instances\": [\"2\", {\"text\": \"3\", \"prefix\": \"7\", "
+                 "\"alignment\": \"words\"}]}",
+                 "\"banned\": 0, \"alignment\": \"0-0");
+    check_answer(server, path, "{\"instances\": [{\"text\": \"\", \"alignment\": \"words\"}]}",
+                 "\"alignment\": \"\"}]}");
+    check_refused(server, path, "{\"instances\": [{\"text\": \"3\", \"alignment\": \"letters\"}]}",
+                  400, "is neither");
     check_refused(server, path,
                   "{\"instances\": [\"2\", \"2\", \"3\", {\"text\": \"3\", \"requird\": [\"4\"]}]}",
                   400, "instances[3]: unknown key");
@@ -510,6 +523,12 @@ static void translations_are_as_they_are_wished(void **state)
     server = open_server(&model, 1, (rgm_answer_options){.sets = beams, .set_count = 1});
     check_answer(server, path, "{\"instances\": [{\"text\": \"3\", \"required\": [\"9 8 7\"]}]}",
                  "9 8 7");
+    rgm_answer_close(server);
+    server = open_server(&model, 1, (rgm_answer_options){.sets = lists, .set_count = 2});
+    check_answer(
+        server, path,
+        "{\"instances\": [{\"text\": \"3\", \"prefix\": \"7\", \"alignment\": \"pieces\"}]}",
+        "\"alignment\": [\"0-0");
     rgm_answer_close(server);
     rgm_free(plain);
 }

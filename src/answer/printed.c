@@ -51,13 +51,16 @@ static rgm_status print_elements(rgm_text *out, const rgm_tensor *tensor, int64_
     return rgm_text_printf(out, "]");
 }
 
-/* Row r of an output; output -1: what the model wrote. */
+/* In the place of an output: what the model wrote, and its alignment. */
+enum { TEXT = -1, ALIGNMENT = -2 };
+
 static rgm_status print_row(rgm_text *out, const rgm_answers *answers, int64_t output, int64_t r)
 {
     int64_t each = 1, at;
 
     if (output < 0)
-        return rgm_json_print_text(out, answers->texts[r]);
+        return rgm_json_print_text(out,
+                                   output == TEXT ? answers->texts[r] : answers->alignments[r]);
     for (int axis = 1; axis < rgm_tensor_rank(answers->outputs[output]); axis++)
         each *= rgm_tensor_dim(answers->outputs[output], axis);
     at = r * each;
@@ -78,6 +81,15 @@ static rgm_status print_rows(rgm_text *out, const rgm_answers *answers, int64_t 
     return rgm_text_printf(out, "]");
 }
 
+/* An alignment was wished of a question, and so all its texts have one. */
+static bool is_aligned(const rgm_answers *answers, int64_t i)
+{
+    const int64_t *begins = answers->begins[0];
+
+    return answers->alignments != NULL && begins[i] < begins[i + 1] &&
+           answers->alignments[begins[i]] != NULL;
+}
+
 rgm_status rgmi_answer_print(rgm_text *out, const rgm_answers *answers, const rgmi_version *version,
                              int64_t i)
 {
@@ -87,11 +99,15 @@ rgm_status rgmi_answer_print(rgm_text *out, const rgm_answers *answers, const rg
     if (count == 1 && answers->texts == NULL)
         return print_rows(out, answers, 0, i);
     RGM_TRY(rgm_text_printf(out, "{"));
-    for (int64_t o = answers->texts != NULL ? -1 : 0; o < count; o++) {
-        RGM_TRY(rgm_json_print_text(out, o < 0 ? "text" : about[o].name));
+    for (int64_t o = answers->texts != NULL ? TEXT : 0; o < count; o++) {
+        RGM_TRY(rgm_json_print_text(out, o == TEXT ? "text" : about[o].name));
         RGM_TRY(rgm_text_printf(out, ": "));
         RGM_TRY(print_rows(out, answers, o, i));
-        RGM_TRY(rgm_text_printf(out, "%s", o + 1 < count ? ", " : "}"));
+        RGM_TRY(rgm_text_printf(out, "%s", o + 1 < count ? ", " : ""));
     }
-    return RGM_OK;
+    if (is_aligned(answers, i)) {
+        RGM_TRY(rgm_text_printf(out, ", \"alignment\": "));
+        RGM_TRY(print_rows(out, answers, ALIGNMENT, i));
+    }
+    return rgm_text_printf(out, "}");
 }

@@ -540,9 +540,8 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
     const char *const wrong[] = {"task.search.beam_sise=1"};
     const char *const greedy[] = {"task.search.beam_size=1", "task.search.n_best=1"};
     const rgm_str lines[] = {{"3 4 5", 5}, {"", 0}, {"9 2", 3}, {"3 x", 3}};
-    const char *const wishes[] = {NULL, "{\"prefix\": \"7 8\"}"}, *const bad[] = {
-                                                                      NULL,
-                                                                      "{\"required\": [\"4\"]}"};
+    const char *const wishes[] = {NULL, "{\"prefix\": \"7 8\", \"alignment\": \"words\"}"};
+    const char *const bad[] = {NULL, "{\"required\": [\"4\"]}"};
     const rgm_export_output *about;
     rgm_predictor *of_export, *of_run, *alone, *none;
     rgm_answers got, want;
@@ -580,6 +579,7 @@ static void a_predictor_answers_lines_as_the_run_does(void **state)
                                &(rgm_questions){.count = 2, .texts = lines + 1, .wishes = wishes}));
     CHECK_TEXT("", got.texts[0]);
     CHECK_INT(0, strncmp(got.texts[1], "7 8", 3));
+    CHECK(got.alignments[0] == NULL && strchr(got.alignments[1], '-') != NULL);
     rgm_answers_clear(&got);
     CHECK_STATUS(RGM_ERR_DATA,
                  rgm_predictor_ask(

@@ -5,15 +5,21 @@
 
 const char *const rgm_question_form_names[] = {"rows", "examples", "lines", "prompts", NULL};
 
+static void free_texts(char **texts, int64_t count)
+{
+    for (int64_t i = 0; texts != NULL && i < count; i++)
+        rgm_free(texts[i]);
+    rgm_free(texts);
+}
+
 void rgm_answers_clear(rgm_answers *answers)
 {
     int64_t texts = 0;
 
     if (answers->texts != NULL && answers->output_count > 0)
         texts = rgm_tensor_dim(answers->outputs[0], 0);
-    for (int64_t i = 0; i < texts; i++)
-        rgm_free(answers->texts[i]);
-    rgm_free(answers->texts);
+    free_texts(answers->texts, texts);
+    free_texts(answers->alignments, texts);
     for (int64_t o = 0; o < answers->output_count; o++) {
         rgm_tensor_release(answers->outputs[o]);
         rgm_free(answers->begins[o]);

@@ -376,31 +376,51 @@ static rgm_status make_column(rgm_tensor **out, int output, const rgm_line_trans
     return RGM_OK;
 }
 
+static bool any_is_aligned(const rgm_line_translation *made, int64_t places)
+{
+    for (int64_t i = 0; i < places; i++)
+        if (made[i].alignment != NULL)
+            return true;
+    return false;
+}
+
+/* From here on *out owns the texts that it has, and their alignments. */
+static void move_texts(rgm_answers *out, rgm_line_translation *made, int64_t places)
+{
+    for (int64_t i = 0, at = 0; i < places; i++) {
+        if (made[i].text == NULL)
+            continue;
+        if (out->alignments != NULL)
+            out->alignments[at] = made[i].alignment;
+        out->texts[at++] = made[i].text;
+        made[i].text = made[i].alignment = NULL;
+    }
+}
+
 /* Texts are moved out of `made`, which has n_best places a line, not all of them filled. */
 static rgm_status fill_answers(rgm_answers *out, rgm_line_translation *made, int64_t lines,
                                int64_t n_best)
 {
     rgm_status status = RGM_OK;
     rgm_tensor *columns[OUTPUTS] = {NULL};
-    int64_t *items = NULL, rows = 0;
+    int64_t *items = NULL, places = lines * n_best, rows = 0;
 
     RGM_GO(RGM_NEW(items, lines + 1));
-    for (int64_t i = 0; i < lines * n_best; i++)
+    for (int64_t i = 0; i < places; i++)
         items[i / n_best] += made[i].text != NULL;
     for (int64_t i = 0; i < lines; i++)
         rows += items[i];
     for (int k = 0; k < OUTPUTS; k++)
-        RGM_GO(make_column(&columns[k], k, made, lines * n_best, rows));
+        RGM_GO(make_column(&columns[k], k, made, places, rows));
     RGM_GO(RGM_NEW(out->texts, rows + 1));
+    if (any_is_aligned(made, places))
+        RGM_GO(RGM_NEW(out->alignments, rows));
     for (int k = 0; k < OUTPUTS; k++) {
         status = rgm_answers_add(out, columns[k], items, lines);
         columns[k] = NULL;
         RGM_GO(status);
-        for (int64_t i = 0, at = 0; k == 0 && i < lines * n_best; i++)
-            if (made[i].text != NULL) { /* from here on *out owns the texts that it has */
-                out->texts[at++] = made[i].text;
-                made[i].text = NULL;
-            }
+        if (k == 0)
+            move_texts(out, made, places);
     }
     out->is_single = n_best == 1;
 done:
