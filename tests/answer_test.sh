@@ -172,6 +172,18 @@ expect 0 "$regimen" model stage words:2 production --registry registry
 wait_for version_is 2
 kill -TERM "$server"
 ended "SIGTERM of a registry's"
+expect 0 "$regimen" model stage words:1 production --registry registry
+answer model:words@production --registry registry --listen 127.0.0.1:0 --reload 0.05
+for file in registry/models/words/2/ckpt/step-*/weights.safetensors; do :; done
+cp -p "$file" whole
+chmod u+w "$file"
+printf x | dd of="$file" bs=1 seek=900 conv=notrunc 2>/dev/null
+expect 0 "$regimen" model stage words:2 production --registry registry
+wait_for grep -q 'words: version 1 stays: ' log
+cp whole "$file" # what was registered is there again, and the stage stays: it is tried again all the same
+wait_for version_is 2
+kill -TERM "$server"
+ended "SIGTERM of a registry's that was damaged"
 
 expect 1 "$regimen" answer words=served --listen 0.0.0.0:0
 says 'allow-remote' err

@@ -94,7 +94,8 @@ void rgm_answer_handle(rgm_response *out, rgm_answer_server *server, const rgm_r
 /**
  * Look at the models' sources now, and load what is newer: what happens by itself every
  * reload_seconds, where a folder must also have stood still for that long. A version that cannot be
- * loaded is told and left, and the one before stays.
+ * loaded is told once, and the one before stays; it is tried again now, when it changes, and by
+ * itself with every thirtieth look.
  *
  * Threads: any.
  */

@@ -73,6 +73,7 @@ typedef struct rgmi_served {
     uint64_t stamp,
         seen;         /* of the version; of what the last look saw, to be loaded once it stands */
     uint64_t refused; /* of what could not be loaded; 0: nothing */
+    int64_t looks;    /* since then */
     char *reason;     /* why; NULL: it could */
     struct rgmi_inquiry *first, *last;
     int64_t waiting; /* questions in the queue */

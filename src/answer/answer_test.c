@@ -4,10 +4,14 @@
  * prompts: predictions and streams, many at once, that go away, are cut, and outlive their version.
  */
 #include <check.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "answer_internal.h"
 
@@ -688,7 +692,7 @@ static void a_damaged_version_is_refused_and_a_newer_one_takes_over(void **state
     check_answer(server, path, body, first);
     copy_export(folder, lines_again, 8);
     rgm_answer_reload(server);
-    rgm_answer_reload(server); /* looked at once */
+    rgm_answer_reload(server); /* tried twice, told once */
     check_answer(server, path, body, first);
     check_answer(server, "/v1/models/m", NULL, "\"FAILED_PRECONDITION\", \"error_message\": \"/");
     check_answer(server, "/metrics", NULL, "regimen_reload_failures_total{model=\"m\"} 1\n");
@@ -704,6 +708,60 @@ static void a_damaged_version_is_refused_and_a_newer_one_takes_over(void **state
     rgm_answer_close(server);
     rgm_free(first);
     rgm_free(second);
+}
+
+/* Other bytes in the place of a file's, and the same inode and times: a look sees no change. */
+static void change_unseen(const char *path, const char *bytes, int64_t size)
+{
+    struct stat before;
+    FILE *file = fopen(path, "r+b");
+
+    CHECK(file != NULL && fstat(fileno(file), &before) == 0 && before.st_size == size);
+    CHECK(fwrite(bytes, 1, (size_t)size, file) == (size_t)size && fclose(file) == 0);
+    CHECK(utimensat(AT_FDCWD, path, (struct timespec[2]){before.st_atim, before.st_mtim}, 0) == 0);
+}
+
+static void what_was_wrong_may_go_away_unseen(void **state)
+{
+    (void)state;
+    static const char path[] = "/v1/models/m:predict", body[] = "{\"instances\": [\"3 4 5\"]}";
+    char *first = translated(lines_export, "3 4 5"), *second = translated(lines_again, "3 4 5");
+    char folder[512], *weights, *whole, *damaged;
+    const rgm_answer_model model = {"m", folder};
+    rgm_answer_server *server;
+    int64_t size;
+
+    snprintf(folder, sizeof folder, "%s/mended", root);
+    CHECK_OK(rgm_path_join(&weights, folder, RGM_SERVING_WEIGHTS));
+    copy_export(folder, lines_export, 0);
+    server = open_server(&model, 1, (rgm_answer_options){.reload_seconds = 3600});
+    copy_export(folder, lines_again, 0);
+    CHECK_OK(rgm_file_load(&whole, &size, weights, 1 << 24));
+    CHECK_OK(rgm_file_load(&damaged, &size, weights, 1 << 24));
+    memset(damaged, 'x', 8); /* the size of its header */
+    change_unseen(weights, damaged, size);
+    rgm_answer_reload(server);
+    check_answer(server, path, body, first);
+    change_unseen(weights, whole, size);
+    for (int look = 0; look < 30; look++) /* the first sees that it stands still */
+        rgmi_served_reload(&server->models[0], false);
+    check_answer(server, path, body, first);
+    rgmi_served_reload(&server->models[0], false);
+    check_answer(server, path, body, second);
+    check_answer(server, "/v1/models/m", NULL, "\"error_code\": \"OK\"");
+    change_unseen(weights, damaged, size);
+    CHECK(utimensat(AT_FDCWD, weights, NULL, 0) == 0); /* it changes, and is damaged again .. */
+    rgm_answer_reload(server);
+    check_answer(server, "/v1/models/m", NULL, "FAILED_PRECONDITION");
+    change_unseen(weights, whole, size);
+    rgm_answer_reload(server); /* .. and is tried when that is asked for */
+    check_answer(server, "/v1/models/m", NULL, "\"version\": \"3\"");
+    rgm_answer_close(server);
+    rgm_free(first);
+    rgm_free(second);
+    rgm_free(whole);
+    rgm_free(damaged);
+    rgm_free(weights);
 }
 
 static void the_highest_of_numbered_exports_is_served(void **state)
@@ -1077,6 +1135,7 @@ int main(void)
         cmocka_unit_test(queues_have_limits_requests_deadlines_and_the_end_loses_none),
         cmocka_unit_test(what_comes_to_a_queue_that_is_closed_is_told_that_the_server_ends),
         cmocka_unit_test(a_damaged_version_is_refused_and_a_newer_one_takes_over),
+        cmocka_unit_test(what_was_wrong_may_go_away_unseen),
         cmocka_unit_test(the_highest_of_numbered_exports_is_served),
         cmocka_unit_test(versions_change_under_load_without_a_lost_request),
         cmocka_unit_test(prompts_are_answered_as_they_are_wished),

@@ -104,6 +104,7 @@ static void refuse(rgmi_served *model, uint64_t stamp)
     before = model->reason;
     is_new = before == NULL || strcmp(before, reason) != 0 || model->refused != stamp;
     model->refused = stamp;
+    model->looks = 0;
     model->figures.refused += is_new;
     model->reason = reason;
     pthread_mutex_unlock(&model->lock);
@@ -143,6 +144,15 @@ done:
     return status;
 }
 
+/* What could not be loaded is left, but not for good: what was wrong (memory, a permission, a file
+ * of a registry) can go away without a change that a look sees. */
+static bool is_left(rgmi_served *model, const rgmi_offer *offer)
+{
+    enum { LOOKS = 30 };
+
+    return offer->stamp == model->refused && ++model->looks < LOOKS;
+}
+
 void rgmi_served_reload(rgmi_served *model, bool at_once)
 {
     rgmi_offer offer;
@@ -155,7 +165,7 @@ void rgmi_served_reload(rgmi_served *model, bool at_once)
         accept(model);
     else if (offer.stamp != model->seen && !at_once)
         model->seen = offer.stamp;
-    else if (offer.stamp != model->refused && replace(model, &offer) != RGM_OK)
+    else if ((at_once || !is_left(model, &offer)) && replace(model, &offer) != RGM_OK)
         refuse(model, offer.stamp);
     rgmi_offer_clear(&offer);
 }
