@@ -2,6 +2,7 @@
 # `regimen import` of what `regimen export --format huggingface` writes: the same bytes of weights, which every verb
 # takes: texts, scores, metrics on data of one's own, exports, adapters, a registered model.
 . "$(dirname "$0")/lib.sh"
+corpus=$(cd "$(dirname "$0")/../fuzz/corpus" && pwd)
 fast_work
 cd "$work" || exit 1
 
@@ -139,6 +140,27 @@ expect 2 "$regimen" run mt.yaml --run-dir no --set data.train_tokenizer.vocab_si
     --set trainer.initialize.checkpoint=mt --set 'trainer.initialize.adapt=["output/*"]'
 says "'embedding/table' has a row for each token, and the tokens of mt have other numbers" err
 rm -rf no
+# A student takes the tokenizers of an import with its vocabulary, and those of a tokenizer.json.
+cp -R mt.there mt.teacher
+cat >student.yaml <<'YAML'
+steps: {student: {type: train, experiment: mt.yaml, tokenizer: mt.teacher, teachers: mt.teacher, over: {trainer: {epochs: 1}}}}
+YAML
+expect 0 "$regimen" distil student.yaml --dir taught
+for file in tokenizer.model target_tokenizer.model vocabulary.yml; do
+    cmp "mt.teacher/$file" "taught/student/$file" || fail "the student has another $file"
+done
+expect 0 "$regimen" distil student.yaml --dir taught --plan
+says '^student +train +done$' out
+echo '# the same, in other bytes' >>mt.teacher/vocabulary.yml
+expect 0 "$regimen" distil student.yaml --dir taught --plan
+says '^student +train +changed: tokenizer, teachers$' out
+expect 0 "$regimen" run lm.yaml --run-dir lm.json --set data.train_tokenizer=~ --set trainer.epochs=1 \
+    --set data.tokenizer="$corpus/tokenizer/gpt2.json"
+cat >student.yaml <<'YAML'
+steps: {student: {type: train, experiment: lm.yaml, tokenizer: lm.json, teachers: lm.json, over: {trainer: {epochs: 1}}}}
+YAML
+expect 0 "$regimen" distil student.yaml --dir lm.taught
+cmp lm.json/tokenizer.json lm.taught/student/tokenizer.json || fail "the student has another tokenizer.json"
 expect 1 "$regimen" export mt --to no --format huggingface --set model.positions=sinusoidal
 says 'MarianMT of Transformers has no such model: model.positions: they are sinusoidal_paper there' err
 

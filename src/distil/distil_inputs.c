@@ -77,14 +77,18 @@ done:
     return status;
 }
 
+const rgmi_tokenizer_file rgmi_tokenizer_files[] = {{"tokenizer.model", "tokenizer"},
+                                                    {"tokenizer.json", "tokenizer"},
+                                                    {"target_tokenizer.model", "target_tokenizer"},
+                                                    {"vocabulary.yml", "vocabulary"},
+                                                    {"target_vocabulary.yml", "target_vocabulary"},
+                                                    {0}};
+
 static rgm_status add_files(rgm_text *out, const char *folder)
 {
-    static const char *const names[] = {"tokenizer.model", "tokenizer.json",
-                                        "target_tokenizer.model", "shortlist.safetensors"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        RGM_TRY(add_hash_of(out, folder, names[i], false));
-    return RGM_OK;
+    for (const rgmi_tokenizer_file *f = rgmi_tokenizer_files; f->name != NULL; f++)
+        RGM_TRY(add_hash_of(out, folder, f->name, false));
+    return add_hash_of(out, folder, "shortlist.safetensors", false);
 }
 
 /* What of a run's file says how its weights compute, without what they were made from. */

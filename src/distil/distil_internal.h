@@ -148,6 +148,12 @@ rgm_status rgmi_pairs_save(const rgmi_step_work *work, const rgm_text *source,
 
 /* ---- distil_inputs.c ---- */
 
+/** A file that runs and exports keep of their tokenizers, and the key of `data` that names one. */
+typedef struct rgmi_tokenizer_file {
+    const char *name, *key;
+} rgmi_tokenizer_file;
+extern const rgmi_tokenizer_file rgmi_tokenizer_files[]; /* ended by a name that is NULL */
+
 void rgmi_inputs_clear(rgmi_inputs *inputs);
 /** Copies both. */
 rgm_status rgmi_inputs_add(rgmi_inputs *inputs, const char *key, const char *value);

@@ -150,25 +150,42 @@ static rgm_status absolute(char **out, const char *folder)
     return status;
 }
 
+/* Each key of a tokenizer's file: that of the folder, or none. The first is named also where it is
+ * not there yet: the step that makes it may be still to come. */
+static rgm_status set_files(settings *s, const char *folder)
+{
+    const rgmi_tokenizer_file *first = rgmi_tokenizer_files;
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    for (const rgmi_tokenizer_file *f = first; f->name != NULL; f++) {
+        rgm_free(path);
+        RGM_GO(rgm_path_join(&path, folder, f->name));
+        if (f == first || rgm_path_exists(path))
+            RGM_GO(set(s, "data.%s=\"%s\"", f->key, path));
+        else if (strcmp(f->key, first->key) != 0)
+            RGM_GO(set(s, "data.%s=~", f->key));
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
 static rgm_status set_tokenizer(settings *s, const rgmi_step_work *work)
 {
     const rgmi_train_options *o = work->step->options;
     rgm_status status = RGM_OK;
-    char *folder = NULL, *whole = NULL, *target = NULL;
+    char *folder = NULL, *whole = NULL;
 
     if (o->tokenizer == NULL)
         return RGM_OK;
     RGM_GO(rgmi_model_path(&folder, work, o->tokenizer));
     RGM_GO(absolute(&whole, folder));
     RGM_GO(set(s, "data.train_tokenizer=~"));
-    RGM_GO(set(s, "data.tokenizer=\"%s/tokenizer.model\"", whole));
-    RGM_GO(rgm_path_join(&target, whole, "target_tokenizer.model"));
-    RGM_GO(rgm_path_exists(target) ? set(s, "data.target_tokenizer=\"%s\"", target)
-                                   : set(s, "data.target_tokenizer=~"));
+    RGM_GO(set_files(s, whole));
 done:
     rgm_free(folder);
     rgm_free(whole);
-    rgm_free(target);
     return status;
 }
 
@@ -300,9 +317,9 @@ static bool is_of_steps(const rgmi_train_options *o, const char *key)
         for (int64_t i = 0; i < o->pairs.count; i++)
             if (strcmp(key + strlen(sets), o->pairs.items[i]) == 0)
                 return true;
-    if (o->tokenizer != NULL &&
-        (strcmp(key, "data.tokenizer") == 0 || strcmp(key, "data.target_tokenizer") == 0))
-        return true;
+    for (const rgmi_tokenizer_file *f = rgmi_tokenizer_files; o->tokenizer != NULL && f->name; f++)
+        if (begins(key, "data.") && strcmp(key + strlen("data."), f->key) == 0)
+            return true;
     return o->teachers.count > 0 && strcmp(key, "task.distillation.teacher") == 0;
 }
 

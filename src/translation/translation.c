@@ -834,7 +834,8 @@ static rgm_status check_teachers(const translation_task *t)
             return RGM_FAIL(RGM_ERR_CONFIG,
                             "task.distillation.teacher: %s has other tokenizers; teacher and "
                             "student share theirs (data.tokenizer: tokenizer.model of the "
-                            "teacher's folder)",
+                            "teacher's folder; and data.target_tokenizer, data.vocabulary, "
+                            "data.target_vocabulary, where it has such files)",
                             name);
         if (!rgmi_same_tags(&t->data, &of->data))
             return RGM_FAIL(RGM_ERR_CONFIG,
