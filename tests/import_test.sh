@@ -111,6 +111,7 @@ expect 0 "$regimen" run mt.yaml --run-dir mt
 expect 0 "$regimen" import mt/export --out mt.there
 says '^model.shared.weight +f32\[56,32\] +as is, a row a token +embedding/table$' out
 says '^import +marian of Hugging Face: [0-9,]+ weights in mt.there$' err
+grep '^generation_config.json' out && fail "a search that was taken over as it is is told to be another"
 expect 0 "$regimen" translate mt <data/test.txt
 cp out texts
 expect 0 "$regimen" translate mt.there <data/test.txt
@@ -140,6 +141,23 @@ expect 2 "$regimen" run mt.yaml --run-dir no --set data.train_tokenizer.vocab_si
     --set trainer.initialize.checkpoint=mt --set 'trainer.initialize.adapt=["output/*"]'
 says "'embedding/table' has a row for each token, and the tokens of mt have other numbers" err
 rm -rf no
+# The search goes there and back, key by key; what has no place there is told.
+expect 0 "$regimen" export mt --to mt.rules --format huggingface --set task.search.repetition_penalty=1.3 \
+    --set task.search.decode_min_length=2 --set task.search.n_best=2 --set task.search.coverage=0.2 \
+    --set task.search.length_penalty=gnmt
+says 'export: task.search.length_penalty is gnmt: Transformers divides by the length to the power of alpha' err
+says 'export: task.search.coverage is set: Transformers has no such penalty' err
+[ "$(grep -c 'export: task.search' err)" = 2 ] || fail "other keys are told: $(cat err)"
+expect 0 "$regimen" import mt.rules --out mt.ruled
+for key in 'repetition_penalty: 1.3' 'decode_min_length: 2' 'n_best: 2' 'decode_max_length: 20' 'beam_size: 3'; do
+    says "^ *$key\$" mt.ruled/config.yaml
+done
+expect 0 "$regimen" export mt --to mt.drawn --format huggingface --set task.search.sample=true --set task.search.beam_size=1 \
+    --set task.search.temperature=0.7
+expect 0 "$regimen" import mt.drawn --out mt.draws
+for key in 'sample: true' 'temperature: 0.7' 'top_k: 0'; do
+    says "^ *$key\$" mt.draws/config.yaml
+done
 # A student takes the tokenizers of an import with its vocabulary, and those of a tokenizer.json.
 cp -R mt.there mt.teacher
 cat >student.yaml <<'YAML'

@@ -27,13 +27,39 @@ void rgmi_import_config_clear(rgmi_import_config *config)
     *config = (rgmi_import_config){0};
 }
 
+rgm_status rgmi_import_load_json(rgm_json **out, const char *folder, const char *name)
+{
+    enum { MOST = 1 << 26 };
+    rgm_status status = RGM_OK;
+    char *path = NULL, *text = NULL;
+    int64_t size;
+
+    *out = NULL;
+    RGM_GO(rgm_path_join(&path, folder, name));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, MOST));
+    RGM_GO(rgm_json_parse_relaxed(out, text, size, path));
+done:
+    rgm_free(path);
+    rgm_free(text);
+    return status;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A value as JSON, at most `size` bytes of it. */
-static rgm_status print_value(char *out, size_t size, const rgm_json *value)
+rgm_status rgmi_import_print_value(char *out, size_t size, const rgm_json *value)
 {
     rgm_text text = {0};
-    rgm_status status = rgm_json_print(&text, value);
+    rgm_status status;
+    double number;
+
+    /* A fraction as people write it: 0.6, not 0.59999999999999998. */
+    if (rgm_json_text(value) == NULL && !rgm_json_int(&(int64_t){0}, value) &&
+        rgm_json_number(&number, value))
+        status = rgm_json_print_number(&text, number);
+    else
+        status = rgm_json_print(&text, value);
 
     snprintf(out, size, "%.*s%s", (int)(text.size > 120 ? 120 : text.size),
              text.data != NULL ? text.data : "", text.size > 120 ? ".." : "");
@@ -41,12 +67,12 @@ static rgm_status print_value(char *out, size_t size, const rgm_json *value)
     return status;
 }
 
-static bool is_null(const rgm_json *value)
+bool rgmi_import_is_null(const rgm_json *value)
 {
     char text[160];
 
-    return value == NULL ||
-           (print_value(text, sizeof text, value) == RGM_OK && strcmp(text, "null") == 0);
+    return value == NULL || (rgmi_import_print_value(text, sizeof text, value) == RGM_OK &&
+                             strcmp(text, "null") == 0);
 }
 
 rgm_status rgmi_import_refuse(const rgmi_import_config *config, const char *key, const char *why)
@@ -55,7 +81,7 @@ rgm_status rgmi_import_refuse(const rgmi_import_config *config, const char *key,
     char text[160] = "missing";
 
     if (value != NULL)
-        RGM_TRY(print_value(text, sizeof text, value));
+        RGM_TRY(rgmi_import_print_value(text, sizeof text, value));
     return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%s: %s is %s: %s", config->name, key, text, why);
 }
 
@@ -63,7 +89,7 @@ static rgm_status mistyped(const rgmi_import_config *config, const char *key, co
 {
     char text[160];
 
-    RGM_TRY(print_value(text, sizeof text, rgm_json_find(config->json, key)));
+    RGM_TRY(rgmi_import_print_value(text, sizeof text, rgm_json_find(config->json, key)));
     return RGM_FAIL(RGM_ERR_FORMAT, "%s: %s is %s and not %s", config->name, key, text, what);
 }
 
@@ -76,7 +102,7 @@ static rgm_status lacks(const rgmi_import_config *config, const char *key)
 static rgm_status ask(const rgm_json **out, rgmi_import_config *config, const char *key)
 {
     *out = rgm_json_find(config->json, key);
-    if (is_null(*out))
+    if (rgmi_import_is_null(*out))
         *out = NULL;
     return rgm_map_set(config->asked, key, config);
 }
@@ -228,8 +254,7 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-/* Whether a value is one of several, with a space between them. */
-static bool is_one_of(const char *values, const char *value)
+bool rgmi_import_is_one_of(const char *values, const char *value)
 {
     size_t size = strlen(value);
 
@@ -251,8 +276,8 @@ static rgm_status check_fixed(bool *known, const rgmi_import_config *config,
     for (; fixed != NULL && fixed->key != NULL; fixed++) {
         if (strcmp(fixed->key, entry->key) != 0)
             continue;
-        RGM_TRY(print_value(value, sizeof value, entry->value));
-        if (!is_one_of(fixed->values, value))
+        RGM_TRY(rgmi_import_print_value(value, sizeof value, entry->value));
+        if (!rgmi_import_is_one_of(fixed->values, value))
             return rgmi_import_refuse(config, entry->key, fixed->why);
         *known = true;
     }

@@ -13,7 +13,7 @@
 
 /** The numbers of a table of angles for rotary positions, [positions, depth]. */
 enum { MOST_ANGLES = 1 << 28 };
-enum { BLOCK = 256, BATCH = 4096, MOST_JSON = 1 << 26 };
+enum { BLOCK = 256, BATCH = 4096 };
 
 rgm_status rgmi_import_activation(const char **out, const rgmi_import_config *config,
                                   const char *key, const char *theirs)
@@ -113,25 +113,6 @@ static rgm_status check_special(rgmi_import_work *work, const char *key, int32_t
 /* ---- where a prompt begins --------------------------------------------------------------------
  */
 
-/* A file of the folder as JSON; NULL: there is none. */
-static rgm_status load_json(rgm_json **out, const char *folder, const char *name)
-{
-    rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL;
-    int64_t size;
-
-    *out = NULL;
-    RGM_GO(rgm_path_join(&path, folder, name));
-    if (!rgm_path_exists(path))
-        goto done;
-    RGM_GO(rgm_file_load(&text, &size, path, MOST_JSON));
-    RGM_GO(rgm_json_parse_relaxed(out, text, size, path));
-done:
-    rgm_free(path);
-    rgm_free(text);
-    return status;
-}
-
 static bool puts_token_before_one(const rgm_json *processor)
 {
     const rgm_json *first = rgm_json_at(rgm_json_find(processor, "single"), 0);
@@ -159,11 +140,11 @@ static rgm_status read_begin(bool *out, const char *folder, const char *name)
     rgm_json *config = NULL, *file = NULL;
 
     *out = true;
-    RGM_GO(load_json(&config, folder, "tokenizer_config.json"));
+    RGM_GO(rgmi_import_load_json(&config, folder, "tokenizer_config.json"));
     if (rgm_json_bool(out, rgm_json_find(config, "add_bos_token")) ||
         strcmp(name, "tokenizer.json") != 0)
         goto done;
-    RGM_GO(load_json(&file, folder, name));
+    RGM_GO(rgmi_import_load_json(&file, folder, name));
     *out = puts_token_before(rgm_json_find(file, "post_processor"));
 done:
     rgm_json_release(config);
@@ -255,6 +236,7 @@ rgm_status rgmi_import_decoder_open(rgm_json_writer *file, rgmi_import_work *wor
     RGM_GO(check_sizes(work, decoder));
     RGM_GO(find_tokenizer(&path, &name, work->source));
     RGM_GO(check_tokenizer(&begin, work, path, name, decoder->vocabulary));
+    RGM_GO(rgmi_import_tell_generation(work));
     RGM_GO(write_data(file, work->source->folder, name, decoder->positions));
     RGM_GO(rgm_json_open_object(file, "task", RGM_JSON_SPACED));
     RGM_GO(rgm_json_write_text(file, "type", "language_model"));

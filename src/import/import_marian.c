@@ -312,22 +312,22 @@ static rgm_status read_search(rgmi_import_translation *t, const beside *b, rgmi_
     double beams, word;
 
     RGM_TRY(option(&beams, b, "beam-size", BEAMS));
-    RGM_TRY(option(&t->alpha, b, "normalize", 0));
+    RGM_TRY(option(&t->search.alpha, b, "normalize", 0));
     RGM_TRY(option(&word, b, "word-penalty", 0));
-    t->beam_size = (int64_t)beams;
+    t->search.beam_size = (int64_t)beams;
     if (word != 0)
         RGM_TRY(rgmi_import_note(work, "word-penalty: %g is not to be had here", word));
-    if (beams >= 1 && beams <= 64 && t->alpha >= 0 && t->alpha <= 10)
+    if (beams >= 1 && beams <= 64 && t->search.alpha >= 0 && t->search.alpha <= 10)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_UNSUPPORTED,
                     "%s/decoder.yml: beam-size is %g and normalize %g: 1 to 64 and 0 to 10 are "
                     "possible here",
-                    work->source->folder, beams, t->alpha);
+                    work->source->folder, beams, t->search.alpha);
 }
 
 static rgm_status configure(rgm_json_writer *w, rgmi_import_work *work)
 {
-    rgmi_import_translation t = {.width = 0};
+    rgmi_import_translation t = {.search = RGMI_IMPORT_SEARCH_INIT};
     rgm_status status = RGM_OK;
     beside b = {.count = 0};
 

@@ -92,64 +92,6 @@ static rgm_status read_function(rgmi_import_translation *t, rgmi_import_config *
     return RGM_OK;
 }
 
-/* ---- how it translates ----------------------------------------------------------------------- */
-
-/* generation_config.json, which versions before 4.27 lack; *out NULL: it is not there. */
-static rgm_status load_generation(rgm_json **out, const rgmi_import_source *source)
-{
-    rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL;
-    int64_t size;
-
-    *out = NULL;
-    RGM_GO(rgm_path_join(&path, source->folder, "generation_config.json"));
-    if (!rgm_path_exists(path))
-        goto done;
-    RGM_GO(rgm_file_load(&text, &size, path, 1 << 24));
-    RGM_GO(rgm_json_parse_relaxed(out, text, size, path));
-done:
-    rgm_free(path);
-    rgm_free(text);
-    return status;
-}
-
-/* A whole number of either file, `otherwise` where neither has it. */
-static int64_t number_of(const rgm_json *generation, const rgmi_import_config *c, const char *key,
-                         int64_t otherwise)
-{
-    int64_t number = otherwise;
-
-    if (!rgm_json_int(&number, rgm_json_find(generation, key)))
-        (void)rgm_json_int(&number, rgm_json_find(c->json, key));
-    return number;
-}
-
-static rgm_status read_generation(rgmi_import_translation *t, rgmi_import_work *work)
-{
-    const rgmi_import_config *c = &work->source->config;
-    rgm_json *generation;
-    int64_t longest;
-
-    RGM_TRY(load_generation(&generation, work->source));
-    t->beam_size = number_of(generation, c, "num_beams", 1);
-    t->no_repeat_ngram = number_of(generation, c, "no_repeat_ngram_size", 0);
-    longest = number_of(generation, c, "max_length", 0) - 1; /* the first token is not counted */
-    t->alpha = 1;
-    if (!rgm_json_number(&t->alpha, rgm_json_find(generation, "length_penalty")))
-        (void)rgm_json_number(&t->alpha, rgm_json_find(c->json, "length_penalty"));
-    rgm_json_release(generation);
-    t->longest = longest > t->positions ? t->positions : longest > 0 ? longest : 0;
-    if (t->beam_size >= 1 && t->beam_size <= 64 && t->alpha >= 0 && t->alpha <= 10 &&
-        t->no_repeat_ngram >= 0 && t->no_repeat_ngram <= 1000000)
-        return RGM_OK;
-    t->beam_size = 1;
-    t->alpha = 0;
-    t->no_repeat_ngram = 0;
-    return rgmi_import_note(work,
-                            "num_beams, length_penalty or no_repeat_ngram_size is beyond what "
-                            "task.search has: its search is greedy");
-}
-
 /* ---- its tokenizers -------------------------------------------------------------------------- */
 
 static rgm_status find_files(rgmi_import_translation *t, const rgmi_import_source *source)
@@ -198,13 +140,13 @@ static rgm_status check_tokens(rgmi_import_work *work, const rgmi_import_transla
 static rgm_status configure(rgm_json_writer *w, rgmi_import_work *work)
 {
     rgmi_import_config *c = &work->source->config;
-    rgmi_import_translation t = {.width = 0};
+    rgmi_import_translation t = {.search = RGMI_IMPORT_SEARCH_INIT};
 
     RGM_TRY(read_sizes(&t, c));
     RGM_TRY(read_function(&t, c));
     RGM_TRY(find_files(&t, work->source));
     RGM_TRY(check_tokens(work, &t));
-    RGM_TRY(read_generation(&t, work));
+    RGM_TRY(rgmi_import_generation(&t.search, work, t.positions));
     return rgmi_import_translation_open(w, work, &t);
 }
 

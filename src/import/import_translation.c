@@ -123,21 +123,44 @@ done:
     return status;
 }
 
+/* A whole number, unless it is what it is anyway. */
+static rgm_status write_other(rgm_json_writer *w, const char *key, int64_t value, int64_t otherwise)
+{
+    return value != otherwise ? rgm_json_write_int(w, key, value) : RGM_OK;
+}
+
+static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options *o)
+{
+    RGM_TRY(rgm_json_open_object(w, "search", RGM_JSON_LINES));
+    RGM_TRY(rgm_json_write_int(w, "beam_size", o->beam_size));
+    RGM_TRY(rgm_json_write_number(w, "alpha", o->alpha));
+    RGM_TRY(rgm_json_write_text(w, "length_penalty", "power"));
+    RGM_TRY(rgm_json_write_bool(w, "end_within_beam", o->end_within_beam));
+    RGM_TRY(rgm_json_write_bool(w, "no_padding", o->no_padding));
+    RGM_TRY(write_other(w, "n_best", o->n_best, 1));
+    RGM_TRY(write_other(w, "decode_max_length", o->decode_max_length, 0));
+    RGM_TRY(write_other(w, "decode_min_length", o->decode_min_length, 0));
+    RGM_TRY(write_other(w, "no_repeat_ngram", o->no_repeat_ngram, 0));
+    if (o->repetition_penalty > 1)
+        RGM_TRY(rgm_json_write_number(w, "repetition_penalty", o->repetition_penalty));
+    if (o->diversity_groups > 1) {
+        RGM_TRY(rgm_json_write_int(w, "diversity_groups", o->diversity_groups));
+        RGM_TRY(rgm_json_write_number(w, "diversity", o->diversity));
+    }
+    if (o->sample) {
+        RGM_TRY(rgm_json_write_bool(w, "sample", true));
+        RGM_TRY(rgm_json_write_number(w, "temperature", o->temperature));
+        RGM_TRY(rgm_json_write_int(w, "top_k", o->top_k));
+        RGM_TRY(rgm_json_write_number(w, "top_p", o->top_p));
+    }
+    return rgm_json_close(w);
+}
+
 static rgm_status write_task(rgm_json_writer *w, const rgmi_import_translation *t)
 {
     RGM_TRY(rgm_json_open_object(w, "task", RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(w, "type", "translation"));
-    RGM_TRY(rgm_json_open_object(w, "search", RGM_JSON_LINES));
-    RGM_TRY(rgm_json_write_int(w, "beam_size", t->beam_size));
-    RGM_TRY(rgm_json_write_number(w, "alpha", t->alpha));
-    RGM_TRY(rgm_json_write_text(w, "length_penalty", "power"));
-    RGM_TRY(rgm_json_write_bool(w, "end_within_beam", true));
-    RGM_TRY(rgm_json_write_bool(w, "no_padding", true));
-    if (t->longest > 0)
-        RGM_TRY(rgm_json_write_int(w, "decode_max_length", t->longest));
-    if (t->no_repeat_ngram > 0)
-        RGM_TRY(rgm_json_write_int(w, "no_repeat_ngram", t->no_repeat_ngram));
-    RGM_TRY(rgm_json_close(w));
+    RGM_TRY(write_search(w, &t->search));
     return rgm_json_close(w);
 }
 

@@ -346,6 +346,72 @@ static void both_forms_of_a_model_have_the_same_weights(void **state)
     rgm_safetensors_close(weights[1]);
 }
 
+/* ---- how it translates ---- */
+
+/* An import with that generation_config.json has the key, and the note; note NULL: it has none. */
+static void check_search(const char *generation, const char *key, const char *note)
+{
+    rgm_model_import_report report;
+    char *config = NULL;
+    int64_t size;
+
+    if (generation != NULL)
+        save("hf/generation_config.json", generation);
+    CHECK_OK(rgm_model_import(&report, in("hf"), in("again"), NULL));
+    CHECK_OK(rgm_file_load(&config, &size, in("again/config.yaml"), 1 << 20));
+    if (strstr(config, key) == NULL)
+        fail_msg("%s: no '%s' in %s", generation, key, config);
+    if (note == NULL ? strstr(report.notes.data, "config.json: ") != NULL
+                     : strstr(report.notes.data, note) == NULL)
+        fail_msg("%s: %s", generation, report.notes.data);
+    rgm_model_import_report_clear(&report);
+    rgm_free(config);
+    CHECK_OK(rgm_folder_remove(in("again")));
+}
+
+static void the_search_of_transformers_is_taken_over(void **state)
+{
+    static const struct {
+        const char *generation, *key, *note;
+    } cases[] = {
+        {"{\"num_beams\": 4, \"repetition_penalty\": 1.3}", "repetition_penalty: 1.3", NULL},
+        {"{\"repetition_penalty\": 1.3}", "repetition_penalty: 1.3", "log-probabilities here"},
+        {"{\"num_beams\": 4, \"num_return_sequences\": 3}", "n_best: 3", NULL},
+        {"{\"num_return_sequences\": 3}", "beam_size: 1", "num_return_sequences is 3: beyond"},
+        {"{\"min_length\": 8, \"max_length\": 12}", "decode_min_length: 7", NULL},
+        {"{\"min_length\": 8, \"max_length\": 12}", "decode_max_length: 11", NULL},
+        {"{\"max_new_tokens\": 9, \"max_length\": 5}", "decode_max_length: 9", NULL},
+        {"{\"min_length\": 8, \"max_length\": 8}", "decode_max_length: 7",
+         "min_length is 8: as long"},
+        {"{\"num_beams\": 4, \"num_beam_groups\": 2, \"diversity_penalty\": 0.3}", "diversity: 0.3",
+         "no part of the scores"},
+        {"{\"num_beams\": 4, \"num_beam_groups\": 3}", "beam_size: 4", "does not divide"},
+        {"{\"do_sample\": true, \"temperature\": 0.7, \"top_p\": 0.9}", "top_k: 50", NULL},
+        {"{\"do_sample\": true, \"num_beams\": 4}", "beam_size: 4", "do_sample is true: beams"},
+        {"{\"do_sample\": false, \"temperature\": 0.7}", "beam_size: 1", NULL},
+        {"{\"num_beams\": 99}", "beam_size: 1", "num_beams is 99: beyond what task.search can"},
+        {"{\"length_penalty\": -1.5}", "alpha: 1", "length_penalty is -1.5: beyond"},
+        {"{\"no_repeat_ngram_size\": 1.5}", "beam_size: 1", "is 1.5: no whole number"},
+        {"{\"early_stopping\": true}", "beam_size: 1", "early_stopping is true"},
+        {"{\"early_stopping\": \"never\", \"bad_words_ids\": null}", "no_padding: true", NULL},
+        {"{\"bad_words_ids\": [[3]]}", "no_padding: true", "bad_words_ids is [[3]]"},
+        {"{\"sequence_bias\": [[[3], 1.0]], \"typical_p\": 1.0, \"use_cache\": true}",
+         "beam_size: 1", "sequence_bias is [[[3],1.0]]: task.search has no such key"},
+        {"{\"typical_p\": 1.0, \"min_p\": null, \"use_cache\": true}", "beam_size: 1", NULL},
+        {"{\"new_trick\": 1}", "beam_size: 1", "new_trick is 1: task.search has no such key"},
+    };
+
+    (void)state;
+    CHECK_OK(rgm_model_import(NULL, in("m"), in("run"), NULL));
+    save_as_transformers();
+    save_config("\"min_length\": 8");
+    check_search(NULL, "decode_min_length: 7", NULL);
+    save_config("\"encoder_no_repeat_ngram_size\": 3");
+    check_search(NULL, "beam_size: 1", "config.json: encoder_no_repeat_ngram_size is 3");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_search(cases[i].generation, cases[i].key, cases[i].note);
+}
+
 static void norms_before_the_blocks_have_their_names(void **state)
 {
     (void)state;
@@ -504,6 +570,7 @@ static void memory_may_end_anywhere(void **state)
 
 TESTS(PLACED(each_number_of_marian_goes_to_its_place),
       PLACED(both_forms_of_a_model_have_the_same_weights),
+      PLACED(the_search_of_transformers_is_taken_over),
       PLACED(norms_before_the_blocks_have_their_names), PLACED(keys_of_marian_are_refused_by_name),
       PLACED(arrays_of_marian_that_do_not_fit_are_refused),
       PLACED(files_beside_a_model_are_looked_for), PLACED(keys_of_marianmt_are_refused_by_name),

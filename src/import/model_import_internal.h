@@ -25,6 +25,9 @@ rgm_status rgmi_import_config_open(rgmi_import_config *out, const char *text, in
                                    const char *name);
 void rgmi_import_config_clear(rgmi_import_config *config);
 
+/** Another file of the source's folder; *out NULL: there is none. RGM_ERR_FORMAT. */
+rgm_status rgmi_import_load_json(rgm_json **out, const char *folder, const char *name);
+
 /** For a key that must be there, in the place of what it otherwise is. */
 #define RGMI_NEEDED      INT64_MIN
 #define RGMI_NEEDED_REAL (-1e300)
@@ -41,6 +44,12 @@ rgm_status rgmi_import_bool(bool *out, rgmi_import_config *config, const char *k
 rgm_status rgmi_import_text(const char **out, rgmi_import_config *config, const char *key);
 /** The value itself, NULL where it is missing or null: for what is a map or a list. */
 rgm_status rgmi_import_value(const rgm_json **out, rgmi_import_config *config, const char *key);
+/** A value as JSON, at most `size` bytes of it. */
+rgm_status rgmi_import_print_value(char *out, size_t size, const rgm_json *value);
+/** NULL is null, too. */
+bool rgmi_import_is_null(const rgm_json *value);
+/** Whether a printed value is one of several, with one space between them. */
+bool rgmi_import_is_one_of(const char *values, const char *value);
 /** RGM_ERR_UNSUPPORTED "gpt2/config.json: key is value: why". */
 rgm_status rgmi_import_refuse(const rgmi_import_config *config, const char *key, const char *why);
 
@@ -175,12 +184,18 @@ typedef struct rgmi_import_translation {
     const char *activation, *embeddings, *position_kind; /* values of keys of `model:`    */
     bool scaled, norm_first, final_norm;
     double epsilon, dropout, attention_dropout, inner_dropout;
-    int64_t beam_size, longest, no_repeat_ngram; /* of task.search; longest 0: ours        */
-    double alpha;
+    rgm_beam_search_options search;
     const char *tokenizer, *target_tokenizer;   /* files of the source's folder              */
     const char *vocabulary, *target_vocabulary; /* the latter NULL: one of both            */
     double missing; /* the logit of padding, where theirs has none                         */
 } rgmi_import_translation;
+/** The search that Marian and Transformers have, greedy without a key that says otherwise. */
+#define RGMI_IMPORT_SEARCH_INIT                                                                    \
+    {                                                                                              \
+        .beam_size = 1, .n_best = 1, .alpha = 1, .length_penalty = RGM_LENGTH_POWER,               \
+        .end_within_beam = true, .no_padding = true, .repetition_penalty = 1,                      \
+        .diversity_groups = 1, .temperature = 1, .top_p = 1                                        \
+    }
 /** Check sizes, set work->tokens and work->numbers, and write the sections. */
 rgm_status rgmi_import_translation_open(rgm_json_writer *file, rgmi_import_work *work,
                                         const rgmi_import_translation *translation);
@@ -188,6 +203,15 @@ rgm_status rgmi_import_translation_open(rgm_json_writer *file, rgmi_import_work 
  * RGM_ERR_CONFIG: it is another one. */
 rgm_status rgmi_import_check_token(rgmi_import_work *work, const char *key, const char *vocabulary,
                                    const char *piece);
+
+/* ---- import_generation.c ---- */
+
+/** Take over how a model of Transformers translates, from generation_config.json, or config.json
+ * where there is none; what task.search lacks is noted. positions: the most of a translation. */
+rgm_status rgmi_import_generation(rgm_beam_search_options *search, rgmi_import_work *work,
+                                  int64_t positions);
+/** Note what of it `task.generate` says of a decoder, which is not taken over. */
+rgm_status rgmi_import_tell_generation(rgmi_import_work *work);
 
 /* ---- import_report.c ---- */
 

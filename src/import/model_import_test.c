@@ -325,6 +325,19 @@ static void a_key_that_the_user_knows_may_be_ignored(void **state)
     rgm_model_import_report_clear(&report);
 }
 
+static void how_texts_are_written_there_is_told(void **state)
+{
+    rgm_model_import_report report;
+
+    (void)state;
+    save("hf/generation_config.json", "{\"temperature\": 0.6, \"top_p\": 1.0, \"top_k\": null}");
+    CHECK_OK(rgm_model_import(&report, in("hf"), in("run"), NULL));
+    CHECK(strstr(report.notes.data, "generation_config.json: temperature is 0.6: "
+                                    "task.generate.temperature says it here") != NULL);
+    CHECK(strstr(report.notes.data, "top_") == NULL);
+    rgm_model_import_report_clear(&report);
+}
+
 static void tokens_without_a_piece_are_left_out_where_asked(void **state)
 {
     rgm_model_import_options options = {.cut_vocabulary = true};
@@ -590,6 +603,7 @@ static void memory_may_end_anywhere(void **state)
 TESTS(PLACED(each_number_goes_to_its_place), cmocka_unit_test(a_table_serves_both_ways),
       PLACED(keys_that_make_another_model_are_refused_by_name),
       PLACED(what_is_no_configuration_is_refused), PLACED(a_key_that_the_user_knows_may_be_ignored),
+      PLACED(how_texts_are_written_there_is_told),
       PLACED(tokens_without_a_piece_are_left_out_where_asked),
       PLACED(rotary_positions_biases_and_windows_are_read),
       PLACED(what_llama_lacks_here_is_refused), PLACED(tensors_that_do_not_fit_are_refused),

@@ -227,7 +227,15 @@ static rgm_status write_config(rgm_json_writer *w, const rgmi_translation_task *
     return rgm_json_close(w);
 }
 
-/* The search, as far as it is one there. */
+static rgm_status write_sampling(rgm_json_writer *w, const rgm_beam_search_options *o)
+{
+    RGM_TRY(rgm_json_write_bool(w, "do_sample", true));
+    RGM_TRY(rgm_json_write_number(w, "temperature", o->temperature));
+    RGM_TRY(rgm_json_write_int(w, "top_k", o->top_k));
+    return rgm_json_write_number(w, "top_p", o->top_p);
+}
+
+/* The search, as far as it is one there; tell_search() tells what is not. */
 static rgm_status write_generation(rgm_json_writer *w, const rgmi_translation_task *t,
                                    const int64_t *rows)
 {
@@ -237,10 +245,18 @@ static rgm_status write_generation(rgm_json_writer *w, const rgmi_translation_ta
 
     RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_int(w, "num_beams", o->beam_size));
+    if (o->n_best > 1)
+        RGM_TRY(rgm_json_write_int(w, "num_return_sequences", o->n_best));
     RGM_TRY(rgm_json_write_number(w, "length_penalty", o->alpha));
     RGM_TRY(rgm_json_write_text(w, "early_stopping", "never"));
     RGM_TRY(rgm_json_write_int(w, "max_length", longest < positions ? longest + 1 : positions));
+    if (o->decode_min_length > 0) /* with the token that the decoder begins with, as max_length */
+        RGM_TRY(rgm_json_write_int(w, "min_length", o->decode_min_length + 1));
     RGM_TRY(rgm_json_write_int(w, "no_repeat_ngram_size", o->no_repeat_ngram));
+    if (o->repetition_penalty > 1)
+        RGM_TRY(rgm_json_write_number(w, "repetition_penalty", o->repetition_penalty));
+    if (o->sample)
+        RGM_TRY(write_sampling(w, o));
     RGM_TRY(rgm_json_open_list(w, "bad_words_ids", RGM_JSON_SPACED));
     RGM_TRY(rgm_json_open_list(w, NULL, RGM_JSON_SPACED));
     RGM_TRY(rgm_json_write_int(w, NULL, rows[0]));
@@ -270,10 +286,30 @@ done:
 
 static void tell_search(const rgm_beam_search_options *o)
 {
-    if (o->alpha != 0 && o->length_penalty != RGM_LENGTH_POWER)
-        rgm_log_write(RGM_LOG_WARNING,
-                      "export: task.search.length_penalty is gnmt: Transformers divides by the "
-                      "length to the power of alpha, so that its beams may choose others");
+    const rgm_beam_search_options usual = RGM_BEAM_SEARCH_OPTIONS_INIT;
+    const struct {
+        bool is_lost;
+        const char *key, *there;
+    } keys[] = {
+        {o->alpha != 0 && o->length_penalty != RGM_LENGTH_POWER, "length_penalty is gnmt",
+         "divides by the length to the power of alpha, so that its beams may choose others"},
+        {!o->end_within_beam && o->beam_size > 1, "end_within_beam is false",
+         "ends a translation only where its end is among the best num_beams continuations"},
+        {o->coverage > 0, "coverage is set", "has no such penalty"},
+        {o->diversity_groups > 1, "diversity_groups is above 1",
+         "has groups of beams in no version from 5 on, and none are written"},
+        {o->repetition_penalty > 1 && o->beam_size == 1, "repetition_penalty is set",
+         "multiplies logits with one beam, not log-probabilities"},
+        {o->decode_max_length == 0 && (o->decode_length_factor != usual.decode_length_factor ||
+                                       o->extra_decode_length != usual.extra_decode_length),
+         "decode_length_factor or extra_decode_length is set",
+         "has no bound by the length of the source"},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].is_lost)
+            rgm_log_write(RGM_LOG_WARNING, "export: task.search.%s: Transformers %s", keys[i].key,
+                          keys[i].there);
 }
 
 /* config.json comes last: when it exists, all of it does. */
