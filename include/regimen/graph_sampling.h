@@ -289,18 +289,19 @@ extern const rgm_subgraph_sampler_type rgm_tree_sampler;
  * the seeds' set, `walks` walks of `length` steps that start over with probability `restart`; of
  * the nodes of that set that they visit, the sizes[hop] most often visited become its neighbours
  * (of equals the lower number). The batch has the seeds' node set and edge set "walk" from each
- * node to its neighbours, with "weight" f32, the share of visits among those kept: what a model
- * receives at RGM_SOURCE.
+ * node to its neighbours, or from these to it where `receiver` is RGM_TARGET, with "weight" f32,
+ * the share of visits among those kept.
  */
 typedef struct rgm_random_walk_options {
-    rgm_ints sizes; /* neighbours kept at each hop, at least one hop; default [10] */
-    int64_t walks;  /* default 50                                                  */
-    int64_t length; /* steps of each, default 4                                    */
-    double restart; /* default 0.3                                                 */
+    rgm_ints sizes;   /* neighbours kept at each hop, at least one hop; default [10] */
+    int64_t walks;    /* default 50                                                  */
+    int64_t length;   /* steps of each, default 4                                    */
+    double restart;   /* default 0.3                                                 */
+    rgm_tag receiver; /* the end at which a node hears them, default RGM_SOURCE      */
 } rgm_random_walk_options;
 #define RGM_RANDOM_WALK_OPTIONS_INIT                                                               \
     {                                                                                              \
-        .walks = 50, .length = 4, .restart = 0.3                                                   \
+        .walks = 50, .length = 4, .restart = 0.3, .receiver = RGM_SOURCE                           \
     }
 extern const rgm_subgraph_sampler_type rgm_random_walk_sampler;
 

@@ -203,7 +203,10 @@ int data_sample(int argc, char **argv)
     const argument arguments[] = {
         {"to", ARG_TEXT, &a.to, "DIR", "new folder (required)"},
         {"spec", ARG_TEXT, &a.spec, "FILE", "sampling spec in proto text, or"},
-        {"hops", ARG_TEXT, &a.hops, "LIST", "e.g. cites:10,cites:5 from the split's node set"},
+        {"hops", ARG_TEXT, &a.hops, "LIST",
+         "e.g. '<cites:10,<cites:5' from the split's node set; '<' follows edges from their "
+         "target, "
+         "where a model hears them unless model.receiver is source"},
         {"strategy", ARG_TEXT, &a.strategy, "NAME",
          "of --hops: uniform (default), weighted, top_k, latest_k"},
         {"time", ARG_TEXT, &a.time, "NAME", "edge feature that says when, default time"},

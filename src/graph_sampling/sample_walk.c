@@ -34,6 +34,8 @@ static rgm_status walk_open(void *state, const rgm_subgraph_source *from, const 
     self->options = *o;
     if (o->sizes.count == 0)
         self->options.sizes = (rgm_ints){&ten, 1};
+    if (o->receiver != RGM_SOURCE && o->receiver != RGM_TARGET)
+        return RGM_FAIL(RGM_ERR_ARG, "random_walk: receiver is neither source nor target");
     if (self->options.sizes.count > 32 || o->walks < 1 || o->length < 1 ||
         !(o->restart >= 0 && o->restart < 1))
         return RGM_FAIL(RGM_ERR_ARG,
@@ -129,7 +131,7 @@ typedef struct growing {
     int64_t edges, end_room[2], weight_room;
 } growing;
 
-static rgm_status add_edges(growing *g, int64_t from, const visits *v)
+static rgm_status add_edges(growing *g, int64_t from, const visits *v, rgm_tag receiver)
 {
     int64_t all = 0;
 
@@ -142,8 +144,8 @@ static rgm_status add_edges(growing *g, int64_t from, const visits *v)
         RGM_TRY(RGM_RESERVE(g->ends[0], g->end_room[0], g->edges + 1));
         RGM_TRY(RGM_RESERVE(g->ends[1], g->end_room[1], g->edges + 1));
         RGM_TRY(RGM_RESERVE(g->weight, g->weight_room, g->edges + 1));
-        g->ends[RGM_SOURCE][g->edges] = from;
-        g->ends[RGM_TARGET][g->edges] = place;
+        g->ends[receiver][g->edges] = from;
+        g->ends[rgm_tag_reverse(receiver)][g->edges] = place;
         g->weight[g->edges++] = (float)((double)v->count[v->order[k]] / (double)all);
     }
     return RGM_OK;
@@ -167,7 +169,7 @@ static rgm_status walk_all(growing *g, const walker *self, const int64_t *units,
             rgm_rng rng = rgmi_whole_graph_rng(&self->whole, "random_walk", epoch, node);
 
             RGM_GO(walk_from(&v, self, node, &rng, self->sizes[hop]));
-            RGM_GO(add_edges(g, begin, &v));
+            RGM_GO(add_edges(g, begin, &v, self->options.receiver));
         }
     }
 done:

@@ -24,7 +24,7 @@ static const rgm_field sampling_fields[] = {
                      "(GraphSAINT); shadow: one around each node (shaDow)"),
     RGM_INTS_FIELD(sizes, 1, 1e9, "tree: neighbours drawn at each hop, e.g. [10, 10]"),
     RGM_TEXTS_FIELD(edge_sets, "edge set of each hop ('<name' is followed backwards); default: the "
-                               "only one"),
+                               "only one, from the end where model.receiver hears"),
     RGM_TEXT_FIELD(spec, "in place of sizes: a file of a SamplingSpec in proto text, trees and "
                          "joins as TF-GNN has them, or that text itself"),
     RGM_CHOICE_FIELD(strategy, strategies, "how neighbours are drawn, without replacement"),
@@ -454,6 +454,9 @@ static const char own_batches[] =
 static const char one_node_lists[] =
     "each seed would be alone in a component, and the order is that of a component's nodes";
 
+static const char weighs_one_end[] =
+    "the edges' sampling_weight is for the mean at one end, which is where the model takes it";
+
 static const char sampled_records[] = "what is kept as records is read one after another";
 
 const rgm_rule rgmi_graph_rules[] = {
@@ -499,6 +502,9 @@ const rgm_rule rgmi_graph_rules[] = {
      {"task.type == node_ranking",
       "data.sampling.store == memory or data.sampling.type == random_walk"},
      "the seeds of a mini-batch are the list that is put in order"},
+    {"model.receiver == data.sampling.saint.receiver",
+     {"data.sampling.type == saint", "model.edge_weight == " RGM_SAMPLING_WEIGHT},
+     weighs_one_end},
     {"data.type != parts",
      {"runtime.distribution == asynchronous"},
      "ranks that have parts of one graph wait for each other's rows in every step"},

@@ -708,6 +708,7 @@ static rgm_status create_with_data(rgm_task *out, const rgm_task_setup *setup)
     rgm_runtime_options runtime = {.seed = (int64_t)setup->seed, .threads = setup->threads};
 
     *out = (rgm_task){0};
+    rgmi_sampling_hear(setup);
     RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
     RGM_GO(processors_of(&processors, &data->processors));
     RGM_GO(options_of(&options, tasks, loss_weights, learned, processors, &inputs, setup));
@@ -753,6 +754,7 @@ static rgm_status fill_serving(rgmi_learning *learning, const rgm_task_setup *se
 {
     const rgmi_data_options *data = setup->data;
 
+    rgmi_sampling_hear(setup);
     RGM_TRY(serve_processors(learning, &data->processors));
     learning->sections = data->processors;
     learning->data = data;

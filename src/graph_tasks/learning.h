@@ -343,8 +343,9 @@ typedef struct rgmi_sampling {
     bool up_to_seed;
     rgm_texts always_there; /* edge sets without times                          */
     rgmi_sample_store store;
-    bool resample; /* memory: other neighbours each epoch              */
-    bool once;     /* a node's edges are drawn at the first hop to it  */
+    bool resample;           /* memory: other neighbours each epoch              */
+    bool once;               /* a node's edges are drawn at the first hop to it  */
+    rgm_receivers receivers; /* where the model hears: no key, rgmi_sampling_hear() fills it in */
 } rgmi_sampling;
 
 /** data.edge_split: which edges of one graph each part is judged on. */
@@ -432,7 +433,10 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setu
 /** Let the training provider draw by classes of the first task's label; told in in->balance. */
 rgm_status rgmi_graph_inputs_balance(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
-/** What data.sampling of type tree follows from nodes of the set, in->data.schema's: in->spec. */
+/** What data.sampling takes from the model: its `receiver`. */
+void rgmi_sampling_hear(const rgm_task_setup *setup);
+/** What data.sampling of type tree follows from nodes of the set, in->data.schema's: in->spec. Told
+ * where the model does not hear what is drawn. */
 rgm_status rgmi_sampling_spec(rgmi_graph_inputs *inputs, const rgmi_sampling *sampling,
                               const char *node_set);
 /** "  sampling: ..." and "  batch_size: ..." for rgm_task.save_serving; nothing where nothing is

@@ -1,0 +1,175 @@
+/*
+ * data.sampling beside the model: edges are followed from the end at which the model hears, by
+ * default; where a file says otherwise it is told.
+ */
+#include <check.h>
+#include <regimen/graph_tasks.h>
+
+#include "learning.h"
+
+enum { CLASSES = 3 };
+
+/* What a file says, and what was opened. */
+typedef struct opened {
+    rgm_graph_classification_options classes;
+    rgm_gcn_model_options gcn;
+    rgmi_data_options data;
+    rgm_task_setup setup;
+    rgmi_graph_inputs in;
+    int warnings;
+    char told[512];
+} opened;
+
+static void say(opened *o, rgm_receivers receiver)
+{
+    static const int64_t sizes[] = {3, 2};
+    rgm_citation_options *citation = &o->data.citation;
+
+    *o = (opened){.classes = RGM_GRAPH_CLASSIFICATION_OPTIONS_INIT};
+    rgm_gcn_model.section.defaults(&o->gcn);
+    o->gcn.receiver = receiver;
+    rgmi_graph_data_section.defaults(&o->data);
+    o->data.type = RGMI_DATA_CITATION;
+    citation->nodes = 200;
+    citation->edges = 1000;
+    citation->classes = CLASSES;
+    citation->words = 40;
+    citation->words_per_node = 6;
+    citation->train_per_class = 10;
+    citation->valid = citation->test = 30;
+    o->data.batch_size = 8;
+    o->data.sampling.store = RGMI_STORE_MEMORY;
+    o->data.sampling.sizes = (rgm_ints){.items = sizes, .count = 2};
+    o->classes.num_classes = CLASSES;
+    o->setup = (rgm_task_setup){.data = &o->data,
+                                .part_count = 1,
+                                .model = &rgm_gcn_model.section,
+                                .model_options = &o->gcn,
+                                .threads = 1,
+                                .seed = 4};
+    o->setup.parts[0].type = &rgm_node_classification.section;
+    o->setup.parts[0].options = &o->classes;
+}
+
+static void note(int level, const char *message, void *payload)
+{
+    opened *o = payload;
+
+    if (level != RGM_LOG_WARNING)
+        return;
+    o->warnings++;
+    snprintf(o->told, sizeof o->told, "%s", message);
+}
+
+static void open(opened *o)
+{
+    rgmi_sampling_hear(&o->setup);
+    CHECK_OK(rgm_logger_add_sink(NULL, note, o));
+    CHECK_OK(rgmi_graph_inputs_open(&o->in, &o->setup));
+    rgm_logger_remove_sink(NULL, note, o);
+}
+
+/* How many of a first batch's seeds are at that end of some edge, of those that have edges. */
+static int64_t count_hearing(int64_t *seeds, const opened *o, const char *edge_set, rgm_tag end)
+{
+    rgm_dataset *data;
+    rgm_iterator *iterator;
+    rgm_element *element;
+    const rgm_graph *graph;
+    const rgm_tensor *hears;
+    int64_t hearing = 0;
+
+    CHECK_OK(rgm_provider_dataset(&data, o->in.providers[RGM_TRAIN], false));
+    CHECK_OK(rgm_iterator_create(&iterator, data, NULL));
+    CHECK_OK(rgm_iterator_next(&element, iterator));
+    graph = rgm_element_pointer(element, &rgm_graph_element);
+    *seeds = rgm_graph_total(graph, RGM_NODE_SET, RGM_READOUT);
+    hears =
+        end == RGM_SOURCE ? rgm_graph_source(graph, edge_set) : rgm_graph_target(graph, edge_set);
+    for (int64_t seed = 0; seed < *seeds; seed++) /* which stand first */
+        for (int64_t i = 0; i < rgm_tensor_count(hears); i++)
+            if (rgm_tensor_at_int(hears, i) == seed) {
+                hearing++;
+                break;
+            }
+    rgm_element_release(element);
+    rgm_iterator_release(iterator);
+    rgm_dataset_release(data);
+    return hearing;
+}
+
+static void by_default_seeds_hear_what_is_drawn(void **state)
+{
+    static const rgmi_sampling_type types[] = {RGMI_SAMPLING_TREE, RGMI_SAMPLING_RANDOM_WALK};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        rgm_receivers receiver = i % 2 == 0 ? RGM_AT_TARGET : RGM_AT_SOURCE;
+        opened o;
+        int64_t seeds, hearing;
+
+        say(&o, receiver);
+        o.data.sampling.type = types[i / 2];
+        o.data.sampling.sizes.count = i / 2 == 0; /* a second hop might lead back to a seed */
+        open(&o);
+        CHECK_INT(0, o.warnings);
+        hearing = count_hearing(&seeds, &o, i / 2 == 0 ? "edges" : "walk", (rgm_tag)receiver);
+        CHECK_INT(8, seeds);
+        CHECK(hearing >= 7); /* one may have no neighbour */
+        rgmi_graph_inputs_clear(&o.in);
+    }
+}
+
+static void what_nobody_hears_is_told(void **state)
+{
+    static const char *const forth[] = {"edges", "edges"}, *const back[] = {"<edges", "<edges"};
+    static const struct {
+        rgm_receivers receiver;
+        const char *const *edge_sets;
+        const char *told;
+    } cases[] = {
+        {RGM_AT_TARGET, forth,
+         "data.sampling: 'edges' is followed from its source, but model.receiver is target, so "
+         "that a node never hears the neighbours that are drawn for it; follow '<edges', or let "
+         "model.receiver be source"},
+        {RGM_AT_SOURCE, back, "'<edges' is followed from its target, but model.receiver is source"},
+        {RGM_AT_TARGET, back, NULL},
+        {RGM_AT_SOURCE, forth, NULL},
+        {RGM_AT_BOTH, forth, NULL},
+        {RGM_AT_BOTH, back, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        opened o;
+
+        say(&o, cases[i].receiver);
+        o.data.sampling.edge_sets = (rgm_texts){cases[i].edge_sets, 2};
+        open(&o);
+        CHECK_INT(cases[i].told != NULL, o.warnings);
+        CHECK(cases[i].told == NULL || strstr(o.told, cases[i].told) != NULL);
+        rgmi_graph_inputs_clear(&o.in);
+    }
+}
+
+/* A spec that is written out is held against the model as well. */
+static void a_written_spec_is_told_too(void **state)
+{
+    opened o;
+
+    (void)state;
+    say(&o, RGM_AT_TARGET);
+    o.data.sampling.sizes.count = 0;
+    o.data.sampling.spec =
+        "seed_op { op_name: 's' node_set_name: 'nodes' } sampling_ops { op_name: "
+        "'a' input_op_names: 's' edge_set_name: '<edges' sample_size: 3 "
+        "strategy: RANDOM_UNIFORM } sampling_ops { op_name: 'b' input_op_names: "
+        "'a' edge_set_name: 'edges' sample_size: 3 strategy: RANDOM_UNIFORM }";
+    open(&o);
+    CHECK_INT(1, o.warnings);
+    CHECK(strstr(o.told, "'edges' is followed from its source") != NULL);
+    rgmi_graph_inputs_clear(&o.in);
+}
+
+TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
+      cmocka_unit_test(what_nobody_hears_is_told), cmocka_unit_test(a_written_spec_is_told_too))
