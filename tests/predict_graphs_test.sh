@@ -166,6 +166,9 @@ changed
 sed -i '3s/,[0-9.]*,/,,/' bad/product.csv
 refused "^regimen: bad: node set 'product': feature 'price': item 1 is nan" bad
 changed
+echo c5,p3, >>bad/rated.csv # which the model reads as it is
+refused "^regimen: bad: edge set 'rated': feature 'stars': item [0-9]+ is nan" bad
+changed
 sed -i '3s/^p1/p0/' bad/product.csv
 refused "^regimen: bad/product.csv:3: id 'p0' is also row 0 of node set 'product'" bad
 changed

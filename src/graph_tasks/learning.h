@@ -570,6 +570,9 @@ bool rgmi_learning_is_label(const rgmi_learning *learning, const rgm_set_schema 
                             const char *feature);
 /** rgm_task.check_data */
 rgm_status rgmi_learning_check_data(void *state, rgm_mode mode);
+/** Numbers that the model reads as they are, behind all processors, are there and finite, else
+ * RGM_ERR_DATA; encoders look at theirs. */
+rgm_status rgmi_learning_check_numbers(const rgmi_learning *learning, const rgm_graph *graph);
 /** rgm_task.build_model */
 rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void *state);
 /** rgm_task.build_file_inputs */

@@ -15,8 +15,7 @@ static rgm_status check_values(const rgmi_learning *learning, const rgm_graph *g
     return rgm_graph_check_values(learning->root, graph);
 }
 
-/* Numbers that the model reads as they are, behind all processors; encoders look at theirs. */
-static rgm_status check_numbers(const rgmi_learning *learning, const rgm_graph *graph)
+rgm_status rgmi_learning_check_numbers(const rgmi_learning *learning, const rgm_graph *graph)
 {
     const rgm_schema *schema = rgm_graph_schema(graph);
 
@@ -41,7 +40,7 @@ static rgm_status check_numbers(const rgmi_learning *learning, const rgm_graph *
 static rgm_status check_graph(const rgmi_learning *learning, const rgm_graph *graph)
 {
     RGM_TRY(check_values(learning, graph));
-    RGM_TRY(check_numbers(learning, graph));
+    RGM_TRY(rgmi_learning_check_numbers(learning, graph));
     for (int64_t k = 0; k < learning->task_count; k++)
         RGM_TRY(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, true));
     return RGM_OK;
@@ -74,7 +73,7 @@ static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeli
 
     pipeline.padding = NULL;
     RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
-    RGM_GO(check_numbers(learning, graph));
+    RGM_GO(rgmi_learning_check_numbers(learning, graph));
     RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
 done:
     rgm_graph_release(graph);
@@ -133,7 +132,7 @@ static rgm_status check_own(void *payload, const rgm_graph *graph)
 {
     const rgmi_learning *learning = payload;
 
-    RGM_TRY(check_numbers(learning, graph));
+    RGM_TRY(rgmi_learning_check_numbers(learning, graph));
     RGM_TRY(check_labels(learning, graph));
     return check_values(learning, graph);
 }

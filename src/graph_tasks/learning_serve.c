@@ -149,6 +149,7 @@ rgm_status rgmi_learning_example_batch(rgm_element **out, void *state, const rgm
         RGM_GO(rgmi_graph_task_check_graph(learning->tasks[k], graph, false, false));
     if (learning->input != NULL)
         RGM_GO(rgm_input_features_finite(learning->input, graph));
+    RGM_GO(rgmi_learning_check_numbers(learning, graph));
     RGM_GO(rgm_element_create_pointer(out, &rgm_graph_element, graph));
     graph = NULL;
 done:

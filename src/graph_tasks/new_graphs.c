@@ -184,6 +184,8 @@ static rgm_status take_batch(rgm_element **out, const rgm_element *batch, const 
     if (status == RGM_OK) {
         graph = rgm_element_pointer(*out, &rgm_graph_element);
         status = rgm_graph_check_values(self->learning->root, graph);
+        if (status == RGM_OK)
+            status = rgmi_learning_check_numbers(self->learning, graph);
         if (status == RGM_OK && !self->sampled) /* a node may be in several samples */
             status = rgm_unseen_values_add(self->unseen, graph);
     }
