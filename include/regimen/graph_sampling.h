@@ -196,8 +196,9 @@ typedef struct rgm_sampler_save_options {
     }
 /**
  * Sample the seeds of each part in parallel into a new folder: schema.pbtxt, sampling.txt (what was
- * asked for) and, for each part, <name>-?????-of-?????.tfrecord with one subgraph a record. The
- * bytes are the same for any number of threads, processes (with shares) and interruptions.
+ * asked for, and a hash of some subgraphs) and, for each part, <name>-?????-of-?????.tfrecord with
+ * one subgraph a record. The bytes are the same for any number of threads, processes (with shares)
+ * and interruptions.
  *
  * Files are written below FOLDER.sampling, each complete or not at all, and the folder gets its
  * name when all are there. A call that finds some of them writes the others. Several processes with
@@ -209,6 +210,14 @@ typedef struct rgm_sampler_save_options {
  */
 rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,
                             const char *folder, const rgm_sampler_save_options *options);
+/**
+ * Whether a finished folder is what rgm_sampler_save() would write now, by its sampling.txt: false
+ * where it is of another request, of other data or of a version that kept no hash, or is not there.
+ * Errors: RGM_ERR_IO, those of rgm_sampler_run().
+ */
+rgm_status rgm_sampler_saved(bool *same, const rgm_sampler *sampler, const rgm_sample_part *parts,
+                             int64_t count, const char *folder,
+                             const rgm_sampler_save_options *options);
 
 /* ---- subgraphs ------------------------------------------------------------------------------ */
 

@@ -194,14 +194,21 @@ static void a_flipped_byte_is_told_with_file_and_record(void **state)
     end();
 }
 
-static rgm_sampler *sampler_of(const rgm_graph_data *data)
+static rgm_sampling_spec *spec_of(const rgm_graph_data *data)
 {
     rgm_sampling_spec *spec;
-    rgm_sampler *sampler;
 
     CHECK_OK(rgm_sampling_spec_create(&spec, data->schema, "nodes",
                                       (const char *[]){"edges", "edges"}, (int64_t[]){4, 3}, 2,
                                       RGM_SAMPLE_UNIFORM));
+    return spec;
+}
+
+static rgm_sampler *sampler_of(const rgm_graph_data *data)
+{
+    rgm_sampling_spec *spec = spec_of(data);
+    rgm_sampler *sampler;
+
     CHECK_OK(rgm_sampler_create(&sampler, data->graphs[0], spec, 9));
     rgm_sampling_spec_release(spec);
     return sampler;
@@ -221,6 +228,72 @@ static void same_files(const char *first, const char *second, const char *const 
         rgm_free(a);
         rgm_free(b);
     }
+}
+
+static void check_saved(bool expected, const rgm_sampler *sampler, const rgm_sample_part *part,
+                        const char *path, const rgm_sampler_save_options *options)
+{
+    bool same;
+
+    CHECK_OK(rgm_sampler_saved(&same, sampler, part, 1, path, options));
+    CHECK_INT(expected, same);
+}
+
+static rgm_status ask_anew(const rgm_graph_data *s, const rgm_sampling_spec *spec,
+                           const rgm_sample_part *part, const char *path)
+{
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_status status = RGM_OK;
+    rgm_sampler *sampler = NULL;
+    bool same;
+
+    options.run.threads = 1;
+    RGM_GO(rgm_sampler_create(&sampler, s->graphs[0], spec, 9));
+    RGM_GO(rgm_sampler_saved(&same, sampler, part, 1, path, &options));
+    CHECK(same);
+done:
+    rgm_sampler_release(sampler);
+    return status;
+}
+
+/* Of another request, of a graph with another feature of the same seeds, or nowhere. */
+static void samples_are_of_a_request_and_of_data(void **state)
+{
+    rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_graph_data s;
+    rgm_sampler *sampler;
+    rgm_sample_part part, fewer;
+    rgm_sampling_spec *spec;
+    int64_t *labels;
+
+    (void)state;
+    begin();
+    citation.nodes = 400;
+    citation.edges = 900;
+    citation.valid = citation.test = 30;
+    CHECK_OK(rgm_generate_citation(&s, &citation));
+    sampler = sampler_of(&s);
+    part = (rgm_sample_part){"train", s.train};
+    fewer = (rgm_sample_part){"train", s.valid};
+    CHECK_OK(rgm_sampler_save(sampler, &part, 1, in("whole"), &options));
+    check_saved(true, sampler, &part, in("whole"), &options);
+    check_saved(false, sampler, &part, in("nowhere"), &options);
+    check_saved(false, sampler, &fewer, in("whole"), &options);
+    options.run.epoch = 1;
+    check_saved(false, sampler, &part, in("whole"), &options);
+    options.run.epoch = 0;
+    spec = spec_of(&s);
+    CHECK_EVERY_OOM(ask_anew(&s, spec, &part, in("whole")), (void)0);
+    rgm_sampling_spec_release(spec);
+    labels =
+        rgm_tensor_i64(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, s.split_set, "label")->values);
+    labels[rgm_tensor_at_int(s.train, 0)] ^= 1;
+    check_saved(false, sampler, &part, in("whole"), &options);
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_sampler_save(sampler, &part, 1, in("whole"), &options));
+    rgm_sampler_release(sampler);
+    rgm_graph_data_clear(&s);
+    end();
 }
 
 /* Half of the files, then all of it: what was there is left as it is. */
@@ -532,6 +605,7 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),
+      cmocka_unit_test(samples_are_of_a_request_and_of_data),
       cmocka_unit_test(samples_go_on_where_they_stopped),
       cmocka_unit_test(samples_are_the_same_bytes_for_any_number_of_threads),
       cmocka_unit_test(saving_and_loading_survive_failing_allocations))

@@ -23,6 +23,43 @@ typedef struct saving {
 
 /* ---- what was asked for ---- */
 
+static rgm_status add_hash(void *payload, int64_t i, rgm_graph *graph, const rgm_text *example)
+{
+    uint64_t *hash = payload;
+
+    (void)i;
+    (void)graph;
+    *hash = *hash * 31 + rgm_hash64(example->data, (size_t)example->size);
+    return RGM_OK;
+}
+
+/* Of a few subgraphs of a part: other data, of the same sets and seeds, have others. */
+static rgm_status hash_some(uint64_t *hash, const saving *self, rgm_tensor *nodes)
+{
+    enum { SOME = 16 };
+    rgm_sampler_run_options run = self->options.run;
+    int64_t seeds[SOME], all = rgm_tensor_count(nodes), count = all < SOME ? all : SOME;
+
+    *hash = 0;
+    run.encode = true;
+    run.threads = 1;
+    for (int64_t i = 0; i < count; i++)
+        seeds[i] = rgm_tensor_i64(nodes)[i * all / count];
+    return count > 0 ? rgm_sampler_run(self->sampler, seeds, count, &run, add_hash, hash) : RGM_OK;
+}
+
+static rgm_status describe_part(saving *self, const rgm_sample_part *part)
+{
+    size_t bytes = (size_t)rgm_tensor_count(part->nodes) * sizeof(int64_t);
+    uint64_t hash;
+
+    RGM_TRY(hash_some(&hash, self, part->nodes));
+    return rgm_text_printf(&self->asked, "part '%s', %lld seeds %016llx, subgraphs %016llx\n",
+                           part->name, (long long)rgm_tensor_count(part->nodes),
+                           (unsigned long long)rgm_hash64(rgm_tensor_i64(part->nodes), bytes),
+                           (unsigned long long)hash);
+}
+
 static rgm_status describe(saving *self)
 {
     const rgm_sampler_save_options *o = &self->options;
@@ -37,14 +74,8 @@ static rgm_status describe(saving *self)
     RGM_GO(rgm_text_printf(&self->asked, "files %lld, gzip %d\nschema %016llx\n",
                            (long long)o->shards, o->gzip,
                            (unsigned long long)rgm_hash64(schema.data, (size_t)schema.size)));
-    for (int64_t i = 0; i < self->count; i++) {
-        rgm_tensor *nodes = self->parts[i].nodes;
-        size_t bytes = (size_t)rgm_tensor_count(nodes) * sizeof(int64_t);
-
-        RGM_GO(rgm_text_printf(&self->asked, "part '%s', %lld seeds %016llx\n", self->parts[i].name,
-                               (long long)rgm_tensor_count(nodes),
-                               (unsigned long long)rgm_hash64(rgm_tensor_i64(nodes), bytes)));
-    }
+    for (int64_t i = 0; i < self->count; i++)
+        RGM_GO(describe_part(self, &self->parts[i]));
     RGM_GO(rgm_text_printf(&self->asked, "%s", self->sampler->spec.data));
 done:
     rgm_text_clear(&schema);
@@ -90,8 +121,8 @@ static rgm_status begin(saving *self)
     RGM_GO(compare(&same, &there, self, self->work));
     if (there && !same)
         RGM_GO(RGM_FAIL(RGM_ERR_BUSY,
-                        "%s was begun with another seed, spec or number of files (its sampling.txt "
-                        "says which); give the same, or remove it",
+                        "%s was begun with another seed, spec or number of files, or of other data "
+                        "(its sampling.txt says which); give the same, or remove it",
                         self->work));
     if (there)
         goto done;
@@ -222,6 +253,26 @@ static rgm_status save_all(saving *self, const char *folder)
     RGM_TRY(rgm_graph_shards_save(self->work, self->options.shards));
     RGM_TRY(save_files(self, &missing));
     return missing > 0 ? RGM_OK : finish(self);
+}
+
+rgm_status rgm_sampler_saved(bool *same, const rgm_sampler *sampler, const rgm_sample_part *parts,
+                             int64_t count, const char *folder,
+                             const rgm_sampler_save_options *options)
+{
+    rgm_sampler_save_options defaults = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    saving self = {.sampler = sampler,
+                   .parts = parts,
+                   .count = count,
+                   .options = options != NULL ? *options : defaults};
+    rgm_status status = RGM_OK;
+    bool there;
+
+    *same = false;
+    RGM_GO(describe(&self));
+    RGM_GO(compare(same, &there, &self, folder));
+done:
+    rgm_text_clear(&self.asked);
+    return rgm_error_trace(status, __FILE__, __LINE__, __func__);
 }
 
 rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *parts, int64_t count,

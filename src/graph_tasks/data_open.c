@@ -216,67 +216,65 @@ static rgm_status open_records(rgmi_graph_inputs *in, const rgmi_data_options *d
 
 /* ---- sampling ------------------------------------------------------------------------------ */
 
+/* What data.sampling asks for, of each part of the split. */
+typedef struct drawing {
+    rgm_sampler *sampler;
+    rgm_sample_part seeds[3];
+    int64_t count;
+    rgm_sampler_save_options options;
+} drawing;
+
+static rgm_status open_drawing(drawing *d, const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    *d = (drawing){.options = RGM_SAMPLER_SAVE_OPTIONS_INIT};
+    for (int i = 0; i < 3; i++)
+        if (part_nodes(&in->data, i) != NULL)
+            d->seeds[d->count++] =
+                (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&in->data, i)};
+    RGM_TRY(rgm_sampler_create(&d->sampler, in->data.graphs[0], in->spec, setup->seed));
+    rgm_sampler_set_once(d->sampler, ((const rgmi_data_options *)setup->data)->sampling.once);
+    d->options.run.readout = true;
+    d->options.run.label = label_name(setup);
+    d->options.run.threads = setup->threads;
+    return RGM_OK;
+}
+
 static rgm_status write_samples(const rgmi_graph_inputs *in, const char *folder,
                                 const rgm_task_setup *setup)
 {
     rgm_status status = RGM_OK;
-    rgm_sampler *sampler = NULL;
-    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
-    rgm_sample_part seeds[3];
-    int64_t count = 0;
+    drawing d;
 
-    for (int i = 0; i < 3; i++)
-        if (part_nodes(&in->data, i) != NULL)
-            seeds[count++] =
-                (rgm_sample_part){rgm_mode_name((rgm_mode)i), part_nodes(&in->data, i)};
-    RGM_GO(rgm_sampler_create(&sampler, in->data.graphs[0], in->spec, setup->seed));
-    rgm_sampler_set_once(sampler, ((const rgmi_data_options *)setup->data)->sampling.once);
-    options.run.readout = true;
-    options.run.label = label_name(setup);
-    options.run.threads = setup->threads;
+    RGM_GO(open_drawing(&d, in, setup));
     RGM_GO(rgm_folder_make(setup->run_dir));
-    RGM_GO(rgm_sampler_save(sampler, seeds, count, folder, &options));
+    RGM_GO(rgm_sampler_save(d.sampler, d.seeds, d.count, folder, &d.options));
 done:
-    rgm_sampler_release(sampler);
+    rgm_sampler_release(d.sampler);
     return status;
 }
 
-/* Root-node subgraphs below the run folder, made once; then trained from as records. */
-static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+/* Whether the run's samples are those that the file and --set now ask for, of these data. */
+static rgm_status are_asked_for(bool *same, const rgmi_graph_inputs *in, const char *folder,
+                                const rgm_task_setup *setup)
 {
     rgm_status status = RGM_OK;
-    char *folder = NULL, *schema = NULL, *pattern = NULL;
+    drawing d;
 
-    if (setup->run_dir == NULL)
-        return RGM_FAIL(RGM_ERR_CONFIG,
-                        "data.sampling.store is records, which are kept in a run folder");
-    RGM_GO(rgm_path_join(&folder, setup->run_dir, "samples"));
-    RGM_GO(rgm_path_join(&schema, folder, "schema.pbtxt"));
-    if (!rgm_path_exists(schema))
-        RGM_GO(write_samples(in, folder, setup));
-    RGM_GO(rgm_schema_load(&in->schema, schema));
-    for (int i = 0; i < 3; i++) {
-        if (part_nodes(&in->data, i) == NULL)
-            continue;
-        rgm_free(pattern);
-        pattern = NULL;
-        RGM_GO(rgm_strprintf(&pattern, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
-        RGM_GO(records_provider(&in->providers[i], setup->data,
-                                &(rgm_texts){(const char *const[]){pattern}, 1}, NULL));
-    }
+    *same = false;
+    RGM_GO(open_drawing(&d, in, setup));
+    RGM_GO(rgm_sampler_saved(same, d.sampler, d.seeds, d.count, folder, &d.options));
 done:
-    rgm_free(folder);
-    rgm_free(schema);
-    rgm_free(pattern);
+    rgm_sampler_release(d.sampler);
     return status;
 }
 
-static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *setup,
+                                   int64_t batch_size)
 {
     const rgmi_data_options *d = setup->data;
     rgm_sampling_provider_options options = {
         .spec = in->spec,
-        .batch_size = d->batch_size,
+        .batch_size = batch_size,
         .label = label_name(setup),
         .shuffle = true,
         .drop_remainder = d->drop_remainder,
@@ -295,6 +293,61 @@ static rgm_status sample_in_memory(rgmi_graph_inputs *in, const rgm_task_setup *
             return rgm_error_prefix(RGM_ERR_DATA, "%s data", rgm_mode_name((rgm_mode)i));
     }
     return RGM_OK;
+}
+
+static rgm_status read_samples(rgmi_graph_inputs *in, const char *folder,
+                               const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    RGM_GO(rgm_path_join(&path, folder, "schema.pbtxt"));
+    RGM_GO(rgm_schema_load(&in->schema, path));
+    for (int i = 0; i < 3; i++) {
+        if (part_nodes(&in->data, i) == NULL)
+            continue;
+        rgm_free(path);
+        path = NULL;
+        RGM_GO(rgm_strprintf(&path, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
+        RGM_GO(records_provider(&in->providers[i], setup->data,
+                                &(rgm_texts){(const char *const[]){path}, 1}, NULL));
+    }
+done:
+    rgm_free(path);
+    return status;
+}
+
+/* A run that is only looked at, of other data or with other keys than it was trained: subgraphs as
+ * its own, one a seed, but of what is asked for now. */
+static rgm_status look_elsewhere(rgmi_graph_inputs *in, const char *folder,
+                                 const rgm_task_setup *setup)
+{
+    rgm_log_write(RGM_LOG_WARNING,
+                  "%s was drawn from other data, or with other keys of data.sampling: subgraphs "
+                  "are drawn anew, as these say, and kept nowhere",
+                  folder);
+    return sample_in_memory(in, setup, 1);
+}
+
+/* Root-node subgraphs below the run folder, made once; then trained from as records. */
+static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    rgm_status status = RGM_OK;
+    bool same = true;
+    char *folder = NULL;
+
+    if (setup->run_dir == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "data.sampling.store is records, which are kept in a run folder");
+    RGM_GO(rgm_path_join(&folder, setup->run_dir, "samples"));
+    if (setup->trained)
+        RGM_GO(are_asked_for(&same, in, folder, setup));
+    else if (!rgm_folder_has(folder, "schema.pbtxt"))
+        RGM_GO(write_samples(in, folder, setup));
+    RGM_GO(same ? read_samples(in, folder, setup) : look_elsewhere(in, folder, setup));
+done:
+    rgm_free(folder);
+    return status;
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -447,8 +500,9 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
     if (d->sampling.type != RGMI_SAMPLING_TREE)
         return rgmi_samplers_open(in, setup, label_name(setup));
     RGM_TRY(rgmi_sampling_spec(in, &d->sampling, in->data.split_set));
-    return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry ? sample_to_records(in, setup)
-                                                                  : sample_in_memory(in, setup);
+    return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry
+               ? sample_to_records(in, setup)
+               : sample_in_memory(in, setup, d->batch_size);
 }
 
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *in, const rgm_task_setup *setup)

@@ -1,6 +1,7 @@
 /*
  * data.sampling beside the model: edges are followed from the end at which the model hears, by
- * default; where a file says otherwise it is told.
+ * default; where a file says otherwise it is told. Samples of a run are read where these are asked
+ * for, and others are drawn where others are.
  */
 #include <check.h>
 #include <regimen/graph_tasks.h>
@@ -171,5 +172,59 @@ static void a_written_spec_is_told_too(void **state)
     rgmi_graph_inputs_clear(&o.in);
 }
 
+static void ask_for_a_shorter_tree(opened *o)
+{
+    o->data.sampling.sizes.count = 1;
+}
+
+static void ask_for_first_hops_alone(opened *o)
+{
+    o->data.sampling.once = true;
+}
+
+static void ask_for_another_draw(opened *o)
+{
+    o->setup.seed = 5;
+}
+
+static void ask_for_other_data(opened *o)
+{
+    o->data.citation.noise = 0.9;
+}
+
+static void ask_for_the_same(opened *o)
+{
+    o->setup.threads = 3;
+}
+
+static void samples_are_those_that_are_asked_for(void **state)
+{
+    static void (*const asks[])(opened * o) = {ask_for_the_same, ask_for_a_shorter_tree,
+                                               ask_for_first_hops_alone, ask_for_another_draw,
+                                               ask_for_other_data};
+    const char *folder = check_folder();
+
+    (void)state;
+    for (size_t i = 0; i < 1 + sizeof asks / sizeof *asks; i++) {
+        bool other = i > 1;
+        opened o;
+
+        say(&o, RGM_AT_TARGET);
+        o.data.sampling.store = RGMI_STORE_RECORDS;
+        o.setup.run_dir = folder;
+        o.setup.trained = i > 0;
+        if (i > 0)
+            asks[i - 1](&o);
+        open(&o);
+        CHECK_INT(other, o.warnings);
+        CHECK(!other || strstr(o.told, "was drawn from other data, or with other keys") != NULL);
+        for (int part = 0; part < 3; part++)
+            CHECK_INT(other, rgmi_provider_is_batched(o.in.providers[part]));
+        rgmi_graph_inputs_clear(&o.in);
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
-      cmocka_unit_test(what_nobody_hears_is_told), cmocka_unit_test(a_written_spec_is_told_too))
+      cmocka_unit_test(what_nobody_hears_is_told), cmocka_unit_test(a_written_spec_is_told_too),
+      cmocka_unit_test(samples_are_those_that_are_asked_for))
