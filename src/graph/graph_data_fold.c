@@ -28,29 +28,39 @@ typedef struct labels {
     bool numbers; /* no classes: -1 is a label too */
 } labels;
 
-/* Item i's label, its first number; NaN: it has none. Without a feature all are of one kind. */
+/* Item i's label, the first of its numbers that is there; NaN: none is. Without a feature all are
+ * of one kind. */
 static double label_at(const rgm_feature *feature, int64_t items, int64_t i, bool numbers)
 {
     const rgm_tensor *values = feature != NULL ? feature->values : NULL;
     bool whole;
-    double label;
-    int64_t at;
+    int64_t width;
 
     if (values == NULL || rgm_tensor_dtype(values) == RGM_STRING || rgm_tensor_count(values) == 0)
         return 0;
     whole = rgm_tensor_dtype(values) == RGM_I64 || rgm_tensor_dtype(values) == RGM_I32;
-    at = i * (rgm_tensor_count(values) / items);
-    label = rgm_tensor_at(values, at);
-    return rgm_tensor_is_missing(values, at) || (whole && label == -1 && !numbers) ? NAN : label;
+    width = rgm_tensor_count(values) / items;
+    for (int64_t at = i * width; at < (i + 1) * width; at++) {
+        double label = rgm_tensor_at(values, at);
+
+        if (!rgm_tensor_is_missing(values, at) && !(whole && label == -1 && !numbers))
+            return label;
+    }
+    return NAN;
 }
 
-static double graph_label(const rgm_graph *graph, const labels *by)
+/* Of the context, of readout items, or of nodes. */
+static const rgm_feature *label_of_graph(const rgm_graph *graph, const char *name)
 {
-    const rgm_feature *feature = rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, by->feature);
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    const rgm_feature *feature = rgm_graph_feature(graph, RGM_CONTEXT_PIECE, NULL, name);
 
     if (feature == NULL)
-        feature = rgm_graph_feature(graph, RGM_NODE_SET, RGM_READOUT, by->feature);
-    return label_at(feature, 1, 0, by->numbers);
+        feature = rgm_graph_feature(graph, RGM_NODE_SET, RGM_READOUT, name);
+    for (int64_t i = 0; feature == NULL && i < rgm_schema_set_count(schema); i++)
+        if (rgm_schema_set(schema, i)->piece == RGM_NODE_SET)
+            feature = rgm_graph_feature(graph, RGM_NODE_SET, rgm_schema_set(schema, i)->name, name);
+    return feature;
 }
 
 static double item_label(const rgm_graph_data *data, const labels *by, int64_t item)
@@ -60,7 +70,7 @@ static double item_label(const rgm_graph_data *data, const labels *by, int64_t i
     if (by->feature == NULL)
         return 0;
     if (data->split_set == NULL)
-        return graph_label(data->graphs[item], by);
+        return label_at(label_of_graph(data->graphs[item], by->feature), 1, 0, by->numbers);
     graph = data->graphs[0];
     return label_at(rgm_graph_feature(graph, RGM_NODE_SET, data->split_set, by->feature),
                     rgm_graph_total(graph, RGM_NODE_SET, data->split_set), item, by->numbers);

@@ -493,6 +493,72 @@ static void graphs_are_parted_by_their_label(void **state)
     rgm_graph_data_clear(&s);
 }
 
+/* `count` graphs of one schema, their labels as `label` says: of graph g, number k. */
+static void labelled_data(rgm_graph_data *s, const char *schema, int64_t count, rgm_piece piece,
+                          double (*label)(int64_t g, int64_t k))
+{
+    memset(s, 0, sizeof *s);
+    CHECK_OK(rgm_schema_parse(&s->schema, schema, (int64_t)strlen(schema), "t"));
+    CHECK_OK(RGM_NEW(s->graphs, count));
+    for (int64_t g = 0; g < count; g++) {
+        rgm_tensor *values;
+
+        CHECK_OK(rgm_generate_graph(&s->graphs[g], s->schema, 3, (uint64_t)g));
+        s->graph_count++;
+        values = rgm_graph_feature(s->graphs[g], piece, piece == RGM_NODE_SET ? "n" : NULL, "label")
+                     ->values;
+        for (int64_t k = 0; k < rgm_tensor_count(values); k++)
+            if (rgm_tensor_dtype(values) == RGM_F32)
+                rgm_tensor_f32(values)[k] = (float)label(g, k);
+            else
+                rgm_tensor_i64(values)[k] = (int64_t)label(g, k);
+    }
+}
+
+static double some_of_three(int64_t g, int64_t k)
+{
+    return g % 6 == 0 || k < g % 3 ? NAN : (double)(g % 2);
+}
+
+static double none_of_every_fourth(int64_t g, int64_t k)
+{
+    return g % 4 == 0 || k == 0 ? -1 : (double)(g % 4 == 1);
+}
+
+/* Where one of several labels is there, of a graph or of its nodes, the graph is of a part. */
+static void one_of_several_labels_is_enough(void **state)
+{
+    static const char of_graphs[] = "context { features { key: 'label' value { dtype: DT_FLOAT "
+                                    "shape { dim { size: 3 } } } } }\n"
+                                    "node_sets { key: 'n' value { } }\n";
+    static const char of_nodes[] =
+        "node_sets { key: 'n' value { features { key: 'label' value { dtype: DT_INT64 } } } }\n";
+    const rgm_folds folds = {.count = 5, .fold = 2, .seed = 1};
+    rgm_graph_data s;
+    int64_t ones = 0;
+
+    (void)state;
+    labelled_data(&s, of_graphs, 60, RGM_CONTEXT_PIECE, some_of_three);
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
+    CHECK_INT(50, rgm_tensor_count(s.train) + rgm_tensor_count(s.test));
+    CHECK_INT(10, rgm_tensor_count(s.test));
+    for (int64_t i = 0; i < 10; i++)
+        CHECK(rgm_tensor_i64(s.test)[i] % 6 != 0);
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label", true));
+    CHECK_INT(40, rgm_tensor_count(s.train) + rgm_tensor_count(s.valid));
+    rgm_graph_data_clear(&s);
+
+    labelled_data(&s, of_nodes, 60, RGM_NODE_SET, none_of_every_fourth);
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
+    CHECK_INT(9, rgm_tensor_count(s.test));
+    for (int64_t i = 0; i < 9; i++) {
+        CHECK(rgm_tensor_i64(s.test)[i] % 4 != 0);
+        ones += rgm_tensor_i64(s.test)[i] % 4 == 1;
+    }
+    CHECK_INT(3, ones); /* stratified by them */
+    rgm_graph_data_clear(&s);
+}
+
 static rgm_status fold_of_new_data(const rgm_citation_options *options, const rgm_folds *folds)
 {
     rgm_graph_data data = {0};
@@ -598,6 +664,7 @@ static void nodes_without_a_label_are_in_no_part(void **state)
 }
 
 TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
+      cmocka_unit_test(one_of_several_labels_is_enough),
       cmocka_unit_test(nodes_without_a_label_are_in_no_part),
       cmocka_unit_test(one_graph_without_a_split_is_parted_by_its_labelled_nodes),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),

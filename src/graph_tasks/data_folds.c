@@ -43,6 +43,20 @@ static rgm_status tell(rgmi_graph_inputs *in, const rgm_folds *folds, const char
     return RGM_OK;
 }
 
+/* Whether there are labels to go by: of the split's nodes, of graphs or of nodes in them. */
+static bool is_stratified(const rgm_graph_data *data, const char *label)
+{
+    for (int64_t i = 0; label != NULL && i < rgm_schema_set_count(data->schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(data->schema, i);
+
+        if (set->piece != RGM_EDGE_SET && rgm_set_feature(set, label) != NULL &&
+            (data->split_set == NULL ||
+             (set->piece == RGM_NODE_SET && strcmp(set->name, data->split_set) == 0)))
+            return true;
+    }
+    return false;
+}
+
 rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup,
                                  const char *label)
 {
@@ -54,7 +68,8 @@ rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *se
         return RGM_OK;
     if (!names_folds(setup->data)) {
         RGM_TRY(rgm_graph_data_fold(&in->data, folds, label, numbers));
-        return tell(in, folds, label != NULL ? "made, stratified by " : "made", label);
+        return is_stratified(&in->data, label) ? tell(in, folds, "made, stratified by ", label)
+                                               : tell(in, folds, "made", NULL);
     }
     if (folds->valid > 0)
         RGM_TRY(rgm_graph_data_hold_out(&in->data, folds->valid, folds->seed, label, numbers));
