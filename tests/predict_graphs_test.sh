@@ -378,6 +378,20 @@ for form in sparse dense; do
     rm -r fresh_$form
 done
 
+# Edges of an OGB graph that has no split: states of its nodes, which nobody asks about; no folds.
+cp -r dense_gone edged
+rm -r edged/split
+awk 'BEGIN { for (i = 0; i < 80; i++) print i % 2 }' >edged/raw/edge-label.csv
+cat >edged.yaml <<'YAML'
+data: {type: ogb, path: edged, edge_split: {valid: 0.2, test: 0.2}}
+task: {type: edge_classification, edge_set: edges, num_classes: 2}
+model: {type: gcn, hidden: [8], output: 8}
+trainer: {epochs: 2}
+YAML
+expect 0 "$regimen" run edged.yaml --run-dir edged.run
+expect 0 "$regimen" predict edged.run --embeddings
+[ "$(wc -l <out)" = 81 ] || fail "$(wc -l <out) lines of states for 80 nodes"
+
 # ---- runs that were trained on samples ----
 # Subgraphs are drawn of a new graph as they were of the run's: with its numbers and seed the scores are the same ones.
 expect 0 "$regimen" data generate citation --to whole --nodes 400 --edges 900 --classes 4 --words 200 --words-per-node 8 \

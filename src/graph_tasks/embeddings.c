@@ -267,9 +267,11 @@ static rgm_status each_part(embedding *e)
     return RGM_OK;
 }
 
-static bool is_one_graph(const rgmi_learning *l)
+/* A graph whose edges are split asks about no node. */
+static bool asks_about_nodes(const rgmi_learning *l)
 {
-    return l->inputs.data.graph_count == 1 && l->inputs.data.split_set != NULL;
+    return l->inputs.data.graph_count == 1 && l->inputs.data.split_set != NULL &&
+           l->inputs.edge_set == NULL;
 }
 
 rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_set,
@@ -289,7 +291,7 @@ rgm_status rgm_graph_run_embeddings(const rgm_open_run *run, const char *node_se
         whole = rgm_graph_retain(linked);
         RGM_GO(add_ids(&whole, e.learning->processed_schema));
         RGM_GO(process_and_give(&e, whole));
-    } else if (is_one_graph(e.learning)) {
+    } else if (asks_about_nodes(e.learning)) {
         RGM_GO(whole_graph(&whole, e.learning));
         RGM_GO(process_and_give(&e, whole));
     } else if (e.learning->inputs.data.graph_count > 0) {
