@@ -391,6 +391,8 @@ YAML
 expect 0 "$regimen" run edged.yaml --run-dir edged.run
 expect 0 "$regimen" predict edged.run --embeddings
 [ "$(wc -l <out)" = 81 ] || fail "$(wc -l <out) lines of states for 80 nodes"
+expect 2 "$regimen" config check edged.yaml --set trainer.folds=5
+says 'edges are not split into folds; runtime.seeds repeats a run' err
 
 # ---- runs that were trained on samples ----
 # Subgraphs are drawn of a new graph as they were of the run's: with its numbers and seed the scores are the same ones.
