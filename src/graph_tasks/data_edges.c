@@ -170,3 +170,64 @@ done:
     rgm_free(e.part);
     return status;
 }
+
+/* ---- behind the processors ------------------------------------------------------------------- */
+
+/* Each edge's part and 1 in the place of its label: an edge that a processor makes of none is in no
+ * part. */
+static rgm_status marked_graph(rgm_graph **out, const edges *e, const uint8_t *parts)
+{
+    rgm_dtype dtype = rgm_tensor_dtype(e->values->values);
+    rgm_feature marks = {0};
+    rgm_status status;
+
+    RGM_TRY(rgm_tensor_copy(&marks.values, e->values->values));
+    for (int64_t i = 0; i < e->count * e->width; i++)
+        rgm_dtype_put((char *)rgm_tensor_data(marks.values) + (size_t)i * rgm_dtype_size(dtype),
+                      dtype, parts[i / e->width] + 1);
+    status = rgm_graph_with_feature(out, e->graph, RGM_EDGE_SET, e->set->name, e->label, &marks);
+    rgm_feature_clear(&marks);
+    return status;
+}
+
+static rgm_status read_marks(rgmi_graph_inputs *in, const rgm_graph *graph, const edges *e)
+{
+    const rgm_feature *marks = rgm_graph_feature(graph, RGM_EDGE_SET, e->set->name, e->label);
+    int64_t count = rgm_graph_total(graph, RGM_EDGE_SET, e->set->name);
+    uint8_t *parts;
+
+    if (marks == NULL) /* the task says what it misses */
+        return RGM_OK;
+    RGM_TRY(RGM_NEW(parts, count));
+    memset(in->edges, 0, sizeof in->edges);
+    for (int64_t i = 0; i < count; i++) {
+        double mark = rgm_tensor_at(marks->values, i * e->width);
+
+        parts[i] = (uint8_t)(mark > 0 ? mark - 1 : NONE);
+        if (parts[i] != NONE)
+            in->edges[parts[i]]++;
+    }
+    rgm_free(in->edge_parts);
+    in->edge_parts = parts;
+    in->edge_count = count;
+    return RGM_OK;
+}
+
+rgm_status rgmi_edge_parts_process(rgmi_graph_inputs *in, const rgm_task_part *task,
+                                   const rgm_graph_processor *processors, int64_t count)
+{
+    rgm_status status = RGM_OK;
+    rgm_graph *marked = NULL, *processed = NULL;
+    edges e = {.part = NULL};
+
+    if (in->edge_parts == NULL || count == 0)
+        return RGM_OK;
+    RGM_GO(find(&e, &in->data, task));
+    RGM_GO(marked_graph(&marked, &e, in->edge_parts));
+    RGM_GO(rgm_graph_process(&processed, marked, processors, count, NULL));
+    RGM_GO(read_marks(in, processed, &e));
+done:
+    rgm_graph_release(marked);
+    rgm_graph_release(processed);
+    return status;
+}

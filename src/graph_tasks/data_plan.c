@@ -61,7 +61,7 @@ static rgm_status describe_read(rgm_text *out, const rgmi_learning *l)
 static rgm_status describe_edges(rgm_text *out, const rgmi_learning *l)
 {
     const rgmi_graph_inputs *in = &l->inputs;
-    int64_t total = rgm_graph_total(in->data.graphs[0], RGM_EDGE_SET, in->edge_set), rest = total;
+    int64_t total = in->edge_count, rest = total;
 
     RGM_TRY(rgm_text_printf(out, "items "));
     for (int i = 0; i < 3; i++) {

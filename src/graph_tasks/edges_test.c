@@ -461,6 +461,77 @@ static void a_prediction_is_of_an_edge_with_its_ends(void **state)
     close_ring(&r);
 }
 
+/* Which edges a part asks about where processors made others of them: those that have its labels.
+ */
+static void parts_go_through_processors_as_labels_do(void **state)
+{
+    static const int merges[2] = {true, false};
+    const rgmi_edge_split split = {.valid = 0.3, .test = 0.3};
+    const rgm_section_type *type = &rgmi_undirected_processor.section;
+    ring r = save_ring();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        void *options[8] = {NULL}; /* of the processor */
+        const rgm_graph_processor processor = {&rgmi_undirected_processor, options};
+        rgm_graph_regression_options numbers = RGM_GRAPH_REGRESSION_OPTIONS_INIT;
+        rgm_task_part part = {.type = &rgm_edge_regression.section, .options = &numbers};
+        rgmi_graph_inputs in;
+        int64_t before[3], seen[3] = {0};
+
+        CHECK(type->options_size <= sizeof options);
+        type->defaults(options);
+        if (!merges[i])
+            memset(options, 0, sizeof options);
+        numbers.place.label = "heat";
+        CHECK_OK(open_ring(&in, &r, &split, &rgm_edge_regression, "heat"));
+        memcpy(before, in.edges, sizeof before);
+        CHECK_OK(rgmi_edge_parts_process(&in, &part, &processor, 1));
+        CHECK_INT(merges[i] ? EDGES : 2 * EDGES, in.edge_count);
+        for (int mode = 0; mode < 3; mode++) {
+            rgm_graph *graph = graph_of(in.providers[mode]), *processed;
+
+            CHECK_OK(rgm_graph_process(&processed, graph, &processor, 1, NULL));
+            for (int64_t e = 0; e < in.edge_count; e++) {
+                bool known = !isnan(rgm_tensor_at(labels_in(processed, "heat"), e));
+
+                CHECK_INT(known, in.edge_parts[e] == mode);
+                seen[mode] += known;
+            }
+            CHECK_INT(seen[mode], in.edges[mode]);
+            CHECK_INT(merges[i] ? before[mode] : 2 * before[mode], in.edges[mode]);
+            rgm_graph_release(graph);
+            rgm_graph_release(processed);
+        }
+        rgmi_graph_inputs_clear(&in);
+    }
+    close_ring(&r);
+}
+
+/* They would be edges of class 0, and of number 0. */
+static void loops_that_have_no_label_are_refused(void **state)
+{
+    void *options[8] = {NULL}; /* of the processor */
+    const rgm_graph_processor loops = {&rgmi_self_loops_processor, options};
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        rgm_graph_learning_options what = RGM_GRAPH_LEARNING_OPTIONS_INIT;
+        rgm_runtime_options runtime = {.threads = 1};
+        rgm_task task;
+
+        what.train_data = make_rings(false);
+        what.model_fn = plain;
+        what.task = task_of(kind, false);
+        what.processors = &loops;
+        what.processor_count = 1;
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_learning_create(&task, &what, &runtime));
+        CHECK_MESSAGE("processor 'self_loops' adds edges to 'bond' that have no label");
+        rgm_provider_release(what.train_data);
+        rgm_graph_task_release(what.task);
+    }
+}
+
 static void edges_of_one_graph_are_learned_in_parts(void **state)
 {
     const rgmi_edge_split split = {.valid = 0.1, .test = 0.1};
@@ -621,6 +692,8 @@ TESTS(cmocka_unit_test(edges_of_many_graphs_are_learned),
       cmocka_unit_test(integers_of_other_parts_are_no_numbers),
       cmocka_unit_test(a_label_is_taken_off_its_own_edges_alone),
       cmocka_unit_test(a_prediction_is_of_an_edge_with_its_ends),
+      cmocka_unit_test(parts_go_through_processors_as_labels_do),
+      cmocka_unit_test(loops_that_have_no_label_are_refused),
       cmocka_unit_test(edges_of_one_graph_are_learned_in_parts),
       cmocka_unit_test(splits_that_make_no_sense_are_refused),
       cmocka_unit_test(edges_that_lead_nowhere_are_refused),

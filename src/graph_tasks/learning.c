@@ -292,12 +292,32 @@ static rgm_status learn_features(rgmi_learning *learning)
                                &learning->pipelines[RGM_TRAIN], learning->providers[RGM_TRAIN]);
 }
 
+/* Loops have features of 0, and so would have labels that nobody gave. */
+static rgm_status check_loops(const rgmi_learning *learning, const rgm_graph_task *task)
+{
+    rgm_piece piece;
+    const char *set, *of;
+
+    rgmi_graph_task_items(&piece, &set, task, learning->processed_schema);
+    for (int64_t i = 0; i < learning->processor_count && piece == RGM_EDGE_SET; i++)
+        if (rgmi_adds_loops(&of, &learning->processors[i]) && (of == NULL || strcmp(of, set) == 0))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "processor '%s' adds edges to '%s' that have no label, and %s asks "
+                            "about each edge there: leave it out (model.self_loops adds loops "
+                            "where messages are sent alone)",
+                            learning->processors[i].type->section.name, set,
+                            task->type->section.name);
+    return RGM_OK;
+}
+
 static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
 {
     RGM_TRY(copy_arguments(learning, o));
     RGM_TRY(copy_sets(learning, o));
-    for (int64_t k = 0; k < learning->task_count; k++)
+    for (int64_t k = 0; k < learning->task_count; k++) {
         RGM_TRY(rgmi_graph_task_check(learning->tasks[k], learning->processed_schema));
+        RGM_TRY(check_loops(learning, learning->tasks[k]));
+    }
     open_asked(learning);
     learning->asked.batch_nodes = o->batch_nodes;
     learning->asked.batch_edges = o->batch_edges;
@@ -711,6 +731,7 @@ static rgm_status create_with_data(rgm_task *out, const rgm_task_setup *setup)
     rgmi_sampling_hear(setup);
     RGM_GO(rgmi_graph_inputs_open(&inputs, setup));
     RGM_GO(processors_of(&processors, &data->processors));
+    RGM_GO(rgmi_edge_parts_process(&inputs, &setup->parts[0], processors, data->processors.count));
     RGM_GO(options_of(&options, tasks, loss_weights, learned, processors, &inputs, setup));
     if (setup->trained && setup->run_dir != NULL) /* of the data now it might be something else */
         RGM_GO(rgmi_learning_load_features(&options.learned, setup->run_dir));

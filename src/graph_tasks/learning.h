@@ -409,7 +409,7 @@ typedef struct rgmi_graph_inputs {
     rgm_text balance;     /* how classes are drawn, for people; empty: they are not */
     rgm_text folds;       /* which fold the split is, for people; empty: none */
     const char *edge_set; /* whose edges are split, data.schema's; NULL: none */
-    int64_t edges[3];     /* of each part                                     */
+    int64_t edges[3];     /* of each part, behind the processors              */
     uint8_t *edge_parts;  /* [edge_count] rgm_mode, or another number: no part */
     int64_t edge_count;
     rgm_text entities, relations; /* of triples: names, a line each */
@@ -423,6 +423,10 @@ typedef struct rgmi_graph_inputs {
 } rgmi_graph_inputs;
 /** Providers of one graph whose labels of an edge set are there for a part's edges alone. */
 rgm_status rgmi_edge_providers(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
+/** Parts of the edges that the processors leave and make, in their order, for those of the data:
+ * they go through them as labels do. Nothing where edges are not split. */
+rgm_status rgmi_edge_parts_process(rgmi_graph_inputs *inputs, const rgm_task_part *task,
+                                   const rgm_graph_processor *processors, int64_t count);
 /** The name of the split that setup->folds asks for; *split is NULL for the only one. */
 rgm_status rgmi_graph_folds_split(char **split, const rgm_task_setup *setup);
 /** The split of what was loaded as that fold, by the label (NULL: none); told in in->folds. */

@@ -32,6 +32,8 @@ rgm_status rgmi_provider_process(rgm_provider **out, rgm_provider *provider,
  */
 rgm_status rgmi_processed_set(const char **out, const rgm_graph *graph, rgm_piece piece,
                               const char *wanted);
+/** Whether the processor is self_loops, of that edge set (NULL: the only one). */
+bool rgmi_adds_loops(const char **edge_set, const rgm_graph_processor *processor);
 /** Replace *graph by its successor, which is owned. */
 static inline void rgmi_step_to(rgm_graph **graph, rgm_graph *next)
 {

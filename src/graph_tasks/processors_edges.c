@@ -83,6 +83,14 @@ const rgm_graph_processor_type rgmi_self_loops_processor = {
     .process = self_loops,
 };
 
+bool rgmi_adds_loops(const char **edge_set, const rgm_graph_processor *processor)
+{
+    if (processor->type != &rgmi_self_loops_processor)
+        return false;
+    *edge_set = ((const edge_options *)processor->options)->edge_set;
+    return true;
+}
+
 static const rgm_field line_fields[] = {
     EDGE_SET,
     RGM_TEXT_FIELD(name, "of the node set of its edges; default: <edge_set>_line"),
