@@ -38,8 +38,14 @@ static rgm_status check_label(const rgmi_labels *labels, const rgm_tensor *value
     for (int64_t i = item * width; i < (item + 1) * width; i++) {
         double label = rgm_tensor_at(values, i);
 
-        if (is_missing(labels, values, i))
+        if (is_missing(labels, values, i) && !labels->all_there)
             continue;
+        if (is_missing(labels, values, i))
+            return RGM_FAIL(RGM_ERR_DATA,
+                            "%s: label '%s' of item %lld is %s, but this task needs each: 0..%lld",
+                            name_of(labels), labels->feature, (long long)item,
+                            rgm_tensor_is_missing(values, i) ? "missing" : "-1",
+                            (long long)labels->classes - 1);
         if (labels->classes == 0 && (!isfinite(label) || (labels->not_negative && label < 0)))
             return RGM_FAIL(RGM_ERR_DATA, "%s: label '%s' of item %lld is %.17g%s", name_of(labels),
                             labels->feature, (long long)item, label,
@@ -92,8 +98,11 @@ rgm_status rgmi_check_labels(const rgm_graph *graph, const rgmi_labels *labels)
     int64_t item = 0;
 
     for (int64_t i = 0; i < w.count; i++) {
-        RGM_TRY(check_label(labels, w.values, item, w.width));
-        item += w.sizes != NULL ? w.sizes[i] : 1;
+        int64_t size = w.sizes != NULL ? w.sizes[i] : 1;
+
+        if (size > 0) /* that a component has no root is told by whoever reads roots */
+            RGM_TRY(check_label(labels, w.values, item, w.width));
+        item += size;
     }
     return RGM_OK;
 }
@@ -132,9 +141,11 @@ rgm_status rgmi_count_labels(rgm_label_counts *counts, const rgm_graph *graph,
             RGM_TRY(RGM_NEW(counts->of, w.width * labels->classes));
     }
     for (int64_t i = 0; i < w.count; i++) {
-        for (int64_t u = 0; u < w.width; u++)
+        int64_t size = w.sizes != NULL ? w.sizes[i] : 1;
+
+        for (int64_t u = 0; size > 0 && u < w.width; u++)
             count_label(counts, labels, w.values, item * w.width + u, u % counts->units);
-        item += w.sizes != NULL ? w.sizes[i] : 1;
+        item += size;
     }
     return RGM_OK;
 }

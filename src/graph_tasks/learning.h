@@ -39,6 +39,7 @@ typedef struct rgmi_labels {
     const rgm_set_schema *set; /* NULL: there are none */
     const char *feature;
     bool of_roots;     /* those of each component's first item alone */
+    bool all_there;    /* a missing one is an error */
     int64_t classes;   /* 0 .. classes - 1; 0: any finite number ... */
     bool not_negative; /* ... that is not below 0 ... */
     double most;       /* ... nor above this, why not `why_most`; 0: any */

@@ -159,6 +159,7 @@ static rgm_status check_labels(const rgm_graph *graph, const void *options)
     rgmi_labels labels = rgmi_at_nodes_labels(graph, options);
 
     labels.classes = 2;
+    labels.all_there = true; /* a loss of pairs weighs none 0 */
     return rgmi_check_labels(graph, &labels);
 }
 

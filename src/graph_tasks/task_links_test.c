@@ -380,6 +380,32 @@ static void what_the_data_lack_is_named(void **state)
     refused(&o, "no label feature 'labels' on '_readout'; did you mean 'label'?");
 }
 
+/* A loss of -1 times a score has no least value. */
+static void a_pair_is_a_link_or_none(void **state)
+{
+    static const struct {
+        int64_t label;
+        const char *message;
+    } cases[] = {{-1, "_readout: label 'label' of item 2 is -1, but this task needs each: 0..1"},
+                 {INT64_MIN, "_readout: label 'label' of item 2 is missing, but this task"},
+                 {2, "item 2 is 2, but must be 0..1"}};
+    rgm_link_prediction_options o = options_of(RGM_LINK_DOT);
+    int64_t *labels;
+    world w;
+
+    (void)state;
+    world_open(&w, PAPERS);
+    ask(&w, NULL);
+    labels = rgm_tensor_i64(rgm_graph_feature(w.data, RGM_NODE_SET, RGM_READOUT, "label")->values);
+    CHECK_OK(rgm_link_prediction.check_labels(w.data, &o));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        labels[2] = cases[i].label;
+        CHECK_STATUS(RGM_ERR_DATA, rgm_link_prediction.check_labels(w.data, &o));
+        CHECK_MESSAGE(cases[i].message);
+    }
+    world_close(&w);
+}
+
 static void odd_states_are_no_complex_numbers(void **state)
 {
     rgm_link_prediction_options o = options_of(RGM_LINK_COMPLEX);
@@ -473,7 +499,7 @@ TESTS(cmocka_unit_test(scores_are_those_of_the_papers),
       cmocka_unit_test(a_matrix_joins_states_of_two_widths),
       cmocka_unit_test(losses_are_those_of_their_definitions),
       cmocka_unit_test(gradients_agree_with_central_differences),
-      cmocka_unit_test(what_the_data_lack_is_named),
+      cmocka_unit_test(what_the_data_lack_is_named), cmocka_unit_test(a_pair_is_a_link_or_none),
       cmocka_unit_test(odd_states_are_no_complex_numbers),
       cmocka_unit_test(pairs_and_edges_replace_and_share),
       cmocka_unit_test(without_memory_nothing_is_left))
