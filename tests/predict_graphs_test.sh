@@ -378,6 +378,15 @@ for form in sparse dense; do
     rm -r fresh_$form
 done
 
+# A folder of data keeps how an OGB folder's edges were read: new ones are read likewise.
+expect 0 "$regimen" data import ogb dense_gone --directed --to imported
+sed '/data:/s/.*/data: {type: folder, path: imported}/' mol.yaml >imported.yaml
+expect 0 "$regimen" run imported.yaml --run-dir imported.run
+both imported.run imported
+cp out expected
+both imported.run dense_gone
+cmp -s out expected || fail "an OGB folder is read with reversed edges, which its import left out"
+
 # Edges of an OGB graph that has no split: states of its nodes, which nobody asks about; no folds.
 cp -r dense_gone edged
 rm -r edged/split

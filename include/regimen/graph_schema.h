@@ -38,7 +38,8 @@ typedef struct rgm_feature_schema {
 typedef enum rgm_piece { RGM_CONTEXT_PIECE, RGM_NODE_SET, RGM_EDGE_SET } rgm_piece;
 
 /**
- * One metadata.extra of a set; {"edge_type", "reversed"} swaps the ends when a CSV table is read.
+ * One metadata.extra of a set; {"edge_type", "reversed"} swaps the ends when a CSV table is read,
+ * {"directed", "true"} says that an OGB folder's edges were read without their reverses.
  */
 typedef struct rgm_key_value {
     char *key, *value;
@@ -98,6 +99,10 @@ rgm_status rgm_schema_set_one_hot(rgm_schema *schema, rgm_piece piece, const cha
                                   const char *feature, int64_t vocabulary);
 rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const char *set,
                                    const char *filename, int64_t cardinality);
+/** One more metadata.extra. Errors: RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM. */
+rgm_status rgm_schema_add_extra(rgm_schema *schema, rgm_piece piece, const char *set,
+                                const char *key, const char *value);
+bool rgm_set_has_extra(const rgm_set_schema *set, const char *key, const char *value);
 /** A copy to change. Errors: RGM_ERR_NOMEM. */
 rgm_status rgm_schema_copy(rgm_schema **out, const rgm_schema *schema);
 /** TF-GNN's validate_schema: dtypes, reserved names, edge ends, readout structure. RGM_ERR_DATA. */

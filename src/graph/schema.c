@@ -410,6 +410,31 @@ rgm_status rgm_schema_set_metadata(rgm_schema *schema, rgm_piece piece, const ch
     return RGM_OK;
 }
 
+rgm_status rgm_schema_add_extra(rgm_schema *schema, rgm_piece piece, const char *set,
+                                const char *key, const char *value)
+{
+    rgm_key_value *extra;
+    rgm_set_schema *found;
+    int64_t index, capacity;
+
+    RGM_TRY(rgmi_set_require(&index, schema, piece, set));
+    found = schema->sets[index];
+    capacity = found->extra_count;
+    RGM_TRY(RGM_RESERVE(found->extra, capacity, found->extra_count + 1));
+    extra = &found->extra[found->extra_count++];
+    *extra = (rgm_key_value){0};
+    RGM_TRY(rgm_strdup(&extra->key, key));
+    return rgm_strdup(&extra->value, value);
+}
+
+bool rgm_set_has_extra(const rgm_set_schema *set, const char *key, const char *value)
+{
+    for (int64_t i = 0; i < set->extra_count; i++)
+        if (strcmp(set->extra[i].key, key) == 0 && strcmp(set->extra[i].value, value) == 0)
+            return true;
+    return false;
+}
+
 /* ---- copying ---- */
 
 static rgm_status copy_text(char **out, const char *text)

@@ -97,7 +97,7 @@ static rgm_status read_files(homogeneous *raw, const char *folder,
     return check_nodes(raw, nodes, edges);
 }
 
-static rgm_status make_schema(rgm_schema **out, const homogeneous *raw)
+static rgm_status make_schema(rgm_schema **out, const homogeneous *raw, bool undirected)
 {
     rgm_status status = RGM_OK;
     rgm_schema *schema = NULL;
@@ -105,6 +105,8 @@ static rgm_status make_schema(rgm_schema **out, const homogeneous *raw)
     RGM_GO(rgm_schema_create(&schema));
     RGM_GO(rgm_schema_add_node_set(schema, raw->node_set));
     RGM_GO(rgm_schema_add_edge_set(schema, raw->edge_set, raw->node_set, raw->node_set));
+    if (!undirected) /* new folders are then read likewise */
+        RGM_GO(rgm_schema_add_extra(schema, RGM_EDGE_SET, raw->edge_set, "directed", "true"));
     RGM_GO(rgmi_raw_declare(schema, RGM_CONTEXT_PIECE, NULL, &raw->graph_labels));
     RGM_GO(rgmi_raw_declare(schema, RGM_NODE_SET, raw->node_set, &raw->node_features));
     RGM_GO(rgmi_raw_declare(schema, RGM_NODE_SET, raw->node_set, &raw->node_labels));
@@ -193,7 +195,7 @@ rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const 
     int64_t node = 0, edge = 0;
 
     RGM_GO(read_files(&raw, folder, options));
-    RGM_GO(make_schema(&out->schema, &raw));
+    RGM_GO(make_schema(&out->schema, &raw, options->undirected));
     out->graph_count = rgm_tensor_count(raw.node_counts);
     RGM_GO(RGM_NEW(out->graphs, out->graph_count));
     for (int64_t i = 0; i < out->graph_count; i++) {

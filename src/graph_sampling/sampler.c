@@ -184,6 +184,8 @@ static rgm_status make_schema(rgm_sampler *sampler, const rgm_sampling_spec *spe
         const rgm_set_schema *set = rgm_schema_set(from, i);
         if (set->piece == RGM_EDGE_SET && follows(spec, set->name)) {
             RGM_TRY(rgm_schema_add_edge_set(to, set->name, set->source, set->target));
+            if (rgm_set_has_extra(set, "directed", "true"))
+                RGM_TRY(rgm_schema_add_extra(to, set->piece, set->name, "directed", "true"));
             RGM_TRY(copy_features(to, set->piece, set->name, sampler->graph));
             sampler->edge_set_count++;
         }

@@ -68,6 +68,10 @@ static rgm_import_options import_options(const rgmi_learning *l)
         options.undirected = l->data->undirected;
         options.sparse_below = l->data->sparse_below;
     }
+    if (options.edge_set != NULL && /* imported so, for the run */
+        rgm_set_has_extra(rgm_schema_find(l->schema, RGM_EDGE_SET, options.edge_set), "directed",
+                          "true"))
+        options.undirected = false;
     if (sparse != dense)
         options.sparse_below = sparse ? 2 : 0;
     return options;
