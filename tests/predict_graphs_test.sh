@@ -433,6 +433,12 @@ for sampling in '{sizes: [3, 2]}' '{sizes: [100, 100], store: memory, once: true
     [ "$(sed 1d out | cut -d, -f2 | sort -n | tr '\n' ' ')" = '3 17 ' ] || fail "$sampling: other items than those asked about"
     mv elsewhere whole
 done
+# One sample that was drawn before asks about its own node, like several.
+echo 17 >one
+expect 0 "$regimen" data sample whole --to one_drawn --seeds one --hops edges:4,edges:4
+expect 0 "$regimen" run sampled.yaml --run-dir sampled_one --set 'data.sampling={sizes: [3, 2], store: memory}'
+both sampled_one one_drawn
+[ "$(sed 1d out | cut -d, -f1,2)" = 0,17 ] || fail "one sample is asked about other nodes than its own: $(cat out)"
 cat >graphspec.txt <<'SPEC'
 seed_op { op_name: "seed" node_set_name: "nodes" }
 sampling_ops { op_name: "hop" input_op_names: "seed" edge_set_name: "edges" sample_size: 4 strategy: RANDOM_UNIFORM }

@@ -86,7 +86,7 @@ static rgm_status read_graphs(rgm_dataset **out, rgmi_new_graphs *self)
 
     RGM_GO(rgm_new_graphs_load(&data, self->path, &options));
     self->alone = data.graph_count == 1 && rgm_graph_components(data.graphs[0]) == 1;
-    self->sampled = rgmi_new_graph_is_sampled(self);
+    self->sampled = rgmi_new_graph_is_sampled(self, self->alone ? data.graphs[0] : NULL);
     if (self->sampled) {
         RGM_GO(rgmi_new_graph_sample(out, self, data.graphs[0]));
         goto done;

@@ -46,7 +46,7 @@ rgm_status rgmi_new_graph_nodes(rgm_tensor **nodes, const char **node_set,
                                 const rgmi_new_graphs *self, const rgm_graph *graph);
 
 /** Whether mini-batches around nodes are drawn of the one graph, and these. */
-bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self);
+bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self, const rgm_graph *graph);
 rgm_status rgmi_new_graph_sample(rgm_dataset **out, rgmi_new_graphs *self, rgm_graph *graph);
 
 /**

@@ -42,7 +42,15 @@ static rgm_status provider_of(rgm_provider **out, const rgmi_learning *l, rgm_gr
     return rgmi_sampler_judging_provider(out, &from, l->data, l->threads);
 }
 
-bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self)
+/* A sample that was drawn before has a readout of its own, which is asked about as it is. */
+static bool asks_itself(const rgmi_new_graphs *self, const rgm_graph *graph, const char *readout)
+{
+    return self->items == NULL &&
+           rgm_schema_find(rgm_graph_schema(graph), RGM_NODE_SET, readout) != NULL &&
+           rgm_graph_total(graph, RGM_NODE_SET, readout) > 0;
+}
+
+bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self, const rgm_graph *graph)
 {
     const rgmi_learning *l = self->learning;
     rgm_graph_question q;
@@ -51,7 +59,7 @@ bool rgmi_new_graph_is_sampled(const rgmi_new_graphs *self)
         return false;
     for (int64_t k = 0; k < l->task_count; k++)
         if (rgmi_question_of(&q, l, k) && q.key != NULL)
-            return true;
+            return !asks_itself(self, graph, q.readout_set);
     return false;
 }
 
