@@ -471,6 +471,16 @@ trainer: {epochs: 2}
 export: [{type: predictor}]
 YAML
 expect 0 "$regimen" run records.yaml --run-dir records
+for hops in edges:5 '<edges:5'; do
+    rm -rf drawn
+    expect 0 "$regimen" data sample elsewhere --to drawn --hops "$hops" --label label
+    expect 0 "$regimen" config check records.yaml --data --set data.schema=drawn/schema.pbtxt --set "data.train=drawn/train-*.tfrecord"
+    if [ "$hops" = edges:5 ]; then
+        says "the first example was drawn from the source of edges, where 'nodes' has [0-9]+, but model.receiver is target, where it has 0" err
+    else
+        grep 'hears little' err && fail "what is drawn for the model's end is told as unheard"
+    fi
+done
 both records 'asked/test-*.tfrecord'
 [ "$(wc -l <out)" = 201 ] || fail "records: $(wc -l <out) lines for 200 roots"
 [ ! -s err ] || fail "records: $(cat err)"

@@ -3,6 +3,8 @@
  * against what the model takes and the tasks' labels. Graphs in memory are looked at one by one, of
  * sampled mini-batches one and the labels of all seeds, of records the first.
  */
+#include <stdio.h>
+
 #include "learning.h"
 
 enum { MOST_FEEDS = 512 };
@@ -61,6 +63,71 @@ static rgm_status check_labels(const rgmi_learning *learning, const rgm_graph *w
     return RGM_OK;
 }
 
+/* ---- records that were drawn the other way round --------------------------------------------- */
+
+/* How many of an edge set's ends there are one of the nodes. */
+static int64_t count_at_end(const rgm_tensor *ends, const rgm_tensor *nodes)
+{
+    int64_t count = 0;
+
+    for (int64_t e = 0; e < rgm_tensor_count(ends); e++)
+        for (int64_t i = 0; i < rgm_tensor_count(nodes); i++)
+            count += rgm_tensor_at_int(ends, e) == rgm_tensor_at_int(nodes, i);
+    return count;
+}
+
+/* Edges that have nodes of a set at their source, [0], and at their target. */
+static void count_ends(int64_t counts[2], const rgm_graph *graph, const char *node_set,
+                       const rgm_tensor *nodes)
+{
+    const rgm_schema *schema = rgm_graph_schema(graph);
+
+    counts[RGM_SOURCE] = counts[RGM_TARGET] = 0;
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece != RGM_EDGE_SET || rgm_is_aux_set(set->name))
+            continue;
+        if (strcmp(set->source, node_set) == 0)
+            counts[RGM_SOURCE] += count_at_end(rgm_graph_source(graph, set->name), nodes);
+        if (strcmp(set->target, node_set) == 0)
+            counts[RGM_TARGET] += count_at_end(rgm_graph_target(graph, set->name), nodes);
+    }
+}
+
+/* A sampler leaves most edges of the nodes that are asked about at the end that it began at: there
+ * the model should hear. */
+static void tell_of_unheard(const rgmi_learning *learning, const rgm_graph *graph)
+{
+    static const char *const ends[] = {[RGM_SOURCE] = "source", [RGM_TARGET] = "target"};
+    const rgm_schema *schema = rgm_graph_schema(graph);
+    const rgm_set_schema *readout;
+    rgm_graph_question q;
+    rgm_receivers at;
+    int64_t counts[2];
+    char name[256];
+
+    if (learning->data == NULL || !rgmi_question_of(&q, learning, 0) || q.key == NULL)
+        return;
+    at = learning->data->sampling.receivers;
+    snprintf(name, sizeof name, "%s/%s", q.readout_set, q.key);
+    readout = rgm_schema_find(schema, RGM_EDGE_SET, name);
+    if (at == RGM_AT_BOTH || readout == NULL ||
+        rgm_set_feature(rgm_schema_find(schema, RGM_NODE_SET, readout->source), "#id") == NULL)
+        return;
+    count_ends(counts, graph, readout->source, rgm_graph_source(graph, name));
+    if (counts[at] >= counts[1 - at])
+        return;
+    rgm_log_write(RGM_LOG_WARNING,
+                  "the first example was drawn from the %s of edges, where '%s' has %lld, but "
+                  "model.receiver is %s, where it has %lld: it hears little of what was drawn for "
+                  "it; draw along %sEDGE_SET (regimen data sample), or let model.receiver be %s",
+                  ends[1 - at], readout->source, (long long)counts[1 - at], ends[at],
+                  (long long)counts[at], at == RGM_AT_TARGET ? "<" : "", ends[1 - at]);
+}
+
+/* ---- examples -------------------------------------------------------------------------------- */
+
 /* An example through its pipeline, which looks at labels, to what the model is fed. */
 static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeline *of,
                                 rgm_element *example)
@@ -74,6 +141,9 @@ static rgm_status check_example(const rgmi_learning *learning, const rgmi_pipeli
     pipeline.padding = NULL;
     RGM_GO(rgmi_pipeline_process(&graph, &pipeline, &example, 1, NULL));
     RGM_GO(rgmi_learning_check_numbers(learning, graph));
+    if (of == &learning->pipelines[RGM_TRAIN] &&
+        rgm_element_pointer(example, &rgm_graph_element) == NULL)
+        tell_of_unheard(learning, graph);
     RGM_GO(rgm_graph_feeds(feeds, MOST_FEEDS, &count, learning->root, graph));
 done:
     rgm_graph_release(graph);
