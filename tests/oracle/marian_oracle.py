@@ -58,8 +58,8 @@ def random_model(ids):
         model.final_logits_bias[0, 0] += 0.6
         model.final_logits_bias[0, 1] = -30  # an unknown piece has a text here and none there
     model.generation_config = GenerationConfig(
-        num_beams=4, length_penalty=1.0, early_stopping="never", max_length=49, no_repeat_ngram_size=2, bad_words_ids=[[pad]],
-        pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad)
+        num_beams=4, length_penalty=1.0, early_stopping="never", max_length=49, min_length=6, no_repeat_ngram_size=2,
+        repetition_penalty=1.2, bad_words_ids=[[pad]], pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad)
     return model
 
 

@@ -50,15 +50,17 @@ assert worst < 1e-5, worst
 PY
 }
 
-# agree RUN FOLDER: probabilities of pairs and translations of lines are those of FOLDER in Transformers. (What reaches
-# the maximum length competes with what has ended there, and not here.)
+# agree RUN FOLDER MOST [OPTION...]: probabilities of pairs and translations of lines are those of FOLDER in Transformers,
+# more than MOST different ones. (What reaches the maximum length competes with what has ended there, and not here.)
 agree() {
-    expect 0 "$regimen" score-pairs "$1" --json <pairs
-    cp out "$1.scores"
-    close "$1.scores" "$2.scores"
+    run=$1 folder=$2 most=$3
+    shift 3
+    expect 0 "$regimen" score-pairs "$run" --json <pairs
+    cp out "$run.scores"
+    close "$run.scores" "$folder.scores"
     python3 -c 'import json, sys; print(*(json.dumps({"text": x.rstrip("\n")}) for x in sys.stdin), sep="\n")' <lines >asked
-    expect 0 "$regimen" translate "$1" --json --set task.search.no_repeat_ngram=2 --set task.search.decode_max_length=48 <asked
-    python3 - out "$2.texts" "$3" <<'PY' || fail "$1: other translations than $2"
+    expect 0 "$regimen" translate "$run" --json "$@" <asked
+    python3 - out "$folder.texts" "$most" <<'PY' || fail "$run: other translations than $folder"
 import json, sys
 ours = [json.loads(line)["translations"][0] for line in open(sys.argv[1], encoding="utf-8")]
 theirs = open(sys.argv[2], encoding="utf-8").read().split("\n")[:-1]
@@ -77,7 +79,8 @@ says "^ids: padding is 0, its number there is" out
 agree from_hf hf 15
 expect 0 "$regimen" import marian --out from_marian
 says "^decoder_l3_context_Wo_ln_bias +f32.1,32. +as is, its row +decoder/layer_2/cross_attention/norm/beta" out
-agree from_marian marian 15
+agree from_marian marian 15 --set task.search.no_repeat_ngram=2 --set task.search.decode_max_length=48 \
+    --set task.search.repetition_penalty=1.2 --set task.search.decode_min_length=5
 
 # Back: the same tensors, vocabulary and models, and the same search.
 expect 0 "$regimen" export from_hf --to back --format huggingface
@@ -88,7 +91,7 @@ says "no such model: model.encoder.norm_epsilon: it is 1e-5 there" err
 cat >ours.yaml <<'YAML'
 data: {path: ., train: [all.de, all.en], max_length: 32, batch_tokens: 512, train_tokenizer: {type: unigram, vocab_size: 56}}
 task: {type: translation, decode: false, search: {beam_size: 4, alpha: 1, length_penalty: power, end_within_beam: true, no_padding: true,
-    no_repeat_ngram: 2, decode_max_length: 48}}
+    no_repeat_ngram: 2, decode_max_length: 48, decode_min_length: 5, repetition_penalty: 1.2}}
 model:
   type: seq2seq_transformer
   embedding_width: 32
