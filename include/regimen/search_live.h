@@ -78,6 +78,13 @@ rgm_status rgm_searcher_learn(rgm_searcher *searcher, const rgm_hyper_value *val
 rgm_status rgm_space_read_trial(rgm_hyper_value *values, const rgm_space *space,
                                 const rgm_yaml_node *map);
 /**
+ * Print the section `hyperparameters` of a search that has this point alone, on one line: as
+ * rgm_space_print_json(), but what would read as something else stands as a const. Errors:
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_space_print_section(rgm_text *out, const rgm_space *space,
+                                   const rgm_hyper_value *values);
+/**
  * A point that has the values of `map`, and else those of `base`. What of `base` is not there any
  * more under the new values is left out.
  *

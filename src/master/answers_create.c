@@ -372,30 +372,19 @@ static rgm_status read_length(rgm_length *out, const rgmi_call *call)
     return RGM_FAIL(RGM_ERR_ARG, "'max_length' is missing: {\"steps\": N}, or another unit");
 }
 
-/* The section with these values alone, a const each: one may be called "model.type". */
-static rgm_status print_consts(rgm_text *out, const rgm_search_file *file,
+/* The section `hyperparameters` with the values of a trial alone. */
+static rgm_status print_values(rgm_text *out, const rgm_search_file *file,
                                const char *hyperparameters)
 {
     const rgm_space *space = rgm_search_file_space(file);
     rgm_hyper_value *values = NULL;
     rgm_status status = RGM_OK;
-    const char *comma = "{";
     rgm_yaml *yaml = NULL;
 
     RGM_GO(RGM_NEW(values, rgm_space_count(space) + 1));
     RGM_GO(rgm_yaml_parse(&yaml, hyperparameters, (int64_t)strlen(hyperparameters), "a trial"));
     RGM_GO(rgm_space_read_trial(values, space, rgm_yaml_root(yaml)));
-    for (int64_t i = 0; i < rgm_space_count(space); i++) {
-        if (!values[i].is_set)
-            continue;
-        RGM_GO(rgm_text_printf(out, "%s", comma));
-        RGM_GO(rgm_json_print_text(out, rgm_space_at(space, i)->name));
-        RGM_GO(rgm_text_printf(out, ": {type: const, val: "));
-        RGM_GO(rgm_space_print_value(out, space, i, &values[i]));
-        RGM_GO(rgm_text_printf(out, "}"));
-        comma = ", ";
-    }
-    RGM_GO(rgm_text_printf(out, comma[0] == '{' ? "{}" : "}"));
+    RGM_GO(rgm_space_print_section(out, space, values));
 done:
     rgm_yaml_release(yaml);
     rgm_free(values);
@@ -423,7 +412,7 @@ static rgm_status edit_config(rgm_text *out, const rgmi_call *call, const origin
                            rgm_length_unit_names[length.unit], length.units, call->id));
     RGM_GO(rgm_yaml_parse(&yaml, o->config, (int64_t)strlen(o->config), o->name));
     RGM_GO(rgm_yaml_set(yaml, "searcher", searcher.data, "continue"));
-    RGM_GO(print_consts(&values, file, o->hyperparameters));
+    RGM_GO(print_values(&values, file, o->hyperparameters));
     RGM_GO(rgm_yaml_set(yaml, "hyperparameters", values.data, "continue"));
     if (rgm_yaml_find(rgm_yaml_root(yaml), "constraints") != NULL)
         RGM_GO(rgm_yaml_set(yaml, "constraints", "[]", "continue"));

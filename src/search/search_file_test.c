@@ -320,6 +320,41 @@ static void slots_are_shared_out_to_ranks(void **state)
     CHECK_INT(1, rgm_search_file_ranks(file));
 }
 
+/* As a search of that one point, whatever its hyperparameters are called and have as values. */
+static void the_document_of_hooks_reads_again(void **state)
+{
+    static const char text[] =
+        SEARCHER "entrypoint: ./bread.so\nhyperparameters: {oven.type: {type: categorical, vals: "
+                 "[stone, {of: gas}]}, oven.degrees: {type: int, minval: 1, maxval: 300, when: "
+                 "oven.type == stone}}\nconstraints: [oven.degrees <= 250]\n";
+    static const char *const want[] = {"{\"oven\": {\"degrees\": 200, \"type\": \"stone\"}}",
+                                       "{\"oven\": {\"type\": {\"of\": \"gas\"}}}"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        rgm_hyper_value values[2] = {0}, drawn[2];
+        rgm_text printed = {0}, json = {0};
+        rgm_yaml *document;
+        rgm_mt19937 random;
+
+        CHECK_OK(parse(text, NULL));
+        values[rgm_space_find(rgm_search_file_space(file), "oven.type")] =
+            (rgm_hyper_value){.is_set = true, .choice = i};
+        values[rgm_space_find(rgm_search_file_space(file), "oven.degrees")] =
+            (rgm_hyper_value){.is_set = i == 0, .integer = 200};
+        CHECK_OK(rgm_search_file_point(&document, file, values, 5));
+        CHECK_OK(rgm_yaml_print(&printed, rgm_yaml_root(document)));
+        CHECK_OK(parse(printed.data, NULL));
+        rgm_mt19937_seed(&random, 1);
+        CHECK_OK(rgm_space_draw(drawn, rgm_search_file_space(file), &random));
+        CHECK_OK(rgm_space_print_json(&json, rgm_search_file_space(file), drawn));
+        CHECK_TEXT(want[i], json.data);
+        rgm_yaml_release(document);
+        rgm_text_clear(&printed);
+        rgm_text_clear(&json);
+    }
+}
+
 /* Of a searcher that runs elsewhere, or was compiled for another program. */
 static void a_glance_needs_no_row_of_the_searcher(void **state)
 {
@@ -464,6 +499,7 @@ int main(void)
         cmocka_unit_test_teardown(slots_are_shared_out_to_ranks, release),
         cmocka_unit_test_teardown(slots_may_be_devices, release),
         cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),
+        cmocka_unit_test_teardown(the_document_of_hooks_reads_again, release),
         cmocka_unit_test_teardown(a_glance_needs_no_row_of_the_searcher, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(more_hyperparameters_than_anybody_needs_are_refused, release),

@@ -9,6 +9,8 @@
 
 #include "search_file_internal.h"
 
+#include <regimen/search_live.h>
+
 #define ACCUMULATION "trainer.accumulation_steps"
 
 bool rgm_search_file_is_own(const rgm_search_file *file)
@@ -394,7 +396,7 @@ static rgm_status put_free_values(rgm_yaml *document, const rgm_search_file *fil
         RGM_GO(rgm_yaml_set(document, "entrypoint", "x", file->path));
         rgm_yaml_find(rgm_yaml_root(document), "entrypoint")->text = file->options.entrypoint;
     }
-    RGM_GO(rgm_space_print_json(&json, file->space, values));
+    RGM_GO(rgm_space_print_section(&json, file->space, values));
     RGM_GO(rgm_yaml_set(document, "hyperparameters", json.data, file->path));
     take_out(rgm_yaml_root(document), "constraints");
 done:

@@ -29,7 +29,17 @@ rgm_status rgm_space_print_value(rgm_text *out, const rgm_space *space, int64_t 
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static rgm_status write_value(rgm_json_writer *w, const char *key, const rgmi_item *item,
+/* In a section `hyperparameters` a map with the key "type", and any other map, is no value. */
+static bool needs_const(const char *key, const rgmi_item *item, const rgm_hyper_value *value)
+{
+    rgm_hyperparameter_kind kind = item->shown.kind;
+
+    return strcmp(key, "type") == 0 ||
+           ((kind == RGM_HYPER_CONST || kind == RGM_HYPER_CATEGORICAL) &&
+            item->json[value->choice][0] == '{');
+}
+
+static rgm_status write_plain(rgm_json_writer *w, const char *key, const rgmi_item *item,
                               const rgm_hyper_value *value)
 {
     if (item->shown.kind == RGM_HYPER_INT)
@@ -37,6 +47,17 @@ static rgm_status write_value(rgm_json_writer *w, const char *key, const rgmi_it
     if (item->shown.kind == RGM_HYPER_DOUBLE || item->shown.kind == RGM_HYPER_LOG)
         return rgm_json_write_number(w, key, value->number);
     return rgm_json_write_printed(w, key, item->json[value->choice]);
+}
+
+static rgm_status write_value(rgm_json_writer *w, const char *key, const rgmi_item *item,
+                              const rgm_hyper_value *value, bool as_section)
+{
+    if (!as_section || !needs_const(key, item, value))
+        return write_plain(w, key, item, value);
+    RGM_TRY(rgm_json_open_object(w, key, RGM_JSON_SPACED));
+    RGM_TRY(rgm_json_write_text(w, "type", "const"));
+    RGM_TRY(write_plain(w, "val", item, value));
+    return rgm_json_close(w);
 }
 
 /* Bytes of the groups that two names share: "model." of model.heads and model.hidden. */
@@ -61,7 +82,7 @@ static int levels(const char *name, size_t from)
 
 /* In the groups of its name, of which those before `shared` are open. */
 static rgm_status write_item(rgm_json_writer *w, const rgmi_item *item, size_t shared,
-                             const rgm_hyper_value *value)
+                             const rgm_hyper_value *value, bool as_section)
 {
     char part[RGMI_LONGEST_NAME + 1];
 
@@ -70,14 +91,14 @@ static rgm_status write_item(rgm_json_writer *w, const rgmi_item *item, size_t s
 
         snprintf(part, sizeof part, "%.*s", (int)size, at);
         if (at[size] == '\0')
-            return write_value(w, part, item, value);
+            return write_value(w, part, item, value, as_section);
         RGM_TRY(rgm_json_open_object(w, part, RGM_JSON_SPACED));
         at += size + 1;
     }
 }
 
-rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
-                                const rgm_hyper_value *values)
+static rgm_status print(rgm_text *out, const rgm_space *space, const rgm_hyper_value *values,
+                        bool as_section)
 {
     rgm_json_writer w = {.out = out};
     const char *last = NULL;
@@ -91,12 +112,24 @@ rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
             continue;
         for (int open = last != NULL ? levels(last, shared) : 0; open > 0; open--)
             RGM_TRY(rgm_json_close(&w));
-        RGM_TRY(write_item(&w, item, shared, &values[item->place]));
+        RGM_TRY(write_item(&w, item, shared, &values[item->place], as_section));
         last = item->shown.name;
     }
     while (w.depth > 0)
         RGM_TRY(rgm_json_close(&w));
     return RGM_OK;
+}
+
+rgm_status rgm_space_print_json(rgm_text *out, const rgm_space *space,
+                                const rgm_hyper_value *values)
+{
+    return print(out, space, values, false);
+}
+
+rgm_status rgm_space_print_section(rgm_text *out, const rgm_space *space,
+                                   const rgm_hyper_value *values)
+{
+    return print(out, space, values, true);
 }
 
 /* ---- known points -------------------------------------------------------------------------- */
