@@ -195,7 +195,7 @@ done:
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* Each is looked up in the file again and again. */
-enum { MOST_HYPERPARAMETERS = 1024 };
+enum { MOST_HYPERPARAMETERS = 10000 };
 
 static rgm_status check_space(rgm_search_file *file, rgmi_faults *mistakes)
 {

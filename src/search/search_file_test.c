@@ -426,14 +426,11 @@ static void more_hyperparameters_than_anybody_needs_are_refused(void **state)
     rgm_text text = {0};
 
     (void)state;
-    for (int count = 1024; count <= 1025; count++) {
-        rgm_text_clear(&text);
-        CHECK_OK(rgm_text_printf(&text, SEARCHER "hyperparameters:\n"));
-        for (int i = 0; i < count; i++)
-            CHECK_OK(rgm_text_printf(&text, "  oven.h%d: {type: int, minval: 1, maxval: 3}\n", i));
-        CHECK(parse(text.data, NULL) == (count > 1024 ? RGM_ERR_CONFIG : RGM_OK));
-    }
-    CHECK(strstr(mistakes.data, "1025 hyperparameters; 1024 are the most") != NULL);
+    CHECK_OK(rgm_text_printf(&text, SEARCHER "hyperparameters:\n"));
+    for (int i = 0; i < 10001; i++)
+        CHECK_OK(rgm_text_printf(&text, "  oven.h%d: {type: int, minval: 1, maxval: 3}\n", i));
+    CHECK_STATUS(RGM_ERR_CONFIG, parse(text.data, NULL));
+    CHECK(strstr(mistakes.data, "10001 hyperparameters; 10000 are the most") != NULL);
     rgm_text_clear(&text);
 }
 
