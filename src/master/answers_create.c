@@ -208,11 +208,13 @@ static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *
     return rgmi_answer_experiment(call);
 }
 
-/* Slots that it can wait for. */
-static rgm_status check_pool(const rgm_master *master, const rgm_search_settings *o)
+/* A project as the database keeps it, and slots that it can wait for. */
+static rgm_status check_place(const rgm_master *master, const rgm_search_settings *o)
 {
     int64_t pool = rgmi_machines_pool(master->machines, o->resources.pool);
 
+    if (o->project != NULL && strlen(o->project) > 255)
+        return RGM_FAIL(RGM_ERR_CONFIG, "'project' has more than 255 bytes");
     if (pool < 0)
         return rgmi_machines_no_pool(master->machines, o->resources.pool);
     if (o->resources.pool != NULL &&
@@ -237,7 +239,7 @@ static rgm_status create(rgmi_call *call, const plan *p)
                                  p->name, call->master->options.subject));
     if (rgm_search_file_settings(file)->scheduler.type != RGM_SCHEDULER_LOCAL)
         RGM_GO(rgmi_jobs_check(call->master, file));
-    RGM_GO(check_pool(call->master, rgm_search_file_settings(file)));
+    RGM_GO(check_place(call->master, rgm_search_file_settings(file)));
     RGM_GO(rgmi_launch_check(file));
     RGM_GO(rgmi_devices_check(call->master, file));
     RGM_GO(find_source(&from, call->master, file));

@@ -551,6 +551,28 @@ static void bad_http_disturbs_nobody(void **state)
 
 /* ---- size ----------------------------------------------------------------------------------- */
 
+static void a_project_is_no_longer_than_what_is_kept_of_it(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+
+    (void)state;
+    for (int size = 255; size <= 256; size++) {
+        char more[300], *config, *body;
+        rgm_json *answer;
+
+        snprintf(more, sizeof more, "project: %0*d\n", size, 7);
+        config = search_config("{name: single, metric: valid.loss, max_steps: 1}", more);
+        body = create_body(config, "");
+        answer = ask(master, size == 255 ? 201 : 422, "POST", "/api/v1/experiments", body);
+        if (size > 255)
+            CHECK_TEXT("'project' has more than 255 bytes", text_member(answer, "message"));
+        rgm_json_release(answer);
+        rgm_free(body);
+        rgm_free(config);
+    }
+    rgm_master_close(master);
+}
+
 /* Each with a condition of its own would be as large again: a space is what it costs. */
 static void ten_thousand_hyperparameters_are_taken_or_told(void **state)
 {
@@ -588,6 +610,8 @@ TESTS(cmocka_unit_test_setup_teardown(every_request_is_in_the_list_and_explained
       cmocka_unit_test_setup_teardown(clients_ask_whoever_owns_the_folder, setup, teardown),
       cmocka_unit_test_setup_teardown(the_socket_is_its_owners_alone, setup, teardown),
       cmocka_unit_test_setup_teardown(tcp_needs_the_token_of_the_folder, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_project_is_no_longer_than_what_is_kept_of_it, setup,
+                                      teardown),
       cmocka_unit_test_setup_teardown(notes_and_projects_are_kept, setup, teardown),
       cmocka_unit_test_setup_teardown(wrong_tokens_are_not_made, setup, teardown),
       cmocka_unit_test_setup_teardown(tokens_have_a_scope_and_an_end, setup, teardown),
