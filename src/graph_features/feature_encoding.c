@@ -71,7 +71,7 @@ rgm_status rgm_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
     const rgm_feature *feature = rgm_graph_feature(graph, set->piece, set->name, f->name);
     int64_t items = rgm_graph_total(graph, set->piece, set->name);
     rgm_tensor *table, *rows;
-    char number[32];
+    char number[32], title[RGM_SET_TITLE];
 
     if (feature == NULL || f->dtype == RGM_STRING || f->dtype == RGM_BOOL)
         return RGM_OK;
@@ -85,9 +85,9 @@ rgm_status rgm_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
             continue;
         snprintf(number, sizeof number, "%g", value);
         return RGM_FAIL(RGM_ERR_DATA,
-                        "%s set '%s': feature '%s': item %" PRId64 " is %s, which no model "
-                        "can read: fill it in, or leave the feature out of model.input",
-                        set->piece == RGM_NODE_SET ? "node" : "edge", set->name, f->name,
+                        "%s: feature '%s': item %" PRId64 " is %s, which no model can read: fill "
+                        "it in, or leave the feature out of model.input",
+                        rgm_set_title(set, title, sizeof title), f->name,
                         item_of(feature, i, items), isfinite(value) ? "missing" : number);
     }
     return RGM_OK;

@@ -24,7 +24,7 @@ rgm_status rgmi_learning_check_numbers(const rgmi_learning *learning, const rgm_
     for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
         const rgm_set_schema *set = rgm_schema_set(schema, i);
 
-        if (set->piece == RGM_CONTEXT_PIECE || rgm_is_aux_set(set->name))
+        if (set->piece != RGM_CONTEXT_PIECE && rgm_is_aux_set(set->name))
             continue;
         for (int64_t k = 0; k < set->feature_count; k++) {
             const char *name = set->features[k].name;

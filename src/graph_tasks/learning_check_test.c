@@ -3,6 +3,7 @@
  * all seeds of mini-batches, and sizes that a provider of batches has itself.
  */
 #include <check.h>
+#include <math.h>
 
 #include <regimen/graph_tasks.h>
 
@@ -38,7 +39,8 @@ static rgm_provider *provider_of(setting *s, const char *part, rgm_tensor *seeds
                    : rgm_graph_data_provider(&s->data, part);
 }
 
-static void open_setting(setting *s, bool sampled, bool spoilt)
+/* dense: the papers' features are so many numbers, not words. */
+static void open_papers(setting *s, bool sampled, bool spoilt, int64_t dense)
 {
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
     const char *hops[] = {"edges"};
@@ -49,6 +51,7 @@ static void open_setting(setting *s, bool sampled, bool spoilt)
     citation.classes = CLASSES;
     citation.words = 40;
     citation.words_per_node = 4;
+    citation.dense = dense;
     citation.train_per_class = 5;
     citation.valid = citation.test = 40;
     CHECK_OK(rgm_generate_citation(&s->data, &citation));
@@ -66,6 +69,11 @@ static void open_setting(setting *s, bool sampled, bool spoilt)
     s->how.trainer.train_steps = 2;
     s->how.runtime.threads = 1;
     s->how.releases_task = true;
+}
+
+static void open_setting(setting *s, bool sampled, bool spoilt)
+{
+    open_papers(s, sampled, spoilt, 0);
 }
 
 static void close_setting(setting *s)
@@ -143,6 +151,88 @@ static void whole_graphs_take_a_label_of_any_name(void **state)
     close_setting(&s);
 }
 
+/* The papers as a program sends them, the first of their numbers so. */
+static rgm_status ask_example(const rgm_open_run *run, const setting *s, float first)
+{
+    const rgm_task *task = rgm_run_task(run);
+    rgm_graph *graph = s->data.graphs[0], *asked = NULL;
+    rgm_element *batch = NULL;
+    rgm_status status = RGM_OK;
+    rgm_text bytes = {0};
+    rgm_str example;
+
+    rgm_tensor_f32(rgm_graph_feature(graph, RGM_NODE_SET, s->data.split_set, "feat")->values)[0] =
+        first;
+    RGM_GO(rgm_graph_with_readout(&asked, graph, RGM_READOUT, "seed", s->data.split_set,
+                                  s->data.test, "label"));
+    RGM_GO(rgm_graph_encode(&bytes, asked, ""));
+    example = (rgm_str){bytes.data, bytes.size};
+    RGM_GO(task->example_batch(&batch, task->state, &example, 1));
+done:
+    rgm_element_release(batch);
+    rgm_graph_release(asked);
+    rgm_text_clear(&bytes);
+    return status;
+}
+
+/* Of numbers that no encoder names, a model would make what it can. */
+static void numbers_that_are_none_are_refused_of_examples_too(void **state)
+{
+    setting s;
+    rgm_open_run *run;
+    rgm_task task;
+
+    (void)state;
+    open_papers(&s, false, false, 4);
+    CHECK_OK(rgm_graph_learning_create(&task, &s.what, &s.how.runtime));
+    CHECK_OK(rgm_run_open(&run, &task, &s.how));
+    CHECK_OK(ask_example(run, &s, 1));
+    CHECK_STATUS(RGM_ERR_DATA, ask_example(run, &s, NAN));
+    CHECK_MESSAGE("node set 'nodes': feature 'feat': item 0 is nan, which no model can read");
+    rgm_run_close(run);
+    close_setting(&s);
+}
+
+/* The one graph has a number of its own, which the model reads. */
+static void give_context(setting *s, float heat)
+{
+    rgm_feature f = {0};
+    rgm_graph *next;
+
+    CHECK_OK(rgm_tensor_create_from(&f.values, RGM_F32, 2, (int64_t[]){1, 1}, &heat));
+    CHECK_OK(rgm_graph_with_feature(&next, s->data.graphs[0], RGM_CONTEXT_PIECE, NULL, "heat", &f));
+    rgm_tensor_release(f.values);
+    rgm_graph_release(s->data.graphs[0]);
+    rgm_schema_release(s->data.schema);
+    s->data.graphs[0] = next;
+    s->data.schema = rgm_schema_retain((rgm_schema *)rgm_graph_schema(next));
+    rgm_provider_release(s->what.train_data);
+    s->what.train_data = provider_of(s, "train", s->data.train, false);
+    rgm_provider_release(s->what.valid_data);
+    rgm_provider_release(s->what.test_data);
+    s->what.valid_data = s->what.test_data = NULL;
+    s->model.rounds.context_feature = "heat";
+}
+
+static void a_number_of_the_context_is_one(void **state)
+{
+    setting s;
+
+    (void)state;
+    open_setting(&s, false, false);
+    give_context(&s, 2);
+    CHECK_OK(open_run(&s));
+    close_setting(&s);
+    open_setting(&s, false, false);
+    give_context(&s, NAN);
+    CHECK_STATUS(RGM_ERR_DATA, open_run(&s));
+    CHECK_MESSAGE("train data: ");
+    CHECK_MESSAGE("context: feature 'heat': item 0 is nan, which no model can read");
+    close_setting(&s);
+}
+
 TESTS(cmocka_unit_test(a_label_of_any_part_is_asked_before_the_first_step),
       cmocka_unit_test(batches_have_a_size_of_their_own),
-      cmocka_unit_test(whole_graphs_take_a_label_of_any_name))
+      cmocka_unit_test(whole_graphs_take_a_label_of_any_name),
+      cmocka_unit_test(a_number_of_the_context_is_one),
+      cmocka_unit_test(numbers_that_are_none_are_refused_of_examples_too))
