@@ -436,6 +436,10 @@ expect 2 "$regimen" run small.yaml --run-dri x
 says "did you mean '--run-dir'" err
 expect 2 "$regimen" run small.yaml --epochs 3
 says "unknown option '--epochs'; a key of the experiment file is set by --set trainer.epochs=VALUE" err
+for option in seed:runtime.seed hidden:model.hidden lr:optimizer.learning_rate dropout:model.dropout; do
+    expect 2 "$regimen" run small.yaml --${option%%:*} 3
+    says "is set by --set ${option#*:}=VALUE" err
+done
 expect 2 "$regimen" run small.yaml --batch-size=8
 says "set by --set data.batch_size=8" err
 expect 2 "$regimen" runs --epochs 3

@@ -1,5 +1,6 @@
 /* Options by table, with the nearest name for an unknown one, and --help from the same table. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,25 +44,41 @@ static const argument *find(const usage *how, const char *name, size_t size)
     return NULL;
 }
 
-/* The key of experiment files that ends in a word, or is it; a trainer's before others. "" if there
- * is none. '-' in the word counts as '_'. */
+/* How far a key is from what most mean by its last word: those in few sections before others, and
+ * of equals those of the sections that all experiments have. */
+static int distance(const char *key, size_t length)
+{
+    static const char *const sections[] = {"trainer.", "model.", "optimizer.", "runtime.", "data."};
+    enum { SECTIONS = sizeof sections / sizeof *sections };
+    int dots = 0, section = 0;
+
+    for (size_t i = 0; i < length; i++)
+        dots += key[i] == '.';
+    while (section < SECTIONS && strncmp(key, sections[section], strlen(sections[section])) != 0)
+        section++;
+    return dots * (SECTIONS + 1) + section;
+}
+
+/* The nearest key of experiment files that ends in a word, or is it; "" if there is none. '-' in
+ * the word counts as '_'. */
 static void key_named(char key[96], const char *word, size_t size)
 {
     rgm_text keys = {0};
-    bool found = false;
+    int nearest = INT_MAX;
 
     key[0] = '\0';
     if (rgm_experiment_keys(&keys, NULL, NULL) != RGM_OK)
         rgm_error_reset();
-    for (const char *line = keys.data; line != NULL && *line != '\0' && !found;) {
+    for (const char *line = keys.data; line != NULL && *line != '\0';) {
         size_t length = strcspn(line, " \n"), at = length > size ? length - size : 0;
         bool fits = length >= size && length < 96 && (at == 0 || line[at - 1] == '.');
 
         for (size_t i = 0; i < size && fits; i++)
             fits = line[at + i] == (word[i] == '-' ? '_' : word[i]);
-        found = fits && strncmp(line, "trainer.", 8) == 0;
-        if (found || (fits && key[0] == '\0'))
+        if (fits && distance(line, length) < nearest) {
+            nearest = distance(line, length);
             snprintf(key, 96, "%.*s", (int)length, line);
+        }
         line += strcspn(line, "\n");
         line += *line == '\n';
     }
@@ -75,7 +92,9 @@ static bool hint_at_set(const usage *how, const char *option)
     size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
     char key[96] = "";
 
-    if (size > 1 && find(how, "set", 3) != NULL)
+    if (find(how, "set", 3) != NULL && size == 2 && strncmp(word, "lr", 2) == 0)
+        snprintf(key, sizeof key, "optimizer.learning_rate"); /* as everybody calls it */
+    else if (find(how, "set", 3) != NULL && size > 1)
         key_named(key, word, size);
     if (key[0] != '\0')
         usage_error("unknown option '%s'; a key of the experiment file is set by --set %s=%s",
