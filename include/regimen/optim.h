@@ -383,6 +383,9 @@ rgm_status rgm_optimizer_lend_slot(rgm_optimizer *optimizer, int64_t i, const vo
 
 /** Begins the name of the slot that is the average of a parameter. */
 #define RGM_AVERAGE_PREFIX "average/"
+/** A parameter's average among saved slots, as rgm_safetensors_look() gives it; *out NULL: there is
+ * none, or no slots (NULL). Errors: those of rgm_safetensors_look() but RGM_ERR_NOT_FOUND. */
+rgm_status rgm_average_look(rgm_tensor **out, const rgm_safetensors *slots, const char *parameter);
 /**
  * Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed, to be
  * read. What a device has newer is brought back first, and is NaN if it cannot be. The tensor is

@@ -42,20 +42,13 @@ static rgm_status take_weights(rgm_parameters *weights, const rgm_checkpoint *ch
     const rgm_safetensors *slots = rgm_checkpoint_slots(checkpoint);
 
     RGM_TRY(rgm_checkpoint_restore_parameters(checkpoint, weights));
-    for (int64_t i = 0; slots != NULL && i < rgm_parameters_count(weights); i++) {
-        rgm_tensor *average = NULL, *weight = rgm_parameters_tensor(weights, i);
-        rgm_status status;
-        char *name;
+    for (int64_t i = 0; i < rgm_parameters_count(weights); i++) {
+        rgm_tensor *average, *weight = rgm_parameters_tensor(weights, i);
         bool fits;
 
-        RGM_TRY(rgm_strprintf(&name, RGM_AVERAGE_PREFIX "%s", rgm_parameters_name(weights, i)));
-        status = rgm_safetensors_look(&average, slots, name);
-        rgm_free(name);
-        if (status == RGM_ERR_NOT_FOUND) {
-            rgm_error_reset();
+        RGM_TRY(rgm_average_look(&average, slots, rgm_parameters_name(weights, i)));
+        if (average == NULL)
             continue;
-        }
-        RGM_TRY(status);
         fits = rgm_tensor_is_like(average, weight);
         if (fits)
             rgm_tensor_set(weight, average);

@@ -421,6 +421,23 @@ static rgm_status name_leftover(const rgm_optimizer *optimizer, const rgm_safete
     return RGM_OK;
 }
 
+rgm_status rgm_average_look(rgm_tensor **out, const rgm_safetensors *slots, const char *parameter)
+{
+    rgm_status status;
+    char *name;
+
+    *out = NULL;
+    if (slots == NULL)
+        return RGM_OK;
+    RGM_TRY(rgm_strprintf(&name, RGM_AVERAGE_PREFIX "%s", parameter));
+    status = rgm_safetensors_look(out, slots, name);
+    rgm_free(name);
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset(); /* what no optimizer moves has no average */
+    return RGM_OK;
+}
+
 rgm_status rgm_optimizer_restore(rgm_optimizer *optimizer, const rgm_safetensors *file)
 {
     int64_t count = rgm_optimizer_slot_count(optimizer);

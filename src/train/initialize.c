@@ -33,29 +33,12 @@ static const char *source_name(const weights_source *s, int64_t i)
     return s->archive != NULL ? rgm_npz_name(s->archive, i) : rgm_safetensors_name(s->file, i);
 }
 
-static rgm_status get_average(rgm_tensor **out, const weights_source *s, const char *name)
-{
-    rgm_status status;
-    char *average = NULL;
-
-    RGM_TRY(rgm_strprintf(&average, RGM_AVERAGE_PREFIX "%s", name));
-    status = rgm_safetensors_get(out, s->averages, average);
-    rgm_free(average);
-    return status;
-}
-
 static rgm_status source_get(rgm_tensor **out, const weights_source *s, const char *name)
 {
-    rgm_status status = RGM_ERR_NOT_FOUND;
-
     if (s->archive != NULL)
         return rgm_npz_get(out, s->archive, name);
-    if (s->averages != NULL)
-        status = get_average(out, s, name);
-    if (status != RGM_ERR_NOT_FOUND)
-        return status;
-    rgm_error_reset(); /* what no optimizer moves has no average */
-    return rgm_safetensors_get(out, s->file, name);
+    RGM_TRY(rgm_average_look(out, s->averages, name));
+    return *out != NULL ? RGM_OK : rgm_safetensors_get(out, s->file, name);
 }
 
 static bool source_has(const void *payload, const char *name)
