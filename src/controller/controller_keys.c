@@ -113,12 +113,12 @@ static rgm_status read_if_there(const rgm_checkpoint *checkpoint, const rgm_key_
     return rgm_key_places_check_counts(places, count);
 }
 
-/* Whether what early stopping or plateaus have seen is of another metric than `name`, which the
- * log then tells. A checkpoint of an earlier version does not say of which, nor does a run that
- * leaves its validation data choose any. */
+/* Whether what `who` has seen is of another metric than `name`, which the log then tells; who NULL:
+ * nobody. A checkpoint of an earlier version does not say of which, nor does a run that leaves its
+ * validation data choose any. */
 static rgm_status is_of_other(bool *other, const rgm_controller *c,
-                              const rgm_checkpoint *checkpoint, rgm_run_key key, const char *name,
-                              bool smaller)
+                              const rgm_checkpoint *checkpoint, rgm_run_key key, const char *who,
+                              const char *name, bool smaller)
 {
     const char *saved = NULL;
     char text[180];
@@ -129,23 +129,23 @@ static rgm_status is_of_other(bool *other, const rgm_controller *c,
         return RGM_OK;
     watched(text, name, smaller);
     *other = strcmp(saved, text) != 0;
+    if (*other && who != NULL)
+        rgm_log_write(RGM_LOG_INFO, "%s goes by the %s %s from here on, and begins to count anew",
+                      who, smaller ? "smallest" : "largest", name);
     return RGM_OK;
 }
 
 static rgm_status read_stop(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
+    const char *who = c->options.early_stopping.patience > 0 ? "early stopping" : NULL;
     bool other;
 
-    RGM_TRY(
-        is_of_other(&other, c, checkpoint, RGM_KEY_STOP_METRIC, c->stop_name, c->stop_is_smaller));
-    if (!other)
-        return RGM_OK;
-    c->stop_value = NAN;
-    c->stale = 0;
-    if (c->options.early_stopping.patience > 0)
-        rgm_log_write(RGM_LOG_INFO,
-                      "early stopping goes by the %s %s from here on, and begins to count anew",
-                      c->stop_is_smaller ? "smallest" : "largest", c->stop_name);
+    RGM_TRY(is_of_other(&other, c, checkpoint, RGM_KEY_STOP_METRIC, who, c->stop_name,
+                        c->stop_is_smaller));
+    if (other) {
+        c->stop_value = NAN;
+        c->stale = 0;
+    }
     return RGM_OK;
 }
 
@@ -154,15 +154,12 @@ static rgm_status begin_plateau(rgm_controller *c, const rgm_checkpoint *checkpo
 {
     bool other;
 
-    RGM_TRY(is_of_other(&other, c, checkpoint, RGM_KEY_PLATEAU_METRIC, c->plateau_name,
-                        c->plateau_is_smaller));
-    if (!other)
-        return RGM_OK;
-    c->plateau_value = NAN;
-    c->plateau_wait = c->plateau_cooldown = 0;
-    rgm_log_write(RGM_LOG_INFO,
-                  "reduce_on_plateau goes by the %s %s from here on, and begins to count anew",
-                  c->plateau_is_smaller ? "smallest" : "largest", c->plateau_name);
+    RGM_TRY(is_of_other(&other, c, checkpoint, RGM_KEY_PLATEAU_METRIC, "reduce_on_plateau",
+                        c->plateau_name, c->plateau_is_smaller));
+    if (other) {
+        c->plateau_value = NAN;
+        c->plateau_wait = c->plateau_cooldown = 0;
+    }
     return RGM_OK;
 }
 
