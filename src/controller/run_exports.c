@@ -236,21 +236,28 @@ static const rgm_exporter_type *row_of(const char *name)
     return NULL;
 }
 
+static rgm_status no_exporter(const char *name)
+{
+    const char *all[16];
+    int64_t count = 0;
+
+    for (int64_t i = 0; rgm_exporter_types[i] != NULL && count < 16; i++)
+        if (row_of(rgm_exporter_types[i]->section.name) != NULL)
+            all[count++] = rgm_exporter_types[i]->section.name;
+    return RGM_FAIL(RGM_ERR_CONFIG, "trainer.checkpoint.exports: there is no exporter '%s'%s", name,
+                    rgm_did_you_mean(name, all, count, NULL, "there are ").text);
+}
+
 rgm_status rgmi_run_checkpoint_exports_check(const rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
     const rgm_texts *names = &o->trainer.checkpoint.exports;
 
     for (int64_t i = 0; i < names->count; i++) {
-        static const char *const all[] = {"onnx", "saved_model", "predictor", "ctranslate2",
-                                          "huggingface"};
         const rgm_exporter_type *row = row_of(names->items[i]);
 
         if (row == NULL)
-            return RGM_FAIL(RGM_ERR_CONFIG,
-                            "trainer.checkpoint.exports: there is no exporter '%s'%s",
-                            names->items[i],
-                            rgm_did_you_mean(names->items[i], all, 5, NULL, "there are ").text);
+            return no_exporter(names->items[i]);
         if (row->check != NULL)
             RGM_TRY(rgm_error_prefix(row->check(run, NULL), "trainer.checkpoint.exports: %s",
                                      names->items[i]));
