@@ -247,15 +247,16 @@ static rgm_status gather_run(gathered *g, const char *run, int64_t step, bool is
 /* Of a run its newest checkpoint and what describes it; of any other folder all of it. */
 static rgm_status gather(gathered *g, const char *folder, int64_t wanted, bool is_trial)
 {
-    int64_t step, newest;
+    int64_t step, newest = 0;
 
     RGM_TRY(find_step(&step, folder, wanted));
-    RGM_TRY(find_step(&newest, folder, 0));
     if (step == 0) {
         RGM_TRY(find_program_step(&step, folder, wanted));
-        RGM_TRY(find_program_step(&newest, folder, 0));
         g->is_program = step > 0;
     }
+    if (wanted > 0)
+        RGM_TRY(g->is_program ? find_program_step(&newest, folder, 0)
+                              : find_step(&newest, folder, 0));
     g->is_earlier = step < newest;
     if (step == 0 && wanted > 0)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s has no checkpoint of step %lld", folder,
