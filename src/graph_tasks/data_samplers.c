@@ -23,7 +23,7 @@ static const struct {
 
 static const char *const saint_draws[] = {"node", "edge", "walk", NULL};
 static const char *const shadow_draws[] = {"hops", "ppr", NULL};
-static const char *const ends[] = {"source", "target", NULL};
+const char *const rgmi_end_names[] = {"source", "target", NULL};
 
 #define RGM_OPTIONS rgm_random_walk_options
 const rgm_field rgmi_random_walk_fields[] = {
@@ -48,7 +48,7 @@ const rgm_field rgmi_saint_fields[] = {
     RGM_INT_FIELD(length, 1, 1e6, "steps of a walk"),
     RGM_INT_FIELD(steps, 0, 1e9, "subgraphs an epoch; 0: with about as many nodes as the graph"),
     RGM_INT_FIELD(walks, 1, 1e6, "walks counted from each node for the weights"),
-    RGM_CHOICE_FIELD(receiver, ends, "the end of an edge whose mean its weight is for"),
+    RGM_CHOICE_FIELD(receiver, rgmi_end_names, "the end of an edge whose mean its weight is for"),
     {0}};
 #undef RGM_OPTIONS
 

@@ -32,7 +32,7 @@ void rgmi_sampling_hear(const rgm_task_setup *setup)
 /* What is drawn from the end that does not hear reaches nobody that it was drawn for. */
 static void tell_of_unheard(const rgm_sampling_spec *spec, rgm_receivers receivers)
 {
-    static const char *const ends[] = {[RGM_SOURCE] = "source", [RGM_TARGET] = "target"};
+    const char *const *ends = rgmi_end_names;
 
     for (int64_t i = 0; i < spec->op_count && receivers != RGM_AT_BOTH; i++) {
         const rgm_sample_op *op = &spec->ops[i];

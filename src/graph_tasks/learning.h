@@ -438,6 +438,7 @@ rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setu
 /** Let the training provider draw by classes of the first task's label; told in in->balance. */
 rgm_status rgmi_graph_inputs_balance(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 void rgmi_graph_inputs_clear(rgmi_graph_inputs *inputs);
+extern const char *const rgmi_end_names[]; /* by rgm_tag, ended by NULL */
 /** What data.sampling takes from the model: its `receiver`. */
 void rgmi_sampling_hear(const rgm_task_setup *setup);
 /** What data.sampling of type tree follows from nodes of the set, in->data.schema's: in->spec. Told

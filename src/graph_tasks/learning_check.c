@@ -99,7 +99,7 @@ static void count_ends(int64_t counts[2], const rgm_graph *graph, const char *no
  * the model should hear. */
 static void tell_of_unheard(const rgmi_learning *learning, const rgm_graph *graph)
 {
-    static const char *const ends[] = {[RGM_SOURCE] = "source", [RGM_TARGET] = "target"};
+    const char *const *ends = rgmi_end_names;
     const rgm_schema *schema = rgm_graph_schema(graph);
     const rgm_set_schema *readout;
     rgm_graph_question q;
