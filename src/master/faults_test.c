@@ -519,7 +519,8 @@ static void what_works_for_long_is_heard_of_and_goes_on(void **state)
     rgm_master_close(master);
 }
 
-static void a_process_that_does_not_end_holds_its_slots_no_longer(void **state)
+/* One that waits for a second for what is told to end. */
+static rgm_master *open_impatient(void)
 {
     rgm_master_options options = {.folder = folder,
                                   .slots = 1,
@@ -529,9 +530,16 @@ static void a_process_that_does_not_end_holds_its_slots_no_longer(void **state)
                                   .subject = &rgm_trial_subject};
     rgm_master *master;
 
+    CHECK_OK(rgm_master_open(&master, &options));
+    return master;
+}
+
+static void a_process_that_does_not_end_holds_its_slots_no_longer(void **state)
+{
+    rgm_master *master = open_impatient();
+
     (void)state;
     setenv("FAKE_TRIAL_STAYS", "1", 1);
-    CHECK_OK(rgm_master_open(&master, &options));
     create_experiment(master, RANDOM_3, "limits: {silent_seconds: 0}\nmax_restarts: 0\n");
     serve_all(master, 60);
     check_states(master, 1, "COMPLETED", 3); /* it had done all that was asked of it */
@@ -588,19 +596,12 @@ static void what_works_on_behind_the_end_of_its_search_is_ended(void **state)
 
     (void)state;
     for (int loops = 0; loops < 2; loops++) {
-        rgm_master_options options = {.folder = folder,
-                                      .slots = 1,
-                                      .threads_per_slot = 1,
-                                      .trial_command = fake_command(),
-                                      .stop_seconds = 1,
-                                      .subject = &rgm_trial_subject};
-        rgm_master *master;
+        rgm_master *master = open_impatient();
         rgm_json *t;
 
         snprintf(never, sizeof never, "%s/never", folder);
         CHECK_INT(0,
                   loops ? setenv("FAKE_TRIAL_BUSY", never, 1) : setenv("FAKE_TRIAL_HANG", "1", 1));
-        CHECK_OK(rgm_master_open(&master, &options));
         create_experiment(master, "{name: single, metric: valid.loss, max_steps: 4}",
                           "limits: {search_seconds: 1, silent_seconds: 0}\n");
         serve_all(master, 60);
