@@ -383,8 +383,15 @@ rgm_status rgm_optimizer_lend_slot(rgm_optimizer *optimizer, int64_t i, const vo
 
 /** Begins the name of the slot that is the average of a parameter. */
 #define RGM_AVERAGE_PREFIX "average/"
-/** A parameter's average among saved slots, as rgm_safetensors_look() gives it; *out NULL: there is
- * none, or no slots (NULL). Errors: those of rgm_safetensors_look() but RGM_ERR_NOT_FOUND. */
+/**
+ * A parameter's average among saved slots.
+ *
+ * @param out    [out] with the shape in the file, as rgm_safetensors_look() gives it; NULL: there
+ *               is none
+ * @param slots  [in] NULL: there are none
+ *
+ * Errors: those of rgm_safetensors_look() but RGM_ERR_NOT_FOUND.
+ */
 rgm_status rgm_average_look(rgm_tensor **out, const rgm_safetensors *slots, const char *parameter);
 /**
  * Slots by name, "adam/m/<parameter>" and "average/<parameter>", for a checkpoint. Borrowed, to be
