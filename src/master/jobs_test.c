@@ -79,6 +79,19 @@ static char *run_locally(void)
     return text;
 }
 
+/* Until a count of an answer is 0. */
+static void wait_for_none(rgm_master *master, const char *path, const char *count)
+{
+    for (int i = 0, left = 1; left > 0; i++) {
+        rgm_json *answer = ask(master, 200, "GET", path, NULL);
+
+        left = (int)int_member(answer, count);
+        rgm_json_release(answer);
+        CHECK(i < 1000);
+        pause_ms(20);
+    }
+}
+
 /* Until the queue's reason of a trial, by its place in it, has these words. */
 static void wait_for_reason(rgm_master *master, int64_t at, const char *words)
 {
@@ -179,14 +192,7 @@ static void what_waits_says_why_and_can_be_stopped(void **state)
     tell(master, 200, "POST", "/api/v1/trials/1/kill", NULL);
     wait_for_reason(master, 1, "Slurm job 3 waits"); /* trial 3 has the first one's place */
     tell(master, 200, "POST", "/api/v1/experiments/1/pause", NULL);
-    for (int i = 0, running = 1; running > 0; i++) {
-        rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
-
-        running = (int)int_member(e, "running");
-        rgm_json_release(e);
-        CHECK(i < 1000);
-        pause_ms(20);
-    }
+    wait_for_none(master, "/api/v1/experiments/1", "running");
     put("hold", NULL);
     tell(master, 200, "POST", "/api/v1/experiments/1/activate", NULL);
     wait_until_over(master);
@@ -282,14 +288,7 @@ static void what_is_not_ended_is_told_and_asked_for_again(void **state)
     tell(master, 200, "POST", "/api/v1/experiments/1/pause", NULL);
     wait_for_job(master, 3, "it is not stopped: scancel ended with status 1");
     put("spare", NULL);
-    for (int i = 0, running = 1; running > 0; i++) {
-        rgm_json *list = ask(master, 200, "GET", "/api/v1/running", NULL);
-
-        running = (int)int_member(list, "total");
-        rgm_json_release(list);
-        CHECK(i < 1000);
-        pause_ms(20);
-    }
+    wait_for_none(master, "/api/v1/running", "total");
     put("hold", NULL);
     tell(master, 200, "POST", "/api/v1/experiments/1/activate", NULL);
     wait_until_over(master);
