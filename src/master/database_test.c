@@ -562,6 +562,7 @@ static void on_a_full_disk_nothing_is_killed_and_nothing_waited_for(void **state
                                   .stop_seconds = 3000,
                                   .subject = &rgm_trial_subject};
     rgm_master *master;
+    rgm_log_notes notes = {0};
     working_master w;
 
     (void)state;
@@ -574,8 +575,14 @@ static void on_a_full_disk_nothing_is_killed_and_nothing_waited_for(void **state
     begin_work(&w, master);
     pid_t pid = wait_for_process(master);
     atomic_store(&all_fail, true);
+    CHECK_OK(rgm_log_notes_begin(&notes));
     rgm_json_release(ask(master, 507, "POST", "/api/v1/experiments/1/kill", NULL));
     rgm_json_release(ask(master, 507, "POST", "/api/v1/trials/1/kill", NULL));
+    CHECK_OK(rgm_log_notes_end(&notes, RGM_OK));
+    CHECK_INT(1, notes.count); /* of many requests in a row the first is told */
+    CHECK(strstr(notes.texts[0], "requests are put off: nothing was changed: ") != NULL);
+    CHECK(strstr(notes.texts[0], "No space left on device") != NULL);
+    rgm_log_notes_clear(&notes);
     usleep(100000);                            /* time to die */
     CHECK_INT(0, waitpid(pid, NULL, WNOHANG)); /* a child of this process: nobody has killed it */
     CHECK_INT(0, kill(pid, SIGKILL));

@@ -216,6 +216,7 @@ struct rgm_master {
     int wake_fd; /* eventfd: something changed for rgm_master_serve(); -1: it is not at work */
     bool serves, stops, changed;
     double retry_seconds, retry_at; /* after a turn that failed; 0: the last one did not */
+    double refusal_told_at;         /* that a request was put off; 0: not yet */
     bool again;                     /* what was to start in this turn did not, and others may */
     bool changes;                   /* between rgmi_change_begin() and rgmi_change_end() */
     rgmi_waiting *waiting;          /* [waiting_count] of the last turn */

@@ -5,6 +5,7 @@
  */
 #include "requests.h"
 
+#include <regimen/http_client.h>
 #include <string.h>
 
 typedef struct request_row {
@@ -209,7 +210,7 @@ static const request_row rows[] = {
      NULL},
     {{"DELETE", "/api/v1/checkpoints/{uuid}", "its files"}, rgmi_answer_delete_checkpoint, NULL},
 };
-enum { ROW_COUNT = (int)(sizeof rows / sizeof *rows) };
+enum { ROW_COUNT = (int)(sizeof rows / sizeof *rows), BETWEEN_REFUSALS_S = 30 };
 
 const rgm_request_type *rgm_request_type_at(int64_t i)
 {
@@ -326,6 +327,19 @@ static rgm_status answer(rgmi_call *call, const rgm_request *request)
     return status;
 }
 
+/* Who asks, as a trial with its report, asks again by itself and in silence; and a full disk that
+ * nothing but the database writes to would be waited for without a word. */
+static void tell_that_one_is_put_off(rgm_master *master, const rgm_response *r)
+{
+    double now = rgm_now();
+
+    if (!rgm_response_is_for_later(r) ||
+        (master->refusal_told_at > 0 && now < master->refusal_told_at + BETWEEN_REFUSALS_S))
+        return;
+    master->refusal_told_at = now;
+    rgm_log_write(RGM_LOG_WARNING, "requests are put off: %s", rgm_error_message());
+}
+
 void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request *request)
 {
     rgmi_call call = {.master = master, .status = 200, .out = &out->body};
@@ -337,6 +351,7 @@ void rgm_master_handle(rgm_response *out, rgm_master *master, const rgm_request 
     out->status = call.status;
     if (status != RGM_OK)
         rgm_response_fail(out, call.status >= 400 ? call.status : 0, status, call.details.data);
+    tell_that_one_is_put_off(master, out);
     rgm_text_clear(&call.details);
     rgm_json_release(call.body);
     rgm_target_clear(&call.target);
