@@ -368,35 +368,78 @@ static rgm_status print_finite(rgm_text *out, double number)
     return isfinite(number) ? rgm_json_print_number(out, number) : rgm_text_add(out, "null", 4);
 }
 
-/* Whether a name has a word that stands alone: "ter" of "corpus_ter", not of "filter". */
-static bool has_word(const char *name, const char *word)
-{
-    size_t size = strlen(word);
+typedef enum better_end { HIGHEST, LOWEST, NEITHER } better_end;
 
-    for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++)
-        if ((at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[size]))
-            return true;
-    return false;
+/* What names of metrics tell; `alone`: only as a word of its own, "ter" of "corpus_ter", not of
+ * "filter". The page's isSmaller has the same words. */
+static const struct {
+    better_end better;
+    bool alone;
+    const char *words[13];
+} tellings[] = {
+    {LOWEST,
+     false,
+     {"loss", "error", "entropy", "perplexity", "mae", "mse", "divergence", "brier", "coherence",
+      "condition_number", "self_clustering", "bits_per_byte"}},
+    {LOWEST, true, {"ter"}},
+    {NEITHER, false, {"rate", "norm", "scale", "seconds", "epsilon", "count"}},
+    {NEITHER, true, {"weight"}},
+    {HIGHEST, false, {"accuracy", "precision", "recall", "correlation", "rank"}},
+    {HIGHEST,
+     true,
+     {"f1", "auc", "r2", "top", "hits", "mrr", "map", "ndcg", "match", "bleu", "chrf"}},
+};
+
+/* Where a name ends that Regimen made: that of a class or a layer, which may be any, is behind. */
+static const char *end_of_own(const char *name)
+{
+    static const char *const before[] = {"precision_for_", "recall_for_", "_norm."};
+
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const char *at = strstr(name, before[i]);
+
+        if (at != NULL)
+            return at + strlen(before[i]);
+    }
+    return name + strlen(name);
 }
 
-/* Whether less of a metric is better, by its name; the page's isSmaller says the same. */
-static bool is_smaller_better(const char *name)
+/* Where a word is last before `end`; NULL: nowhere. */
+static const char *find_last(const char *name, const char *end, const char *word, bool alone)
 {
-    static const char *const parts[] = {
-        "loss",  "error",     "entropy",          "perplexity",     "mae", "mse", "divergence",
-        "brier", "coherence", "condition_number", "self_clustering"};
+    size_t size = strlen(word);
+    const char *last = NULL;
 
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcasestr(name, parts[i]) != NULL)
-            return true;
-    return has_word(name, "ter");
+    for (const char *at = name; (at = strcasestr(at, word)) != NULL && at < end; at++)
+        if (!alone ||
+            ((at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[size])))
+            last = at;
+    return last;
+}
+
+/* By the last word that tells it: of several tasks' metrics each begins with the name of its task,
+ * which may be any. */
+static better_end better_end_of(const char *name)
+{
+    const char *last = NULL, *end = end_of_own(name);
+    better_end better = HIGHEST;
+
+    for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++)
+        for (const char *const *word = tellings[i].words; *word != NULL; word++) {
+            const char *at = find_last(name, end, *word, tellings[i].alone);
+
+            if (at != NULL && (last == NULL || at > last)) {
+                last = at;
+                better = tellings[i].better;
+            }
+        }
+    return better;
 }
 
 /* The better end of a metric: by the run's own best where it chose by it, else by its name. */
 static int64_t best_point(const curve *c, const char *best_metric, double best_value)
 {
-    static const char *const neither[] = {"rate", "norm", "scale", "seconds", "epsilon", "count"};
-    const char *name = c->metric + c->split + 1;
+    better_end better;
 
     if (c->lowest < 0)
         return -1;
@@ -407,10 +450,8 @@ static int64_t best_point(const curve *c, const char *best_metric, double best_v
         if (from_low != from_high)
             return from_low < from_high ? c->lowest : c->highest;
     }
-    for (size_t i = 0; i < sizeof neither / sizeof *neither; i++)
-        if (strcasestr(name, neither[i]) != NULL)
-            return -1;
-    return is_smaller_better(name) ? c->lowest : c->highest;
+    better = better_end_of(c->metric + c->split + 1);
+    return better == LOWEST ? c->lowest : better == HIGHEST ? c->highest : -1;
 }
 
 static rgm_status print_points(rgm_text *out, const curve *c, const rgmi_clock *clock,

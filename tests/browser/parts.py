@@ -241,6 +241,15 @@ class Elements(Parts):
                             (math.pi * 1e8, "3.142e8")):
             self.assertEqual(page.js(f"format_.number({json.dumps(value)})").replace("\u2212", "-"), text.replace("\u2212", "-"))
 
+    def test_which_way_a_metric_goes(self):
+        page = self.blank()
+        page.js("import('/static/names.js').then(m => { window.names_ = m; })")
+        for smaller, names in ((True, ("valid.loss", "valid.bits_per_byte", "valid.words_ter", "valid.accuracy_task_loss", "valid_accuracy.cross_entropy")),
+                               (False, ("valid.accuracy", "valid.filtered_mrr", "valid.f1_weighted", "valid.precision_for_defect_loss", "valid_loss.recall",
+                                        "valid.error_kind_auc_roc", "train.gradient_norm.loss"))):
+            for name in names:
+                self.assertEqual(page.js(f"names_.isSmaller({json.dumps(name)})"), smaller, name)
+
 
 if __name__ == "__main__":
     suite.main()

@@ -51,5 +51,8 @@ export function shortNames(names) {
   return same.length < 3 ? [...names] : names.map(name => name.length > same.length ? `…${name.slice(same.length)}` : name);
 }
 
-/** Whether less of a metric is better, by its name, as the server tells it. */
-export const isSmaller = name => /loss|error|entropy|perplexity|mae|mse|divergence|brier|coherence|condition_number|self_clustering|(^|[^a-z0-9])ter([^a-z0-9]|$)/i.test(name);
+// What names of metrics tell, as the server has it (curves.c): the last of these words, the first group of which are better the smaller they are.
+const TELLING = /^.*(?:(loss|error|entropy|perplexity|mae|mse|divergence|brier|coherence|condition_number|bits_per_byte|self_clustering|(?<![a-z0-9])ter(?![a-z0-9]))|rate|norm|scale|seconds|epsilon|count|accuracy|precision|recall|correlation|rank|(?<![a-z0-9])(?:weight|f1|auc|r2|top|hits|mrr|map|ndcg|match|bleu|chrf)(?![a-z0-9]))/is;
+
+/** Whether less of a metric ("valid.loss") is better, by its name without the names that somebody gave its split, class or layer. */
+export const isSmaller = metric => TELLING.exec(metric.slice(metric.indexOf(".") + 1).replace(/((precision|recall)_for_|_norm\.).*$/s, "$1"))?.[1] !== undefined;
