@@ -230,6 +230,19 @@ class Board(served.Own):
         page.wait(f"document.querySelector('.board').clientWidth < {before}")
 
 
+class Mixed(served.Served):
+    """Four runs that chose by accuracy beside one that chose by exact_match."""
+
+    def test_the_best_is_of_one_metric(self):
+        page = self.enter("/?kind=run&sort=name&order=asc&card=bars:best&card=scatter:config.optimizer.learning_rate,best")
+        page.wait("document.querySelectorAll('.bar-row').length === 4 && document.querySelectorAll('circle.trial-dot').length === 4")
+        page.wait("document.querySelector('.board').innerText.split('1 have no best valid.accuracy').length === 3", what="nobody tells which is left out")
+        self.assertIn("Best valid.accuracy", plots.titles(page))
+        page.click(page.role("checkbox", "Select reverse"))
+        page.wait("[...document.querySelectorAll('figure.chart h3')].some(t => t.textContent === 'Best valid.exact_match')")
+        self.assertEqual(page.js("[...document.querySelectorAll('.bar-row')].map(g => g.dataset.bar)"), ["reverse"])
+
+
 class Actions(served.Own):
     @classmethod
     def prepare(cls):

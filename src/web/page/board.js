@@ -9,7 +9,7 @@ import {parallelChart, scatterChart, toneLegend} from "./search_charts.js";
 import {readCurves, writeCurves} from "./compare_curves.js";
 import {bySplit} from "./compare_data.js";
 import {runSource, groupSource} from "./board_data.js";
-import {asSearch, valueOf} from "./rows_search.js";
+import {asSearch, bestMetric, valueOf} from "./rows_search.js";
 import {colourOf, dashesOf, shortNames} from "./names.js";
 
 const ROWS = 500; // of the table that a card takes at most
@@ -244,15 +244,17 @@ export function board(options) {
     const {card} = entry, open = t => { const to = options.href(t.row); to && options.go(to); };
     if (card.type === "bars") {
       const names = shortNames(drawn.map(r => r.name)), mine = drawn.map(r => rows.find(o => o.id === r.id) ?? r);
+      const key = card.keys[0], named = key === "best" ? bestMetric(mine) : null, title = named ? `Best ${named}` : titleOf(card);
       const items = mine.map((r, i) => {
-        const v = card.keys[0] === "best" ? r.best?.value : r.values?.[card.keys[0]] ?? r[card.keys[0]];
-        return {id: r.id, name: names[i], whole: r.name, colour: colourOf(r.id), value: valueOf(r, card.keys[0]), deviation: v?.deviation ?? null, runs: v?.runs ?? null};
+        const v = key === "best" ? r.best?.value : r.values?.[key] ?? r[key];
+        return {id: r.id, name: names[i], whole: r.name, colour: colourOf(r.id), value: valueOf(r, key, named), deviation: v?.deviation ?? null, runs: v?.runs ?? null};
       }).filter(b => typeof b.value === "number" && Number.isFinite(b.value));
-      const named = card.keys[0] === "best" ? mine.find(r => r.best)?.best.metric : null;
-      const values = {items, missing: mine.length - items.length, label: named ?? ""};
-      if (entry.chart)
+      const values = {items, missing: mine.length - items.length, label: named ? `best ${named}` : ""};
+      if (entry.title === title)
         return entry.chart.update(values);
-      entry.chart = bars({title: named ? `Best ${named}` : titleOf(card), ...values});
+      entry.chart?.close(); // other rows chose by another metric
+      entry.title = title;
+      entry.chart = bars({title, ...values});
       return put(entry);
     }
     const metric = card.type === "parallel" ? card.keys.at(-1) : ["best", ...card.keys].find(k => card.keys.includes(k) && (k === "best" || k.startsWith("metric."))) ?? "best";
@@ -274,7 +276,7 @@ export function board(options) {
       put(entry);
     }
     fill(entry.legend, toneLegend(entry.e));
-    entry.left.textContent = [rows.length < total ? `the first ${number(rows.length)} of ${number(total)} rows of the table` : "", entry.e.ranked.length < rows.length ? `${number(rows.length - entry.e.ranked.length)} have no ${entry.e.metric()}` : ""].filter(Boolean).join("; ");
+    entry.left.textContent = [rows.length < total ? `the first ${number(rows.length)} of ${number(total)} rows of the table` : "", entry.e.ranked.length < rows.length ? `${number(rows.length - entry.e.ranked.length)} have no ${metric === "best" ? "best " : ""}${entry.e.metric()}` : ""].filter(Boolean).join("; ");
     return entry.chart.update({});
   }
 
