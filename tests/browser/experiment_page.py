@@ -107,6 +107,18 @@ class Steered(served.Own):
         page.click(page.role("tab", "History"))
         page.wait("document.querySelector('[role=tabpanel]').innerText.includes('Nothing was changed')")
 
+    def test_a_trial_that_was_renamed_is_found(self):
+        number = self.create(self.short, "COMPLETED")
+        runs = f"/api/v1/runs?kind=trial&experiment=1:{number}"
+        self.serve.until(lambda: self.serve.get(runs)["total"] == 2, "run folders of two trials")
+        ids = {r["trial"]: r["id"] for r in self.serve.get(runs)["rows"]}
+        first, last = sorted(ids)
+        self.serve.get(f"/api/v1/runs/{ids[last]}", "PATCH", {"title": f"warm restart {first}", "archived": True})
+        page = self.at(number, "?tab=trials")
+        page.wait("document.querySelectorAll('table.grid tbody tr[data-index] a').length === 2", what="a trial has no link")
+        self.assertEqual(page.js("Object.fromEntries([...document.querySelectorAll('table.grid tbody tr[data-index] a')].map(a => [a.textContent, a.getAttribute('href')]))"),
+                         {f"trial {n}": f"/runs/{one}" for n, one in ids.items()})
+
     def test_slots_are_drained_and_enabled(self):
         page = self.enter("/cluster")
         page.click(page.role("button", "Drain slot 1"))

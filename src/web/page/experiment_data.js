@@ -281,14 +281,10 @@ export function experiment(master, id) {
     const {rows} = await all(`/api/v1/masters/${master}/queue`, "queue", {}, {...options, most: 10000});
     e.queue = rows.filter(q => q.experiment_id === Number(id));
   };
-  /** Run folders of trials by trial number, as far as they have been read. */
+  /** Run folders of trials by the number of the folder, as far as they are found: names are what people call them. */
   e.loadRunIds = async () => {
-    const {rows} = await all("/api/v1/runs", "rows", {kind: "trial", experiment: `${master}:${id}`, sort: "name", order: "asc"}, {...options, piece: 1000});
-    for (const row of rows) {
-      const end = /(\d+)\/*$/.exec(row.name ?? "");
-      if (row.kind === "trial" && (end || row.trial !== null))
-        e.runIds.set(end ? Number(end[1]) : Number(row.trial), row.id);
-    }
+    const {rows} = await all("/api/v1/runs", "rows", {kind: "trial", experiment: `${master}:${id}`, archived: 1, sort: "name", order: "asc"}, {...options, piece: 1000});
+    e.runIds = new Map(rows.filter(row => row.kind === "trial" && row.trial !== null).map(row => [row.trial, row.id]));
   };
   e.close = () => { e.closed = true; };
   return e;
