@@ -4,6 +4,7 @@ import json
 import os
 import re
 import statistics
+import urllib.parse
 
 import material
 import plots
@@ -26,7 +27,20 @@ def curves_of(path):
     return found
 
 
-class Board(served.Own):
+class Cards(served.Own):
+    def board(self, query="", **how):
+        page = self.enter("/?kind=run" + query, **how)
+        page.wait(f"{ROWS}.length > 0")
+        return page
+
+    def drawn(self, page, title, lines):
+        page.wait(f"[...document.querySelectorAll('figure.chart')].find(f => f.querySelector('h3').textContent === {json.dumps(title)})"
+                  f"?.querySelectorAll('path.line[data-series]').length === {lines}", what=f"no card '{title}' of {lines} lines: {plots.titles(page)}")
+        self.still(page)
+        return plots.read(page, title)
+
+
+class Board(Cards):
     """Runs of two configurations with three seeds each, and one by itself."""
 
     @classmethod
@@ -46,17 +60,6 @@ class Board(served.Own):
             writer.line("valid", step, loss=loss)
         writer.close()
         cls.losses[name] = losses
-
-    def board(self, query="", **how):
-        page = self.enter("/?kind=run" + query, **how)
-        page.wait(f"{ROWS}.length > 0")
-        return page
-
-    def drawn(self, page, title, lines):
-        page.wait(f"[...document.querySelectorAll('figure.chart')].find(f => f.querySelector('h3').textContent === {json.dumps(title)})"
-                  f"?.querySelectorAll('path.line[data-series]').length === {lines}", what=f"no card '{title}' of {lines} lines: {plots.titles(page)}")
-        self.still(page)
-        return plots.read(page, title)
 
     def test_the_first_columns_are_whole_beside_cards(self):
         page = self.board("&show=both&sort=name&order=asc")
@@ -228,6 +231,39 @@ class Board(served.Own):
         before = page.js("document.querySelector('.board').clientWidth")
         page.press("ArrowRight")
         page.wait(f"document.querySelector('.board').clientWidth < {before}")
+
+
+class Named(Cards):
+    """Two seeds of a run whose set and classes have names that are no words of an expression."""
+
+    METRICS = {"valid_de-en.bleu": 1, "valid.recall_for_two words": 2, "valid.recall_for_K\u00e4fer": 3}
+
+    @classmethod
+    def prepare(cls):
+        for seed in (1, 2):
+            writer = material.Writer(os.path.join(cls.home, f"named-seed-{seed}"), SEEDED.format(name="named", model="gcn", rate=0.1, seed=seed))
+            for step in range(1, 6):
+                for metric, times in cls.METRICS.items():
+                    split, _, name = metric.partition(".")
+                    writer.line(split, step, **{name: times * seed * step})
+            writer.close()
+
+    def test_cards_take_any_name_of_a_metric(self):
+        cards = "".join(f"&card=line:{urllib.parse.quote(metric)}" for metric in self.METRICS)
+        page = self.board("&sort=name&order=asc" + cards)
+        for metric, times in self.METRICS.items():
+            plot = self.drawn(page, metric, 2)
+            for seed in (1, 2):
+                self.assertIsNone(plots.same(plot["lines"][f"\u2026{seed}"], [(step, times * seed * step) for step in range(1, 6)], plot), metric)
+        page = self.board("&group=seeds" + cards)
+        for metric, times in self.METRICS.items():
+            plot = self.drawn(page, metric, 1)
+            self.assertIsNone(plots.same(list(plot["lines"].values())[0], [(step, times * 1.5 * step) for step in range(1, 6)], plot), metric)
+
+    def test_a_name_in_braces_is_an_expression(self):
+        for query, lines in (("", 2), ("&group=seeds", 1)):
+            page = self.board(query + "&card=line:" + urllib.parse.quote("{valid_de-en.bleu}"))
+            self.drawn(page, "{valid_de-en.bleu}", lines)
 
 
 class Mixed(served.Served):

@@ -5,7 +5,13 @@ import {makeParts, wholeCurves} from "./curve_parts.js";
 
 const FIRST_MS = 60; // that the server may read for the first answer: a part of the runs soon, all of them later
 
-const isName = text => /^[\w.@:%]+$/.test(text);
+const isWord = text => /^[\w.@:%]+$/.test(text);
+
+/** Whether it is a metric's own name, not something to compute: of sets and classes it may have any letters. */
+const isName = (text, metrics) => isWord(text) || metrics.has(text);
+
+/** As an expression. A metric that came later is not known yet. */
+const expressionOf = (text, metrics) => isWord(text) || !metrics.has(text) && /[-+*/(){} ]/.test(text) ? text : `{${text}}`;
 
 /**
  * A source: {metrics: Map of name -> {metric, split, name, runs}, look() -> Promise, need(names, zoom) -> Promise of whether anything
@@ -44,22 +50,22 @@ export function runSource(ids) {
   }
 
   source.need = async (names, zoom, x) => {
-    const plain = names.filter(isName), [a, b] = await Promise.all([data.need(plain), compute(names.filter(n => !isName(n)))]);
+    const plain = names.filter(n => isName(n, data.metrics)), [a, b] = await Promise.all([data.need(plain), compute(names.filter(n => !plain.includes(n)))]);
     const zoomed = zoom ? data.runs.flatMap(r => plain.map(n => ({curve: data.curve(n, r.id), id: r.id, ends: zoom}))).filter(w => w.curve).map(w => ({...w, xs: of(x, w.curve)})) : [];
     const c = zoomed.length > 0 && await parts.need(zoomed);
     return a || b || c;
   };
 
   source.curve = (name, id, zoom, x) => {
-    if (!isName(name))
+    if (!isName(name, data.metrics))
       return computed.get(`${name} ${id}`)?.curve;
     const whole = data.curve(name, id);
     return whole && parts.of(whole, id, of(x, whole), zoom);
   };
   source.told = () => [];
   source.whole = async (names, all) => {
-    const plain = names.filter(isName), found = await wholeCurves(all.flatMap(id => plain.map(metric => ({id, metric}))));
-    return (name, id) => isName(name) ? found.get(`${name} ${id}`) : source.curve(name, id);
+    const plain = names.filter(n => isName(n, data.metrics)), found = await wholeCurves(all.flatMap(id => plain.map(metric => ({id, metric}))));
+    return (name, id) => plain.includes(name) ? found.get(`${name} ${id}`) : source.curve(name, id);
   };
   return source;
 }
@@ -84,19 +90,19 @@ export function groupSource(ids, query, keys) {
       return false;
     const where = place(zoom), asked = `${where} ${names.join("\n")}`;
     source.wrong = "";
-    const ask = list => get("/api/v1/bands", {...query, groups: ids.join(","), metric: list.map(n => isName(n) || /[-+*/() ]/.test(n) ? n : `{${n}}`), points: 200,
+    const ask = some => get("/api/v1/bands", {...query, groups: ids.join(","), metric: some.map(n => expressionOf(n, source.metrics)), points: 200,
       within_ms: held.has(where) ? null : FIRST_MS, after: zoom ? Math.max(-1, Math.floor(zoom[0]) - 1) : null, until: zoom ? Math.max(0, Math.ceil(zoom[1])) : null});
-    let answer;
+    let answer, list = names;
     try {
-      answer = await ask(names);
+      answer = await ask(list);
     } catch (error) {
       if (error.status !== 400)
         throw error;
       source.wrong = error.message; // what is no expression keeps nothing else back
-      const good = names.filter(isName);
-      if (good.length === 0)
+      list = names.filter(n => isName(n, source.metrics));
+      if (list.length === 0)
         return false;
-      answer = await ask(good);
+      answer = await ask(list);
     }
     source.more = answer.groups.some(g => g.more);
     groups = new Map(answer.groups.map(g => [g.id, g]));
@@ -107,9 +113,8 @@ export function groupSource(ids, query, keys) {
     if (!held.has(where))
       held.set(where, new Map());
     for (const g of answer.groups)
-      for (const c of g.curves)
-        held.get(where).set(`${c.metric} ${g.id}`, {metric: c.metric, steps: c.steps, values: c.mean, times: null, epochs: null, best: null, total: c.steps.length,
-          band: {deviation: c.deviation, low: c.low, high: c.high, runs: c.runs}});
+      g.curves.forEach((c, i) => held.get(where).set(`${list[i]} ${g.id}`, {metric: list[i], steps: c.steps, values: c.mean, times: null, epochs: null, best: null, total: c.steps.length,
+        band: {deviation: c.deviation, low: c.low, high: c.high, runs: c.runs}})); // in the order asked for
     while (held.size > 6)
       held.delete([...held.keys()].find(k => k !== "" && k !== where));
     return true;
