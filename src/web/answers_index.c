@@ -81,7 +81,7 @@ rgm_status rgmi_show_runs(rgmi_web_call *call)
     RGM_TRY(rgmi_runs_freshen(call->web->runs));
     if (query.kinds[RGMI_EXPERIMENT] && query.experiment == 0 && query.within == NULL)
         RGM_TRY(rgmi_experiment_rows_take(&more, call->web, query.archived));
-    query.lacking = more.lacking;
+    query.missing = more.lacking > 0 ? more.missing.data : NULL;
     status = rgmi_runs_list(&call->out->body, call->web->runs, &query, more.rows, more.count);
     rgmi_experiment_rows_clear(&more);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PAGE = 200, MOST_PAGES = 50 };
+enum { PAGE = 200, MOST_PAGES = 50, NAMED = 3 };
 
 /* "2026-11-23T00:49:48.221Z"; NaN: it is none. */
 static double time_of(const char *text)
@@ -112,7 +112,8 @@ static rgm_status add_page(rgmi_experiment_rows *rows, bool *more, rgm_web *web,
              (long long)page * PAGE, archived ? "&archived=all" : "");
     RGM_GO(rgmi_masters_look(&answer, web->masters, master, path));
     if (answer.status != 200)
-        RGM_GO(RGM_FAIL(RGM_ERR_IO, "the master answers %d", answer.status));
+        RGM_GO(RGM_FAIL(RGM_ERR_IO, "it answers %d%s", answer.status,
+                        answer.status == 401 ? ": REGIMEN_TOKEN is no token of it" : ""));
     RGM_GO(rgm_json_parse(&json, answer.body.data, answer.body.size, "experiments"));
     list = rgm_json_find(json, "experiments");
     for (int64_t i = 0; i < rgm_json_count(list); i++)
@@ -122,6 +123,24 @@ done:
     rgm_json_release(json);
     rgm_response_clear(&answer);
     return status;
+}
+
+/* Why not all of a master's are here; of the first that lack some. */
+static rgm_status note_missing(rgmi_experiment_rows *rows, const char *where, rgm_status why)
+{
+    const char *between = rows->lacking > 0 ? "; " : "";
+
+    if (why == RGM_ERR_NOMEM)
+        return why;
+    if (++rows->lacking > NAMED)
+        return RGM_OK;
+    if (why == RGM_OK)
+        return rgm_text_printf(&rows->missing, "%sof the searches of %s only the first %d are here",
+                               between, where, PAGE * MOST_PAGES);
+    RGM_TRY(rgm_text_printf(&rows->missing, "%sthe searches of %s are missing: %s", between, where,
+                            rgm_error_message()));
+    rgm_error_reset();
+    return RGM_OK;
 }
 
 rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web, bool archived)
@@ -137,12 +156,14 @@ rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web, b
         more = true;
         for (int64_t page = 0; more && page < MOST_PAGES && status == RGM_OK; page++)
             status = add_page(rows, &more, web, master, where, page, archived);
-        if (status == RGM_ERR_NOMEM)
+        if (status != RGM_OK || more) /* one that does not answer takes nothing from the others */
+            status = note_missing(rows, where, status);
+        if (status != RGM_OK)
             break;
-        if (status != RGM_OK || more)
-            rows->lacking = true; /* one that does not answer takes nothing from the others */
-        status = RGM_OK;
     }
+    if (status == RGM_OK && rows->lacking > NAMED)
+        status = rgm_text_printf(&rows->missing, "; and those of %lld more masters",
+                                 (long long)rows->lacking - NAMED);
     if (status != RGM_OK)
         rgmi_experiment_rows_clear(rows);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);
@@ -153,5 +174,6 @@ void rgmi_experiment_rows_clear(rgmi_experiment_rows *rows)
     for (int64_t i = 0; i < rows->count; i++)
         rgmi_run_row_release(rows->rows[i]);
     rgm_free(rows->rows);
+    rgm_text_clear(&rows->missing);
     *rows = (rgmi_experiment_rows){0};
 }

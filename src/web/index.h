@@ -218,7 +218,7 @@ typedef struct rgmi_runs_query {
     int64_t offset, limit;
     bool describe;              /* tell every key there is */
     int64_t master, experiment; /* trials of which; 0: of all */
-    bool lacking;               /* rows are known to be missing: it is not complete */
+    const char *missing;        /* which rows are known to be, and why; NULL: none */
     bool archived;              /* those too */
     const char *group;  /* "seeds", "config.model.type,state"; NULL: rows stand by themselves */
     const char *within; /* the 16 digits of a group by those: only its runs; NULL: all         */
@@ -243,7 +243,8 @@ rgm_status rgmi_groups_list(rgm_text *json, rgmi_runs *runs, const rgmi_runs_que
 typedef struct rgmi_experiment_rows {
     rgmi_run_row **rows;
     int64_t count, capacity;
-    bool lacking; /* a master did not answer */
+    int64_t lacking;  /* masters some of whose experiments are not here   */
+    rgm_text missing; /* which, and why; empty: all experiments are there */
 } rgmi_experiment_rows;
 struct rgm_web;
 /** Errors: RGM_ERR_NOMEM; nothing is then to be cleared. */

@@ -232,11 +232,12 @@ done:
 rgm_status rgmi_print_table_head(rgm_text *json, const rgmi_runs_query *query, int64_t total,
                                  const rgmi_runs_rows *held, bool complete)
 {
-    return rgm_text_printf(json,
-                           "{\"total\":%" PRId64 ",\"offset\":%" PRId64 ",\"limit\":%" PRId64
-                           ",\"found\":%" PRId64 ",\"read\":%" PRId64 ",\"complete\":%s",
-                           total, query->offset, query->limit, held->count, held->read,
-                           complete && !query->lacking ? "true" : "false");
+    RGM_TRY(rgm_text_printf(json,
+                            "{\"total\":%" PRId64 ",\"offset\":%" PRId64 ",\"limit\":%" PRId64
+                            ",\"found\":%" PRId64 ",\"read\":%" PRId64 ",\"complete\":%s",
+                            total, query->offset, query->limit, held->count, held->read,
+                            complete && query->missing == NULL ? "true" : "false"));
+    return rgmi_print_named_text(json, "missing", query->missing);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */

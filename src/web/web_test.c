@@ -253,6 +253,29 @@ static void a_masters_requests_are_handed_on(void **state)
     rgm_web_close(web);
 }
 
+static void a_master_that_does_not_answer_is_told(void **state)
+{
+    static const char expected[] = "the searches of http://127.0.0.1:1 are missing: ";
+    bool complete = true;
+    rgm_web *web;
+    rgm_json *json;
+    const char *missing;
+
+    (void)state;
+    CHECK_OK(rgm_web_open(
+        &web, &(rgm_web_options){.listen = "127.0.0.1:0", .master = "http://127.0.0.1:1"}));
+    json = ask_web(web, 200, "GET", "/api/v1/runs", NULL);
+    missing = rgm_json_text(rgm_json_find(json, "missing"));
+    CHECK(missing != NULL && strncmp(missing, expected, sizeof expected - 1) == 0);
+    CHECK(rgm_json_bool(&complete, rgm_json_find(json, "complete")) && !complete);
+    rgm_json_release(json);
+    json = ask_web(web, 200, "GET", "/api/v1/runs?kind=run", NULL); /* of which none is missing */
+    CHECK(rgm_json_text(rgm_json_find(json, "missing")) == NULL);
+    CHECK(rgm_json_bool(&complete, rgm_json_find(json, "complete")) && complete);
+    rgm_json_release(json);
+    rgm_web_close(web);
+}
+
 static rgm_status take_any(const char *name, const rgm_yaml *document, const void *payload)
 {
     (void)name;
@@ -497,6 +520,7 @@ TESTS(cmocka_unit_test(files_have_types_and_tags),
       cmocka_unit_test(every_request_is_in_the_list),
       cmocka_unit_test(what_cannot_be_served_is_told),
       cmocka_unit_test_setup_teardown(a_masters_requests_are_handed_on, setup, teardown),
+      cmocka_unit_test(a_master_that_does_not_answer_is_told),
       cmocka_unit_test_setup_teardown(a_search_by_a_program_is_shown, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_for_trials_or_leads_elsewhere_is_refused, setup,
                                       teardown),

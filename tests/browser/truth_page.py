@@ -1,12 +1,14 @@
 """What the page says when things are not as they were: the server is gone, or draws another token; a log is damaged, checkpoints are
 removed; a curve has more points than a picture; a part of the page did not arrive."""
 import csv
+import http.server
 import io
 import json
 import os
 import re
 import shutil
 import tempfile
+import threading
 
 import material
 import plots
@@ -92,6 +94,38 @@ class Server(suite.Case):
         old.open(first)
         self.assertIn("regimen serve", old.text())
         self.assertNotIn("written", old.text())
+
+
+class Elsewhere(served.Own):
+    """A run here, and searches at a master that does not let us in."""
+
+    @classmethod
+    def setUpClass(cls):
+        class Refusing(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *what):
+                pass
+
+            def do_GET(self):
+                self.send_error(401)
+
+        master = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+        threading.Thread(target=master.serve_forever, daemon=True).start()
+        cls.addClassCleanup(master.server_close)
+        cls.addClassCleanup(master.shutdown)
+        cls.options = ("--master", f"http://127.0.0.1:{master.server_port}")
+        super().setUpClass()
+
+    @classmethod
+    def prepare(cls):
+        material.Writer(os.path.join(cls.home, "written")).close()
+
+    def test_searches_that_are_missing_are_told(self):
+        page = self.enter("/")
+        page.wait("document.querySelector('.tools .wrong')?.innerText.startsWith('1 row; the searches of http://127.0.0.1:')", what="the table is told as whole")
+        self.assertIn("are missing: it answers 401: REGIMEN_TOKEN is no token of it", page.text(".tools .wrong"))
+        page.click(page.role("button", "CSV"))
+        page.wait("document.querySelector('.toast.error')?.innerText.includes('and not all: the searches of')", what="the file is told as whole")
+        self.browser.downloaded()
 
 
 class Damage(served.Own):

@@ -129,18 +129,18 @@ function tagsCell(r, onTag, onSaved) {
   return cell;
 }
 
-/** What stands in an empty table. */
-function nothing(state, clear) {
+/** What stands in an empty table. missing: which searches are not here, and why. */
+function nothing(state, clear, missing) {
   if (state.q || state.where.length > 0 || state.kind !== FIRST_KINDS || state.experiment)
     return h("div", null, h("p", null, "Nothing matches."), button("Show all runs", clear));
   const folders = server.folders ?? [];
-  return h("div", null, h("h2", null, "No runs yet"),
+  return h("div", null, h("h2", null, missing ? "No runs" : "No runs yet"), missing ? h("p", null, `Not all is here: ${missing}.`) : null,
     h("p", null, folders.length > 0 ? ["The server reads ", folders.map((f, i) => [i > 0 ? ", " : "", h("code", null, f)]), ` and the folders in ${folders.length > 1 ? "them" : "it"}. `] : null,
       "A run appears here as soon as it begins:"),
     h("pre", {class: "log"}, `regimen run configs/cora_gcn.yaml --run-dir ${(folders[0] ?? "runs").replace(/\/$/, "")}/first`));
 }
 
-/** Rows in the order of the table, all of them: in pieces, so that the server never makes one answer of 10,000. */
+/** Rows in the order of the table, all of them: in pieces, so that the server never makes one answer of 10,000. {saved: how many, missing: what is not among them} */
 async function saveAll(state, told, signal) {
   const grouped = isGrouped(state), keys = ["name", ...state.columns], seen = new Set(), spreads = key => grouped && !["name", "state", "modified", "kind"].includes(key);
   const rows = [["id", grouped ? "runs" : "kind", ...keys.flatMap(k => [...(k === "best" ? ["best metric"] : []), k, ...(spreads(k) ? [`${k} deviation`] : [])])]];
@@ -148,10 +148,11 @@ async function saveAll(state, told, signal) {
   const value = (r, key) => grouped && key === "best" ? [r.best?.metric, ...both(r.best?.value)] : spreads(key) ? both(r.values?.[key]) : grouped && key === "state" ? Object.entries(r.states).map(([s, n]) => `${n} ${s}`).join(", ")
     : key === "best" ? [r.best?.metric, r.best?.value] : key === "best_step" ? r.best?.step : key === "tags" ? (r.tags ?? []).join(" ")
     : key === "modified" || key === "started" ? (r[key] ? date(r[key]) : null) : BASIC_KEYS.includes(key) ? r[key] : r.values?.[key];
-  let total = 1;
+  let total = 1, missing = null;
   for (let offset = 0; offset < total; offset += 1000) {
     const answer = await ask(state, {offset, limit: 1000}, signal);
     total = answer.total;
+    missing = answer.missing ?? missing;
     for (const r of answer.rows)
       if (!seen.has(r.id)) { // one that moved while it was asked for is there once
         seen.add(r.id);
@@ -160,13 +161,13 @@ async function saveAll(state, told, signal) {
     told(seen.size, total);
   }
   download("runs.csv", "text/csv", csv(rows));
-  return seen.size;
+  return {saved: seen.size, missing};
 }
 
 export async function show(main, {query}) {
   document.title = "Runs – Regimen";
   query = await resolveView(query);
-  let state = readState(query), look = readBoard(query), typing = 0, updates = 0, closed = false, kinds = new Map(), described = null, saving = null, widths = stored("runs.widths") ?? {}, wrong = "";
+  let state = readState(query), look = readBoard(query), typing = 0, updates = 0, closed = false, kinds = new Map(), described = null, saving = null, widths = stored("runs.widths") ?? {}, wrong = "", missing = null;
   const selected = new Set(state.selected), count = h("span", {role: "status", class: "quiet"}), chosen = h("div", {class: "chosen-bar"});
   const keys = () => described ??= ask(state, {kind: "all", q: null, where: [], offset: 0, limit: 1, describe: 1}).then(a => a.columns ?? [], error => { described = null; throw error; });
 
@@ -252,8 +253,8 @@ export async function show(main, {query}) {
     saving = new AbortController();
     csvButton.textContent = "Stop";
     try {
-      const n = await saveAll(state, (have, total) => { count.textContent = `CSV: ${number(have)} of ${number(total)} rows`; }, saving.signal);
-      say(`runs.csv has ${number(n)} rows.`);
+      const {saved, missing: left} = await saveAll(state, (have, total) => { count.textContent = `CSV: ${number(have)} of ${number(total)} rows`; }, saving.signal);
+      say(`runs.csv has ${number(saved)} rows${left ? `, and not all: ${left}` : ""}.`, left ? "error" : "note");
     } catch (error) {
       if (error.name !== "AbortError")
         say(error.message, "error");
@@ -407,9 +408,9 @@ export async function show(main, {query}) {
   }
 
   function tell(total) {
-    count.classList.toggle("wrong", wrong !== "");
+    count.classList.toggle("wrong", wrong !== "" || missing !== null);
     if (!saving)
-      count.textContent = wrong || (isGrouped(state) ? `${number(total)} ${total === 1 ? "group" : "groups"}${runsInGroups > 0 ? ` of ${number(runsInGroups)} runs` : ""}` : `${number(total)} ${total === 1 ? "row" : "rows"}`);
+      count.textContent = wrong || [isGrouped(state) ? `${number(total)} ${total === 1 ? "group" : "groups"}${runsInGroups > 0 ? ` of ${number(runsInGroups)} runs` : ""}` : `${number(total)} ${total === 1 ? "row" : "rows"}`, missing].filter(Boolean).join("; ");
   }
 
   // ---- what the cards show ------------------------------------------------------------------------
@@ -455,6 +456,7 @@ export async function show(main, {query}) {
     fetch: async (offset, limit, signal) => {
       const answer = await ask(state, {offset, limit}, signal);
       wrong = "";
+      missing = answer.missing ?? null;
       reading(answer);
       runsInGroups = answer.runs ?? 0;
       if (offset === 0)
@@ -480,7 +482,7 @@ export async function show(main, {query}) {
       return Boolean(change);
     },
     onRows: tell, onError(error) { wrong = error.message; tell(0); },
-    empty: () => nothing(state, clear),
+    empty: () => nothing(state, clear, missing),
   });
 
   let drawnIds = new Set();
