@@ -206,7 +206,6 @@ static rgm_status look(details *d, const char *folder)
 {
     *d = (details){.metrics = size_of(folder, "metrics.jsonl"),
                    .logs = (size_of(folder, "log.txt") >= 0) + (size_of(folder, "trial.log") >= 0),
-                   .exports = count_all(folder, "export"),
                    .explanations = count_all(folder, "explanations"),
                    .checkpoints = count_names(folder, "ckpt", "step-"),
                    .events = has_events(folder),
@@ -215,6 +214,7 @@ static rgm_status look(details *d, const char *folder)
                    .system = size_of(folder, "system.jsonl") > 0,
                    .model = size_of(folder, "model.json") > 0,
                    .profile = size_of(folder, "profile.json") > 0};
+    RGM_TRY(rgmi_count_exports(&d->exports, folder));
     return read_system(d, folder);
 }
 

@@ -147,5 +147,31 @@ static void an_export_is_sent_as_a_file_to_be_saved(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* The page has a tab of them, wherever the configuration puts them. */
+static void exports_in_named_folders_count(void **state)
+{
+    const char *folder = check_folder();
+    char config[1024], id[17];
+    rgm_json *json;
+    rgm_web *web;
+
+    (void)state;
+    snprintf(config, sizeof config, "trainer: {exports: {dirs: [\"%s/run/served\"]}}\n", folder);
+    web = open_web(id, folder, config);
+    keep(folder, "run/export/next.partial-77/model.onnx", "half");
+    for (int exports = 0; exports < 2; exports++) {
+        json = ask(web, 200, id, "");
+        CHECK_INT(exports, int_of(rgm_json_find(json, "has"), "exports"));
+        rgm_json_release(json);
+        json = ask(web, 200, id, "exports");
+        CHECK_INT(exports, count_of(json, "exports"));
+        rgm_json_release(json);
+        keep(folder, "run/served/1/model.onnx", "onnx");
+    }
+    rgm_web_close(web);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 TESTS(cmocka_unit_test(every_part_of_a_run_is_told),
-      cmocka_unit_test(an_export_is_sent_as_a_file_to_be_saved))
+      cmocka_unit_test(an_export_is_sent_as_a_file_to_be_saved),
+      cmocka_unit_test(exports_in_named_folders_count))

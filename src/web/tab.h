@@ -59,6 +59,8 @@ rgm_status rgmi_tell_logs(rgm_text *out, const char *folder, const rgmi_log_quer
 rgm_status rgmi_tell_checkpoints(rgm_text *out, const char *folder);
 /** {exports: [{number, name, bytes, time}]}. A number is the name's, whatever else there is. */
 rgm_status rgmi_tell_exports(rgm_text *out, const char *folder);
+/** How many of these there are; 1 where there is none but damage to tell. Errors: RGM_ERR_NOMEM. */
+rgm_status rgmi_count_exports(int64_t *count, const char *folder);
 /**
  * Open the export of a number.
  *

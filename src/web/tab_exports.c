@@ -158,6 +158,16 @@ done:
     return status;
 }
 
+rgm_status rgmi_count_exports(int64_t *count, const char *folder)
+{
+    exports e = {0};
+    rgm_status status = find_exports(&e, folder);
+
+    *count = e.count > 0 ? e.count : e.damage != NULL;
+    clear_exports(&e);
+    return status;
+}
+
 /* ---- one ----------------------------------------------------------------------------------- */
 
 /* The last part of a name in letters that no header, shell or file system takes for others. */
