@@ -7,6 +7,7 @@
  */
 #include "events.h"
 #include "masters.h"
+#include "index.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <regimen/base_condition.h>
 
-enum { TOPICS = 64, WATCHES = 16 };
+enum { TOPICS = 128, WATCHES = RGMI_MOST_MASTERS + 1 }; /* that of --master, too */
 #define COMMENT_SECONDS 15.0
 
 typedef enum topic_kind { TOPIC_RUNS, TOPIC_RUN, TOPIC_EXPERIMENT, TOPIC_QUEUE } topic_kind;

@@ -143,6 +143,20 @@ static rgm_status note_missing(rgmi_experiment_rows *rows, const char *where, rg
     return RGM_OK;
 }
 
+/* Of masters whose reason is not told. */
+static rgm_status note_others(rgmi_experiment_rows *rows, rgm_web *web)
+{
+    if (rows->lacking > NAMED)
+        RGM_TRY(rgm_text_printf(&rows->missing, "; and those of %lld more masters",
+                                (long long)rows->lacking - NAMED));
+    if (!rgmi_runs_lack_masters(web->runs))
+        return RGM_OK;
+    return rgm_text_printf(&rows->missing,
+                           "%sthere are more than %d folders of masters, and the searches of the "
+                           "others are missing: name fewer folders to one server",
+                           rows->lacking++ > 0 ? "; " : "", RGMI_MOST_MASTERS);
+}
+
 rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web, bool archived)
 {
     int64_t master;
@@ -161,9 +175,8 @@ rgm_status rgmi_experiment_rows_take(rgmi_experiment_rows *rows, rgm_web *web, b
         if (status != RGM_OK)
             break;
     }
-    if (status == RGM_OK && rows->lacking > NAMED)
-        status = rgm_text_printf(&rows->missing, "; and those of %lld more masters",
-                                 (long long)rows->lacking - NAMED);
+    if (status == RGM_OK)
+        status = note_others(rows, web);
     if (status != RGM_OK)
         rgmi_experiment_rows_clear(rows);
     return rgm_error_trace(status, __FILE__, __LINE__, __func__);

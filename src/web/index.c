@@ -486,6 +486,16 @@ int64_t rgmi_runs_version(rgmi_runs *runs, const char *hex)
     return version;
 }
 
+bool rgmi_runs_lack_masters(rgmi_runs *runs)
+{
+    bool lack;
+
+    pthread_mutex_lock(&runs->lock);
+    lack = runs->too_many_masters;
+    pthread_mutex_unlock(&runs->lock);
+    return lack;
+}
+
 int64_t rgmi_runs_masters(rgmi_runs *runs, const char *const **folders)
 {
     int64_t count;

@@ -19,7 +19,7 @@ enum {
     RGMI_MOST_CELLS = 1024,     /* values of one run in the table; the configuration's own
                                    page has all                                           */
     RGMI_LONGEST_CELL = 1024,   /* bytes of one                                           */
-    RGMI_MOST_MASTERS = 64,     /* folders with a master.db                               */
+    RGMI_MOST_MASTERS = 64,     /* folders with a master.db that get a number             */
     RGMI_MOST_TAGS = 32,        /* of a run                                               */
     RGMI_LONGEST_TAG = 64,      /* bytes                                                  */
     RGMI_LONGEST_TITLE = 200,   /* bytes                                                  */
@@ -126,7 +126,8 @@ typedef struct rgmi_run_place {
     const char *shown;     /* in relative: "runs/a"                                         */
     struct rgmi_run_place *parent;
     int depth;
-    int64_t master, experiment; /* trials of which master, which experiment; -1: none       */
+    int64_t master, experiment; /* trials of which master, which experiment; -1: none; 0: a
+                                   master beyond RGMI_MOST_MASTERS                          */
     struct timespec changed;    /* the folder's time when it was listed                     */
     bool sure;                  /* it was listed long enough after that time                */
     bool listed;                /* it has been, so that it may have children                */
@@ -170,6 +171,7 @@ typedef struct rgmi_runs {
     rgmi_keys keys;
     char *masters[RGMI_MOST_MASTERS];
     int64_t master_count;
+    bool too_many_masters;
 } rgmi_runs;
 
 /** Begin to read the folders, by so many threads; 0: all is done by who opens and refreshes.
@@ -187,6 +189,8 @@ rgm_status rgmi_runs_freshen(rgmi_runs *runs);
 rgm_status rgmi_runs_folder(char **folder, rgmi_runs *runs, const char *hex);
 int64_t rgmi_runs_version(rgmi_runs *runs, const char *hex);
 int64_t rgmi_runs_masters(rgmi_runs *runs, const char *const **folders);
+/** Whether folders with a master.db are not among these: there are more than RGMI_MOST_MASTERS. */
+bool rgmi_runs_lack_masters(rgmi_runs *runs);
 
 /** All rows of this moment, held. Waits a little for the first walk, and with `all` for every run
  * to be read. */

@@ -248,7 +248,7 @@ static rgm_status add_run(rgmi_runs *runs, rgmi_run_place *place, const char *pa
 
     if (place->experiment >= 0 && whole_number(name) >= 0) {
         draft.kind = RGMI_TRIAL;
-        draft.master = place->master;
+        draft.master = place->master > 0 ? place->master : -1;
         draft.experiment = place->experiment;
         draft.trial = whole_number(name);
     }
@@ -449,18 +449,35 @@ done:
     return status;
 }
 
+static void tell_too_many_masters(const rgmi_runs *runs, const char *path)
+{
+    if (!runs->too_many_masters)
+        rgm_log_write(RGM_LOG_WARNING,
+                      "%s: there are more than %d folders of masters; the searches of this one and "
+                      "others are not shown, their trials are. Name fewer folders to one server",
+                      path, RGMI_MOST_MASTERS);
+}
+
+/* Its trials are trials, with a number for the master or without: nobody deletes them here. */
 static rgm_status note_master(rgmi_runs *runs, rgmi_run_place *place)
 {
+    bool has_number = runs->master_count < RGMI_MOST_MASTERS;
     char *copy = NULL;
 
-    if (place->master >= 0 || runs->master_count >= RGMI_MOST_MASTERS)
+    if (place->master >= 0)
         return RGM_OK;
-    RGM_TRY(rgm_strdup(&copy, place->path));
+    if (has_number)
+        RGM_TRY(rgm_strdup(&copy, place->path));
+    else
+        tell_too_many_masters(runs, place->path);
     drop_below(runs, place, false); /* what was found as plain runs is trials */
     place->listed = false;
     pthread_mutex_lock(&runs->lock);
-    place->master = runs->master_count + 1;
-    runs->masters[runs->master_count++] = copy;
+    place->master = has_number ? runs->master_count + 1 : 0;
+    if (has_number)
+        runs->masters[runs->master_count++] = copy;
+    else
+        runs->too_many_masters = true;
     runs->version++;
     pthread_mutex_unlock(&runs->lock);
     return RGM_OK;

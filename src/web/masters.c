@@ -4,6 +4,7 @@
  * its database has not changed, so that a page that is left open does not open it each second.
  */
 #include "masters.h"
+#include "index.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +13,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { ANSWERS = 64, MOST_MASTERS = 64, CALL_SECONDS = 60, STAMPED = 3 };
+enum {
+    ANSWERS = 64,
+    MOST_MASTERS = RGMI_MOST_MASTERS + 1, /* and that of --master */
+    CALL_SECONDS = 60,
+    STAMPED = 3
+};
 #define ANSWERS_BYTES  ((int64_t)8 << 20) /* of one master          */
 #define FRESH_SECONDS  0.5
 #define REST_SECONDS   5.0 /* after which one that did not answer is tried again */

@@ -2,6 +2,7 @@
  * The page's requests without a socket: files and their tags, methods, a master's requests, streams
  * of events.
  */
+#include "index.h"
 #include "web_check.h"
 
 #include <regimen/master.h>
@@ -481,6 +482,50 @@ static void a_listener_hears_what_changes(void **state)
     rgm_web_close(web);
 }
 
+/* Each has notices. Of those beyond the numbers it is told that their searches are missing, and
+ * their trials stay trials. */
+static void many_masters_are_served_or_told(void **state)
+{
+    enum { MASTERS = RGMI_MOST_MASTERS + 2 };
+    rgm_text topics = {0};
+    const rgm_json *row;
+    char path[256];
+    rgm_response out;
+    rgm_json *json;
+    rgm_web *web;
+
+    (void)state;
+    for (int i = 0; i < MASTERS; i++) {
+        snprintf(path, sizeof path, "%s/m%02d/1/3", folder, i);
+        CHECK_OK(rgm_folder_make(path));
+        snprintf(path, sizeof path, "%s/m%02d/master.db", folder, i);
+        CHECK_OK(rgm_file_save(path, "no database", 11));
+    }
+    snprintf(path, sizeof path, "%s/m%02d/1/3/metrics.jsonl", folder, MASTERS - 1);
+    CHECK_OK(rgm_file_save(path, "", 0));
+    web = open_web((const char *[]){folder}, 1, false);
+    json = ask_web(web, 200, "GET", "/api/v1/runs?kind=experiment", NULL);
+    CHECK(strstr(rgm_json_text(rgm_json_find(json, "missing")),
+                 "and those of 61 more masters; there are more than 64 folders of masters") !=
+          NULL);
+    rgm_json_release(json);
+    json = ask_web(web, 200, "GET", "/api/v1/runs?kind=all", NULL);
+    row = rgm_json_at(rgm_json_find(json, "rows"), 0);
+    CHECK_TEXT("trial", rgm_json_text(rgm_json_find(row, "kind")));
+    snprintf(path, sizeof path, "/api/v1/runs/%s", rgm_json_text(rgm_json_find(row, "id")));
+    rgm_json_release(json);
+    tell_web(web, 409, "DELETE", path, NULL);
+    CHECK_OK(rgm_text_printf(&topics, "/api/v1/events?topics="));
+    for (int i = 1; i <= RGMI_MOST_MASTERS; i++)
+        CHECK_OK(rgm_text_printf(&topics, "%squeue:%d", i > 1 ? "," : "", i));
+    out = ask_with(web, "GET", topics.data, NULL, (rgm_header){0});
+    CHECK_INT(200, out.status);
+    CHECK(hears(&out, "{\"topic\": \"queue:1\", ")); /* which is looked at last */
+    rgm_response_clear(&out);
+    rgm_text_clear(&topics);
+    rgm_web_close(web);
+}
+
 static void topics_are_held_to_their_form(void **state)
 {
     static const char *const bad[] = {"",
@@ -507,7 +552,7 @@ static void topics_are_held_to_their_form(void **state)
     }
     tell_web(web, 400, "GET", "/api/v1/events", NULL);
     CHECK_OK(rgm_text_printf(&many, "/api/v1/events?topics=runs"));
-    for (int i = 1; i <= 64; i++)
+    for (int i = 1; i <= 128; i++)
         CHECK_OK(rgm_text_printf(&many, ",queue:%d", i));
     tell_web(web, 400, "GET", many.data, NULL);
     rgm_text_clear(&many);
@@ -528,4 +573,5 @@ TESTS(cmocka_unit_test(files_have_types_and_tags),
       cmocka_unit_test_setup_teardown(an_idle_folder_is_not_opened_again, setup, teardown),
       cmocka_unit_test_setup_teardown(files_of_an_idle_folder_are_read_again, setup, teardown),
       cmocka_unit_test_setup_teardown(a_listener_hears_what_changes, setup, teardown),
+      cmocka_unit_test_setup_teardown(many_masters_are_served_or_told, setup, teardown),
       cmocka_unit_test(topics_are_held_to_their_form))

@@ -196,7 +196,7 @@ function makeHead(run) {
   const drawWarning = part(warning, r => r.failed ? h("section", {class: "trouble"}, h("h2", null, "This run failed"), h("p", null, r.failed))
     : r.text ? h("section", {class: "trouble"}, h("h2", null, r.state === "damaged" ? "This run is damaged" : "Not all of this run can be read"),
     h("p", null, r.text), h("p", {class: "quiet"}, "What can be read of it is shown; the rest is left out.")) : null);
-  const drawLinks = part(links, r => r.experiment ? h("a", {href: `/experiments/${r.master}/${r.experiment}`}, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
+  const drawLinks = part(links, r => r.experiment ? h(r.master ? "a" : "span", r.master ? {href: `/experiments/${r.master}/${r.experiment}`} : null, `Trial ${r.trial ?? ""} of experiment ${r.experiment}`) : null);
   const doing = h("span", {class: "doing"});
   const drawDoing = part(doing, ({state: now, archived, trial}) => server.read_only ? null : [
     button("Edit…", () => editRun(run, () => run.look()), {"aria-label": "Name and note", title: "Name and note"}),
