@@ -109,6 +109,16 @@ class Compare(served.Served):
         self.assertIn("runtime.seed", text)
         self.assertNotIn("trainer.epochs", text)  # the same in both
 
+    def test_a_run_that_is_no_more_takes_nothing_with_it(self):
+        for tab, there in (("config", "document.querySelector('#main table')?.innerText.includes('optimizer.learning_rate')"),
+                           ("system", "document.querySelectorAll('#main figure.chart').length === 4")):
+            page = self.enter(f"/compare?runs={','.join(self.ids[r] for r in self.RUNS)},0123456789abcdef&tab={tab}")
+            page.allow(r"\b404\b")
+            page.wait(there, what=f"{tab} is not shown: {page.text('#main')}")
+            self.still(page)
+            self.assertIn("1 of the runs asked for is no more", page.text("#main"))
+            self.assertNotIn("could not be asked", page.text("#main"))
+
     def test_final_metrics(self):
         page = self.compare("&tab=metrics&values=last")
         page.wait("document.querySelector('#main table tbody tr')")

@@ -73,7 +73,7 @@ function comparison(main, ids, data, hidden, query) {
   }
 
   const page = {
-    data, view, ids, all, runs: () => all().filter(r => !hidden.has(r.id)), query: () => new URLSearchParams(location.search),
+    data, view, all, runs: () => all().filter(r => !hidden.has(r.id)), query: () => new URLSearchParams(location.search),
     set: changes => setQuery(changes), keep: paced(() => setQuery(writeCurves(view))), emphasise, trouble: error => { told = error.message; tell(); },
   };
 
@@ -129,7 +129,7 @@ function comparison(main, ids, data, hidden, query) {
   const side = h("details", {class: "side", open: !narrow.matches}, h("summary", null, summary),
     h("div", {class: "side-buttons"}, button("All", () => { hidden.clear(); keepHidden(); }, {class: "plain", "aria-label": "Show all runs"}),
       button("None", () => { for (const id of ids) hidden.add(id); keepHidden(); }, {class: "plain", "aria-label": "Hide all runs"}),
-      h("a", {href: address("/", {selected: ids.join(",")})}, "Change the selection")), legend);
+      h("a", {href: address("/", {selected: all().map(r => r.id).join(",")})}, "Change the selection")), legend);
 
   // ---- tabs ----
 

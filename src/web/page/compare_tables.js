@@ -53,7 +53,7 @@ export function metricsTab(page) {
 
 export function configTab(page) {
   const place = h("div"), told = h("span", {class: "quiet", role: "status"});
-  let answer = null;
+  let answer = null, asked = "";
   const every = h("input", {type: "checkbox", checked: page.query().get("all") === "1", on: {change: e => {
     page.set({all: e.target.checked ? 1 : null});
     draw();
@@ -93,11 +93,25 @@ export function configTab(page) {
     const {runs, rows} = shown();
     download("configurations.csv", "text/csv", csv([["key", ...runs.map(r => r.name)], ...rows.map(r => [r.key, ...r.values])]));
   }, {"aria-label": "Save the configurations as CSV"});
-  const load = get("/api/v1/configs", {runs: page.ids.join(",")}).then(a => {
-    answer = a;
-    draw();
-  }, error => fill(place, h("p", {class: "quiet"}, error.message)));
-  return {element: h("div", {class: "wide-table"}, h("div", {class: "bar"}, h("label", {class: "field"}, every, "All keys"), labelled("≠ against", against), labelled("Find", find), save, told), place), draw, changed() {}, load, close() {}};
+
+  /** Of the runs that there are, once: one that was deleted takes no others with it. */
+  async function ask() {
+    const ids = page.all().map(r => r.id).join(",");
+    if (ids === asked || ids === "")
+      return;
+    asked = ids;
+    try {
+      answer = await get("/api/v1/configs", {runs: ids});
+      draw();
+    } catch (error) {
+      asked = "";
+      if (!answer)
+        fill(place, h("p", {class: "quiet"}, error.message));
+    }
+  }
+
+  const load = ask();
+  return {element: h("div", {class: "wide-table"}, h("div", {class: "bar"}, h("label", {class: "field"}, every, "All keys"), labelled("≠ against", against), labelled("Find", find), save, told), place), draw, changed: ask, load, close() {}};
 }
 
 // ---- system -------------------------------------------------------------------------------------
@@ -158,7 +172,7 @@ export function systemTab(page) {
       charts[n] ? charts[n].update(options) : cards.append((charts[n] = lineChart({title: p.title, ...options})).element);
     });
     const none = page.runs().filter(r => kept.get(r.id) === null).length, asked = [...kept.keys()].length;
-    told.textContent = [asked + unasked.size < page.ids.length ? `asked ${number(asked)} of ${number(page.ids.length)} runs` : "", none > 0 ? `${number(none)} runs have no system.jsonl: they are older, or kept none` : "",
+    told.textContent = [asked + unasked.size < page.all().length ? `asked ${number(asked)} of ${number(page.all().length)} runs` : "", none > 0 ? `${number(none)} runs have no system.jsonl: they are older, or kept none` : "",
       sparse.size > 0 ? `${number(sparse.size)} have told more often: their lines are evenly spread` : "",
       unasked.size > 0 ? `${number(unasked.size)} could not be asked: the server did not answer` : ""].filter(Boolean).join("; ");
     page.emphasise?.();
@@ -176,8 +190,8 @@ export function systemTab(page) {
           answer.down_sampled ? sparse.add(id) : sparse.delete(id);
           if (kept.get(id)?.length === 0)
             kept.set(id, null);
-        } catch {
-          unasked.add(id);
+        } catch (error) {
+          error.status === 404 ? unasked.delete(id) : unasked.add(id); // one that was deleted leaves the list soon
         }
     }));
     last = Date.now();
@@ -186,7 +200,7 @@ export function systemTab(page) {
   }
 
   draw();
-  const load = ask(page.ids);
+  const load = ask(page.all().map(r => r.id));
   return {
     element: h("div", null, h("h2", {class: "hidden"}, "What the runs take of the machine"), h("div", {class: "bar"}, labelled("Over", over), told), cards), draw, load,
     async changed() {
