@@ -146,6 +146,54 @@ static void runs_without_a_key_are_a_group_of_their_own(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+/* What a run came to, and when it began. */
+static void say(const char *name, const char *metric, double best, int64_t started)
+{
+    const struct timespec times[2] = {{.tv_sec = started}, {.tv_sec = started}};
+    char path[300], text[200];
+
+    snprintf(path, sizeof path, "%s/%s/result.json", root, name);
+    snprintf(text, sizeof text,
+             "{\"state\":\"finished\",\"step\":40,\"epoch\":4,"
+             "\"best\":{\"metric\":\"%s\",\"value\":%g,\"step\":10}}",
+             metric, best);
+    CHECK_OK(rgm_file_save(path, text, (int64_t)strlen(text)));
+    snprintf(path, sizeof path, "%s/%s/env.json", root, name);
+    CHECK_INT(0, utimensat(AT_FDCWD, path, times, 0));
+}
+
+/* Their means are the other way round: of when they began, and of bests by different metrics. */
+static void groups_are_sorted_by_the_newest_and_by_one_metric(void **state)
+{
+    static const char *const sorts[] = {"started", "best"};
+    const char *const folders[] = {root};
+    const rgm_json *rows;
+    rgm_json *answer;
+    char path[100];
+    rgm_web *web;
+
+    (void)state;
+    rgm_web_close(open_some());
+    say("gcn-seed-1", "valid.accuracy", 0.8, 1000);
+    say("gcn-seed-12", "valid.loss", 6, 3000);
+    say("gcn-seed-2", "valid.accuracy", 0.8, 1000);
+    say("gat-1", "valid.accuracy", 0.9, 2000);
+    web = open_web(folders, 1, false);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path,
+                 "/api/v1/groups?group=config.model.type&where=model%%20~%%20g&sort=%s&order=desc",
+                 sorts[i]);
+        answer = ask_web(web, 200, "GET", path, NULL);
+        rows = rgm_json_find(answer, "rows");
+        CHECK_INT(2, rgm_json_count(rows));
+        CHECK_TEXT(i == 0 ? "model.type gcn" : "model.type gat",
+                   rgm_json_text(rgm_json_find(rgm_json_at(rows, 0), "name")));
+        rgm_json_release(answer);
+    }
+    rgm_web_close(web);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* However short an answer's time is, the next one goes on, and the last one has all runs. */
 static void short_answers_come_to_the_end(void **state)
 {
@@ -443,6 +491,7 @@ static void views_are_kept_in_the_folder_by_name(void **state)
 TESTS(cmocka_unit_test(repetitions_are_one_group_with_mean_and_deviation),
       cmocka_unit_test(runs_without_a_key_are_a_group_of_their_own),
       cmocka_unit_test(bands_are_what_the_runs_have_at_each_step),
+      cmocka_unit_test(groups_are_sorted_by_the_newest_and_by_one_metric),
       cmocka_unit_test(short_answers_come_to_the_end),
       cmocka_unit_test(a_run_gets_a_name_a_note_and_a_place_out_of_sight),
       cmocka_unit_test(a_change_that_finds_no_room_changes_nothing),

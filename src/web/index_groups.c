@@ -26,26 +26,46 @@ static int by_group(const void *a, const void *b)
     return order != 0 ? order : (x->row->id > y->row->id) - (x->row->id < y->row->id);
 }
 
+/* By which the first that chose has chosen; NULL: none has. */
+static const char *best_metric_of(const rgmi_run_groups *g, const rgmi_run_group *group)
+{
+    const char *metric = NULL;
+
+    for (int64_t i = 0; i < group->count && metric == NULL; i++)
+        metric = g->members[group->first + i].row->text[RGMI_TEXT_BEST_METRIC];
+    return metric;
+}
+
+/* A best by another metric is none of the group's. */
+static bool is_of_group(const rgmi_run_row *row, const rgmi_value_place *place, const char *metric)
+{
+    const char *mine = row->text[RGMI_TEXT_BEST_METRIC];
+
+    return place->fixed != RGMI_COLUMN_BEST ||
+           (mine != NULL && metric != NULL && strcmp(mine, metric) == 0);
+}
+
 /* By the mean of numbers (of times by the newest), else by the first text. */
 static rgmi_row_value sort_value(const rgmi_run_groups *g, const rgmi_run_group *group)
 {
     const rgmi_value_place *place = &g->choice.sort;
+    bool is_time = place->fixed == RGMI_COLUMN_MODIFIED || place->fixed == RGMI_COLUMN_STARTED;
+    const char *metric = best_metric_of(g, group);
     rgmi_row_value text = {0};
     rgmi_moments m = {0};
 
     for (int64_t i = 0; i < group->count; i++) {
-        rgmi_row_value v = rgmi_value_of(g->members[group->first + i].row, place);
+        const rgmi_run_row *row = g->members[group->first + i].row;
+        rgmi_row_value v = rgmi_value_of(row, place);
 
-        if (v.has && v.numeric && isfinite(v.number))
+        if (v.has && v.numeric && isfinite(v.number) && is_of_group(row, place, metric))
             rgmi_moments_add(&m, v.number);
         else if (v.has && !text.has && v.text != NULL)
             text = v;
     }
     if (m.count == 0)
         return text;
-    return (rgmi_row_value){.has = true,
-                            .numeric = true,
-                            .number = place->fixed == RGMI_COLUMN_MODIFIED ? m.high : m.mean};
+    return (rgmi_row_value){.has = true, .numeric = true, .number = is_time ? m.high : m.mean};
 }
 
 static int by_sort(const void *a, const void *b, void *payload)
@@ -271,14 +291,13 @@ static rgm_status print_states(rgm_text *json, const rgmi_run_groups *g,
 /* Of the runs that chose by the same metric as the first that chose. */
 static rgm_status print_best(rgm_text *json, const rgmi_run_groups *g, const rgmi_run_group *group)
 {
-    const char *metric = NULL;
+    const char *metric = best_metric_of(g, group);
     rgmi_moments m = {0};
 
     for (int64_t i = 0; i < group->count; i++) {
         const rgmi_run_row *row = g->members[group->first + i].row;
         const char *mine = row->text[RGMI_TEXT_BEST_METRIC];
 
-        metric = metric != NULL ? metric : mine;
         if (mine != NULL && strcmp(mine, metric) == 0 && isfinite(row->best_value))
             rgmi_moments_add(&m, row->best_value);
     }

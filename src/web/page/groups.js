@@ -26,6 +26,7 @@ export function groupColumn(key, column, href) {
     state: states,
     best: r => r.best ? h("span", {class: "metric"}, h("span", {class: "quiet"}, r.best.metric), spread(r.best.value)) : "–",
     modified: r => ago(r.modified),
+    started: r => ago(r.values?.started?.high), // the newest, as of what changed
     kind: () => "group",
   }[key] ?? (r => spread(r.values?.[key]));
   return {...column, key, cell};

@@ -142,12 +142,12 @@ function nothing(state, clear, missing) {
 
 /** Rows in the order of the table, all of them: in pieces, so that the server never makes one answer of 10,000. {saved: how many, missing: what is not among them} */
 async function saveAll(state, told, signal) {
-  const grouped = isGrouped(state), keys = ["name", ...state.columns], seen = new Set(), spreads = key => grouped && !["name", "state", "modified", "kind"].includes(key);
+  const grouped = isGrouped(state), keys = ["name", ...state.columns], seen = new Set(), spreads = key => grouped && !["name", "state", "modified", "started", "kind"].includes(key), time = (r, key) => r[key] ?? r.values?.[key]?.high;
   const rows = [["id", grouped ? "runs" : "kind", ...keys.flatMap(k => [...(k === "best" ? ["best metric"] : []), k, ...(spreads(k) ? [`${k} deviation`] : [])])]];
   const both = v => v === null || v === undefined ? [null, null] : typeof v !== "object" ? [v, null] : v.texts !== undefined ? [`${v.texts} values`, null] : [v.mean, v.deviation];
   const value = (r, key) => grouped && key === "best" ? [r.best?.metric, ...both(r.best?.value)] : spreads(key) ? both(r.values?.[key]) : grouped && key === "state" ? Object.entries(r.states).map(([s, n]) => `${n} ${s}`).join(", ")
     : key === "best" ? [r.best?.metric, r.best?.value] : key === "best_step" ? r.best?.step : key === "tags" ? (r.tags ?? []).join(" ")
-    : key === "modified" || key === "started" ? (r[key] ? date(r[key]) : null) : BASIC_KEYS.includes(key) ? r[key] : r.values?.[key];
+    : key === "modified" || key === "started" ? (time(r, key) ? date(time(r, key)) : null) : BASIC_KEYS.includes(key) ? r[key] : r.values?.[key];
   let total = 1, missing = null;
   for (let offset = 0; offset < total; offset += 1000) {
     const answer = await ask(state, {offset, limit: 1000}, signal);
