@@ -394,12 +394,20 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
+/* Of the folder what is below the named one, which all have. */
 static bool has_words(const rgmi_run_row *row, const rgmi_search_words *words)
 {
-    const char *const texts[] = {row->text[RGMI_TEXT_NAME], row->text[RGMI_TEXT_TITLE],
-                                 row->text[RGMI_TEXT_TASK], row->text[RGMI_TEXT_MODEL],
-                                 row->text[RGMI_TEXT_TAGS], row->text[RGMI_TEXT_DESCRIPTION],
-                                 row->text[RGMI_TEXT_NOTE], row->state};
+    const char *folder = row->text[RGMI_TEXT_FOLDER];
+    const char *below = folder != NULL ? strchr(folder, '/') : NULL;
+    const char *const texts[] = {row->text[RGMI_TEXT_NAME],
+                                 row->text[RGMI_TEXT_TITLE],
+                                 below != NULL ? below + 1 : NULL,
+                                 row->text[RGMI_TEXT_TASK],
+                                 row->text[RGMI_TEXT_MODEL],
+                                 row->text[RGMI_TEXT_TAGS],
+                                 row->text[RGMI_TEXT_DESCRIPTION],
+                                 row->text[RGMI_TEXT_NOTE],
+                                 row->state};
 
     return rgmi_search_words_fit(words, texts, sizeof texts / sizeof *texts);
 }

@@ -556,6 +556,22 @@ static void rows_are_searched_and_filtered(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static void folders_below_the_named_one_are_searched(void **state)
+{
+    rgmi_runs *runs;
+
+    (void)state;
+    make_root();
+    CHECK_OK(rgm_folder_make(in_root("sweep")));
+    make_run("sweep/one", "model: {type: gcn}\n", 1, 1);
+    make_run("two", "model: {type: gcn}\n", 1, 2);
+    runs = open_index(0);
+    check_names(runs, &(rgmi_runs_query){.text = "swe"}, "one");
+    check_names(runs, &(rgmi_runs_query){.text = strrchr(root, '/') + 1}, ""); /* all have it */
+    rgmi_runs_close(runs);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 static void refuse(rgmi_runs *runs, rgmi_runs_query query, const char *message)
 {
     rgm_text json = {0};
@@ -739,6 +755,7 @@ TESTS(cmocka_unit_test(runs_are_found_four_levels_deep_and_links_are_not_followe
       cmocka_unit_test(damage_anywhere_in_a_log_is_told),
       cmocka_unit_test(a_named_folder_may_come_later), cmocka_unit_test(rows_are_sorted_and_paged),
       cmocka_unit_test(rows_are_searched_and_filtered),
+      cmocka_unit_test(folders_below_the_named_one_are_searched),
       cmocka_unit_test(what_cannot_be_asked_is_named), cmocka_unit_test(every_key_is_described),
       cmocka_unit_test(many_may_ask_while_runs_change),
       cmocka_unit_test(every_failing_allocation_is_survived))
