@@ -11,11 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-rgm_status rgmi_async_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket)
+int64_t rgmi_async_left(const rgmi_bracket *b)
+{
+    return b->max_trials > b->created ? b->max_trials - b->created : 0;
+}
+
+rgm_status rgmi_async_fill(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket)
 {
     const rgmi_bracket *b = &t->brackets[bracket];
+    int64_t busy = 0;
 
-    for (int64_t i = 0; i < b->concurrent && i < b->max_trials; i++)
+    for (int64_t i = 0; i < b->rung_count; i++)
+        busy += b->rungs[i].outstanding;
+    for (; busy < b->concurrent && rgmi_async_left(b) > 0; busy++)
         RGM_TRY(rgmi_bracket_add_trial(searcher, t, bracket));
     return RGM_OK;
 }
@@ -30,9 +38,7 @@ static rgm_status send_on(rgm_searcher *searcher, rgmi_tournament *t, rgmi_brack
     return rgm_search_train_and_validate(searcher, trial, b->rungs[rung + 1].need);
 }
 
-/* *sent: a trial trains on. */
-static rgm_status promote(bool *sent, rgm_searcher *searcher, rgmi_tournament *t, int64_t trial,
-                          double key)
+static rgm_status promote(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key)
 {
     rgmi_bracket *b = &t->brackets[t->owner[trial - 1]];
     int64_t i = t->rung[trial - 1], at;
@@ -41,7 +47,6 @@ static rgm_status promote(bool *sent, rgm_searcher *searcher, rgmi_tournament *t
     int64_t now = (int64_t)((double)(rung->count + 1) / b->divisor);
     rgmi_entry *entry = NULL;
 
-    *sent = false;
     RGM_TRY(rgmi_rung_insert(&at, rung, trial, key, false));
     if (at < now)
         entry = &rung->entries[at];
@@ -50,23 +55,19 @@ static rgm_status promote(bool *sent, rgm_searcher *searcher, rgmi_tournament *t
     if (entry == NULL || !(entry->key < INFINITY) || !rgm_search_is_open(searcher, entry->trial))
         return RGM_OK;
     entry->promoted = true;
-    *sent = true;
     return send_on(searcher, t, b, entry->trial, i);
 }
 
-static rgm_status stop_or_go(bool *sent, rgm_searcher *searcher, rgmi_tournament *t, int64_t trial,
-                             double key)
+static rgm_status stop_or_go(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key)
 {
     rgmi_bracket *b = &t->brackets[t->owner[trial - 1]];
     int64_t i = t->rung[trial - 1], at, best;
     rgmi_rung *rung = &b->rungs[i];
 
-    *sent = false;
     RGM_TRY(rgmi_rung_insert(&at, rung, trial, key, true));
     best = (int64_t)((double)rung->count / b->divisor);
     if (at < (best > 1 ? best : 1) && key < INFINITY) {
         rung->entries[at].promoted = true;
-        *sent = true;
         return send_on(searcher, t, b, trial, i);
     }
     return rgm_search_is_open(searcher, trial) ? rgm_search_close(searcher, trial) : RGM_OK;
@@ -113,7 +114,6 @@ rgm_status rgmi_async_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t
 {
     int64_t bracket = t->owner[trial - 1], i = t->rung[trial - 1], at;
     rgmi_bracket *b = &t->brackets[bracket];
-    bool sent = false;
 
     b->rungs[i].outstanding--;
     if (i == b->rung_count - 1) {
@@ -121,12 +121,11 @@ rgm_status rgmi_async_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t
         if (rgm_search_is_open(searcher, trial))
             RGM_TRY(rgm_search_close(searcher, trial));
     } else if (b->kind != RGMI_STOPS) {
-        RGM_TRY(promote(&sent, searcher, t, trial, key));
+        RGM_TRY(promote(searcher, t, trial, key));
     } else {
-        RGM_TRY(stop_or_go(&sent, searcher, t, trial, key));
+        RGM_TRY(stop_or_go(searcher, t, trial, key));
     }
-    if (!sent && b->created < b->max_trials)
-        RGM_TRY(rgmi_bracket_add_trial(searcher, t, bracket));
+    RGM_TRY(rgmi_async_fill(searcher, t, bracket));
     return close_rungs(searcher, t, &t->brackets[bracket]);
 }
 
@@ -150,5 +149,5 @@ rgm_status rgmi_async_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_
     if (!waited)
         b->rungs[t->rung[trial - 1]].outstanding--;
     b->created--;
-    return rgmi_bracket_add_trial(searcher, t, bracket);
+    return rgmi_async_fill(searcher, t, bracket);
 }

@@ -139,19 +139,26 @@ static rgm_status add_trial(rgm_searcher *searcher, median_state *s, const media
 {
     int64_t trial;
 
-    if (s->created >= o->max_trials)
-        return RGM_OK;
     s->created++;
     RGM_TRY(rgm_search_create(&trial, searcher));
     return train_on(searcher, o, trial, 0);
 }
 
-static rgm_status begin(rgm_searcher *searcher, void *state, const void *options)
+static int64_t left(const void *state, const void *options)
+{
+    int64_t most = ((const median_options *)options)->max_trials;
+    int64_t created = ((const median_state *)state)->created;
+
+    return most > created ? most - created : 0;
+}
+
+/* As random's. */
+static rgm_status fill(rgm_searcher *searcher, void *state, const void *options)
 {
     const median_options *o = options;
-    int64_t count = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
+    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
 
-    for (int64_t i = 0; i < count; i++)
+    while (left(state, options) > 0 && searcher->open < most)
         RGM_TRY(add_trial(searcher, state, o));
     return RGM_OK;
 }
@@ -180,7 +187,7 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
 static rgm_status closed(rgm_searcher *searcher, void *state, const void *options, int64_t trial)
 {
     (void)trial;
-    return add_trial(searcher, state, options);
+    return fill(searcher, state, options);
 }
 
 /* What an invalid trial reported is no measure for others. */
@@ -208,32 +215,14 @@ static rgm_status exited(rgm_searcher *searcher, void *state, const void *option
         forget(s, trial);
         s->created--;
     }
-    return add_trial(searcher, s, options);
+    return fill(searcher, s, options);
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-static int64_t left(const void *state, const void *options)
-{
-    int64_t most = ((const median_options *)options)->max_trials;
-    int64_t created = ((const median_state *)state)->created;
-
-    return most > created ? most - created : 0;
-}
-
-static rgm_status extend(rgm_searcher *searcher, void *state, const void *options)
-{
-    const median_options *o = options;
-    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
-
-    while (left(state, options) > 0 && searcher->open < most)
-        RGM_TRY(add_trial(searcher, state, o));
-    return RGM_OK;
-}
-
 static const char *const live_keys[] = {"max_trials", "max_concurrent_trials", "startup_trials",
                                         "warmup", NULL};
-static const rgm_searcher_live live = {.keys = live_keys, .extend = extend, .left = left};
+static const rgm_searcher_live live = {.keys = live_keys, .extend = fill, .left = left};
 
 /* ---- the rest ------------------------------------------------------------------------------ */
 
@@ -340,7 +329,7 @@ const rgm_searcher_type rgmi_median_type = {.section = {.name = "median",
                                             .stops_early = true,
                                             .prepare = prepare,
                                             .max_length = rgmi_length_of,
-                                            .begin = begin,
+                                            .begin = fill,
                                             .validated = validated,
                                             .exited = exited,
                                             .closed = closed,

@@ -47,12 +47,22 @@ static rgm_status add_trial(rgm_searcher *searcher, random_state *state, const v
     return rgm_search_train_and_validate(searcher, trial, rgmi_length_of(options).units);
 }
 
-static rgm_status begin(rgm_searcher *searcher, void *state, const void *options)
+static int64_t left(const void *state, const void *options)
+{
+    int64_t most = ((const rgmi_full_options *)options)->max_trials;
+    int64_t created = ((const random_state *)state)->created;
+
+    return most > created ? most - created : 0;
+}
+
+/* At the beginning, and whenever a trial is over or the options were changed: with fewer at a time
+ * than there are none is created until enough are over. */
+static rgm_status fill(rgm_searcher *searcher, void *state, const void *options)
 {
     const rgmi_full_options *o = options;
-    int64_t count = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
+    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
 
-    for (int64_t i = 0; i < count; i++)
+    while (left(state, options) > 0 && searcher->open < most)
         RGM_TRY(add_trial(searcher, state, options));
     return RGM_OK;
 }
@@ -68,43 +78,22 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
 
 static rgm_status closed(rgm_searcher *searcher, void *state, const void *options, int64_t trial)
 {
-    random_state *s = state;
-
     (void)trial;
-    return s->created < ((const rgmi_full_options *)options)->max_trials
-               ? add_trial(searcher, s, options)
-               : RGM_OK;
+    return fill(searcher, state, options);
 }
 
 static rgm_status exited(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
                          bool invalid)
 {
+    (void)trial;
     ((random_state *)state)->created -= invalid;
-    return closed(searcher, state, options, trial);
+    return fill(searcher, state, options);
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-static int64_t left(const void *state, const void *options)
-{
-    int64_t most = ((const rgmi_full_options *)options)->max_trials;
-    int64_t created = ((const random_state *)state)->created;
-
-    return most > created ? most - created : 0;
-}
-
-static rgm_status extend(rgm_searcher *searcher, void *state, const void *options)
-{
-    const rgmi_full_options *o = options;
-    int64_t most = rgmi_trials_at_once(o->max_concurrent_trials, o->max_trials);
-
-    while (left(state, options) > 0 && searcher->open < most)
-        RGM_TRY(add_trial(searcher, state, options));
-    return RGM_OK;
-}
-
 static const char *const live_keys[] = {"max_trials", "max_concurrent_trials", NULL};
-static const rgm_searcher_live live = {.keys = live_keys, .extend = extend, .left = left};
+static const rgm_searcher_live live = {.keys = live_keys, .extend = fill, .left = left};
 
 static double progress(const rgm_searcher *searcher, const void *state, const void *options)
 {
@@ -139,7 +128,7 @@ static rgm_status archive(rgm_archive *a, void *state)
 
 #define FULL_FUNCTIONS                                                                             \
     .state_size = sizeof(random_state), .prepare = prepare, .max_length = rgmi_length_of,          \
-    .begin = begin, .validated = validated, .exited = exited, .closed = closed,                    \
+    .begin = fill, .validated = validated, .exited = exited, .closed = closed,                     \
     .progress = progress, .describe = describe, .archive = archive
 
 const rgm_searcher_type rgmi_single_type = {.section = {.name = "single",

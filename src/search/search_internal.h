@@ -333,7 +333,11 @@ void rgmi_tournament_clear(void *state);
 rgm_status rgmi_sync_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
 rgm_status rgmi_sync_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key);
 rgm_status rgmi_sync_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial);
-rgm_status rgmi_async_begin(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
+/** How many trials a bracket has yet to create. */
+int64_t rgmi_async_left(const rgmi_bracket *b);
+/** New trials while fewer are at work than may be at a time; with more than that none is created
+ * until enough are over. */
+rgm_status rgmi_async_fill(rgm_searcher *searcher, rgmi_tournament *t, int64_t bracket);
 rgm_status rgmi_async_report(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial, double key);
 /** `waited`: it had reported to its rung. */
 rgm_status rgmi_async_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_t trial,

@@ -156,6 +156,81 @@ static void more_trials_keep_the_rungs(void **state)
     rgm_search_file_release(many);
 }
 
+/* ---- fewer at a time ------------------------------------------------------------------------ */
+
+/* Validations that were asked for, the oldest first. */
+typedef struct at_work {
+    int64_t trials[20], lengths[20], count;
+} at_work;
+
+static void take_work(at_work *w, rgm_searcher *s)
+{
+    rgm_operation o;
+
+    while (rgm_searcher_next(&o, s)) {
+        if (o.kind == RGM_ASK_VALIDATE) {
+            w->trials[w->count] = o.trial;
+            w->lengths[w->count++] = o.length;
+        } else if (o.kind == RGM_ASK_CLOSE) {
+            CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){.kind = RGM_CLOSED, o.trial}));
+        }
+    }
+}
+
+static void end_oldest(at_work *w, rgm_searcher *s)
+{
+    double loss = (double)w->trials[0];
+    rgm_search_event event = {RGM_VALIDATED, w->trials[0], w->lengths[0], &loss};
+
+    w->count--;
+    memmove(w->trials, w->trials + 1, (size_t)w->count * sizeof *w->trials);
+    memmove(w->lengths, w->lengths + 1, (size_t)w->count * sizeof *w->lengths);
+    CHECK_OK(rgm_searcher_tell(s, &event));
+    take_work(w, s);
+}
+
+static rgm_search_file *file_at_once(const char *searcher, int at_once)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "%s, max_trials: 12, max_concurrent_trials: %d", searcher, at_once);
+    return file_of(text, "1", "[a, b]");
+}
+
+/* Those that run go on, and none is created until fewer are at work than may be. */
+static void with_fewer_at_a_time_none_begins_until_others_are_over(void **state)
+{
+    static const char *const searchers[] = {
+        "name: random, max_steps: 3", "name: median, max_steps: 3, interval: 3",
+        "name: adaptive_asha, max_steps: 16, bracket_rungs: [2]",
+        "name: bohb, max_steps: 16, bracket_rungs: [2]"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof searchers / sizeof *searchers; i++) {
+        rgm_search_file *five = file_at_once(searchers[i], 5), *two = file_at_once(searchers[i], 2);
+        rgm_searcher *before = begun(five), *s = searcher_of(two);
+        at_work w = {.count = 0};
+
+        take_work(&w, before);
+        CHECK_OK(rgm_search_file_check_change(two, five));
+        CHECK_OK(rgm_searcher_take_over(s, before));
+        take_work(&w, s);
+        CHECK_INT(5, w.count);
+        while (w.count > 0) {
+            int64_t had = rgm_searcher_trial_count(s);
+
+            end_oldest(&w, s);
+            CHECK(rgm_searcher_trial_count(s) == had || w.count <= 2);
+        }
+        CHECK_INT(12, rgm_searcher_trial_count(s));
+        CHECK(rgm_searcher_is_over(s));
+        rgm_searcher_release(before);
+        rgm_searcher_release(s);
+        rgm_search_file_release(five);
+        rgm_search_file_release(two);
+    }
+}
+
 /* ---- bounds --------------------------------------------------------------------------------- */
 
 #define TPE(trials)                                                                                \
@@ -498,6 +573,7 @@ static void memory_that_runs_out_is_told(void **state)
 
 TESTS(cmocka_unit_test(more_trials_are_those_that_would_have_been),
       cmocka_unit_test(more_trials_keep_the_rungs),
+      cmocka_unit_test(with_fewer_at_a_time_none_begins_until_others_are_over),
       cmocka_unit_test(trials_outside_of_new_bounds_are_not_learned_of),
       cmocka_unit_test(a_point_is_the_next_trial), cmocka_unit_test(a_point_is_varied),
       cmocka_unit_test(what_would_be_another_search_is_refused),

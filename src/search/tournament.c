@@ -27,7 +27,7 @@ rgm_status rgmi_tournament_begin(rgm_searcher *searcher, void *state, const void
     (void)options;
     for (int64_t i = 0; i < t->count; i++)
         RGM_TRY(t->brackets[i].kind == RGMI_SYNCHRONOUS ? rgmi_sync_begin(searcher, t, i)
-                                                        : rgmi_async_begin(searcher, t, i));
+                                                        : rgmi_async_fill(searcher, t, i));
     return RGM_OK;
 }
 
@@ -285,11 +285,6 @@ rgm_status rgmi_tournament_archive(rgm_archive *archive, void *state)
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
-static int64_t left_of(const rgmi_bracket *b)
-{
-    return b->max_trials > b->created ? b->max_trials - b->created : 0;
-}
-
 int64_t rgmi_tournament_left(const void *state, const void *options)
 {
     const rgmi_tournament *t = state;
@@ -297,7 +292,7 @@ int64_t rgmi_tournament_left(const void *state, const void *options)
 
     (void)options;
     for (int64_t i = 0; i < t->count; i++)
-        left += left_of(&t->brackets[i]);
+        left += rgmi_async_left(&t->brackets[i]);
     return left;
 }
 
@@ -306,14 +301,8 @@ rgm_status rgmi_tournament_extend(rgm_searcher *searcher, void *state, const voi
     rgmi_tournament *t = state;
 
     (void)options;
-    for (int64_t i = 0; i < t->count; i++) {
-        int64_t busy = 0;
-
-        for (int64_t k = 0; k < t->brackets[i].rung_count; k++)
-            busy += t->brackets[i].rungs[k].outstanding;
-        for (; busy < t->brackets[i].concurrent && left_of(&t->brackets[i]) > 0; busy++)
-            RGM_TRY(rgmi_bracket_add_trial(searcher, t, i));
-    }
+    for (int64_t i = 0; i < t->count; i++)
+        RGM_TRY(rgmi_async_fill(searcher, t, i));
     return RGM_OK;
 }
 
