@@ -105,6 +105,17 @@ done:
     return status;
 }
 
+/* Jobs that wait for their turn. */
+static int64_t count_queued(const rgm_master *m, int64_t experiment)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < m->process_count; i++)
+        count += m->processes[i].experiment == experiment && !m->processes[i].ended &&
+                 !rgmi_is_at_work(&m->processes[i]);
+    return count;
+}
+
 rgm_status rgmi_answer_experiment(rgmi_call *call)
 {
     int64_t smaller;
@@ -121,9 +132,9 @@ rgm_status rgmi_answer_experiment(rgmi_call *call)
         "earlier_trials"
         " WHERE experiment_id = e.id) AS earlier, (SELECT"
         " coalesce(sum(batches), 0) FROM trials WHERE experiment_id = e.id) AS batches,"
-        " (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL) AS"
-        " running FROM experiments e WHERE id = ?",
-        "i", call->id));
+        " max(0, (SELECT count(*) FROM trials WHERE experiment_id = e.id AND run_token IS NOT NULL)"
+        " - ?) AS running FROM experiments e WHERE id = ?",
+        "ii", count_queued(call->master, call->id), call->id));
     RGM_TRY(rgmi_print_one(call, rows, "experiment"));
     call->out->size--; /* the row's bracket: what follows is of the same object */
     RGM_TRY(print_best(call, smaller));

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether somebody may be at its next workload. A job that waits for its turn is not. */
-static bool is_at_work(const rgmi_process *p)
+/* Whether somebody may be at its next workload: a job of an earlier master too, of which nothing is
+ * known yet. */
+static bool may_work(const rgmi_process *p)
 {
-    return p != NULL && !p->ended && !p->job_over && !p->killed &&
-           (!p->is_job || p->asked || p->adopted || p->job_state == RGMI_JOB_RUNNING);
+    return p != NULL && !p->job_over && !p->killed && (p->adopted || rgmi_is_at_work(p));
 }
 
 rgm_status rgmi_trial_end_here(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial)
@@ -29,7 +29,7 @@ rgm_status rgmi_trial_end_here(rgm_master *master, rgmi_experiment *e, rgmi_tria
     if (trial->ending)
         return RGM_OK;
     RGM_TRY(
-        rgm_sequencer_end(&end, trial->sequencer, is_at_work(rgmi_process_of(master, trial->id))));
+        rgm_sequencer_end(&end, trial->sequencer, may_work(rgmi_process_of(master, trial->id))));
     trial->asked_count = 0;
     trial->ending = trial->dirty = trial->sequencer_dirty = true;
     return RGM_OK;

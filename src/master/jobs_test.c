@@ -192,7 +192,7 @@ static void what_waits_says_why_and_can_be_stopped(void **state)
     tell(master, 200, "POST", "/api/v1/trials/1/kill", NULL);
     wait_for_reason(master, 1, "Slurm job 3 waits"); /* trial 3 has the first one's place */
     tell(master, 200, "POST", "/api/v1/experiments/1/pause", NULL);
-    wait_for_none(master, "/api/v1/experiments/1", "running");
+    wait_for_none(master, "/api/v1/running", "total");
     put("hold", NULL);
     tell(master, 200, "POST", "/api/v1/experiments/1/activate", NULL);
     wait_until_over(master);
@@ -318,6 +318,30 @@ static void a_job_that_never_speaks_is_ended_with_the_reason(void **state)
     CHECK(strstr(text_member(t, "message"), "its process never spoke") != NULL);
     CHECK(strstr(text_member(t, "message"), "limits.silent_seconds is 1") != NULL);
     rgm_json_release(t);
+    rgm_master_close(master);
+}
+
+/* Its search has no trial at work, and says why; a bound on the time of work is not met. */
+static void a_job_that_waits_is_not_at_work(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    working_master w;
+    rgm_json *e;
+
+    (void)state;
+    put("hold", "");
+    begin_work(&w, master);
+    create_experiment(master, searcher, "limits: {search_seconds: 1}\nscheduler: {type: slurm}\n");
+    wait_for_reason(master, 3, "Slurm job 4 waits: Resources");
+    pause_ms(2500);
+    e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    CHECK_TEXT("ACTIVE", text_member(e, "state"));
+    CHECK_INT(0, int_member(e, "running"));
+    CHECK(strstr(text_member(e, "waits"), "waits: Resources") != NULL);
+    rgm_json_release(e);
+    tell(master, 200, "POST", "/api/v1/experiments/1/kill", NULL);
+    wait_until_over(master);
+    end_work(&w);
     rgm_master_close(master);
 }
 
@@ -460,6 +484,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_search_is_the_same_as_on_this_machine, s
                                       teardown),
       cmocka_unit_test_setup_teardown(a_job_that_never_speaks_is_ended_with_the_reason, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(a_job_that_waits_is_not_at_work, setup, teardown),
       cmocka_unit_test_setup_teardown(a_lost_node_and_a_told_end_are_no_failures, setup, teardown),
       cmocka_unit_test_setup_teardown(masters_that_are_killed_find_their_jobs, setup, teardown),
       cmocka_unit_test_setup_teardown(jobs_of_other_hosts_come_by_tcp, setup, teardown))

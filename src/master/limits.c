@@ -1,7 +1,7 @@
 /*
  * Bounds that a search file sets: on a process' silence, on the time of a trial and of a search, on
- * the room of a search. What counts as time is work, not the time in which nobody served: a trial's
- * workloads, and for a search the time in which some trial had a process.
+ * the room of a search. What counts as time is work, not the time in which nobody served or all
+ * waited: a trial's workloads, and for a search the time in which some trial's process ran.
  */
 #include "master_internal.h"
 
@@ -124,7 +124,7 @@ static rgm_status keep_process(rgm_master *master, rgmi_process *p, const rgmi_e
     const rgm_search_limits *limits = &rgm_search_file_settings(e->file)->limits;
 
     keep_end(master, p, e);
-    if (!p->ended && !p->killed && (!p->is_job || p->asked || p->job_state == RGMI_JOB_RUNNING))
+    if (!p->killed && rgmi_is_at_work(p))
         keep_silence(master, p, limits->silent_seconds);
     if (p->ended || p->killed || (p->is_job && !p->asked))
         return RGM_OK;
@@ -168,7 +168,7 @@ static rgm_status keep_search(rgm_master *master, rgmi_experiment *e, double pas
     double most = rgm_search_file_settings(e->file)->limits.search_seconds;
     double often = most / 100 < PUT_DOWN_S ? most / 100 : PUT_DOWN_S;
 
-    if (!(most > 0) || !rgmi_experiment_has_process(master, e->id))
+    if (!(most > 0) || rgmi_experiment_at_work(master, e->id) == 0)
         return RGM_OK;
     e->seconds += passed;
     if (e->seconds < often)
@@ -218,16 +218,14 @@ static rgm_status find_room(int64_t *bytes, rgm_master *master, int64_t experime
 /* Those that save before they end need so much more: as much as the largest that there is, each. */
 static rgm_status find_need(int64_t *bytes, rgm_master *master, int64_t experiment)
 {
-    int64_t running = 0, largest;
+    int64_t largest;
 
-    for (int64_t i = 0; i < master->process_count; i++)
-        running += master->processes[i].experiment == experiment;
     RGM_TRY(rgmi_database_int(
         &largest, master->database, 0,
         "SELECT max(bytes) AS bytes FROM (SELECT (SELECT sum(value) FROM json_each(c.resources)) AS"
         " bytes FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = ?)",
         "i", experiment));
-    *bytes = running * largest;
+    *bytes = rgmi_experiment_at_work(master, experiment) * largest;
     return RGM_OK;
 }
 
@@ -254,7 +252,7 @@ static rgm_status keep_room(rgm_master *master, rgmi_experiment *e)
     double begun = rgm_now();
 
     if (most == 0 || begun < e->disk_at || e->state != RGM_WORK_ACTIVE ||
-        !rgmi_experiment_has_process(master, id))
+        rgmi_experiment_at_work(master, id) == 0)
         return RGM_OK;
     RGM_TRY(find_need(&need, master, id));
     RGM_TRY(find_room(&used, master, id));

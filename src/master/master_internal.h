@@ -414,7 +414,12 @@ void rgmi_next_workload(rgmi_order *order, rgm_master *master, rgmi_experiment *
 
 /** The process of a trial; NULL: it has none. */
 rgmi_process *rgmi_process_of(const rgm_master *master, int64_t trial);
+/** A job that waits for its turn, or is yet to be submitted, counts too. */
 bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment);
+/** Whether it runs, as far as is known: a job that waits for its turn does not. */
+bool rgmi_is_at_work(const rgmi_process *p);
+/** How many of an experiment's do. */
+int64_t rgmi_experiment_at_work(const rgm_master *master, int64_t experiment);
 /** Whom it concerns that a process cannot be started. */
 typedef enum rgmi_start_fault {
     RGMI_START_CHANGE,     /* nobody: the change under way failed      */

@@ -23,6 +23,21 @@ bool rgmi_experiment_has_process(const rgm_master *master, int64_t experiment)
     return false;
 }
 
+bool rgmi_is_at_work(const rgmi_process *p)
+{
+    return !p->ended && (!p->is_job || p->asked || p->job_state == RGMI_JOB_RUNNING);
+}
+
+int64_t rgmi_experiment_at_work(const rgm_master *master, int64_t experiment)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < master->process_count; i++)
+        count +=
+            master->processes[i].experiment == experiment && rgmi_is_at_work(&master->processes[i]);
+    return count;
+}
+
 void rgmi_process_clear(rgm_master *master, rgmi_process *p)
 {
     for (int64_t i = 0; i < p->slot_count; i++)
