@@ -180,6 +180,12 @@ rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, cons
  */
 rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,
                                   const char *name);
+/**
+ * Whether each of `searcher.points` would be tried, as rgm_search_file_load() checks it too: of a
+ * file that begins a search. One that goes on may have more points than trials, since others took
+ * the place of those that could not be. Errors: RGM_ERR_CONFIG.
+ */
+rgm_status rgm_search_file_check_points(const rgm_search_file *file);
 rgm_search_file *rgm_search_file_retain(rgm_search_file *file);
 void rgm_search_file_release(rgm_search_file *file);
 

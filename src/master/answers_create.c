@@ -237,6 +237,7 @@ static rgm_status create(rgmi_call *call, const plan *p)
 
     RGM_GO(rgm_search_file_parse(&file, &call->details, p->config, (int64_t)strlen(p->config),
                                  p->name, call->master->options.subject));
+    RGM_GO(rgm_search_file_check_points(file));
     if (rgm_search_file_settings(file)->scheduler.type != RGM_SCHEDULER_LOCAL)
         RGM_GO(rgmi_jobs_check(call->master, file));
     RGM_GO(check_place(call->master, rgm_search_file_settings(file)));

@@ -290,19 +290,24 @@ done:
     return status;
 }
 
-/* Points that were given to try are tried: there are trials left for them, as there were before. */
+/* Points that no trial is left for. */
+static int64_t count_over(const rgm_searcher *searcher)
+{
+    return rgm_searcher_points_left(searcher) - rgm_searcher_trials_left(searcher);
+}
+
+/* Points that were given to try are tried: no more are left over than were before. */
 static rgm_status check_points(const rgmi_experiment *e, const rgm_searcher *changed)
 {
-    int64_t points = rgm_searcher_points_left(changed), left = rgm_searcher_trials_left(changed);
-    int64_t before = rgm_searcher_trials_left(e->searcher);
+    int64_t points = rgm_searcher_points_left(changed), over = count_over(changed);
 
-    if (points <= left || left >= before)
+    if (over <= 0 || over <= count_over(e->searcher))
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
                     "%lld point%s of experiment %lld %s to be tried: searcher.max_trials is to be "
                     "%lld higher",
                     (long long)points, points == 1 ? "" : "s", (long long)e->id,
-                    points == 1 ? "waits" : "wait", (long long)(points - left));
+                    points == 1 ? "waits" : "wait", (long long)over);
 }
 
 /* The edited file in place of the experiment's, and its searcher, which took over. */

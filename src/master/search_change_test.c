@@ -296,7 +296,8 @@ static void a_point_starts_before_those_that_wait(void **state)
     rgm_master_close(master);
 }
 
-/* Fewer trials than are left for the points that wait would leave one out without a word. */
+/* Fewer trials than are left for the points that wait, or more points, would leave one out without
+ * a word. */
 static void a_point_that_waits_keeps_its_place(void **state)
 {
     rgm_master *master = open_master(folder, 2);
@@ -308,6 +309,12 @@ static void a_point_that_waits_keeps_its_place(void **state)
     rgm_json *refused = ask(master, 422, "POST", "/api/v1/experiments/1/change",
                             "{\"set\": {\"searcher.max_trials\": 2}}");
     CHECK(strstr(text_member(refused, "message"), "1 point of experiment 1 waits to be tried: "
+                                                  "searcher.max_trials is to be 1 higher") != NULL);
+    rgm_json_release(refused);
+    refused = ask(master, 422, "POST", "/api/v1/experiments/1/change",
+                  "{\"set\": {\"searcher.points\": \"[{optimizer.learning_rate: 0.01}, "
+                  "{optimizer.learning_rate: 0.02}, {optimizer.learning_rate: 0.03}]\"}}");
+    CHECK(strstr(text_member(refused, "message"), "3 points of experiment 1 wait to be tried: "
                                                   "searcher.max_trials is to be 1 higher") != NULL);
     rgm_json_release(refused);
     tell(master, 200, "POST", "/api/v1/experiments/1/change",

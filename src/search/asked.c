@@ -66,6 +66,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     asked_options *o = options;
 
     (void)state;
+    searcher->most_points = 0; /* the program names its own */
     RGM_TRY(rgmi_length_options_read(&o->trial, section));
     if (o->command.count == 0 || o->command.items[0][0] == '\0')
         return rgm_yaml_fail(section, "'searcher.command' must be given: the words of a program, "

@@ -250,6 +250,16 @@ static int64_t count_begin(const rgmi_tournament *t)
     return begin;
 }
 
+static int64_t count_trials(const rgmi_tournament *t)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < t->count; i++)
+        count += t->brackets[i].kind == RGMI_SYNCHRONOUS ? t->brackets[i].rungs[0].start
+                                                         : t->brackets[i].max_trials;
+    return count;
+}
+
 static int64_t value_of(const halving_options *o, const rgm_field *field, const char *key)
 {
     while (strcmp(field->name, key) != 0)
@@ -309,6 +319,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
         RGM_GO(rgmi_search_need_blind(&mistakes, searcher, section));
     RGM_GO(rgmi_mistakes_tell(&mistakes));
     RGM_GO(rgm_yaml_place(rule->plan(state, o), section));
+    searcher->most_points = count_trials(state);
     if (rule->in_turns)
         RGM_GO(rgmi_search_need_turns(&mistakes, searcher, count_begin(state), o->max_trials,
                                       section));

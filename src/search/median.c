@@ -55,6 +55,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     median_state *s = state;
     rgmi_mistakes mistakes = {0};
 
+    searcher->most_points = o->max_trials;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
     RGM_GO(rgmi_search_need_turns(&mistakes, searcher,
                                   o->max_concurrent_trials > 0 ? o->max_concurrent_trials

@@ -64,6 +64,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     rgmi_mistakes mistakes = {0};
 
     (void)state;
+    searcher->most_points = o->population_size;
     RGM_GO(rgmi_search_need_blind(&mistakes, searcher, section));
     RGM_GO(rgmi_search_need(&mistakes, o->population_size, "population_size", section));
     RGM_GO(rgmi_search_need(&mistakes, o->num_rounds, "num_rounds", section));

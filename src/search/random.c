@@ -24,6 +24,7 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
     rgmi_mistakes mistakes = {0};
 
     (void)state;
+    searcher->most_points = o->max_trials;
     RGM_GO(rgmi_search_need(&mistakes, o->max_trials, "max_trials", section));
     RGM_GO(rgmi_search_need_turns(&mistakes, searcher, o->max_trials, o->max_trials, section));
     RGM_GO(rgmi_mistake(&mistakes, rgmi_length_options_read(&o->trial, section)));

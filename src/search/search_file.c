@@ -96,6 +96,7 @@ static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
     if (searcher == NULL)
         return RGM_OK;
     file->max_length = rgm_searcher_max_length(searcher);
+    file->most_points = searcher->most_points;
     count = rgm_searcher_objectives(&objectives, searcher);
     status = take_objectives(file, objectives, count);
     rgm_searcher_release(searcher);
@@ -268,6 +269,7 @@ static rgm_status begin(rgm_search_file **out, const char *name, const rgm_searc
     *out = NULL;
     RGM_GO(RGM_NEW(file, 1));
     file->references = 1;
+    file->most_points = INT64_MAX;
     file->has_subject = subject != NULL;
     if (subject != NULL)
         file->subject = *subject;
@@ -290,6 +292,7 @@ rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes, const
     RGM_GO(rgm_yaml_parse(&file->merged, "", 0, file->path));
     RGM_GO(rgm_yaml_merge(file->merged, merged));
     RGM_GO(read_file(file, mistakes));
+    RGM_GO(rgm_search_file_check_points(file));
     *out = file;
     file = NULL;
 done:
@@ -325,6 +328,23 @@ rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64
                                   const char *name)
 {
     return parse(out, NULL, text, size, name, NULL, true);
+}
+
+rgm_status rgm_search_file_check_points(const rgm_search_file *file)
+{
+    const rgm_yaml_node *points = rgm_yaml_find(file->nodes.searcher, "points");
+    int64_t most = file->most_points;
+
+    if (points == NULL || points->count <= most)
+        return RGM_OK;
+    if (most == 0)
+        return rgm_yaml_fail(points, "'searcher.points' would not be tried: the searcher's program "
+                                     "says which points are");
+    return rgm_yaml_fail(points,
+                         "'searcher.points' has %lld points, and the search %lld trial%s: the last "
+                         "%lld would not be tried; raise the number of trials, or leave them out",
+                         (long long)points->count, (long long)most, most == 1 ? "" : "s",
+                         (long long)(points->count - most));
 }
 
 rgm_search_file *rgm_search_file_retain(rgm_search_file *file)

@@ -264,6 +264,53 @@ static void slots_that_no_trial_could_use_are_refused(void **state)
         "'runtime.device' would have no effect: with resources.slot_type: gpu each trial");
 }
 
+/* A search of a searcher with so many points. */
+static rgm_status parse_points(const char *searcher, int64_t count)
+{
+    char text[600];
+    int used = snprintf(text, sizeof text,
+                        "hyperparameters: {oven.degrees: {type: int, minval: 1, maxval: 300}}\n"
+                        "searcher: {name: %s, metric: taste, points: [",
+                        searcher);
+
+    for (int64_t i = 1; i <= count; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s{oven.degrees: %lld}",
+                         i > 1 ? ", " : "", (long long)i);
+    snprintf(text + used, sizeof text - (size_t)used, "]}\n");
+    return parse(text, NULL);
+}
+
+static void points_that_no_trial_would_try_are_refused(void **state)
+{
+    static const struct {
+        const char *searcher;
+        int64_t most;
+    } rows[] = {{"single, max_length: 4", 1},
+                {"random, max_length: 4, max_trials: 3", 3},
+                {"random, max_length: 4, max_trials: 3, max_concurrent_trials: 1", 3},
+                {"median, max_length: 4, max_trials: 3", 3},
+                {"adaptive_asha, max_length: 16, max_trials: 5", 5},
+                {"bohb, max_length: 16, max_trials: 5, max_concurrent_trials: 1", 5},
+                {"adaptive_simple, max_steps: 16, max_trials: 5", 5},
+                {"pbt, population_size: 2, num_rounds: 2, steps_per_round: 2", 2}};
+    rgm_search_file *loaded;
+    rgm_yaml *merged;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_OK(parse_points(rows[i].searcher, rows[i].most));
+        CHECK_OK(rgm_search_file_check_points(file));
+        CHECK_OK(parse_points(rows[i].searcher, rows[i].most + 1)); /* as one that goes on */
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_search_file_check_points(file));
+        CHECK_MESSAGE("the last 1 would not be tried; raise the number of trials");
+    }
+    CHECK_OK(rgm_yaml_parse(&merged, rgm_search_file_text(file),
+                            (int64_t)strlen(rgm_search_file_text(file)), "bread.yaml"));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_search_file_load(&loaded, NULL, "bread.yaml", merged, NULL));
+    CHECK_MESSAGE("'searcher.points' has 3 points, and the search 2 trials");
+    rgm_yaml_release(merged);
+}
+
 /* config.yaml of a trial of hooks: read again it is the same point. */
 static void a_point_of_hooks_is_a_search_file_of_that_point(void **state)
 {
@@ -493,6 +540,7 @@ int main(void)
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
         cmocka_unit_test_teardown(batches_of_whole_epochs_are_told_in_epochs, release),
         cmocka_unit_test_teardown(a_point_of_hooks_is_a_search_file_of_that_point, release),
+        cmocka_unit_test_teardown(points_that_no_trial_would_try_are_refused, release),
         cmocka_unit_test_teardown(slots_are_shared_out_to_ranks, release),
         cmocka_unit_test_teardown(slots_may_be_devices, release),
         cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),

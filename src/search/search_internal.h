@@ -128,6 +128,7 @@ struct rgm_searcher {
     int64_t objective_count, aim_count; /* bounds are the last ones */
     rgm_hyper_value **points;
     int64_t point_count, points_used;
+    int64_t most_points;  /* that it would try: as many as it creates trials, if none is replaced */
     int64_t first_points; /* [of them] there when it began; the others came with a change */
     uint64_t hash;        /* of section, space and seed */
     uint32_t seed;

@@ -412,6 +412,7 @@ rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, r
     RGM_GO(RGM_NEW(r.searcher, 1));
     r.searcher->space = rgm_space_retain(space);
     r.searcher->seed = seed;
+    r.searcher->most_points = INT64_MAX; /* of a row that does not say */
     rgm_mt19937_seed(&r.searcher->random, seed);
     RGM_GO(rgm_arena_create(&r.searcher->arena));
     RGM_GO(read_all(&r));
