@@ -38,6 +38,8 @@ static int teardown(void **state)
 {
     (void)state;
     unsetenv("FAKE_TRIAL_BUSY");
+    unsetenv("FAKE_TRIAL_MS");
+    unsetenv("FAKE_TRIAL_FAIL");
     return rgm_folder_make(folder) == RGM_OK && rgm_folder_remove(folder) == RGM_OK &&
                    rgm_folder_remove(queue) == RGM_OK
                ? 0
@@ -551,6 +553,76 @@ static void a_trial_leaves_a_slot_that_is_drained(void **state)
     rgm_master_close(master);
 }
 
+/* Until the slots of an answer are taken, as many as that. */
+static void wait_for_taken(rgm_master *master, int64_t slots)
+{
+    for (int i = 0, taken = 0; taken < slots; i++) {
+        rgm_json *answer = ask(master, 200, "GET", "/api/v1/master", NULL);
+
+        taken = (int)int_member(answer, "slots_taken");
+        rgm_json_release(answer);
+        CHECK(i < 1500);
+        pause_ms(20);
+    }
+}
+
+static void create(const char *of, const char *more, int64_t slots)
+{
+    rgm_master *master = open_master(folder, slots);
+
+    create_experiment(master, of, more);
+    rgm_master_close(master);
+}
+
+/* A master that is killed when trials hold so many slots of all: they go on. */
+static void leave_at_work(int64_t slots, int64_t all)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        rgm_master *master = open_master(folder, all);
+        working_master w;
+
+        begin_work(&w, master);
+        wait_for_taken(master, slots);
+        raise(SIGKILL);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+}
+
+/* What an earlier process of the trial wrote is no word of one that was taken up. */
+static void a_log_of_before_drains_no_slot(void **state)
+{
+    static const char word[] = "uncorrectable ECC error\n";
+    char path[256];
+    rgm_master *master;
+
+    (void)state;
+    setenv("FAKE_TRIAL_MS", "600", 1);
+    setenv("FAKE_TRIAL_FAIL", "4", 1);
+    create("{name: single, metric: valid.loss, max_steps: 8}",
+           "max_restarts: 0\nlogs: {drain: [uncorrectable ECC], fatal: [ECC]}\n", 2);
+    snprintf(path, sizeof path, "%s/1/1", folder);
+    CHECK_OK(rgm_folder_make(path));
+    snprintf(path, sizeof path, "%s/1/1/trial.log", folder);
+    CHECK_OK(rgm_file_save(path, word, (int64_t)strlen(word)));
+    leave_at_work(1, 2);
+    master = open_master(folder, 2);
+    serve_all(master, 60);
+    rgm_json *v = ask(master, 200, "GET", "/api/v1/trials/1", NULL);
+    CHECK(strstr(text_member(v, "message"), "step 4 fails, as it was told to") != NULL);
+    rgm_json_release(v);
+    v = ask(master, 200, "GET", "/api/v1/slots", NULL);
+    CHECK_TEXT("free", text_member(v, "slots.0.state"));
+    CHECK_TEXT("free", text_member(v, "slots.1.state"));
+    rgm_json_release(v);
+    v = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
+    CHECK_INT(1, int_member(v, "total"));
+    rgm_json_release(v);
+    rgm_master_close(master);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 TESTS(TEST(a_search_is_the_same_as_on_this_machine),
@@ -559,4 +631,5 @@ TESTS(TEST(a_search_is_the_same_as_on_this_machine),
       TEST(a_scheduler_that_refuses_or_is_silent_is_told), TEST(a_table_of_ones_own_is_used),
       TEST(files_that_cannot_be_are_refused), TEST(memory_that_runs_out_is_told),
       TEST(experiments_that_could_not_run_are_refused), TEST(pools_have_slots_of_their_own),
-      TEST(drained_slots_get_no_trial), TEST(a_trial_leaves_a_slot_that_is_drained))
+      TEST(drained_slots_get_no_trial), TEST(a_trial_leaves_a_slot_that_is_drained),
+      TEST(a_log_of_before_drains_no_slot))

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum {
@@ -25,7 +26,6 @@ void rgmi_job_adopt(rgmi_process *p, int64_t job)
 {
     p->job = job;
     p->pid = -1;
-    p->adopted = true;
     p->unsure = job == 0;
     snprintf(p->job_reason, sizeof p->job_reason, "it is an earlier master's");
 }
@@ -172,6 +172,7 @@ static void prepare_submit(errand *x, rgm_master *master, rgmi_process *p)
 {
     rgm_status status = RGM_OK;
     rgmi_experiment *e;
+    struct stat log;
     char *folder = NULL;
     const char *gres;
 
@@ -183,6 +184,7 @@ static void prepare_submit(errand *x, rgm_master *master, rgmi_process *p)
     snprintf(x->gres, sizeof x->gres, "%s", gres != NULL ? gres : "gpu");
     RGM_GO(rgmi_launch_prepare(&x->launch, master, p));
     RGM_GO(rgm_folder_make(x->launch.folder));
+    p->log_begin = stat(x->launch.log, &log) == 0 ? log.st_size : 0;
     RGM_GO(rgmi_master_path(&folder, master, p->experiment, 0, NULL));
     RGM_GO(rgmi_jobs_engine(&x->engine, master, e->file, folder));
     x->kind = SUBMIT;

@@ -14,7 +14,7 @@
 enum { LOOKED_AT = 1 << 20 };
 #define LOOKING_S 2
 
-/* The end of the log, from where this process began to write; empty where there is none. */
+/* The end of the log, from where its process began to write; empty where there is none. */
 static rgm_status read_end(rgm_text *out, rgm_master *master, const rgmi_experiment *e,
                            int64_t number, int64_t begin)
 {
@@ -102,7 +102,7 @@ rgm_status rgmi_log_policy(rgmi_run_end *how, char **message, rgm_master *master
     char *fatal = NULL, *drained = NULL;
 
     *message = NULL;
-    if (*how != RGMI_RUN_FAILED)
+    if (*how != RGMI_RUN_FAILED || p->adopted) /* where that one began to write is not known */
         return RGM_OK;
     status = rgmi_trial_find(&trial, &e, master, p->trial);
     if (status != RGM_OK) { /* whoever takes the end finds out the same */
@@ -121,7 +121,7 @@ rgm_status rgmi_log_policy(rgmi_run_end *how, char **message, rgm_master *master
                              "(logs.fatal)",
                              fatal));
     }
-    if (!p->is_job && !p->on_devices && !p->adopted)
+    if (!p->is_job && !p->on_devices)
         RGM_GO(find_line(&drained, &text, &logs->drain));
     if (drained != NULL)
         RGM_GO(drain(master, p, drained));

@@ -123,7 +123,7 @@ typedef struct rgmi_process {
     int64_t *slots;       /* [slot_count] numbers of those that it holds                  */
     int64_t slot_count;
     int64_t width;     /* slots of its trial, held here or not: so many times the threads      */
-    int64_t log_begin; /* where in its trial's log it began to write; 0: it may be before     */
+    int64_t log_begin; /* where in its trial's log it began to write, unless it is adopted     */
     double heard;      /* when it spoke last, or began to run; rgm_now()                       */
     double begun;      /* when it was given its last workload, or began                        */
     bool warned;       /* it was told that nothing is heard of it                              */
@@ -135,7 +135,7 @@ typedef struct rgmi_process {
     char scheduler[33]; /* of a job: "slurm", or a table's name                                  */
     int64_t job;        /* its number; 0: none yet, or not known                                */
     bool unsure;        /* it may have been submitted all the same                             */
-    bool adopted;       /* an earlier master's                                                   */
+    bool adopted;       /* an earlier master's, of a job or not                                  */
     bool asked;         /* its process has spoken to this master                                 */
     bool asked_before;  /* ... when Slurm was asked about it last                          */
     bool stop_sent, kill_sent;

@@ -200,6 +200,7 @@ static rgm_status adopt(rgm_master *master, rgmi_rows *rows)
                       .heard = rgm_now(),
                       .begun = rgm_now(),
                       .worked = -1,
+                      .adopted = true,
                       .is_job = rgmi_rows_int(rows, 6) >= 0,
                       .width = rgmi_rows_int(rows, 7),
                       .on_devices = rgmi_slot_is_device(rgmi_rows_text(rows, 9))};
