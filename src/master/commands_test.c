@@ -503,7 +503,7 @@ static void drained_slots_get_no_trial(void **state)
     create_experiment(master, searcher, "");
     working_master w;
     begin_work(&w, master);
-    wait_for_reason(master, "needs 1 slot: 0 are there, and the others are drained");
+    wait_for_reason(master, "needs 1 slot: 0 are there, and the others are drained or held by");
     tell(master, 200, "POST", "/api/v1/slots/enable", "{\"slots\": [0]}");
     for (int k = 0; k < 3000 && !all_over(master, NULL); k++)
         pause_ms(20);
@@ -591,6 +591,36 @@ static void leave_at_work(int64_t slots, int64_t all)
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 }
 
+/* Trials that were taken up under other pools keep their slots until they end. */
+static void slots_that_another_pools_trials_hold_are_waited_for(void **state)
+{
+    char busy[200];
+    rgm_master *master;
+    working_master w;
+
+    (void)state;
+    snprintf(busy, sizeof busy, "%s/busy", folder);
+    setenv("FAKE_TRIAL_BUSY", busy, 1);
+    create("{name: random, metric: valid.loss, max_trials: 2, max_steps: 4}", "", 2);
+    leave_at_work(2, 2);
+    put_master_file("pools: {large: {slots: [1]}}\n");
+    master = open_master(folder, 2);
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 1}",
+                      "resources: {pool: large}\n");
+    begin_work(&w, master);
+    wait_for_reason(master, "needs 1 slot: 0 are there, and the others are drained or held by "
+                            "trials of another pool");
+    CHECK_OK(rgm_file_save(busy, "", 0));
+    for (int k = 0; k < 3000 && !all_over(master, NULL); k++)
+        pause_ms(20);
+    end_work(&w);
+    check_slots_of(master, "/api/v1/experiments/2/runs", "1");
+    rgm_json *runs = ask(master, 200, "GET", "/api/v1/experiments/1/runs", NULL);
+    CHECK_INT(2, int_member(runs, "total"));
+    rgm_json_release(runs);
+    rgm_master_close(master);
+}
+
 /* What an earlier process of the trial wrote is no word of one that was taken up. */
 static void a_log_of_before_drains_no_slot(void **state)
 {
@@ -632,4 +662,5 @@ TESTS(TEST(a_search_is_the_same_as_on_this_machine),
       TEST(files_that_cannot_be_are_refused), TEST(memory_that_runs_out_is_told),
       TEST(experiments_that_could_not_run_are_refused), TEST(pools_have_slots_of_their_own),
       TEST(drained_slots_get_no_trial), TEST(a_trial_leaves_a_slot_that_is_drained),
+      TEST(slots_that_another_pools_trials_hold_are_waited_for),
       TEST(a_log_of_before_drains_no_slot))

@@ -39,7 +39,10 @@ static rgm_status take_slots(rgm_master *master, rgmi_process *p, int64_t count,
             taken[i] = true;
             p->slots[p->slot_count++] = i;
         }
-    return RGM_OK;
+    return p->slot_count == count
+               ? RGM_OK
+               : RGM_FAIL(RGM_ERR_BUSY, "trial %lld needs %lld slots, and %lld are free",
+                          (long long)p->trial, (long long)count, (long long)p->slot_count);
 }
 
 /* Where they stand in a timeline: devices behind the slots that are processors. */
@@ -129,9 +132,9 @@ rgm_status rgmi_process_start(rgmi_start_fault *fault, rgm_master *master, int64
     *fault = RGMI_START_CHANGE;
     RGM_GO(RGM_RESERVE(master->processes, master->process_capacity, master->process_count + 1));
     RGM_GO(rgm_random_hex(p.token));
+    *fault = RGMI_START_EXPERIMENT;
     RGM_GO(take_slots(master, &p, slots, pool));
     p.width = p.slot_count;
-    *fault = RGMI_START_EXPERIMENT;
     RGM_GO(rgmi_launch_prepare(&l, master, &p));
     *fault = RGMI_START_TRIAL;
     RGM_GO(rgmi_run_prepare(master, trial));

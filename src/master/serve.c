@@ -162,6 +162,29 @@ done:
     return status;
 }
 
+static bool is_asked_about(const question *q, const rgmi_process *p)
+{
+    for (int64_t g = 0; g < q->group_count && !p->ended; g++)
+        if (q->groups[g].id == p->experiment)
+            return true;
+    return false;
+}
+
+/* Slots of the pool that processes of no group have: of an experiment of another pool, taken up
+ * under a master's file that has changed since, or of one that is over and whose end they are about
+ * to hear of. */
+static int64_t held_by_others(const question *q, const rgm_master *master)
+{
+    int64_t held = 0;
+
+    for (int64_t i = 0; i < master->process_count; i++) {
+        int64_t slots = rgmi_slots_held(master, &master->processes[i], q->pool);
+
+        held += slots > 0 && !is_asked_about(q, &master->processes[i]) ? slots : 0;
+    }
+    return held;
+}
+
 /* ---- what is done about it ------------------------------------------------------------------ */
 
 static rgm_status note_waiting(rgm_master *master, const question *q, int64_t trial,
@@ -174,7 +197,9 @@ static rgm_status note_waiting(rgm_master *master, const question *q, int64_t tr
         RGM_GO(rgm_text_printf(&text, "waits for a device: %s", q->why_none));
     else if (reason->kind == RGMI_REASON_MORE) /* of slots, where machines do not come */
         RGM_GO(rgm_text_printf(
-            &text, "needs %lld slot%s: %lld are there, and the others are drained",
+            &text,
+            "needs %lld slot%s: %lld are there, and the others are drained or held by trials of "
+            "another pool",
             (long long)reason->needed, reason->needed == 1 ? "" : "s", (long long)reason->total));
     else
         RGM_GO(rgmi_reason_print(&text, reason));
@@ -303,16 +328,18 @@ static rgm_status count_slots(question *q, rgm_master *master)
 static rgm_status share_pool(rgm_master *master, int64_t pool)
 {
     question q = {.pool = pool};
-    rgm_status status = count_slots(&q, master);
-    const rgmi_rules rules = {
-        .policy = master->options.scheduling == RGM_PRIORITY ? RGMI_PRIORITY : RGMI_FAIR_SHARE,
-        .preemption = master->options.preemption,
-        .may_grow = pool != RGMI_DEVICES && /* drained ones come back */
-                    q.slots < master->machines->pools[pool].slot_count};
+    rgmi_rules rules = {.policy = master->options.scheduling == RGM_PRIORITY ? RGMI_PRIORITY
+                                                                             : RGMI_FAIR_SHARE,
+                        .preemption = master->options.preemption};
     rgmi_schedule_plan plan = {0};
+    rgm_status status = RGM_OK;
 
-    RGM_GO(status);
+    RGM_GO(count_slots(&q, master));
     RGM_GO(ask(&q, master));
+    q.slots -= held_by_others(&q, master);
+    rules.may_grow = q.slots < (pool == RGMI_DEVICES
+                                    ? master->device_count
+                                    : master->machines->pools[pool].slot_count); /* it comes back */
     RGM_GO(rgmi_schedule(&plan, &rules, &q.slots, 1, q.groups, q.group_count));
     RGM_GO(note_shares(master, &q, &plan));
     RGM_GO(carry_out(master, &q, &plan));
