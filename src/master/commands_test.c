@@ -653,6 +653,36 @@ static void a_log_of_before_drains_no_slot(void **state)
     rgm_master_close(master);
 }
 
+/* Trials that go on on drained slots count in max_slots. */
+static void drained_slots_count_in_max_slots(void **state)
+{
+    rgm_master *master = open_master(folder, 4);
+    char busy[200];
+    working_master w;
+
+    (void)state;
+    snprintf(busy, sizeof busy, "%s/busy", folder);
+    setenv("FAKE_TRIAL_BUSY", busy, 1);
+    create_experiment(master, searcher, "resources: {max_slots: 2}\n");
+    begin_work(&w, master);
+    wait_for_taken(master, 2);
+    tell(master, 200, "POST", "/api/v1/slots/drain", "{\"slots\": [0, 1]}");
+    wait_for_reason(master, "its experiment is at max_slots 2");
+    for (int i = 0; i < 20; i++) { /* turns in which a third might begin */
+        rgm_json *v = ask(master, 200, "GET", "/api/v1/master", NULL);
+
+        CHECK_INT(2, int_member(v, "slots_taken"));
+        rgm_json_release(v);
+        pause_ms(20);
+    }
+    CHECK_OK(rgm_file_save(busy, "", 0));
+    for (int k = 0; k < 3000 && !all_over(master, NULL); k++)
+        pause_ms(20);
+    CHECK(all_over(master, NULL));
+    end_work(&w);
+    rgm_master_close(master);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 TESTS(TEST(a_search_is_the_same_as_on_this_machine),
@@ -662,5 +692,6 @@ TESTS(TEST(a_search_is_the_same_as_on_this_machine),
       TEST(files_that_cannot_be_are_refused), TEST(memory_that_runs_out_is_told),
       TEST(experiments_that_could_not_run_are_refused), TEST(pools_have_slots_of_their_own),
       TEST(drained_slots_get_no_trial), TEST(a_trial_leaves_a_slot_that_is_drained),
+      TEST(drained_slots_count_in_max_slots),
       TEST(slots_that_another_pools_trials_hold_are_waited_for),
       TEST(a_log_of_before_drains_no_slot))

@@ -315,13 +315,22 @@ void rgmi_pass_wait(rgmi_pass *pass, const rgmi_schedule_item *item, rgmi_reason
                             .most = -1};
 }
 
+int64_t rgmi_group_most(const rgmi_group *group)
+{
+    if (group->max_slots < 0)
+        return -1;
+    return group->max_slots > group->beside ? group->max_slots - group->beside : 0;
+}
+
 bool rgmi_pass_at_max(rgmi_pass *pass, const rgmi_schedule_item *item)
 {
-    int64_t max_slots = rgmi_item_group(pass, item)->max_slots;
+    const rgmi_group *group = rgmi_item_group(pass, item);
+    int64_t most = rgmi_group_most(group);
 
-    if (max_slots < 0 || pass->used[item->group] + rgmi_item_task(pass, item)->slots <= max_slots)
+    if (most < 0 || pass->used[item->group] + rgmi_item_task(pass, item)->slots <= most)
         return false;
     rgmi_pass_wait(pass, item, RGMI_REASON_MAX_SLOTS);
+    rgmi_item_decision(pass, item)->reason.used += group->beside;
     return true;
 }
 

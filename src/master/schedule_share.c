@@ -90,10 +90,10 @@ static void find_demands(shares *all)
     }
     for (int64_t g = 0; g < pass->num_groups; g++) {
         group_share *share = &all->items[g];
-        int64_t max_slots = pass->groups[g].max_slots;
+        int64_t most = rgmi_group_most(&pass->groups[g]);
 
-        if (max_slots >= 0 && share->demand > max_slots)
-            share->demand = max_slots > share->fixed ? max_slots : share->fixed;
+        if (most >= 0 && share->demand > most)
+            share->demand = most > share->fixed ? most : share->fixed;
         share->offer = share->beforehand = share->fixed;
         all->capacity -= share->fixed;
     }
@@ -200,7 +200,7 @@ static const rgmi_schedule_item *next_waiting(const shares *all, const group_sha
                                               int64_t most)
 {
     rgmi_pass *pass = all->pass;
-    int64_t max_slots = pass->groups[share->group].max_slots;
+    int64_t max_slots = rgmi_group_most(&pass->groups[share->group]);
 
     if (max_slots >= 0 && max_slots - share->claim < most)
         most = max_slots - share->claim;

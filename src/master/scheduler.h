@@ -47,6 +47,7 @@ typedef struct rgmi_group {
     int64_t order;     /* smaller is older                                                */
     double weight;     /* above 0: fair share                                             */
     int64_t max_slots; /* that its tasks may hold together; below 0: no limit             */
+    int64_t beside;    /* that they hold and no agent has any more: of max_slots alone    */
     int64_t priority;  /* 1..99, small first                                              */
     const rgmi_task *tasks;
     int64_t num_tasks;

@@ -50,6 +50,8 @@ const rgmi_agent_slots *rgmi_item_places(rgmi_agent_slots *own, int64_t *count,
 rgm_status rgmi_pass_start(bool *started, rgmi_pass *pass, const rgmi_schedule_item *item);
 /** Stop a running task: its slots are free soon. */
 void rgmi_pass_stop(rgmi_pass *pass, const rgmi_schedule_item *item, const rgmi_reason *why);
+/** What a group's tasks may hold of the agents together, by its max_slots; below 0: no limit. */
+int64_t rgmi_group_most(const rgmi_group *group);
 /** Whether the group's tasks hold so much that this one has to wait for them; says so. */
 bool rgmi_pass_at_max(rgmi_pass *pass, const rgmi_schedule_item *item);
 /** It waits for that reason; numbers of slots held are filled in by rgmi_pass_finish(). */

@@ -668,6 +668,34 @@ static void limits_are_told_and_stand_in_nobodys_way(void **state)
     }
 }
 
+/* As on slots that were drained: no agent has them, and max_slots counts them. */
+static void what_is_held_beside_the_agents_counts_in_max_slots(void **state)
+{
+    static const rgmi_policy policies[] = {RGMI_FAIR_SHARE, RGMI_ROUND_ROBIN, RGMI_PRIORITY};
+
+    (void)state;
+    for (int p = 0; p < 3; p++)
+        for (int64_t beside = 0; beside < 3; beside++) {
+            world w;
+            rgmi_schedule_plan plan;
+
+            start_world(&w, policies[p], 4);
+            add_group(&w, 1, 2, 10);
+            w.groups[0].beside = beside;
+            add_tasks(&w, 0, 3, 1, RGMI_TASK_PENDING);
+            add_group(&w, 1, -1, 42);
+            add_tasks(&w, 1, 4, 1, RGMI_TASK_PENDING);
+            make_plan(&plan, &w);
+            for (int64_t t = 0; t < 2 - beside; t++)
+                CHECK_INT(RGMI_START, decided(&w, &plan, 0, t)->verdict);
+            check_decision(&w, &plan, 0, 2, RGMI_WAIT, "its experiment is at max_slots 2");
+            for (int64_t t = 0; t < 4; t++)
+                CHECK_INT(t < 2 + beside ? RGMI_START : RGMI_WAIT,
+                          decided(&w, &plan, 1, t)->verdict);
+            rgmi_plan_clear(&plan);
+        }
+}
+
 static void tasks_without_slots_start_up_to_a_number(void **state)
 {
     world w;
@@ -1050,6 +1078,7 @@ TESTS(cmocka_unit_test(case_39_fair_share_offers),
       cmocka_unit_test(round_robin_gives_to_who_has_least),
       cmocka_unit_test(round_robin_takes_turns),
       cmocka_unit_test(limits_are_told_and_stand_in_nobodys_way),
+      cmocka_unit_test(what_is_held_beside_the_agents_counts_in_max_slots),
       cmocka_unit_test(tasks_without_slots_start_up_to_a_number),
       cmocka_unit_test(what_cannot_be_is_refused), cmocka_unit_test(random_worlds_keep_the_rules),
       cmocka_unit_test(a_plan_without_memory_is_empty),

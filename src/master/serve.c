@@ -45,9 +45,12 @@ static void clear_question(question *q)
     rgm_free(q->first);
 }
 
+/* Slots that are drained, or of another pool, are held all the same. */
 static rgm_status add_running(question *q, const rgm_master *master, int64_t experiment,
                               bool is_active)
 {
+    rgmi_group *group = &q->groups[q->group_count - 1];
+
     for (int64_t i = 0; i < master->process_count; i++) {
         const rgmi_process *p = &master->processes[i];
 
@@ -60,6 +63,7 @@ static rgm_status add_running(question *q, const rgm_master *master, int64_t exp
             .slots = rgmi_slots_held(master, p, q->pool),
             .state = p->stops || p->killed || p->terminated || !is_active ? RGMI_TASK_STOPPING
                                                                           : RGMI_TASK_RUNNING};
+        group->beside += p->slot_count - q->tasks[q->task_count - 1].slots;
     }
     return RGM_OK;
 }
