@@ -14,6 +14,31 @@
 
 /* ---- one that is over goes on --------------------------------------------------------------- */
 
+/* Whether it was done; *event is then what is told of it. */
+static rgm_status find_done(bool *is_done, rgm_search_event *event, double *metrics,
+                            rgm_master *master, const rgmi_experiment *e, const rgmi_trial *trial,
+                            const rgmi_asked_length *asked)
+{
+    int64_t count = 0;
+
+    *is_done = false;
+    *event = (rgm_search_event){.trial = trial->number, .length = asked->length};
+    if (asked->kind == RGM_ASK_VALIDATE) {
+        event->kind = RGM_VALIDATED;
+        event->metrics = metrics;
+        return rgmi_validation_read(metrics, is_done, master, e, trial, asked->batches);
+    }
+    if (asked->kind == RGM_ASK_CHECKPOINT)
+        RGM_TRY(rgmi_database_int(
+            &count, master->database, 0,
+            "SELECT count(*) FROM checkpoints WHERE trial_id = ? AND batches = ? AND state"
+            " = " RGMI_SQL(COMPLETED),
+            "ii", trial->id, asked->batches));
+    event->kind = RGM_CHECKPOINTED;
+    *is_done = count > 0;
+    return RGM_OK;
+}
+
 /* What it was asked for and had done when nobody was told any more. */
 static rgm_status tell_done(rgm_master *master, rgmi_experiment *e, rgmi_trial *trial)
 {
@@ -22,14 +47,11 @@ static rgm_status tell_done(rgm_master *master, rgmi_experiment *e, rgmi_trial *
 
     for (int64_t i = 0; i < trial->asked_count; i++) {
         const rgmi_asked_length asked = trial->asked[i];
-        rgm_search_event event = {
-            .kind = RGM_VALIDATED, .trial = trial->number, .length = asked.length};
-        bool is_done = false;
+        rgm_search_event event;
+        bool is_done;
 
-        if (asked.kind == RGM_ASK_VALIDATE)
-            RGM_TRY(rgmi_validation_read(metrics, &is_done, master, e, trial, asked.batches));
+        RGM_TRY(find_done(&is_done, &event, metrics, master, e, trial, &asked));
         if (is_done) {
-            event.metrics = metrics;
             RGM_TRY(rgmi_experiment_note(master, e, &event));
         } else {
             trial->asked[kept++] = asked;
@@ -46,11 +68,17 @@ static rgm_status revive(rgm_master *master, rgmi_experiment *e)
     double metrics[RGM_MAX_OBJECTIVES];
     rgm_search_event event;
     rgmi_trial *trial;
+    rgm_status status;
 
     for (int64_t i = 1; i <= rgm_searcher_trial_count(e->searcher); i++) {
         if (rgm_searcher_trial(e->searcher, i)->closed)
             continue;
-        RGM_TRY(rgmi_trial_get(&trial, master, e, i));
+        status = rgmi_trial_get(&trial, master, e, i);
+        if (status == RGM_ERR_NOT_FOUND) { /* asked for, and not created yet */
+            rgm_error_reset();
+            continue;
+        }
+        RGM_TRY(status);
         if (trial->state != RGM_WORK_CANCELED) {
             RGM_TRY(rgmi_trial_reached(&event, metrics, master, e, i));
             RGM_TRY(rgmi_experiment_note(master, e, &event));
@@ -310,7 +338,17 @@ static rgm_status check_points(const rgmi_experiment *e, const rgm_searcher *cha
                     points == 1 ? "waits" : "wait", (long long)over);
 }
 
-/* The edited file in place of the experiment's, and its searcher, which took over. */
+static rgm_status tell_over(const rgmi_experiment *e)
+{
+    return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld has tried all that it was to try: %s",
+                    (long long)e->id,
+                    rgm_searcher_trials_left(e->searcher) < 0
+                        ? "a fork is a new search with other values"
+                        : "raise searcher.max_trials, or give it a point to try");
+}
+
+/* The edited file in place of the experiment's, and where it is of another search a searcher that
+ * took over. */
 static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *e, const edit *x,
                         const rgm_json *what, bool was_over)
 {
@@ -324,18 +362,16 @@ static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *
                                  rgm_search_file_path(e->file), master->options.subject));
     RGM_GO(rgm_search_file_check_change(file, e->file));
     RGM_GO(make_searcher(&searcher, master, e, file));
-    if (was_over || !rgm_searcher_is_same(searcher, e->searcher)) {
+    if (!rgm_searcher_is_same(searcher, e->searcher)) {
         RGM_GO(rgm_searcher_take_over(searcher, e->searcher));
         RGM_GO(check_points(e, searcher));
-        if (rgm_searcher_is_over(searcher))
-            RGM_GO(RGM_FAIL(RGM_ERR_BUSY,
-                            "experiment %lld has tried all that it was to try: raise "
-                            "searcher.max_trials, or give it a point to try",
-                            (long long)e->id));
         rgm_searcher_release(e->searcher);
         e->searcher = searcher;
         searcher = NULL;
+        was_over = true; /* as far as there may be nothing left */
     }
+    if (was_over && rgm_searcher_is_over(e->searcher))
+        RGM_GO(tell_over(e));
     RGM_GO(put_down(master, e, file, what));
     rgm_search_file_release(e->file);
     e->file = file;
@@ -448,8 +484,8 @@ static rgm_status add_point(edit *x, const rgmi_experiment *e, const char *point
 
     if (left < 0 || most == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "a search by '%s' takes no further point; random, median and adaptive_asha "
-                        "do, and a fork is a new search with its own points",
+                        "a search by '%s' takes no further point; random, median, adaptive_asha "
+                        "and bohb do, and a fork is a new search with its own points",
                         rgm_searcher_name(e->searcher));
     if (list != NULL && list->count > 0)
         RGM_GO(rgm_yaml_print_flow(&before, list, false));

@@ -195,15 +195,15 @@ static void halving_keeps_its_rungs(void **state)
     rgm_master_close(master);
 }
 
-/* A search whose time was over has more of it: its trials go on where they were. */
-static void a_search_whose_time_was_over_goes_on(void **state)
+/* A search whose time was over has more of it: its trials go on where they were. Workloads take so
+ * long that it has not reached its end. */
+static void check_more_time(const char *searcher, const char *ms)
 {
-    char *whole = undisturbed(RANDOM(6), "limits: {search_seconds: 1000}\n"), *came_to;
+    char *whole = undisturbed(searcher, "limits: {search_seconds: 1000}\n"), *came_to;
     rgm_master *master = open_master(folder, 1);
 
-    (void)state;
-    setenv("FAKE_TRIAL_MS", "150", 1);
-    create_experiment(master, RANDOM(6), "limits: {search_seconds: 1}\n");
+    setenv("FAKE_TRIAL_MS", ms, 1);
+    create_experiment(master, searcher, "limits: {search_seconds: 1}\n");
     serve_all(master, 60);
     expect(master, "/api/v1/experiments/1", "message",
            "its time is over: limits.search_seconds is 1");
@@ -216,7 +216,31 @@ static void a_search_whose_time_was_over_goes_on(void **state)
     CHECK_TEXT(whole, came_to);
     rgm_free(whole);
     rgm_free(came_to);
+    tell(master, 409, "POST", CHANGE, "{\"set\": {\"limits.search_seconds\": 2000}}");
     rgm_master_close(master);
+    CHECK_OK(rgm_folder_remove(folder));
+    CHECK_OK(rgm_folder_make(folder));
+}
+
+static void a_search_whose_time_was_over_goes_on(void **state)
+{
+    (void)state;
+    check_more_time(RANDOM(6), "150");
+}
+
+/* Searchers that take no other change. */
+static void a_planned_search_whose_time_was_over_goes_on(void **state)
+{
+    (void)state;
+    check_more_time("{name: adaptive_simple, metric: valid.loss, max_steps: 8, max_trials: 6, "
+                    "max_rungs: 2}",
+                    "150");
+    check_more_time("{name: pbt, metric: valid.loss, population_size: 3, num_rounds: 3, "
+                    "steps_per_round: 2, replace_function: {truncate_fraction: 0.4}}",
+                    "150");
+    check_more_time("{name: pbt, metric: valid.loss, population_size: 3, num_rounds: 3, "
+                    "steps_per_round: 2, replace_function: {truncate_fraction: 0.4}}",
+                    "70");
 }
 
 /* ---- bounds --------------------------------------------------------------------------------- */
@@ -541,6 +565,7 @@ TESTS(cmocka_unit_test_setup_teardown(its_file_is_the_changed_one, setup, teardo
       TEST(a_search_that_is_over_goes_on_with_more_trials),
       TEST(a_search_is_changed_while_it_goes_on), TEST(halving_keeps_its_rungs),
       TEST(a_search_whose_time_was_over_goes_on),
+      TEST(a_planned_search_whose_time_was_over_goes_on),
       TEST(bounds_are_changed_and_trials_keep_their_values),
       TEST(a_point_starts_before_those_that_wait), TEST(a_point_that_waits_keeps_its_place),
       TEST(a_point_takes_up_a_search_that_is_over),

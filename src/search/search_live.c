@@ -180,8 +180,8 @@ static rgm_status check_both(const rgm_searcher *s, const rgm_searcher *before)
         return RGM_FAIL(RGM_ERR_CONFIG, "the searcher failed before: its search cannot go on");
     if (s->type != before->type || s->type->live == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG,
-                        "a search by '%s' cannot be changed once it has begun; random, median and "
-                        "adaptive_asha can, and a fork is a new search with other values",
+                        "a search by '%s' cannot be changed once it has begun; random, median, "
+                        "adaptive_asha and bohb can, and a fork is a new search with other values",
                         before->type->section.name);
     return check_points(s, before);
 }
