@@ -208,6 +208,25 @@ static rgm_status insert(rgmi_call *call, const plan *p, const rgm_search_file *
     return rgmi_answer_experiment(call);
 }
 
+/* Of an experiment that names no pool, where others have slots of the machine. */
+static rgm_status check_no_pool(const rgm_master *master, const rgm_search_settings *o)
+{
+    const rgmi_machines *m = master->machines;
+    int64_t needed = o->resources.slots_per_trial, fits = 1;
+
+    if (o->scheduler.type != RGM_SCHEDULER_LOCAL || o->resources.slot_type != RGM_SLOT_CPU ||
+        m->pool_count == 1 || needed <= m->pools[0].slot_count)
+        return RGM_OK;
+    while (fits < m->pool_count && m->pools[fits].slot_count < needed)
+        fits++;
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "a trial takes %lld slots (resources.slots_per_trial), and %lld of this "
+                    "master's are in no pool; %s%s",
+                    (long long)needed, (long long)m->pools[0].slot_count,
+                    fits < m->pool_count ? "so many has resources.pool: " : "no pool has so many",
+                    fits < m->pool_count ? m->pools[fits].name : "");
+}
+
 /* A project as the database keeps it, and slots that it can wait for. */
 static rgm_status check_place(const rgm_master *master, const rgm_search_settings *o)
 {
@@ -217,8 +236,9 @@ static rgm_status check_place(const rgm_master *master, const rgm_search_setting
         return RGM_FAIL(RGM_ERR_CONFIG, "'project' has more than 255 bytes");
     if (pool < 0)
         return rgmi_machines_no_pool(master->machines, o->resources.pool);
-    if (o->resources.pool != NULL &&
-        o->resources.slots_per_trial > master->machines->pools[pool].slot_count)
+    if (o->resources.pool == NULL)
+        return check_no_pool(master, o);
+    if (o->resources.slots_per_trial > master->machines->pools[pool].slot_count)
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "a trial takes %lld slots (resources.slots_per_trial), and pool '%s' has "
                         "%lld",

@@ -432,6 +432,13 @@ static void experiments_that_could_not_run_are_refused(void **state)
     refuse_experiment(master, "resources: {pool: a, slots_per_trial: 2}\n", "pool 'a' has 1");
     refuse_experiment(master, "resources: {pool: a}\nscheduler: {type: pbs}\n",
                       "resources.pool is of the slots of this machine");
+    refuse_experiment(master, "resources: {slots_per_trial: 2}\n",
+                      "and 1 of this master's are in no pool; no pool has so many");
+    rgm_master_close(master);
+    put_master_file("pools: {a: {slots: [0]}, large: {slots: [1, 2]}}\n");
+    master = open_master(folder, 3);
+    refuse_experiment(master, "resources: {slots_per_trial: 2}\n",
+                      "and 0 of this master's are in no pool; so many has resources.pool: large");
     rgm_master_close(master);
 }
 
@@ -591,6 +598,34 @@ static void leave_at_work(int64_t slots, int64_t all)
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 }
 
+static void wait_for_reason_of_next(const char *file, const char *words)
+{
+    rgm_master *master;
+    working_master w;
+
+    put_master_file(file);
+    master = open_master(folder, 3);
+    begin_work(&w, master);
+    wait_for_reason(master, words);
+    end_work(&w);
+    rgm_master_close(master);
+}
+
+/* Of the slots that are shared out, which are not the machine's. */
+static void what_is_too_wide_for_its_pool_says_so(void **state)
+{
+    (void)state;
+    put_master_file("pools: {a: {slots: [1, 2]}}\n");
+    create(searcher, "resources: {pool: a, slots_per_trial: 2}\n", 3);
+    wait_for_reason_of_next("pools: {a: {slots: [1]}}\n",
+                            "needs 2 slots, pool 'a' has 1: it can never start");
+    CHECK_OK(rgm_folder_remove(folder));
+    create(searcher, "resources: {slots_per_trial: 3}\n", 3);
+    wait_for_reason_of_next("pools: {a: {slots: [1]}}\n",
+                            "needs 3 slots, 2 are in no pool, and it names none: it can never "
+                            "start");
+}
+
 /* Trials that were taken up under other pools keep their slots until they end. */
 static void slots_that_another_pools_trials_hold_are_waited_for(void **state)
 {
@@ -692,6 +727,6 @@ TESTS(TEST(a_search_is_the_same_as_on_this_machine),
       TEST(files_that_cannot_be_are_refused), TEST(memory_that_runs_out_is_told),
       TEST(experiments_that_could_not_run_are_refused), TEST(pools_have_slots_of_their_own),
       TEST(drained_slots_get_no_trial), TEST(a_trial_leaves_a_slot_that_is_drained),
-      TEST(drained_slots_count_in_max_slots),
+      TEST(what_is_too_wide_for_its_pool_says_so), TEST(drained_slots_count_in_max_slots),
       TEST(slots_that_another_pools_trials_hold_are_waited_for),
       TEST(a_log_of_before_drains_no_slot))

@@ -191,6 +191,23 @@ static int64_t held_by_others(const question *q, const rgm_master *master)
 
 /* ---- what is done about it ------------------------------------------------------------------ */
 
+/* Of the slots that were shared out there are not so many, which may be a part of the machine's. */
+static rgm_status print_too_wide(rgm_text *out, const rgm_master *master, const question *q,
+                                 const rgmi_reason *reason)
+{
+    const char *pool = q->pool > 0 ? master->machines->pools[q->pool].name : NULL;
+
+    if (q->pool == RGMI_DEVICES || master->machines->pool_count == 1)
+        return rgmi_reason_print(out, reason);
+    RGM_TRY(rgm_text_printf(out, "needs %lld slot%s, ", (long long)reason->needed,
+                            reason->needed == 1 ? "" : "s"));
+    if (pool != NULL)
+        return rgm_text_printf(out, "pool '%s' has %lld: it can never start", pool,
+                               (long long)reason->total);
+    return rgm_text_printf(out, "%lld %s in no pool, and it names none: it can never start",
+                           (long long)reason->total, reason->total == 1 ? "is" : "are");
+}
+
 static rgm_status note_waiting(rgm_master *master, const question *q, int64_t trial,
                                int64_t experiment, const rgmi_reason *reason)
 {
@@ -205,6 +222,8 @@ static rgm_status note_waiting(rgm_master *master, const question *q, int64_t tr
             "needs %lld slot%s: %lld are there, and the others are drained or held by trials of "
             "another pool",
             (long long)reason->needed, reason->needed == 1 ? "" : "s", (long long)reason->total));
+    else if (reason->kind == RGMI_REASON_TOO_WIDE)
+        RGM_GO(print_too_wide(&text, master, q, reason));
     else
         RGM_GO(rgmi_reason_print(&text, reason));
     RGM_GO(rgmi_waiting_note(master, trial, experiment, text.data));
