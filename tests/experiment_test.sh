@@ -230,6 +230,17 @@ says "^ *[0-9]+ +[0-9]+ +[0-9]+ +COMPLETED +[0-9.]+ +[0-9,]+ +[0-9a-f-]{36} " ou
 expect 0 "$regimen" experiment checkpoints 1 --csv
 [ "$(grep -c ,COMPLETED, out)" = 1 ] || fail "gc-policy 1 0 0 keeps $(grep -c ,COMPLETED, out)"
 
+# Who follows a search that is paused hears so.
+"$regimen" experiment run search.yaml --new --set searcher.max_trials=160 >followed.out 2>followed.err &
+follower=$!
+wait_for grep -q "^search .*from search.yaml" followed.err
+paused=$(sed -n 's/^search *experiment \([0-9]*\), from.*/\1/p' followed.err)
+expect 0 "$regimen" experiment pause "$paused"
+wait_for grep -q "^waits  *it is paused: .regimen experiment activate ID. goes on" followed.err
+expect 0 "$regimen" experiment kill "$paused"
+wait $follower
+expect 0 "$regimen" experiment delete "$paused" -y
+
 # A search that is over goes on; slots are drained.
 expect 0 "$regimen" experiment create random.yaml --paused
 live=$(sed -n 's/^Created experiment //p' out)

@@ -98,7 +98,13 @@ static rgm_status summary(rgm_text *out, live_view *v, const json_t *e)
 /* Why nothing is at work though trials wait; "": something is, or nobody waits. */
 static const char *why_idle(const json_t *e)
 {
-    return int_of(e, "running") <= 0 ? text_of(e, "waits") : "";
+    if (int_of(e, "running") > 0)
+        return "";
+    if (!is_in_state(e, RGM_WORK_PAUSED))
+        return text_of(e, "waits");
+    return text_of(e, "message")[0] != '\0'
+               ? text_of(e, "message")
+               : "it is paused: `regimen experiment activate ID` goes on";
 }
 
 /* What early stopping saves. A search that is over says no more: what was known stays. */
