@@ -9,6 +9,7 @@
 #include "launch.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -48,26 +49,51 @@ rgmi_run_end rgmi_job_end(const rgmi_process *p)
 
 /* Numbers above the machine's own slots, each of one job at a time: where it stands in a timeline.
  */
-static int64_t find_lane(rgm_master *master, const rgmi_process *p)
+static rgm_status find_lane(int64_t *lane, rgm_master *master)
 {
-    int64_t lane = master->options.slots;
+    int64_t first = master->options.slots, at;
+    bool *taken = NULL;
+    rgmi_rows *rows;
+    rgm_status status;
 
-    for (int64_t i = 0; i < master->process_count && &master->processes[i] != p; i++)
-        lane += master->processes[i].is_job;
-    return lane;
+    RGM_TRY(RGM_NEW(taken, master->process_count + 1));
+    RGM_GO(rgmi_database_query(&rows, master->database,
+                               "SELECT r.slots FROM trials t JOIN runs r ON r.trial_id = t.id AND"
+                               " r.token = t.run_token WHERE t.run_token IS NOT NULL AND"
+                               " t.run_job IS NOT NULL",
+                               ""));
+    while ((status = rgmi_rows_next(master->database, rows)) == RGM_OK) {
+        at = strtoll(rgmi_rows_text(rows, 0), NULL, 10) - first;
+        if (at >= 0 && at <= master->process_count)
+            taken[at] = true;
+    }
+    if (status == RGM_END)
+        status = RGM_OK;
+    for (at = 0; at < master->process_count && taken[at];)
+        at++;
+    *lane = first + at;
+done:
+    rgm_free(taken);
+    return status;
+}
+
+static rgm_status note_beginning(rgm_master *master, const rgmi_process *p)
+{
+    int64_t lane = 0;
+    char text[32];
+
+    RGM_TRY(find_lane(&lane, master));
+    snprintf(text, sizeof text, "%lld", (long long)lane);
+    return rgmi_database_run(master->database,
+                             "INSERT OR IGNORE INTO runs(trial_id, token, slots, start_time)"
+                             " VALUES(?, ?, ?, ?)",
+                             "ittd", p->trial, p->token, text, rgm_wall_time());
 }
 
 rgm_status rgmi_job_began(rgm_master *master, const rgmi_process *p)
 {
-    char lane[32];
-
-    snprintf(lane, sizeof lane, "%lld", (long long)find_lane(master, p));
     RGM_TRY(rgmi_change_begin(master));
-    return rgmi_change_end(master,
-                           rgmi_database_run(master->database,
-                                             "INSERT OR IGNORE INTO runs(trial_id, token, slots,"
-                                             " start_time) VALUES(?, ?, ?, ?)",
-                                             "ittd", p->trial, p->token, lane, rgm_wall_time()));
+    return rgmi_change_end(master, note_beginning(master, p));
 }
 
 const char *rgmi_job_scheduler(const rgmi_process *p)

@@ -321,6 +321,57 @@ static void a_job_that_never_speaks_is_ended_with_the_reason(void **state)
     rgm_master_close(master);
 }
 
+/* Where the run of a trial stands in a timeline; "": it has not begun, or is over. */
+static void find_lane(char lane[32], rgm_master *master, int64_t trial)
+{
+    rgm_json *v = ask(master, 200, "GET", "/api/v1/running", NULL);
+
+    lane[0] = 0;
+    for (int64_t i = 0; i < rgm_json_count(member(v, "running")); i++) {
+        const rgm_json *row = rgm_json_at(member(v, "running"), i);
+        const char *slots = rgm_json_text(member(row, "slots"));
+
+        if (int_member(row, "trial_id") == trial && slots != NULL)
+            snprintf(lane, 32, "%s", slots);
+    }
+    rgm_json_release(v);
+}
+
+static void wait_for_lane(char lane[32], rgm_master *master, int64_t trial)
+{
+    for (int i = 0; i < 1000; i++) {
+        find_lane(lane, master, trial);
+        if (lane[0] != 0)
+            return;
+        pause_ms(20);
+    }
+    fail_msg("trial %lld has not begun in time", (long long)trial);
+}
+
+/* Of three, the first of which ends while the second goes on. */
+static void jobs_at_a_time_have_lanes_of_their_own(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    char second[32], third[32], now[32];
+    working_master w;
+
+    (void)state;
+    setenv("FAKE_TRIAL_MS", "3000", 1);
+    begin_work(&w, master);
+    create_experiment(master, searcher, slurm);
+    wait_for_lane(third, master, 1);
+    wait_for_lane(second, master, 2);
+    tell(master, 200, "POST", "/api/v1/trials/1/kill", NULL);
+    wait_for_lane(third, master, 3);
+    find_lane(now, master, 2);
+    CHECK_TEXT(second, now); /* it still runs */
+    CHECK(strcmp(second, third) != 0);
+    tell(master, 200, "POST", "/api/v1/experiments/1/kill", NULL);
+    wait_until_over(master);
+    end_work(&w);
+    rgm_master_close(master);
+}
+
 /* Its search has no trial at work, and says why; a bound on the time of work is not met. */
 static void a_job_that_waits_is_not_at_work(void **state)
 {
@@ -484,6 +535,7 @@ TESTS(cmocka_unit_test_setup_teardown(a_search_is_the_same_as_on_this_machine, s
                                       teardown),
       cmocka_unit_test_setup_teardown(a_job_that_never_speaks_is_ended_with_the_reason, setup,
                                       teardown),
+      cmocka_unit_test_setup_teardown(jobs_at_a_time_have_lanes_of_their_own, setup, teardown),
       cmocka_unit_test_setup_teardown(a_job_that_waits_is_not_at_work, setup, teardown),
       cmocka_unit_test_setup_teardown(a_lost_node_and_a_told_end_are_no_failures, setup, teardown),
       cmocka_unit_test_setup_teardown(masters_that_are_killed_find_their_jobs, setup, teardown),
