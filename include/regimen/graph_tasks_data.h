@@ -189,11 +189,13 @@ typedef struct rgm_link_split rgm_link_split;
 /**
  * Split the links of a graph, which is retained. A link is known by its ends, so duplicate edges
  * are one link. A warning names a set that has most of a link set's edges reversed and is not in
- * reverse_sets, also the set itself when it is not undirected.
+ * reverse_sets, also the set itself when it is not undirected; an edge of reverse_sets that is of
+ * no link stays in every graph.
  *
  * @param options  [in] read during the call
  *
- * Errors: RGM_ERR_CONFIG (sets and features that are missing or do not fit, no training links),
+ * Errors: RGM_ERR_CONFIG (sets and features that are missing or do not fit, reverse_sets that turn
+ * links of another relation round, no training links),
  * RGM_ERR_DATA (values of `split` or `relation`; one link in two parts, unless repeated),
  * RGM_ERR_UNSUPPORTED (more than 2^63 possible pairs; several components), RGM_ERR_NOMEM.
  */

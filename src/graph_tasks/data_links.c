@@ -658,10 +658,13 @@ rgm_status rgm_link_split_sample(rgm_link_split *split, const rgm_link_sampling 
 
 static rgm_status describe_split(rgm_text *out, const rgm_link_split *s)
 {
-    int64_t edges = -s->repeated;
+    int64_t edges = 0, stay = 0;
 
     for (int64_t i = 0; i < s->set_count; i++)
-        edges += s->sets[i].count;
+        for (int64_t e = 0; e < s->sets[i].count; e++) {
+            edges += s->sets[i].link[e] >= 0;
+            stay += s->sets[i].link[e] == RGMI_NO_LINK;
+        }
     RGM_TRY(rgm_text_printf(out, "links "));
     for (int part = 0; part < 3; part++)
         RGM_TRY(rgm_text_printf(out, "%s%" PRId64 " %s", part > 0 ? ", " : "",
@@ -676,6 +679,11 @@ static rgm_status describe_split(rgm_text *out, const rgm_link_split *s)
     if (s->repeated > 0)
         RGM_TRY(rgm_text_printf(out, "; %" PRId64 " edges more repeat a link of an earlier part",
                                 s->repeated));
+    if (stay > 0)
+        RGM_TRY(rgm_text_printf(out,
+                                "; %" PRId64 " edges more of reverse sets are of no link and stay "
+                                "in the messages",
+                                stay));
     return rgm_text_printf(out, "\n");
 }
 

@@ -4,7 +4,10 @@
  * stopped goes on to the same bits.
  */
 #include <check.h>
+#include <regimen/graph_edit.h>
 #include <regimen/graph_tasks.h>
+
+#include "link_split.h"
 
 static const char SHOP[] = "node_sets { key: 'user' value { } } node_sets { key: 'item' value { } }"
                            "edge_sets { key: 'buys' value { source: 'user' target: 'item'"
@@ -1212,16 +1215,19 @@ static void note_warning(int level, const char *text, void *payload)
 
 static void a_reverse_that_nobody_named_is_told(void **state)
 {
-    rgm_link_options settings[4] = {shop_options(), shop_options(), friends_options(),
-                                    friends_options()};
-    const char *const texts[4] = {"", "name it in data.links.reverse_sets", "",
-                                  "data.links.undirected takes both for one"};
+    rgm_link_options settings[] = {shop_options(),    shop_options(), friends_options(),
+                                   friends_options(), shop_options(), shop_options()};
+    const char *const texts[] = {"", "name it in data.links.reverse_sets",
+                                 "", "data.links.undirected takes both for one",
+                                 "", "edges of 'bought_by' turn the "};
     rgm_graph *graph = make_shop(NULL);
 
     (void)state;
     settings[1].reverse_sets = (rgm_lists){0};
     settings[3].undirected = false;
-    for (int k = 0; k < 4; k++) {
+    settings[4].edge_sets = settings[5].edge_sets = (rgm_texts){two_sets, 2};
+    settings[5].reverse_sets = (rgm_lists){0}; /* of one of two sets, most of whose links it has */
+    for (int k = 0; k < 6; k++) {
         rgm_logger *log = NULL, *before;
         rgm_link_split *split = NULL;
         told t = {.count = 0};
@@ -1237,6 +1243,86 @@ static void a_reverse_that_nobody_named_is_told(void **state)
         rgm_logger_release(log);
     }
     rgm_graph_release(graph);
+}
+
+/* The shop whose bought_by numbers its relations as buys does, more by `above`. */
+static rgm_graph *numbered_shop(int64_t above)
+{
+    rgm_graph *shop = make_shop(NULL), *graph = NULL;
+    const rgm_tensor *source = rgm_graph_source(shop, "bought_by");
+    const rgm_tensor *target = rgm_graph_target(shop, "bought_by");
+    int64_t kinds[BUYS];
+    rgm_feature f;
+
+    for (int64_t i = 0; i < BUYS; i++)
+        kinds[i] = (rgm_tensor_i64(source)[i] + rgm_tensor_i64(target)[i]) % 4 + above;
+    f = (rgm_feature){.values = integers(kinds, BUYS)};
+    CHECK_OK(rgm_graph_with_feature(&graph, shop, RGM_EDGE_SET, "bought_by", "kind", &f));
+    rgm_tensor_release(f.values);
+    rgm_graph_release(shop);
+    return graph;
+}
+
+static void a_set_that_turns_other_links_round_is_refused(void **state)
+{
+    static const char *const likes_alone[] = {"likes"};
+    rgm_link_options o = shop_options();
+    rgm_graph *graph = make_shop(NULL);
+    rgm_link_split *split;
+
+    (void)state;
+    o.edge_sets = (rgm_texts){two_sets, 2};
+    o.reverse_sets = (rgm_lists){likes_alone, &backs, 1};
+    refuse(graph, &o, RGM_ERR_CONFIG,
+           "of 60 edges of 'bought_by' join nodes that are linked, but turn no link of 'likes'");
+    refuse(graph, &o, RGM_ERR_CONFIG, "name each set under the one whose edges it turns round");
+    rgm_graph_release(graph);
+
+    o = shop_options();
+    o.relation = "kind";
+    graph = numbered_shop(4); /* reverses of relation r are r + 4 */
+    refuse(graph, &o, RGM_ERR_CONFIG, "reverse_sets: 60 of 60 edges of 'bought_by'");
+    refuse(graph, &o, RGM_ERR_CONFIG, "an edge and its reverse need the same number of a relation");
+    rgm_graph_release(graph);
+
+    graph = numbered_shop(0);
+    CHECK_OK(rgm_link_split_create(&split, graph, &o));
+    rgm_link_split_release(split);
+    rgm_graph_release(graph);
+}
+
+/* A reverse set may have edges of its own beside those that it turns round. */
+static void edges_of_reverse_sets_without_a_link_are_told(void **state)
+{
+    rgm_rng rng = rgm_rng_stream(3, "fewer", 0);
+    rgm_link_options o = shop_options();
+    rgm_graph *shop = make_shop(NULL), *graph = NULL;
+    rgm_provider *providers[3] = {NULL};
+    rgm_link_split *split;
+    rgm_text text = {0};
+    const int64_t *source, *target;
+    int64_t found = 0;
+    char told_edges[128];
+
+    (void)state;
+    CHECK_OK(rgm_graph_drop_edges(&graph, shop, "buys", 0.5, &rng));
+    source = rgm_tensor_i64(rgm_graph_source(graph, "bought_by"));
+    target = rgm_tensor_i64(rgm_graph_target(graph, "bought_by"));
+    for (int64_t e = 0; e < BUYS; e++)
+        found += count_edges(graph, "buys", target[e], source[e]) > 0;
+    CHECK(found > 0 && found < BUYS);
+    snprintf(told_edges, sizeof told_edges,
+             "which are %d edges of buys, bought_by; %d edges more of reverse sets are of no link",
+             (int)(found + rgm_graph_total(graph, RGM_EDGE_SET, "buys")), (int)(BUYS - found));
+    CHECK_OK(rgm_link_split_create(&split, graph, &o));
+    providers[RGM_TRAIN] = rgm_link_provider(split, RGM_TRAIN);
+    CHECK_OK(rgmi_links_describe(&text, providers));
+    CHECK(strstr(text.data, told_edges) != NULL);
+    rgm_text_clear(&text);
+    rgm_provider_release(providers[RGM_TRAIN]);
+    rgm_link_split_release(split);
+    rgm_graph_release(graph);
+    rgm_graph_release(shop);
 }
 
 static rgm_status open_all(rgm_graph *graph, const rgm_link_options *o)
@@ -1284,4 +1370,6 @@ TESTS(cmocka_unit_test(no_target_is_in_its_messages),
       cmocka_unit_test(a_repeated_link_is_in_its_first_part),
       cmocka_unit_test(encoders_learn_of_the_training_links),
       cmocka_unit_test(a_reverse_that_nobody_named_is_told),
+      cmocka_unit_test(a_set_that_turns_other_links_round_is_refused),
+      cmocka_unit_test(edges_of_reverse_sets_without_a_link_are_told),
       cmocka_unit_test(without_memory_nothing_is_left))

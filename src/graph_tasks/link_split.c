@@ -6,6 +6,7 @@
 #include "link_split.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +310,73 @@ static rgm_status list_edges(edge_key **out, int64_t *count, const maker *m)
     return RGM_OK;
 }
 
+static int64_t relations_of(const rgm_link_split *s)
+{
+    return s->relation_count > 0 ? s->relation_count : 1;
+}
+
+static rgm_status find_reverses(maker *m, int64_t i)
+{
+    rgm_link_split *s = m->split;
+    edge_reader reader;
+    int64_t link[3];
+
+    RGM_TRY(open_reader(&reader, m, i));
+    for (int64_t e = 0; e < s->sets[i].count; e++) {
+        read_edge(link, &reader, e); /* other numbers would be keys of other links */
+        if (link[2] >= 0 && link[2] < relations_of(s))
+            s->sets[i].link[e] = rgmi_link_find(s, link[0], link[1], link[2]);
+    }
+    return RGM_OK;
+}
+
+/* Whether two nodes are linked, by any relation and in any direction. */
+static bool are_linked(const rgm_link_split *s, int64_t source, int64_t target)
+{
+    bool both = strcmp(s->source_set, s->target_set) == 0;
+
+    for (int64_t r = 0; r < relations_of(s); r++)
+        if (rgmi_link_find(s, source, target, r) >= 0 ||
+            (both && rgmi_link_find(s, target, source, r) >= 0))
+            return true;
+    return false;
+}
+
+/* An edge of a reverse set that is no link turned round stays in the messages, as edges of sets
+ * without links do. Where its nodes are linked all the same it is the reverse of another relation's
+ * link: if many are, the sets or the numbers of relations do not fit, and the answer would stay. */
+static rgm_status check_reverses(const maker *m, int64_t i)
+{
+    const rgm_link_split *s = m->split;
+    const rgmi_link_edges *set = &s->sets[i];
+    int64_t link[3], stay = 0, first = 0;
+    char relation[40] = "";
+    edge_reader reader;
+
+    RGM_TRY(open_reader(&reader, m, i));
+    for (int64_t e = 0; e < set->count; e++) {
+        read_edge(link, &reader, e);
+        if (set->link[e] >= 0 || !are_linked(s, link[0], link[1]))
+            continue;
+        if (stay++ == 0)
+            first = e;
+    }
+    if ((double)stay <= 0.1 * (double)set->count)
+        return RGM_OK;
+    read_edge(link, &reader, first);
+    if (reader.relation != NULL)
+        snprintf(relation, sizeof relation, " and of relation %" PRId64, link[2]);
+    return RGM_FAIL(
+        RGM_ERR_CONFIG,
+        "data.links.reverse_sets: %" PRId64 " of %" PRId64
+        " edges of '%s' join nodes that are linked, but turn no link of '%s' round, "
+        "and would stay in the messages; the first is edge %" PRId64 ", from node %" PRId64
+        " to %" PRId64 "%s: %s",
+        stay, set->count, set->name, s->sets[reader.place].name, first, link[1], link[0], relation,
+        reader.relation != NULL ? "an edge and its reverse need the same number of a relation"
+                                : "name each set under the one whose edges it turns round");
+}
+
 static rgm_status find_links(maker *m)
 {
     rgm_link_split *s = m->split;
@@ -335,11 +403,8 @@ static rgm_status find_links(maker *m)
         s->sets[edges[i].set].link[edges[i].edge] = s->count - 1;
     }
     for (int64_t i = s->link_sets; i < s->set_count; i++) {
-        RGM_GO(open_reader(&reader, m, i));
-        for (int64_t e = 0; e < s->sets[i].count; e++) {
-            read_edge(link, &reader, e);
-            s->sets[i].link[e] = rgmi_link_find(s, link[0], link[1], link[2]);
-        }
+        RGM_GO(find_reverses(m, i));
+        RGM_GO(check_reverses(m, i));
     }
 done:
     rgm_free(edges);
@@ -349,15 +414,15 @@ done:
 /* ---- reverses that nobody named -----------------------------------------------------------------
  */
 
-/* Edges of a set that are a link turned round. */
-static int64_t count_turned(const rgm_link_split *s, const char *name)
+/* Edges of a set that are one of these links turned round: of relations first .. end - 1. */
+static int64_t count_turned(const rgm_link_split *s, const char *name, int64_t first, int64_t end)
 {
     const rgm_tensor *source = rgm_graph_source(s->graph, name);
     const rgm_tensor *target = rgm_graph_target(s->graph, name);
-    int64_t relations = s->relation_count > 0 ? s->relation_count : 1, turned = 0;
+    int64_t turned = 0;
 
     for (int64_t e = 0; source != NULL && e < rgm_tensor_count(source); e++)
-        for (int64_t r = 0; r < relations; r++) {
+        for (int64_t r = first; r < end; r++) {
             int64_t from = rgm_tensor_i64(source)[e], to = rgm_tensor_i64(target)[e];
 
             if (from == to || rgmi_link_find(s, to, from, r) < 0)
@@ -368,46 +433,64 @@ static int64_t count_turned(const rgm_link_split *s, const char *name)
     return turned;
 }
 
-static bool is_named(const rgm_link_split *s, const char *name)
+static bool is_named(const rgm_link_split *s, const char *name, int64_t first, int64_t end)
 {
-    for (int64_t i = 0; i < s->set_count; i++)
+    for (int64_t i = first; i < end; i++)
         if (strcmp(s->sets[i].name, name) == 0)
             return true;
     return false;
 }
 
-/* A set's edges, if they tell of more than nine links in ten where these go: a leak of all. */
-static void warn_of(const maker *m, const rgm_set_schema *set)
+/* Links of relations first .. end - 1. */
+static int64_t count_links(const rgm_link_split *s, int64_t first, int64_t end)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < s->count; i++)
+        count += s->relation[i] >= first && s->relation[i] < end;
+    return count;
+}
+
+/* A set's edges, if they tell of more than nine in ten links of set `of` where these go: a leak of
+ * all. */
+static void warn_of(const maker *m, const rgm_set_schema *set, int64_t of)
 {
     const rgm_link_split *s = m->split;
-    bool own = is_named(s, set->name);
-    int64_t turned;
+    const char *links = s->sets[of].name;
+    bool itself = strcmp(set->name, links) == 0;
+    bool own = is_named(s, set->name, 0, s->link_sets);
+    int64_t first = s->link_sets > 1 ? of : 0;
+    int64_t end = s->link_sets > 1 ? of + 1 : relations_of(s), count, turned;
 
-    if (rgm_is_aux_set(set->name) || strcmp(set->source, s->target_set) != 0 ||
-        strcmp(set->target, s->source_set) != 0 ||
-        (own && (s->undirected || m->options->relation != NULL)))
+    if (own && (s->undirected || m->options->relation != NULL))
         return;
-    for (int64_t i = s->link_sets; i < s->set_count; i++)
-        if (strcmp(s->sets[i].name, set->name) == 0)
-            return;
-    turned = count_turned(s, set->name);
-    if (s->count == 0 || (double)turned < 0.9 * (double)s->count)
+    count = count_links(s, first, end);
+    turned = count_turned(s, set->name, first, end);
+    if (count == 0 || (double)turned < 0.9 * (double)count)
         return;
     rgm_log_write(RGM_LOG_WARNING,
-                  own ? "data.links: '%s' has the reverse of %" PRId64 " of its %" PRId64
-                        " links, which stay in the messages while the links leave: "
-                        "data.links.undirected takes both for one"
-                      : "data.links: '%s' has %" PRId64 " of %" PRId64
-                        " links turned round, which stay in the messages while the links leave: "
-                        "name it in data.links.reverse_sets",
-                  set->name, turned, s->count);
+                  "data.links: %" PRId64 " edges of '%s' turn the %" PRId64
+                  " links of '%s' round, and stay in the messages while the links leave: %s",
+                  turned, set->name, count, links,
+                  itself ? "data.links.undirected takes both for one"
+                  : own  ? "name it in data.links.reverse_sets, not in edge_sets"
+                         : "name it in data.links.reverse_sets");
 }
 
 static void warn_of_reverses(const maker *m)
 {
-    for (int64_t i = 0; i < rgm_schema_set_count(m->schema); i++)
-        if (rgm_schema_set(m->schema, i)->piece == RGM_EDGE_SET)
-            warn_of(m, rgm_schema_set(m->schema, i));
+    const rgm_link_split *s = m->split;
+
+    for (int64_t i = 0; i < rgm_schema_set_count(m->schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(m->schema, i);
+
+        if (set->piece != RGM_EDGE_SET || rgm_is_aux_set(set->name) ||
+            strcmp(set->source, s->target_set) != 0 || strcmp(set->target, s->source_set) != 0 ||
+            is_named(s, set->name, s->link_sets, s->set_count))
+            continue;
+        for (int64_t of = 0; of < s->link_sets; of++)
+            warn_of(m, set, of);
+    }
 }
 
 /* ---- parts -------------------------------------------------------------------------------------
