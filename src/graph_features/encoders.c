@@ -736,11 +736,12 @@ static const rgmi_encoder min_max = {.key = "min_max",
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-const rgmi_encoder *const rgmi_encoders[] = {&one_hot,     &rgmi_vocabulary_encoder,
-                                             &hash,        &buckets,
-                                             &boundaries,  &numbers,
-                                             &standardize, &min_max,
-                                             NULL};
+const rgmi_encoder *const rgmi_encoders[RGMI_ENCODERS + 1] = {
+    &one_hot,     &rgmi_vocabulary_encoder,
+    &hash,        &buckets,
+    &boundaries,  &numbers,
+    &standardize, &min_max,
+    NULL};
 
 rgm_status rgmi_input_options_check(const rgm_input_options *o)
 {

@@ -71,8 +71,9 @@ struct rgmi_encoder {
     rgm_status (*describe)(rgm_text *out, const rgmi_learned *learned);
     bool finite; /* NaN, infinities and missing integers are an error of the data */
 };
+enum { RGMI_ENCODERS = 8 };
 /** All of them; ended by NULL. */
-extern const rgmi_encoder *const rgmi_encoders[];
+extern const rgmi_encoder *const rgmi_encoders[RGMI_ENCODERS + 1];
 /** What an embedding alone is of. */
 extern const rgmi_encoder rgmi_vocabulary_encoder;
 /** Element i as a number, of any dtype but text. */

@@ -203,23 +203,36 @@ static const char *feature_part(const char *name)
     return dot != NULL ? dot + 1 : name;
 }
 
+/* Whether the list of features has what is named, of some node set. */
+static bool is_listed(const rgm_graph_value *graph, const rgm_input_options *o, const char *named)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; o->features.count > 0 && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        const char *name = rgm_feature_name_in(named, set->name);
+
+        if (set->piece == RGM_NODE_SET && name != NULL && rgm_set_feature(set, name) != NULL &&
+            rgmi_feature_place(o->features.items, o->features.count, set->name, name) >= 0)
+            return true;
+    }
+    return o->features.count == 0;
+}
+
 /* Every name is a feature of some node set, or the model's edge feature, and is not left out by the
  * list of features. */
 static bool check_names(const rgm_graph_value *graph, const char *const *names, int64_t count,
                         const rgm_input_options *o, const char *edge_feature)
 {
     for (int64_t i = 0; i < count; i++) {
-        bool listed = o->features.count == 0, of_edges;
+        bool of_edges = edge_feature != NULL && strcmp(feature_part(names[i]), edge_feature) == 0 &&
+                        has_named(graph, RGM_EDGE_SET, names[i]);
 
-        of_edges = edge_feature != NULL && strcmp(feature_part(names[i]), edge_feature) == 0 &&
-                   has_named(graph, RGM_EDGE_SET, names[i]);
         if (!of_edges && !has_named(graph, RGM_NODE_SET, names[i])) {
             rgm_unknown_feature(graph, RGM_NODE_SET, names[i]);
             return false;
         }
-        for (int64_t k = 0; k < o->features.count; k++)
-            listed |= strcmp(feature_part(o->features.items[k]), feature_part(names[i])) == 0;
-        if (!of_edges && !listed) {
+        if (!of_edges && !is_listed(graph, o, names[i])) {
             rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
                             "model.input.features leaves out '%s', which model.input says how to "
                             "read",
@@ -258,23 +271,71 @@ static bool check_embeddings(const rgm_graph_value *graph, const rgm_input_optio
     return true;
 }
 
-/* A feature is read in one way. */
-static bool check_once(const rgm_graph_value *graph, const rgm_input_options *o, const char *name,
-                       const rgmi_encoder *by)
-{
-    for (int k = 0; rgmi_encoders[k] != NULL; k++) {
-        rgm_texts names = rgmi_encoders[k]->names(o);
+/* A key of model.input with the features that it names. */
+typedef struct naming {
+    const char *key;
+    rgm_texts names;
+} naming;
 
-        for (int64_t i = 0; rgmi_encoders[k] != by && i < names.count; i++)
-            if (strcmp(names.items[i], name) == 0) {
+/* "year" and "paper.year" are two names of one feature, which is to be named once. */
+static bool check_feature_once(const rgm_graph_value *graph, const rgm_set_schema *set,
+                               const char *feature, const naming *by, int64_t count)
+{
+    const char *key = NULL, *before = NULL;
+
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < by[k].names.count; i++) {
+            const char *name = by[k].names.items[i], *in = rgm_feature_name_in(name, set->name);
+
+            if (in == NULL || strcmp(in, feature) != 0)
+                continue;
+            if (key != NULL) {
                 rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_ARG,
-                                "model.input: '%s' is named by %s and by %s; a feature is read in "
-                                "one way",
-                                name, rgmi_encoders[k]->key, by->key);
+                                "model.input: feature '%s' of '%s' is named by %s ('%s') and by %s "
+                                "('%s'); a feature is read in one way",
+                                feature, set->name, key, before, by[k].key, name);
                 return false;
             }
+            key = by[k].key;
+            before = name;
+        }
+    return true;
+}
+
+static bool check_once(const rgm_graph_value *graph, const char *edge_feature, const naming *by,
+                       int64_t count)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(graph);
+
+    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+
+        if (set->piece == RGM_CONTEXT_PIECE || rgm_is_aux_set(set->name))
+            continue;
+        for (int64_t k = 0; k < set->feature_count; k++) {
+            const char *feature = set->features[k].name;
+            bool is_read = set->piece == RGM_NODE_SET ||
+                           (edge_feature != NULL && strcmp(feature, edge_feature) == 0);
+
+            if (is_read && !check_feature_once(graph, set, feature, by, count))
+                return false;
+        }
     }
     return true;
+}
+
+/* A feature is in one encoder's list, has one embedding, and is one of the features once. */
+static bool check_namings(const rgm_graph_value *graph, const rgm_input_options *o,
+                          const char *edge_feature)
+{
+    const naming embeddings = {"embeddings", {o->embeddings.names, o->embeddings.count}};
+    const naming features = {"features", o->features};
+    naming by[RGMI_ENCODERS];
+
+    for (int k = 0; k < RGMI_ENCODERS; k++)
+        by[k] = (naming){rgmi_encoders[k]->key, rgmi_encoders[k]->names(o)};
+    return check_once(graph, edge_feature, by, RGMI_ENCODERS) &&
+           check_once(graph, edge_feature, &embeddings, 1) && check_once(graph, NULL, &features, 1);
 }
 
 bool rgm_check_inputs(const rgm_graph_value *graph, const rgm_input_options *o,
@@ -293,12 +354,9 @@ bool rgm_check_inputs(const rgm_graph_value *graph, const rgm_input_options *o,
 
         if (!check_names(graph, names.items, names.count, o, edge_feature))
             return false;
-        for (int64_t i = 0; i < names.count; i++)
-            if (!check_once(graph, o, names.items[i], rgmi_encoders[k]))
-                return false;
     }
     return check_names(graph, o->features.items, o->features.count, o, NULL) &&
-           check_embeddings(graph, o, edge_feature);
+           check_embeddings(graph, o, edge_feature) && check_namings(graph, o, edge_feature);
 }
 
 rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,

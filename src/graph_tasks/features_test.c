@@ -18,7 +18,7 @@ static const char schema_text[] =
     "} "
     "} }"
     "  features { key: 'label' value { dtype: DT_INT64 } } } }"
-    "node_sets { key: 'author' value { } }"
+    "node_sets { key: 'author' value { features { key: 'label' value { dtype: DT_INT64 } } } }"
     "edge_sets { key: 'cites' value { source: 'paper' target: 'paper'"
     "  features { key: 'order' value { dtype: DT_INT64 } } } }"
     "edge_sets { key: 'writes' value { source: 'author' target: 'paper' } }";
@@ -68,6 +68,8 @@ static rgm_graph *make_papers(rgm_schema *schema)
          (int64_t[]){0, 1, 2, 0, 0, 0, 0, 1}, 4);
     give(b, RGM_NODE_SET, "paper", "label", RGM_I64, PAPERS_HERE, 0,
          (int64_t[]){0, 1, 0, 1, 0, 1, 0, 1}, NULL, 0);
+    give(b, RGM_NODE_SET, "author", "label", RGM_I64, AUTHORS_HERE, 0, (int64_t[]){4, 5, 6}, NULL,
+         0);
     give(b, RGM_EDGE_SET, "cites", "order", RGM_I64, CITES, 0, orders, NULL, 0);
     CHECK_OK(rgm_graph_builder_finish(&graph, b));
     rgm_graph_builder_release(b);
@@ -490,7 +492,18 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
         {"{vocabulary: {word: 1.5}}", "'word' is 1.5, not how often", RGM_ERR_CONFIG},
         {"{boundaries: {year: [3, 2]}}", "'year' has '2'; boundaries are numbers that ascend",
          RGM_ERR_CONFIG},
-        {"{vocabulary: {word: 1}, hash: {word: 8}}", "'word' is named by", RGM_ERR_ARG},
+        {"{vocabulary: {word: 1}, hash: {word: 8}}",
+         "feature 'word' of 'paper' is named by vocabulary ('word') and by hash ('word')",
+         RGM_ERR_ARG},
+        {"{vocabulary: {word: 1}, hash: {paper.word: 8}}",
+         "feature 'word' of 'paper' is named by vocabulary ('word') and by hash ('paper.word')",
+         RGM_ERR_ARG},
+        {"{hash: {word: 8, paper.word: 9}}", "by hash ('word') and by hash ('paper.word')",
+         RGM_ERR_ARG},
+        {"{embeddings: {year: 2, paper.year: 3}}",
+         "by embeddings ('year') and by embeddings ('paper.year')", RGM_ERR_ARG},
+        {"{features: [heat, paper.heat]}", "by features ('heat') and by features ('paper.heat')",
+         RGM_ERR_ARG},
         {"{standardize: [heat], embeddings: {heat: 2}}",
          "'heat' is an amount by "
          "model.input.standardize",
@@ -500,6 +513,8 @@ static void what_cannot_be_is_refused_with_its_name(void **state)
         {"{embeddings: {auhtor: 8}}", "'auhtor'", RGM_ERR_NOT_FOUND},
         {"{embeddings: {year: 8}, features: [heat]}", "model.input.features leaves out 'year'",
          RGM_ERR_ARG},
+        {"{features: [author.label], hash: {author.label: 8}, one_hot: {paper.label: 2}}",
+         "model.input.features leaves out 'paper.label'", RGM_ERR_ARG},
         {"{hash: {heat: 8}}", "'heat' is not of integers or texts", RGM_ERR_DTYPE},
     };
 
