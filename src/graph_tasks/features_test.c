@@ -699,6 +699,48 @@ static void embeddings_of_nodes_are_of_one_graph(void **state)
     setting_close(&s);
 }
 
+/* A processor of a setting's options; *yaml is released behind the setting. */
+static rgm_graph_processor processor_of(setting *s, rgm_yaml **yaml, const char *type,
+                                        const char *text)
+{
+    const rgm_section_type *section = rgm_section_type_find(rgm_graph_processors, type);
+    void *options = rgm_arena_alloc(s->b.arena, section->options_size);
+
+    CHECK(options != NULL);
+    section->defaults(options);
+    CHECK_OK(rgm_yaml_parse(yaml, text, (int64_t)strlen(text), "processor.yaml"));
+    CHECK_OK(rgm_options_read(options, section->fields, rgm_yaml_root(*yaml), "processor", NULL,
+                              s->b.arena));
+    return (rgm_graph_processor){(const rgm_graph_processor_type *)section, options};
+}
+
+static void nodes_that_are_known_by_their_places_stay_there(void **state)
+{
+    static const char *const types[] = {"shuffle_nodes", "drop_nodes"};
+
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        rgm_graph_processor processor;
+        rgm_yaml *yaml;
+        setting s;
+
+        setting_open(&s, "graph_sage", "input: {latent: 2}\n"); /* of authors: papers have heat */
+        processor = processor_of(&s, &yaml, types[k % 2],
+                                 k < 2 ? "node_set: author\n" : "node_set: paper\n");
+        s.what.processors = &processor;
+        s.what.processor_count = 1;
+        if (k < 2) {
+            CHECK_STATUS(RGM_ERR_CONFIG, try_open(&s));
+            CHECK_MESSAGE(types[k]);
+            CHECK_MESSAGE("gives nodes of 'author' other places in each epoch");
+        } else {
+            CHECK_OK(try_open(&s));
+        }
+        setting_close(&s);
+        rgm_yaml_release(yaml);
+    }
+}
+
 static void sampled_nodes_keep_their_embeddings(void **state)
 {
     rgm_sampling_provider_options sampled = {.batch_size = 2, .label = "label", .threads = 1};
@@ -876,6 +918,7 @@ TESTS(cmocka_unit_test(the_training_part_alone_is_learned),
       cmocka_unit_test(data_are_asked_before_the_first_step),
       cmocka_unit_test(a_missing_integer_may_be_read_as_a_kind),
       cmocka_unit_test(embeddings_of_nodes_are_of_one_graph),
+      cmocka_unit_test(nodes_that_are_known_by_their_places_stay_there),
       cmocka_unit_test(sampled_nodes_keep_their_embeddings),
       cmocka_unit_test(a_run_goes_on_with_the_same_bits_and_features),
       cmocka_unit_test(the_plan_tells_what_was_learned_and_what_is_left),

@@ -310,6 +310,32 @@ static rgm_status check_loops(const rgmi_learning *learning, const rgm_graph_tas
     return RGM_OK;
 }
 
+/* A node finds its embedding by its number, which is its place where there is no "#id". */
+static rgm_status check_places(const rgmi_learning *learning)
+{
+    for (int64_t i = 0; i < learning->processor_count; i++) {
+        const char *of;
+
+        if (!rgmi_moves_nodes(&of, &learning->processors[i]))
+            continue;
+        for (int64_t k = 0; k < rgm_schema_set_count(learning->processed_schema); k++) {
+            const rgm_set_schema *set = rgm_schema_set(learning->processed_schema, k);
+
+            if (rgm_learned_features_nodes(learning->learned, set->name) < 0 ||
+                set->piece != RGM_NODE_SET || rgm_set_feature(set, "#id") != NULL ||
+                (of != NULL ? strcmp(of, set->name) != 0
+                            : rgm_schema_find(learning->schema, RGM_NODE_SET, set->name) == NULL))
+                continue;
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "processor '%s' gives nodes of '%s' other places in each epoch, by "
+                            "which each finds its own embedding (model.input.embeddings or "
+                            "latent): leave one of the two out",
+                            learning->processors[i].type->section.name, set->name);
+        }
+    }
+    return RGM_OK;
+}
+
 static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options *o, uint64_t seed)
 {
     RGM_TRY(copy_arguments(learning, o));
@@ -323,6 +349,7 @@ static rgm_status fill(rgmi_learning *learning, const rgm_graph_learning_options
     learning->asked.batch_edges = o->batch_edges;
     RGM_TRY(process_providers(learning));
     RGM_TRY(learn_features(learning));
+    RGM_TRY(check_places(learning));
     if (rgmi_provider_is_part(learning->providers[RGM_TRAIN]) ||
         rgmi_provider_is_sampled_part(learning->providers[RGM_TRAIN]))
         RGM_TRY(rgmi_parts_check(learning));

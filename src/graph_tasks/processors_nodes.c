@@ -74,6 +74,15 @@ const rgm_graph_processor_type rgmi_shuffle_nodes_processor = {
     .process = shuffle_nodes,
 };
 
+bool rgmi_moves_nodes(const char **node_set, const rgm_graph_processor *processor)
+{
+    if (processor->type != &rgmi_drop_nodes_processor &&
+        processor->type != &rgmi_shuffle_nodes_processor)
+        return false;
+    *node_set = ((const node_options *)processor->options)->node_set;
+    return true;
+}
+
 static rgm_status shuffle_features(rgm_graph **out, rgm_graph *graph, const void *options,
                                    const rgm_rng *rng)
 {
