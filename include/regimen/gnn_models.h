@@ -267,7 +267,7 @@ typedef enum rgm_gps_local { RGM_GPS_GIN, RGM_GPS_GAT_V2, RGM_GPS_NONE } rgm_gps
 typedef struct rgm_gps_model_options {
     int64_t units, layers, heads;
     rgm_gps_local local;
-    rgm_texts attention_sets; /* none: "<node set>_complete" of each */
+    rgm_texts attention_sets; /* one a node set; none: "<node set>_complete" of each */
     rgm_state_norm norm;
     double batch_momentum;
     rgm_activation activation;

@@ -659,6 +659,8 @@ static void mistakes_in_options_are_named(void **state)
         {"gcn", PAPERS, "hidden: [3, 4]\njump: max", "max of states of 3 and of 4 channels; concat",
          RGM_ERR_SHAPE},
         {"hgt", LIBRARY, "context_feature: d", "no feature 'd'", RGM_ERR_NOT_FOUND},
+        {"gps", LINKED, "attention_sets: [near, cites]", "'cites' and 'near' are both of 'paper'",
+         RGM_ERR_ARG},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -24,8 +24,9 @@ static const rgm_field gps_fields[] = {
     RGM_INT_FIELD(layers, 0, 1000, "rounds"),
     RGM_INT_FIELD(heads, 1, 1024, "heads of attention, which divide units"),
     RGM_CHOICE_FIELD(local, local_names, "messages along edges: sums and dense layers, attention"),
-    RGM_TEXTS_FIELD(attention_sets, "edge sets that say who attends to whom and carry no message; "
-                                    "default: <node_set>_complete of each node set"),
+    RGM_TEXTS_FIELD(attention_sets,
+                    "edge sets that say who attends to whom and carry no message, "
+                    "one a node set; default: <node_set>_complete of each node set"),
     RGMI_NORM_FIELDS("behind messages, attention and dense layers"),
     RGMI_JUMP_FIELD,
     RGMI_ACTIVATION_FIELD("inside dense layers"),
@@ -78,7 +79,8 @@ static const char *attention_set(const rgm_gps_model_options *o, const rgm_graph
     return NULL;
 }
 
-/* Every set that is named is there and goes from a node set to itself; some set is. */
+/* Every set that is named is there and goes from a node set to itself, which has no other; some set
+ * is. */
 static bool check_attention(const rgm_gps_model_options *o, const rgm_graph_value *graph)
 {
     const rgm_schema *schema = rgm_graph_value_schema(graph);
@@ -98,6 +100,13 @@ static bool check_attention(const rgm_gps_model_options *o, const rgm_graph_valu
             rgm_cgraph_fail(cgraph, RGM_ERR_ARG,
                             "attention set '%s' goes from '%s' to '%s'; it needs one node set",
                             set->name, set->source, set->target);
+            return false;
+        }
+        if (strcmp(attention_set(o, graph, set->target), set->name) != 0) {
+            rgm_cgraph_fail(cgraph, RGM_ERR_ARG,
+                            "model.attention_sets: '%s' and '%s' are both of '%s', whose nodes "
+                            "attend along one set: leave one out",
+                            attention_set(o, graph, set->target), set->name, set->target);
             return false;
         }
     }
