@@ -104,10 +104,10 @@ rgm_status rgm_import_csv_file(const char *file, const char *schema_path,
 
 /**
  * Load a folder of rgm_graph_data_save(), a graph file (rgm_graph_data_open()), a folder of
- * rgm_sampler_save(), whose files train-*, valid-* and test-* are then the split, or any folder
- * with schema.pbtxt and *.tfrecord files. split NULL as in the import options. Errors: RGM_ERR_ARG,
- * RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA, RGM_ERR_NOT_FOUND, RGM_ERR_IO,
- * RGM_ERR_NOMEM.
+ * rgm_sampler_save(), whose files train-*, valid-* and test-* are then the split and the only one,
+ * or any folder with schema.pbtxt and *.tfrecord files, also with split/. split NULL as in the
+ * import options. Errors: RGM_ERR_ARG, RGM_ERR_SHAPE, RGM_ERR_DTYPE, RGM_ERR_FORMAT, RGM_ERR_DATA,
+ * RGM_ERR_NOT_FOUND, RGM_ERR_IO, RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_data_load(rgm_graph_data *out, const char *folder, const char *split);
 

@@ -1,7 +1,7 @@
 /*
  * Reading a folder of schema.pbtxt and TFRecord files. Files "graphs-*" are the shards of one list;
  * "train-*", "valid-*" and "test-*", as the sampler writes them, are three lists and a split of
- * them.
+ * them; files of other names are the shards of one list, too.
  */
 #include "import_internal.h"
 
@@ -196,13 +196,20 @@ static rgm_status load(rgm_graph_data *out, const char *folder, const char *spli
         goto done;
     }
     RGM_GO(read_parts(&self, folder));
-    if (out->graph_count == 0)
-        RGM_GO(read_files(&self, &added, folder, ""));
-    if (out->graph_count == 0) {
-        status = RGM_FAIL(RGM_ERR_NOT_FOUND,
-                          "%s: there are no records in *.tfrecord or *.tfrecord.gz", folder);
+    if (out->graph_count > 0) {
+        if (split != NULL)
+            RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                            "%s: there is no split '%s', but the files train-*, valid-* and test-* "
+                            "themselves",
+                            folder, split));
         goto done;
     }
+    RGM_GO(read_files(&self, &added, folder, ""));
+    if (added == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND,
+                        "%s: there are no records in *.tfrecord or *.tfrecord.gz", folder));
+    if (splits)
+        RGM_GO(read_split_lists(out, folder, split));
 done:
     rgm_free(schema);
     return status;

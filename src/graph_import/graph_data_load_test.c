@@ -126,6 +126,42 @@ static void shards_follow_each_other(void **state)
     end();
 }
 
+/* in() has one path at a time. */
+static void move_file(const char *from, const char *to)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s", in(from));
+    CHECK_INT(0, rename(path, in(to)));
+}
+
+/* A split is read beside files of any name, but of files that are a split themselves. */
+static void a_split_is_of_files_of_any_name(void **state)
+{
+    rgm_graph_data s, back;
+
+    (void)state;
+    begin();
+    random_data(&s, 7);
+    CHECK_OK(rgm_graph_data_save(&s, in("data"), NULL));
+    move_file("data/graphs-00000-of-00001.tfrecord", "data/mols.tfrecord");
+    CHECK_OK(rgm_graph_data_load(&back, in("data"), "default"));
+    CHECK_INT(7, back.graph_count);
+    CHECK_TEXT("default", back.split_name);
+    CHECK(rgm_tensor_equal(s.train, back.train) && rgm_tensor_equal(s.test, back.test));
+    rgm_graph_data_clear(&back);
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_graph_data_load(&back, in("data"), "typo"));
+    CHECK_MESSAGE("there is no split 'typo'; there is: default");
+    move_file("data/mols.tfrecord", "data/train-0.tfrecord");
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_graph_data_load(&back, in("data"), "default"));
+    CHECK_MESSAGE("no split 'default', but the files train-*, valid-* and test-* themselves");
+    CHECK_OK(rgm_graph_data_load(&back, in("data"), NULL));
+    CHECK_INT(7, rgm_tensor_count(back.train));
+    rgm_graph_data_clear(&back);
+    rgm_graph_data_clear(&s);
+    end();
+}
+
 static void one_graph_keeps_the_split_of_its_nodes(void **state)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
@@ -669,6 +705,7 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(one_graph_without_a_split_is_parted_by_its_labelled_nodes),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
       cmocka_unit_test(shards_follow_each_other),
+      cmocka_unit_test(a_split_is_of_files_of_any_name),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),
