@@ -71,27 +71,31 @@ rgm_status rgm_graph_folder_end(char *beside, const char *folder, rgm_status sta
  */
 rgm_status rgm_graph_folder_rename(const char *beside, const char *folder);
 
+/** A label by which items are parted. */
+typedef struct rgm_fold_label {
+    const char *name; /* of the feature; NULL: none */
+    bool numbers;     /* of numbers and not of classes: -1 is a label too */
+} rgm_fold_label;
 /**
- * Replace the split by one fold of a cross-validation (rgm_folds_parts), stratified by a label. For
- * a split of graphs this is the label of their context or of their only item of "_readout". For a
- * split of one graph it is the label of the split's node set or, without a split, of the only node
- * set that has it. Items without a label (rgm_dtype_missing(); -1 for integer classes) are in no
- * part.
+ * Replace the split by one fold of a cross-validation (rgm_folds_parts), stratified by the first of
+ * several labels that an item has. For a split of graphs these are the labels of their context or
+ * of their only item of "_readout". For a split of one graph they are those of the split's node set
+ * or, without a split, of the only node set that has the first. Items of which every label is
+ * missing (rgm_dtype_missing(); -1 for integer classes) are in no part.
  *
- * @param label    [in] NULL, a feature that is absent, or one of text: the split is not stratified
- * @param numbers  [in] labels are numbers and not classes: -1 is a label too
+ * @param labels  [in] [count] features that are absent, or of text, do not stratify, nor does none
  *
  * Errors: RGM_ERR_CONFIG, RGM_ERR_DATA (classes are -1 and 1), RGM_ERR_NOMEM; an error leaves the
  * split unchanged.
  */
-rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds, const char *label,
-                               bool numbers);
+rgm_status rgm_graph_data_fold(rgm_graph_data *data, const rgm_folds *folds,
+                               const rgm_fold_label *labels, int64_t count);
 /**
  * Move a share of the training part to the validation part, stratified in the same way.
  * RGM_ERR_CONFIG: there is a validation part already, or a part would have no item.
  */
 rgm_status rgm_graph_data_hold_out(rgm_graph_data *data, double share, uint64_t seed,
-                                   const char *label, bool numbers);
+                                   const rgm_fold_label *labels, int64_t count);
 
 /** Counts and quantiles of sets and features over any number of graphs. */
 typedef struct rgm_stats rgm_stats;

@@ -505,6 +505,8 @@ static void saving_and_loading_survive_failing_allocations(void **state)
 
 /* ---- folds ---------------------------------------------------------------------------------- */
 
+static const rgm_fold_label class = {"label", false}, number = {"label", true};
+
 /* Each graph is of one part; labels of the test part are those of all, one more or less. */
 static void graphs_are_parted_by_their_label(void **state)
 {
@@ -516,7 +518,7 @@ static void graphs_are_parted_by_their_label(void **state)
     for (int64_t fold = 1; fold <= 4; fold++) {
         const rgm_folds folds = {.count = 4, .fold = fold, .valid = 0.2, .seed = 5};
 
-        CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
+        CHECK_OK(rgm_graph_data_fold(&s, &folds, &class, 1));
         CHECK_INT(60,
                   rgm_tensor_count(s.train) + rgm_tensor_count(s.valid) + rgm_tensor_count(s.test));
         CHECK_INT(15, rgm_tensor_count(s.test));
@@ -575,17 +577,17 @@ static void one_of_several_labels_is_enough(void **state)
 
     (void)state;
     labelled_data(&s, of_graphs, 60, RGM_CONTEXT_PIECE, some_of_three);
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &number, 1));
     CHECK_INT(50, rgm_tensor_count(s.train) + rgm_tensor_count(s.test));
     CHECK_INT(10, rgm_tensor_count(s.test));
     for (int64_t i = 0; i < 10; i++)
         CHECK(rgm_tensor_i64(s.test)[i] % 6 != 0);
-    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label", true));
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, &number, 1));
     CHECK_INT(40, rgm_tensor_count(s.train) + rgm_tensor_count(s.valid));
     rgm_graph_data_clear(&s);
 
     labelled_data(&s, of_nodes, 60, RGM_NODE_SET, none_of_every_fourth);
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &class, 1));
     CHECK_INT(9, rgm_tensor_count(s.test));
     for (int64_t i = 0; i < 9; i++) {
         CHECK(rgm_tensor_i64(s.test)[i] % 4 != 0);
@@ -601,13 +603,66 @@ static rgm_status fold_of_new_data(const rgm_citation_options *options, const rg
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_generate_citation(&data, options));
-    RGM_GO(rgm_graph_data_fold(&data, folds, "label", false));
+    RGM_GO(rgm_graph_data_fold(&data, folds, &class, 1));
 done:
     rgm_graph_data_clear(&data);
     return status;
 }
 
 /* As tables are imported that have no lists of ids. */
+/* Of two tasks a graph with either label is of a part, stratified by the first that is there. */
+static void a_label_of_any_task_is_enough(void **state)
+{
+    static const char schema[] = "context { features { key: 'label' value { dtype: DT_INT64 } }\n"
+                                 "          features { key: 'other' value { dtype: DT_FLOAT } } }\n"
+                                 "node_sets { key: 'n' value { } }\n";
+    static const rgm_fold_label both[] = {{"label", false}, {"other", true}};
+    const rgm_folds folds = {.count = 5, .fold = 2, .seed = 1};
+    rgm_graph_data s;
+    int64_t first = 0;
+
+    (void)state;
+    labelled_data(&s, schema, 60, RGM_CONTEXT_PIECE, none_of_every_fourth);
+    for (int64_t g = 0; g < 60; g++) {
+        const rgm_feature *label = rgm_graph_feature(s.graphs[g], RGM_CONTEXT_PIECE, NULL, "label");
+        const rgm_feature *other = rgm_graph_feature(s.graphs[g], RGM_CONTEXT_PIECE, NULL, "other");
+
+        for (int64_t k = 0; k < rgm_tensor_count(label->values); k++) { /* of each component */
+            rgm_tensor_i64(label->values)[k] = g % 4 == 0 ? -1 : g % 2;
+            rgm_tensor_f32(other->values)[k] = g % 8 == 0 || g % 4 == 1 ? NAN : 7;
+        }
+    }
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, both, 2)); /* every eighth has none of the two */
+    CHECK_INT(52, rgm_tensor_count(s.train) + rgm_tensor_count(s.test));
+    for (int64_t i = 0; i < rgm_tensor_count(s.test); i++) {
+        int64_t g = rgm_tensor_i64(s.test)[i];
+
+        CHECK(g % 8 != 0);
+        first += g % 2;
+    }
+    CHECK_INT(6, first); /* of 30 */
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, both, 2));
+    CHECK_INT(52, rgm_tensor_count(s.train) + rgm_tensor_count(s.valid) + rgm_tensor_count(s.test));
+    rgm_graph_data_clear(&s);
+}
+
+static void a_label_of_two_node_sets_parts_neither(void **state)
+{
+    static const char schema[] =
+        "node_sets { key: 'n' value { features { key: 'label' value { dtype: DT_INT64 } } } }\n"
+        "node_sets { key: 'm' value { features { key: 'label' value { dtype: DT_INT64 } } } }\n";
+    const rgm_folds folds = {.count = 5, .fold = 2, .seed = 1};
+    rgm_graph_data s;
+
+    (void)state;
+    labelled_data(&s, schema, 1, RGM_NODE_SET, none_of_every_fourth);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_fold(&s, &folds, &class, 1));
+    CHECK_MESSAGE(
+        "node sets 'n' and 'm' both have a label 'label': list the parts of one in split");
+    CHECK(s.split_set == NULL && s.train == NULL);
+    rgm_graph_data_clear(&s);
+}
+
 static rgm_status fold_without_split(const rgm_citation_options *options, const rgm_folds *folds,
                                      rgm_graph_data *data)
 {
@@ -618,7 +673,7 @@ static rgm_status fold_without_split(const rgm_citation_options *options, const 
     rgm_tensor_release(data->valid);
     rgm_tensor_release(data->test);
     data->train = data->valid = data->test = NULL;
-    return rgm_graph_data_fold(data, folds, "label", false);
+    return rgm_graph_data_fold(data, folds, &class, 1);
 }
 
 static rgm_status fold_without_split_and_clear(const rgm_citation_options *options,
@@ -668,32 +723,32 @@ static void nodes_without_a_label_are_in_no_part(void **state)
     CHECK_INT(RGM_I64, rgm_tensor_dtype(label->values));
     for (int64_t i = 0; i < 50; i++)
         rgm_tensor_i64(label->values)[4 * i] = -1;
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", false));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &class, 1));
     CHECK_INT(30, rgm_tensor_count(s.test));
     CHECK_INT(120, rgm_tensor_count(s.train));
     CHECK(s.valid == NULL);
     for (int64_t i = 0; i < 30; i++)
         CHECK(rgm_tensor_i64(s.test)[i] % 4 != 0);
-    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, "label", false));
+    CHECK_OK(rgm_graph_data_hold_out(&s, 0.25, 1, &class, 1));
     CHECK_INT(90, rgm_tensor_count(s.train));
     CHECK_INT(30, rgm_tensor_count(s.valid));
-    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_hold_out(&s, 0.25, 1, "label", false));
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_graph_data_hold_out(&s, 0.25, 1, &class, 1));
     CHECK_MESSAGE("a validation part already");
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true)); /* of numbers -1 is one */
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &number, 1)); /* of numbers -1 is one */
     CHECK_INT(40, rgm_tensor_count(s.test));
     CHECK_INT(160, rgm_tensor_count(s.train));
     for (int64_t i = 0; i < 200; i++)
         rgm_tensor_i64(label->values)[i] = i % 3 == 0 ? -1 : 1; /* two classes by their signs */
-    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_data_fold(&s, &folds, "label", false));
+    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_data_fold(&s, &folds, &class, 1));
     CHECK_MESSAGE("folds: label 'label' is -1 or 1, but never 0");
     CHECK_INT(40, rgm_tensor_count(s.test));
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &number, 1));
     /* Of data of its own: a part that takes another's place may be a few bytes larger or smaller.
      */
     CHECK_EVERY_OOM(fold_of_new_data(&options, &folds), (void)0);
     for (int64_t i = 0; i < 50; i++) /* the lowest integer is no number */
         rgm_tensor_i64(label->values)[4 * i] = INT64_MIN;
-    CHECK_OK(rgm_graph_data_fold(&s, &folds, "label", true));
+    CHECK_OK(rgm_graph_data_fold(&s, &folds, &number, 1));
     CHECK_INT(30, rgm_tensor_count(s.test));
     CHECK_INT(120, rgm_tensor_count(s.train));
     rgm_graph_data_clear(&s);
@@ -701,11 +756,12 @@ static void nodes_without_a_label_are_in_no_part(void **state)
 
 TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(one_of_several_labels_is_enough),
+      cmocka_unit_test(a_label_of_any_task_is_enough),
+      cmocka_unit_test(a_label_of_two_node_sets_parts_neither),
       cmocka_unit_test(nodes_without_a_label_are_in_no_part),
       cmocka_unit_test(one_graph_without_a_split_is_parted_by_its_labelled_nodes),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
-      cmocka_unit_test(shards_follow_each_other),
-      cmocka_unit_test(a_split_is_of_files_of_any_name),
+      cmocka_unit_test(shards_follow_each_other), cmocka_unit_test(a_split_is_of_files_of_any_name),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),

@@ -30,19 +30,6 @@ rgm_status rgmi_graph_folds_split(char **split, const rgm_task_setup *setup)
                          (long long)setup->folds.fold, star + 1);
 }
 
-/* "fold 3 of 10, named by the data, 0.1 of its training part validates" */
-static rgm_status tell(rgmi_graph_inputs *in, const rgm_folds *folds, const char *how,
-                       const char *label)
-{
-    RGM_TRY(rgm_text_printf(&in->folds, "fold %lld of %lld, %s", (long long)folds->fold,
-                            (long long)folds->count, how));
-    if (label != NULL)
-        RGM_TRY(rgm_text_add_visible(&in->folds, label));
-    if (folds->valid > 0)
-        RGM_TRY(rgm_text_printf(&in->folds, "; %g of the others validates", folds->valid));
-    return RGM_OK;
-}
-
 /* Whether there are labels to go by: of the split's nodes, of graphs or of nodes in them. */
 static bool is_stratified(const rgm_graph_data *data, const char *label)
 {
@@ -57,21 +44,45 @@ static bool is_stratified(const rgm_graph_data *data, const char *label)
     return false;
 }
 
-rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup,
-                                 const char *label)
+/* "fold 3 of 10, made, stratified by label; 0.1 of the others validates" */
+static rgm_status tell(rgmi_graph_inputs *in, const rgm_folds *folds, const char *how,
+                       const rgm_fold_label *labels, int64_t count)
+{
+    const char *between = ", stratified by ";
+
+    RGM_TRY(rgm_text_printf(&in->folds, "fold %lld of %lld, %s", (long long)folds->fold,
+                            (long long)folds->count, how));
+    for (int64_t k = 0; k < count; k++) {
+        if (!is_stratified(&in->data, labels[k].name))
+            continue;
+        RGM_TRY(rgm_text_printf(&in->folds, "%s", between));
+        RGM_TRY(rgm_text_add_visible(&in->folds, labels[k].name));
+        between = ", else ";
+    }
+    if (folds->valid > 0)
+        RGM_TRY(rgm_text_printf(&in->folds, "; %g of the others validates", folds->valid));
+    return RGM_OK;
+}
+
+rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
     const rgm_folds *folds = &setup->folds;
-    const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[0].type;
-    bool numbers = type->missing != RGM_MISSING_CLASSES;
+    rgm_fold_label labels[RGM_MAX_HEADS];
+    int64_t count = setup->part_count;
 
     if (folds->count == 0)
         return RGM_OK;
+    for (int64_t k = 0; k < count; k++) {
+        const rgm_graph_task_type *type = (const rgm_graph_task_type *)setup->parts[k].type;
+
+        labels[k].name = type->label != NULL ? type->label(setup->parts[k].options) : NULL;
+        labels[k].numbers = type->missing != RGM_MISSING_CLASSES;
+    }
     if (!names_folds(setup->data)) {
-        RGM_TRY(rgm_graph_data_fold(&in->data, folds, label, numbers));
-        return is_stratified(&in->data, label) ? tell(in, folds, "made, stratified by ", label)
-                                               : tell(in, folds, "made", NULL);
+        RGM_TRY(rgm_graph_data_fold(&in->data, folds, labels, count));
+        return tell(in, folds, "made", labels, count);
     }
     if (folds->valid > 0)
-        RGM_TRY(rgm_graph_data_hold_out(&in->data, folds->valid, folds->seed, label, numbers));
-    return tell(in, folds, "a split of the data's own", NULL);
+        RGM_TRY(rgm_graph_data_hold_out(&in->data, folds->valid, folds->seed, labels, count));
+    return tell(in, folds, "a split of the data's own", NULL, 0);
 }

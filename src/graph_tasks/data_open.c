@@ -60,7 +60,7 @@ static rgm_status load_graphs(rgmi_graph_inputs *in, const rgm_task_setup *setup
 
     RGM_GO(rgmi_graph_folds_split(&split, setup));
     RGM_GO(load_split(&in->data, setup->data, split));
-    RGM_GO(rgmi_graph_folds_make(in, setup, label_name(setup)));
+    RGM_GO(rgmi_graph_folds_make(in, setup));
 done:
     rgm_free(split);
     return status;

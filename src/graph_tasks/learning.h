@@ -430,9 +430,8 @@ rgm_status rgmi_edge_parts_process(rgmi_graph_inputs *inputs, const rgm_task_par
                                    const rgm_graph_processor *processors, int64_t count);
 /** The name of the split that setup->folds asks for; *split is NULL for the only one. */
 rgm_status rgmi_graph_folds_split(char **split, const rgm_task_setup *setup);
-/** The split of what was loaded as that fold, by the label (NULL: none); told in in->folds. */
-rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup,
-                                 const char *label);
+/** The split of what was loaded as that fold, by the tasks' labels; told in in->folds. */
+rgm_status rgmi_graph_folds_make(rgmi_graph_inputs *in, const rgm_task_setup *setup);
 /** Providers and schema from a data section; what was made before an error is there too. */
 rgm_status rgmi_graph_inputs_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup);
 /** Let the training provider draw by classes of the first task's label; told in in->balance. */
