@@ -676,6 +676,31 @@ static void mistakes_in_options_are_named(void **state)
     }
 }
 
+static void an_embedding_that_has_no_room_is_told(void **state)
+{
+    rgm_text text = {0};
+    world w = {0};
+    made m;
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&text, "node_sets { key: 'paper' value {"));
+    for (int i = 0; i < 64; i++)
+        CHECK_OK(rgm_text_printf(&text, " features { key: 'x%d' value { dtype: DT_FLOAT } }", i));
+    CHECK_OK(rgm_text_printf(&text, "} } edge_sets { key: 'cites' value { source: 'paper' target: "
+                                    "'paper' } }"));
+    CHECK_OK(rgm_schema_parse(&w.schema, text.data, text.size, "test"));
+    CHECK_OK(rgm_cgraph_create(&w.graph));
+    CHECK_OK(rgm_graph_value_create(&w.value, w.graph, w.schema));
+    CHECK_OK(rgm_scope_create(&w.scope, w.graph, RGM_F64));
+    CHECK_OK(make_options(&m, "gcn", "input: {embeddings: {paper: 2}}\n"));
+    m.type->build(w.scope, w.value, m.options);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, rgm_cgraph_status(w.graph));
+    CHECK_MESSAGE("node set 'paper' has more than 64 input features");
+    drop_options(&m);
+    rgm_text_clear(&text);
+    world_close(&w);
+}
+
 static void option_tables_are_complete(void **state)
 {
     (void)state;
@@ -789,5 +814,7 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(edges_and_the_context_are_made_anew_in_each_round),
       cmocka_unit_test(every_relation_is_heard_however_many_there_are),
       cmocka_unit_test(integers_are_kinds_or_amounts_and_never_guessed),
-      cmocka_unit_test(mistakes_in_options_are_named), cmocka_unit_test(option_tables_are_complete),
+      cmocka_unit_test(mistakes_in_options_are_named),
+      cmocka_unit_test(an_embedding_that_has_no_room_is_told),
+      cmocka_unit_test(option_tables_are_complete),
       cmocka_unit_test(models_survive_every_failing_allocation))

@@ -359,6 +359,16 @@ bool rgm_check_inputs(const rgm_graph_value *graph, const rgm_input_options *o,
            check_embeddings(graph, o, edge_feature) && check_namings(graph, o, edge_feature);
 }
 
+static bool has_room(rgm_scope *scope, const char *node_set, int64_t count, int64_t capacity)
+{
+    if (count < capacity)
+        return true;
+    rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
+                    "node set '%s' has more than %lld input features", node_set,
+                    (long long)capacity);
+    return false;
+}
+
 rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_scope *scope,
                            const rgm_graph_value *graph, const char *node_set,
                            const rgm_input_options *options)
@@ -388,18 +398,14 @@ rgm_status rgm_node_inputs(rgm_value **x, int64_t capacity, int64_t *count, rgm_
 
         if (name == NULL || !rgm_has_feature(graph, RGM_NODE_SET, node_set, name))
             continue;
-        if (*count == capacity) {
-            rgm_cgraph_fail(rgm_scope_graph(scope), RGM_ERR_UNSUPPORTED,
-                            "node set '%s' has more than %lld input features", node_set,
-                            (long long)capacity);
+        if (!has_room(scope, node_set, *count, capacity))
             break;
-        }
         x[(*count)++] = feature_rows(scope, graph, node_set, name, options);
     }
     width = rgmi_named_embedding(options, node_set);
     if (*count == 0 && width == 0)
         width = options->latent;
-    if (width > 0 && *count < capacity)
+    if (width > 0 && has_room(scope, node_set, *count, capacity))
         x[(*count)++] = node_rows(scope, graph, node_set, width, options);
     return rgm_cgraph_status(rgm_scope_graph(scope));
 }
