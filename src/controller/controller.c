@@ -98,6 +98,24 @@ static rgm_status train(rgm_controller *c, bool validate, const rgm_logs **logs)
                                                   o->validation_interval, logs));
     else
         RGM_TRY(rgm_controller_train(c, o->train_steps));
+    return RGM_OK;
+}
+
+/* Validate what was trained, unless that is done, and save what the validation has decided. */
+static rgm_status validate_once(rgm_controller *c, const rgm_logs **logs)
+{
+    if (c->evaluated_step == rgm_trainer_global_step(c->trainer))
+        return RGM_OK;
+    RGM_TRY(rgm_controller_evaluate(c, RGM_VALID, c->options.validation_steps, logs));
+    return rgmi_state_keep(c);
+}
+
+/* The best weights take the place of the last ones when these are validated and saved. */
+static rgm_status train_and_finish(rgm_controller *c, rgm_run_mode mode, const rgm_logs **logs)
+{
+    RGM_TRY(train(c, mode == RGM_RUN_TRAIN_AND_EVAL, logs));
+    if (mode == RGM_RUN_TRAIN_AND_POST_EVAL)
+        RGM_TRY(validate_once(c, logs));
     RGM_TRY(rgmi_events_end(c));
     return rgm_controller_place_final_weights(c);
 }
@@ -109,13 +127,10 @@ static rgm_status run(rgm_controller *c, rgm_run_mode mode, const rgm_logs **log
     *logs = NULL;
     switch (mode) {
     case RGM_RUN_TRAIN:
-        return train(c, false, logs);
-    case RGM_RUN_EVAL:
-        return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
     case RGM_RUN_TRAIN_AND_EVAL:
-        return train(c, true, logs);
     case RGM_RUN_TRAIN_AND_POST_EVAL:
-        RGM_TRY(train(c, false, logs));
+        return train_and_finish(c, mode, logs);
+    case RGM_RUN_EVAL:
         return rgm_controller_evaluate(c, RGM_VALID, o->validation_steps, logs);
     case RGM_RUN_CONTINUOUS_EVAL:
         return rgm_controller_evaluate_continuously(c, o->validation_steps,

@@ -348,6 +348,81 @@ static void best_weights_of_another_shape_are_refused(void **state)
     CHECK_OK(rgm_folder_remove(run));
 }
 
+/* ---- validated at the end -------------------------------------------------------------------- */
+
+/* Train to so many steps in a mode; the loss of its last validation. */
+static double train_to(plane_setup *s, const char *run, int64_t steps, rgm_run_mode mode,
+                       int64_t *best_step)
+{
+    rgm_trainer *trainer;
+    rgm_controller *controller;
+    const rgm_logs *logs;
+    double loss;
+
+    s->options.train_steps = steps;
+    CHECK_OK(open_plane(&trainer, s));
+    CHECK_OK(open_plane_controller(&controller, s, trainer, run));
+    CHECK_OK(rgm_controller_run(controller, mode, &logs));
+    loss = logs != NULL ? rgm_logs_get(logs, "loss") : NAN;
+    *best_step = rgm_controller_best_step(controller);
+    rgm_controller_release(controller);
+    rgm_trainer_release(trainer);
+    return loss;
+}
+
+static int64_t file_size(const char *run, const char *name)
+{
+    char path[256], *data;
+    int64_t size;
+
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    CHECK_OK(rgm_file_load(&data, &size, path, 1 << 20));
+    rgm_free(data);
+    return size;
+}
+
+/* Goes on behind a best of step 3: it is the weights of step 12 that are validated and saved. */
+static void train_and_post_eval_validates_and_saves_what_it_trained(void **state)
+{
+    char root[128], run[160], other[160], trained[160];
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(run, sizeof run, "%s/run", root);
+    snprintf(other, sizeof other, "%s/other", root);
+    snprintf(trained, sizeof trained, "%s/trained", root);
+    for (int averages = 0; averages < 2; averages++) {
+        plane_setup s = make_plane_setup();
+        double loss;
+        int64_t best, size;
+
+        s.options.steps_per_loop = s.options.validation_interval = 3;
+        s.options.checkpoint.best =
+            (rgm_trainer_best){.metric = "valid.loss", .mode = RGM_BEST_MAX, .keep = 2};
+        if (averages)
+            s.optimizer.average = (rgm_average){.decay = 0.9};
+        train_to(&s, run, 6, RGM_RUN_TRAIN_AND_EVAL, &best);
+        CHECK_INT(3, best); /* the loss falls */
+        loss = train_to(&s, run, 12, RGM_RUN_TRAIN_AND_POST_EVAL, &best);
+        CHECK_INT(3, best);
+        CHECK(train_to(&s, other, 12, RGM_RUN_TRAIN_AND_POST_EVAL, &best) == loss);
+        CHECK_INT(12, best);
+        train_to(&s, trained, 12, RGM_RUN_TRAIN, &best);
+        check_same_file(trained, run, "ckpt/step-00000012/weights.safetensors");
+        check_same_file(trained, other, "ckpt/step-00000012/weights.safetensors");
+
+        size = file_size(other, "metrics.jsonl"); /* again: it is done, and known to be */
+        CHECK(isnan(train_to(&s, other, 12, RGM_RUN_TRAIN_AND_POST_EVAL, &best)));
+        CHECK_INT(12, best);
+        CHECK_INT(size, file_size(other, "metrics.jsonl"));
+        clear_plane(&s.data);
+        CHECK_OK(rgm_folder_remove(run));
+        CHECK_OK(rgm_folder_remove(other));
+        CHECK_OK(rgm_folder_remove(trained));
+    }
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- taken back ------------------------------------------------------------------------------ */
 
 /* A run of 12 steps is taken back to its step 4 and trained to 8. Started again it is at step 8,
@@ -506,6 +581,7 @@ TESTS(cmocka_unit_test(every_optimizer_resumes_to_the_same_bits),
       cmocka_unit_test(a_scale_on_its_way_down_resumes_to_the_same_bits),
       cmocka_unit_test(every_value_of_a_checkpoint_is_in_the_table),
       cmocka_unit_test(a_validation_that_continues_resumes_where_it_stood),
+      cmocka_unit_test(train_and_post_eval_validates_and_saves_what_it_trained),
       cmocka_unit_test(a_run_that_is_taken_back_stays_back),
       cmocka_unit_test(the_state_of_another_run_is_taken_up_for_good),
       cmocka_unit_test(counters_beyond_all_bounds_are_refused),
