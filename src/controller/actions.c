@@ -26,9 +26,15 @@ rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_
     return RGM_OK;
 }
 
-rgm_status rgmi_export_step(const rgm_controller *c)
+rgm_status rgmi_export_step(rgm_controller *c)
 {
-    return c->export_step != NULL ? c->export_step(c->export_payload) : RGM_OK;
+    int64_t step = rgm_trainer_global_step(c->trainer);
+
+    if (c->export_step == NULL || c->exported_step == step) /* exported for another reason */
+        return RGM_OK;
+    RGM_TRY(c->export_step(c->export_payload));
+    c->exported_step = step;
+    return RGM_OK;
 }
 
 struct rgm_new_best {

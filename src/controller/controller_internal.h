@@ -107,9 +107,9 @@ struct rgm_controller {
     rgmi_best kept[RGM_MAX_BEST]; /* best first */
     int64_t kept_count;
 
-    rgm_status (*export_step)(
-        void *payload); /* exports the current weights, once a step; or NULL */
+    rgm_status (*export_step)(void *payload); /* exports the current weights; or NULL */
     void *export_payload;
+    int64_t exported_step;     /* of the last one; -1: none of this course by this process */
     rgm_checkpoint_fill *fill; /* what the current weights' checkpoint has beside them; or NULL */
     void *fill_payload;
 
@@ -197,8 +197,8 @@ rgm_status rgmi_run_actions(rgm_controller *c, const rgm_action *actions, int64_
  * checkpoints have beside them. */
 rgm_status rgmi_save_filled(const rgm_controller *c, rgm_checkpoint_store *store,
                             const rgm_checkpoint *checkpoint, const rgm_parameters *weights);
-/** Export the weights of the current step, if the run exports during training. */
-rgm_status rgmi_export_step(const rgm_controller *c);
+/** Export the weights of the current step, once, if the run exports during training. */
+rgm_status rgmi_export_step(rgm_controller *c);
 
 /* controller_loop.c */
 /**

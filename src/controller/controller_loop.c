@@ -352,13 +352,13 @@ static int64_t loop_length(const rgm_controller *c, int64_t step)
     return length;
 }
 
-/* Run loops until the target; *ended when the data have ended for good. */
+/* Run loops until the target, or a rollback; *ended when the data have ended for good. */
 static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
 {
     rgm_trainer *trainer = c->trainer;
     const rgm_logs *logs;
 
-    *ended = false;
+    *ended = c->rolled_back = false;
     while (rgm_trainer_global_step(trainer) < target && !c->finished && !c->out_of_time) {
         /* A continued loop began before this step, and ends where it would have ended. */
         int64_t under_way = rgm_trainer_loop_step(trainer) > 0 ? rgm_trainer_loop_step(trainer) : 0;
@@ -374,9 +374,11 @@ static rgm_status train_until(rgm_controller *c, int64_t target, bool *ended)
         if (length > target - begin)
             length = target - begin;
         RGM_TRY(rgmi_run_loop(c, length, &done, &logs));
+        if (c->rolled_back) /* validations may be due before the target again */
+            return RGM_OK;
         if (done)
             RGM_TRY(rgmi_save_if_due(c));
-        if (rgm_trainer_at_end(trainer) && !c->rolled_back) {
+        if (rgm_trainer_at_end(trainer)) {
             *ended = true;
             return RGM_OK;
         }
@@ -401,7 +403,9 @@ static rgm_status train(rgm_controller *c, int64_t steps)
     c->in_epochs = false;
     RGM_TRY(rgmi_events_open(c));
     rgmi_begin_stretch(c);
-    RGM_TRY(train_until(c, steps, &ended));
+    do
+        RGM_TRY(train_until(c, steps, &ended));
+    while (c->rolled_back);
     return rgmi_state_keep(c);
 }
 
@@ -435,7 +439,7 @@ static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int
             target = c->evaluated_step + eval_interval;
         RGM_TRY(train_until(c, target, &ended));
         if (rgm_trainer_global_step(c->trainer) < target && !ended && !c->out_of_time)
-            continue; /* rolled back before this stretch, or stopped */
+            continue; /* rolled back, or stopped */
         RGM_TRY(rgmi_evaluate(c, RGM_VALID, eval_steps, &last));
     }
     if (logs != NULL)

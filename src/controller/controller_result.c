@@ -113,6 +113,8 @@ static void drop_aside(rgm_controller *c)
     rgm_checkpoint_store_drop_aside(c->store, INT64_MAX);
     if (c->best_store != NULL)
         rgm_checkpoint_store_drop_aside(c->best_store, INT64_MAX);
+    if (c->averages_store != NULL)
+        rgm_checkpoint_store_drop_aside(c->averages_store, INT64_MAX);
 }
 
 rgm_status rgmi_result_end(rgm_controller *c, rgm_status outcome)

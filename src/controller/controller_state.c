@@ -111,6 +111,7 @@ static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, b
     RGM_TRY(rgmi_keys_restore(c, checkpoint, data_too));
     c->saved_step = rgm_checkpoint_step(checkpoint);
     c->saved_changes = c->changes;
+    c->exported_step = -1; /* of another course, maybe */
     rgmi_tell(c, RGM_EVENT_RESTORE, RGM_TRAIN, NULL);
     return RGM_OK;
 }
@@ -174,6 +175,17 @@ done:
     return status;
 }
 
+/* Let <run>/best and <run>/averages have nothing of behind the restored state. */
+static rgm_status weights_set_aside(rgm_controller *c)
+{
+    int64_t moved;
+
+    if (c->averages_store != NULL)
+        RGM_TRY(rgm_checkpoint_store_set_aside(&moved, c->averages_store,
+                                               rgm_trainer_global_step(c->trainer)));
+    return best_set_aside(c);
+}
+
 /* Whether the checkpoint at `path` is one of this run's: its offset then fits this run's
  * metrics. */
 static bool is_own(const rgm_controller *c, const char *path, int64_t step)
@@ -213,7 +225,7 @@ static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
         RGM_TRY(cut_logs(c, offset));
     RGM_TRY(rgmi_state_save(c));
     RGM_TRY(rgmi_result_save(c)); /* it told of the later steps */
-    return best_set_aside(c);
+    return weights_set_aside(c);
 }
 
 static rgm_status restore(rgm_controller *c, const char *path)
@@ -250,7 +262,7 @@ static rgm_status back_to_start(rgm_controller *c)
 {
     RGM_TRY(rgm_trainer_reset(c->trainer));
     c->epochs = c->evaluated_step = 0;
-    c->best_step = -1;
+    c->best_step = c->exported_step = -1;
     c->kept_count = c->stale = 0;
     c->best_value = c->stop_value = c->plateau_value = NAN;
     c->plateau_wait = c->plateau_cooldown = 0;
@@ -258,7 +270,8 @@ static rgm_status back_to_start(rgm_controller *c)
     if (c->metrics_log != NULL)
         RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
     c->changes++;
-    return rgmi_tables_cut(c, true);
+    RGM_TRY(rgmi_tables_cut(c, true));
+    return weights_set_aside(c);
 }
 
 rgm_status rgmi_roll_back(rgm_controller *c)
@@ -278,6 +291,7 @@ rgm_status rgmi_roll_back(rgm_controller *c)
     RGM_GO(take_up(c, checkpoint, false, &offset));
     c->changes++; /* the data position has changed */
     RGM_GO(cut_logs(c, offset));
+    RGM_GO(weights_set_aside(c));
 done:
     rgm_checkpoint_release(checkpoint);
     return status;

@@ -121,7 +121,8 @@ typedef struct run {
     bool read_only, finite;
     int64_t (*steps_per_loop)(int64_t step, void *payload);
     int64_t stop_at; /* the global step at which to stop; -1: never */
-    bool summaries;  /* take them instead of the event files */
+    bool stops_after_recovery;
+    bool summaries; /* take them instead of the event files */
     rgm_text events, written;
     rgm_trainer *trainer;
     rgm_controller *controller;
@@ -142,6 +143,8 @@ static void on_event(const rgm_event *event, void *payload)
 {
     run *r = payload;
 
+    if (r->stops_after_recovery && event->kind == RGM_EVENT_RECOVER)
+        r->stop_at = event->step;
     CHECK_OK(rgm_text_printf(&r->events, "%s%s@%lld", r->events.size > 0 ? " " : "",
                              rgm_event_name(event->kind), (long long)event->step));
 }
@@ -716,6 +719,77 @@ static void recovery_is_not_tried_for_ever(void **state)
     close_run(&r);
 }
 
+/* Back from step 10 to the checkpoint of step 6, which has the validation of step 4 as the last. */
+static void validations_that_a_rollback_took_back_are_made_again(void **state)
+{
+    char root[128], back[200], whole[200];
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    test_folder(back, sizeof back, root, "back");
+    test_folder(whole, sizeof whole, root, "whole");
+    for (int bad = 0; bad < 2; bad++) {
+        run r = new_run(bad ? back : whole);
+
+        r.options.checkpoint.every_steps = 6;
+        r.options.recovery = (rgm_trainer_recovery){
+            .policy = RGM_RECOVER_ROLLBACK, .loss_upper_bound = INFINITY, .max_tries = 1};
+        r.task.bad_step = 11;
+        r.task.bad_times = bad;
+        r.task.bad_loss = NAN;
+        CHECK_OK(open_run(&r));
+        CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 12, 1, 2, NULL));
+        check_only(bad ? "6" : "", &r, "recover");
+        check_only(bad ? "2 4 6 8 10 6 8 10 12" : "2 4 6 8 10 12", &r, "eval_end");
+        check_only(bad ? "2 4 6 8 10 8 10 12" : "2 4 6 8 10 12", &r, "loop_end");
+        close_run(&r);
+    }
+    compare(whole, back, "metrics.jsonl");
+    CHECK_OK(rgm_folder_remove(root));
+}
+
+static bool has_in(const char *folder, const char *name)
+{
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return rgm_path_exists(path);
+}
+
+/* The best, of step 6, goes with the course that is dropped. */
+static void the_best_that_a_rollback_took_back_is_set_aside(void **state)
+{
+    char root[128], folder[200];
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    for (int saved = 0; saved < 2; saved++) {
+        run r = new_run(test_folder(folder, sizeof folder, root, "run"));
+
+        r.options.steps_per_loop = 5;
+        r.options.checkpoint.every_steps = saved ? 5 : 0;
+        r.options.checkpoint.best =
+            (rgm_trainer_best){.metric = "valid.quality/score", .mode = RGM_BEST_MAX, .save = true};
+        r.options.recovery = (rgm_trainer_recovery){
+            .policy = RGM_RECOVER_ROLLBACK, .loss_upper_bound = INFINITY, .max_tries = 1};
+        r.task.bad_step = 7;
+        r.task.bad_times = 1;
+        r.task.bad_loss = NAN;
+        r.stops_after_recovery = true;
+        CHECK_OK(open_run(&r));
+        CHECK_STATUS(RGM_STOPPED, rgm_controller_train_and_evaluate(r.controller, 20, -1, 6, NULL));
+        check_only("6", &r, "new_best");
+        check_only(saved ? "5" : "0", &r, "recover");
+        CHECK_INT(-1, rgm_controller_best_step(r.controller));
+        close_run(&r);
+        CHECK(!has_in(folder, "best/info.json"));
+        CHECK(!has_in(folder, "best/step-00000006"));
+        CHECK(has_in(folder, "best/step-00000006.rolled-back"));
+        CHECK_OK(rgm_folder_remove(folder));
+    }
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- following a run ----------------------------------------------------------------------- */
 
 static bool count_timeouts(void *payload)
@@ -815,5 +889,7 @@ TESTS(cmocka_unit_test(training_runs_loops_up_to_an_absolute_step),
       cmocka_unit_test(a_new_best_is_tested_then_committed),
       cmocka_unit_test(a_bad_step_stops_is_skipped_or_rolled_back),
       cmocka_unit_test(recovery_is_not_tried_for_ever),
+      cmocka_unit_test(validations_that_a_rollback_took_back_are_made_again),
+      cmocka_unit_test(the_best_that_a_rollback_took_back_is_set_aside),
       cmocka_unit_test(an_evaluator_follows_a_run_folder),
       cmocka_unit_test(what_is_missing_or_contradicts_is_named))

@@ -288,6 +288,44 @@ static void a_run_that_saves_on_request_saves_nothing_else(void **state)
     CHECK_OK(rgm_folder_remove(root));
 }
 
+static rgm_status count_save(const rgm_open_run *run, const char *folder, void *payload)
+{
+    (void)run;
+    (void)folder;
+    ++*(int64_t *)payload;
+    return RGM_OK;
+}
+
+/* Its weights are others the second time. */
+static void a_step_that_is_reached_again_is_exported_again(void **state)
+{
+    char root[128], path[200];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    int64_t saves = 0;
+    rgm_exporter counter = {.name = "counter", .save = count_save, .payload = &saves};
+    rgm_run_options options;
+    rgm_open_run *run;
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_fast_folder());
+    snprintf(path, sizeof path, "%s/ckpt/step-00000003", root);
+    options = nine_steps(root, 1);
+    options.exporters = &counter;
+    options.exporter_count = 1;
+    options.trainer.exports.every_steps = 6;
+    options.trainer.checkpoint.every_steps = 3;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_train(run, 6));
+    CHECK_INT(2, saves); /* in its own folder, and beside it */
+    CHECK_OK(rgm_controller_restore(rgm_run_controller(run), path));
+    CHECK_OK(rgm_run_train(run, 6));
+    CHECK_INT(4, saves);
+    rgm_run_close(run);
+    clear_plane(&p);
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* ---- warm start ------------------------------------------------------------------------------ */
 
 /* Another seed starts from the checkpoint of step 6: its weights and moments, from step 0. */
@@ -397,6 +435,7 @@ TESTS(cmocka_unit_test(two_runs_in_units_leave_what_each_would_alone),
       cmocka_unit_test(averages_are_read_by_a_run_that_is_only_asked),
       cmocka_unit_test(a_unit_longer_than_the_data_says_so),
       cmocka_unit_test(a_run_that_saves_on_request_saves_nothing_else),
+      cmocka_unit_test(a_step_that_is_reached_again_is_exported_again),
       cmocka_unit_test(a_warm_start_takes_weights_and_optimizer_alone),
       cmocka_unit_test(a_task_that_is_given_away_is_released_once),
       cmocka_unit_test(opening_survives_every_failing_allocation))

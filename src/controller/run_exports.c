@@ -209,13 +209,9 @@ static rgm_status export_step(void *payload)
     char *root = NULL, *aside = NULL;
     rgm_status status = RGM_OK;
 
-    if (run->exported_step ==
-        rgm_trainer_global_step(run->trainer)) /* exported for another reason at the same step */
-        return RGM_OK;
     RGM_GO(export_paths(&root, &aside, run));
     RGM_GO(rgm_folder_make(root));
     RGM_GO(export_number(run, root, aside));
-    run->exported_step = rgm_trainer_global_step(run->trainer);
     if (rgmi_is_told(run->controller, RGMI_LINES_EXPORTS))
         rgmi_log_export(run->controller, root);
 done:
@@ -333,7 +329,6 @@ rgm_status rgmi_run_exports_open(rgm_open_run *run)
     char *root = NULL, *aside = NULL, *next = NULL;
     rgm_status status = RGM_OK;
 
-    run->exported_step = -1;
     if (run->controller->folder != NULL)
         open_checkpoint_exports(run);
     if (run->controller->folder == NULL || !exports_on_the_way(o))

@@ -21,7 +21,6 @@ struct rgm_open_run {
     bool kept_tests;     /* the results on test data are in the run's files */
     char **exports;
     int64_t export_count, export_capacity;
-    int64_t exported_step; /* of the last export during training; -1: none by this process */
 };
 
 /* run_device.c */
