@@ -418,6 +418,17 @@ rgm_status rgm_controller_train(rgm_controller *c, int64_t steps)
     return rgmi_leave(before, status == RGM_OK ? RGM_OK : rgmi_profile_finish(c, status));
 }
 
+/* The step of the next validation: a multiple of the interval, wherever the last one was made. */
+static int64_t next_validation(const rgm_controller *c, int64_t interval, int64_t train_steps)
+{
+    int64_t last;
+
+    if (interval == 0)
+        return train_steps;
+    last = c->evaluated_step - c->evaluated_step % interval;
+    return interval < train_steps - last ? last + interval : train_steps;
+}
+
 static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int64_t eval_steps,
                                      int64_t eval_interval, const rgm_logs **logs)
 {
@@ -433,10 +444,8 @@ static rgm_status train_and_evaluate(rgm_controller *c, int64_t train_steps, int
     /* The checkpoint has the last evaluation's step, so an interrupted run evaluates where it would
      * have. */
     while (c->evaluated_step < train_steps && !ended && !c->finished && !rgmi_is_out_of_time(c)) {
-        int64_t target = train_steps;
+        int64_t target = next_validation(c, eval_interval, train_steps);
 
-        if (eval_interval > 0 && eval_interval < train_steps - c->evaluated_step)
-            target = c->evaluated_step + eval_interval;
         RGM_TRY(train_until(c, target, &ended));
         if (rgm_trainer_global_step(c->trainer) < target && !ended && !c->out_of_time)
             continue; /* rolled back, or stopped */

@@ -320,6 +320,10 @@ static void evaluation_cuts_loops_short_and_ends_the_run(void **state)
         rgm_controller_train_and_evaluate(r.controller, 12, -1, 0, &logs)); /* at the end only */
     check_only("4 8 10 12", &r, "eval_end");
     CHECK_INT(6 + BATCHES, r.task.validated);
+    CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 23, 1, 5, &logs)); /* made longer */
+    check_only("4 8 10 12 15 20 23", &r, "eval_end");
+    CHECK_OK(rgm_controller_train_and_evaluate(r.controller, 24, 1, INT64_MAX, &logs));
+    check_only("4 8 10 12 15 20 23 24", &r, "eval_end");
     close_run(&r);
 }
 
