@@ -29,6 +29,18 @@ cmp -s rate/metrics.jsonl longer/metrics.jsonl && fail "the new rate was not use
 expect 0 "$regimen" eval rate
 expect 0 "$regimen" predict rate
 
+# ---- a rate that decays to the end: a longer run has another curve, and says so ----
+cosine='optimizer.learning_rate={type: cosine, initial: 1e-2}'
+expect 0 "$regimen" run small.yaml --run-dir decay --set "$cosine"
+expect 0 "$regimen" run small.yaml --run-dir decay --set "$cosine" --set trainer.epochs=60
+says 'warning: the run continues with another value of trainer.epochs: it was 40 and is now 60$' err
+cosine='optimizer.learning_rate={type: cosine, initial: 1e-2, decay_steps: 70}'
+expect 0 "$regimen" run small.yaml --run-dir curve --set "$cosine"
+expect 0 "$regimen" run small.yaml --run-dir curve --set "$cosine" --set trainer.epochs=60
+grep 'trainer.epochs' err && fail "a length that no rate depends on is warned of"
+expect 0 "$regimen" run small.yaml --run-dir whole --set "$cosine" --set trainer.epochs=60
+cmp -s curve/metrics.jsonl whole/metrics.jsonl || fail "with decay_steps, longer from the start and made longer differ"
+
 # ---- what would mean something else ----
 for key in model.hidden=[9] optimizer.type=sgd 'optimizer.average={decay: 0.9}' runtime.seed=4 \
     trainer.checkpoint.best.metric=valid.loss data.citation.words=300 'optimizer.rates={"conv_0/*": 0}'; do

@@ -7,6 +7,8 @@
 #define RGMI_MAX_HPARAMS 256
 #define RGMI_MAX_ROWS    8 /* entries of export, actions.train, actions.eval */
 
+#define RGMI_MAX_RESUME_KEYS 80
+
 struct rgm_experiment {
     char *path, *name, *text;
     char *sources;  /* sources.json, made by prepare */
@@ -30,6 +32,7 @@ struct rgm_experiment {
     int64_t train_action_count, eval_action_count;
     rgm_hparam hparams[RGMI_MAX_HPARAMS];
     int64_t hparam_count;
+    rgm_resume_key resume_keys[RGMI_MAX_RESUME_KEYS]; /* made by prepare */
 
     rgm_task task;       /* made by prepare; without a name before */
     rgm_log_notes notes; /* warned of while it was made */
@@ -71,7 +74,7 @@ typedef enum rgmi_purpose { RGMI_TO_TRAIN, RGMI_TO_LOOK_AT, RGMI_TO_ASK } rgmi_p
 rgm_status rgmi_experiment_prepare(rgm_run_options *options, rgm_experiment *experiment,
                                    const char *run_dir, rgmi_purpose why);
 /** Which keys may differ when a run of it continues. */
-const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment);
+const rgm_resume_key *rgmi_resume_keys(rgm_experiment *experiment);
 /** Where a node was set: "FILE:line", "--set" or "$REGIMEN_..."; NULL: out of memory. */
 const char *rgmi_place_text(rgm_arena *arena, const rgm_yaml_node *node);
 

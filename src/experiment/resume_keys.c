@@ -6,36 +6,56 @@
 
 #include "experiment_internal.h"
 
+/* Of a run that judges itself by one of them. */
+static const rgm_resume_key of_sets[] = {{"data.valid_sets", RGM_KEY_FIXED}, {0}};
+
+/* Of a run whose rate decays to its end: every step has another rate than it would have had. */
+static const rgm_resume_key of_length[] = {
+    {"trainer.epochs", RGM_KEY_TOLD}, {"trainer.train_steps", RGM_KEY_TOLD}, {0}};
+
 /* How long, where, with what beside it: the steps that were made are those of the other value, too.
  */
-#define FREE_KEYS                                                                                  \
-    {"description", RGM_KEY_FREE}, {"trainer.epochs", RGM_KEY_FREE},                               \
-        {"trainer.train_steps", RGM_KEY_FREE}, {"trainer.max_seconds", RGM_KEY_FREE},              \
-        {"trainer.profile", RGM_KEY_FREE}, {"trainer.flops", RGM_KEY_FREE},                        \
-        {"trainer.histograms", RGM_KEY_FREE}, {"trainer.summary_interval", RGM_KEY_FREE},          \
-        {"trainer.run_eagerly", RGM_KEY_FREE}, {"trainer.exports", RGM_KEY_FREE},                  \
-        {"trainer.activation_checkpointing", RGM_KEY_FREE},                                        \
-        {"trainer.continuous_eval_*", RGM_KEY_FREE},                                               \
-        {"trainer.steps_per_execution", RGM_KEY_FREE},                                             \
-        {"trainer.checkpoint.every_*", RGM_KEY_FREE}, {"trainer.checkpoint.keep*", RGM_KEY_FREE},  \
-        {"trainer.checkpoint.asynchronous", RGM_KEY_FREE},                                         \
-        {"trainer.checkpoint.averages", RGM_KEY_FREE},                                             \
-        {"trainer.checkpoint.best.keep", RGM_KEY_FREE},                                            \
-        {"trainer.checkpoint.best.save", RGM_KEY_FREE}, {"runtime.threads", RGM_KEY_FREE},         \
-        {"runtime.peak_gflops", RGM_KEY_FREE}, {"runtime.features_on_device", RGM_KEY_FREE},       \
-        {"runtime.shard_optimizer", RGM_KEY_FREE}, {"runtime.workers", RGM_KEY_FREE},              \
-        {"runtime.listen", RGM_KEY_FREE}, {"runtime.worker_timeout", RGM_KEY_FREE},                \
-        {"export", RGM_KEY_FREE}, {"runtime.input_workers.order", RGM_KEY_TOLD},                   \
-        {"runtime.input_workers*", RGM_KEY_FREE}, {"data.valid_sets", RGM_KEY_FREE},               \
-        {"data.test", RGM_KEY_FREE}, {"data.test_sets", RGM_KEY_FREE},                             \
-        {"task.distillation.teacher", RGM_KEY_CONTENT},                                            \
-    {                                                                                              \
-        "data.path", RGM_KEY_CONTENT                                                               \
-    }
+static const rgm_resume_key free_keys[] = {
+    {"description", RGM_KEY_FREE},
+    {"trainer.epochs", RGM_KEY_FREE},
+    {"trainer.train_steps", RGM_KEY_FREE},
+    {"trainer.max_seconds", RGM_KEY_FREE},
+    {"trainer.profile", RGM_KEY_FREE},
+    {"trainer.flops", RGM_KEY_FREE},
+    {"trainer.histograms", RGM_KEY_FREE},
+    {"trainer.summary_interval", RGM_KEY_FREE},
+    {"trainer.run_eagerly", RGM_KEY_FREE},
+    {"trainer.exports", RGM_KEY_FREE},
+    {"trainer.activation_checkpointing", RGM_KEY_FREE},
+    {"trainer.continuous_eval_*", RGM_KEY_FREE},
+    {"trainer.steps_per_execution", RGM_KEY_FREE},
+    {"trainer.checkpoint.every_*", RGM_KEY_FREE},
+    {"trainer.checkpoint.keep*", RGM_KEY_FREE},
+    {"trainer.checkpoint.asynchronous", RGM_KEY_FREE},
+    {"trainer.checkpoint.averages", RGM_KEY_FREE},
+    {"trainer.checkpoint.best.keep", RGM_KEY_FREE},
+    {"trainer.checkpoint.best.save", RGM_KEY_FREE},
+    {"runtime.threads", RGM_KEY_FREE},
+    {"runtime.peak_gflops", RGM_KEY_FREE},
+    {"runtime.features_on_device", RGM_KEY_FREE},
+    {"runtime.shard_optimizer", RGM_KEY_FREE},
+    {"runtime.workers", RGM_KEY_FREE},
+    {"runtime.listen", RGM_KEY_FREE},
+    {"runtime.worker_timeout", RGM_KEY_FREE},
+    {"export", RGM_KEY_FREE},
+    {"runtime.input_workers.order", RGM_KEY_TOLD},
+    {"runtime.input_workers*", RGM_KEY_FREE},
+    {"data.valid_sets", RGM_KEY_FREE},
+    {"data.test", RGM_KEY_FREE},
+    {"data.test_sets", RGM_KEY_FREE},
+    {"task.distillation.teacher", RGM_KEY_CONTENT},
+    {"data.path", RGM_KEY_CONTENT},
+    {0},
+};
 
-static const rgm_resume_key keys[] = {
-    {"data.valid_sets", RGM_KEY_FIXED}, /* of a run that judges itself by one of them */
-    FREE_KEYS,
+/* Not of private training: what privacy was spent is computed from batches, noise and steps, which
+ * must have been the same. */
+static const rgm_resume_key other_keys[] = {
     /* Another one has other slots, or slots of another shape. */
     {"optimizer.type", RGM_KEY_FIXED},
     {"optimizer.average", RGM_KEY_FIXED},
@@ -64,9 +84,11 @@ static const rgm_resume_key keys[] = {
     {"model.*.dropout", RGM_KEY_TOLD},
     {0},
 };
-/* What privacy was spent is computed from batches, noise and steps, which must have been the same.
- */
-static const rgm_resume_key keys_of_private[] = {FREE_KEYS, {0}};
+
+_Static_assert((sizeof of_sets + sizeof of_length + sizeof free_keys + sizeof other_keys) /
+                       sizeof *free_keys <=
+                   RGMI_MAX_RESUME_KEYS,
+               "an experiment has room for all rules");
 
 /* Whether a metric is of a set by name: "valid_news.accuracy". */
 static bool is_of_set(const char *metric)
@@ -74,14 +96,36 @@ static bool is_of_set(const char *metric)
     return metric != NULL && strncmp(metric, "valid_", 6) == 0;
 }
 
-const rgm_resume_key *rgmi_resume_keys(const rgm_experiment *experiment)
+static bool is_judged_by_sets(const rgm_trainer_options *o)
+{
+    return is_of_set(o->checkpoint.best.metric) || is_of_set(o->early_stopping.metric) ||
+           is_of_set(o->reduce_on_plateau.metric);
+}
+
+static bool decays_to_the_end(const rgm_schedule *rate)
+{
+    return rate->type != NULL && rate->type->decays && rate->decay_steps == 0;
+}
+
+static rgm_resume_key *add(rgm_resume_key *at, const rgm_resume_key *keys)
+{
+    while (keys->pattern != NULL)
+        *at++ = *keys++;
+    return at;
+}
+
+const rgm_resume_key *rgmi_resume_keys(rgm_experiment *experiment)
 {
     const rgm_trainer_options *o = &experiment->trainer;
+    rgm_resume_key *at = experiment->resume_keys; /* the first that matches counts */
 
-    if (o->privacy.clipping_norm > 0)
-        return keys_of_private;
-    return is_of_set(o->checkpoint.best.metric) || is_of_set(o->early_stopping.metric) ||
-                   is_of_set(o->reduce_on_plateau.metric)
-               ? keys
-               : keys + 1;
+    if (is_judged_by_sets(o))
+        at = add(at, of_sets);
+    if (decays_to_the_end(&experiment->optimizer.learning_rate))
+        at = add(at, of_length);
+    at = add(at, free_keys);
+    if (!(o->privacy.clipping_norm > 0))
+        at = add(at, other_keys);
+    *at = (rgm_resume_key){0};
+    return experiment->resume_keys;
 }
