@@ -298,12 +298,12 @@ static rgm_status note_damage(rgm_run_look *look, rgm_status status)
     return rgm_strdup(&look->reason, rgm_error_message());
 }
 
-/* A run that has reached its length is finished. */
-static void note_length(looking *l)
+/* A run that has reached its length, in steps or in whole epochs, is finished. */
+static void note_length(looking *l, int64_t epochs)
 {
     const rgm_run_look *look = l->look;
 
-    l->finished = l->finished || (look->epochs > 0 && look->epoch >= look->epochs) ||
+    l->finished = l->finished || (look->epochs > 0 && epochs >= look->epochs) ||
                   (look->steps > 0 && look->step >= look->steps);
 }
 
@@ -327,11 +327,12 @@ rgm_status rgm_run_look_load_config(rgm_run_look *look, rgm_yaml **config, const
     RGM_GO(note_damage(look, rgm_run_folder_in_use(&running, path)));
     RGM_GO(note_damage(look, read_config(&l, default_epochs)));
     RGM_GO(note_damage(look, read_checkpoint(&l)));
+    note_length(&l, look->epoch);
     RGM_GO(read_result(&l));
-    note_length(&l);
+    note_length(&l, 0); /* its epoch may be under way */
     RGM_GO(note_damage(look, read_log(&l)));
     if (!l.has_state) /* nothing but its log tells */
-        note_length(&l);
+        note_length(&l, look->epoch);
     look->state = look->reason != NULL ? RGM_RUN_DAMAGED
                   : running            ? RGM_RUN_RUNNING
                   : l.finished         ? RGM_RUN_FINISHED

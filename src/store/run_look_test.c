@@ -168,6 +168,36 @@ static void the_best_and_the_end_are_known_between_and_without_checkpoints(void 
     CHECK_OK(rgm_folder_remove(path));
 }
 
+/* result.json counts the epoch under way, here the last one: its run has not reached its length. */
+static void a_run_that_ended_inside_its_last_epoch_is_not_finished(void **state)
+{
+    const char *path = check_folder();
+    char at[300];
+
+    (void)state;
+    make_run(path, "model: {type: gcn}\n");
+    for (int saved = 1; saved >= 0; saved--) {
+        static const char *const results[] = {RESULT("failed", 35), RESULT("stopped", 35),
+                                              RESULT("running", 35), RESULT("finished", 35)};
+        static const rgm_run_state states[] = {RGM_RUN_FAILED, RGM_RUN_STOPPED, RGM_RUN_STOPPED,
+                                               RGM_RUN_FINISHED};
+
+        for (int i = 0; i < 4; i++) {
+            rgm_run_look look;
+
+            keep_result(path, results[i]);
+            look = look_at(path, 3);
+            CHECK_INT(states[i], look.state);
+            CHECK_INT(3, look.epoch);
+            rgm_run_look_clear(&look);
+        }
+        snprintf(at, sizeof at, "%s/ckpt", path);
+        if (saved)
+            CHECK_OK(rgm_folder_remove(at));
+    }
+    CHECK_OK(rgm_folder_remove(path));
+}
+
 static void a_result_that_is_none_is_passed_over(void **state)
 {
     static const char *const texts[] = {"", "{", "[]", "{\"step\":1e99,\"best\":5}",
@@ -302,6 +332,7 @@ static void a_folder_without_measurements_has_no_curves(void **state)
 TESTS(cmocka_unit_test(a_look_tells_what_is_known),
       cmocka_unit_test(a_look_hands_over_the_configuration_that_it_parsed),
       cmocka_unit_test(the_best_and_the_end_are_known_between_and_without_checkpoints),
+      cmocka_unit_test(a_run_that_ended_inside_its_last_epoch_is_not_finished),
       cmocka_unit_test(a_result_that_is_none_is_passed_over),
       cmocka_unit_test(a_log_alone_tells_that_a_run_is_finished),
       cmocka_unit_test(the_state_of_a_run),
