@@ -204,7 +204,8 @@ rgm_status rgmi_export_step(rgm_controller *c);
 /**
  * Run (or continue) one loop of `steps` steps, RGM_TO_END for a pass. *done: it reached its end,
  * and *logs are its logs. Not done, with RGM_OK: after a rollback, so that the current loop is
- * another one, or because the data had ended before the first step.
+ * another one; the time is over, or early stopping has ended the run inside it; or the data had
+ * ended before the first step.
  */
 rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm_logs **logs);
 /** RGM_STOPPED in the place of an error that a lost device or a lost rank has made, when the run's

@@ -195,6 +195,8 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         RGM_TRY(rgmi_log_model(c, false));
         RGM_TRY(rgmi_summarize_step(c));
         RGM_TRY(validate_inside_epoch(c));
+        if (c->finished) /* by early stopping */
+            return RGM_OK;
         if (!c->progress_in_epochs)
             rgmi_show_progress(c, c->last_seen);
         if (rgm_trainer_loop_step(trainer) != steps)
@@ -292,9 +294,10 @@ rgm_status rgmi_run_loop(rgm_controller *c, int64_t steps, bool *done, const rgm
         return RGM_OK;
     RGM_TRY(begin_loop(c));
     RGM_TRY(run_steps(c, steps));
-    if (c->rolled_back || (c->out_of_time && rgm_trainer_loop_step(c->trainer) != steps))
-        return RGM_OK; /* out of time: the loop stays unfinished, and continues if given more time
-                        */
+    if (c->rolled_back)
+        return RGM_OK;
+    if ((c->out_of_time || c->finished) && rgm_trainer_loop_step(c->trainer) != steps)
+        return RGM_OK; /* the loop stays unfinished; one that is out of time may get more */
     if (rgm_trainer_loop_step(c->trainer) == 0) { /* the loop before had used up the data */
         rgm_trainer_drop_loop(c->trainer);
         return RGM_OK;

@@ -597,6 +597,46 @@ static void training_stops_when_it_gets_no_better(void **state)
     close_run(&r);
 }
 
+/* Early stopping between two validations of an epoch, at step 10, whole or stopped before. */
+static void training_stops_inside_an_epoch(void **state)
+{
+    char root[128], whole[200], parts[200];
+
+    (void)state;
+    snprintf(root, sizeof root, "%s", check_folder());
+    test_folder(whole, sizeof whole, root, "whole");
+    test_folder(parts, sizeof parts, root, "parts");
+    for (int64_t stop = -1; stop < 10; stop += 4) {
+        run r = new_run(stop < 0 ? whole : parts);
+        const rgm_logs *logs;
+
+        r.options.epochs = 3;
+        r.options.steps_per_epoch = 20;
+        r.options.validation_per_epoch = 10;
+        r.options.checkpoint.best =
+            (rgm_trainer_best){.metric = "valid.quality/score", .mode = RGM_BEST_MAX};
+        r.options.early_stopping.patience = 2;
+        r.stop_at = stop;
+        CHECK_OK(open_run(&r));
+        if (stop >= 0)
+            CHECK_STATUS(RGM_STOPPED,
+                         rgm_controller_run(r.controller, RGM_RUN_TRAIN_AND_EVAL, &logs));
+        r.stop_at = -1;
+        if (stop < 0 || stop == 7)
+            CHECK_OK(rgm_controller_run(r.controller, RGM_RUN_TRAIN_AND_EVAL, &logs));
+        if (stop < 0) {
+            check_only("2 4 6 8 10", &r, "eval_end");
+            check_only("10", &r, "stop");
+            check_only("", &r, "loop_end");
+        }
+        CHECK_INT(stop == 3 ? 3 : 10, rgm_trainer_global_step(r.trainer));
+        close_run(&r);
+    }
+    compare(whole, parts, "metrics.jsonl");
+    compare(whole, parts, "ckpt/step-00000010/manifest.json");
+    CHECK_OK(rgm_folder_remove(root));
+}
+
 /* The step after which the score, 6 8 10 8 6 at steps 2 4 6 8 10, was no better for two
  * validations. */
 static const char *stops_behind(rgm_best_mode best, const char *metric, rgm_best_mode mode)
@@ -889,6 +929,7 @@ TESTS(cmocka_unit_test(training_runs_loops_up_to_an_absolute_step),
       cmocka_unit_test(summaries_come_each_loop_and_at_their_interval),
       cmocka_unit_test(the_best_are_found_kept_and_spared),
       cmocka_unit_test(training_stops_when_it_gets_no_better),
+      cmocka_unit_test(training_stops_inside_an_epoch),
       cmocka_unit_test(early_stopping_hears_which_way_its_metric_is_better),
       cmocka_unit_test(a_new_best_is_tested_then_committed),
       cmocka_unit_test(a_bad_step_stops_is_skipped_or_rolled_back),
