@@ -49,6 +49,16 @@ says 'begun with another configuration' err
 expect 2 "$regimen" run small.yaml --set trainer.folds=4 --set trainer.early_stopping.patience=3 --run-dir blind
 says 'no validation data; trainer.fold_valid takes some' err
 
+# ---- one place for the exports of one run, and of one alone ----
+expect 2 "$regimen" run small.yaml --set trainer.folds=4 --set 'trainer.exports.dirs=[served]' --run-dir places
+says 'trainer.exports.dirs is one place for the exports of 4 runs, where only the last would stay: ' err
+[ ! -e places ] || fail "a series that is refused has a folder"
+expect 2 "$regimen" config check small.yaml --set runtime.seeds=2 --set 'trainer.exports.dirs=[served]'
+says 'trainer.exports.dirs is one place for the exports of 2 runs' err
+expect 0 "$regimen" run small.yaml --set trainer.epochs=3 --set trainer.folds=4 --set trainer.fold=2 \
+    --set trainer.fold_valid=0.2 --set 'trainer.exports.dirs=[served]' --run-dir place
+[ -e served/model.onnx ] || fail "one fold does not export into the folder that is named"
+
 # ---- seeds, and seeds of folds ----
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 --run-dir seeds --json

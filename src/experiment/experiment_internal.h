@@ -54,6 +54,9 @@ rgm_status rgmi_apply_set(rgm_yaml *yaml, const char *set, rgm_arena *arena);
 rgm_status rgmi_document_copy(rgm_yaml **out, const rgm_yaml *document, const char *name);
 /** Fill every section from the document. */
 rgm_status rgmi_sections_read(rgm_experiment *experiment);
+/** How many folds are run one after the other, and seeds; 1: it is one run. */
+int64_t rgmi_fold_count(const rgm_experiment *e);
+int64_t rgmi_seed_count(const rgm_experiment *e);
 /**
  * Fill data, task and model from the part of an experiment file that an export keeps. Other
  * sections are missing, and so may be the keys of data and tasks that only training needs.

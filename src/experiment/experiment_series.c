@@ -6,21 +6,6 @@
 
 #include "experiment_internal.h"
 
-static int64_t fold_count(const rgm_experiment *e)
-{
-    return e->trainer.folds > 0 && e->trainer.fold == 0 ? e->trainer.folds : 1;
-}
-
-static int64_t seed_count(const rgm_experiment *e)
-{
-    return e->runtime.seeds > 1 ? e->runtime.seeds : 1;
-}
-
-int64_t rgm_experiment_part_count(const rgm_experiment *e)
-{
-    return fold_count(e) * seed_count(e);
-}
-
 static rgm_status set_number(rgm_yaml *document, const char *path, int64_t number,
                              const char *origin)
 {
@@ -45,7 +30,7 @@ static rgm_status name_part(char **name, const rgm_experiment *e, int64_t fold, 
 {
     if (fold == 0)
         return rgm_strprintf(name, "seed-%lld", (long long)seed);
-    if (seed_count(e) == 1)
+    if (rgmi_seed_count(e) == 1)
         return rgm_strprintf(name, "fold-%lld", (long long)fold);
     return rgm_strprintf(name, "seed-%lld-fold-%lld", (long long)seed, (long long)fold);
 }
@@ -55,7 +40,7 @@ rgm_status rgm_experiment_part(rgm_experiment **out, char **name, const rgm_expe
 {
     rgm_status status = RGM_OK;
     rgm_yaml *document = NULL;
-    int64_t folds = fold_count(e), fold = folds > 1 ? i % folds + 1 : 0;
+    int64_t folds = rgmi_fold_count(e), fold = folds > 1 ? i % folds + 1 : 0;
     int64_t seed = e->runtime.seed + i / folds;
 
     *out = NULL;

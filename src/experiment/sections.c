@@ -286,6 +286,34 @@ static rgm_status check_folds(const rgm_experiment *e, const rgm_yaml_node *trai
                          e->type->name);
 }
 
+int64_t rgmi_fold_count(const rgm_experiment *e)
+{
+    return e->trainer.folds > 0 && e->trainer.fold == 0 ? e->trainer.folds : 1;
+}
+
+int64_t rgmi_seed_count(const rgm_experiment *e)
+{
+    return e->runtime.seeds > 1 ? e->runtime.seeds : 1;
+}
+
+int64_t rgm_experiment_part_count(const rgm_experiment *e)
+{
+    return rgmi_fold_count(e) * rgmi_seed_count(e);
+}
+
+static rgm_status check_export_dirs(const rgm_experiment *e, const rgm_yaml_node *trainer)
+{
+    int64_t runs = rgm_experiment_part_count(e);
+
+    if (runs == 1 || e->exporter_count == 0 || e->trainer.exports.dirs.count == 0)
+        return RGM_OK;
+    return rgm_yaml_fail(rgm_yaml_find(rgm_yaml_find(trainer, "exports"), "dirs"),
+                         "trainer.exports.dirs is one place for the exports of %lld runs, where "
+                         "only the last would stay: leave it out, and each exports into its own "
+                         "folder; or name one run, by trainer.fold or with runtime.seeds: ~",
+                         (long long)runs);
+}
+
 static rgm_status read_description(rgm_experiment *e, const rgm_yaml_node *root)
 {
     const rgm_yaml_node *node = rgm_yaml_find(root, "description");
@@ -388,7 +416,8 @@ rgm_status rgmi_sections_read(rgm_experiment *e)
                            rgm_yaml_find(rgm_yaml_find(root, "runtime"), "input_workers")));
     RGM_TRY(read_description(e, root));
     RGM_TRY(read_actions(e, root));
-    return read_exports(e, root);
+    RGM_TRY(read_exports(e, root));
+    return check_export_dirs(e, rgm_yaml_find(root, "trainer"));
 }
 
 /* ---- of an export -------------------------------------------------------------------------- */
