@@ -258,6 +258,15 @@ import json, sys
 a, b = (json.load(open(p)) for p in sys.argv[1:])
 assert a["metrics"]["test"] == b["metrics"], (a, b)
 PY
+for batches in '' '--set data.batch_size=50'; do # one pass, though training repeats its data
+    # shellcheck disable=SC2086
+    expect 0 "$regimen" eval records --part train $batches --json
+    python3 - out <<'PY' || fail "eval --part train of a run in steps"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["part"] == "train" and r["metrics"]["accuracy"] > 0.9, r
+PY
+done
 expect 0 "$regimen" predict records
 [ "$(wc -l <out)" = 51 ] || fail "predict printed $(wc -l <out) lines, expected 51"
 says "^0,,[012],-?[0-9.]+" out

@@ -29,6 +29,12 @@ static bool is_only_asked(const rgm_run_options *o)
     return o->read_only || o->mode == RGM_RUN_EVAL || o->mode == RGM_RUN_CONTINUOUS_EVAL;
 }
 
+/* Whether the training data repeat; who only looks at a run in steps makes one pass. */
+static bool repeats_data(const rgm_run_options *o)
+{
+    return o->trainer.steps_per_epoch > 0 || (o->trainer.train_steps > 0 && !is_only_asked(o));
+}
+
 static rgm_status open_trainer(rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
@@ -39,7 +45,7 @@ static rgm_status open_trainer(rgm_open_run *run)
         .optimizer = &o->optimizer,
         .hooks = o->trainer_hooks,
         .comm = o->comm,
-        .endless = o->trainer.train_steps > 0 || o->trainer.steps_per_epoch > 0,
+        .endless = repeats_data(o),
         .only_asked = is_only_asked(o),
         .maker = run->service != NULL ? rgm_service_maker(run->service) : NULL,
     };

@@ -384,8 +384,8 @@ static rgm_status restore(rgm_trainer *trainer, const rgm_checkpoint *checkpoint
     RGM_TRY(rgm_checkpoint_blob(&position, &size, checkpoint, name));
     rgm_iterator_release(trainer->iterator);
     trainer->iterator = NULL;
-    if (size == 0 || trainer->data[RGM_TRAIN] == NULL) /* between passes, or only evaluating */
-        return RGM_OK;
+    if (size == 0 || trainer->data[RGM_TRAIN] == NULL || trainer->only_asked)
+        return RGM_OK; /* between passes, or only evaluating */
     RGM_TRY(rgmi_iterator_open(trainer));
     RGM_TRY(restore_position(trainer->iterator, trainer, position, size));
     return rgmi_train_share(trainer);
