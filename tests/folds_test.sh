@@ -49,6 +49,17 @@ says 'begun with another configuration' err
 expect 2 "$regimen" run small.yaml --set trainer.folds=4 --set trainer.early_stopping.patience=3 --run-dir blind
 says 'no validation data; trainer.fold_valid takes some' err
 
+# ---- trained alone, then by the same file validated and tested, as one run is ----
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $few --set runtime.seeds=2 --run-dir stages
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=2 --run-dir stages
+says '^test.accuracy .* 2$' out
+# shellcheck disable=SC2086
+expect 0 "$regimen" train small.yaml $few --set runtime.seeds=2 --run-dir stages
+says 'seed-4 is done' err
+says '^test.accuracy .* 2$' out
+
 # ---- one place for the exports of one run, and of one alone ----
 expect 2 "$regimen" run small.yaml --set trainer.folds=4 --set 'trainer.exports.dirs=[served]' --run-dir places
 says 'trainer.exports.dirs is one place for the exports of 4 runs, where only the last would stay: ' err

@@ -12,19 +12,34 @@
 
 /* ---- its runs ------------------------------------------------------------------------------ */
 
-/* Whether it is in the summary, and its folder is there and of this very experiment. */
+/* Whether a run of the summary was validated or tested, as --mode train leaves to others. */
+static bool has_numbers(const json_t *run)
+{
+    const char *part;
+    json_t *values;
+
+    json_object_foreach(json_object_get(run, "metrics"), part, values)
+    {
+        if (json_object_size(values) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it is in the summary with what the mode makes, and its folder is there and of this very
+ * experiment. */
 static rgm_status is_done(bool *done, const series_part *part, const char *run_dir,
-                          const rgm_experiment *experiment)
+                          const rgm_experiment *experiment, run_mode mode)
 {
     rgm_status status = RGM_OK;
-    json_t *summary = NULL;
+    json_t *summary = NULL, *run;
     char *config = NULL;
     int64_t size = 0;
 
     *done = false;
     RGM_GO(series_summary_load(&summary, part->folder));
-    if (json_object_get(json_object_get(summary, "runs"), part->name) == NULL ||
-        !rgm_run_folder_exists(run_dir))
+    run = json_object_get(json_object_get(summary, "runs"), part->name);
+    if (run == NULL || (mode != RUN_TRAIN && !has_numbers(run)) || !rgm_run_folder_exists(run_dir))
         goto done;
     RGM_GO(rgm_run_folder_config(&config, &size, run_dir));
     *done = strcmp(config, rgm_experiment_text(experiment)) == 0;
@@ -43,7 +58,7 @@ int run_series_part(rgm_experiment *experiment, const run_request *request, cons
     rgm_status status = rgm_path_join(&run_dir, part->folder, part->name);
 
     if (status == RGM_OK)
-        status = is_done(&done, part, run_dir, experiment);
+        status = is_done(&done, part, run_dir, experiment, request->mode);
     if (status != RGM_OK)
         code = report(status);
     else {
