@@ -156,6 +156,11 @@ cmp -s out states.csv || fail "states of a sampled run are not those of the whol
 expect 0 "$regimen" predict run --embeddings --chunk 37
 says "states of .*, 37 nodes at a time; rounds leave .* to the next" err
 cmp -s out states.csv || fail "states made layer by layer are not those of the whole graph"
+for pair in '--part valid --input x' '--part valid --embeddings' '--head 1 --embeddings' '--embeddings --input x'; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" predict run $pair
+    says "^regimen: --[a-z]+( and --head)? (is|are) of .*--(input|embeddings)" err
+done
 expect 2 "$regimen" predict run --embeddings --chunk -1
 expect 2 "$regimen" predict run --embeddings --chunk 0
 says "chunk is 0, but must be 1 or more" err

@@ -307,6 +307,22 @@ static int predict_folder(const char *folder, const char *part, const rgm_new_da
     return status == RGM_OK ? print_text("") : report(status);
 }
 
+/* What does not go together is refused, not left out. */
+static int check_choice(const char *part, int64_t head, const rgm_new_data *named,
+                        const embeddings_choice *embeddings)
+{
+    if (named->items != NULL && named->files == NULL)
+        return usage_error("--items are of the data that --input names");
+    if (named->files != NULL && embeddings->wanted)
+        return usage_error("--embeddings are of the run's own data, not of --input");
+    if (named->files != NULL && part != NULL)
+        return usage_error("--part is of the run's own data, not of --input");
+    if (embeddings->wanted && (part != NULL || head != 0))
+        return usage_error("--part and --head are of predictions; --embeddings are of all nodes, "
+                           "in front of the heads");
+    return embeddings_check(embeddings);
+}
+
 int verb_predict(int argc, char **argv)
 {
     const char *part = NULL;
@@ -349,13 +365,9 @@ int verb_predict(int argc, char **argv)
     int code;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (embeddings_check(&embeddings) != EXIT_DONE)
+    if (check_choice(part, head, &named, &embeddings) != EXIT_DONE)
         return EXIT_USAGE;
     input = named.files != NULL ? &named : NULL;
-    if (named.items != NULL && input == NULL)
-        return usage_error("--items are of the data that --input names");
-    if (embeddings.wanted && input != NULL)
-        return usage_error("--embeddings are of the run's own data, not of --input");
     code = report(model_folder(&folder, rest.items[0]));
     if (code == EXIT_DONE)
         code = predict_folder(folder, part, input, head, &sets, &weights, &embeddings);
