@@ -153,6 +153,16 @@ expect 0 "$regimen" run small.yaml $in_steps --set trainer.train_steps=30 --set 
 [ "$(ls beside/export | tr '\n' ' ')" = "10 20 30 model.onnx model.safetensors model.yaml schema.pbtxt signature.json " ] || fail "beside checkpoints: $(ls beside/export)"
 cmp -s one/model.onnx two/model.onnx || fail "exports.dirs"
 python3 -c "import json; assert json.load(open('out'))['exports'] == ['one', 'two']" || fail "exports.dirs in the result"
+# The file of weights says of which step they are: of the best, which the run ends with.
+expect 0 "$regimen" run small.yaml --set 'export=[{type: weights}]' --run-dir weights
+python3 - weights/result.json weights/export/weights.safetensors <<'PY' || fail "the step of exported weights"
+import json, struct, sys
+def step(path):
+    with open(path, "rb") as f:
+        return int(json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))["__metadata__"]["step"])
+result = json.load(open(sys.argv[1]))
+assert step(sys.argv[2]) == result["weights_step"] == result["best"]["step"], result
+PY
 # What a killed one left is swept; what cannot be is told before the first step.
 sh -c 'exit 0' &
 gone=$!

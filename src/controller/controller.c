@@ -40,6 +40,7 @@ rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setu
     c->hparams = setup->hparams;
     c->hparam_count = setup->hparam_count;
     c->best_step = c->saved_step = c->saved_changes = c->histogram_step = c->exported_step = -1;
+    c->placed_step = -1;
     c->best_value = c->stop_value = c->last_seen = c->plateau_value = NAN;
     c->rate_factor = 1;
     RGM_GO(copy_actions(&c->train_actions, &c->train_action_count, setup->train_actions,

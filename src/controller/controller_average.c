@@ -84,6 +84,7 @@ rgm_status rgm_controller_restore_step(rgm_controller *c, int64_t step)
     if (status == RGM_OK) {
         rgm_parameters_touch(rgm_trainer_parameters(c->trainer));
         rgm_trainer_reset_averages(c->trainer);
+        c->placed_step = step;
         c->changes++;
     }
     return rgmi_leave(before, status);
@@ -132,6 +133,7 @@ rgm_status rgm_controller_restore_mean(rgm_controller *c, bool best, int64_t cou
     }
     put_mean(parameters, sums, count);
     rgm_trainer_reset_averages(c->trainer);
+    c->placed_step = -1; /* of several: that of the run is told */
     c->changes++;
 done:
     for (int64_t i = 0; sums != NULL && i < parameter_count; i++)

@@ -194,6 +194,7 @@ rgm_status rgm_controller_restore_best(rgm_controller *c)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "no best weights were kept: there was no validation");
     RGM_TRY(rgm_parameters_take(rgm_trainer_parameters(c->trainer), c->best_weights));
     rgm_trainer_reset_averages(c->trainer); /* else evaluations would still use the last averages */
+    c->placed_step = c->best_step;
     c->changes++;
     return RGM_OK;
 }

@@ -100,6 +100,7 @@ struct rgm_controller {
     char stop_name[160];
     bool best_is_smaller, stop_is_smaller;
     int64_t best_step, best_epoch, stale;
+    int64_t placed_step; /* whose weights took the place of the last ones; -1: they are the last */
     double best_value, stop_value;
     bool told_not_finite; /* it was reported that the last validation's metric is not finite */
     bool told_no_metric;  /* it was reported that validation lacks the default metric */
@@ -321,6 +322,9 @@ rgm_status rgmi_best_weights_open(rgm_controller *c);
 rgm_status rgmi_spare(rgm_controller *c);
 
 /* controller_result.c */
+/** The step of the current weights: of the best, or of a chosen checkpoint, where these were
+ * placed. */
+int64_t rgmi_weights_step(const rgm_controller *c);
 /** Report an error once and drop it, unless memory is out, which concerns everybody. */
 rgm_status rgmi_told_once(bool *told, rgm_status status);
 /** Write result.json of a run that begins; called after its logs are open. */

@@ -184,6 +184,7 @@ static rgm_status run_steps(rgm_controller *c, int64_t steps)
         if (status == RGM_STOPPED) /* while it waited for a batch */
             return stop(c);
         c->changes++;
+        c->placed_step = -1;
         if (status != RGM_OK) {
             RGM_TRY(recover(c, status));
             if (c->rolled_back)

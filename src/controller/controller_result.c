@@ -10,6 +10,11 @@
 /* By rgmi_ending; readers of run folders compare with them (rgm_run_look). */
 static const char *const end_names[] = {"running", "stopped", "finished", "failed"};
 
+int64_t rgmi_weights_step(const rgm_controller *c)
+{
+    return c->placed_step >= 0 ? c->placed_step : rgm_trainer_global_step(c->trainer);
+}
+
 rgm_status rgmi_told_once(bool *told, rgm_status status)
 {
     if (status == RGM_OK || status == RGM_ERR_NOMEM)
@@ -41,7 +46,6 @@ static rgm_status print_best(rgm_json_writer *w, const rgm_controller *c)
 static rgm_status print(rgm_json_writer *w, const rgm_controller *c)
 {
     const rgmi_result *r = &c->result;
-    bool best = c->best_step >= 0 && c->options.restore_best_weights != RGM_RESTORE_FALSE;
 
     RGM_TRY(rgm_json_open_object(w, NULL, RGM_JSON_LINES));
     RGM_TRY(rgm_json_write_text(w, "state", end_names[r->end]));
@@ -56,8 +60,7 @@ static rgm_status print(rgm_json_writer *w, const rgm_controller *c)
         RGM_TRY(rgm_json_write_number(w, "ended", milliseconds(rgm_wall_time())));
     RGM_TRY(print_best(w, c));
     if (r->end == RGMI_FINISHED)
-        RGM_TRY(rgm_json_write_int(w, "weights_step",
-                                   best ? c->best_step : rgm_trainer_global_step(c->trainer)));
+        RGM_TRY(rgm_json_write_int(w, "weights_step", rgmi_weights_step(c)));
     if (r->describe != NULL)
         RGM_TRY(r->describe(w, r->payload));
     RGM_TRY(rgm_run_folder_print_warnings(w, c->folder));

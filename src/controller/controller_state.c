@@ -112,6 +112,7 @@ static rgm_status take_up(rgm_controller *c, const rgm_checkpoint *checkpoint, b
     c->saved_step = rgm_checkpoint_step(checkpoint);
     c->saved_changes = c->changes;
     c->exported_step = -1; /* of another course, maybe */
+    c->placed_step = -1;
     rgmi_tell(c, RGM_EVENT_RESTORE, RGM_TRAIN, NULL);
     return RGM_OK;
 }
@@ -262,7 +263,7 @@ static rgm_status back_to_start(rgm_controller *c)
 {
     RGM_TRY(rgm_trainer_reset(c->trainer));
     c->epochs = c->evaluated_step = 0;
-    c->best_step = c->exported_step = -1;
+    c->best_step = c->exported_step = c->placed_step = -1;
     c->kept_count = c->stale = 0;
     c->best_value = c->stop_value = c->plateau_value = NAN;
     c->plateau_wait = c->plateau_cooldown = 0;

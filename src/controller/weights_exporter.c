@@ -55,7 +55,7 @@ static rgm_status save(const rgm_open_run *run, const char *folder, void *option
     const char *metadata[] = {"format", "regimen", "step", step};
     int64_t count = 0;
 
-    snprintf(step, sizeof step, "%lld", (long long)rgm_trainer_global_step(run->trainer));
+    snprintf(step, sizeof step, "%lld", (long long)rgmi_weights_step(run->controller));
     RGM_GO(choose(&tensors, &count, run, options));
     RGM_GO(rgm_path_join(&path, folder, file_name(options)));
     RGM_GO(rgm_file_beside(&beside, path));
