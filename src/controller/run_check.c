@@ -96,6 +96,35 @@ static rgm_status remark_on_intervals(rgm_text *out, const rgm_open_run *run, in
     return RGM_OK;
 }
 
+/* Remark on what waits for validations that the run does not make. */
+static rgm_status remark_on_validations(rgm_text *out, const rgm_open_run *run)
+{
+    const rgm_trainer_options *o = &run->options.trainer;
+    int64_t best = run->controller->best_step;
+
+    if (run->options.saves_on_request || !rgm_trainer_has_data(run->trainer, RGM_VALID))
+        return RGM_OK;
+    if (run->options.mode == RGM_RUN_TRAIN_AND_EVAL && o->train_steps == 0 &&
+        o->validation_freq > o->epochs)
+        return rgm_text_printf(out,
+                               "trainer.validation_freq is %lld, but the run has %lld epochs: it "
+                               "is never validated and ends with its last weights",
+                               (long long)o->validation_freq, (long long)o->epochs);
+    if (run->options.mode != RGM_RUN_TRAIN)
+        return RGM_OK;
+    if (o->early_stopping.patience > 0 || o->reduce_on_plateau.patience > 0)
+        return rgm_text_printf(out, "nothing is validated while it trains in this mode, so "
+                                    "trainer.early_stopping and reduce_on_plateau do nothing");
+    if (best >= 0 && o->restore_best_weights != RGM_RESTORE_FALSE &&
+        !rgm_controller_finished(run->controller))
+        return rgm_text_printf(out,
+                               "nothing is validated in this mode: the run ends with the weights "
+                               "of step %lld, the best of its validations so far; "
+                               "trainer.restore_best_weights: false takes the last ones",
+                               (long long)best);
+    return RGM_OK;
+}
+
 /* Where there is no faster row for them, products in bf16 are those of f32, digit for digit. */
 static rgm_status remark_on_precision(rgm_text *out, const rgm_open_run *run)
 {
@@ -157,6 +186,14 @@ done:
     return status;
 }
 
+/* Warn of it, and begin anew. */
+static void tell(rgm_text *remark)
+{
+    if (remark->size > 0)
+        rgm_log_write(RGM_LOG_WARNING, "%s", remark->data);
+    rgm_text_clear(remark);
+}
+
 rgm_status rgmi_run_remark(const rgm_open_run *run)
 {
     const rgm_schedule *schedule = &rgm_trainer_optimizer_options(run->trainer)->learning_rate;
@@ -171,16 +208,13 @@ rgm_status rgmi_run_remark(const rgm_open_run *run)
         goto done;
     if (rgm_trainer_optimizer(run->trainer) != NULL && schedule->type != NULL)
         RGM_GO(rgm_schedule_check_run(&text, schedule, steps));
-    if (text.size > 0)
-        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
-    rgm_text_clear(&text);
+    tell(&text);
     RGM_GO(remark_on_intervals(&text, run, steps));
-    if (text.size > 0)
-        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
-    rgm_text_clear(&text);
+    tell(&text);
+    RGM_GO(remark_on_validations(&text, run));
+    tell(&text);
     RGM_GO(remark_on_precision(&text, run));
-    if (text.size > 0)
-        rgm_log_write(RGM_LOG_WARNING, "%s", text.data);
+    tell(&text);
 done:
     rgm_text_clear(&text);
     return rgmi_leave(before, status);

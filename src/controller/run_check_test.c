@@ -178,6 +178,46 @@ static void intervals_that_the_run_never_reaches_are_told(void **state)
                warnings_of(&options));
 }
 
+static void validations_that_are_waited_for_in_vain_are_told(void **state)
+{
+    char folder[128];
+    plane p = make_plane(false);
+    rgm_task task = plane_task(&p);
+    rgm_run_options options = nine_steps();
+    rgm_open_run *run;
+
+    (void)state;
+    options.trainer.train_steps = 0;
+    options.trainer.epochs = options.trainer.validation_freq = 2;
+    CHECK_TEXT("", warnings_of(&options));
+    options.trainer.validation_freq = 3;
+    CHECK_TEXT("trainer.validation_freq is 3, but the run has 2 epochs: it is never validated and "
+               "ends with its last weights\n",
+               warnings_of(&options));
+    options = nine_steps();
+    options.mode = RGM_RUN_TRAIN;
+    CHECK_TEXT("", warnings_of(&options));
+    options.trainer.early_stopping.patience = 1;
+    CHECK(strstr(warnings_of(&options), "early_stopping and reduce_on_plateau do nothing") != NULL);
+
+    snprintf(folder, sizeof folder, "%s/run", check_fast_folder());
+    options = nine_steps();
+    options.run_dir = folder;
+    CHECK_OK(rgm_run_open(&run, &task, &options));
+    CHECK_OK(rgm_run_complete(run));
+    rgm_run_close(run);
+    clear_plane(&p);
+    options.mode = RGM_RUN_TRAIN;
+    CHECK_TEXT("", warnings_of(&options)); /* nothing is trained */
+    options.trainer.train_steps = 12;
+    CHECK(strstr(warnings_of(&options), "ends with the weights of step 9, the best of its") !=
+          NULL);
+    options.trainer.restore_best_weights = RGM_RESTORE_FALSE;
+    CHECK_TEXT("", warnings_of(&options));
+    *strrchr(folder, '/') = '\0';
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void asking_survives_every_failing_allocation(void **state)
 {
     static const char *const folder = "/nowhere";
@@ -201,4 +241,5 @@ TESTS(cmocka_unit_test(data_of_every_part_are_asked_before_the_first_step),
       cmocka_unit_test(exporters_are_asked_before_the_first_step),
       cmocka_unit_test(a_schedule_is_held_against_the_runs_length),
       cmocka_unit_test(intervals_that_the_run_never_reaches_are_told),
+      cmocka_unit_test(validations_that_are_waited_for_in_vain_are_told),
       cmocka_unit_test(asking_survives_every_failing_allocation))
