@@ -43,6 +43,7 @@ rgm_status rgm_controller_create(rgm_controller **out, const rgm_controller_setu
     c->placed_step = -1;
     c->best_value = c->stop_value = c->last_seen = c->plateau_value = NAN;
     c->rate_factor = 1;
+    c->is_timed = c->options.max_seconds > 0;
     RGM_GO(copy_actions(&c->train_actions, &c->train_action_count, setup->train_actions,
                         setup->train_action_count));
     RGM_GO(copy_actions(&c->eval_actions, &c->eval_action_count, setup->eval_actions,

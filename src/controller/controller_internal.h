@@ -158,6 +158,7 @@ struct rgm_controller {
     double seconds, stretch_time; /* of training before the current stretch, and when that began */
     bool in_stretch;
     bool out_of_time; /* trainer.max_seconds are over */
+    bool is_timed;    /* this start or an earlier one has that key: checkpoints have the seconds */
 
     /* trainer.reduce_on_plateau */
     char plateau_name[160];

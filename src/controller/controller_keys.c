@@ -72,7 +72,7 @@ rgm_status rgmi_keys_save(rgm_checkpoint *checkpoint, rgm_controller *c)
         RGM_TRY(save_watched(checkpoint, RGM_KEY_PLATEAU_METRIC, c->plateau_name,
                              c->plateau_is_smaller));
     }
-    if (c->options.max_seconds > 0) {
+    if (c->is_timed) {
         double seconds = rgmi_seconds(c);
 
         RGM_TRY(
@@ -163,14 +163,27 @@ static rgm_status begin_plateau(rgm_controller *c, const rgm_checkpoint *checkpo
     return RGM_OK;
 }
 
-/* seconds_too: a rollback does not take back the time spent. */
-static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint,
-                               bool seconds_too)
+/* A start without trainer.max_seconds hands on what those with it have used. */
+static rgm_status read_seconds(rgm_controller *c, const rgm_checkpoint *checkpoint)
+{
+    double seconds;
+    rgm_status status =
+        rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &seconds}, 1);
+
+    if (status == RGM_ERR_NOT_FOUND) {
+        rgm_error_reset();
+        return RGM_OK;
+    }
+    RGM_TRY(status);
+    c->seconds = seconds;
+    c->is_timed = true;
+    return RGM_OK;
+}
+
+static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[PLATEAU];
 
-    if (c->options.max_seconds > 0 && seconds_too)
-        RGM_TRY(read_if_there(checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &c->seconds}, 1));
     if (c->options.reduce_on_plateau.patience == 0)
         return RGM_OK;
     plateau(places, c);
@@ -233,5 +246,7 @@ static rgm_status read_best(rgm_controller *c, const rgm_checkpoint *checkpoint)
 rgm_status rgmi_keys_restore(rgm_controller *c, const rgm_checkpoint *checkpoint, bool seconds_too)
 {
     RGM_TRY(read_best(c, checkpoint));
-    return read_plateau(c, checkpoint, seconds_too);
+    if (seconds_too) /* a rollback does not take back the time spent */
+        RGM_TRY(read_seconds(c, checkpoint));
+    return read_plateau(c, checkpoint);
 }
