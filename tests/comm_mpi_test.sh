@@ -60,6 +60,14 @@ done
 told set 1 'RGM_ERR_CONFIG: (rank 1 on .*: )?rank 1 has 6 batches of valid_news data and rank 0 has 3: '
 told recipe 1 'RGM_ERR_CONFIG: (rank 1 on .*: )?rank 1 has files of other names than rank 0, or makes other batches of them: '
 
+# ---- a rollback while a thread of rank 0 still writes the newest checkpoint: all go back to that ----
+for rank in 0 1; do
+    expect 0 ranks 2 "$RGM_BUILD/tests/run_ranks" rollback $rank "$work/run-rollback-$rank"
+    says 'step 3: .*rolled back \(1 of 1\)$' "$work/run-rollback-$rank/log.txt"
+    [ "$(sed -n 's/^rank [01]: step 6, 6 updates, //p' "$work/out" | sort | uniq -c | sed 's/ *\([0-9]*\) .*/\1/')" = 2 ] ||
+        fail "two ranks behind a rollback: $(cat "$work/out")"
+done
+
 # ---- regimen doctor: one rank speaks ----
 expect 0 ranks 2 "$regimen" doctor --seconds 0.2
 for line in '^started  by mpirun \(Open MPI\), 2 processes$' '^mpi      .*; threads: [a-z]+$' '^network  .*127\.0\.0\.1' \

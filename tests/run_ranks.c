@@ -8,13 +8,16 @@
  *     device     its device is lost behind two steps
  *     set        an additional set has another length there
  *     recipe     it makes other batches of the same number
+ *     rollback   an input is infinite there, while a checkpoint is still being written
  *
- * Prints what each rank was told, a line "rank R: STATUS: message".
+ * Prints what each rank was told, a line "rank R: STATUS: message", or where its rollback has led
+ * it.
  */
 #include "far_device_check.h"
 
 #include "controller_check.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <regimen/comm.h>
@@ -26,6 +29,18 @@ typedef struct rank {
     bool fails;
     int steps;
 } rank;
+
+/* ---- a slow disk ---------------------------------------------------------------------------- */
+
+static bool disk_is_slow;
+
+/* In the place of the system's: a checkpoint has its name so late. */
+int rename(const char *from, const char *to)
+{
+    if (disk_is_slow && strstr(to, "/ckpt/step-") != NULL)
+        usleep(1500000);
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
 
 static bool is(const rank *r, const char *what)
 {
@@ -52,6 +67,29 @@ static rgm_status build_set(rgm_dataset **out, void *state, int64_t set)
     return plane_inputs(out, &of, RGM_VALID, false);
 }
 
+/* The third batch of one rank is bad, behind the first checkpoint. */
+static int64_t bad_in = -1;
+
+static rgm_status feed(rgm_feed *feeds, int64_t capacity, int64_t *count, void *state,
+                       rgm_element *batch)
+{
+    if (bad_in-- == 0)
+        rgm_tensor_f32(rgm_element_tensor(batch, 0))[0] = INFINITY;
+    return plane_feeds(feeds, capacity, count, state, batch);
+}
+
+static void prepare_rollback(rgm_run_options *options, rank *r)
+{
+    options->trainer.checkpoint.every_steps = 2;
+    options->trainer.checkpoint.asynchronous = disk_is_slow = true;
+    options->trainer.steps_per_loop = 1;
+    options->trainer.recovery.policy = RGM_RECOVER_ROLLBACK;
+    options->trainer.recovery.max_tries = 1;
+    r->data.dropout = 0; /* which could take it away */
+    r->data.no_threads = true;
+    bad_in = r->fails ? 2 : -1;
+}
+
 static bool lose_device(void *payload)
 {
     rank *r = payload;
@@ -67,6 +105,7 @@ static rgm_status open_run(rgm_open_run **run, rank *r)
 
     task.eval_sets = list_sets;
     task.build_eval_inputs = build_set;
+    task.feeds = feed;
     options.trainer.train_steps = 6;
     options.trainer.checkpoint.every_seconds = 0;
     options.runtime.threads = 1;
@@ -78,6 +117,8 @@ static rgm_status open_run(rgm_open_run **run, rank *r)
         far_open();
         options.trainer.device = far.device;
     }
+    if (is(r, "rollback"))
+        prepare_rollback(&options, r);
     if (r->fails && is(r, "set"))
         set_batch = 2;
     if (r->fails && is(r, "recipe"))
@@ -101,12 +142,28 @@ done:
     return status;
 }
 
+/* Behind a rollback: where the ranks are, and with what. */
+static void tell_state(const rgm_open_run *run, const rank *r)
+{
+    const rgm_trainer *trainer = rgm_run_trainer(run);
+    const rgm_tensor *w = rgm_parameters_read(rgm_trainer_parameters(trainer), 0);
+
+    printf("rank %d: step %lld, %lld updates, weights %016llx\n", rgm_comm_rank(r->comm),
+           (long long)rgm_trainer_global_step(trainer), (long long)rgm_trainer_updates(trainer),
+           (unsigned long long)rgm_hash64(rgm_tensor_data(w), rgm_tensor_bytes(w)));
+}
+
 static rgm_status work(rgm_open_run *run, const rank *r)
 {
     const rgm_logs *logs;
 
     if (is(r, "device"))
         return rgm_run_complete(run);
+    if (is(r, "rollback")) {
+        RGM_TRY(rgm_run_train(run, 6));
+        tell_state(run, r);
+        return RGM_OK;
+    }
     RGM_TRY(rgm_run_train(run, r->fails && is(r, "train") ? -1 : 2));
     RGM_TRY(rgm_run_evaluate(run, r->fails && is(r, "evaluate") ? RGM_TEST : RGM_VALID, RGM_TO_END,
                              &logs));

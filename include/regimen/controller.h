@@ -177,6 +177,7 @@ rgm_status rgm_controller_save(rgm_controller *controller);
  * step-N.rolled-back, which nothing reads. If the checkpoint belongs to the run, metrics.jsonl is
  * cut back to the point where it was saved. Errors: those of rgm_trainer_restore_state(),
  * rgm_controller_save().
+ * Collective where path is NULL: all ranks restore the newest of rank 0.
  */
 rgm_status rgm_controller_restore(rgm_controller *controller, const char *path);
 /** Load the weights of the best validation into the trainer; RGM_ERR_NOT_FOUND if there are

@@ -292,7 +292,8 @@ rgm_status rgmi_state_initialize(rgm_controller *c);
 /** Restore the newest checkpoint, or the state that a run begins with. *offset: where its
  * metrics.jsonl ends. */
 rgm_status rgmi_state_restore_newest(rgm_controller *c, int64_t *offset);
-/** Go back to weights and counters of the newest checkpoint, or of the start; the data continue. */
+/** Go back to weights and counters of the newest checkpoint (that of rank 0), or of the start; the
+ * data continue. */
 rgm_status rgmi_roll_back(rgm_controller *c);
 
 /* controller_behind.c */

@@ -229,15 +229,53 @@ static rgm_status settle(rgm_controller *c, const char *path, int64_t offset)
     return weights_set_aside(c);
 }
 
+/* That of the first of several processes, by its step. */
+static rgm_status load_as_first(rgm_checkpoint **out, const rgm_controller *c, int64_t step)
+{
+    if (c->store == NULL)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "rank %d has no checkpoints, and rank 0 has that of step %lld: all ranks "
+                        "must see one run folder",
+                        rgmi_rank(c), (long long)step);
+    return rgm_checkpoint_load_step(out, c->store, step);
+}
+
+/* The newest one; *out NULL: there is none. The first of several processes says which that is: a
+ * thread of its own may just have written it, and a folder that others see by a network may lag. */
+static rgm_status load_newest(rgm_checkpoint **out, rgm_controller *c)
+{
+    rgm_comm *comm = rgm_trainer_comm(c->trainer);
+    rgm_status status = RGM_ERR_NOT_FOUND;
+    int64_t step = -1;
+
+    *out = NULL;
+    RGM_TRY(rgm_comm_fail(comm, rgmi_behind_end(c)));
+    if (rgmi_rank(c) == 0 && c->store != NULL)
+        status = rgm_checkpoint_load_newest(out, c->store);
+    if (status == RGM_OK)
+        step = rgm_checkpoint_step(*out);
+    else if (status == RGM_ERR_NOT_FOUND)
+        rgm_error_reset();
+    else
+        return rgm_comm_fail(comm, status);
+    RGM_TRY(rgm_comm_broadcast(comm, &step, sizeof step, 0));
+    return step < 0 || *out != NULL ? RGM_OK : rgm_comm_fail(comm, load_as_first(out, c, step));
+}
+
 static rgm_status restore(rgm_controller *c, const char *path)
 {
     rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
 
-    RGM_GO(rgmi_behind_end(c));
-    RGM_GO(path != NULL ? rgm_checkpoint_load(&checkpoint, path)
-                        : rgm_checkpoint_load_newest(&checkpoint, c->store));
+    if (path != NULL) {
+        RGM_GO(rgmi_behind_end(c));
+        RGM_GO(rgm_checkpoint_load(&checkpoint, path));
+    } else {
+        RGM_GO(load_newest(&checkpoint, c));
+    }
+    if (checkpoint == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no checkpoint in %s/ckpt", c->run_dir);
     RGM_GO(take_up(c, checkpoint, true, &offset));
     if (path != NULL)
         RGM_GO(settle(c, path, offset));
@@ -277,18 +315,13 @@ static rgm_status back_to_start(rgm_controller *c)
 
 rgm_status rgmi_roll_back(rgm_controller *c)
 {
-    rgm_status status = RGM_ERR_NOT_FOUND;
+    rgm_status status = RGM_OK;
     rgm_checkpoint *checkpoint = NULL;
     int64_t offset;
 
-    RGM_TRY(rgmi_behind_end(c));
-    if (c->store != NULL)
-        status = rgm_checkpoint_load_newest(&checkpoint, c->store);
-    if (status == RGM_ERR_NOT_FOUND) {
-        rgm_error_reset();
+    RGM_GO(load_newest(&checkpoint, c));
+    if (checkpoint == NULL)
         return back_to_start(c);
-    }
-    RGM_GO(status);
     RGM_GO(take_up(c, checkpoint, false, &offset));
     c->changes++; /* the data position has changed */
     RGM_GO(cut_logs(c, offset));
