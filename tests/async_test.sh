@@ -251,4 +251,19 @@ says '^regimen: --join goes with runtime.distribution: asynchronous' "$work/err"
 kill -TERM $server
 wait $server
 [ $? = 75 ] || fail "a server without workers that was asked to stop: $(cat other.err)"
+
+# A worker of other folds would train on what the server tests on.
+folds="--set data.valid_fraction=0 --set trainer.folds=5 --set trainer.fold=1 --set trainer.fold_valid=0.2"
+# shellcheck disable=SC2086
+"$regimen" run run.yaml --run-dir folds $asynchronous $folds >folds.out 2>folds.err &
+server=$!
+wait_for has_run folds
+for other in folds=6 fold=2 fold_valid=0.25 fold_seed=2; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" run run.yaml $asynchronous $folds --set trainer.$other --join folds
+    says "^regimen: this worker's experiment is not the server's: it has 'trainer.${other%%=*}: ${other#*=}', the server" "$work/err"
+done
+# shellcheck disable=SC2086
+expect 0 "$regimen" run run.yaml $asynchronous $folds --join folds
+wait $server || fail "a server of one fold: $(cat folds.err)"
 finish

@@ -28,6 +28,8 @@ int64_t rgm_trainer_set_batches(const rgm_trainer *trainer, int64_t set);
  * names of files, not what is in them. Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_trainer_hash_recipes(uint64_t *out, const rgm_trainer *trainer);
+/** The same of a mode's own data. Errors: RGM_ERR_NOMEM. */
+rgm_status rgm_trainer_hash_recipe(uint64_t *out, const rgm_trainer *trainer, rgm_mode mode);
 /** Updates of the whole run, for schedules of that length; 0: not known. */
 int64_t rgm_trainer_total_updates(const rgm_trainer *trainer);
 

@@ -132,8 +132,8 @@ rgm_status rgmi_get_weights(rgm_parameters *parameters, rgm_state_reader *reader
                             const rgmi_tables *tables, bool whole, const rgmi_row_set *rows,
                             const int64_t *first);
 
-/** What both sides must have alike: the version of Regimen, `about`, and the shapes of parameters
- * and lengths of data. */
+/** What both sides must have alike: the version of Regimen, `about`, the shapes of parameters, the
+ * number of batches of a pass and how they are made. */
 rgm_status rgmi_introduce(rgm_text *out, const rgm_trainer *trainer, const char *about);
 /** RGM_ERR_CONFIG with the first line that differs. */
 rgm_status rgmi_compare(const char *server, const char *worker);

@@ -193,6 +193,13 @@ static void others_are_refused(void **state)
     send_in(&good, &q);
     CHECK_INT(0, pthread_join(good.thread, NULL));
     CHECK_STATUS(RGM_ERR_CONFIG, good.status);
+    q = p;
+    q.plane.in_order = true; /* as many batches, of other items */
+    send_in(&good, &q);
+    CHECK_INT(0, pthread_join(good.thread, NULL));
+    CHECK_STATUS(RGM_ERR_CONFIG, good.status);
+    if (strstr(good.message, "it has 'how they are made: ") == NULL)
+        fail_msg("said: %s", good.message);
     open_raw(&r, &p); /* bytes of any content, and a wrong token */
     for (int size = 0; size < 400; size++) {
         static const char *const paths[] = {"/come", "/turn", "/weights", "/alive", "/go"};

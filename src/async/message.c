@@ -4,6 +4,7 @@
  */
 #include "async_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -308,11 +309,13 @@ rgm_status rgmi_introduce(rgm_text *out, const rgm_trainer *trainer, const char 
 {
     const rgm_parameters *parameters = rgm_trainer_parameters(trainer);
     char shape[128];
+    uint64_t recipe;
 
+    RGM_TRY(rgm_trainer_hash_recipe(&recipe, trainer, RGM_TRAIN));
     RGM_TRY(rgm_text_printf(out, "Regimen: %s\n", RGM_VERSION));
     RGM_TRY(rgm_text_printf(out, "%s", about != NULL ? about : ""));
-    RGM_TRY(rgm_text_printf(out, "batches of a pass: %lld\n",
-                            (long long)rgm_trainer_batches(trainer, RGM_TRAIN)));
+    RGM_TRY(rgm_text_printf(out, "batches of a pass: %lld\nhow they are made: %016" PRIx64 "\n",
+                            (long long)rgm_trainer_batches(trainer, RGM_TRAIN), recipe));
     for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
         const rgm_tensor *w = rgm_parameters_form(parameters, i);
         int64_t at = 0;

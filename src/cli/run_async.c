@@ -32,13 +32,11 @@
  * of may not. */
 static bool concerns_workers(const char *key)
 {
-    static const char *const begin[] = {"data.", "task.", "task", "model.", "tasks"};
-    static const char *const all[] = {"runtime.seed",
-                                      "runtime.mixed_precision",
-                                      "runtime.loss_scale",
-                                      "trainer.accumulation_steps",
-                                      "trainer.gradient_surgery",
-                                      "trainer.fold"};
+    static const char *const begin[] = {"data.",  "task.", "task",
+                                        "model.", "tasks", "trainer.fold"};
+    static const char *const all[] = {"runtime.seed", "runtime.mixed_precision",
+                                      "runtime.loss_scale", "trainer.accumulation_steps",
+                                      "trainer.gradient_surgery"};
 
     if (strcmp(key, "data.path") == 0)
         return false;

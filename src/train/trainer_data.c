@@ -133,6 +133,17 @@ done:
     return status;
 }
 
+rgm_status rgm_trainer_hash_recipe(uint64_t *out, const rgm_trainer *trainer, rgm_mode mode)
+{
+    rgm_text text = {0};
+    rgm_status status = add_recipe(&text, trainer->data[mode]);
+
+    if (status == RGM_OK)
+        *out = rgm_hash64(text.data, (size_t)text.size);
+    rgm_text_clear(&text);
+    return status;
+}
+
 int64_t rgm_trainer_pass_steps(const rgm_trainer *trainer)
 {
     int64_t batches =
