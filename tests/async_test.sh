@@ -235,6 +235,23 @@ says '^note +runtime.staleness .* has no effect' "$work/err"
 expect 2 "$regimen" run run.yaml --run-dir alone $asynchronous --set runtime.workers=1
 says '^regimen: .*runtime.distribution' "$work/err" # begun without workers
 
+# A checkpoint inside a pass counts its own batches; between passes others may come.
+one_worker="--set runtime.workers=1 --set runtime.staleness=0"
+for other in trainer.accumulation_steps=2 data.batch_size=8; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" run run.yaml --run-dir run $asynchronous $one_worker --set trainer.train_steps=40 --set $other
+    says '^regimen: .*behind update 23 of a pass over other batches \(1 an update then, [12] now\)' "$work/err"
+done
+# shellcheck disable=SC2086
+expect 2 "$regimen" run run.yaml --run-dir run $asynchronous $one_worker --set trainer.train_steps=0 --set trainer.epochs=9
+says '^regimen: .*behind update 23 of a pass over other batches \(1 an update then, 1 now\)' "$work/err"
+sed 's/epochs: ~, train_steps: 23, steps_per_loop: 5, validation_interval: 10/epochs: 1/' run.yaml >passes.yaml
+# shellcheck disable=SC2086
+expect 0 "$regimen" run passes.yaml --run-dir passes $asynchronous $one_worker
+# shellcheck disable=SC2086
+expect 0 "$regimen" run passes.yaml --run-dir passes $asynchronous $one_worker --set trainer.epochs=2 --set data.batch_size=8
+[ "$(steps passes)" = 60 ] || fail "a pass of 20 batches and one of 40: $(steps passes) updates"
+
 "$regimen" run run.yaml --run-dir other $asynchronous >other.out 2>other.err &
 server=$!
 wait_for has_run other

@@ -180,10 +180,10 @@ static rgm_status alive(rgm_text *out, rgm_async_server *server, rgm_state_reade
 static rgm_status put_place(rgm_text *out, const rgm_async_server *server, const rgmi_lease *lease,
                             int64_t pass, int64_t reached)
 {
-    int64_t batch = lease->turn * server->batches_a_turn;
+    int64_t batch = lease->turn * server->ledger.batches_a_turn;
     const rgmi_known_place *place = rgmi_ledger_place(&server->ledger, batch);
     bool goes_on = pass == server->ledger.pass && reached <= batch;
-    int64_t far = RGMI_WORKERS * server->batches_a_turn;
+    int64_t far = RGMI_WORKERS * server->ledger.batches_a_turn;
 
     if (place == NULL || (goes_on && place->batch - reached < far))
         return rgm_state_put_bytes(out, "", 0);
@@ -198,7 +198,7 @@ static rgm_status put_turn(rgm_text *out, const rgm_async_server *server, const 
     RGM_TRY(answer(out, RGMI_WORK));
     RGM_TRY(rgm_state_put_int(out, lease->id));
     RGM_TRY(rgm_state_put_int(out, ledger->pass));
-    RGM_TRY(rgm_state_put_int(out, lease->turn * server->batches_a_turn));
+    RGM_TRY(rgm_state_put_int(out, lease->turn * server->ledger.batches_a_turn));
     RGM_TRY(rgm_state_put_int(out, ledger->base + lease->turn));
     RGM_TRY(rgm_state_put_int(out, (lease->turn + 1) % RGMI_EVERY == 0)); /* tell where you are */
     return put_place(out, server, lease, pass, reached);
@@ -208,7 +208,7 @@ static rgm_status put_turn(rgm_text *out, const rgm_async_server *server, const 
  * made later ones. */
 static rgm_status end_pass(rgm_async_server *server, int64_t batches)
 {
-    int64_t turns = (batches + server->batches_a_turn - 1) / server->batches_a_turn;
+    int64_t turns = (batches + server->ledger.batches_a_turn - 1) / server->ledger.batches_a_turn;
 
     if (!rgmi_ledger_may_end(&server->ledger, turns))
         return RGM_FAIL(RGM_ERR_CONFIG,
@@ -237,7 +237,7 @@ static rgm_status take_half(rgm_async_server *server, rgmi_visitor *visitor,
     half = (rgm_str){(const char *)reader->data + reader->at, reader->size - reader->at};
     RGM_TRY(rgm_state_get_count(&kind, reader, RGMI_NO_BATCH, "the kind of a half step"));
     if (rgmi_ledger_find(&server->ledger, visitor->id, lease) != NULL && position.size > 0)
-        RGM_TRY(rgmi_ledger_keep_place(&server->ledger, batch, position, server->batches_a_turn));
+        RGM_TRY(rgmi_ledger_keep_place(&server->ledger, batch, position));
     if (kind == RGMI_NO_BATCH)
         return rgmi_ledger_find(&server->ledger, visitor->id, lease) != NULL
                    ? end_pass(server, batch)

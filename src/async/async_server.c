@@ -220,13 +220,21 @@ static rgm_status save_state(rgm_checkpoint *checkpoint, void *payload)
     rgm_status status;
 
     pthread_mutex_lock(&server->lock);
-    status = rgmi_ledger_save(&text, &server->ledger,
-                              server->batches_a_turn > 0 ? server->batches_a_turn : 1);
+    status = rgmi_ledger_save(&text, &server->ledger);
     pthread_mutex_unlock(&server->lock);
     if (status == RGM_OK)
         status = rgm_checkpoint_set_blob(checkpoint, BLOB, text.data, text.size);
     rgm_text_clear(&text);
     return status;
+}
+
+/* Turns are of the trainer's batches. */
+static rgm_status count_batches(rgm_async_server *server)
+{
+    uint64_t recipe;
+
+    RGM_TRY(rgm_trainer_hash_recipe(&recipe, server->trainer, RGM_TRAIN));
+    return rgmi_ledger_set_data(&server->ledger, rgm_trainer_turn_batches(server->trainer), recipe);
 }
 
 static rgm_status restore_state(const rgm_checkpoint *checkpoint, void *payload)
@@ -238,7 +246,8 @@ static rgm_status restore_state(const rgm_checkpoint *checkpoint, void *payload)
     if (rgm_checkpoint_blob(&data, &size, checkpoint, BLOB) == RGM_ERR_NOT_FOUND)
         return RGM_FAIL(RGM_ERR_CONFIG, "the run was begun without runtime.distribution: "
                                         "asynchronous and cannot go on with it");
-    return rgmi_ledger_restore(&server->ledger, (rgm_str){data, size});
+    RGM_TRY(rgmi_ledger_restore(&server->ledger, (rgm_str){data, size}));
+    return server->trainer != NULL ? count_batches(server) : RGM_OK; /* else admit() does */
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -378,6 +387,7 @@ static rgm_status open_gradients(rgm_async_server *server)
 rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer, const char *about)
 {
     rgm_text text = {0};
+    rgm_status status;
 
     server->trainer = trainer;
     RGM_TRY(rgm_trainer_check_apart(trainer));
@@ -387,13 +397,13 @@ rgm_status rgm_async_server_admit(rgm_async_server *server, rgm_trainer *trainer
     RGM_TRY(rgmi_introduce(&text, trainer, about));
     server->about = text.data;
     pthread_mutex_lock(&server->lock);
-    server->batches_a_turn = rgm_trainer_turn_batches(trainer);
+    status = count_batches(server);
     server->report.tables = server->tables.count;
     for (int64_t t = 0; t < server->tables.count; t++)
         server->report.table_rows += server->tables.items[t].rows;
     server->moved = rgm_trainer_updates(trainer);
     pthread_mutex_unlock(&server->lock);
-    return leave_address(server);
+    return status == RGM_OK ? leave_address(server) : status;
 }
 
 /* ---- what it has done ---------------------------------------------------------------------- */

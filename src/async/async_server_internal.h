@@ -41,7 +41,6 @@ struct rgm_async_server {
     rgmi_tables tables;
     rgm_tensor **gradients; /* [parameters] as they were decoded last */
     char *about;
-    int64_t batches_a_turn;
     bool applies;            /* the run's thread makes an update; its own */
     rgm_logger *_Atomic log; /* the run's, from its first step on; owned */
 

@@ -63,6 +63,27 @@ void rgmi_ledger_clear(rgmi_ledger *ledger)
     *ledger = (rgmi_ledger){0};
 }
 
+rgm_status rgmi_ledger_set_data(rgmi_ledger *ledger, int64_t batches_a_turn, uint64_t recipe)
+{
+    if (ledger->batches_a_turn == batches_a_turn && ledger->recipe == recipe)
+        return RGM_OK;
+    if (ledger->low > 0 || ledger->done_count > 0)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "the run stands behind update %lld of a pass over other batches (%lld an "
+                        "update then, %lld now): an asynchronous run goes on inside a pass with "
+                        "its own. Set data.batch_*, trainer.accumulation_steps and the length (in "
+                        "steps or in epochs) as they were, or begin another run with its weights "
+                        "by trainer.initialize.checkpoint",
+                        (long long)ledger->low, (long long)ledger->batches_a_turn,
+                        (long long)batches_a_turn);
+    if (ledger->place_count > 0)
+        drop_places(ledger, ledger->place_count);
+    ledger->end = INT64_MAX; /* it was counted in turns of the others */
+    ledger->batches_a_turn = batches_a_turn;
+    ledger->recipe = recipe;
+    return RGM_OK;
+}
+
 rgm_status rgmi_ledger_give(rgmi_lease **out, rgmi_ledger *ledger, int64_t worker, int64_t most)
 {
     int64_t turn;
@@ -258,8 +279,7 @@ void rgmi_ledger_next_pass(rgmi_ledger *ledger)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-rgm_status rgmi_ledger_keep_place(rgmi_ledger *ledger, int64_t batch, rgm_str position,
-                                  int64_t batches_a_turn)
+rgm_status rgmi_ledger_keep_place(rgmi_ledger *ledger, int64_t batch, rgm_str position)
 {
     int64_t at = ledger->place_count, unneeded = 0;
     rgmi_known_place place = {batch, NULL, position.size};
@@ -272,7 +292,7 @@ rgm_status rgmi_ledger_keep_place(rgmi_ledger *ledger, int64_t batch, rgm_str po
     ledger->places[at] = place;
     ledger->place_count++;
     while (unneeded + 1 < ledger->place_count &&
-           ledger->places[unneeded + 1].batch <= ledger->low * batches_a_turn)
+           ledger->places[unneeded + 1].batch <= ledger->low * ledger->batches_a_turn)
         unneeded++;
     drop_places(ledger, unneeded);
     return RGM_OK;
@@ -289,13 +309,15 @@ const rgmi_known_place *rgmi_ledger_place(const rgmi_ledger *ledger, int64_t bat
 
 /* ---- checkpoints --------------------------------------------------------------------------- */
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
-rgm_status rgmi_ledger_save(rgm_text *out, const rgmi_ledger *ledger, int64_t batches_a_turn)
+rgm_status rgmi_ledger_save(rgm_text *out, const rgmi_ledger *ledger)
 {
-    const rgmi_known_place *place = rgmi_ledger_place(ledger, ledger->low * batches_a_turn);
+    const rgmi_known_place *place = rgmi_ledger_place(ledger, ledger->low * ledger->batches_a_turn);
 
     RGM_TRY(rgm_state_put_int(out, VERSION));
+    RGM_TRY(rgm_state_put_int(out, ledger->batches_a_turn));
+    RGM_TRY(rgm_state_put_int(out, (int64_t)ledger->recipe));
     RGM_TRY(rgm_state_put_int(out, ledger->pass));
     RGM_TRY(rgm_state_put_int(out, ledger->base));
     RGM_TRY(rgm_state_put_int(out, ledger->low));
@@ -332,7 +354,7 @@ static rgm_status restore_done(rgmi_ledger *ledger, rgm_state_reader *reader)
 rgm_status rgmi_ledger_restore(rgmi_ledger *ledger, rgm_str bytes)
 {
     rgm_state_reader reader = {(const uint8_t *)bytes.data, bytes.size, 0};
-    int64_t version, end, batch, size, staleness = ledger->staleness;
+    int64_t version, recipe, end, batch, size, staleness = ledger->staleness;
     const uint8_t *position;
 
     rgmi_ledger_clear(ledger);
@@ -343,6 +365,9 @@ rgm_status rgmi_ledger_restore(rgmi_ledger *ledger, rgm_str bytes)
                         "the checkpoint's turns have version %lld, this build "
                         "reads %d",
                         (long long)version, VERSION);
+    RGM_TRY(rgm_state_get_count(&ledger->batches_a_turn, &reader, 1000000000, "batches a turn"));
+    RGM_TRY(rgm_state_get_int(&recipe, &reader));
+    ledger->recipe = (uint64_t)recipe;
     RGM_TRY(rgm_state_get_count(&ledger->pass, &reader, RGM_STATE_MOST, "the pass"));
     RGM_TRY(rgm_state_get_count(&ledger->base, &reader, RGM_STATE_MOST, "the turns before"));
     RGM_TRY(rgm_state_get_count(&ledger->low, &reader, RGM_STATE_MOST, "the first turn"));
@@ -355,5 +380,5 @@ rgm_status rgmi_ledger_restore(rgmi_ledger *ledger, rgm_str bytes)
         return RGM_FAIL(RGM_ERR_FORMAT, "the turns of a checkpoint contradict each other");
     if (size == 0)
         return RGM_OK;
-    return rgmi_ledger_keep_place(ledger, batch, (rgm_str){(const char *)position, size}, 1);
+    return rgmi_ledger_keep_place(ledger, batch, (rgm_str){(const char *)position, size});
 }

@@ -35,7 +35,9 @@ typedef struct rgmi_known_place {
 } rgmi_known_place;
 
 typedef struct rgmi_ledger {
-    int64_t staleness; /* the bound */
+    int64_t staleness;      /* the bound */
+    int64_t batches_a_turn; /* 0: not known yet */
+    uint64_t recipe;        /* how those are made: a hash */
     int64_t pass;
     int64_t base; /* turns of the passes before                                      */
     int64_t end;  /* turns of this pass; INT64_MAX: not known                        */
@@ -54,6 +56,12 @@ typedef struct rgmi_ledger {
 } rgmi_ledger;
 
 void rgmi_ledger_clear(rgmi_ledger *ledger);
+/**
+ * What turns are of: so many batches each, made by that recipe. Between passes it may be another
+ * than before.
+ * Errors: RGM_ERR_CONFIG (turns of this pass are done, of other batches).
+ */
+rgm_status rgmi_ledger_set_data(rgmi_ledger *ledger, int64_t batches_a_turn, uint64_t recipe);
 /**
  * The worker's lease: the one that it has not handed in, if there is such a one, else a new one for
  * the lowest turn that is to be made; NULL: there is none now.
@@ -87,13 +95,13 @@ bool rgmi_ledger_is_over(const rgmi_ledger *ledger); /* every turn of the pass i
 void rgmi_ledger_next_pass(rgmi_ledger *ledger);
 /** Remember a position of this pass; copied. Those that no turn needs any more are dropped. Errors:
  * RGM_ERR_NOMEM. */
-rgm_status rgmi_ledger_keep_place(rgmi_ledger *ledger, int64_t batch, rgm_str position,
-                                  int64_t batches_a_turn);
+rgm_status rgmi_ledger_keep_place(rgmi_ledger *ledger, int64_t batch, rgm_str position);
 /** The last place at or before a batch; NULL: the beginning of the pass. */
 const rgmi_known_place *rgmi_ledger_place(const rgmi_ledger *ledger, int64_t batch);
 
-/** What a checkpoint keeps: turns done, and the place before the first that is not. */
-rgm_status rgmi_ledger_save(rgm_text *out, const rgmi_ledger *ledger, int64_t batches_a_turn);
+/** What a checkpoint keeps: turns done and of which data, and the place before the first that is
+ * not. */
+rgm_status rgmi_ledger_save(rgm_text *out, const rgmi_ledger *ledger);
 /** Errors: RGM_ERR_FORMAT, RGM_ERR_NOMEM. */
 rgm_status rgmi_ledger_restore(rgmi_ledger *ledger, rgm_str bytes);
 

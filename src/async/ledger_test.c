@@ -77,7 +77,7 @@ static void restart(life *l)
     rgm_text text = {0};
     int64_t version = l->ledger.version;
 
-    CHECK_OK(rgmi_ledger_save(&text, &l->ledger, 1));
+    CHECK_OK(rgmi_ledger_save(&text, &l->ledger));
     CHECK_OK(rgmi_ledger_restore(&l->ledger, (rgm_str){text.data, text.size}));
     l->ledger.version = version;
     rgm_text_clear(&text);
@@ -243,18 +243,18 @@ static void no_more_turns_are_given_than_the_run_needs(void **state)
 
 static void places_are_kept_as_long_as_a_turn_needs_them(void **state)
 {
-    rgmi_ledger ledger = {.staleness = 9, .end = INT64_MAX};
+    rgmi_ledger ledger = {.staleness = 9, .batches_a_turn = 2, .end = INT64_MAX};
     const rgmi_known_place *place;
 
     (void)state;
     CHECK(rgmi_ledger_place(&ledger, 5) == NULL);
     for (int64_t batch = 16; batch <= 64; batch += 16)
-        CHECK_OK(rgmi_ledger_keep_place(&ledger, batch, (rgm_str){"place", 5}, 2));
+        CHECK_OK(rgmi_ledger_keep_place(&ledger, batch, (rgm_str){"place", 5}));
     CHECK_INT(4, ledger.place_count);
     place = rgmi_ledger_place(&ledger, 47);
     CHECK_INT(32, place->batch);
     ledger.low = 17; /* the first turn to be made is of batches 34 and 35 */
-    CHECK_OK(rgmi_ledger_keep_place(&ledger, 80, (rgm_str){"place", 5}, 2));
+    CHECK_OK(rgmi_ledger_keep_place(&ledger, 80, (rgm_str){"place", 5}));
     CHECK_INT(32, ledger.places[0].batch);
     rgmi_ledger_next_pass(&ledger);
     CHECK_INT(0, ledger.place_count);
@@ -262,6 +262,46 @@ static void places_are_kept_as_long_as_a_turn_needs_them(void **state)
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------- */
+
+/* A checkpoint, taken up by a server of other data; the ledger is then that server's. */
+static rgm_status go_on(rgmi_ledger *ledger, int64_t batches_a_turn, uint64_t recipe)
+{
+    rgm_text text = {0};
+    rgm_status status;
+
+    CHECK_OK(rgmi_ledger_save(&text, ledger));
+    CHECK_OK(rgmi_ledger_restore(ledger, (rgm_str){text.data, text.size}));
+    status = rgmi_ledger_set_data(ledger, batches_a_turn, recipe);
+    rgm_text_clear(&text);
+    return status;
+}
+
+/* Turn 1 of two batches is not turn 1 of one batch, or of other batches. */
+static void inside_a_pass_turns_are_of_the_same_batches(void **state)
+{
+    rgmi_ledger ledger = {.staleness = 4, .end = INT64_MAX};
+
+    (void)state;
+    CHECK_OK(rgmi_ledger_set_data(&ledger, 2, UINT64_MAX));
+    rgmi_ledger_end(&ledger, 2);
+    hand(&ledger, 1, begun(&ledger, 1)->id);
+    take_and_do(&ledger, 0);
+    CHECK_OK(go_on(&ledger, 2, UINT64_MAX));
+    CHECK_INT(2, ledger.end);
+    CHECK_STATUS(RGM_ERR_CONFIG, go_on(&ledger, 1, UINT64_MAX));
+    CHECK_MESSAGE("trainer.accumulation_steps");
+    CHECK_STATUS(RGM_ERR_CONFIG, go_on(&ledger, 2, 7));
+    hand(&ledger, 1, begun(&ledger, 1)->id);
+    take_and_do(&ledger, 1);
+    CHECK(rgmi_ledger_is_over(&ledger));
+    rgmi_ledger_next_pass(&ledger);
+    rgmi_ledger_end(&ledger, 2); /* the next pass has two turns as well, but not of one batch */
+    CHECK_OK(go_on(&ledger, 1, 7));
+    CHECK(ledger.end == INT64_MAX);
+    CHECK_INT(2, ledger.base);
+    CHECK_INT(1, ledger.pass);
+    rgmi_ledger_clear(&ledger);
+}
 
 static void damaged_states_are_refused(void **state)
 {
@@ -276,9 +316,9 @@ static void damaged_states_are_refused(void **state)
         hand(&ledger, worker, worker);
     take_and_do(&ledger, 1);
     take_and_do(&ledger, 3);
-    CHECK_OK(rgmi_ledger_keep_place(&ledger, 0, (rgm_str){"where", 5}, 1));
+    CHECK_OK(rgmi_ledger_keep_place(&ledger, 0, (rgm_str){"where", 5}));
     CHECK(!rgmi_ledger_may_end(&ledger, 3) && rgmi_ledger_may_end(&ledger, 4)); /* 3 is done */
-    CHECK_OK(rgmi_ledger_save(&text, &ledger, 1));
+    CHECK_OK(rgmi_ledger_save(&text, &ledger));
     CHECK_OK(rgmi_ledger_restore(&other, (rgm_str){text.data, text.size}));
     CHECK_INT(4, other.next);
     CHECK_INT(2,
@@ -305,4 +345,5 @@ TESTS(cmocka_unit_test(every_turn_is_made_once_and_in_time), cmocka_unit_test(th
       cmocka_unit_test(what_comes_too_late_is_refused),
       cmocka_unit_test(no_more_turns_are_given_than_the_run_needs),
       cmocka_unit_test(places_are_kept_as_long_as_a_turn_needs_them),
+      cmocka_unit_test(inside_a_pass_turns_are_of_the_same_batches),
       cmocka_unit_test(damaged_states_are_refused))
