@@ -215,8 +215,10 @@ static int run_on_ranks(const char *name, const text_list *over, const text_list
     if (rank > 0)
         console_mute();
     code = open_and_run(name, over, sets, request);
-    if (rank > 0 && code != EXIT_DONE) /* what only this one cannot read, say */
-        (void)rgm_comm_fail(request->comm, RGM_FAIL(RGM_ERR_CONFIG, "%s", rgm_error_message()));
+    if (code != EXIT_DONE && code != EXIT_CONTINUE) /* what only this one cannot read, say */
+        (void)rgm_comm_fail(request->comm,
+                            RGM_FAIL(RGM_ERR_CONFIG, "%s",
+                                     rank > 0 ? rgm_error_message() : "it has told what is wrong"));
     rgm_comm_close(request->comm);
     return rank > 0 ? EXIT_DONE : code;
 }

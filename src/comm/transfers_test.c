@@ -489,18 +489,26 @@ static void mpi_does_not_end_while_it_may_write(void **state)
 /* A rank that ends the run one transfer too early. */
 static void one_leaves(rgm_comm *comm, void *payload)
 {
-    (void)payload;
-    if (rgm_comm_rank(comm) == 1)
+    const int *leaver = payload;
+    char name[20];
+
+    if (rgm_comm_rank(comm) == *leaver)
         return;
+    snprintf(name, sizeof name, "rank %d on ", *leaver);
     EXPECT(rgm_comm_barrier(comm) == RGM_ERR_ARG);
-    EXPECT(strstr(rgm_error_message(), "rank 1 on ") != NULL);
+    EXPECT(strstr(rgm_error_message(), name) != NULL);
     EXPECT(strstr(rgm_error_message(), "has closed its communicator") != NULL);
 }
 
+/* Rank 0, too, which looks for others alone. */
 static void a_rank_that_leaves_too_early_is_named(void **state)
 {
     (void)state;
-    check_ranks(2, one_leaves);
+    for (int leaver = 0; leaver < 2; leaver++) {
+        atomic_store(&wrong, 0);
+        CHECK_INT(4, fake_run_all(fake_ranks(4, one_leaves, &leaver)));
+        CHECK_INT(0, atomic_load(&wrong));
+    }
 }
 
 /* ---- late ranks ---------------------------------------------------------------------------- */

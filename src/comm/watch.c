@@ -323,6 +323,8 @@ static void tick(rgmi_watch *w, double now)
     pthread_mutex_unlock(&comm->lock);
     if (comm->rank == 0)
         look_for_late(w);
+    else if (self->waiting_for > 0)
+        (void)find_left(w, self->waiting_for); /* rank 0, which hears nothing of itself */
 }
 
 /* Say what is to be said. Returns false when the thread shall end. */
