@@ -182,6 +182,16 @@ wait $rank2 || fail "rank 2 of 3: $(cat ranks.err2)"
 [ "$(steps ranks)" = $((made + 100)) ] || fail "three ranks: $(steps ranks) updates of $((made + 100))"
 says '^workers +100 updates by [12] workers' ranks.err0
 [ ! -s ranks.err1 ] && [ ! -s ranks.out1 ] || fail "a rank that is a worker has said: $(cat ranks.err1 ranks.out1)"
+# Workers of a launcher that cannot begin: the server tells of one that it refuses, the other one says it itself.
+OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=0 "$regimen" run run.yaml --run-dir unlike $asynchronous >unlike.out 2>unlike.err &
+server=$!
+expect 0 env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=1 "$regimen" run run.yaml --run-dir unlike $asynchronous --set data.batch_size=8
+[ ! -s "$work/err" ] || fail "what the server tells is told twice: $(cat "$work/err")"
+expect 0 env OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=2 "$regimen" run run.yaml --run-dir unlike $asynchronous --set data.path=nowhere
+says '^regimen: process 2 on .* cannot begin as a worker: .*nowhere' "$work/err"
+kill -TERM $server
+wait $server
+says "^regimen: warning: a worker on .* \(process [0-9]+\) is refused: .*it has 'data.batch_size: 8', the server 'data.batch_size: 16'" unlike.err
 if command -v mpirun >/dev/null; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     expect 0 timeout -k 5 120 mpirun --enable-recovery -n 3 "$regimen" run run.yaml --run-dir mpi $asynchronous

@@ -87,6 +87,20 @@ static rgm_status hello(rgm_text *out, rgm_async_server *server)
     return status;
 }
 
+/* The run tells of those that it does not let in as well: a launcher's workers say nothing. */
+static rgm_status check_newcomer(const rgm_async_server *server, const char *about,
+                                 const char *host, int64_t pid)
+{
+    rgm_status status = rgmi_compare(server->about, about);
+
+    if (status == RGM_OK && server->visitor_count == RGMI_WORKERS)
+        status = RGM_FAIL(RGM_ERR_CONFIG, "%d workers are there, and no more can be", RGMI_WORKERS);
+    if (status != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "a worker on %s (process %lld) is refused: %s", host,
+                      (long long)pid, rgm_error_message());
+    return status;
+}
+
 static rgm_status admit(rgm_text *out, rgm_async_server *server, rgm_state_reader *reader,
                         const char *about, const char *host)
 {
@@ -103,9 +117,7 @@ static rgm_status admit(rgm_text *out, rgm_async_server *server, rgm_state_reade
     }
     if (server->phase == RGMI_OPENING)
         return answer(out, RGMI_LATER);
-    RGM_TRY(rgmi_compare(server->about, about));
-    if (server->visitor_count == RGMI_WORKERS)
-        return RGM_FAIL(RGM_ERR_CONFIG, "%d workers are there, and no more can be", RGMI_WORKERS);
+    RGM_TRY(check_newcomer(server, about, host, pid));
     RGM_TRY(RGM_RESERVE(server->visitors, server->visitor_capacity, server->visitor_count + 1));
     visitor = &server->visitors[server->visitor_count++];
     *visitor = (rgmi_visitor){.id = ++server->last_visitor, .pid = pid, .seen = rgm_now()};

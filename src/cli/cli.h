@@ -92,6 +92,8 @@ int report(rgm_status status);
 /** The same where ranks do not come together: that they are too many or too few for sums, which all
  * of them hear, the first one says. */
 int report_to_ranks(rgm_status status);
+/** The library's last error behind `begin`, of a muted process whom nobody speaks for. */
+void report_though_muted(const char *begin);
 /** A usage error on stderr; EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** Ask on the terminal whether to do what takes something away; yes: it is not asked.

@@ -207,6 +207,11 @@ int report(rgm_status status)
     return status == RGM_ERR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
+void report_though_muted(const char *begin)
+{
+    put_line(begin, rgm_error_message());
+}
+
 int usage_error(const char *format, ...)
 {
     char text[RGM_MESSAGE_ROOM];

@@ -339,7 +339,8 @@ static void be_a_worker(rgm_run_options *options, const rgm_async_worker *worker
     options->trainer_hooks = rgm_async_worker_hooks(worker);
 }
 
-static rgm_status work(rgm_async_worker *worker, rgm_experiment *experiment)
+/* *comes: it has asked the server to be let in, whose log has the rest. */
+static rgm_status work(bool *comes, rgm_async_worker *worker, rgm_experiment *experiment)
 {
     const char *folder = rgm_async_worker_folder(worker);
     rgm_status status = RGM_OK;
@@ -353,6 +354,7 @@ static rgm_status work(rgm_async_worker *worker, rgm_experiment *experiment)
     be_a_worker(&options, worker);
     RGM_GO(rgm_experiment_open(&run, experiment, &options));
     RGM_GO(about(&text, experiment, &options));
+    *comes = true;
     status = rgm_async_worker_run(worker, rgm_run_trainer(run), text.data);
 done:
     rgm_run_close(run);
@@ -360,13 +362,29 @@ done:
     return status;
 }
 
-int run_as_worker(rgm_experiment *experiment, const char *where, double patience)
+/* Nobody else knows why, not even of a process that a launcher has started. */
+static int cannot_begin(rgm_status status, const run_request *request)
 {
+    char begin[160];
+
+    if (request->place > 0) {
+        snprintf(begin, sizeof begin,
+                 "regimen: process %d on %s cannot begin as a worker: ", request->place,
+                 rgm_comm_members(request->comm)->host);
+        report_though_muted(begin);
+    }
+    return report(status);
+}
+
+int run_as_worker(rgm_experiment *experiment, const run_request *request)
+{
+    const char *where = request->join;
     const rgm_async_place place = {.where = where,
-                                   .patience = patience > 0 ? patience : PATIENCE,
+                                   .patience = request->patience > 0 ? request->patience : PATIENCE,
                                    .stopped = console_is_stopped};
     rgm_async_worker *worker;
     rgm_status status;
+    bool comes = false;
     int code;
 
     console_catch_signals();
@@ -374,9 +392,12 @@ int run_as_worker(rgm_experiment *experiment, const char *where, double patience
     if (status == RGM_END || status == RGM_STOPPED)
         return status == RGM_END ? EXIT_DONE : EXIT_CONTINUE;
     if (status != RGM_OK)
-        return report(status);
-    status = work(worker, experiment);
-    code = status < 0 ? report(status) : status == RGM_STOPPED ? EXIT_CONTINUE : EXIT_DONE;
+        return cannot_begin(status, request);
+    status = work(&comes, worker, experiment);
+    if (status < 0)
+        code = comes ? report(status) : cannot_begin(status, request);
+    else
+        code = status == RGM_STOPPED ? EXIT_CONTINUE : EXIT_DONE;
     if (rgm_async_worker_is_lost(worker))
         code = EXIT_CONTINUE; /* what the server saved goes on another time */
     if (status >= 0)

@@ -165,7 +165,7 @@ static int join(const run_request *request)
     int code = experiment_open(&experiment, request->name, request->over, request->sets);
 
     if (code == EXIT_DONE)
-        code = run_as_worker(experiment, request->join, request->patience);
+        code = run_as_worker(experiment, request);
     rgm_experiment_release(experiment);
     return code;
 }
@@ -188,9 +188,10 @@ static int run_apart(run_request *request, int place, int started)
     if (place == 0)
         return open_and_run(request->name, request->over, request->sets, request);
     console_mute();
+    request->place = place;
     request->join = request->run_dir;
     request->patience = RANK_PATIENCE;
-    (void)join(request); /* the first one tells how the run ended */
+    (void)join(request); /* the first one tells how the run ended, and of workers that came */
     return EXIT_DONE;
 }
 

@@ -31,6 +31,7 @@ typedef struct run_request {
     const text_list *over, *sets;
     const char *join; /* the server that this process works for; NULL: it is the run */
     int64_t beside;   /* workers that a launcher has started with it               */
+    int place;        /* of such a worker among its processes; 0: it is none       */
     double patience;  /* seconds to wait for that server; 0: a minute                */
 } run_request;
 /* ---- run_experiment.c, run_restart.c --------------------------------------------------------- */
@@ -70,9 +71,8 @@ rgm_status async_begin(async_run *run, const rgm_open_run *open, const rgm_run_o
                        const rgm_experiment *experiment, const run_request *request);
 /** When it has ended so; takes NULL. This thread's error stays. */
 void async_close(async_run *run, rgm_status outcome);
-/** Work for the server of a run folder or URL until its run is over; patience 0: a minute. Exit
- * code. */
-int run_as_worker(rgm_experiment *experiment, const char *where, double patience);
+/** Work for the server that the request joins until its run is over. Exit code. */
+int run_as_worker(rgm_experiment *experiment, const run_request *request);
 
 /* ---- run_series.c ---------------------------------------------------------------------------- */
 
