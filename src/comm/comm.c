@@ -169,7 +169,7 @@ rgm_status rgmi_comm_create(rgm_comm **out, const regimen_mpi *mpi, void *contex
     RGM_GO(rgmi_watch_create(&comm->watch, comm));
     RGM_GO(rgm_thread_pool_submit(comm->threads, rgmi_watch_run, comm->watch));
     comm->slow_since = rgm_now();
-    comm->slow_window = patience->late;
+    comm->slow_window = patience->slow;
     *out = comm;
     comm = NULL;
 done:

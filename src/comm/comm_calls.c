@@ -8,10 +8,8 @@
 
 #define SMALL_BYTES 16384 /* arrays up to this are exchanged whole: fewer, longer messages */
 
-#define SLOW_WINDOW_S                                                                              \
-    60.0 /* between two looks at who is slow; twice as long after each word of it */
-#define SLOW_MOST_S 3600.0
-#define SLOW_SHARE  0.1 /* of the time that others wait for a rank: it is named */
+#define SLOW_MOST_S 3600.0 /* between two looks at who is slow */
+#define SLOW_SHARE  0.1    /* of the time that others wait for a rank: it is named */
 
 rgm_status rgm_comm_fail(rgm_comm *comm, rgm_status status)
 {

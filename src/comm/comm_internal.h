@@ -123,8 +123,9 @@ typedef struct rgmi_patience {
     double silent; /* without any a rank is lost                                     */
     double late;   /* a rank that others wait for is named, and then at 2, 4, .. times */
     double most;   /* and then the ranks break                                       */
+    double slow;   /* between two looks at who is slow; twice as long after each word of it */
 } rgmi_patience;
-#define RGMI_PATIENCE ((rgmi_patience){1, 20, 25, 1800})
+#define RGMI_PATIENCE ((rgmi_patience){1, 20, 25, 1800, 60})
 
 /** What ranks decide with; `least` and `most` are the times that one waited since the last. */
 typedef struct rgmi_ranks_decision {

@@ -540,7 +540,7 @@ static void a_late_rank_is_named_and_waited_for(void **state)
 
     (void)state;
     for (int i = 0; i < 4; i++)
-        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 1000};
+        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 1000, 60};
     atomic_store(&wrong, 0);
     atomic_store(&notices, 0);
     CHECK_OK(rgm_logger_add_sink(NULL, keep_notice, NULL));
@@ -575,11 +575,53 @@ static void a_rank_that_never_comes_ends_the_others(void **state)
 
     (void)state;
     for (int i = 0; i < 4; i++)
-        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 0.2};
+        world->ranks[i].patience = (rgmi_patience){0.01, 1000, 0.05, 0.2, 60};
     atomic_store(&wrong, 0);
     atomic_store(&waiting, 3);
     CHECK_INT(0, fake_run_all(world)); /* MPI's end would wait for it as well */
     CHECK_INT(0, atomic_load(&wrong));
+}
+
+/* ---- slow ranks ---------------------------------------------------------------------------- */
+
+static void count_slow(int level, const char *message, void *payload)
+{
+    (void)payload;
+    if (level == RGM_LOG_WARNING && strstr(message, "rank 1 on ") == message &&
+        strstr(message, " is slow: the others waited for it ") != NULL)
+        atomic_fetch_add(&notices, 1);
+}
+
+static void one_is_slow(rgm_comm *comm, void *payload)
+{
+    (void)payload;
+    for (int i = 0; i < 60; i++) {
+        if (rgm_comm_rank(comm) == 1)
+            usleep(5000);
+        EXPECT(rgm_comm_decide(comm, NULL, NULL) == RGM_OK);
+    }
+}
+
+/* At the end of its own time, however soon a late one is named. */
+static void a_slow_rank_is_named_in_time(void **state)
+{
+    static const rgmi_patience soon = {0.01, 1000, 1000, 2000, 0.1},
+                               later = {0.01, 1000, 0.01, 2000, 1000};
+
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        fake_world *world = fake_ranks(2, one_is_slow, NULL);
+
+        for (int i = 0; i < 2; i++)
+            world->ranks[i].patience = way == 0 ? soon : later;
+        atomic_store(&wrong, 0);
+        atomic_store(&notices, 0);
+        CHECK_OK(rgm_logger_add_sink(NULL, count_slow, NULL));
+        CHECK_INT(2, fake_run_all(world));
+        rgm_logger_remove_sink(NULL, count_slow, NULL);
+        CHECK_INT(0, atomic_load(&wrong));
+        CHECK((atomic_load(&notices) > 0) == (way == 0));
+    }
 }
 
 TESTS(cmocka_unit_test(every_rank_hears_every_other),
@@ -594,4 +636,5 @@ TESTS(cmocka_unit_test(every_rank_hears_every_other),
       cmocka_unit_test(mpi_does_not_end_while_it_may_write),
       cmocka_unit_test(a_rank_that_leaves_too_early_is_named),
       cmocka_unit_test(a_late_rank_is_named_and_waited_for),
-      cmocka_unit_test(a_rank_that_never_comes_ends_the_others))
+      cmocka_unit_test(a_rank_that_never_comes_ends_the_others),
+      cmocka_unit_test(a_slow_rank_is_named_in_time))
