@@ -206,11 +206,13 @@ static rgm_status read_best_weights(rgm_controller *c, const rgm_checkpoint *che
 {
     if (c->best_step < 0)
         return RGM_OK;
+    RGM_TRY(rgmi_best_weights_open(c));
+    if (rgm_parameters_count(c->best_weights) == 0) /* as of a task that counts */
+        return RGM_OK;
     if (rgm_checkpoint_best_weights(checkpoint) == NULL)
         return RGM_FAIL(RGM_ERR_FORMAT,
                         "checkpoint %lld says step %lld was best but lacks its weights",
                         (long long)rgm_checkpoint_step(checkpoint), (long long)c->best_step);
-    RGM_TRY(rgmi_best_weights_open(c));
     return rgm_checkpoint_restore_best(checkpoint, c->best_weights);
 }
 
