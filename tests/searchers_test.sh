@@ -127,6 +127,12 @@ expect 2 "$regimen" search preview own/sieve.yaml --set searcher.sampler=own/sie
 says "no sampler 'far'; RGM_SAMPLER_OBJECT\(far, row\)" err
 expect 2 "$regimen" search preview own/sieve.yaml --set searcher.first_step=3
 says "first_steps" err
+# Who looks at one that is over, or trains one of its trials further, needs no object.
+mv own/sieve.so away.so
+expect 0 "$regimen" experiment report 1 --master sieve -o sieve.html
+says "train_steps: 20" sieve.html
+expect 0 "$regimen" trial continue 1 --steps 5 --master sieve
+mv away.so own/sieve.so
 # A search under way that its master may not load is told, and is there for one that may.
 "$regimen" experiment run own/sieve.yaml --slots 1 --master gated -q >/dev/null 2>&1 &
 search=$!
@@ -138,6 +144,12 @@ master=$!
 wait_for grep -q "start the master with --own-searchers" master.err
 kill -INT $master
 wait $master
+# Nor is it loaded to look at it where no master is at work.
+mv own/sieve.so away.so
+printf '#!/bin/sh\n' >own/sieve.so
+expect 0 "$regimen" experiment describe 1 --master gated
+expect 0 "$regimen" experiment report 1 --master gated -o gated.html
+mv away.so own/sieve.so
 expect 0 "$regimen" experiment run own/sieve.yaml --slots 1 --master gated
 what gated >got
 cmp -s reference got || fail "sieve, refused once, came to something else: $(diff reference got)"

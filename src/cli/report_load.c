@@ -98,8 +98,7 @@ static rgm_status load_file(loading *l)
     RGM_GO(ask(&row, l->whom, "GET", NULL, "/api/v1/experiments/%lld/config",
                (long long)l->experiment));
     text = text_of(row, "config");
-    RGM_GO(rgm_search_file_parse(&l->file, NULL, text, (int64_t)strlen(text), text_of(row, "name"),
-                                 &rgm_trial_subject));
+    RGM_GO(rgm_search_file_glance(&l->file, text, (int64_t)strlen(text), text_of(row, "name")));
     l->space = rgm_search_file_space(l->file);
     name = rgm_yaml_find(rgm_search_file_section(l->file, "searcher"), "name");
     RGM_GO(copy_text(&l->r->searcher, name != NULL && name->text != NULL ? name->text : ""));
@@ -395,19 +394,25 @@ done:
     return status;
 }
 
+/* Where the length is known to the searcher's own code alone, which is not loaded to look at a
+ * search, a file would train for another one: then there is none. */
 static rgm_status load_best(loading *l)
 {
     rgm_status status = RGM_OK;
+    const rgm_hyper_value *values;
     rgm_yaml *document = NULL;
     rgm_text text = {0};
     int64_t best;
+    double units;
 
     RGM_GO(find_best(&best, l->r));
     if (best == l->r->trial_count)
         goto done;
     RGM_GO(load_best_result(l, l->r->trials[best].number));
-    RGM_GO(rgm_search_file_point(&document, l->file, l->values + best * rgm_space_count(l->space),
-                                 (uint32_t)l->seeds[best]));
+    values = l->values + best * rgm_space_count(l->space);
+    if (rgm_search_file_units(&units, l->file, values, 0).units == 0)
+        goto done;
+    RGM_GO(rgm_search_file_point(&document, l->file, values, (uint32_t)l->seeds[best]));
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(document)));
     RGM_GO(rgm_strdup(&l->r->best_file, text.data));
 done:

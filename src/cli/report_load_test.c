@@ -236,6 +236,43 @@ static void importance_is_that_of_trials_of_one_length(void **state)
     rgm_text_clear(&validations);
 }
 
+/* By a searcher of its own, which is gone by now: nothing of it is needed, and the file of the best
+ * trial is one of its length or none. */
+static void a_search_by_a_searcher_that_is_gone_is_told(void **state)
+{
+    static const struct {
+        const char *length;
+        bool is_known;
+    } cases[] = {{"max_steps: 2", true}, {"pace: 2", false}};
+    rgm_search_report r;
+    told some[ANSWERS];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char answer[500];
+
+        snprintf(
+            answer, sizeof answer,
+            "{\"name\": \"own\", \"config\": \"model: {type: mlp}\\nhyperparameters: "
+            "{optimizer.learning_rate: {type: log, base: 10, minval: -4, maxval: -1}, "
+            "data.batch_size: 32, model.dropout: {type: double, minval: 0, maxval: 0.6}, "
+            "model.hidden: {type: "
+            "categorical, vals: [[16], [32, 16]]}}\\nsearcher: {name: /nowhere/mine.so, metric: "
+            "accuracy, smaller_is_better: false, %s}\\n\"}",
+            cases[i].length);
+        memcpy(some, whole, sizeof some);
+        some[1].answer = answer;
+        answers = some;
+        CHECK_OK(report_load(&r, &nobody, 7));
+        CHECK_TEXT("/nowhere/mine.so", r.searcher);
+        CHECK_TEXT("valid.accuracy", r.objectives[0].name);
+        CHECK_INT(3, r.trial_count);
+        CHECK_INT(cases[i].is_known, r.best_file != NULL);
+        CHECK(r.best_file == NULL || strstr(r.best_file, "train_steps: 200") != NULL);
+        rgm_search_report_clear(&r);
+    }
+}
+
 static void what_a_master_lacks_is_an_error(void **state)
 {
     rgm_search_report r;
@@ -287,5 +324,6 @@ static void memory_that_runs_out_is_told_and_given_back(void **state)
 TESTS(cmocka_unit_test(a_search_is_as_its_master_tells_it),
       cmocka_unit_test(what_the_best_trial_found_out_is_told),
       cmocka_unit_test(importance_is_that_of_trials_of_one_length),
+      cmocka_unit_test(a_search_by_a_searcher_that_is_gone_is_told),
       cmocka_unit_test(what_a_master_lacks_is_an_error),
       cmocka_unit_test(memory_that_runs_out_is_told_and_given_back))

@@ -415,7 +415,8 @@ done:
 }
 
 /* The file with the trial's values for its hyperparameters, and it as the source. Constraints were
- * kept when the values were drawn, and may be about hyperparameters that the trial lacks. */
+ * kept when the values were drawn, and may be about hyperparameters that the trial lacks; of the
+ * searcher nothing stays but its metric. */
 static rgm_status edit_config(rgm_text *out, const rgmi_call *call, const original *o,
                               rgm_length length)
 {
@@ -424,8 +425,7 @@ static rgm_status edit_config(rgm_text *out, const rgmi_call *call, const origin
     rgm_text searcher = {0}, values = {0};
     rgm_yaml *yaml = NULL;
 
-    RGM_GO(rgm_search_file_parse(&file, NULL, o->config, (int64_t)strlen(o->config), o->name,
-                                 call->master->options.subject));
+    RGM_GO(rgm_search_file_glance(&file, o->config, (int64_t)strlen(o->config), o->name));
     RGM_GO(rgm_text_printf(&searcher, "{name: single, metric: "));
     RGM_GO(rgm_json_print_text(&searcher, rgmi_objective(file)->metric));
     RGM_GO(rgm_text_printf(&searcher,

@@ -5,6 +5,7 @@
 #include "master_internal.h"
 
 #include <regimen/http_client.h>
+#include <regimen/search_rows.h>
 
 #include <math.h>
 #include <string.h>
@@ -70,13 +71,24 @@ void rgm_client_limit(rgm_client *client, double seconds, bool (*stopped)(void *
 
 /* ---- one's own ------------------------------------------------------------------------------ */
 
-static rgm_status ask_own(rgm_response *out, rgm_client *client, const char *method,
+/* Who looks at a search loads none of its code, and starts none. */
+static rgm_status ask_own(rgm_response *out, const rgm_client *client, const char *method,
                           const char *path, const char *body)
 {
+    rgm_master_options options = client->options;
+    rgm_search_subject subject;
+    rgm_search_rows rows;
     rgm_master *master;
 
     memset(out, 0, sizeof *out);
-    RGM_TRY(rgm_master_open(&master, &client->options));
+    if (strcmp(method, "GET") == 0 && options.subject != NULL && options.subject->rows != NULL) {
+        subject = *options.subject;
+        rows = *subject.rows;
+        rows.objects = false;
+        subject.rows = &rows;
+        options.subject = &subject;
+    }
+    RGM_TRY(rgm_master_open(&master, &options));
     rgm_master_handle(out, master,
                       &(rgm_request){.method = method,
                                      .path = path,

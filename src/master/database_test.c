@@ -408,6 +408,31 @@ static void nothing_outside_of_the_folder_is_removed(void **state)
     rgm_master_close(master);
 }
 
+/* Where no master is at work, a command opens one: to change a search it loads what its file names,
+ * to look at it it does not. */
+static void who_looks_at_a_search_loads_nothing(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    rgm_client *client;
+    rgm_json *answer;
+
+    (void)state;
+    create_experiment(master, "{name: random, metric: valid.loss, max_steps: 3, max_trials: 3}",
+                      "");
+    rgm_master_close(master);
+    execute("UPDATE experiments SET config = replace(config, 'name: random', 'name:"
+            " /nowhere/mine.so')");
+    CHECK_OK(
+        rgm_client_open(&client, folder, &(rgm_master_options){.subject = &rgm_trial_subject}));
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 rgm_client_call(&answer, client, "GET", "/api/v1/experiments/1/search", NULL));
+    CHECK_MESSAGE("start the master with --own-searchers");
+    CHECK_STATUS(RGM_ERR_CONFIG,
+                 rgm_client_call(&answer, client, "POST", "/api/v1/experiments/1/pause", "{}"));
+    CHECK_MESSAGE("there is no /nowhere/mine.so");
+    rgm_client_close(client);
+}
+
 static void another_schema_is_refused(void **state)
 {
     static const char *const changes[] = {
@@ -688,6 +713,7 @@ TESTS(cmocka_unit_test_setup_teardown(nobody_else_reads_it, setup, teardown),
                                       teardown_rows),
       cmocka_unit_test_setup_teardown(another_schema_is_refused, setup_rows, teardown_rows),
       cmocka_unit_test_setup_teardown(a_database_of_version_3_is_upgraded, setup, teardown),
+      cmocka_unit_test_setup_teardown(who_looks_at_a_search_loads_nothing, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),
