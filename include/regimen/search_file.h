@@ -165,17 +165,24 @@ typedef struct rgm_search_subject {
 rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes, const char *name,
                                 const rgm_yaml *merged, const rgm_search_subject *subject);
 /**
- * The same from the text that rgm_search_file_text() gave, as a database keeps it; name: for
- * messages.
+ * The same from the text that rgm_search_file_text() gave; name: for messages.
  * Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOMEM.
  */
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_search_subject *subject);
 /**
- * The same of a file that was checked before, for whoever looks at space, metrics, settings and
- * lengths alone: its searcher may be a program, or a row of a shared object or of another program.
- * Of such a one the longest length is what `max_length` or `max_steps` says, if anything, and
- * rgm_search_file_searcher() is refused.
+ * The same of a search that began with that text, as a database keeps it: where the version that
+ * began it took what a new search is refused for now, how its sampler and its plan go together, it
+ * goes on with it.
+ * Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_parse_kept(rgm_search_file **out, rgm_text *mistakes, const char *text,
+                                      int64_t size, const char *name,
+                                      const rgm_search_subject *subject);
+/**
+ * The same for whoever looks at space, metrics, settings and lengths alone: its searcher may be a
+ * program, or a row of a shared object or of another program. Of such a one the longest length is
+ * what `max_length` or `max_steps` says, if anything, and rgm_search_file_searcher() is refused.
  * Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT, RGM_ERR_NOMEM.
  */
 rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,

@@ -433,6 +433,40 @@ static void who_looks_at_a_search_loads_nothing(void **state)
     rgm_client_close(client);
 }
 
+/* An earlier version began it with a sampler that learns, and all trials at once. */
+static void a_search_goes_on_that_no_new_one_may_be(void **state)
+{
+    rgm_master *master = open_master(folder, 1);
+    rgm_json *answer;
+
+    (void)state;
+    create_experiment(master,
+                      "{name: random, metric: valid.loss, max_steps: 3, max_trials: 3, sampler: "
+                      "random}",
+                      "");
+    rgm_master_close(master);
+    execute("DELETE FROM searcher_snapshots; UPDATE experiments SET config = replace(config,"
+            " 'sampler: random', 'sampler: tpe')");
+    master = open_master(folder, 1);
+    tell(master, 200, "POST", "/api/v1/experiments/1/change", "{\"set\": {\"max_restarts\": 6}}");
+    answer = ask(master, 422, "POST", "/api/v1/experiments/1/change",
+                 "{\"set\": {\"searcher.max_trials\": 4}}");
+    CHECK(strstr(text_member(answer, "message"), "give 'max_concurrent_trials'") != NULL);
+    rgm_json_release(answer);
+    serve_all(master, 60);
+    tell(master, 201, "POST", "/api/v1/trials/1/continue", "{\"max_length\": {\"steps\": 4}}");
+    serve_all(master, 60);
+    for (int i = 1; i <= 2; i++) {
+        char path[48];
+
+        snprintf(path, sizeof path, "/api/v1/experiments/%d", i);
+        answer = ask(master, 200, "GET", path, NULL);
+        CHECK_TEXT("COMPLETED", text_member(answer, "state"));
+        rgm_json_release(answer);
+    }
+    rgm_master_close(master);
+}
+
 static void another_schema_is_refused(void **state)
 {
     static const char *const changes[] = {
@@ -714,6 +748,7 @@ TESTS(cmocka_unit_test_setup_teardown(nobody_else_reads_it, setup, teardown),
       cmocka_unit_test_setup_teardown(another_schema_is_refused, setup_rows, teardown_rows),
       cmocka_unit_test_setup_teardown(a_database_of_version_3_is_upgraded, setup, teardown),
       cmocka_unit_test_setup_teardown(who_looks_at_a_search_loads_nothing, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_search_goes_on_that_no_new_one_may_be, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(a_damaged_page_is_told, setup, teardown),
       cmocka_unit_test_setup_teardown(every_write_may_fail_once, setup, teardown),

@@ -90,8 +90,8 @@ static rgm_status read_row(const rgm_master *master, rgmi_experiment *e, uint32_
     if (rgm_work_is_over(e->state))
         return RGM_FAIL(RGM_ERR_BUSY, "experiment %lld is %s", (long long)e->id,
                         rgm_work_state_names[e->state]);
-    RGM_TRY(rgm_search_file_parse(&e->file, NULL, config, (int64_t)strlen(config),
-                                  rgmi_rows_text(rows, 2), master->options.subject));
+    RGM_TRY(rgm_search_file_parse_kept(&e->file, NULL, config, (int64_t)strlen(config),
+                                       rgmi_rows_text(rows, 2), master->options.subject));
     *seed = (uint32_t)rgmi_rows_int(rows, 3);
     e->best = rgmi_rows_number(rows, rgmi_objective(e->file)->smaller_is_better ? 4 : 5);
     return RGM_OK;

@@ -347,8 +347,18 @@ static rgm_status tell_over(const rgmi_experiment *e)
                         : "raise searcher.max_trials, or give it a point to try");
 }
 
+static bool names_searcher(const rgm_json *what)
+{
+    rgm_json_entry entry = {0};
+    bool found = false;
+
+    while (rgm_json_next(&entry, what))
+        found = found || strncmp(entry.key, "searcher.", 9) == 0;
+    return found;
+}
+
 /* The edited file in place of the experiment's, and where it is of another search a searcher that
- * took over. */
+ * took over. A searcher that is left as it is was checked when the search began. */
 static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *e, const edit *x,
                         const rgm_json *what, bool was_over)
 {
@@ -358,8 +368,9 @@ static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *
     rgm_text text = {0};
 
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(x->yaml)));
-    RGM_GO(rgm_search_file_parse(&file, details, text.data, text.size,
-                                 rgm_search_file_path(e->file), master->options.subject));
+    RGM_GO((names_searcher(what) ? rgm_search_file_parse : rgm_search_file_parse_kept)(
+        &file, details, text.data, text.size, rgm_search_file_path(e->file),
+        master->options.subject));
     RGM_GO(rgm_search_file_check_change(file, e->file));
     RGM_GO(make_searcher(&searcher, master, e, file));
     if (!rgm_searcher_is_same(searcher, e->searcher)) {

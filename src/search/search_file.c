@@ -86,8 +86,9 @@ static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
             mistakes, rgm_yaml_fail(rgm_yaml_root(file->merged),
                                     "the section 'searcher' is missing: {name: random, metric: "
                                     "valid.loss, max_trials: 10, max_length: 5}, say"));
-    status = rgm_searcher_read(&searcher, file->nodes.searcher, file->space, 0, rows_of(file));
-    if (status == RGM_ERR_CONFIG && file->is_glance) {
+    status = rgmi_searcher_read(&searcher, file->nodes.searcher, file->space, 0, rows_of(file),
+                                file->reading != RGMI_OF_NEW);
+    if (status == RGM_ERR_CONFIG && file->reading == RGMI_OF_GLANCE) {
         rgm_error_reset();
         status = glance_at_searcher(file);
     }
@@ -301,14 +302,14 @@ done:
 }
 
 static rgm_status parse(rgm_search_file **out, rgm_text *mistakes, const char *text, int64_t size,
-                        const char *name, const rgm_search_subject *subject, bool is_glance)
+                        const char *name, const rgm_search_subject *subject, rgmi_reading reading)
 {
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
 
     *out = NULL;
     RGM_GO(begin(&file, name, subject));
-    file->is_glance = is_glance;
+    file->reading = reading;
     RGM_GO(rgm_yaml_parse(&file->merged, text, size, file->path));
     RGM_GO(read_file(file, mistakes));
     *out = file;
@@ -321,13 +322,20 @@ done:
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_search_subject *subject)
 {
-    return parse(out, mistakes, text, size, name, subject, false);
+    return parse(out, mistakes, text, size, name, subject, RGMI_OF_NEW);
+}
+
+rgm_status rgm_search_file_parse_kept(rgm_search_file **out, rgm_text *mistakes, const char *text,
+                                      int64_t size, const char *name,
+                                      const rgm_search_subject *subject)
+{
+    return parse(out, mistakes, text, size, name, subject, RGMI_OF_KEPT);
 }
 
 rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,
                                   const char *name)
 {
-    return parse(out, NULL, text, size, name, NULL, true);
+    return parse(out, NULL, text, size, name, NULL, RGMI_OF_GLANCE);
 }
 
 rgm_status rgm_search_file_check_points(const rgm_search_file *file)
@@ -414,6 +422,6 @@ int64_t rgm_search_file_objectives(const rgm_objective **objectives, const rgm_s
 rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *file, uint32_t seed,
                                     const rgm_search_rows *own)
 {
-    return rgm_searcher_read(out, file->nodes.searcher, file->space, seed,
-                             own != NULL ? own : rows_of(file));
+    return rgmi_searcher_read(out, file->nodes.searcher, file->space, seed,
+                              own != NULL ? own : rows_of(file), true);
 }

@@ -14,6 +14,13 @@ typedef struct rgmi_search_nodes {
     const rgm_yaml_node *labels, *min_validation_period, *min_checkpoint_period;
 } rgmi_search_nodes;
 
+/** Why a file is read. */
+typedef enum rgmi_reading {
+    RGMI_OF_NEW,   /* it is to begin                                                */
+    RGMI_OF_KEPT,  /* it was checked when it began, maybe by a version before       */
+    RGMI_OF_GLANCE /* the same, and a searcher's row that is not to be had here is done without */
+} rgmi_reading;
+
 struct rgm_search_file {
     int references;
     char *path, *name, *text;
@@ -21,7 +28,7 @@ struct rgm_search_file {
     rgm_yaml *left;   /* without the search's sections: the subject's */
     rgm_arena *arena;
     bool has_subject;
-    bool is_glance; /* it does without a searcher's row that is not to be had here */
+    rgmi_reading reading;
     rgm_search_subject subject;
     rgm_search_settings options;
     rgmi_search_nodes nodes;

@@ -436,6 +436,47 @@ static void a_glance_needs_no_row_of_the_searcher(void **state)
     }
 }
 
+/* One of a version that took samplers which learn where all trials are drawn at once. */
+static void what_a_search_began_with_is_taken(void **state)
+{
+    static const char unknown[] = "searcher: {name: no}\nhyperparameters: {oven.degrees: 5}\n";
+    static const char *const searchers[] = {
+        "name: adaptive_asha, max_trials: 64, max_length: 40, sampler: tpe",
+        "name: random, max_trials: 6, max_length: 40, sampler: gp",
+        "name: bohb, max_trials: 12, max_length: 40",
+        "name: sync_halving, num_rungs: 3, max_length: 40, budget: 400, sampler: cma",
+        "name: pbt, population_size: 5, num_rounds: 4, steps_per_round: 10, sampler: tpe"};
+    rgm_hyper_value values[] = {{.is_set = true, .integer = 2}};
+    rgm_searcher *searcher;
+    double units;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof searchers / sizeof *searchers; i++) {
+        char text[400];
+
+        snprintf(text, sizeof text,
+                 "searcher: {metric: taste, %s}\n"
+                 "hyperparameters: {oven.degrees: {type: int, minval: 1, maxval: 3}}\n",
+                 searchers[i]);
+        CHECK_STATUS(RGM_ERR_CONFIG, parse(text, &bread));
+        CHECK_MESSAGE("learns from trials that are over");
+        release(NULL);
+        CHECK_OK(rgm_search_file_parse_kept(&file, &mistakes, text, (int64_t)strlen(text),
+                                            "bread.yaml", &bread));
+        CHECK(mistakes.size == 0);
+        CHECK_OK(rgm_search_file_searcher(&searcher, file, 1, NULL));
+        CHECK_OK(rgm_searcher_begin(searcher));
+        rgm_searcher_release(searcher);
+        release(NULL);
+        CHECK_OK(rgm_search_file_glance(&file, text, (int64_t)strlen(text), "bread.yaml"));
+        CHECK_INT(40, rgm_search_file_units(&units, file, values, 4).units);
+    }
+    release(NULL);
+    CHECK_STATUS(
+        RGM_ERR_CONFIG,
+        rgm_search_file_parse_kept(&file, NULL, unknown, sizeof unknown - 1, "bread.yaml", &bread));
+}
+
 /* What hooks see of a file: what it leaves out as well. */
 static void the_whole_file_has_its_defaults(void **state)
 {
@@ -546,6 +587,7 @@ int main(void)
         cmocka_unit_test_teardown(slots_that_no_trial_could_use_are_refused, release),
         cmocka_unit_test_teardown(the_document_of_hooks_reads_again, release),
         cmocka_unit_test_teardown(a_glance_needs_no_row_of_the_searcher, release),
+        cmocka_unit_test_teardown(what_a_search_began_with_is_taken, release),
         cmocka_unit_test_teardown(the_whole_file_has_its_defaults, release),
         cmocka_unit_test_teardown(more_hyperparameters_than_anybody_needs_are_refused, release),
         cmocka_unit_test_teardown(hyperparameters_without_effect_are_refused, release),

@@ -140,12 +140,17 @@ struct rgm_searcher {
     rgmi_operations queue, held;
     double progress; /* the most that was told */
     bool begun, over, failed;
+    bool is_kept;                  /* its section was checked when the search began */
     const double *metrics;         /* of the validation that its row hears of */
     bool replaces_failed;          /* another trial takes the place of one that failed for good */
     rgmi_searched_trial **earlier; /* [earlier_count] of other searches: samplers learn of them */
     int64_t earlier_count, earlier_capacity;
 };
 
+/** rgm_searcher_read(). is_kept: of a search that began with it, so that what is refused of new
+ * ones since is taken. */
+rgm_status rgmi_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
+                              uint32_t seed, const rgm_search_rows *own, bool is_kept);
 rgmi_searched_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
 rgm_status rgmi_trial_new(rgmi_searched_trial **out, const rgm_searcher *searcher);
 void rgmi_trial_release(rgmi_searched_trial *trial);
@@ -226,7 +231,8 @@ rgm_status rgmi_search_need(rgmi_mistakes *mistakes, int64_t value, const char *
                             const rgm_yaml_node *section);
 
 /** RGM_ERR_CONFIG where all of several trials begin together, which the file's
- * max_concurrent_trials does not ask for, and the sampler learns from trials that are over. */
+ * max_concurrent_trials does not ask for, and the sampler learns from trials that are over. A
+ * search that was kept has drawn them: of that neither is asked. */
 rgm_status rgmi_search_need_turns(rgmi_mistakes *mistakes, const rgm_searcher *searcher,
                                   int64_t begin, int64_t trials, const rgm_yaml_node *section);
 /** RGM_ERR_CONFIG for a sampler that learns, unless it has an earlier search to learn from: of a

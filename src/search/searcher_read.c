@@ -405,6 +405,12 @@ static rgm_status read_all(reader *r)
 rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
                              uint32_t seed, const rgm_search_rows *own)
 {
+    return rgmi_searcher_read(out, section, space, seed, own, false);
+}
+
+rgm_status rgmi_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
+                              uint32_t seed, const rgm_search_rows *own, bool is_kept)
+{
     rgm_status status = RGM_OK;
     reader r = {.section = section, .own = own};
 
@@ -413,6 +419,7 @@ rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, r
     r.searcher->space = rgm_space_retain(space);
     r.searcher->seed = seed;
     r.searcher->most_points = INT64_MAX; /* of a row that does not say */
+    r.searcher->is_kept = is_kept;
     rgm_mt19937_seed(&r.searcher->random, seed);
     RGM_GO(rgm_arena_create(&r.searcher->arena));
     RGM_GO(read_all(&r));

@@ -141,7 +141,7 @@ static rgm_status read_parts(rgm_study *s, const rgm_json *json)
         !rgm_json_int(&s->seed, rgm_json_find(json, "seed")) || s->seed < 0 ||
         s->seed > UINT32_MAX || rgm_json_count(trials) < 0 || rgm_json_count(trials) > MOST_TRIALS)
         return damaged(s, "something is missing");
-    RGM_TRY(rgm_search_file_parse(&s->file, NULL, text, (int64_t)strlen(text), name, NULL));
+    RGM_TRY(rgm_search_file_parse_kept(&s->file, NULL, text, (int64_t)strlen(text), name, NULL));
     RGM_TRY(rgm_search_file_searcher(&s->searcher, s->file, (uint32_t)s->seed, NULL));
     RGM_TRY(rgm_searcher_restore(s->searcher, searcher, (int64_t)strlen(searcher)));
     for (int64_t i = 0; i < rgm_json_count(trials); i++)

@@ -21,7 +21,8 @@ static bool says_how_many(const rgm_yaml_node *section)
 rgm_status rgmi_search_need_turns(rgmi_mistakes *mistakes, const rgm_searcher *searcher,
                                   int64_t begin, int64_t trials, const rgm_yaml_node *section)
 {
-    if (searcher->sampler->blind || trials < 2 || begin < trials || says_how_many(section))
+    if (searcher->is_kept || searcher->sampler->blind || trials < 2 || begin < trials ||
+        says_how_many(section))
         return RGM_OK;
     return rgmi_mistake(
         mistakes,
@@ -36,7 +37,7 @@ rgm_status rgmi_search_need_blind(rgmi_mistakes *mistakes, const rgm_searcher *s
 {
     const rgm_yaml_node *node = rgm_yaml_find(section, "sampler");
 
-    if (searcher->sampler->blind ||
+    if (searcher->is_kept || searcher->sampler->blind ||
         (rgm_searcher_learns(searcher) && rgm_yaml_find(section, "source_experiment") != NULL))
         return RGM_OK;
     return rgmi_mistake(

@@ -43,8 +43,8 @@ static rgm_status read_file(trial_worker *w, const rgm_worker_setup *setup)
     int64_t size;
 
     RGM_GO(rgm_file_load(&text, &size, setup->experiment_file, CONFIG_LIMIT));
-    RGM_GO(rgm_search_file_parse(&w->file, NULL, text, size, setup->experiment_file,
-                                 &rgm_trial_subject));
+    RGM_GO(rgm_search_file_parse_kept(&w->file, NULL, text, size, setup->experiment_file,
+                                      &rgm_trial_subject));
 done:
     rgm_free(text);
     return status;
