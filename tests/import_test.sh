@@ -65,11 +65,23 @@ for file in config.json model.safetensors tokenizer.model tokenizer_config.json;
     cmp "run/export/$file" "back/$file" || fail "$file came back with other bytes"
 done
 expect 2 "$regimen" export there --to back --format predictor
-says 'back has an export of another format, whose model.safetensors this one would replace: name another folder' err
+says 'back has an export of another format, whose model.safetensors this one would replace: remove it, or name another folder' err
 cmp run/export/model.safetensors back/model.safetensors || fail "an export has replaced another's weights"
 expect 0 "$regimen" export there --to served --format predictor
 expect 2 "$regimen" export there --to served --format huggingface
 says 'served has an export of another format, whose model.safetensors' err
+# A run that goes on with another exporter hears of it before its first step, wherever it would write.
+cp -r run on
+cp run/metrics.jsonl before.jsonl
+for other in '' '--set trainer.exports.validations=true --set trainer.exports.dirs=[elsewhere]' '--set trainer.exports.dirs=[served,back]'; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" run lm.yaml --run-dir on --set trainer.epochs=6 --set 'export=[{type: predictor}]' $other
+    says "exporter 'predictor': (on/export|back) has an export of another format, whose model.safetensors .*: remove it, or" err
+    cmp -s on/metrics.jsonl before.jsonl || fail "it has made steps that nothing comes of"
+done
+rm -r on/export
+expect 0 "$regimen" run lm.yaml --run-dir on --set trainer.epochs=6 --set 'export=[{type: predictor}]'
+[ -s on/export/model.yaml ] || fail "no export of the run that went on"
 expect 2 "$regimen" run there/config.yaml --run-dir no
 says 'data.train: name the files to train on' err
 sed 's/four/twelve/g' data/train.txt >data/other.txt

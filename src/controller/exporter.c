@@ -16,25 +16,38 @@
 #define FOREIGN_CONFIG    "config.json"
 #define CTRANSLATE2_MODEL "model.bin"
 
-static rgm_status would_replace(const char *folder, const char *what)
+static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
+static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *options);
+static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options);
+static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options);
+
+rgm_status rgmi_exporter_fits(const rgm_open_run *run, const rgm_exporter *exporter,
+                              const char *folder)
 {
+    bool has_huggingface =
+        rgm_folder_has(folder, FOREIGN_CONFIG) && !rgm_folder_has(folder, CTRANSLATE2_MODEL);
+    const char *what = NULL;
+
+    if (exporter->save == save_huggingface && rgm_folder_has(folder, RGM_SERVING_MODEL))
+        what = RGM_SERVING_WEIGHTS;
+    else if (exporter->save == save_huggingface && rgm_folder_has(folder, CTRANSLATE2_MODEL))
+        what = FOREIGN_CONFIG;
+    else if (exporter->save == save_ctranslate2 && has_huggingface)
+        what = FOREIGN_CONFIG;
+    else if ((exporter->save == save_served ||
+              (exporter->save == save_onnx && run->task.exports == NULL &&
+               run->task.save_serving != NULL)) &&
+             has_huggingface)
+        what = RGM_SERVING_WEIGHTS;
+    if (what == NULL)
+        return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG,
-                    "%s has an export of another format, whose %s this one would replace: name "
-                    "another folder",
+                    "%s has an export of another format, whose %s this one would replace: remove "
+                    "it, or name another folder",
                     folder, what);
 }
 
-/* what: the file that is not to be replaced. */
-static rgm_status refuse_huggingface(const char *folder, const char *what)
-{
-    return rgm_folder_has(folder, FOREIGN_CONFIG) && !rgm_folder_has(folder, CTRANSLATE2_MODEL)
-               ? would_replace(folder, what)
-               : RGM_OK;
-}
-
 /* ---- ONNX ------------------------------------------------------------------------------------ */
-
-static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, void *payload);
 
 static rgm_status save_heads(const rgm_open_run *run, const char *folder, const char *path,
                              const rgm_onnx_exporter_options *o)
@@ -43,8 +56,6 @@ static rgm_status save_heads(const rgm_open_run *run, const char *folder, const 
     rgm_onnx_options options;
     char text[128];
 
-    if (run->task.save_serving != NULL)
-        RGM_TRY(refuse_huggingface(folder, RGM_SERVING_WEIGHTS));
     RGM_TRY(rgmi_export_outputs(&outputs, run, save_onnx, o));
     RGM_TRY(rgmi_export_inputs(&options, run, false));
     rgmi_export_description(text, sizeof text, run);
@@ -67,6 +78,7 @@ static rgm_status save_onnx(const rgm_open_run *run, const char *export_dir, voi
     const rgm_task *task = &run->task;
     char *path = NULL;
 
+    RGM_GO(rgmi_exporter_fits(run, &(rgm_exporter){.save = save_onnx}, export_dir));
     RGM_GO(rgm_path_join(&path, export_dir, rgm_run_onnx_file(run)));
     RGM_GO(rgm_task_files_save(task, export_dir)); /* the task's own output may refer to them */
     RGM_GO(task->exports != NULL
@@ -131,7 +143,7 @@ static rgm_status check_served(const rgm_open_run *run, void *options)
 
 static rgm_status save_served(const rgm_open_run *run, const char *export_dir, void *options)
 {
-    RGM_TRY(refuse_huggingface(export_dir, RGM_SERVING_WEIGHTS));
+    RGM_TRY(rgmi_exporter_fits(run, &(rgm_exporter){.save = save_served}, export_dir));
     RGM_TRY(rgm_task_files_save(&run->task, export_dir));
     return rgmi_save_serving(run, export_dir, is_int8(options));
 }
@@ -207,11 +219,9 @@ static rgm_status check_ctranslate2(const rgm_open_run *run, void *options)
 static rgm_status save_ctranslate2(const rgm_open_run *run, const char *export_dir, void *options)
 {
     (void)options;
-    RGM_TRY(refuse_huggingface(export_dir, FOREIGN_CONFIG));
+    RGM_TRY(rgmi_exporter_fits(run, &(rgm_exporter){.save = save_ctranslate2}, export_dir));
     return save_format(run, export_dir, ctranslate2);
 }
-
-static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options);
 
 /* Whether others write into the folder that huggingface writes into, of the run or of a checkpoint.
  */
@@ -241,10 +251,7 @@ static rgm_status check_huggingface(const rgm_open_run *run, void *options)
 static rgm_status save_huggingface(const rgm_open_run *run, const char *export_dir, void *options)
 {
     (void)options;
-    if (rgm_folder_has(export_dir, RGM_SERVING_MODEL))
-        return would_replace(export_dir, RGM_SERVING_WEIGHTS);
-    if (rgm_folder_has(export_dir, CTRANSLATE2_MODEL))
-        return would_replace(export_dir, FOREIGN_CONFIG);
+    RGM_TRY(rgmi_exporter_fits(run, &(rgm_exporter){.save = save_huggingface}, export_dir));
     return save_format(run, export_dir, huggingface);
 }
 

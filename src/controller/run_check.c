@@ -70,7 +70,8 @@ rgm_status rgmi_run_check(const rgm_open_run *run)
     RGM_TRY(check_distribution(run));
     RGM_TRY(check_data(run));
     RGM_TRY(rgmi_run_checkpoint_exports_check(run));
-    return check_exporters(run);
+    RGM_TRY(check_exporters(run));
+    return rgmi_run_export_folders_check(run);
 }
 
 /* ---- remarks ------------------------------------------------------------------------------- */

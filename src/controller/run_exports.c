@@ -70,16 +70,26 @@ rgm_status rgm_run_export(rgm_open_run *run, const char *folder)
     return rgmi_leave(before, folder != NULL ? export_to(run, folder) : export_beside(run));
 }
 
+/* 0: the run's own. */
+static int64_t named_folders(const char *const **dirs, const rgm_run_options *o)
+{
+    const rgm_texts *named = &o->trainer.exports.dirs;
+
+    *dirs = o->export_dirs != NULL ? o->export_dirs : named->items;
+    if (*dirs == NULL)
+        return 0;
+    return o->export_dirs != NULL ? o->export_dir_count : named->count;
+}
+
 rgm_status rgmi_run_export_all(rgm_open_run *run)
 {
     const rgm_run_options *o = &run->options;
-    const rgm_texts *named = &o->trainer.exports.dirs;
-    const char *const *dirs = o->export_dirs != NULL ? o->export_dirs : named->items;
-    int64_t count = o->export_dirs != NULL ? o->export_dir_count : named->count;
+    const char *const *dirs;
+    int64_t count = named_folders(&dirs, o);
 
     if (o->exporter_count == 0)
         return RGM_OK;
-    if (dirs == NULL || count == 0)
+    if (count == 0)
         return export_beside(run);
     for (int64_t i = 0; i < count; i++)
         RGM_TRY(export_to(run, dirs[i]));
@@ -321,6 +331,35 @@ rgm_status rgmi_run_exports_check(const rgm_run_options *o)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_CONFIG, "trainer.exports says when to export, but there is no "
                                     "exporter: add export: [{type: onnx}]");
+}
+
+static rgm_status check_folder(const rgm_open_run *run, const char *folder)
+{
+    const rgm_run_options *o = &run->options;
+
+    for (int64_t i = 0; i < o->exporter_count; i++)
+        RGM_TRY(rgm_error_prefix(rgmi_exporter_fits(run, &o->exporters[i], folder), "exporter '%s'",
+                                 o->exporters[i].name));
+    return RGM_OK;
+}
+
+rgm_status rgmi_run_export_folders_check(const rgm_open_run *run)
+{
+    const rgm_run_options *o = &run->options;
+    rgm_status status = RGM_OK;
+    const char *const *dirs;
+    int64_t count = named_folders(&dirs, o);
+    char *own = NULL;
+
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(check_folder(run, dirs[i]));
+    if (o->run_dir == NULL || (count > 0 && !exports_on_the_way(o)))
+        goto done;
+    RGM_GO(rgm_path_join(&own, o->run_dir, "export"));
+    RGM_GO(check_folder(run, own));
+done:
+    rgm_free(own);
+    return status;
 }
 
 rgm_status rgmi_run_exports_open(rgm_open_run *run)

@@ -46,6 +46,11 @@ rgm_status rgmi_run_describe_result(rgm_json_writer *w, void *run);
 /* weights_exporter.c */
 extern const rgm_exporter_type rgmi_weights_exporter;
 
+/* exporter.c */
+/** RGM_ERR_CONFIG where a folder has files of another format that the exporter would replace. */
+rgm_status rgmi_exporter_fits(const rgm_open_run *run, const rgm_exporter *exporter,
+                              const char *folder);
+
 /* saved_model_exporter.c */
 extern const rgm_exporter_type rgmi_saved_model_exporter;
 
@@ -107,6 +112,8 @@ rgm_status rgmi_serving_weights_load(rgm_parameters **out, bool *int8, const rgm
 rgm_status rgmi_run_export_all(rgm_open_run *run);
 /** Errors: RGM_ERR_CONFIG if exports are asked for during training and there is no exporter. */
 rgm_status rgmi_run_exports_check(const rgm_run_options *o);
+/** The same where a folder that the exports will go to has files that they may not replace. */
+rgm_status rgmi_run_export_folders_check(const rgm_open_run *run);
 /** The same if what is to be exported into checkpoints is unknown, or cannot be. */
 rgm_status rgmi_run_checkpoint_exports_check(const rgm_open_run *run);
 /** Remove leftovers of a killed export and, if requested, let the controller export during
