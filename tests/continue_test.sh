@@ -75,16 +75,19 @@ expect 0 "$regimen" run small.yaml --run-dir reports --set trainer.epochs=80
 tail -3 reports/metrics.jsonl | grep flops_per_step && fail "operations are reported still"
 
 # ---- sets that the best is judged by are as fixed as data.valid ----
-position_experiment records judged.yaml
-head -60 judged.yaml.csv >judged_easy.csv
-tail -60 judged.yaml.csv >judged_hard.csv
-expect 0 "$regimen" run judged.yaml --run-dir judged --set 'data.valid_sets={news: judged_easy.csv}' \
-    --set trainer.checkpoint.best.metric=valid_news.accuracy
-expect 2 "$regimen" run judged.yaml --run-dir judged --set 'data.valid_sets={news: judged_hard.csv}' \
-    --set trainer.checkpoint.best.metric=valid_news.accuracy --set trainer.train_steps=40
-says 'data.valid_sets.* was .*judged_easy.csv.* and is now .*judged_hard.csv' err
-expect 0 "$regimen" run judged.yaml --run-dir beside --set 'data.valid_sets={news: judged_easy.csv}'
-expect 0 "$regimen" run judged.yaml --run-dir beside --set 'data.valid_sets={news: judged_hard.csv}' --set trainer.train_steps=40
+for kind in records private; do
+    position_experiment $kind $kind-judged.yaml
+    head -60 $kind-judged.yaml.csv >judged_easy.csv
+    tail -60 $kind-judged.yaml.csv >judged_hard.csv
+    expect 0 "$regimen" run $kind-judged.yaml --run-dir $kind-judged --set 'data.valid_sets={news: judged_easy.csv}' \
+        --set trainer.checkpoint.best.metric=valid_news.accuracy
+    expect 2 "$regimen" run $kind-judged.yaml --run-dir $kind-judged --set 'data.valid_sets={news: judged_hard.csv}' \
+        --set trainer.checkpoint.best.metric=valid_news.accuracy --set trainer.train_steps=40
+    says 'data.valid_sets.* was .*judged_easy.csv.* and is now .*judged_hard.csv' err
+    expect 0 "$regimen" run $kind-judged.yaml --run-dir $kind-beside --set 'data.valid_sets={news: judged_easy.csv}'
+    expect 0 "$regimen" run $kind-judged.yaml --run-dir $kind-beside --set 'data.valid_sets={news: judged_hard.csv}' \
+        --set trainer.train_steps=40
+done
 
 # ---- batches of another size, in the middle of a pass: a new pass begins, the same one after a kill ----
 for kind in records sampled subgraphs mixed translation; do
