@@ -416,7 +416,7 @@ static rgm_status sample_links(rgmi_graph_inputs *in, rgm_link_split *split,
     rgm_link_sampling options = {
         .once = d->sampling.once, .resample = d->sampling.resample, .seed = setup->seed};
 
-    RGM_TRY(rgmi_sampling_spec(in, &d->sampling, rgmi_link_source(split)));
+    RGM_TRY(rgmi_sampling_spec(in, d, rgmi_link_source(split)));
     options.spec = in->spec;
     return rgm_link_split_sample(split, &options);
 }
@@ -499,7 +499,7 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
         return whole_providers(in, setup);
     if (d->sampling.type != RGMI_SAMPLING_TREE)
         return rgmi_samplers_open(in, setup, label_name(setup));
-    RGM_TRY(rgmi_sampling_spec(in, &d->sampling, in->data.split_set));
+    RGM_TRY(rgmi_sampling_spec(in, d, in->data.split_set));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry
                ? sample_to_records(in, setup)
                : sample_in_memory(in, setup, d->batch_size);

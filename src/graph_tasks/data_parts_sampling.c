@@ -175,7 +175,7 @@ rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *
     rgm_part_sampler_options options = {
         .label = label, .seed = setup->seed, .once = d->sampling.once};
 
-    RGM_TRY(rgmi_sampling_spec(in, &d->sampling, in->data.split_set));
+    RGM_TRY(rgmi_sampling_spec(in, d, in->data.split_set));
     options.spec = in->spec;
     RGM_TRY(rgm_part_sampler_open(&in->sampler, in->part, &options));
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)

@@ -153,6 +153,40 @@ static void what_nobody_hears_is_told(void **state)
     }
 }
 
+/* Behind a processor that gives each edge its reverse nodes hear at both ends. */
+static void what_a_processor_turns_is_heard(void **state)
+{
+    static const char *const forth[] = {"edges", "edges"};
+    static const struct {
+        const rgm_graph_processor_type *type;
+        const char *edge_set;
+        bool is_heard;
+    } cases[] = {{&rgmi_undirected_processor, NULL, true},
+                 {&rgmi_undirected_processor, "edges", true},
+                 {&rgmi_reverse_edges_processor, NULL, true},
+                 {&rgmi_undirected_processor, "others", false},
+                 {&rgmi_self_loops_processor, NULL, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rgm_section_type *type = &cases[i].type->section;
+        const char **options; /* of which `edge_set` is the first */
+        rgm_section item = {.type = type};
+        opened o;
+
+        CHECK_OK(RGM_NEW(options, (int64_t)type->options_size));
+        options[0] = cases[i].edge_set;
+        item.options = options;
+        say(&o, RGM_AT_TARGET);
+        o.data.sampling.edge_sets = (rgm_texts){forth, 2};
+        o.data.processors = (rgm_sections){.items = &item, .count = 1};
+        open(&o);
+        CHECK_INT(cases[i].is_heard ? 0 : 1, o.warnings);
+        rgmi_graph_inputs_clear(&o.in);
+        rgm_free(options);
+    }
+}
+
 /* A spec that is written out is held against the model as well. */
 static void a_written_spec_is_told_too(void **state)
 {
@@ -226,5 +260,8 @@ static void samples_are_those_that_are_asked_for(void **state)
 }
 
 TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
-      cmocka_unit_test(what_nobody_hears_is_told), cmocka_unit_test(a_written_spec_is_told_too),
+      cmocka_unit_test(what_nobody_hears_is_told),
+      cmocka_unit_test(what_a_processor_turns_is_heard),
+      cmocka_unit_test(a_written_spec_is_told_too),
+      cmocka_unit_test(samples_that_nobody_can_compare_are_told_as_that),
       cmocka_unit_test(samples_are_those_that_are_asked_for))

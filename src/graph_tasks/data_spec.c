@@ -29,15 +29,31 @@ void rgmi_sampling_hear(const rgm_task_setup *setup)
     s->random_walk.receiver = s->receivers == RGM_AT_TARGET ? RGM_TARGET : RGM_SOURCE;
 }
 
+/* Behind such a processor both ends hear. */
+static bool is_turned(const rgm_sections *processors, const char *edge_set)
+{
+    for (int64_t i = 0; i < processors->count; i++) {
+        const rgm_graph_processor processor = {
+            (const rgm_graph_processor_type *)processors->items[i].type,
+            processors->items[i].options};
+        const char *of;
+
+        if (rgmi_turns_edges(&of, &processor) && (of == NULL || strcmp(of, edge_set) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* What is drawn from the end that does not hear reaches nobody that it was drawn for. */
-static void tell_of_unheard(const rgm_sampling_spec *spec, rgm_receivers receivers)
+static void tell_of_unheard(const rgm_sampling_spec *spec, const rgmi_data_options *d)
 {
     const char *const *ends = rgmi_end_names;
+    rgm_receivers receivers = d->sampling.receivers;
 
     for (int64_t i = 0; i < spec->op_count && receivers != RGM_AT_BOTH; i++) {
         const rgm_sample_op *op = &spec->ops[i];
 
-        if (op->from == (rgm_tag)receivers)
+        if (op->from == (rgm_tag)receivers || is_turned(&d->processors, op->edge_set))
             continue;
         rgm_log_write(RGM_LOG_WARNING,
                       "data.sampling: '%s%s' is followed from its %s, but model.receiver is %s, so "
@@ -121,14 +137,16 @@ done:
     return status;
 }
 
-rgm_status rgmi_sampling_spec(rgmi_graph_inputs *in, const rgmi_sampling *s, const char *node_set)
+rgm_status rgmi_sampling_spec(rgmi_graph_inputs *in, const rgmi_data_options *d,
+                              const char *node_set)
 {
+    const rgmi_sampling *s = &d->sampling;
     const char *time = s->time_feature_name;
 
     if (node_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
     RGM_TRY(s->spec != NULL ? read_spec(in, s->spec, node_set) : hops_to_spec(in, s, node_set));
-    tell_of_unheard(in->spec, s->receivers);
+    tell_of_unheard(in->spec, d);
     if (s->weight_feature_name != NULL)
         RGM_TRY(rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name));
     if (time == NULL && s->seed_time_feature_name == NULL)

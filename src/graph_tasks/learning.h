@@ -442,7 +442,7 @@ extern const char *const rgmi_end_names[]; /* by rgm_tag, ended by NULL */
 void rgmi_sampling_hear(const rgm_task_setup *setup);
 /** What data.sampling of type tree follows from nodes of the set, in->data.schema's: in->spec. Told
  * where the model does not hear what is drawn. */
-rgm_status rgmi_sampling_spec(rgmi_graph_inputs *inputs, const rgmi_sampling *sampling,
+rgm_status rgmi_sampling_spec(rgmi_graph_inputs *inputs, const rgmi_data_options *data,
                               const char *node_set);
 /** "  sampling: ..." and "  batch_size: ..." for rgm_task.save_serving; nothing where nothing is
  * sampled. spec: that of the run, NULL: none. */

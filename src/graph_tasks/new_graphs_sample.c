@@ -20,7 +20,7 @@ static rgm_status tree_provider(rgm_provider **out, const rgmi_learning *l, rgm_
         .threads = l->threads};
     rgm_status status = RGM_OK;
 
-    RGM_GO(rgmi_sampling_spec(&in, &d->sampling, node_set));
+    RGM_GO(rgmi_sampling_spec(&in, d, node_set));
     options.spec = in.spec;
     *out = rgm_sampling_provider(graph, nodes, &options);
     if (*out == NULL)

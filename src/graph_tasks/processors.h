@@ -36,6 +36,8 @@ rgm_status rgmi_processed_set(const char **out, const rgm_graph *graph, rgm_piec
 bool rgmi_adds_loops(const char **edge_set, const rgm_graph_processor *processor);
 /** Whether nodes have other numbers behind the processor, of that node set (NULL: the only one). */
 bool rgmi_moves_nodes(const char **node_set, const rgm_graph_processor *processor);
+/** Whether the processor gives edges of that set (NULL: the only one) their reverse. */
+bool rgmi_turns_edges(const char **edge_set, const rgm_graph_processor *processor);
 /** Replace *graph by its successor, which is owned. */
 static inline void rgmi_step_to(rgm_graph **graph, rgm_graph *next)
 {

@@ -62,6 +62,15 @@ const rgm_graph_processor_type rgmi_undirected_processor = {
     .process = undirected,
 };
 
+bool rgmi_turns_edges(const char **edge_set, const rgm_graph_processor *processor)
+{
+    if (processor->type != &rgmi_undirected_processor &&
+        processor->type != &rgmi_reverse_edges_processor)
+        return false;
+    *edge_set = ((const edge_options *)processor->options)->edge_set;
+    return true;
+}
+
 static const rgm_field loop_fields[] = {EDGE_SET, {0}};
 
 static rgm_status self_loops(rgm_graph **out, rgm_graph *graph, const void *options,
