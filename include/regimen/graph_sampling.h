@@ -219,6 +219,13 @@ rgm_status rgm_sampler_saved(bool *same, const rgm_sampler *sampler, const rgm_s
                              int64_t count, const char *folder,
                              const rgm_sampler_save_options *options);
 
+/**
+ * Whether the sampling.txt of a folder, finished or not, is of a version that kept no hash, so that
+ * nobody can tell of which data it is; false: there is none.
+ * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ */
+rgm_status rgm_samples_of_before(bool *of_before, const char *folder);
+
 /* ---- subgraphs ------------------------------------------------------------------------------ */
 
 /** What a sampler draws from. */

@@ -327,6 +327,50 @@ static void samples_are_of_a_request_and_of_data(void **state)
     labels[rgm_tensor_at_int(s.train, 0)] ^= 1;
     check_saved(false, sampler, &part, in("whole"), &options);
     CHECK_STATUS(RGM_ERR_BUSY, rgm_sampler_save(sampler, &part, 1, in("whole"), &options));
+    CHECK_MESSAGE("is there already");
+    rgm_sampler_release(sampler);
+    rgm_graph_data_clear(&s);
+    end();
+}
+
+/* An earlier version kept no hash: finished or begun, it is never gone on with as if it were of
+ * these data, and is told as what it is. */
+static void samples_of_before_are_told(void **state)
+{
+    rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_graph_data s;
+    rgm_sampler *sampler;
+    rgm_sample_part part;
+    bool of_before = true;
+    char *text, *hash;
+    int64_t size;
+
+    (void)state;
+    begin();
+    CHECK_OK(rgm_generate_citation(&s, &citation));
+    sampler = sampler_of(&s);
+    part = (rgm_sample_part){"train", s.train};
+    CHECK_OK(rgm_sampler_save(sampler, &part, 1, in("whole"), &options));
+    CHECK_OK(rgm_samples_of_before(&of_before, in("whole")));
+    CHECK(!of_before);
+    CHECK_OK(rgm_file_load(&text, &size, in("whole/sampling.txt"), 1 << 24));
+    hash = strstr(text, ", subgraphs ");
+    CHECK(hash != NULL);
+    memmove(hash, strchr(hash, '\n'), strlen(strchr(hash, '\n')) + 1);
+    CHECK_OK(rgm_file_save(in("whole/sampling.txt"), text, (int64_t)strlen(text)));
+    CHECK_OK(rgm_folder_make(in("begun.sampling")));
+    CHECK_OK(rgm_file_save(in("begun.sampling/sampling.txt"), text, (int64_t)strlen(text)));
+    CHECK_OK(rgm_samples_of_before(&of_before, in("whole")));
+    CHECK(of_before);
+    check_saved(false, sampler, &part, in("whole"), &options);
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_sampler_save(sampler, &part, 1, in("whole"), &options));
+    CHECK_MESSAGE("whole is of an earlier version, which did not keep of which data it drew");
+    CHECK_STATUS(RGM_ERR_BUSY, rgm_sampler_save(sampler, &part, 1, in("begun"), &options));
+    CHECK_MESSAGE("begun.sampling is of an earlier version");
+    CHECK_OK(rgm_samples_of_before(&of_before, in("nowhere")));
+    CHECK(!of_before);
+    rgm_free(text);
     rgm_sampler_release(sampler);
     rgm_graph_data_clear(&s);
     end();
@@ -766,6 +810,7 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),
       cmocka_unit_test(samples_are_of_a_request_and_of_data),
+      cmocka_unit_test(samples_of_before_are_told),
       cmocka_unit_test(samples_go_on_where_they_stopped),
       cmocka_unit_test(samples_are_the_same_bytes_for_any_number_of_threads),
       cmocka_unit_test(saving_and_loading_survive_failing_allocations))

@@ -48,13 +48,16 @@ static rgm_status hash_some(uint64_t *hash, const saving *self, rgm_tensor *node
     return count > 0 ? rgm_sampler_run(self->sampler, seeds, count, &run, add_hash, hash) : RGM_OK;
 }
 
+/* In each part's line, but in those of versions that kept none. */
+#define HASH_OF_DATA ", subgraphs "
+
 static rgm_status describe_part(saving *self, const rgm_sample_part *part)
 {
     size_t bytes = (size_t)rgm_tensor_count(part->nodes) * sizeof(int64_t);
     uint64_t hash;
 
     RGM_TRY(hash_some(&hash, self, part->nodes));
-    return rgm_text_printf(&self->asked, "part '%s', %lld seeds %016llx, subgraphs %016llx\n",
+    return rgm_text_printf(&self->asked, "part '%s', %lld seeds %016llx" HASH_OF_DATA "%016llx\n",
                            part->name, (long long)rgm_tensor_count(part->nodes),
                            (unsigned long long)rgm_hash64(rgm_tensor_i64(part->nodes), bytes),
                            (unsigned long long)hash);
@@ -102,6 +105,36 @@ done:
     return status;
 }
 
+rgm_status rgm_samples_of_before(bool *of_before, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL, *text = NULL;
+    int64_t size;
+
+    *of_before = false;
+    RGM_GO(rgm_path_join(&path, folder, "sampling.txt"));
+    if (!rgm_path_exists(path))
+        goto done;
+    RGM_GO(rgm_file_load(&text, &size, path, INT64_C(1) << 24));
+    *of_before = strstr(text, HASH_OF_DATA) == NULL;
+done:
+    rgm_free(path);
+    rgm_free(text);
+    return status;
+}
+
+static rgm_status refuse_those_of_before(const char *folder)
+{
+    bool of_before;
+
+    RGM_TRY(rgm_samples_of_before(&of_before, folder));
+    return of_before ? RGM_FAIL(RGM_ERR_BUSY,
+                                "%s is of an earlier version, which did not keep of which data it "
+                                "drew; nothing is overwritten: remove it",
+                                folder)
+                     : RGM_OK;
+}
+
 /* RGM_END: all is there already. */
 static rgm_status begin(saving *self)
 {
@@ -111,6 +144,7 @@ static rgm_status begin(saving *self)
 
     if (rgm_path_exists(self->folder)) {
         RGM_TRY(compare(&same, &there, self, self->folder));
+        RGM_TRY(refuse_those_of_before(self->folder));
         if (!same)
             return RGM_FAIL(RGM_ERR_BUSY, "%s is there already; nothing is overwritten",
                             self->folder);
@@ -119,6 +153,7 @@ static rgm_status begin(saving *self)
     RGM_GO(rgm_path_sweep(self->folder)); /* of a version that had no files to go on with */
     RGM_GO(rgm_folder_make(self->work));
     RGM_GO(compare(&same, &there, self, self->work));
+    RGM_GO(refuse_those_of_before(self->work));
     if (there && !same)
         RGM_GO(RGM_FAIL(RGM_ERR_BUSY,
                         "%s was begun with another seed, spec or number of files, or of other data "

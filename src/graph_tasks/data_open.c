@@ -317,15 +317,23 @@ done:
     return status;
 }
 
-/* A run that is only looked at, of other data or with other keys than it was trained: subgraphs as
- * its own, one a seed, but of what is asked for now. */
+/* A run that is only looked at, maybe of other data or with other keys than it was trained:
+ * subgraphs as its own, one a seed, but of what is asked for now. */
 static rgm_status look_elsewhere(rgmi_graph_inputs *in, const char *folder,
                                  const rgm_task_setup *setup)
 {
-    rgm_log_write(RGM_LOG_WARNING,
-                  "%s was drawn from other data, or with other keys of data.sampling: subgraphs "
-                  "are drawn anew, as these say, and kept nowhere",
-                  folder);
+    const char *what = "was drawn from other data, or with other keys of data.sampling";
+    bool of_before;
+
+    RGM_TRY(rgm_samples_of_before(&of_before, folder));
+    if (!rgm_path_is_folder(folder))
+        what = "is not there";
+    else if (of_before || !rgm_folder_has(folder, "sampling.txt"))
+        what = "was drawn by an earlier version, which did not keep of which data";
+    rgm_log_write(
+        RGM_LOG_WARNING,
+        "%s %s: subgraphs are drawn anew, as data and data.sampling say, and kept nowhere", folder,
+        what);
     return sample_in_memory(in, setup, 1);
 }
 

@@ -231,6 +231,39 @@ static void ask_for_the_same(opened *o)
     o->setup.threads = 3;
 }
 
+/* As an earlier version kept them, without a hash; and gone. */
+static void samples_that_nobody_can_compare_are_told_as_that(void **state)
+{
+    static const char before[] = "seed 4, epoch 0, once 0\npart 'train', 30 seeds 0\n";
+    static const char *const told[] = {
+        "/samples was drawn by an earlier version, which did not keep of which data: subgraphs are "
+        "drawn anew",
+        "/samples is not there: subgraphs are drawn anew"};
+    const char *folder = check_folder();
+    char samples[200], path[240];
+
+    (void)state;
+    snprintf(samples, sizeof samples, "%s/samples", folder);
+    snprintf(path, sizeof path, "%s/sampling.txt", samples);
+    CHECK_OK(rgm_folder_make(samples));
+    CHECK_OK(rgm_file_save(path, before, sizeof before - 1));
+    for (int i = 0; i < 2; i++) {
+        opened o;
+
+        say(&o, RGM_AT_TARGET);
+        o.data.sampling.store = RGMI_STORE_RECORDS;
+        o.setup.run_dir = folder;
+        o.setup.trained = true;
+        open(&o);
+        CHECK_INT(1, o.warnings);
+        CHECK(strstr(o.told, told[i]) != NULL);
+        rgmi_graph_inputs_clear(&o.in);
+        if (i == 0)
+            CHECK_OK(rgm_folder_remove(samples));
+    }
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void samples_are_those_that_are_asked_for(void **state)
 {
     static void (*const asks[])(opened * o) = {ask_for_the_same, ask_for_a_shorter_tree,
