@@ -74,7 +74,9 @@ rgm_status rgm_sampling_spec_set_weight(rgm_sampling_spec *spec, const char *fea
  * are compared as integers; otherwise both sides are compared as doubles. Features of nodes are not
  * filtered by time.
  *
- * @param seed_feature  [in] NULL: only LATEST_K uses times, to rank edges
+ * @param feature       [in] NULL: each op keeps its own; "time" where it has none
+ * @param seed_feature  [in] NULL: the seeds keep theirs and up_to_seed. Where they have none, only
+ *                           LATEST_K uses times, to rank edges
  *
  * Errors: RGM_ERR_CONFIG (an edge set of always_there that no op follows), RGM_ERR_NOMEM.
  */

@@ -168,8 +168,7 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     RGM_GO(strategy_of(&strategy, a->strategy));
     RGM_GO(make_spec(&spec, data, a->spec, a->hops, strategy));
     if (a->time != NULL || a->seed_time != NULL)
-        RGM_GO(rgm_sampling_spec_set_time(spec, a->time != NULL ? a->time : "time", a->seed_time,
-                                          false, NULL, 0));
+        RGM_GO(rgm_sampling_spec_set_time(spec, a->time, a->seed_time, spec->up_to_seed, NULL, 0));
     RGM_GO(rgm_sampler_create(&sampler, data->graphs[0], spec, (uint64_t)a->seed));
     RGM_GO(seed_parts(parts, &count, &all, data, spec->seed_node_set, a->seeds));
     for (int64_t i = 0; i < count; i++)

@@ -353,6 +353,35 @@ static void what_cannot_be_is_refused(void **state)
     rgm_graph_release(graph);
 }
 
+#define OF_A                                                                                       \
+    "seed_op { op_name: 's' node_set_name: 'a' time_feature_name: 'asked' up_to_seed: true }"
+#define PAYS(name, input, more)                                                                    \
+    "sampling_ops { op_name: '" name "' input_op_names: '" input "' edge_set_name: 'pays' "        \
+    "sample_size: 2 strategy: LATEST_K " more "}"
+
+/* What is not given stays as the spec says it. */
+static void a_spec_keeps_the_times_that_it_says(void **state)
+{
+    static const char text[] =
+        OF_A PAYS("h", "s", "time_feature_name: 'number' ") PAYS("i", "h", "");
+    rgm_graph *graph = payments(4, false, false);
+    rgm_sampling_spec *spec;
+
+    (void)state;
+    for (int seeds = 0; seeds < 2; seeds++) {
+        CHECK_OK(rgm_sampling_spec_parse(&spec, text, (int64_t)strlen(text), "spec",
+                                         rgm_graph_schema(graph)));
+        CHECK_OK(rgm_sampling_spec_set_time(spec, seeds ? NULL : "weight", seeds ? "when" : NULL,
+                                            false, NULL, 0));
+        CHECK_TEXT(seeds ? "when" : "asked", spec->seed_time);
+        CHECK_INT(!seeds, spec->up_to_seed);
+        CHECK_TEXT(seeds ? "number" : "weight", spec->ops[0].time);
+        CHECK_TEXT(seeds ? "time" : "weight", spec->ops[1].time);
+        rgm_sampling_spec_release(spec);
+    }
+    rgm_graph_release(graph);
+}
+
 static rgm_status make_spec(const rgm_graph *graph)
 {
     const char *edge_sets[] = {"pays", "<pays"};
@@ -403,4 +432,5 @@ TESTS(cmocka_unit_test(no_edge_of_the_future_in_a_thousand_cases),
       cmocka_unit_test(latest_needs_no_times_of_seeds),
       cmocka_unit_test(nanoseconds_are_compared_as_integers),
       cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(a_spec_keeps_the_times_that_it_says),
       cmocka_unit_test(every_failing_allocation_is_told))

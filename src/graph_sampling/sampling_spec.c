@@ -380,12 +380,17 @@ rgm_status rgm_sampling_spec_set_time(rgm_sampling_spec *spec, const char *featu
                             "edge set '%s' shall have no times, but no sampling op follows it",
                             always_there[k]);
     }
-    for (int64_t i = 0; i < spec->op_count; i++)
-        if (!stands_in(always_there, always_count, spec->ops[i].edge_set))
-            RGM_TRY(replace(&spec->ops[i].time, feature));
-    RGM_TRY(replace(&spec->seed_time, seed_feature));
+    for (int64_t i = 0; i < spec->op_count; i++) {
+        rgm_sample_op *op = &spec->ops[i];
+
+        if (!stands_in(always_there, always_count, op->edge_set) &&
+            (feature != NULL || op->time == NULL))
+            RGM_TRY(replace(&op->time, feature != NULL ? feature : "time"));
+    }
+    if (seed_feature == NULL)
+        return RGM_OK;
     spec->up_to_seed = up_to_seed;
-    return RGM_OK;
+    return replace(&spec->seed_time, seed_feature);
 }
 
 /* One op for each edge set that starts where `input` ends; the frontier of round `hop`. */

@@ -206,6 +206,42 @@ static void a_written_spec_is_told_too(void **state)
     rgmi_graph_inputs_clear(&o.in);
 }
 
+#define DATED                                                                                      \
+    "seed_op { op_name: 's' node_set_name: 'account' time_feature_name: 'asked' up_to_seed: true " \
+    "} sampling_ops { op_name: 'h' input_op_names: 's' edge_set_name: 'has' sample_size: 5 "       \
+    "strategy: LATEST_K }"
+
+/* Accounts with dated events, by a spec that says when the seeds are asked about. */
+static void say_dated(opened *o)
+{
+    say(o, RGM_AT_SOURCE);
+    o->data.type = RGMI_DATA_EVENTS;
+    o->data.sampling.sizes.count = 0;
+    o->data.sampling.spec = DATED;
+}
+
+/* A name for the edges' times leaves the seeds' as it is: without it edges are of the future. */
+static void a_written_spec_keeps_its_times(void **state)
+{
+    opened o;
+
+    (void)state;
+    say_dated(&o);
+    o.data.sampling.time_feature_name = "time";
+    open(&o);
+    CHECK(o.in.spec->seed_time != NULL && o.in.spec->up_to_seed);
+    CHECK_TEXT("asked", o.in.spec->seed_time);
+    CHECK_TEXT("time", o.in.spec->ops[0].time);
+    rgmi_graph_inputs_clear(&o.in);
+    say_dated(&o);
+    o.data.sampling.seed_time_feature_name = "label";
+    open(&o);
+    CHECK_TEXT("label", o.in.spec->seed_time);
+    CHECK_TEXT("time", o.in.spec->ops[0].time);
+    CHECK(o.in.spec->up_to_seed);
+    rgmi_graph_inputs_clear(&o.in);
+}
+
 static void ask_for_a_shorter_tree(opened *o)
 {
     o->data.sampling.sizes.count = 1;
@@ -298,3 +334,4 @@ TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
       cmocka_unit_test(a_written_spec_is_told_too),
       cmocka_unit_test(samples_that_nobody_can_compare_are_told_as_that),
       cmocka_unit_test(samples_are_those_that_are_asked_for))
+      cmocka_unit_test(a_written_spec_keeps_its_times),

@@ -141,7 +141,6 @@ rgm_status rgmi_sampling_spec(rgmi_graph_inputs *in, const rgmi_data_options *d,
                               const char *node_set)
 {
     const rgmi_sampling *s = &d->sampling;
-    const char *time = s->time_feature_name;
 
     if (node_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
@@ -149,9 +148,9 @@ rgm_status rgmi_sampling_spec(rgmi_graph_inputs *in, const rgmi_data_options *d,
     tell_of_unheard(in->spec, d);
     if (s->weight_feature_name != NULL)
         RGM_TRY(rgm_sampling_spec_set_weight(in->spec, s->weight_feature_name));
-    if (time == NULL && s->seed_time_feature_name == NULL)
+    if (s->time_feature_name == NULL && s->seed_time_feature_name == NULL)
         return RGM_OK;
-    return rgm_sampling_spec_set_time(in->spec, time != NULL ? time : "time",
-                                      s->seed_time_feature_name, s->up_to_seed,
-                                      s->always_there.items, s->always_there.count);
+    return rgm_sampling_spec_set_time(in->spec, s->time_feature_name, s->seed_time_feature_name,
+                                      s->up_to_seed || in->spec->up_to_seed, s->always_there.items,
+                                      s->always_there.count);
 }
