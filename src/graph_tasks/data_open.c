@@ -482,6 +482,18 @@ static rgm_status check_parted(const rgmi_graph_inputs *in, const rgm_task_setup
                     in->data.split_set != NULL ? " with a split of nodes" : "");
 }
 
+/* Seeds with times have a component each, and so a list of one. */
+static rgm_status check_lists(const rgmi_graph_inputs *in, const rgm_task_setup *setup)
+{
+    for (int64_t i = 0; i < setup->part_count && in->spec->seed_time != NULL; i++)
+        if (((const rgm_graph_task_type *)setup->parts[i].type)->ranks)
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "data.sampling: seeds have the time '%s', so that each would be alone "
+                            "in a component, and %s learns the order of a component's nodes",
+                            in->spec->seed_time, setup->parts[i].type->name);
+    return RGM_OK;
+}
+
 static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
     const rgmi_data_options *d = setup->data;
@@ -508,6 +520,7 @@ static rgm_status open_providers(rgmi_graph_inputs *in, const rgm_task_setup *se
     if (d->sampling.type != RGMI_SAMPLING_TREE)
         return rgmi_samplers_open(in, setup, label_name(setup));
     RGM_TRY(rgmi_sampling_spec(in, d, in->data.split_set));
+    RGM_TRY(check_lists(in, setup));
     return d->sampling.store == RGMI_STORE_RECORDS && !setup->dry
                ? sample_to_records(in, setup)
                : sample_in_memory(in, setup, d->batch_size);

@@ -242,6 +242,23 @@ static void a_written_spec_keeps_its_times(void **state)
     rgmi_graph_inputs_clear(&o.in);
 }
 
+/* Each seed has a component of its own, whose nodes are the list. */
+static void a_ranking_of_dated_seeds_is_refused(void **state)
+{
+    rgm_graph_ranking_options ranking = RGM_GRAPH_RANKING_OPTIONS_INIT;
+    opened o;
+
+    (void)state;
+    say_dated(&o);
+    o.setup.parts[0].type = &rgm_node_ranking.section;
+    o.setup.parts[0].options = &ranking;
+    rgmi_sampling_hear(&o.setup);
+    CHECK_STATUS(RGM_ERR_CONFIG, rgmi_graph_inputs_open(&o.in, &o.setup));
+    CHECK_MESSAGE("seeds have the time 'asked', so that each would be alone in a component, and "
+                  "node_ranking learns the order of a component's nodes");
+    rgmi_graph_inputs_clear(&o.in);
+}
+
 static void ask_for_a_shorter_tree(opened *o)
 {
     o->data.sampling.sizes.count = 1;
@@ -335,3 +352,4 @@ TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
       cmocka_unit_test(samples_that_nobody_can_compare_are_told_as_that),
       cmocka_unit_test(samples_are_those_that_are_asked_for))
       cmocka_unit_test(a_written_spec_keeps_its_times),
+      cmocka_unit_test(a_ranking_of_dated_seeds_is_refused),
