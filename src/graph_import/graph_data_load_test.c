@@ -1,4 +1,7 @@
 #include <check.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <regimen/graph_import.h>
@@ -446,6 +449,67 @@ static void samples_go_on_where_they_stopped(void **state)
     end();
 }
 
+/* A call that finds no room on the disk, as one of so many processes. */
+static void run_out_of_room(const rgm_sampler *sampler, const rgm_sample_part *part, int64_t shares)
+{
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    struct rlimit limit;
+
+    options.shards = 2;
+    options.shares = shares;
+    CHECK_INT(0, getrlimit(RLIMIT_FSIZE, &limit));
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, limit.rlim_max}));
+    CHECK_STATUS(RGM_ERR_IO, rgm_sampler_save(sampler, part, 1, in("full"), &options));
+    CHECK_INT(0, setrlimit(RLIMIT_FSIZE, &limit));
+    CHECK(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+}
+
+static ino_t inode_of(const char *path)
+{
+    struct stat info;
+
+    CHECK_INT(0, stat(in(path), &info));
+    return info.st_ino;
+}
+
+/* Who comes first of several and fails takes nothing from the others, which may have files there;
+ * nor do these write anew what all write alike. */
+static void a_process_that_fails_leaves_what_is_of_others(void **state)
+{
+    rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
+    rgm_sampler_save_options options = RGM_SAMPLER_SAVE_OPTIONS_INIT;
+    rgm_graph_data s;
+    rgm_sampler *sampler;
+    rgm_sample_part part;
+    ino_t schema;
+
+    (void)state;
+    begin();
+    citation.nodes = 400;
+    citation.edges = 900;
+    citation.valid = citation.test = 30;
+    CHECK_OK(rgm_generate_citation(&s, &citation));
+    sampler = sampler_of(&s);
+    part = (rgm_sample_part){"train", s.train};
+    run_out_of_room(sampler, &part, 1);
+    CHECK(!rgm_path_exists(in("full.sampling")));
+    run_out_of_room(sampler, &part, 2);
+    CHECK(rgm_path_exists(in("full.sampling/sampling.txt")));
+    schema = inode_of("full.sampling/schema.pbtxt");
+    options.shards = options.shares = 2;
+    options.share = 1;
+    CHECK_OK(rgm_sampler_save(sampler, &part, 1, in("full"), &options));
+    CHECK(inode_of("full.sampling/schema.pbtxt") == schema);
+    run_out_of_room(sampler, &part, 2);
+    options.share = 0;
+    CHECK_OK(rgm_sampler_save(sampler, &part, 1, in("full"), &options));
+    CHECK(rgm_path_exists(in("full/train-00001-of-00002.tfrecord")));
+    rgm_sampler_release(sampler);
+    rgm_graph_data_clear(&s);
+    end();
+}
+
 static void samples_are_the_same_bytes_for_any_number_of_threads(void **state)
 {
     rgm_citation_options citation = RGM_CITATION_OPTIONS_INIT;
@@ -812,5 +876,6 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(samples_are_of_a_request_and_of_data),
       cmocka_unit_test(samples_of_before_are_told),
       cmocka_unit_test(samples_go_on_where_they_stopped),
+      cmocka_unit_test(a_process_that_fails_leaves_what_is_of_others),
       cmocka_unit_test(samples_are_the_same_bytes_for_any_number_of_threads),
       cmocka_unit_test(saving_and_loading_survive_failing_allocations))

@@ -190,6 +190,8 @@ static rgm_status save_schema(const saving *self)
 {
     rgm_sampler_run_options run = self->options.run;
 
+    if (rgm_folder_has(self->work, "schema.pbtxt"))
+        return RGM_OK;
     run.encode = false;
     run.threads = 1;
     for (int64_t i = 0; i < self->count; i++)
@@ -197,6 +199,34 @@ static rgm_status save_schema(const saving *self)
             return rgm_sampler_run(self->sampler, rgm_tensor_i64(self->parts[i].nodes), 1, &run,
                                    keep_schema, self->work);
     return rgm_schema_save_in(rgm_sampler_schema(self->sampler), self->work);
+}
+
+static rgm_status save_shards(const saving *self)
+{
+    return rgm_folder_has(self->work, RGM_SHARDS_FILE)
+               ? RGM_OK
+               : rgm_graph_shards_save(self->work, self->options.shards);
+}
+
+/*
+ * What all processes write alike, whoever comes first. A machine takes the drafts of another one
+ * that shares the folder for those of a process that is gone, and who has lost one looks again.
+ */
+static rgm_status begin_all(saving *self)
+{
+    enum { TRIES = 10 };
+    rgm_status status = RGM_OK;
+
+    for (int i = 0; i < TRIES; i++) {
+        status = begin(self);
+        if (status == RGM_OK)
+            status = save_schema(self);
+        if (status == RGM_OK)
+            status = save_shards(self);
+        if (status != RGM_ERR_NOT_FOUND)
+            break;
+    }
+    return status;
 }
 
 /* Files have equal shares, one after the other: read in their order they give that of the seeds. */
@@ -281,11 +311,9 @@ static rgm_status save_all(saving *self, const char *folder)
     RGM_TRY(rgm_strprintf(&self->folder, "%.*s", (int)size, folder));
     RGM_TRY(rgm_strprintf(&self->work, "%s.sampling", self->folder));
     RGM_TRY(describe(self));
-    status = begin(self);
+    status = begin_all(self);
     if (status != RGM_OK)
         return status == RGM_END ? RGM_OK : status;
-    RGM_TRY(save_schema(self));
-    RGM_TRY(rgm_graph_shards_save(self->work, self->options.shards));
     RGM_TRY(save_files(self, &missing));
     return missing > 0 ? RGM_OK : finish(self);
 }
@@ -321,8 +349,9 @@ rgm_status rgm_sampler_save(const rgm_sampler *sampler, const rgm_sample_part *p
     rgm_status status = save_all(&self, folder);
     rgm_error error;
 
-    /* A mistake that nothing came of shall not stand in the way of the right command. */
-    if (status < 0 && self.fresh && self.written == 0) {
+    /* A mistake that nothing came of shall not stand in the way of the right command. Of several
+     * processes this one does not know what has come of it. */
+    if (status < 0 && self.fresh && self.written == 0 && self.options.shares == 1) {
         rgm_error_save(&error, status);
         rgm_folder_remove(self.work);
         status = rgm_error_restore(&error);
