@@ -427,11 +427,24 @@ for sampling in '{sizes: [3, 2]}' '{sizes: [100, 100], store: memory, once: true
     cmp -s out expected || fail "$sampling: other scores than the run's own"
     both sampled elsewhere
     [ "$(wc -l <out)" = 401 ] || fail "$sampling: $(wc -l <out) lines for 400 nodes"
-    case $sampling in *saint*) ;; *) says '^sampled +subgraphs were drawn around what is asked about, as in training$' err ;; esac
+    case $sampling in
+    *saint* | *cluster*) says '^whole +all neighbours of a node were read; training drew some of them$' err ;;
+    *) says '^sampled +subgraphs were drawn around what is asked about, as in training$' err ;;
+    esac
     printf 'id\n17\n3\n' >some.csv
     both sampled elsewhere --items some.csv
     [ "$(sed 1d out | cut -d, -f2 | sort -n | tr '\n' ' ')" = '3 17 ' ] || fail "$sampling: other items than those asked about"
     mv elsewhere whole
+done
+# What training drew a graph by is not asked of one that is read whole: one of fewer nodes than clusters.
+expect 0 "$regimen" data generate citation --to few --nodes 12 --edges 8 --classes 4 --words 200 --words-per-node 8 \
+    --train-per-class 1 --valid 2 --test 2
+for sampling in '{type: cluster, cluster: {parts: 20}}' '{type: saint, saint: {draw: edge, budget: 50}}'; do
+    rm -rf sampled
+    expect 0 "$regimen" run sampled.yaml --run-dir sampled --set "data.sampling=$sampling"
+    both sampled few
+    [ "$(wc -l <out)" = 13 ] || fail "$sampling: $(wc -l <out) lines for 12 nodes"
+    grep -q 'clusters:' err && fail "$sampling: cut again: $(cat err)"
 done
 # One sample that was drawn before asks about its own node, like several.
 echo 17 >one

@@ -84,21 +84,31 @@ rgm_status rgmi_samplers_check(const rgmi_sampling *sampling)
 
 /* ---- providers ----------------------------------------------------------------------------- */
 
-static rgm_status draws_provider(rgm_provider **out, rgm_subgraph_sampler **sampler,
-                                 const rgm_subgraph_source *from, const rgmi_data_options *d,
-                                 int threads)
+static rgm_status open_sampler(rgm_subgraph_sampler **sampler, const rgm_subgraph_source *from,
+                               const rgmi_sampling *s)
 {
-    const rgmi_sampling *s = &d->sampling;
+    return rgm_subgraph_sampler_create(sampler, samplers[s->type].type, from,
+                                       (const char *)s + samplers[s->type].options);
+}
+
+static rgm_status draws_provider(rgm_provider **out, rgm_subgraph_sampler *sampler,
+                                 const rgmi_data_options *d, int threads)
+{
     const rgm_subgraph_provider_options batches = {.batch_size = d->batch_size,
                                                    .shuffle = true,
                                                    .drop_remainder = d->drop_remainder,
-                                                   .resample = s->resample,
+                                                   .resample = d->sampling.resample,
                                                    .threads = threads};
 
-    RGM_TRY(rgm_subgraph_sampler_create(sampler, samplers[s->type].type, from,
-                                        (const char *)s + samplers[s->type].options));
-    *out = rgm_subgraph_provider(*sampler, &batches);
+    *out = rgm_subgraph_provider(sampler, &batches);
     return *out != NULL ? RGM_OK : rgm_error_prefix(RGM_ERR_DATA, "data.sampling");
+}
+
+static rgm_status graph_provider(rgm_provider **out, rgm_graph *graph)
+{
+    *out = rgm_graphs_provider(&graph, 1, false);
+    rgm_graph_release(graph);
+    return *out != NULL ? RGM_OK : rgm_error_prefix(RGM_ERR_NOMEM, "the whole graph");
 }
 
 static rgm_status whole_provider(rgm_provider **out, const rgm_subgraph_sampler *sampler,
@@ -107,30 +117,44 @@ static rgm_status whole_provider(rgm_provider **out, const rgm_subgraph_sampler 
     rgm_graph *graph;
 
     RGM_TRY(rgm_subgraph_sampler_whole(&graph, sampler, nodes));
-    *out = rgm_graphs_provider(&graph, 1, false);
-    rgm_graph_release(graph);
-    return *out != NULL ? RGM_OK : rgm_error_prefix(RGM_ERR_NOMEM, "the whole graph");
+    return graph_provider(out, graph);
 }
 
-rgm_status rgmi_sampler_judging_provider(rgm_provider **out, const rgm_subgraph_source *from,
-                                         const rgmi_data_options *d, int threads)
+/* Of a row that adds nothing to the whole graph: what its draws need of a graph is not asked for,
+ * such as nodes for each cluster. */
+static rgm_status plain_provider(rgm_provider **out, const rgm_subgraph_source *from)
 {
-    rgm_subgraph_sampler *sampler = NULL;
-    rgm_status status = RGM_OK;
+    rgm_graph *graph;
 
-    RGM_GO(draws_provider(out, &sampler, from, d, threads));
-    if (!rgm_subgraph_sampler_judges_whole(sampler))
-        goto done;
-    rgm_provider_release(*out);
+    RGM_TRY(rgm_graph_with_readout(&graph, from->graph, RGM_READOUT, "seed", from->node_set,
+                                   from->seeds, NULL));
+    return graph_provider(out, graph);
+}
+
+bool rgmi_sampling_judges_whole(const rgmi_sampling *s)
+{
+    return s->type != RGMI_SAMPLING_TREE && samplers[s->type].type->judges_whole;
+}
+
+rgm_status rgmi_sampler_asked_provider(rgm_provider **out, const rgm_subgraph_source *from,
+                                       const rgmi_data_options *d, int threads)
+{
+    rgm_subgraph_sampler *sampler;
+    rgm_status status;
+
     *out = NULL;
-    RGM_GO(whole_provider(out, sampler, from->seeds));
-done:
+    if (rgmi_sampling_judges_whole(&d->sampling) && samplers[d->sampling.type].type->dress == NULL)
+        return plain_provider(out, from);
+    RGM_TRY(open_sampler(&sampler, from, &d->sampling));
+    status = rgmi_sampling_judges_whole(&d->sampling) ? whole_provider(out, sampler, from->seeds)
+                                                      : draws_provider(out, sampler, d, threads);
     rgm_subgraph_sampler_release(sampler);
     return status;
 }
 
 rgm_status rgmi_samplers_open(rgmi_graph_inputs *in, const rgm_task_setup *setup, const char *label)
 {
+    const rgmi_data_options *d = setup->data;
     rgm_tensor *const parts[3] = {in->data.train, in->data.valid, in->data.test};
     rgm_subgraph_source from = {.graph = in->data.graphs[0],
                                 .node_set = in->data.split_set,
@@ -142,17 +166,18 @@ rgm_status rgmi_samplers_open(rgmi_graph_inputs *in, const rgm_task_setup *setup
 
     if (in->data.split_set == NULL)
         return RGM_FAIL(RGM_ERR_CONFIG, "data.sampling needs one graph with a split of its nodes");
-    RGM_GO(
-        draws_provider(&in->providers[RGM_TRAIN], &trained_on, &from, setup->data, setup->threads));
+    RGM_GO(open_sampler(&trained_on, &from, &d->sampling));
+    RGM_GO(draws_provider(&in->providers[RGM_TRAIN], trained_on, d, setup->threads));
     for (int i = RGM_VALID; i <= RGM_TEST; i++) {
         if (parts[i] == NULL || rgm_tensor_count(parts[i]) == 0)
             continue;
-        if (rgm_subgraph_sampler_judges_whole(trained_on)) {
+        if (rgmi_sampling_judges_whole(&d->sampling)) {
             RGM_GO(whole_provider(&in->providers[i], trained_on, parts[i]));
             continue;
         }
         from.seeds = parts[i];
-        RGM_GO(draws_provider(&in->providers[i], &sampler, &from, setup->data, setup->threads));
+        RGM_GO(open_sampler(&sampler, &from, &d->sampling));
+        RGM_GO(draws_provider(&in->providers[i], sampler, d, setup->threads));
         rgm_subgraph_sampler_release(sampler);
         sampler = NULL;
     }

@@ -448,10 +448,12 @@ rgm_status rgmi_sampling_spec(rgmi_graph_inputs *inputs, const rgmi_data_options
  * sampled. spec: that of the run, NULL: none. */
 rgm_status rgmi_sampling_print(rgm_text *out, const rgmi_data_options *data,
                                const rgm_sampling_spec *spec);
-/** A provider of types other than tree for what is judged or predicted: draws, or the whole graph.
- */
-rgm_status rgmi_sampler_judging_provider(rgm_provider **out, const rgm_subgraph_source *from,
-                                         const rgmi_data_options *data, int threads);
+/** Whether the type validates and predicts on the whole graph, not on draws. */
+bool rgmi_sampling_judges_whole(const rgmi_sampling *sampling);
+/** A provider of types other than tree for what is predicted, without labels: draws, or the whole
+ * graph. */
+rgm_status rgmi_sampler_asked_provider(rgm_provider **out, const rgm_subgraph_source *from,
+                                       const rgmi_data_options *data, int threads);
 /** Providers of types other than tree; `label` goes with the nodes that are asked about. */
 rgm_status rgmi_samplers_open(rgmi_graph_inputs *inputs, const rgm_task_setup *setup,
                               const char *label);

@@ -263,16 +263,15 @@ static bool has_samples(const rgm_schema *schema)
     return false;
 }
 
-/* Whose neighbours a state was computed from, where training drew some. SAINT judges the whole
- * graph, too. */
+/* Whose neighbours a state was computed from, where training drew some. */
 static rgm_status describe_sampling(rgm_text *out, const rgmi_new_graphs *self)
 {
     const rgmi_learning *l = self->learning;
 
-    if (self->sampled && l->data->sampling.type != RGMI_SAMPLING_SAINT)
+    if (self->sampled && !rgmi_sampling_judges_whole(&l->data->sampling))
         return rgm_text_printf(out, "sampled subgraphs were drawn around what is asked about, as "
                                     "in training\n");
-    if (self->sampled || !self->alone || !has_samples(l->schema) || has_samples(self->from))
+    if (!self->sampled && (!self->alone || !has_samples(l->schema) || has_samples(self->from)))
         return RGM_OK;
     return rgm_text_printf(out, "whole all neighbours of a node were read; training drew some of "
                                 "them\n");

@@ -39,7 +39,7 @@ static rgm_status provider_of(rgm_provider **out, const rgmi_learning *l, rgm_gr
     *out = NULL;
     if (l->data->sampling.type == RGMI_SAMPLING_TREE)
         return tree_provider(out, l, graph, node_set, nodes);
-    return rgmi_sampler_judging_provider(out, &from, l->data, l->threads);
+    return rgmi_sampler_asked_provider(out, &from, l->data, l->threads);
 }
 
 /* A sample that was drawn before has a readout of its own, which is asked about as it is. */
