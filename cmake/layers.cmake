@@ -36,7 +36,7 @@ set(RGM_ALLOWED_registry base)
 set(RGM_ALLOWED_http base)
 set(RGM_ALLOWED_async base tensor autodiff data store train http)
 set(RGM_ALLOWED_search base)
-set(RGM_ALLOWED_experiment base optim service train controller graph_tasks translation language record registry)
+set(RGM_ALLOWED_experiment base optim service store train controller graph_tasks translation language record registry)
 set(RGM_ALLOWED_import base tensor autodiff text sequence train controller translation language experiment)
 set(RGM_ALLOWED_distil base data store controller text sequence translation experiment)
 set(RGM_ALLOWED_trial base tensor comm device autodiff nn optim data export store metrics train controller http search

@@ -38,6 +38,15 @@ cp out result
 says '"bits_per_byte": ' result
 expect 0 "$regimen" eval run --part test
 cp out tested
+# A start that saved nothing binds nobody: its tokenizer is made anew.
+for folder in anew fresh; do
+    [ $folder = fresh ] || expect 0 "$regimen" run lm.yaml --run-dir anew --set trainer.epochs=1
+    rm -rf anew/ckpt
+    expect 0 "$regimen" run lm.yaml --run-dir $folder --set trainer.epochs=1 --set data.train_tokenizer.vocab_size=50
+done
+for file in fresh/tokenizer.*; do
+    cmp "$file" "anew/${file#fresh/}" || fail "a run has the tokenizer of a start that failed"
+done
 mv data elsewhere # what follows needs none of it
 expect 0 "$regimen" generate run --prompt "three four" --prompt "" --temperature 0
 says '^ five six' out

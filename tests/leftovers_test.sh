@@ -45,6 +45,23 @@ for file in env.json config.yaml export/model.onnx; do
     [ $code = 2 ] || says "$file' is a link, not a file; nothing is written through it" err
     rm -r linked
 done
+# A start that came to nothing binds nobody: samples are those that are asked for now.
+cat >sampled.yaml <<'YAML'
+data: {type: folder, path: graph, batch_size: 8, sampling: {sizes: [4, 4]}}
+task: {type: node_classification, node_set: nodes, num_classes: 4}
+model: {type: vanilla_mpnn, units: 8, message_dim: 8}
+trainer: {epochs: 1}
+YAML
+expect 2 "$regimen" run sampled.yaml --run-dir again --set 'data.sampling.sizes=[1]' --set trainer.checkpoint.best.metric=valid.acc
+[ -e again/samples/schema.pbtxt ] || fail "a start with a wrong metric has drawn no samples"
+expect 0 "$regimen" run sampled.yaml --run-dir again
+says 'again/samples was drawn from other data, or with other keys, by a start that saved nothing: it is drawn anew' err
+expect 0 "$regimen" run sampled.yaml --run-dir first
+cmp again/samples/sampling.txt first/samples/sampling.txt || fail "a run has the samples of a start that failed"
+expect 0 "$regimen" eval again
+grep -q 'other keys' err && fail "the run's samples are not those that its config.yaml asks for"
+expect 0 "$regimen" run sampled.yaml --run-dir again --set trainer.epochs=2
+grep -q 'drawn anew' err && fail "a run that goes on has drawn its samples anew"
 mkdir to
 ln -s "$work/theirs" to/model.onnx
 expect 1 "$regimen" export run --to to

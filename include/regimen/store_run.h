@@ -87,6 +87,12 @@ rgm_status rgm_run_folder_print_warnings(rgm_json_writer *out, rgm_run_folder *f
  */
 rgm_status rgm_run_folder_in_use(bool *out, const char *path);
 /**
+ * Whether the folder's run has come to something: it has a checkpoint, or a trainer holds its lock
+ * now. What else lies in it is of a start that came to nothing, and the next one may have other
+ * keys. Errors: as rgm_run_folder_in_use(), RGM_ERR_ARG.
+ */
+rgm_status rgm_run_folder_is_bound(bool *out, const char *path);
+/**
  * Ask the process that trains in a folder to save and end, by SIGTERM. It is the one that the lock
  * names and that has the lock's file open, so that no other process gets the signal.
  *

@@ -634,7 +634,7 @@ typedef struct rgm_task_setup {
     uint64_t seed;
     int threads;
     const char *run_dir; /* NULL: nothing is kept                                             */
-    bool begun;          /* the folder already has a run: files that the run made are read again */
+    bool begun;          /* the folder has a run that goes on: files that it made are read again */
     bool trained;        /* the run is only looked at: all of `files` are read from there     */
     bool asked; /* trained, and asked about data that a user names alone: its own need not be there
                  */

@@ -49,8 +49,11 @@ static rgm_status make_task(rgm_experiment *e, const char *run_dir, rgmi_purpose
                                .fold = e->trainer.fold,
                                .valid = e->trainer.fold_valid,
                                .seed = (uint64_t)e->trainer.fold_seed};
-    /* A run that was begun has files beside its configuration. One to be followed may not exist. */
+    /* A run that was begun has files beside its configuration. One to be followed may not exist;
+     * a start that came to nothing had perhaps other keys. */
     setup->begun = run_dir != NULL && rgm_folder_has(run_dir, "config.yaml");
+    if (setup->begun && why == RGMI_TO_TRAIN)
+        RGM_TRY(rgm_run_folder_is_bound(&setup->begun, run_dir));
     rgm_log_notes_clear(&e->notes);
     RGM_TRY(rgm_log_notes_begin(&e->notes));
     return rgm_log_notes_end(&e->notes, e->type->create(&e->task, setup));

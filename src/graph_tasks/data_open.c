@@ -337,6 +337,30 @@ static rgm_status look_elsewhere(rgmi_graph_inputs *in, const char *folder,
     return sample_in_memory(in, setup, 1);
 }
 
+/* What a start that came to nothing has left is of its keys, and of its data. */
+static rgm_status drop_others(const rgmi_graph_inputs *in, const char *folder,
+                              const rgm_task_setup *setup)
+{
+    bool same;
+
+    RGM_TRY(are_asked_for(&same, in, folder, setup));
+    if (same)
+        return RGM_OK;
+    rgm_log_write(RGM_LOG_WARNING,
+                  "%s was drawn from other data, or with other keys, by a start that saved "
+                  "nothing: it is drawn anew",
+                  folder);
+    return rgm_folder_remove(folder);
+}
+
+static rgm_status make_samples(const rgmi_graph_inputs *in, const char *folder,
+                               const rgm_task_setup *setup)
+{
+    if (!setup->begun && rgm_folder_has(folder, "schema.pbtxt"))
+        RGM_TRY(drop_others(in, folder, setup));
+    return rgm_folder_has(folder, "schema.pbtxt") ? RGM_OK : write_samples(in, folder, setup);
+}
+
 /* Root-node subgraphs below the run folder, made once; then trained from as records. */
 static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup *setup)
 {
@@ -348,10 +372,8 @@ static rgm_status sample_to_records(rgmi_graph_inputs *in, const rgm_task_setup 
         return RGM_FAIL(RGM_ERR_CONFIG,
                         "data.sampling.store is records, which are kept in a run folder");
     RGM_GO(rgm_path_join(&folder, setup->run_dir, "samples"));
-    if (setup->trained)
-        RGM_GO(are_asked_for(&same, in, folder, setup));
-    else if (!rgm_folder_has(folder, "schema.pbtxt"))
-        RGM_GO(write_samples(in, folder, setup));
+    RGM_GO(setup->trained ? are_asked_for(&same, in, folder, setup)
+                          : make_samples(in, folder, setup));
     RGM_GO(same ? read_samples(in, folder, setup) : look_elsewhere(in, folder, setup));
 done:
     rgm_free(folder);

@@ -284,6 +284,10 @@ static void ask_for_the_same(opened *o)
     o->setup.threads = 3;
 }
 
+static void (*const asks[])(opened *o) = {ask_for_the_same, ask_for_a_shorter_tree,
+                                          ask_for_first_hops_alone, ask_for_another_draw,
+                                          ask_for_other_data};
+
 /* As an earlier version kept them, without a hash; and gone. */
 static void samples_that_nobody_can_compare_are_told_as_that(void **state)
 {
@@ -319,9 +323,6 @@ static void samples_that_nobody_can_compare_are_told_as_that(void **state)
 
 static void samples_are_those_that_are_asked_for(void **state)
 {
-    static void (*const asks[])(opened * o) = {ask_for_the_same, ask_for_a_shorter_tree,
-                                               ask_for_first_hops_alone, ask_for_another_draw,
-                                               ask_for_other_data};
     const char *folder = check_folder();
 
     (void)state;
@@ -345,11 +346,48 @@ static void samples_are_those_that_are_asked_for(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* Open a run's samples; NULL: as the first start asked for. */
+static int warnings_of(const char *folder, void (*ask)(opened *o), bool begun, bool trained)
+{
+    opened o;
+
+    say(&o, RGM_AT_TARGET);
+    o.data.sampling.store = RGMI_STORE_RECORDS;
+    o.setup.run_dir = folder;
+    o.setup.begun = begun;
+    o.setup.trained = trained;
+    if (ask != NULL)
+        ask(&o);
+    open(&o);
+    CHECK(o.warnings == 0 || trained || strstr(o.told, "it is drawn anew") != NULL);
+    rgmi_graph_inputs_clear(&o.in);
+    return o.warnings;
+}
+
+/* A start that saved nothing binds nobody; a run that goes on has the samples that it began with.
+ */
+static void samples_of_a_start_that_failed_are_drawn_anew(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        const char *folder = check_folder();
+        bool other = i > 0;
+
+        CHECK_INT(0, warnings_of(folder, NULL, false, false));
+        CHECK_INT(0, warnings_of(folder, asks[i], true, false));
+        CHECK_INT(other, warnings_of(folder, asks[i], true, true));
+        CHECK_INT(other, warnings_of(folder, asks[i], false, false));
+        CHECK_INT(0, warnings_of(folder, asks[i], true, true)); /* they are those of the second */
+        CHECK_OK(rgm_folder_remove(folder));
+    }
+}
+
 TESTS(cmocka_unit_test(by_default_seeds_hear_what_is_drawn),
       cmocka_unit_test(what_nobody_hears_is_told),
       cmocka_unit_test(what_a_processor_turns_is_heard),
       cmocka_unit_test(a_written_spec_is_told_too),
       cmocka_unit_test(samples_that_nobody_can_compare_are_told_as_that),
-      cmocka_unit_test(samples_are_those_that_are_asked_for))
       cmocka_unit_test(a_written_spec_keeps_its_times),
       cmocka_unit_test(a_ranking_of_dated_seeds_is_refused),
+      cmocka_unit_test(samples_are_those_that_are_asked_for),
+      cmocka_unit_test(samples_of_a_start_that_failed_are_drawn_anew))

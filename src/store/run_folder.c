@@ -67,6 +67,21 @@ done:
     return status;
 }
 
+rgm_status rgm_run_folder_is_bound(bool *out, const char *path)
+{
+    char *checkpoints = NULL;
+    rgm_status status = RGM_OK;
+
+    *out = false;
+    RGM_GO(rgm_path_join(&checkpoints, path, "ckpt"));
+    RGM_GO(has_steps(out, checkpoints));
+    if (!*out)
+        RGM_GO(rgm_run_folder_in_use(out, path));
+done:
+    rgm_free(checkpoints);
+    return status;
+}
+
 static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_options *options,
                                rgmi_config_changes *changes)
 {

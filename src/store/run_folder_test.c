@@ -208,6 +208,14 @@ static void make_step(const char *folder)
     CHECK_OK(rgm_folder_make(path));
 }
 
+static bool is_bound(const char *folder)
+{
+    bool bound;
+
+    CHECK_OK(rgm_run_folder_is_bound(&bound, folder));
+    return bound;
+}
+
 static void a_changed_configuration_is_refused_with_its_line(void **state)
 {
     const char *folder = check_folder();
@@ -220,10 +228,14 @@ static void a_changed_configuration_is_refused_with_its_line(void **state)
     options.config = "a: 0\n"; /* before anything was saved, the next start may say anything */
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
+    CHECK(!is_bound(folder));
     options.config = "a: 1\nb: 2\n";
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
+    CHECK(is_bound(folder)); /* somebody trains there */
     rgm_run_folder_close(run);
+    CHECK(!is_bound(folder));
     make_step(folder);
+    CHECK(is_bound(folder));
     CHECK_OK(rgm_run_folder_open(&run, folder, &options));
     rgm_run_folder_close(run);
     options.config = "a: 1\nb: 3\n";
