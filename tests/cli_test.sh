@@ -317,6 +317,10 @@ for share in 2/3 3/3 1/3; do
 done
 diff -r files shared >/dev/null || fail "three processes sampled something else than one"
 expect 2 "$regimen" data sample graph --to none --hops edges:4 --shard 4/3
+expect 2 "$regimen" data sample graph --to none --hops edges:4 --time when
+says "^regimen: --time 'when' has no effect: edges are ranked by it with --strategy latest_k" err
+expect 2 "$regimen" data sample graph --to none --spec spec --strategy weighted
+says '^regimen: --strategy is of --hops; each op of a --spec says its own' err
 patience=10
 while [ ! -e killed ]; do
     timeout -s KILL "$(printf 0.%03d $patience)" "$regimen" data sample graph --to killed --hops edges:4,edges:4 --seeds all \

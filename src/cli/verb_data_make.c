@@ -135,6 +135,20 @@ static rgm_status seed_parts(rgm_sample_part parts[3], int64_t *count, rgm_tenso
     return RGM_OK;
 }
 
+/* Times are looked at to rank edges, or to hold them against the seed's. */
+static rgm_status check_time(const rgm_sampling_spec *spec, const char *time)
+{
+    bool read = time == NULL || spec->seed_time != NULL;
+
+    for (int64_t i = 0; i < spec->op_count; i++)
+        read = read || spec->ops[i].strategy == RGM_SAMPLE_LATEST_K;
+    return read ? RGM_OK
+                : RGM_FAIL(RGM_ERR_CONFIG,
+                           "--time '%s' has no effect: edges are ranked by it with --strategy "
+                           "latest_k, and held against the seed's with --seed-time",
+                           time);
+}
+
 /* "2/4": the second of four processes. */
 static rgm_status share_of(rgm_sampler_save_options *options, const char *text)
 {
@@ -165,10 +179,11 @@ static rgm_status sample_data(const rgm_graph_data *data, const sample_arguments
     if (data->graph_count != 1)
         RGM_GO(RGM_FAIL(RGM_ERR_DATA, "sampling takes one whole graph, the data have %lld",
                         (long long)data->graph_count));
-    RGM_GO(strategy_of(&strategy, a->strategy));
+    RGM_GO(strategy_of(&strategy, a->strategy != NULL ? a->strategy : "uniform"));
     RGM_GO(make_spec(&spec, data, a->spec, a->hops, strategy));
     if (a->time != NULL || a->seed_time != NULL)
         RGM_GO(rgm_sampling_spec_set_time(spec, a->time, a->seed_time, spec->up_to_seed, NULL, 0));
+    RGM_GO(check_time(spec, a->time));
     RGM_GO(rgm_sampler_create(&sampler, data->graphs[0], spec, (uint64_t)a->seed));
     RGM_GO(seed_parts(parts, &count, &all, data, spec->seed_node_set, a->seeds));
     for (int64_t i = 0; i < count; i++)
@@ -197,7 +212,7 @@ done:
 
 int data_sample(int argc, char **argv)
 {
-    sample_arguments a = {.strategy = "uniform", .seeds = "split", .seed = 1, .shards = 1};
+    sample_arguments a = {.seeds = "split", .seed = 1, .shards = 1};
     text_list rest;
     const argument arguments[] = {
         {"to", ARG_TEXT, &a.to, "DIR", "new folder (required)"},
@@ -233,6 +248,8 @@ int data_sample(int argc, char **argv)
     READ_ARGUMENTS(&rest, &how, argc, argv);
     if (a.to == NULL || (a.spec == NULL) == (a.hops == NULL))
         return usage_error("--to and exactly one of --spec and --hops are needed");
+    if (a.spec != NULL && a.strategy != NULL)
+        return usage_error("--strategy is of --hops; each op of a --spec says its own");
     status = rgm_graph_data_load(&data, rest.items[0], NULL);
     if (status == RGM_OK)
         status = sample_data(&data, &a);
