@@ -578,6 +578,43 @@ static void every_failing_allocation_is_survived(void **state)
     rgm_graph_data_clear(&data);
 }
 
+/* The graph with a few edges of each set in memory: of the file it has features alone. */
+static rgm_graph *with_few_edges(const rgm_graph *graph)
+{
+    static const char *const sets[] = {"aa", "ab", "nn"};
+    rgm_graph *made[3];
+
+    for (int i = 0; i < 3; i++) {
+        rgm_tensor *edges = tensor_of(RGM_I64, 1, i < 2 ? 9 : 0, 0);
+
+        CHECK_OK(rgm_graph_with_edges(&made[i], i == 0 ? graph : made[i - 1], sets[i], edges));
+        rgm_tensor_release(edges);
+    }
+    rgm_graph_release(made[0]);
+    rgm_graph_release(made[1]);
+    return made[2];
+}
+
+/* With their lists and texts, which nobody has asked for before. */
+static void edges_are_taken_from_a_file_as_from_memory(void **state)
+{
+    rgm_graph_data data, back;
+    rgm_graph *of_memory, *of_file;
+
+    (void)state;
+    make_data(&data, 30, 200);
+    unlink(in_folder("edges.graph"));
+    CHECK_OK(rgm_graph_data_write(&data, in_folder("edges.graph"), NULL));
+    CHECK_OK(rgm_graph_data_open(&back, in_folder("edges.graph")));
+    of_memory = with_few_edges(data.graphs[0]);
+    of_file = with_few_edges(back.graphs[0]);
+    check_same_graph(of_memory, of_file);
+    rgm_graph_release(of_memory);
+    rgm_graph_release(of_file);
+    rgm_graph_data_clear(&back);
+    rgm_graph_data_clear(&data);
+}
+
 TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(edges_are_sorted_in_the_memory_that_there_is),
       cmocka_unit_test(samples_of_a_file_are_those_of_memory),
@@ -586,5 +623,6 @@ TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(a_forged_directory_is_refused_or_harmless),
       cmocka_unit_test(a_section_twice_is_told_by_its_number),
       cmocka_unit_test(a_file_cut_while_it_is_open_is_an_error),
+      cmocka_unit_test(edges_are_taken_from_a_file_as_from_memory),
       cmocka_unit_test(a_writer_tells_what_is_wrong_and_leaves_nothing),
       cmocka_unit_test(every_failing_allocation_is_survived))

@@ -145,7 +145,8 @@ void rgmi_column_release(rgmi_column *column);
  */
 rgm_status rgmi_items_whole(rgmi_items *items);
 rgm_status rgmi_column_whole(rgmi_column *column, const rgm_feature_schema *schema);
-rgm_status rgmi_graph_whole(const rgm_graph *graph); /* all of it */
+rgm_status rgmi_set_whole(const rgm_graph *graph, int64_t set); /* both, of a set */
+rgm_status rgmi_graph_whole(const rgm_graph *graph);            /* all of it */
 /** As it is, not made whole; NULL: absent. */
 const rgmi_column *rgmi_graph_column(const rgm_graph *graph, rgm_piece piece, const char *set,
                                      const char *feature);

@@ -213,14 +213,20 @@ done:
     return status;
 }
 
+rgm_status rgmi_set_whole(const rgm_graph *graph, int64_t set)
+{
+    const rgm_set_schema *schema = graph->schema->sets[set];
+
+    RGM_TRY(rgmi_items_whole(graph->sets[set].items));
+    for (int64_t j = 0; j < schema->feature_count; j++)
+        RGM_TRY(rgmi_column_whole(graph->sets[set].columns[j], &schema->features[j]));
+    return RGM_OK;
+}
+
 rgm_status rgmi_graph_whole(const rgm_graph *graph)
 {
-    for (int64_t i = 0; i < graph->set_count; i++) {
-        RGM_TRY(rgmi_items_whole(graph->sets[i].items));
-        for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
-            RGM_TRY(
-                rgmi_column_whole(graph->sets[i].columns[j], &graph->schema->sets[i]->features[j]));
-    }
+    for (int64_t i = 0; i < graph->set_count; i++)
+        RGM_TRY(rgmi_set_whole(graph, i));
     return RGM_OK;
 }
 

@@ -261,6 +261,7 @@ rgm_status rgm_graph_with_edges(rgm_graph **out, const rgm_graph *graph, const c
     *out = NULL;
     RGM_TRY(one_component(graph));
     RGM_TRY(rgmi_graph_set(&set, graph, RGM_EDGE_SET, edge_set));
+    RGM_TRY(rgmi_set_whole(graph, set));
     old = graph->sets[set].items;
     RGM_TRY(check_numbers(edges, -1, old->total, "edges", edge_set));
     RGM_GO(rgmi_edit_init(&edit, 1, rgm_tensor_count(edges), true));
