@@ -101,6 +101,7 @@ rgm_status rgm_graph_feeds(rgm_feed *feeds, int64_t capacity, int64_t *count,
     if (needed > capacity)
         return RGM_FAIL(RGM_ERR_ARG, "%" PRId64 " feeds needed, room for %" PRId64, needed,
                         capacity);
+    RGM_TRY(rgm_graph_check_uncut(graph)); /* a step before was of zeros */
     RGM_TRY(check_readouts(root, graph));
     for (int64_t i = 0; i < root->input_count; i++)
         RGM_TRY(rgmi_feed_one(&feeds[i], &root->inputs[i], root, graph));

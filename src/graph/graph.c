@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph_internal.h"
+#include "graph_file.h"
 
 /* ---- items ---- */
 
@@ -107,6 +107,7 @@ void rgmi_column_release(rgmi_column *column)
         atomic_fetch_sub_explicit(&column->references, 1, memory_order_acq_rel) != 1)
         return;
     rgmi_stored_column_release(column->stored);
+    rgmi_graph_file_release(column->file);
     rgm_feature_clear(&column->value);
     rgm_pattern_release(column->pattern);
     rgmi_looked_up_release(column->looked_up);

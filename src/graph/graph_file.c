@@ -322,6 +322,7 @@ static rgm_status read_column(const reading *r, rgmi_column *column, int64_t set
     int64_t rows = r->graph->sets[set].items->total;
     int last = rgm_feature_last_ragged(schema);
 
+    column->file = rgmi_graph_file_retain(r->file);
     if (last > 0 || schema->dtype == RGM_STRING) {
         RGM_TRY(RGM_NEW(column->stored, 1));
         column->stored->file = rgmi_graph_file_retain(r->file);

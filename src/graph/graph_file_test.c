@@ -615,6 +615,66 @@ static void edges_are_taken_from_a_file_as_from_memory(void **state)
     rgm_graph_data_clear(&data);
 }
 
+/* Of a graph that is trained on as it is. */
+static void check_not_fed(rgm_graph *graph)
+{
+    rgm_cgraph *cgraph;
+    rgm_graph_value *value;
+    rgm_feed feeds[4];
+    int64_t count;
+
+    CHECK_OK(rgm_cgraph_create(&cgraph));
+    CHECK_OK(rgm_graph_value_create(&value, cgraph, (rgm_schema *)rgm_graph_schema(graph)));
+    CHECK(rgm_node_feature(value, "a", "x") != NULL);
+    CHECK_STATUS(RGM_ERR_IO, rgm_graph_feeds(feeds, 4, &count, value, graph));
+    rgm_graph_value_release(value);
+    rgm_cgraph_release(cgraph);
+}
+
+static void every_way_to_draw_tells_that_a_file_was_cut(void **state)
+{
+    static const rgm_subgraph_sampler_type *const types[] = {
+        &rgm_random_walk_sampler, &rgm_cluster_sampler, &rgm_saint_sampler, &rgm_shadow_sampler};
+    const rgm_random_walk_options walk = RGM_RANDOM_WALK_OPTIONS_INIT;
+    const rgm_cluster_options cluster = RGM_CLUSTER_OPTIONS_INIT;
+    const rgm_saint_options saint = RGM_SAINT_OPTIONS_INIT;
+    const rgm_shadow_options shadow = RGM_SHADOW_OPTIONS_INIT;
+    const void *const options[] = {&walk, &cluster, &saint, &shadow};
+    rgm_subgraph_source from = {.node_set = "a", .label = "label", .seed = 1};
+    rgm_subgraph_sampler *samplers[4];
+    rgm_sampler *around;
+    rgm_graph_data data, back;
+    rgm_graph *few, *batch;
+
+    (void)state;
+    make_data(&data, 3000, 20000);
+    unlink(in_folder("drawn.graph"));
+    CHECK_OK(rgm_graph_data_write(&data, in_folder("drawn.graph"), NULL));
+    CHECK_OK(rgm_graph_data_open(&back, in_folder("drawn.graph")));
+    from.graph = back.graphs[0];
+    from.seeds = back.train;
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(rgm_subgraph_sampler_create(&samplers[i], types[i], &from, options[i]));
+    few = with_few_edges(back.graphs[0]);
+    around = sampler_of(few);
+    CHECK_INT(0, truncate(in_folder("drawn.graph"), 4096));
+    for (int i = 0; i < 4; i++) {
+        const int64_t *units = rgm_tensor_i64(rgm_subgraph_sampler_units(samplers[i]));
+
+        CHECK_STATUS(RGM_ERR_IO, rgm_subgraph_sampler_draw(&batch, samplers[i], units, 1, 0));
+        CHECK_MESSAGE("drawn.graph: a part of the file was cut off, or could not be read");
+        rgm_subgraph_sampler_release(samplers[i]);
+    }
+    CHECK_STATUS(RGM_ERR_IO,
+                 rgm_sampler_pairs(&batch, around, (int64_t[]){0}, (int64_t[]){5}, 1, 0, NULL, 0));
+    check_not_fed(back.graphs[0]);
+    check_not_fed(few);
+    rgm_sampler_release(around);
+    rgm_graph_release(few);
+    rgm_graph_data_clear(&back);
+    rgm_graph_data_clear(&data);
+}
+
 TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(edges_are_sorted_in_the_memory_that_there_is),
       cmocka_unit_test(samples_of_a_file_are_those_of_memory),
@@ -624,5 +684,6 @@ TESTS(cmocka_unit_test(what_is_written_is_read),
       cmocka_unit_test(a_section_twice_is_told_by_its_number),
       cmocka_unit_test(a_file_cut_while_it_is_open_is_an_error),
       cmocka_unit_test(edges_are_taken_from_a_file_as_from_memory),
+      cmocka_unit_test(every_way_to_draw_tells_that_a_file_was_cut),
       cmocka_unit_test(a_writer_tells_what_is_wrong_and_leaves_nothing),
       cmocka_unit_test(every_failing_allocation_is_survived))

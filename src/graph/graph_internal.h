@@ -128,6 +128,7 @@ typedef struct rgmi_column {
     atomic_int_fast64_t references;
     rgm_feature value;
     rgmi_stored_column *stored; /* NULL: value is whole */
+    rgmi_graph_file *file;      /* of which it is; NULL: of none. Retained */
     pthread_mutex_t lock;
     rgm_pattern *pattern;      /* of a one_hot feature, at first use        */
     rgmi_looked_up *looked_up; /* one for each lookup that was asked for    */

@@ -647,6 +647,7 @@ static rgm_status run_chunk(layerwise *self, const group *g, int64_t begin, int6
     RGM_GO(choose(self, g, begin, last));
     RGM_GO(chunk_graph(&chunk, self, g));
     RGM_GO(feed(&f, self, g, chunk));
+    RGM_GO(rgm_graph_check_uncut(self->graph)); /* zeros of a file may look like features */
     RGM_GO(rgm_executor_run(g->executor, made, self->parameters, f.feeds, f.count, 1, 0));
     RGM_GO(keep(self, g, made, begin, last));
 done:

@@ -232,9 +232,15 @@ rgm_status rgmi_graph_whole(const rgm_graph *graph)
 
 rgmi_graph_file *rgmi_graph_file_of(const rgm_graph *graph)
 {
-    for (int64_t i = 0; i < graph->set_count; i++)
-        if (graph->sets[i].items->stored != NULL)
-            return graph->sets[i].items->stored->file;
+    for (int64_t i = 0; i < graph->set_count; i++) {
+        const rgmi_set *set = &graph->sets[i];
+
+        if (set->items->stored != NULL)
+            return set->items->stored->file;
+        for (int64_t j = 0; j < graph->schema->sets[i]->feature_count; j++)
+            if (set->columns[j] != NULL && set->columns[j]->file != NULL)
+                return set->columns[j]->file;
+    }
     return NULL;
 }
 

@@ -160,6 +160,7 @@ rgm_status rgmi_sampler_graph(rgm_graph **out, rgmi_workspace *work, const rgm_s
         RGM_GO(add_nodes(graph, sampler, &sampler->node_sets[i], &work->known[i], threads));
     for (int64_t i = 0; i < sampler->edge_set_count; i++)
         RGM_GO(add_edges(graph, work, sampler, i, threads));
+    RGM_GO(rgm_graph_check_uncut(sampler->graph)); /* zeros of a file may look like a sample */
     RGM_GO(rgm_graph_seal(graph));
     *out = graph;
     graph = NULL;

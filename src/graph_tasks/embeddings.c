@@ -2,6 +2,8 @@
  * States of all nodes behind a trained base GNN. One graph goes through the model as a whole, or
  * round by round, so each layer is computed once for each node; of many graphs one by one.
  */
+#include <regimen/graph_parts.h>
+
 #include "learning.h"
 #include "link_split.h"
 
@@ -151,6 +153,7 @@ static rgm_status give(embedding *e, rgm_graph *graph)
                                    rgm_trainer_parameters(rgm_run_trainer(e->run)));
     } else {
         RGM_TRY(compute(&states, e, graph));
+        RGM_TRY(rgm_graph_check_uncut(graph)); /* of zeros states are made, too */
         status = give_rows(states, 0, e);
     }
     e->graphs++;
