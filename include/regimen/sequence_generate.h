@@ -41,7 +41,7 @@ typedef struct rgm_generate_options {
     int64_t top_k;      /* 0: all                                                               */
     double top_p;       /* 1: all                                                               */
     double min_p;       /* 0: all                                                               */
-    double repetition_penalty; /* 1: none                                                       */
+    double repetition_penalty; /* from 1e-6 to 1e6; 1: none                                     */
     int64_t max_tokens; /* most tokens of a text, its end included                              */
     int64_t batch_size; /* texts written together; changes nothing but time and memory          */
     int64_t seed;       /* text i draws by stream first_number + i of it, so that the results do

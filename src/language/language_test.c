@@ -340,6 +340,7 @@ static void wishes_have_names_and_bounds(void **state)
                  {"{\"top_p\": null}", "'top_p' is"},
                  {"{\"min_p\": 1.01}", "'min_p' is"},
                  {"{\"repetition\": 0}", "'repetition' is"},
+                 {"{\"repetition\": 1e-310}", "'repetition' is a number in [1e-06, 1e+06]"},
                  {"{\"seed\": -1}", "'seed' is a whole"},
                  {"{\"seed\": 1e300}", "'seed' is a whole"},
                  {"{\"stop\": 3}", "'stop' is a text, or a list of at most 16"},

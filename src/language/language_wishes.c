@@ -26,7 +26,7 @@ static const wish wishes_known[] = {
     {"top_k", PLACE(top_k), true, false, 0, 1e9},
     {"top_p", PLACE(top_p), false, true, 0, 1},
     {"min_p", PLACE(min_p), false, false, 0, 1},
-    {"repetition", PLACE(repetition_penalty), false, true, 0, 1e6},
+    {"repetition", PLACE(repetition_penalty), false, false, 1e-6, 1e6},
     {"seed", PLACE(seed), true, false, 0, 1e15},
 };
 enum { WISHES = sizeof wishes_known / sizeof *wishes_known };

@@ -16,7 +16,7 @@ const rgm_field rgm_generate_fields[] = {
                     "draw among the fewest tokens that have this probability together"),
     RGM_FLOAT_FIELD(min_p, 0, 1,
                     "leave out tokens that are less than so many times as probable as the best"),
-    RGM_FLOAT_FIELD(repetition_penalty, RGM_ABOVE_0, 1e6,
+    RGM_FLOAT_FIELD(repetition_penalty, 1e-6, 1e6,
                     "above 1: tokens that prompt or text has become less probable"),
     RGM_INT_FIELD(max_tokens, 1, 1e9, "most tokens of a text, its end included"),
     RGM_INT_FIELD(batch_size, 1, 1e6, "texts written together; changes nothing but the time"),

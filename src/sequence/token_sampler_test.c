@@ -3,6 +3,7 @@
  * token in whose share of the probabilities it lies.
  */
 #include <check.h>
+#include <float.h>
 
 #include <regimen/sequence_generate.h>
 
@@ -97,6 +98,26 @@ static void temperature_near_zero_takes_the_best(void **state)
     rgm_token_sampler_release(sampler);
 }
 
+/* However large logits are: what is infinite then is said to be broken weights. */
+static void penalties_within_bounds_keep_logits_finite(void **state)
+{
+    static const float logits[4] = {1, 0x1p127f, FLT_MAX, -FLT_MAX};
+    static const int32_t before[4] = {0, 1, 2, 3};
+    rgm_generate_options o = RGM_GENERATE_OPTIONS_INIT;
+    rgm_token_sampler *sampler;
+    int32_t id;
+
+    (void)state;
+    o.temperature = 0;
+    CHECK_OK(rgm_token_sampler_create(&sampler, 4));
+    for (o.repetition_penalty = 1e-6; o.repetition_penalty <= 1e6; o.repetition_penalty *= 1e6) {
+        CHECK_OK(rgm_options_check(&o, rgm_generate_fields, "task.generate"));
+        CHECK_OK(rgm_token_sampler_draw(&id, sampler, logits, &o, before, 4, 0));
+        CHECK_INT(2, id);
+    }
+    rgm_token_sampler_release(sampler);
+}
+
 /* Equal logits at the border of top_k all stay, as torch.topk's threshold keeps them. */
 static void ties_at_the_border_stay(void **state)
 {
@@ -151,11 +172,16 @@ static void options_out_of_bounds_are_told(void **state)
     o.top_p = NAN;
     CHECK_STATUS(RGM_ERR_CONFIG, rgm_generate(&out, NULL, NULL, &prompts, &length, 1, &o));
     CHECK_MESSAGE("task.generate.top_p is");
+    o = (rgm_generate_options)RGM_GENERATE_OPTIONS_INIT;
+    o.repetition_penalty = 1e-310; /* a logit divided by it is infinite */
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_generate(&out, NULL, NULL, &prompts, &length, 1, &o));
+    CHECK_MESSAGE("task.generate.repetition_penalty is 1e-310");
     CHECK(out.ids == NULL);
 }
 
 TESTS(cmocka_unit_test(what_is_left_is_what_transformers_leaves),
       cmocka_unit_test(temperature_zero_takes_the_best),
       cmocka_unit_test(temperature_near_zero_takes_the_best),
+      cmocka_unit_test(penalties_within_bounds_keep_logits_finite),
       cmocka_unit_test(ties_at_the_border_stay), cmocka_unit_test(broken_logits_are_told),
       cmocka_unit_test(options_out_of_bounds_are_told))
