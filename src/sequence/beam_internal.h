@@ -33,7 +33,8 @@ typedef struct rgmi_sentence {
     int64_t longest;                   /* tokens of a translation at most */
     int64_t sources;                   /* tokens of its source */
     const rgm_target_request *request; /* or NULL */
-    /* Slots of the groups one behind the other, each best first; by group, how many are in use. */
+    /* Slots of the groups one behind the other; by group, how many are in use. In each the best is
+     * first: of what is done by score, of what is open by what it was chosen by. */
     rgmi_beam_leaf open[RGMI_MOST_BEAMS], done[RGMI_MOST_BEAMS];
     int64_t open_count[RGMI_MOST_BEAMS], done_count[RGMI_MOST_BEAMS];
 } rgmi_sentence;

@@ -242,14 +242,16 @@ static rgm_status take(rgmi_search *s, rgmi_sentence *t, int64_t group, rgmi_bea
     return RGM_OK;
 }
 
-/* A group's worst finished hypothesis is better than what its best open one could become. */
-static bool is_settled(const rgmi_search *s, const rgmi_sentence *t, int64_t group,
-                       const rgmi_beam_leaf *best)
+/* A group's worst finished hypothesis is better than what its best open one could become, which
+ * need not be the first: diversity has a say in their order. */
+static bool is_settled(const rgmi_search *s, const rgmi_sentence *t, int64_t group)
 {
-    const rgmi_beam_leaf *done = &t->done[group * rgmi_group_size(s)];
+    int64_t first = group * rgmi_group_size(s), done = t->done_count[group];
+    double best = -INFINITY;
 
-    return t->done_count[group] > 0 && done[t->done_count[group] - 1].score >
-                                           best->log_probability / penalty(s->options, t->longest);
+    for (int64_t k = 0; k < t->open_count[group]; k++)
+        best = fmax(best, t->open[first + k].log_probability);
+    return done > 0 && t->done[first + done - 1].score > best / penalty(s->options, t->longest);
 }
 
 /* All groups take theirs, and settled ones close; false: nothing may follow, and the hypotheses
@@ -283,7 +285,7 @@ static rgm_status take_all(bool *goes_on, rgmi_search *s, rgmi_sentence *t, int6
     }
     memcpy(t->open, next, (size_t)o->beam_size * sizeof *next);
     for (int64_t g = 0; g < o->diversity_groups; g++)
-        if (t->open_count[g] > 0 && is_settled(s, t, g, &t->open[g * size]))
+        if (t->open_count[g] > 0 && is_settled(s, t, g))
             t->open_count[g] = 0;
     return RGM_OK;
 }

@@ -194,40 +194,91 @@ static double plain_penalty(const rgm_beam_search_options *o, double length)
     return pow(o->length_penalty == RGM_LENGTH_POWER ? length : (5 + length) / 6, o->alpha);
 }
 
+/* Beams that search by themselves. */
+typedef struct group {
+    line open[8], done[8];
+    int64_t open_count, done_count;
+} group;
+
+/* What may follow in a group, best first, less what groups before it have chosen in this step. */
+static int64_t plain_continuations(line *next, lab *l, int64_t sentence, const group *groups,
+                                   int64_t g, const rgm_beam_search_options *o)
+{
+    int64_t count = 0, most = 2 * o->beam_size / o->diversity_groups;
+
+    for (int64_t k = 0; k < groups[g].open_count; k++) {
+        float row[(TOKENS + 1) * VOCABULARY];
+        int64_t length = groups[g].open[k].count;
+        run_whole(row, l, sentence, groups[g].open[k].ids, length);
+        for (int32_t v = o->no_padding; v < VOCABULARY; v++) {
+            line item = groups[g].open[k];
+            item.ids[item.count++] = v;
+            item.log_probability += row[length * VOCABULARY + v];
+            item.score = item.log_probability;
+            for (int64_t h = 0; h < g; h++)
+                for (int64_t j = 0; j < groups[h].open_count; j++)
+                    item.score -= groups[h].open[j].ids[length] == v ? o->diversity : 0;
+            count = insert(next, count, most, &item);
+        }
+    }
+    return count;
+}
+
+static bool is_found(const group *groups, const line *item, const rgm_beam_search_options *o)
+{
+    for (int64_t g = 0; g < o->diversity_groups; g++)
+        for (int64_t k = 0; k < groups[g].done_count; k++)
+            if (groups[g].done[k].count == item->count &&
+                memcmp(groups[g].done[k].ids, item->ids, (size_t)item->count * sizeof *item->ids) ==
+                    0)
+                return true;
+    return false;
+}
+
+static void plain_take(group *groups, int64_t g, line *next, int64_t count,
+                       const rgm_beam_search_options *o)
+{
+    int64_t size = o->beam_size / o->diversity_groups;
+    group *own = &groups[g];
+
+    own->open_count = 0;
+    for (int64_t c = 0; c < count; c++)
+        if (next[c].ids[next[c].count - 1] == 1) {
+            next[c].score = next[c].log_probability / plain_penalty(o, (double)next[c].count);
+            if ((c < size || !o->end_within_beam) && !is_found(groups, &next[c], o))
+                own->done_count = insert(own->done, own->done_count, size, &next[c]);
+        } else if (own->open_count < size) {
+            own->open[own->open_count++] = next[c];
+        }
+}
+
+/* None that is open can become better than the worst that is done. */
+static bool is_settled(const group *g, const rgm_beam_search_options *o)
+{
+    double best = -INFINITY;
+
+    for (int64_t k = 0; k < g->open_count; k++)
+        best = fmax(best, g->open[k].log_probability);
+    return g->done_count > 0 && g->done[g->done_count - 1].score > best / plain_penalty(o, TOKENS);
+}
+
 static int64_t plain_search(line *done, lab *l, int64_t sentence, const rgm_beam_search_options *o)
 {
-    line open[8] = {{.count = 0}}, next[17];
-    int64_t open_count = 1, done_count = 0, beams = o->beam_size;
+    group groups[3] = {{.open_count = 1}, {.open_count = 1}, {.open_count = 1}};
+    int64_t count = 0;
+    line next[17];
 
     for (int64_t step = 0; step < TOKENS; step++) {
-        int64_t count = 0, kept = 0;
-        for (int64_t k = 0; k < open_count; k++) {
-            float row[(TOKENS + 1) * VOCABULARY];
-            run_whole(row, l, sentence, open[k].ids, open[k].count);
-            for (int32_t v = o->no_padding; v < VOCABULARY; v++) {
-                line item = open[k];
-                item.ids[item.count] = v;
-                item.log_probability += row[item.count * VOCABULARY + v];
-                item.count++;
-                item.score = item.log_probability;
-                count = insert(next, count, 2 * beams, &item);
-            }
-        }
-        for (int64_t c = 0; c < count; c++)
-            if (next[c].ids[next[c].count - 1] == 1) {
-                if (o->end_within_beam && c >= beams)
-                    continue;
-                next[c].score /= plain_penalty(o, (double)next[c].count);
-                done_count = insert(done, done_count, beams, &next[c]);
-            } else if (kept < beams) {
-                open[kept++] = next[c];
-            }
-        open_count = kept;
-        if (done_count > 0 &&
-            done[done_count - 1].score > open[0].log_probability / plain_penalty(o, TOKENS))
-            break;
+        for (int64_t g = 0; g < o->diversity_groups; g++)
+            plain_take(groups, g, next, plain_continuations(next, l, sentence, groups, g, o), o);
+        for (int64_t g = 0; g < o->diversity_groups; g++)
+            if (is_settled(&groups[g], o))
+                groups[g].open_count = 0;
     }
-    return done_count;
+    for (int64_t g = 0; g < o->diversity_groups; g++)
+        for (int64_t k = 0; k < groups[g].done_count; k++)
+            count = insert(done, count, o->beam_size, &groups[g].done[k]);
+    return count;
 }
 
 static void check_definition(lab *l, const rgm_beam_search_options *o)
@@ -263,6 +314,23 @@ static void beam_search_is_the_one_of_its_definition(void **state)
         o.alpha = alphas[a % 3];
         o.length_penalty = a / 3 % 2 == 0 ? RGM_LENGTH_GNMT : RGM_LENGTH_POWER;
         o.end_within_beam = a >= 6;
+        check_definition(&l, &o);
+    }
+    lab_close(&l);
+}
+
+/* With diversity the first of a group need not be its most probable one. */
+static void groups_search_by_their_definition(void **state)
+{
+    lab l;
+
+    (void)state;
+    lab_open(&l);
+    for (int a = 0; a < 12; a++) {
+        rgm_beam_search_options o = plain_options(6);
+        o.diversity_groups = 2 + a % 2;
+        o.diversity = 0.3 + 0.4 * (a / 4);
+        o.alpha = a / 2 % 2 == 0 ? 0 : 0.6;
         check_definition(&l, &o);
     }
     lab_close(&l);
@@ -672,6 +740,7 @@ TESTS(cmocka_unit_test(kept_keys_and_values_are_those_of_the_whole_decoder),
       cmocka_unit_test(steps_of_sizes_met_before_allocate_nothing),
       cmocka_unit_test(greedy_takes_the_most_probable_token),
       cmocka_unit_test(beam_search_is_the_one_of_its_definition),
+      cmocka_unit_test(groups_search_by_their_definition),
       cmocka_unit_test(padding_is_left_out_on_demand),
       cmocka_unit_test(batch_mates_padding_and_threads_change_no_bit),
       cmocka_unit_test(batches_by_tokens_count_padding),
