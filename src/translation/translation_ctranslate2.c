@@ -10,6 +10,9 @@
 
 const char rgmi_ctranslate2_file[] = "model.bin";
 
+/** A bias that leaves a token no probability. */
+#define NO_LOGIT (-1e9F)
+
 enum { BINARY_VERSION = 6, REVISION = 7, MOST_DIMS = 2, NAME = 96 };
 enum { TYPE_F32 = 0, TYPE_I8 = 1, TYPE_I16 = 2 };
 enum { CT2_RELU = 0, CT2_GELU_TANH = 1, CT2_SWISH = 2, CT2_GELU = 3 };
@@ -295,6 +298,27 @@ static bool is_tied(const rgm_seq2seq *m)
            m->options.embeddings == RGM_EMBEDDINGS_TARGET;
 }
 
+/* CTranslate2 has no key for what is never written: padding that is not has no logit there. */
+static rgm_status put_output_bias(writer *w)
+{
+    const rgm_seq2seq *m = &w->task->model;
+    bool no_padding = w->task->options.search.no_padding;
+    const rgm_tensor *ours = NULL;
+
+    if (!m->options.output_bias && !no_padding)
+        return RGM_OK;
+    if (m->options.output_bias)
+        RGM_TRY(find(&ours, w, "output/bias"));
+    RGM_TRY(put_variable(w, "decoder/projection/bias", TYPE_F32, 1, &m->target_vocabulary,
+                         m->target_vocabulary * (int64_t)sizeof(float)));
+    for (int64_t i = 0; i < m->target_vocabulary; i++) {
+        float bias = i == 0 && no_padding ? NO_LOGIT : ours != NULL ? rgm_tensor_f32(ours)[i] : 0;
+
+        RGM_TRY(rgm_text_add(&w->variables, &bias, sizeof bias));
+    }
+    return RGM_OK;
+}
+
 static rgm_status put_tables(writer *w)
 {
     const rgm_seq2seq *m = &w->task->model;
@@ -305,8 +329,7 @@ static rgm_status put_tables(writer *w)
                          one ? "embedding/table" : "source_embedding/table", m->source_vocabulary));
     RGM_TRY(put_as_it_is(w, "decoder/embeddings/weight",
                          one ? "embedding/table" : "target_embedding/table", m->target_vocabulary));
-    if (m->options.output_bias)
-        RGM_TRY(put_as_it_is(w, "decoder/projection/bias", "output/bias", m->target_vocabulary));
+    RGM_TRY(put_output_bias(w));
     if (is_tied(m))
         return RGM_OK; /* an alias */
     return put_as_it_is(w, "decoder/projection/weight", "output/table", m->target_vocabulary);

@@ -459,26 +459,38 @@ static void save_tokenizer(const char *folder, const char *name, const char *end
     CHECK_OK(rgm_file_save(path, json, (int64_t)strlen(json)));
 }
 
-static rgm_status save_ctranslate2(const char *folder, const char *target)
+/* Of text, by source.json and perhaps another tokenizer of targets. */
+static void open_texts(trained *t, const char *folder, const char *target, bool bias,
+                       bool no_padding)
 {
     static const char *const lines = "a\tb\nb\ta\n";
-    const char *train[] = {"train.tsv"};
+    static const char *train[] = {"train.tsv"};
     rgm_seq2seq_options o = small();
     char path[128];
-    rgm_status status;
-    trained t = {0};
 
+    *t = (trained){0};
     snprintf(path, sizeof path, "%s/train.tsv", folder);
     CHECK_OK(rgm_file_save(path, lines, (int64_t)strlen(lines)));
-    rgm_translation_defaults(&t.options);
-    t.options.path = folder;
-    t.options.train = (rgm_texts){train, 1};
-    t.options.tokenizer = "source.json";
-    t.options.target_tokenizer = target;
-    t.options.max_length = 7;
-    t.options.search.beam_size = 2;
+    rgm_translation_defaults(&t->options);
+    t->options.path = folder;
+    t->options.train = (rgm_texts){train, 1};
+    t->options.tokenizer = "source.json";
+    t->options.target_tokenizer = target;
+    t->options.max_length = 7;
+    t->options.search.beam_size = 2;
+    t->options.search.no_padding = no_padding;
+    o.output_bias = bias;
     o.embeddings = target != NULL ? RGM_EMBEDDINGS_UNTIED : RGM_EMBEDDINGS_SHARED;
-    build(&t, &o, 1);
+    build(t, &o, 1);
+}
+
+static rgm_status save_ctranslate2(const char *folder, const char *target, bool bias,
+                                   bool no_padding)
+{
+    rgm_status status;
+    trained t;
+
+    open_texts(&t, folder, target, bias, no_padding);
     status = rgmi_translation_save_ctranslate2(folder, t.parameters, t.task.state);
     close_all(&t);
     return status;
@@ -505,20 +517,60 @@ static void the_unknown_token_of_ctranslate2_is_a_piece_of_both_sides(void **sta
     (void)state;
     make_folder(folder, sizeof folder);
     save_tokenizer(folder, "source.json", "</s>", NULL);
-    CHECK_OK(save_ctranslate2(folder, NULL));
+    CHECK_OK(save_ctranslate2(folder, NULL, false, false));
     check_unknown(folder, "<pad>");
     save_tokenizer(folder, "target.json", "</s>", "<unk>");
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json", false, false));
     CHECK_MESSAGE("'<unk>', which is not that of data.tokenizer");
     save_tokenizer(folder, "source.json", "</s>", "<unk>");
-    CHECK_OK(save_ctranslate2(folder, "target.json"));
+    CHECK_OK(save_ctranslate2(folder, "target.json", false, false));
     check_unknown(folder, "<unk>");
     save_tokenizer(folder, "target.json", "</s>", "[UNK]");
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json", false, false));
     CHECK_MESSAGE("'<unk>', which is not that of data.target_tokenizer");
     save_tokenizer(folder, "target.json", "[EOS]", "<unk>");
-    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json"));
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, save_ctranslate2(folder, "target.json", false, false));
     CHECK_MESSAGE("data.tokenizer has '</s>', data.target_tokenizer '[EOS]'");
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
+/* The bias of the five tokens in model.bin: its name, rank, size, type and bytes, then they; false:
+ * there is none. */
+static bool read_bias(float bias[5], const char *folder)
+{
+    static const char name[] = "decoder/projection/bias";
+    char path[128], *bytes;
+    int64_t size, at = 0;
+
+    snprintf(path, sizeof path, "%s/model.bin", folder);
+    CHECK_OK(rgm_file_load(&bytes, &size, path, 1 << 20));
+    while (at + (int64_t)sizeof name + 30 <= size && memcmp(bytes + at, name, sizeof name) != 0)
+        at++;
+    memcpy(bias, bytes + at + sizeof name + 10, 5 * sizeof *bias);
+    rgm_free(bytes);
+    return at + (int64_t)sizeof name + 30 <= size;
+}
+
+/* CTranslate2 has no other word for what a search never writes. */
+static void padding_that_is_never_written_has_no_logit_in_ctranslate2(void **state)
+{
+    float bias[5], plain[5];
+    char folder[64];
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    save_tokenizer(folder, "source.json", "</s>", "<unk>");
+    CHECK_OK(save_ctranslate2(folder, NULL, false, false));
+    CHECK(!read_bias(plain, folder));
+    CHECK_OK(save_ctranslate2(folder, NULL, false, true));
+    CHECK(read_bias(bias, folder));
+    CHECK(bias[0] == -1e9F && bias[1] == 0 && bias[4] == 0);
+    CHECK_OK(save_ctranslate2(folder, NULL, true, false));
+    CHECK(read_bias(plain, folder));
+    CHECK(fabsf(plain[0]) <= 0.2F && plain[1] != 0);
+    CHECK_OK(save_ctranslate2(folder, NULL, true, true));
+    CHECK(read_bias(bias, folder));
+    CHECK(bias[0] == -1e9F && memcmp(bias + 1, plain + 1, 4 * sizeof *bias) == 0);
     CHECK_OK(rgm_folder_remove(folder));
 }
 
@@ -546,4 +598,5 @@ TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
       cmocka_unit_test(nothing_is_compared_without_data),
       cmocka_unit_test(the_description_says_what_the_files_take),
       cmocka_unit_test(the_unknown_token_of_ctranslate2_is_a_piece_of_both_sides),
+      cmocka_unit_test(padding_that_is_never_written_has_no_logit_in_ctranslate2),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))
