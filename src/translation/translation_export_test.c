@@ -574,6 +574,23 @@ static void padding_that_is_never_written_has_no_logit_in_ctranslate2(void **sta
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+/* MarianTokenizer would read it as protobuf. */
+static void a_tokenizer_json_makes_no_marianmt(void **state)
+{
+    char folder[64];
+    trained t;
+
+    (void)state;
+    make_folder(folder, sizeof folder);
+    save_tokenizer(folder, "source.json", "</s>", "<unk>");
+    open_texts(&t, folder, NULL, true, false);
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED,
+                 rgmi_translation_check_huggingface(t.parameters, t.task.state));
+    CHECK_MESSAGE("data.tokenizer: it is a SentencePiece model there, not a tokenizer.json");
+    close_all(&t);
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     rgm_seq2seq_options o = small();
@@ -599,4 +616,5 @@ TESTS(cmocka_unit_test(every_kind_of_model_means_the_same_in_the_files),
       cmocka_unit_test(the_description_says_what_the_files_take),
       cmocka_unit_test(the_unknown_token_of_ctranslate2_is_a_piece_of_both_sides),
       cmocka_unit_test(padding_that_is_never_written_has_no_logit_in_ctranslate2),
+      cmocka_unit_test(a_tokenizer_json_makes_no_marianmt),
       cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing))

@@ -42,12 +42,29 @@ static rgm_status check_stack(const rgm_stack_options *o, const char *section)
     return RGM_OK;
 }
 
+/* MarianTokenizer reads SentencePiece models alone. */
+static rgm_status check_tokenizers(const rgmi_translation_data *data)
+{
+    const rgm_tokenizer *sides[] = {data->source, data->target};
+
+    for (int i = 0; i < 2; i++) {
+        int64_t size;
+        const char *model = rgm_tokenizer_model(sides[i], &size);
+
+        if (size > 0 && model[0] == '{')
+            return impossible("data", i == 0 ? "tokenizer" : "target_tokenizer",
+                              "it is a SentencePiece model there, not a tokenizer.json");
+    }
+    return RGM_OK;
+}
+
 static rgm_status check_model(const rgmi_translation_task *t)
 {
     const rgm_seq2seq_options *o = &t->model.options;
 
     if (t->data.source == NULL)
         return impossible("data", "reverse", "its tokens have no tokenizer");
+    RGM_TRY(check_tokenizers(&t->data));
     if (t->data.source_tag >= 0)
         return impossible("data", "source_tag",
                           "whoever translates would have to put it before each source");
