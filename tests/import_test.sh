@@ -140,6 +140,28 @@ expect 0 "$regimen" run mt.there/config.yaml --run-dir mt.tuned --set data.path=
     --set data.vocabulary="$work/mt.there/vocabulary.yml" --set trainer.initialize.checkpoint=mt.there \
     --set task.decode=false --set optimizer.type=adam --set optimizer.learning_rate=1e-3 --set trainer.epochs=1
 says 'initialized ([0-9]+) of \1 parameters' mt.tuned/log.txt
+# Two vocabularies: one number of padding, which neither file has and which so comes last, stands for both there.
+expect 0 "$regimen" text train-tokenizer --type bpe --vocab-size 56 --out data/both.model data/train.txt
+expect 0 "$regimen" text encode --model data/both.model --pieces data/train.txt
+{ printf '</s>\n<unk>\n' && tr ' ' '\n' <out | sort -u; } | awk '{ printf "\"%s\": %d\n", $0, NR - 1 }' >data/small.yml
+{ cat data/small.yml && awk 'END { printf "\"more\": %d\n\"still more\": %d\n", NR, NR + 1 }' data/small.yml; } >data/large.yml
+# two STATUS RUN SOURCE TARGET: a run with these vocabularies.
+two() {
+    expect "$1" "$regimen" run mt.yaml --run-dir "$2" --set data.train_tokenizer=~ --set data.tokenizer=both.model \
+        --set data.target_tokenizer=both.model --set data.vocabulary="$3.yml" --set data.target_vocabulary="$4.yml" \
+        --set model.embeddings=target --set trainer.epochs=1
+}
+two 1 no small large
+says 'no such model: data.target_vocabulary: the number of its padding is one of the source' err
+[ ! -e no/ckpt ] || fail "a model that cannot be exported was trained"
+rm -rf no
+two 0 mt.two large small
+[ -s mt.two/export/target_vocab.json ] || fail "the target's vocabulary is no file of its own"
+expect 0 "$regimen" import mt.two/export --out mt.two.there
+expect 0 "$regimen" translate mt.two <data/test.txt
+cp out texts
+expect 0 "$regimen" translate mt.two.there <data/test.txt
+cmp -s out texts || fail "an import with two vocabularies writes other texts"
 # Another tokenizer: rows by their pieces, where that is asked for.
 expect 2 "$regimen" run mt.yaml --run-dir no --set data.train_tokenizer.vocab_size=40 --set trainer.initialize.checkpoint=mt
 says 'trainer.initialize.checkpoint .* another tokenizer.model' err

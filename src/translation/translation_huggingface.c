@@ -58,6 +58,14 @@ static rgm_status check_tokenizers(const rgmi_translation_data *data)
     return RGM_OK;
 }
 
+/* The number that the vocabulary's file gives an id; padding that it lacks comes last. */
+static int64_t number_of(const rgm_tokenizer *tokenizer, int32_t id)
+{
+    int64_t number = rgm_tokenizer_number(tokenizer, id);
+
+    return number >= 0 ? number : rgm_tokenizer_size(tokenizer) - 1;
+}
+
 static rgm_status check_model(const rgmi_translation_task *t)
 {
     const rgm_seq2seq_options *o = &t->model.options;
@@ -84,6 +92,10 @@ static rgm_status check_model(const rgmi_translation_task *t)
         !rgm_tokenizers_share_ids(t->data.source, t->data.target))
         return impossible("data", "target_tokenizer",
                           "two models need a vocabulary (data.vocabulary)");
+    if (number_of(t->data.target, 0) >= rgm_tokenizer_size(t->data.source))
+        return impossible("data", "target_vocabulary",
+                          "the number of its padding is one of the source's vocabulary there: give "
+                          "<pad> a smaller number in it");
     return RGM_OK;
 }
 
@@ -95,17 +107,14 @@ rgm_status rgmi_translation_check_huggingface(const rgm_parameters *parameters, 
 
 /* ---- numbers of tokens ----------------------------------------------------------------------- */
 
-/* The numbers that the vocabulary's file gives ids; padding that it lacks comes last. */
 static rgm_status number_tokens(rgm_weight_tokens *out, int64_t **rows,
                                 const rgm_tokenizer *tokenizer)
 {
     int64_t count = rgm_tokenizer_size(tokenizer);
 
     RGM_TRY(RGM_NEW(*rows, count));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t number = rgm_tokenizer_number(tokenizer, (int32_t)i);
-        (*rows)[i] = number >= 0 ? number : count - 1;
-    }
+    for (int64_t i = 0; i < count; i++)
+        (*rows)[i] = number_of(tokenizer, (int32_t)i);
     *out = (rgm_weight_tokens){.theirs = count, .taken = count, .from = *rows};
     return RGM_OK;
 }
