@@ -436,6 +436,10 @@ expect 0 "$regimen" translate run <source
 cp out alone
 expect 0 "$regimen" translate run --with run --with run <source
 cmp -s alone out || fail "a model beside itself translates something else"
+expect 0 "$regimen" translate tagged --set data.source_tag=H <source
+cp out alone
+expect 0 "$regimen" translate tagged --with tagged --set data.source_tag=H <source
+cmp -s alone out || fail "two models with another tag translate something else than one"
 expect 1 "$regimen" translate run --mbr 8 --json <asked
 says '^regimen: /dev/stdin:3: required texts need task.search.beam_size of 2' err
 [ "$(wc -l <out)" = 2 ] || fail "the lines before one that asks too much: $(cat out)"

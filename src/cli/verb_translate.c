@@ -177,7 +177,7 @@ static void tell_remarks(const remarks *r, int64_t n_best)
             "prefix",
             grouped(r->banned), grouped(r->translations));
     if (r->short_lists > 0)
-        say("fewer", "%s of %s lines have less than %lld translations: the search found no more",
+        say("fewer", "%s of %s lines have less than %lld translations: the search ended with those",
             grouped(r->short_lists), grouped(r->lines), (long long)n_best);
 }
 
@@ -277,16 +277,26 @@ done:
     return status;
 }
 
-/* The run of another model; only its weights are used. */
-static rgm_status join_run(sessions *all, const char *name, const weights_choice *weights)
+/* Whether it says what all models read. */
+static bool sets_tag(const char *set)
 {
-    const text_list none = {.count = 0};
+    return strncmp(set, "data.source_tag=", 16) == 0 || strncmp(set, "data.target_tag=", 16) == 0;
+}
+
+/* The run of another model; its weights are used, and the search is the first's. */
+static rgm_status join_run(sessions *all, const char *name, const text_list *sets,
+                           const weights_choice *weights)
+{
+    text_list tags = {.count = 0};
     rgm_trainer *trainer;
 
     if (all->count == RGM_MOST_MODELS)
         return RGM_FAIL(RGM_ERR_CONFIG, "--with %s: at most %d models translate together", name,
                         RGM_MOST_MODELS);
-    RGM_TRY(open_run(all, name, &none, weights));
+    for (int64_t i = 0; i < sets->count; i++)
+        if (sets_tag(sets->items[i]))
+            tags.items[tags.count++] = sets->items[i];
+    RGM_TRY(open_run(all, name, &tags, weights));
     trainer = rgm_run_trainer(all->items[all->count - 1].run);
     return rgm_error_prefix(rgm_translation_join(rgm_run_task(all->items[0].run),
                                                  rgm_trainer_task(trainer),
@@ -305,7 +315,7 @@ static rgm_status translate_run(const char *name, const text_list *with, const t
     RGM_TRY(RGM_NEW(all, 1));
     RGM_GO(open_run(all, name, sets, weights));
     for (int64_t i = 0; i < with->count; i++)
-        RGM_GO(join_run(all, with->items[i], weights));
+        RGM_GO(join_run(all, with->items[i], sets, weights));
     trainer = rgm_run_trainer(all->items[0].run);
     t = (translator){rgm_trainer_task(trainer), rgm_trainer_parameters(trainer),
                      rgm_trainer_device(trainer), rgm_trainer_bf16(trainer)};
