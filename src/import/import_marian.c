@@ -11,7 +11,7 @@
  * f32 tells from 0, and a label's smoothing still costs nothing that counts. */
 #define NO_LOGIT (-100.0)
 /** Sinusoids have no end there. */
-enum { POSITIONS = 1024, BEAMS = 12, MOST_YAML = 1 << 20 };
+enum { POSITIONS = 1024, BEAMS = 12, LENGTH_FACTOR = 3, MOST_YAML = 1 << 20 };
 
 static const char *const types[] = {"marian", NULL};
 
@@ -307,22 +307,41 @@ static rgm_status option(double *out, const beside *b, const char *key, double o
     return node != NULL ? rgm_yaml_float(out, node) : RGM_OK;
 }
 
-static rgm_status read_search(rgmi_import_translation *t, const beside *b, rgmi_import_work *work)
+/* What of its search there is none of here. */
+static rgm_status tell_search(const beside *b, rgmi_import_work *work)
 {
-    double beams, word;
+    const rgm_yaml_node *node =
+        b->decoder != NULL ? rgm_yaml_find(rgm_yaml_root(b->decoder), "allow-unk") : NULL;
+    bool unknown = false;
+    double word;
 
-    RGM_TRY(option(&beams, b, "beam-size", BEAMS));
-    RGM_TRY(option(&t->search.alpha, b, "normalize", 0));
     RGM_TRY(option(&word, b, "word-penalty", 0));
-    t->search.beam_size = (int64_t)beams;
     if (word != 0)
         RGM_TRY(rgmi_import_note(work, "word-penalty: %g is not to be had here", word));
-    if (beams >= 1 && beams <= 64 && t->search.alpha >= 0 && t->search.alpha <= 10)
+    if (node != NULL)
+        RGM_TRY(rgm_yaml_bool(&unknown, node));
+    return unknown ? RGM_OK
+                   : rgmi_import_note(work, "allow-unk: false there: '<unk>' is never written, as "
+                                            "it may be here");
+}
+
+static rgm_status read_search(rgmi_import_translation *t, const beside *b, rgmi_import_work *work)
+{
+    rgm_beam_search_options *o = &t->search;
+    double beams;
+
+    RGM_TRY(option(&beams, b, "beam-size", BEAMS));
+    RGM_TRY(option(&o->alpha, b, "normalize", 0));
+    RGM_TRY(option(&o->decode_length_factor, b, "max-length-factor", LENGTH_FACTOR));
+    o->beam_size = (int64_t)beams;
+    RGM_TRY(tell_search(b, work));
+    if (beams >= 1 && beams <= 64 && o->alpha >= 0 && o->alpha <= 10 &&
+        o->decode_length_factor > 0 && o->decode_length_factor <= 1e6)
         return RGM_OK;
     return RGM_FAIL(RGM_ERR_UNSUPPORTED,
-                    "%s/decoder.yml: beam-size is %g and normalize %g: 1 to 64 and 0 to 10 are "
-                    "possible here",
-                    work->source->folder, beams, t->search.alpha);
+                    "%s/decoder.yml: beam-size is %g, normalize %g and max-length-factor %g: 1 to "
+                    "64, 0 to 10 and above 0 to 1e6 are possible here",
+                    work->source->folder, beams, o->alpha, o->decode_length_factor);
 }
 
 static rgm_status configure(rgm_json_writer *w, rgmi_import_work *work)

@@ -139,6 +139,10 @@ static rgm_status write_search(rgm_json_writer *w, const rgm_beam_search_options
     RGM_TRY(rgm_json_write_bool(w, "no_padding", o->no_padding));
     RGM_TRY(write_other(w, "n_best", o->n_best, 1));
     RGM_TRY(write_other(w, "decode_max_length", o->decode_max_length, 0));
+    if (o->decode_length_factor > 0) { /* Marian's alone, and nothing more */
+        RGM_TRY(rgm_json_write_number(w, "decode_length_factor", o->decode_length_factor));
+        RGM_TRY(rgm_json_write_int(w, "extra_decode_length", 0));
+    }
     RGM_TRY(write_other(w, "decode_min_length", o->decode_min_length, 0));
     RGM_TRY(write_other(w, "no_repeat_ngram", o->no_repeat_ngram, 0));
     if (o->repetition_penalty > 1)

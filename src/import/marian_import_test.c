@@ -234,6 +234,7 @@ static void each_number_of_marian_goes_to_its_place(void **state)
     CHECK_OK(rgm_model_import(&report, in("m"), in("run"), NULL));
     CHECK_TEXT("Marian", report.source);
     CHECK_INT(2 + 3 * 10 + 2 * 6, report.count);
+    CHECK(strstr(report.notes.data, "allow-unk: false there") != NULL);
     rgm_model_import_report_clear(&report);
     CHECK_OK(rgm_safetensors_open(&weights, in("run/ckpt/step-00000000/weights.safetensors")));
     t = weight(weights, "embedding/table"); /* padding, then the others */
@@ -253,10 +254,30 @@ static void each_number_of_marian_goes_to_its_place(void **state)
     rgm_safetensors_close(weights);
     CHECK_OK(rgm_file_load(&config, &size, in("run/config.yaml"), 1 << 20));
     CHECK(strstr(config, "beam_size: 6") != NULL && strstr(config, "alpha: 0.6") != NULL);
+    CHECK(strstr(config, "decode_length_factor: 3") != NULL &&
+          strstr(config, "extra_decode_length: 0") != NULL);
     CHECK(strstr(config, "norm_first: false") != NULL && strstr(config, "silu") != NULL);
     rgm_free(config);
     CHECK(rgm_path_exists(in("run/vocabulary.yml")) &&
           rgm_path_exists(in("run/target_tokenizer.model")));
+}
+
+static void the_search_of_marian_is_taken_over(void **state)
+{
+    rgm_model_import_report report;
+    char *config;
+    int64_t size;
+
+    (void)state;
+    save("m/decoder.yml", "max-length-factor: 1.5\nallow-unk: true\nword-penalty: 0.1\n");
+    CHECK_OK(rgm_model_import(&report, in("m"), in("run"), NULL));
+    CHECK(strstr(report.notes.data, "allow-unk") == NULL);
+    CHECK(strstr(report.notes.data, "word-penalty: 0.1 is not to be had here") != NULL);
+    rgm_model_import_report_clear(&report);
+    CHECK_OK(rgm_file_load(&config, &size, in("run/config.yaml"), 1 << 20));
+    CHECK(strstr(config, "decode_length_factor: 1.5") != NULL &&
+          strstr(config, "beam_size: 12") != NULL);
+    rgm_free(config);
 }
 
 /* The weights of a run under the names of Transformers, whose padding is the last token. */
@@ -491,6 +512,8 @@ static void files_beside_a_model_are_looked_for(void **state)
     refused("m", RGM_ERR_NOT_FOUND, "has no y.yml, which decoder.yml names");
     save("m/decoder.yml", "beam-size: 99\n");
     refused("m", RGM_ERR_UNSUPPORTED, "beam-size is 99");
+    save("m/decoder.yml", "max-length-factor: 0\n");
+    refused("m", RGM_ERR_UNSUPPORTED, "max-length-factor 0: 1 to 64");
     save("m/decoder.yml", "a: {\n");
     refused("m", RGM_ERR_FORMAT, "no options of Marian");
     CHECK(unlink(in("m/decoder.yml")) == 0);
@@ -568,7 +591,7 @@ static void memory_may_end_anywhere(void **state)
 
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
-TESTS(PLACED(each_number_of_marian_goes_to_its_place),
+TESTS(PLACED(each_number_of_marian_goes_to_its_place), PLACED(the_search_of_marian_is_taken_over),
       PLACED(both_forms_of_a_model_have_the_same_weights),
       PLACED(the_search_of_transformers_is_taken_over),
       PLACED(norms_before_the_blocks_have_their_names), PLACED(keys_of_marian_are_refused_by_name),
