@@ -69,12 +69,13 @@ def main():
     writer = Writer(sys.argv[1])
     with open(sys.argv[2], encoding="utf-8") as file:
         ours = [json.loads(line) for line in file]
-    prompts = [[writer.about["begin_id"]] + ids for ids in writer.tokens.encode([o["prompt"] for o in ours])]
+    begin = [writer.about["begin_id"]] if writer.about["generate"]["begin"] else []
+    prompts = [begin + ids for ids in writer.tokens.encode([o["prompt"] for o in ours])]
     for prompt in prompts[:3]:
         writer.check_parts(prompt)
     made = [writer.write(prompt) for prompt in prompts]
-    whole = writer.tokens.decode([prompt[1:] + ids for prompt, (ids, _, _) in zip(prompts, made)])
-    before = writer.tokens.decode([prompt[1:] for prompt in prompts])
+    whole = writer.tokens.decode([prompt[len(begin):] + ids for prompt, (ids, _, _) in zip(prompts, made)])
+    before = writer.tokens.decode([prompt[len(begin):] for prompt in prompts])
     for o, text, prompt, (ids, end, sum_) in zip(ours, whole, before, made):
         assert text.startswith(prompt), (text, prompt)
         theirs = {"prompt": o["prompt"], "text": text[len(prompt):], "tokens": len(ids), "log_probability": o["log_probability"], "end": end}

@@ -70,4 +70,9 @@ written relative
 expect 0 "$regimen" run lm.yaml --run-dir lora --set trainer.initialize.checkpoint=rotary --set 'trainer.initialize.except=["*/lora_*"]' \
     --set data.tokenizer="$work/rotary/tokenizer.model" --set data.train_tokenizer.vocab_size=0 --set task.lora.rank=4 --set trainer.epochs=1
 written lora
+# Prompts alone, as those of an import may be: none is empty then.
+grep . prompts >filled
+mv filled prompts
+expect 0 "$regimen" run lm.yaml --run-dir unbegun --set task.generate.begin=false --set trainer.epochs=1
+written unbegun
 finish
