@@ -21,6 +21,7 @@ class Tokens:
     """Lines to token ids and back, for one side of translation.json."""
 
     def __init__(self, folder, side):
+        assert "vocabulary" not in side, "ids are the tokenizer's own here"
         self.begin = [] if side["begin_id"] is None else [side["begin_id"]]
         self.end, self.model = side["end_id"], side["tokenizer"] and os.path.join(folder, side["tokenizer"])
         try:

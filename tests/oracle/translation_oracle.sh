@@ -1,7 +1,7 @@
 #!/bin/sh
 # onnxruntime decodes what we export: a translation run's export folder, alone, gives decode_onnx.py the same
 # translations as `regimen translate` gives: numbers written backwards; text in other scripts, empty lines and
-# unknown characters; tokenizers of one and of both sides; greedy, beams and n-best lists.
+# unknown characters; tokenizers of one and of both sides; greedy, beams and n-best lists. So do the lines of docs/export.md.
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/../../build/oracle/bin/python
 if ! [ -x "$python" ] || ! "$python" -c 'import onnxruntime' 2>/dev/null; then
@@ -129,6 +129,32 @@ for combine in sum concat; do
         --set 'data.factors={place: [odd, even], length: [short, long]}' --set model.embeddings=target --set model.factors.combine=$combine \
         --set data.source_tag=a --set data.target_tag=e
 done
+# The lines of docs/export.md, with a tokenizer of each side and a bound of the length. spm_encode stands for the module.
+mkdir page
+cat >page/sentencepiece.py <<'PY'
+import subprocess
+
+class SentencePieceProcessor:
+    def __init__(self, model_file):
+        self.model = model_file
+
+    def run(self, name, option, line):
+        made = subprocess.run([name, "--model=" + self.model, option], input=line.encode() + b"\n", check=True, stdout=subprocess.PIPE)
+        return made.stdout.decode().rstrip("\n")
+
+    def encode(self, line):
+        return [int(i) for i in self.run("spm_encode", "--output_format=id", line).split()]
+
+    def decode(self, ids):
+        return self.run("spm_decode", "--input_format=id", " ".join(map(str, ids)))
+PY
+sed -n '/^import json, numpy as np, onnxruntime as ort, sentencepiece$/,/^```$/p' "$here/../../docs/export.md" | sed '$d' >page/decode.py
+printf 'import sys\nfor line in sys.stdin.read().split("\\n")[:-1]:\n    print(translate(line))\n' >>page/decode.py
+expect 0 "$regimen" export both --to page/export --set task.search.decode_max_length=5
+expect 0 "$regimen" translate both --beam 1 --set task.search.decode_max_length=5 <data/valid.de
+cp out ours
+(cd page && "$python" -B decode.py) <data/valid.de >out 2>err || fail "the lines of docs/export.md: $(cat err)"
+cmp ours out || fail "the lines of docs/export.md translate otherwise"
 rm -r data # the runs and the exports go on without
 for combine in sum concat; do
     decoded $combine lines.factors --beam 1
