@@ -252,6 +252,27 @@ rm work/sure/scores.txt
 expect 0 "$regimen" distil student.yaml $narrow --plan
 says '^sure +score +changed: scores.txt is gone$' out
 
+# A run searches with the shortlist that it names, and puts its tag before sources: others are a change.
+shortlist() {
+    expect 0 "$regimen" text train-shortlist --model teacher/tokenizer.model --first "$1" --best 2 --out data/short.list \
+        data/train.de data/train.en
+}
+shortlist 20
+expect 0 "$regimen" run words.yaml --run-dir short --set data.shortlist=short.list
+echo 'steps: {t: {type: translate, models: short, source: data/train.de}}' >short.yaml
+expect 0 "$regimen" distil short.yaml --dir short-work
+expect 0 "$regimen" distil short.yaml --dir short-work --plan
+says '^t +translate +done$' out
+shortlist 24
+expect 0 "$regimen" distil short.yaml --dir short-work --plan
+says '^t +translate +changed: models$' out
+shortlist 20
+expect 0 "$regimen" distil short.yaml --dir short-work --plan
+says '^t +translate +done$' out
+sed -i 's/^data:$/data:\n  source_tag: ein/' short/config.yaml
+expect 0 "$regimen" distil short.yaml --dir short-work --plan
+says '^t +translate +changed: models$' out
+
 # Pairs of files, and a student of them alone.
 cat >alone.yaml <<'YAML'
 steps:

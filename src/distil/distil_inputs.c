@@ -91,12 +91,41 @@ static rgm_status add_files(rgm_text *out, const char *folder)
     return add_hash_of(out, folder, "shortlist.safetensors", false);
 }
 
+static rgm_status add_key(rgm_text *out, const char *section, const rgm_yaml_node *item)
+{
+    RGM_TRY(rgm_text_printf(out, "%s.%s ", section, item->key));
+    RGM_TRY(rgm_yaml_print_flow(out, item, false));
+    return rgm_text_printf(out, "\n");
+}
+
+/* A run reads the file that data.shortlist names; an export has one of its own. */
+static rgm_status add_shortlist(rgm_text *out, const rgm_yaml_node *data)
+{
+    const rgm_yaml_node *folder = rgm_yaml_find(data, "path"),
+                        *file = rgm_yaml_find(data, "shortlist");
+    rgm_status status = RGM_OK;
+    char *path = NULL, hash[RGM_SHA256_ROOM];
+
+    if (folder == NULL || folder->text == NULL || file == NULL || file->text == NULL)
+        return RGM_OK;
+    RGM_GO(rgm_path_in(&path, folder->text, file->text));
+    if (!rgm_path_exists(path) || rgm_path_is_folder(path))
+        goto done; /* who reads it tells */
+    RGM_GO(rgm_file_sha256(hash, NULL, path));
+    RGM_GO(rgm_text_printf(out, "data.shortlist %s\n", hash));
+done:
+    rgm_free(path);
+    return status;
+}
+
 /* What of a run's file says how its weights compute, without what they were made from. */
 static rgm_status add_form(rgm_text *out, const char *folder)
 {
     static const char *const sections[] = {"model", "task"};
+    static const char *const of_data[] = {"source_tag", "target_tag", "factors"};
     rgm_status status = RGM_OK;
     rgm_yaml *yaml = NULL;
+    const rgm_yaml_node *data;
     char *config = NULL;
     int64_t size;
 
@@ -105,16 +134,16 @@ static rgm_status add_form(rgm_text *out, const char *folder)
     for (int i = 0; i < 2; i++) {
         const rgm_yaml_node *section = rgm_yaml_find(rgm_yaml_root(yaml), sections[i]);
 
-        for (int64_t k = 0; section != NULL && k < section->count; k++) {
-            const rgm_yaml_node *item = section->items[k];
-
-            if (item->key == NULL || strcmp(item->key, "distillation") == 0)
-                continue;
-            RGM_GO(rgm_text_printf(out, "%s.%s ", sections[i], item->key));
-            RGM_GO(rgm_yaml_print_flow(out, item, false));
-            RGM_GO(rgm_text_printf(out, "\n"));
-        }
+        for (int64_t k = 0; section != NULL && k < section->count; k++)
+            if (section->items[k]->key != NULL &&
+                strcmp(section->items[k]->key, "distillation") != 0)
+                RGM_GO(add_key(out, sections[i], section->items[k]));
     }
+    data = rgm_yaml_find(rgm_yaml_root(yaml), "data");
+    for (int i = 0; i < 3; i++)
+        if (rgm_yaml_find(data, of_data[i]) != NULL)
+            RGM_GO(add_key(out, "data", rgm_yaml_find(data, of_data[i])));
+    RGM_GO(add_shortlist(out, data));
 done:
     rgm_yaml_release(yaml);
     rgm_free(config);
