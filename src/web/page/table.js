@@ -111,15 +111,16 @@ export function table(options) {
       }));
   }
 
-  /** The line of row i, made anew only when what it says has changed. */
+  /** The line of row i, made anew only when what it says has changed, or where it leads. */
   function line(i, used) {
     const r = row(i);
     if (!r)
       return waiting(i);
     const key = options.rowKey(r);
+    const href = options.href?.(r);
     let kept = lines.get(key);
-    if (!kept || used.has(key) || kept.row !== r && kept.text !== JSON.stringify(r) && !kept.tr.querySelector("form")) {
-      kept = {tr: make(r), text: JSON.stringify(r)};
+    if (!kept || used.has(key) || (kept.href !== href || kept.row !== r && kept.text !== JSON.stringify(r)) && !kept.tr.querySelector("form")) {
+      kept = {tr: make(r), text: JSON.stringify(r), href};
       lines.set(key, kept);
     }
     kept.row = r;
