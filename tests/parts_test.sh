@@ -170,6 +170,28 @@ refused 1 "layer_0.*'batch_moments' makes one thing of all nodes or edges, of wh
 experiment nodes $set $classes '{type: gcn, hidden: [8]}'
 sed -i "s/^task:.*/task: {type: bgrl, node_set: $set, items: readout}/; s/, checkpoint: .*/}/" run.yaml
 refused 1 'task bgrl compares nodes with each other, of which each rank has some' 2 --set data.path=nodes.2
+# Labels are counted over all parts: of -1 and 1 all that is left would be one class.
+mkdir -p signed/raw signed/split/ring
+awk -v OFS=, 'BEGIN { n = 40; print n > "signed/raw/num-node-list.csv"; print n > "signed/raw/num-edge-list.csv"
+    for (i = 0; i < n; i++) {
+        print i, (i + 1) % n > "signed/raw/edge.csv"; print i % 2 + 0.5, i % 3 > "signed/raw/node-feat.csv"
+        print i % 2 ? 1 : -1 > "signed/raw/node-label.csv"
+        print i > ("signed/split/ring/" (i < 20 ? "train" : i < 30 ? "valid" : "test") ".csv")
+    } }'
+"$regimen" data import ogb signed --to signed.graph --format graph >out 2>err && cut signed || fail "$(cat err)"
+experiment signed nodes 2 '{type: gcn, hidden: [4]}'
+refused 1 "label 'label' is -1 or 1, but never 0: -1 is a label that is missing" 2 --set data.path=signed.2
+expect 1 "$regimen" run run.yaml --run-dir none
+says "label 'label' is -1 or 1, but never 0: -1 is a label that is missing" err
+sed -i 's/^-1$/0/; 21,30s/.*/-1/' signed/raw/node-label.csv
+rm signed.graph && rm -r signed.2 signed.4
+"$regimen" data import ogb signed --to signed.graph --format graph >out 2>err && cut signed || fail "$(cat err)"
+refused 1 "label 'label' is missing of all 10 items; leave the part out, or give some of them labels" 2 --set data.path=signed.2
+sed -i '26,30s/.*/1/' signed/raw/node-label.csv
+rm signed.graph && rm -r signed.2 signed.4
+"$regimen" data import ogb signed --to signed.graph --format graph >out 2>err && cut signed || fail "$(cat err)"
+compare "missing labels" signed
+says '^missing +label of 5 of 10 valid$' err
 cp -r nodes.2 spoiled
 printf x | dd of=spoiled/part-00001-of-00002.graph bs=1 seek=5000 conv=notrunc 2>/dev/null
 experiment nodes $set $classes '{type: gcn, hidden: [8]}'

@@ -65,6 +65,14 @@ bool rgmi_provider_is_part(const rgm_provider *provider)
     return rgmi_provider_state(provider, &part_type) != NULL;
 }
 
+rgm_status rgmi_part_visit(const rgm_provider *provider, rgmi_graph_visitor *visit, void *payload)
+{
+    const part_state *part = rgmi_provider_state(provider, &part_type);
+
+    return part != NULL ? visit(payload, part->graph)
+                        : rgmi_sampled_part_visit(provider, visit, payload);
+}
+
 static rgm_status part_provider(rgm_provider **out, const rgm_graph_data *data, rgm_tensor *nodes,
                                 const char *label, int64_t parts)
 {
@@ -235,6 +243,17 @@ static void keep_served(rgmi_learning *learning, rgm_task_model *model)
     model->served_count = model->head_count;
 }
 
+static rgm_status connect(rgmi_learning *learning)
+{
+    rgmi_graph_inputs *in = &learning->inputs;
+
+    if (in->connected)
+        return RGM_OK;
+    in->connected = true;
+    RGM_TRY(rgm_part_connect(in->part, in->comm));
+    return rgm_comm_fail(in->comm, rgmi_learning_count_parts(learning));
+}
+
 rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_scope *scope)
 {
     rgm_value *values[HEAD_VALUES * RGM_MAX_HEADS + 1], **places[HEAD_VALUES];
@@ -252,9 +271,7 @@ rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_
             }
     }
     values[count] = regularisation;
-    if (!in->connected)
-        RGM_TRY(rgm_part_connect(in->part, in->comm));
-    in->connected = true;
+    RGM_TRY(connect(learning));
     RGM_TRY(rgm_part_values(values, values, count + (regularisation != NULL), learning->root,
                             in->part));
     if (values[count] != regularisation)

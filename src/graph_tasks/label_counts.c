@@ -70,6 +70,8 @@ rgm_status rgmi_learning_count_labels(rgmi_learning *learning)
 
 bool rgmi_learning_is_complete(const rgmi_learning *learning, int64_t task)
 {
+    if (rgmi_provider_is_part(learning->providers[RGM_TRAIN])) /* counted behind the model */
+        return false;
     for (int mode = RGM_TRAIN; mode <= RGM_TEST; mode++)
         if (learning->providers[mode] != NULL &&
             (!learning->counted[mode] || learning->counts[mode][task].missing > 0))
@@ -192,7 +194,7 @@ rgm_status rgmi_learning_count_parts(rgmi_learning *learning)
 
         if (learning->providers[mode] == NULL)
             continue;
-        RGM_TRY(rgmi_sampled_part_visit(learning->providers[mode], count_graph, &v));
+        RGM_TRY(rgmi_part_visit(learning->providers[mode], count_graph, &v));
         for (int64_t k = 0; k < learning->task_count; k++)
             RGM_TRY(sum_parts(&learning->counts[mode][k], learning->inputs.comm));
         learning->counted[mode] = true;

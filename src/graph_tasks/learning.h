@@ -535,6 +535,8 @@ rgm_status rgmi_sampled_parts_open(rgmi_graph_inputs *in, const rgm_task_setup *
 /** RGM_ERR_CONFIG: what of data.sampling does not go with parts. */
 rgm_status rgmi_sampled_parts_check(const rgmi_data_options *data);
 /** Visit this part as a graph that is asked about the provider's nodes that are its own. */
+rgm_status rgmi_part_visit(const rgm_provider *provider, rgmi_graph_visitor *visit, void *payload);
+/** The same, of a provider of sampled batches. */
 rgm_status rgmi_sampled_part_visit(const rgm_provider *provider, rgmi_graph_visitor *visit,
                                    void *payload);
 /** A map function: a batch of seeds remembers the pipeline, its payload, that it will go through.
