@@ -85,42 +85,45 @@ done:
     return status;
 }
 
+/* What was asked for when the folder was begun; *text NULL: it has no sampling.txt. */
+static rgm_status load_asked(char **text, int64_t *size, const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL;
+
+    *text = NULL;
+    RGM_GO(rgm_path_join(&path, folder, "sampling.txt"));
+    if (rgm_path_exists(path))
+        status = rgm_file_load(text, size, path, INT64_C(1) << 24);
+done:
+    rgm_free(path);
+    return status;
+}
+
 /* Whether the folder is of the same; *there: it has a sampling.txt at all. */
 static rgm_status compare(bool *same, bool *there, const saving *self, const char *folder)
 {
-    rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL;
+    char *text;
     int64_t size;
 
     *same = *there = false;
-    RGM_GO(rgm_path_join(&path, folder, "sampling.txt"));
-    if (!rgm_path_exists(path))
-        goto done;
-    *there = true;
-    RGM_GO(rgm_file_load(&text, &size, path, INT64_C(1) << 24));
-    *same = size == self->asked.size && memcmp(text, self->asked.data, (size_t)size) == 0;
-done:
-    rgm_free(path);
+    RGM_TRY(load_asked(&text, &size, folder));
+    *there = text != NULL;
+    *same = *there && size == self->asked.size && memcmp(text, self->asked.data, (size_t)size) == 0;
     rgm_free(text);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_samples_of_before(bool *of_before, const char *folder)
 {
-    rgm_status status = RGM_OK;
-    char *path = NULL, *text = NULL;
+    char *text;
     int64_t size;
 
     *of_before = false;
-    RGM_GO(rgm_path_join(&path, folder, "sampling.txt"));
-    if (!rgm_path_exists(path))
-        goto done;
-    RGM_GO(rgm_file_load(&text, &size, path, INT64_C(1) << 24));
-    *of_before = strstr(text, HASH_OF_DATA) == NULL;
-done:
-    rgm_free(path);
+    RGM_TRY(load_asked(&text, &size, folder));
+    *of_before = text != NULL && strstr(text, HASH_OF_DATA) == NULL;
     rgm_free(text);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status refuse_those_of_before(const char *folder)
