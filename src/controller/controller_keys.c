@@ -100,11 +100,12 @@ rgm_status rgmi_counters_restore(rgm_controller *c, const rgm_checkpoint *checkp
 }
 
 /* A run that did not have it until now begins it now. */
-static rgm_status read_if_there(const rgm_checkpoint *checkpoint, const rgm_key_place *places,
-                                int64_t count)
+static rgm_status read_if_there(bool *there, const rgm_checkpoint *checkpoint,
+                                const rgm_key_place *places, int64_t count)
 {
     rgm_status status = rgm_checkpoint_get_keys(checkpoint, places, count);
 
+    *there = status == RGM_OK;
     if (status == RGM_ERR_NOT_FOUND) {
         rgm_error_reset();
         return RGM_OK;
@@ -120,12 +121,13 @@ static rgm_status is_of_other(bool *other, const rgm_controller *c,
                               const rgm_checkpoint *checkpoint, rgm_run_key key, const char *who,
                               const char *name, bool smaller)
 {
-    const char *saved = NULL;
+    const char *saved;
     char text[180];
+    bool there;
 
     *other = false;
-    RGM_TRY(read_if_there(checkpoint, &(rgm_key_place){key, &saved}, 1));
-    if (saved == NULL || rgm_trainer_leaves_data(c->trainer, RGM_VALID))
+    RGM_TRY(read_if_there(&there, checkpoint, &(rgm_key_place){key, &saved}, 1));
+    if (!there || rgm_trainer_leaves_data(c->trainer, RGM_VALID))
         return RGM_OK;
     watched(text, name, smaller);
     *other = strcmp(saved, text) != 0;
@@ -167,27 +169,25 @@ static rgm_status begin_plateau(rgm_controller *c, const rgm_checkpoint *checkpo
 static rgm_status read_seconds(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
     double seconds;
-    rgm_status status =
-        rgm_checkpoint_get_keys(checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &seconds}, 1);
+    bool there;
 
-    if (status == RGM_ERR_NOT_FOUND) {
-        rgm_error_reset();
-        return RGM_OK;
+    RGM_TRY(read_if_there(&there, checkpoint, &(rgm_key_place){RGM_KEY_SECONDS, &seconds}, 1));
+    if (there) {
+        c->seconds = seconds;
+        c->is_timed = true;
     }
-    RGM_TRY(status);
-    c->seconds = seconds;
-    c->is_timed = true;
     return RGM_OK;
 }
 
 static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoint)
 {
     rgm_key_place places[PLATEAU];
+    bool there;
 
     if (c->options.reduce_on_plateau.patience == 0)
         return RGM_OK;
     plateau(places, c);
-    RGM_TRY(read_if_there(checkpoint, places, PLATEAU));
+    RGM_TRY(read_if_there(&there, checkpoint, places, PLATEAU));
     if (!(c->rate_factor > 0 && c->rate_factor <= 1))
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its 'rate_factor' is %g",
                         c->rate_factor);
