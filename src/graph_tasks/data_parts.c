@@ -243,17 +243,6 @@ static void keep_served(rgmi_learning *learning, rgm_task_model *model)
     model->served_count = model->head_count;
 }
 
-static rgm_status connect(rgmi_learning *learning)
-{
-    rgmi_graph_inputs *in = &learning->inputs;
-
-    if (in->connected)
-        return RGM_OK;
-    in->connected = true;
-    RGM_TRY(rgm_part_connect(in->part, in->comm));
-    return rgm_comm_fail(in->comm, rgmi_learning_count_parts(learning));
-}
-
 rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_scope *scope)
 {
     rgm_value *values[HEAD_VALUES * RGM_MAX_HEADS + 1], **places[HEAD_VALUES];
@@ -271,7 +260,6 @@ rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_
             }
     }
     values[count] = regularisation;
-    RGM_TRY(connect(learning));
     RGM_TRY(rgm_part_values(values, values, count + (regularisation != NULL), learning->root,
                             in->part));
     if (values[count] != regularisation)

@@ -46,6 +46,17 @@ rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning)
     return rgm_comm_fail(in->comm, connect(learning));
 }
 
+rgm_status rgmi_parts_connect(rgmi_learning *learning)
+{
+    rgmi_graph_inputs *in = &learning->inputs;
+
+    if (in->connected)
+        return RGM_OK;
+    in->connected = true;
+    RGM_TRY(rgm_part_connect(in->part, in->comm));
+    return rgm_comm_fail(in->comm, rgmi_learning_count_parts(learning));
+}
+
 /* ---- batches ------------------------------------------------------------------------------- */
 
 /* The graph, which is taken over, in the place of its seeds. */

@@ -552,6 +552,8 @@ rgm_status rgmi_sampled_parts_connect(rgmi_learning *learning);
 /** rgm_task.complete: seeds become the graphs around them. */
 rgm_status rgmi_sampled_parts_complete(rgm_element **batches, int64_t count, void *state);
 
+/** Once: part and ranks meet, and labels are counted over all parts, which are not sampled. */
+rgm_status rgmi_parts_connect(rgmi_learning *learning);
 /** The model with the rows that each rank has of others; exports keep it as it was written.
  * Collective: every rank calls it. */
 rgm_status rgmi_parts_model(rgm_task_model *model, rgmi_learning *learning, rgm_scope *scope);

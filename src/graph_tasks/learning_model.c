@@ -197,9 +197,10 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     RGM_TRY(rgm_cgraph_status(rgm_scope_graph(scope)));
     if (learning->serves)
         return keep_predictions(learning, out);
-    if (learning->inputs.part != NULL && learning->inputs.sampler == NULL)
+    if (learning->inputs.part != NULL && learning->inputs.sampler == NULL) {
+        RGM_TRY(rgmi_parts_connect(learning));
         RGM_TRY(rgmi_parts_model(out, learning, scope));
-    else if (!rgmi_provider_is_in_memory(learning->providers[RGM_TRAIN]))
+    } else if (!rgmi_provider_is_in_memory(learning->providers[RGM_TRAIN]))
         RGM_TRY(narrow_training(out, learning));
     return rgm_cgraph_status(rgm_scope_graph(scope));
 }
