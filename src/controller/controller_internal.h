@@ -255,6 +255,8 @@ rgm_status rgmi_controller_run(rgm_controller *c, rgm_run_mode mode, const rgm_l
 /* controller_plateau.c */
 /** Log that a schedule by epochs has moved the rate since there were `before` updates. */
 void rgmi_rate_tell(const rgm_controller *c, int64_t before);
+/** Watch for a plateau as if no validation had been; the rate stays where it is. */
+void rgmi_plateau_forget(rgm_controller *c);
 /** Judge the metric of a validation, which may reduce the rate. */
 void rgmi_plateau_judge(rgm_controller *c, double value);
 /** Give the state's factor to the optimizer. */

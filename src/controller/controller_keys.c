@@ -158,10 +158,8 @@ static rgm_status begin_plateau(rgm_controller *c, const rgm_checkpoint *checkpo
 
     RGM_TRY(is_of_other(&other, c, checkpoint, RGM_KEY_PLATEAU_METRIC, "reduce_on_plateau",
                         c->plateau_name, c->plateau_is_smaller));
-    if (other) {
-        c->plateau_value = NAN;
-        c->plateau_wait = c->plateau_cooldown = 0;
-    }
+    if (other)
+        rgmi_plateau_forget(c);
     return RGM_OK;
 }
 
@@ -188,6 +186,10 @@ static rgm_status read_plateau(rgm_controller *c, const rgm_checkpoint *checkpoi
         return RGM_OK;
     plateau(places, c);
     RGM_TRY(read_if_there(&there, checkpoint, places, PLATEAU));
+    if (!there) { /* reading may have written some of the places */
+        rgmi_plateau_forget(c);
+        c->rate_factor = 1;
+    }
     if (!(c->rate_factor > 0 && c->rate_factor <= 1))
         return RGM_FAIL(RGM_ERR_FORMAT, "the checkpoint is damaged: its 'rate_factor' is %g",
                         c->rate_factor);

@@ -61,6 +61,12 @@ static bool improves(const rgm_controller *c, double value)
                                  : value > c->plateau_value + delta;
 }
 
+void rgmi_plateau_forget(rgm_controller *c)
+{
+    c->plateau_value = NAN;
+    c->plateau_wait = c->plateau_cooldown = 0;
+}
+
 void rgmi_plateau_judge(rgm_controller *c, double value)
 {
     const rgm_trainer_plateau *o = &c->options.reduce_on_plateau;

@@ -153,6 +153,33 @@ static void a_plateau_resumes_to_the_same_bits(void **state)
     CHECK_OK(rgm_folder_remove(run));
 }
 
+/* As if the run had begun behind the validations that nobody watched: an improvement is one, and a
+ * checkpoint that says nothing of plateaus does not say that 0 was the best. */
+static void a_run_that_goes_on_with_a_plateau_begins_it(void **state)
+{
+    plane_setup s = plateau_setup(0, 0);
+    scored parts = {.setup = &s};
+    const rgm_logs *logs;
+    char run[128];
+
+    (void)state;
+    snprintf(run, sizeof run, "%s", check_fast_folder());
+    CHECK_OK(open_scored(&parts, run));
+    CHECK_OK(rgm_controller_train_and_evaluate(parts.controller, 2, RGM_TO_END, 2, &logs));
+    close_scored(&parts);
+    s.options.reduce_on_plateau.patience = 2;
+    CHECK_OK(open_scored(&parts, run));
+    for (int i = 2; i <= 7; i++) { /* 0.9 is the best of them */
+        static const double rates[] = {0.1, 0.1, 0.05, 0.05, 0.025, 0.025};
+
+        CHECK_OK(rgm_controller_train_and_evaluate(parts.controller, 2 * i, RGM_TO_END, 2, &logs));
+        CHECK_CLOSE(rates[i - 2], rate_of(parts.trainer), 1e-12, 0);
+    }
+    close_scored(&parts);
+    clear_plane(&s.data);
+    CHECK_OK(rgm_folder_remove(run));
+}
+
 static void what_a_plateau_cannot_be_is_refused(void **state)
 {
     plane_setup s = plateau_setup(2, 0);
@@ -294,6 +321,7 @@ static void a_run_ends_when_its_time_is_over_and_goes_on_with_more(void **state)
 
 TESTS(cmocka_unit_test(the_rate_goes_down_as_keras_has_it),
       cmocka_unit_test(a_plateau_resumes_to_the_same_bits),
+      cmocka_unit_test(a_run_that_goes_on_with_a_plateau_begins_it),
       cmocka_unit_test(what_a_plateau_cannot_be_is_refused),
       cmocka_unit_test(by_epochs_the_rate_follows_passes_and_not_starts),
       cmocka_unit_test(a_run_ends_when_its_time_is_over_and_goes_on_with_more))

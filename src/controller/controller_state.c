@@ -303,8 +303,8 @@ static rgm_status back_to_start(rgm_controller *c)
     c->epochs = c->evaluated_step = 0;
     c->best_step = c->exported_step = c->placed_step = -1;
     c->kept_count = c->stale = 0;
-    c->best_value = c->stop_value = c->plateau_value = NAN;
-    c->plateau_wait = c->plateau_cooldown = 0;
+    c->best_value = c->stop_value = NAN;
+    rgmi_plateau_forget(c);
     c->rate_factor = 1; /* as of the new optimizer */
     if (c->metrics_log != NULL)
         RGM_TRY(rgm_metrics_log_truncate(c->metrics_log, 0));
