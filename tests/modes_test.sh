@@ -186,8 +186,9 @@ expect 2 "$regimen" run small.yaml --mode continuous_train_and_eval --run-dir tu
 says "needs trainer.initialize.checkpoint" err
 expect 2 "$regimen" run small.yaml --mode continuous_train_and_eval --run-dir tuned --set trainer.initialize.checkpoint=.
 says "\. is no run folder" err
+mkdir long # a run that is about to begin, as another process sees it
 # shellcheck disable=SC2086
-"$regimen" run small.yaml $each --set trainer.continuous_eval_every=true --set trainer.epochs=100000 >/dev/null 2>&1 & # before there is one
+"$regimen" run small.yaml $each --set trainer.continuous_eval_every=true --set trainer.epochs=100000 >follower 2>&1 & # before there is one
 follower=$!
 expect 0 "$regimen" train small.yaml --run-dir long --set trainer.epochs=30 --set trainer.checkpoint.every_epochs=10 --set trainer.checkpoint.keep=9
 first=$(ls long/ckpt | head -1)

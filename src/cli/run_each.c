@@ -194,12 +194,29 @@ static int follow(following *f)
     }
 }
 
+/* Something, and no run. A folder without anything may be one whose run begins at this moment. */
+static bool is_no_run(const char *path)
+{
+    int64_t count = 0;
+    char **names;
+
+    if (!rgm_path_exists(path))
+        return false;
+    if (rgm_path_is_folder(path) && rgm_folder_list(&names, &count, path) == RGM_OK) {
+        rgm_names_release(names, count);
+        if (count == 0)
+            return false;
+    }
+    rgm_error_reset();
+    return !rgm_run_folder_exists(path);
+}
+
 static int check(const following *f, const rgm_experiment *experiment)
 {
     if (f->source == NULL)
         return usage_error("--mode continuous_train_and_eval needs trainer.initialize.checkpoint: "
                            "the run folder whose checkpoints are fine-tuned");
-    if (rgm_path_exists(f->source) && !rgm_run_folder_exists(f->source))
+    if (is_no_run(f->source))
         return usage_error("trainer.initialize.checkpoint: %s is no run folder, whose checkpoints "
                            "could be followed",
                            f->source);
