@@ -171,6 +171,16 @@ rgm_status rgm_search_file_load(rgm_search_file **out, rgm_text *mistakes, const
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_search_subject *subject);
 /**
+ * The same of a search under way whose section `searcher` is being changed: it is held to the rules
+ * of a new one, but for those of its points that `before`, its searcher, has tried, which may be
+ * outside of bounds and constraints that came later. Errors: RGM_ERR_CONFIG, RGM_ERR_FORMAT,
+ * RGM_ERR_NOMEM.
+ */
+rgm_status rgm_search_file_parse_changed(rgm_search_file **out, rgm_text *mistakes,
+                                         const char *text, int64_t size, const char *name,
+                                         const rgm_search_subject *subject,
+                                         const rgm_searcher *before);
+/**
  * The same of a search that began with that text, as a database keeps it: where the version that
  * began it took what a new search is refused for now, how its sampler and its plan go together, it
  * goes on with it.

@@ -357,8 +357,21 @@ static bool names_searcher(const rgm_json *what)
     return found;
 }
 
+/* A searcher that is left as it is was checked when the search began. */
+static rgm_status read_changed(rgm_search_file **out, rgm_text *details, const rgm_master *master,
+                               const rgmi_experiment *e, const rgm_text *text, bool has_searcher)
+{
+    const char *path = rgm_search_file_path(e->file);
+    const rgm_search_subject *subject = master->options.subject;
+
+    return has_searcher
+               ? rgm_search_file_parse_changed(out, details, text->data, text->size, path, subject,
+                                               e->searcher)
+               : rgm_search_file_parse_kept(out, details, text->data, text->size, path, subject);
+}
+
 /* The edited file in place of the experiment's, and where it is of another search a searcher that
- * took over. A searcher that is left as it is was checked when the search began. */
+ * took over. */
 static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *e, const edit *x,
                         const rgm_json *what, bool was_over)
 {
@@ -368,9 +381,7 @@ static rgm_status apply(rgm_text *details, rgm_master *master, rgmi_experiment *
     rgm_text text = {0};
 
     RGM_GO(rgm_yaml_print(&text, rgm_yaml_root(x->yaml)));
-    RGM_GO((names_searcher(what) ? rgm_search_file_parse : rgm_search_file_parse_kept)(
-        &file, details, text.data, text.size, rgm_search_file_path(e->file),
-        master->options.subject));
+    RGM_GO(read_changed(&file, details, master, e, &text, names_searcher(what)));
     RGM_GO(rgm_search_file_check_change(file, e->file));
     RGM_GO(make_searcher(&searcher, master, e, file));
     if (!rgm_searcher_is_same(searcher, e->searcher)) {

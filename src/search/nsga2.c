@@ -145,16 +145,12 @@ static bool was_tried(const rgm_searcher *searcher, const rgm_hyper_value *value
 {
     int64_t count = rgm_space_count(rgm_searcher_space(searcher));
 
-    for (int64_t t = rgm_searcher_trial_count(searcher); t >= 1; t--) {
-        const rgm_hyper_value *other = rgm_searcher_trial(searcher, t)->values;
-        bool same = true;
-
-        for (int64_t i = 0; i < count && same; i++)
-            same = values[i].is_set == other[i].is_set && values[i].choice == other[i].choice &&
-                   values[i].integer == other[i].integer && values[i].number == other[i].number;
-        if (same)
+    for (int64_t t = rgm_searcher_trial_count(searcher); t >= 1; t--)
+        if (rgmi_values_are_same(values, rgm_searcher_trial(searcher, t)->values, count))
             return true;
-    }
+    for (int64_t t = 0; t < searcher->earlier_count; t++)
+        if (rgmi_values_are_same(values, searcher->earlier[t]->values, count))
+            return true;
     return false;
 }
 
@@ -168,8 +164,8 @@ static rgm_status nsga2_draw(rgm_hyper_value *values, const rgm_searcher *search
 
     RGM_GO(rgmi_history_read(&b.history, searcher));
     b.parents = b.options->population < b.history.count ? b.options->population : b.history.count;
-    if (rgm_searcher_trial_count(searcher) < b.options->population || b.parents < 2 ||
-        b.history.axis_count == 0) {
+    if (searcher->earlier_count + rgm_searcher_trial_count(searcher) < b.options->population ||
+        b.parents < 2 || b.history.axis_count == 0) {
         RGM_GO(rgmi_start_draw(values, searcher, (rgmi_start)b.options->start, random));
         goto done;
     }

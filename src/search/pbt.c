@@ -285,21 +285,13 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
     return report(searcher, state, options);
 }
 
-/* Whether it was still to report in this round. */
-static bool is_awaited(const rgm_searcher *searcher, int64_t trial)
-{
-    const rgmi_searched_trial *t = rgmi_trial_at(searcher, trial);
-
-    return t->seen.length < t->target;
-}
-
 static rgm_status exited(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
                          bool invalid)
 {
     pbt_state *s = state;
 
-    if (!is_awaited(searcher, trial))
-        return RGM_OK; /* it is ranked last at the end of the round */
+    if (!rgmi_trial_at(searcher, trial)->was_awaited)
+        return RGM_OK; /* it reported, and is ranked last at the end of the round */
     if (!invalid)
         return report(searcher, s, options);
     for (int64_t i = 0; i < s->member_count; i++)

@@ -87,7 +87,7 @@ static rgm_status look_at_searcher(rgm_search_file *file, rgmi_faults *mistakes)
                                     "the section 'searcher' is missing: {name: random, metric: "
                                     "valid.loss, max_trials: 10, max_length: 5}, say"));
     status = rgmi_searcher_read(&searcher, file->nodes.searcher, file->space, 0, rows_of(file),
-                                file->reading != RGMI_OF_NEW);
+                                file->reading != RGMI_OF_NEW, file->tried);
     if (status == RGM_ERR_CONFIG && file->reading == RGMI_OF_GLANCE) {
         rgm_error_reset();
         status = glance_at_searcher(file);
@@ -302,7 +302,8 @@ done:
 }
 
 static rgm_status parse(rgm_search_file **out, rgm_text *mistakes, const char *text, int64_t size,
-                        const char *name, const rgm_search_subject *subject, rgmi_reading reading)
+                        const char *name, const rgm_search_subject *subject, rgmi_reading reading,
+                        int64_t tried)
 {
     rgm_status status = RGM_OK;
     rgm_search_file *file = NULL;
@@ -310,6 +311,7 @@ static rgm_status parse(rgm_search_file **out, rgm_text *mistakes, const char *t
     *out = NULL;
     RGM_GO(begin(&file, name, subject));
     file->reading = reading;
+    file->tried = tried;
     RGM_GO(rgm_yaml_parse(&file->merged, text, size, file->path));
     RGM_GO(read_file(file, mistakes));
     *out = file;
@@ -322,20 +324,28 @@ done:
 rgm_status rgm_search_file_parse(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                  int64_t size, const char *name, const rgm_search_subject *subject)
 {
-    return parse(out, mistakes, text, size, name, subject, RGMI_OF_NEW);
+    return parse(out, mistakes, text, size, name, subject, RGMI_OF_NEW, 0);
+}
+
+rgm_status rgm_search_file_parse_changed(rgm_search_file **out, rgm_text *mistakes,
+                                         const char *text, int64_t size, const char *name,
+                                         const rgm_search_subject *subject,
+                                         const rgm_searcher *before)
+{
+    return parse(out, mistakes, text, size, name, subject, RGMI_OF_NEW, before->points_used);
 }
 
 rgm_status rgm_search_file_parse_kept(rgm_search_file **out, rgm_text *mistakes, const char *text,
                                       int64_t size, const char *name,
                                       const rgm_search_subject *subject)
 {
-    return parse(out, mistakes, text, size, name, subject, RGMI_OF_KEPT);
+    return parse(out, mistakes, text, size, name, subject, RGMI_OF_KEPT, INT64_MAX);
 }
 
 rgm_status rgm_search_file_glance(rgm_search_file **out, const char *text, int64_t size,
                                   const char *name)
 {
-    return parse(out, NULL, text, size, name, NULL, RGMI_OF_GLANCE);
+    return parse(out, NULL, text, size, name, NULL, RGMI_OF_GLANCE, INT64_MAX);
 }
 
 rgm_status rgm_search_file_check_points(const rgm_search_file *file)
@@ -423,5 +433,5 @@ rgm_status rgm_search_file_searcher(rgm_searcher **out, const rgm_search_file *f
                                     const rgm_search_rows *own)
 {
     return rgmi_searcher_read(out, file->nodes.searcher, file->space, seed,
-                              own != NULL ? own : rows_of(file), true);
+                              own != NULL ? own : rows_of(file), true, INT64_MAX);
 }

@@ -38,7 +38,8 @@ struct rgm_search_file {
     bool smaller_is_better;
     rgm_objective objectives[RGM_MAX_OBJECTIVES]; /* metrics in the arena, as `metric` */
     int64_t objective_count;
-    int64_t most_points; /* of searcher.points, that would be tried */
+    int64_t tried;       /* of searcher.points: they may be outside of the space of today */
+    int64_t most_points; /* of them, that would be tried */
 };
 
 /* faults.c */

@@ -103,6 +103,7 @@ typedef struct rgmi_searched_trial {
     int64_t known;           /* trials that had had a result when it was created             */
     int64_t told;            /* its place among those that have had one, from 1; 0: none yet */
     bool closing;
+    bool was_awaited;  /* behind its end: a validation was still asked of it */
     rgmi_asked *asked; /* and not done */
     int64_t asked_count, asked_capacity;
 } rgmi_searched_trial;
@@ -140,6 +141,7 @@ struct rgm_searcher {
     rgmi_operations queue, held;
     double progress; /* the most that was told */
     bool begun, over, failed;
+    bool any_bounds;               /* its trials began with other ones: while it takes over  */
     bool is_kept;                  /* its section was checked when the search began */
     const double *metrics;         /* of the validation that its row hears of */
     bool replaces_failed;          /* another trial takes the place of one that failed for good */
@@ -147,10 +149,11 @@ struct rgm_searcher {
     int64_t earlier_count, earlier_capacity;
 };
 
-/** rgm_searcher_read(). is_kept: of a search that began with it, so that what is refused of new
- * ones since is taken. */
+/** rgm_searcher_read(). tried: so many of its points may be outside of the space. is_kept: of a
+ * search that began with it, so that what is refused of new ones since is taken. */
 rgm_status rgmi_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
-                              uint32_t seed, const rgm_search_rows *own, bool is_kept);
+                              uint32_t seed, const rgm_search_rows *own, bool is_kept,
+                              int64_t tried);
 rgmi_searched_trial *rgmi_trial_at(const rgm_searcher *searcher, int64_t trial); /* NULL: none */
 rgm_status rgmi_trial_new(rgmi_searched_trial **out, const rgm_searcher *searcher);
 void rgmi_trial_release(rgmi_searched_trial *trial);
@@ -165,6 +168,8 @@ void rgmi_keys_of(double *keys, const rgm_searcher *searcher, const double *metr
 rgm_status rgmi_searcher_restore_changed(rgm_searcher *searcher, const char *text, int64_t size);
 /** Whether values are within the bounds, and keep the constraints. */
 bool rgmi_space_has(const rgm_space *space, const rgm_hyper_value *values);
+/** Whether two points of a space are one. */
+bool rgmi_values_are_same(const rgm_hyper_value *a, const rgm_hyper_value *b, int64_t count);
 
 /* ---- rows of shared objects (searcher_object.c) ---------------------------------------------- */
 

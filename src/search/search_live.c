@@ -150,26 +150,36 @@ bool rgmi_space_has(const rgm_space *space, const rgm_hyper_value *values)
     return rgm_space_holds(space, values, NULL);
 }
 
-static bool same_value(const rgm_hyper_value *a, const rgm_hyper_value *b)
+bool rgmi_values_are_same(const rgm_hyper_value *a, const rgm_hyper_value *b, int64_t count)
 {
-    return a->is_set == b->is_set &&
-           (!a->is_set ||
-            (a->choice == b->choice && a->integer == b->integer && a->number == b->number));
+    for (int64_t i = 0; i < count; i++)
+        if (a[i].is_set != b[i].is_set ||
+            (a[i].is_set && (a[i].choice != b[i].choice || a[i].integer != b[i].integer ||
+                             a[i].number != b[i].number)))
+            return false;
+    return true;
 }
 
-/* Points are known by their places: those that were tried are the same ones. */
+/* Points are known by their places: those that were tried are the same ones, wherever bounds are
+ * now, as trials that were drawn keep their values. */
 static rgm_status check_points(const rgm_searcher *s, const rgm_searcher *before)
 {
     bool same = s->point_count >= before->points_used;
 
     for (int64_t i = 0; i < before->points_used && same; i++)
-        for (int64_t k = 0; k < s->space->count && same; k++)
-            same = same_value(&s->points[i][k], &before->points[i][k]);
-    return same ? RGM_OK
-                : RGM_FAIL(RGM_ERR_CONFIG,
-                           "'searcher.points': the first %lld were tried, and stay as they are; "
-                           "others can be added behind",
-                           (long long)before->points_used);
+        same = rgmi_values_are_same(s->points[i], before->points[i], s->space->count);
+    if (!same)
+        return RGM_FAIL(RGM_ERR_CONFIG,
+                        "'searcher.points': the first %lld were tried, and stay as they are; "
+                        "others can be added behind",
+                        (long long)before->points_used);
+    for (int64_t i = before->points_used; i < s->point_count; i++)
+        if (!rgmi_space_has(s->space, s->points[i]))
+            return RGM_FAIL(RGM_ERR_CONFIG,
+                            "'searcher.points': point %lld, which was not tried yet, is outside of "
+                            "the new bounds or breaks a constraint: change it, or take it out",
+                            (long long)(i + 1));
+    return RGM_OK;
 }
 
 static rgm_status check_both(const rgm_searcher *s, const rgm_searcher *before)

@@ -276,7 +276,79 @@ static void trials_outside_of_new_bounds_are_not_learned_of(void **state)
     rgm_search_file_release(narrow);
 }
 
+/* Whole numbers that are outside keep their values too. */
+static void a_whole_number_may_be_outside_of_new_bounds(void **state)
+{
+    rgm_search_file *wide =
+        file_of(TPE(12), "1}, units: {type: int, minval: 8, maxval: 640", "[a]");
+    rgm_search_file *narrow =
+        file_of(TPE(12), "1}, units: {type: int, minval: 8, maxval: 64", "[a]");
+    rgm_searcher *before = begun(wide), *s = searcher_of(narrow);
+    int64_t outside = 0;
+
+    (void)state;
+    work(before, 9);
+    CHECK_OK(rgm_searcher_take_over(s, before));
+    for (int64_t i = 1; i <= rgm_searcher_trial_count(before); i++) {
+        const rgm_search_trial *t = rgm_searcher_trial(s, i);
+
+        CHECK(t->outside == (t->values[2].integer > 64));
+        outside += t->outside;
+    }
+    CHECK(outside > 0);
+    work(s, INT64_MAX);
+    CHECK(rgm_searcher_trial(s, 12)->values[2].integer <= 64);
+    rgm_searcher_release(before);
+    rgm_searcher_release(s);
+    rgm_search_file_release(wide);
+    rgm_search_file_release(narrow);
+}
+
 /* ---- points --------------------------------------------------------------------------------- */
+
+#define POINTS(list)                                                                               \
+    "name: random, max_steps: 3, max_trials: 4, max_concurrent_trials: 1, points: [" list "]"
+
+/* Bounds may be narrowed past a point that was tried, as past a trial that was drawn; a point that
+ * waits has to keep them. */
+static void a_point_that_was_tried_may_be_outside_of_new_bounds(void **state)
+{
+    static const char tried[] = "{rate: 0.9, kind: a}", waits[] = "{rate: 0.9, kind: a}, {rate: "
+                                                                  "0.8, kind: a}";
+    rgm_search_file *wide = file_of(POINTS("{rate: 0.9, kind: a}"), "1", "[a]");
+    rgm_searcher *before = begun(wide);
+
+    (void)state;
+    work(before, 1);
+    for (int i = 0; i < 2; i++) {
+        rgm_search_file *narrow;
+        rgm_searcher *s;
+        char text[500], searcher[300];
+
+        snprintf(searcher, sizeof searcher, POINTS("%s"), i == 0 ? tried : waits);
+        snprintf(text, sizeof text, SPACE, "0.5", "[a]", searcher);
+        CHECK_STATUS(RGM_ERR_CONFIG,
+                     rgm_search_file_parse(&narrow, NULL, text, (int64_t)strlen(text), "s", NULL));
+        CHECK_STATUS(i == 0 ? RGM_OK : RGM_ERR_CONFIG,
+                     rgm_search_file_parse_changed(&narrow, NULL, text, (int64_t)strlen(text), "s",
+                                                   NULL, before));
+        rgm_search_file_release(narrow);
+        CHECK_OK(rgm_search_file_parse_kept(&narrow, NULL, text, (int64_t)strlen(text), "s", NULL));
+        s = searcher_of(narrow);
+        CHECK_STATUS(i == 0 ? RGM_OK : RGM_ERR_CONFIG, rgm_searcher_take_over(s, before));
+        if (i == 1)
+            CHECK_MESSAGE("point 2, which was not tried yet, is outside");
+        if (i == 0) {
+            CHECK(rgm_searcher_trial(s, 1)->outside);
+            work(s, INT64_MAX);
+            CHECK_INT(4, rgm_searcher_trial_count(s));
+        }
+        rgm_searcher_release(s);
+        rgm_search_file_release(narrow);
+    }
+    rgm_searcher_release(before);
+    rgm_search_file_release(wide);
+}
 
 static void a_point_is_the_next_trial(void **state)
 {
@@ -422,16 +494,49 @@ static void a_trial_that_ends_on_request_counts_as_what_it_reached(void **state)
     rgm_search_file_release(file);
 }
 
+/* Where it ends with its round, too: the others do not wait for it. */
+static void a_population_goes_on_without_one_that_ended(void **state)
+{
+    rgm_search_file *file = file_of("name: pbt, population_size: 3, num_rounds: 3, "
+                                    "steps_per_round: 1",
+                                    "1", "[a]");
+    double loss = 0.25;
+
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        rgm_searcher *s = begun(file);
+        rgm_operation o;
+
+        while (rgm_searcher_next(&o, s))
+            ;
+        if (first == 1)
+            CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_ENDED, 2, 1, &loss}));
+        CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_VALIDATED, 1, 1, &loss}));
+        CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_VALIDATED, 3, 1, &loss}));
+        if (first == 0)
+            CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_ENDED, 2, 1, &loss}));
+        CHECK(work(s, INT64_MAX) >= 4);
+        CHECK(rgm_searcher_is_over(s));
+        rgm_searcher_release(s);
+    }
+    rgm_search_file_release(file);
+}
+
 /* ---- earlier searches ----------------------------------------------------------------------- */
 
 /* Forty trials of before said that small rates are good: the first trials are small at once. */
-static double mean_of_first_rates(bool learns)
+static double mean_of_first_rates(const char *sampler, bool learns)
 {
-    rgm_search_file *file = file_of("name: random, max_steps: 3, max_concurrent_trials: 2, "
-                                    "sampler: gp, max_trials: 8",
-                                    "1", "[a]");
-    rgm_searcher *s = searcher_of(file);
+    rgm_search_file *file;
+    rgm_searcher *s;
+    char text[200];
     double sum = 0;
+
+    snprintf(text, sizeof text,
+             "name: random, max_steps: 3, max_concurrent_trials: 2, sampler: %s, max_trials: 8",
+             sampler);
+    file = file_of(text, "1", "[a]");
+    s = searcher_of(file);
 
     for (int i = 0; i < 40 && learns; i++) {
         const rgm_hyper_value values[] = {{.is_set = true},
@@ -452,8 +557,10 @@ static double mean_of_first_rates(bool learns)
 static void an_earlier_search_is_learned_of(void **state)
 {
     (void)state;
-    CHECK(mean_of_first_rates(false) > 0.3);
-    CHECK(mean_of_first_rates(true) < 0.1);
+    CHECK(mean_of_first_rates("gp", false) > 0.3);
+    CHECK(mean_of_first_rates("gp", true) < 0.1);
+    CHECK(mean_of_first_rates("{type: nsga2, population: 20}", false) > 0.3);
+    CHECK(mean_of_first_rates("{type: nsga2, population: 20}", true) < 0.3);
 }
 
 /* ---- a distribution that is played again ----------------------------------------------------- */
@@ -574,6 +681,9 @@ static void memory_that_runs_out_is_told(void **state)
 TESTS(cmocka_unit_test(more_trials_are_those_that_would_have_been),
       cmocka_unit_test(more_trials_keep_the_rungs),
       cmocka_unit_test(with_fewer_at_a_time_none_begins_until_others_are_over),
+      cmocka_unit_test(a_whole_number_may_be_outside_of_new_bounds),
+      cmocka_unit_test(a_point_that_was_tried_may_be_outside_of_new_bounds),
+      cmocka_unit_test(a_population_goes_on_without_one_that_ended),
       cmocka_unit_test(trials_outside_of_new_bounds_are_not_learned_of),
       cmocka_unit_test(a_point_is_the_next_trial), cmocka_unit_test(a_point_is_varied),
       cmocka_unit_test(what_would_be_another_search_is_refused),

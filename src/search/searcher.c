@@ -433,6 +433,9 @@ static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
     drop_operations(&s->queue, e->trial);
     drop_operations(&s->held, e->trial);
     note_result(s, t);
+    t->was_awaited = false;
+    for (int64_t i = 0; i < t->asked_count; i++)
+        t->was_awaited = t->was_awaited || t->asked[i].kind == RGM_ASK_VALIDATE;
     t->asked_count = 0;
     t->waits_for = 0;
     t->seen.closed = true;

@@ -4,6 +4,8 @@
  */
 #include "search_internal.h"
 
+#include <regimen/search_live.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ typedef struct reader {
     rgm_searcher *searcher;
     const rgm_yaml_node *section;
     const rgm_search_rows *own;
+    int64_t tried; /* points at the beginning that may be outside of what the space is now */
     rgmi_mistakes mistakes;
 } reader;
 
@@ -308,7 +311,9 @@ static rgm_status read_points(reader *r)
         if (point == NULL)
             return RGM_FAIL(RGM_ERR_NOMEM, "out of memory for a point");
         s->points[s->point_count++] = point;
-        RGM_TRY(rgmi_mistake(&r->mistakes, rgm_space_read_point(point, s->space, list->items[i])));
+        RGM_TRY(
+            rgmi_mistake(&r->mistakes, (i < r->tried ? rgm_space_read_trial : rgm_space_read_point)(
+                                           point, s->space, list->items[i])));
     }
     return RGM_OK;
 }
@@ -405,14 +410,15 @@ static rgm_status read_all(reader *r)
 rgm_status rgm_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
                              uint32_t seed, const rgm_search_rows *own)
 {
-    return rgmi_searcher_read(out, section, space, seed, own, false);
+    return rgmi_searcher_read(out, section, space, seed, own, false, 0);
 }
 
 rgm_status rgmi_searcher_read(rgm_searcher **out, const rgm_yaml_node *section, rgm_space *space,
-                              uint32_t seed, const rgm_search_rows *own, bool is_kept)
+                              uint32_t seed, const rgm_search_rows *own, bool is_kept,
+                              int64_t tried)
 {
     rgm_status status = RGM_OK;
-    reader r = {.section = section, .own = own};
+    reader r = {.section = section, .own = own, .tried = tried};
 
     *out = NULL;
     RGM_GO(RGM_NEW(r.searcher, 1));

@@ -250,8 +250,8 @@ static rgm_status archive_values(rgm_archive *a, rgm_searcher *s)
     for (int64_t i = 0; i < count; i++) {
         const rgm_hyper_value *v = &s->trials[i / n]->values[i % n];
 
-        if (v->is_set &&
-            !is_possible(rgm_space_at(s->space, i % n), v, s->trials[i / n]->seen.outside))
+        if (v->is_set && !is_possible(rgm_space_at(s->space, i % n), v,
+                                      s->any_bounds || s->trials[i / n]->seen.outside))
             RGM_GO(damaged("choices"));
     }
 done:
@@ -496,7 +496,9 @@ static rgm_status restore(rgm_searcher *searcher, const char *text, int64_t size
     RGM_GO(rgm_json_parse(&json, text, size, "searcher state"));
     RGM_GO(check_head(json, searcher, may_be_changed));
     archive.from = json;
+    searcher->any_bounds = may_be_changed;
     RGM_GO(archive_all(&archive, searcher));
+    searcher->any_bounds = false;
 done:
     rgm_json_release(json);
     if (status != RGM_OK)
