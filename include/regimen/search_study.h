@@ -77,8 +77,9 @@ rgm_status rgm_study_give_back(int64_t *count, rgm_study *study);
  *
  * @param length   [in] to which it was trained; 0: to which it was given out to be, of a trial's
  *                      first piece
- * @param kind     [in] RGM_VALIDATED, RGM_EXITED (it failed for good) or RGM_INVALID
- * @param metrics  [in] [rgm_search_file_objectives()], of RGM_VALIDATED
+ * @param kind     [in] RGM_VALIDATED, RGM_EXITED (it failed for good), RGM_INVALID, or RGM_ENDED:
+ * the trial was ended on request at `length`, which counts
+ * @param metrics  [in] [rgm_search_file_objectives()], of RGM_VALIDATED and RGM_ENDED
  *
  * Errors: RGM_ERR_ARG (there is no such trial, nothing of the kind is asked of it, or it may be
  * another piece's), those of rgm_study_ask(); nothing is changed then.

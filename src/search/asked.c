@@ -21,12 +21,18 @@ typedef struct asked_options {
 } asked_options;
 
 /* What was said: SAID_ASK, or what came of a trial at a length. */
-typedef enum said_kind { SAID_ASK, SAID_METRICS, SAID_FAILED, SAID_INVALID } said_kind;
+typedef enum said_kind {
+    SAID_ASK,
+    SAID_METRICS,
+    SAID_FAILED,
+    SAID_INVALID,
+    SAID_ENDED /* on request: metrics, and nothing more comes of it */
+} said_kind;
 
 typedef struct asked_state {
     int64_t *said; /* [said_count] PER_LINE a line: kind, trial, length, the answer's hash */
     int64_t said_count, said_capacity;
-    double *metrics; /* [metric_count] of each SAID_METRICS those of the objectives */
+    double *metrics; /* [metric_count] of each line that has some those of the objectives */
     int64_t metric_count, metric_capacity;
     int64_t created;
     bool over;
@@ -78,9 +84,16 @@ static rgm_status prepare(rgm_searcher *searcher, void *state, void *options,
 
 /* ---- what is said --------------------------------------------------------------------------- */
 
+static bool has_metrics(int64_t kind)
+{
+    return kind == SAID_METRICS || kind == SAID_ENDED;
+}
+
 static rgm_status print_line(rgm_text *out, const rgm_searcher *searcher, const int64_t *said,
                              const double *metrics)
 {
+    static const char *const ends[] = {
+        [SAID_FAILED] = "failed", [SAID_INVALID] = "invalid", [SAID_ENDED] = "ended"};
     rgm_json_writer w = {.out = out};
     const rgm_objective *objectives;
     int64_t count = rgm_searcher_objectives(&objectives, searcher);
@@ -89,16 +102,15 @@ static rgm_status print_line(rgm_text *out, const rgm_searcher *searcher, const 
     RGM_TRY(rgm_json_write_text(&w, "type", said[0] == SAID_ASK ? "ask" : "tell"));
     if (said[0] != SAID_ASK)
         RGM_TRY(rgm_json_write_int(&w, "trial", said[1]));
-    if (said[0] == SAID_METRICS)
+    if (has_metrics(said[0])) {
         RGM_TRY(rgm_json_write_int(&w, "to", said[2]));
-    if (said[0] == SAID_METRICS)
         RGM_TRY(rgm_json_open_object(&w, "metrics", RGM_JSON_SPACED));
-    for (int64_t i = 0; i < count && said[0] == SAID_METRICS; i++)
-        RGM_TRY(rgm_json_write_number(&w, objectives[i].metric, metrics[i]));
-    if (said[0] == SAID_METRICS)
+        for (int64_t i = 0; i < count; i++)
+            RGM_TRY(rgm_json_write_number(&w, objectives[i].metric, metrics[i]));
         RGM_TRY(rgm_json_close(&w));
-    if (said[0] == SAID_FAILED || said[0] == SAID_INVALID)
-        RGM_TRY(rgm_json_write_bool(&w, said[0] == SAID_FAILED ? "failed" : "invalid", true));
+    }
+    if (ends[said[0]] != NULL)
+        RGM_TRY(rgm_json_write_bool(&w, ends[said[0]], true));
     RGM_TRY(rgm_json_close(&w));
     return rgm_text_add(out, "\n", 1);
 }
@@ -124,7 +136,7 @@ static rgm_status begin_again(const rgm_searcher *searcher, asked_state *s, cons
     int64_t count = rgm_searcher_objectives(&objectives, searcher), metric = 0, told = 0;
 
     for (int64_t i = 0; i < s->said_count; i += PER_LINE)
-        told += s->said[i] == SAID_METRICS ? count : 0;
+        told += has_metrics(s->said[i]) ? count : 0;
     if (told != s->metric_count)
         return RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state: %lld metrics of %lld",
                         (long long)s->metric_count, (long long)told);
@@ -142,7 +154,7 @@ static rgm_status begin_again(const rgm_searcher *searcher, asked_state *s, cons
                             "%lld otherwise than it did: it is to draw by $REGIMEN_SEED alone, and "
                             "to keep nothing",
                             (long long)(i / PER_LINE + 1), (long long)(s->said_count / PER_LINE));
-        metric += s->said[i] == SAID_METRICS ? count : 0;
+        metric += has_metrics(s->said[i]) ? count : 0;
     }
     s->runs = true;
     return RGM_OK;
@@ -162,7 +174,7 @@ static rgm_status keep(const rgm_searcher *searcher, asked_state *s, const int64
                        const double *metrics)
 {
     const rgm_objective *objectives;
-    int64_t count = said[0] == SAID_METRICS ? rgm_searcher_objectives(&objectives, searcher) : 0;
+    int64_t count = has_metrics(said[0]) ? rgm_searcher_objectives(&objectives, searcher) : 0;
 
     RGM_TRY(RGM_RESERVE(s->said, s->said_capacity, s->said_count + PER_LINE));
     RGM_TRY(RGM_RESERVE(s->metrics, s->metric_capacity, s->metric_count + count));
@@ -379,7 +391,7 @@ static rgm_status tell(rgm_searcher *searcher, asked_state *s, const asked_optio
     rgm_status status = RGM_OK;
     rgm_json *answer = NULL;
 
-    for (int64_t i = 0; i < searcher->objective_count && kind == SAID_METRICS; i++)
+    for (int64_t i = 0; i < searcher->objective_count && has_metrics(kind); i++)
         metrics[i] = searcher->metrics[i];
     RGM_GO(say(&answer, searcher, s, o, kind, trial, length, metrics));
     RGM_GO(check_error(answer));
@@ -401,7 +413,11 @@ static rgm_status validated(rgm_searcher *searcher, void *state, const void *opt
 static rgm_status exited(rgm_searcher *searcher, void *state, const void *options, int64_t trial,
                          bool invalid)
 {
+    const rgm_search_trial *t = rgm_searcher_trial(searcher, trial);
+
     ((asked_state *)state)->created -= invalid;
+    if (!invalid && !t->exited && searcher->metrics != NULL)
+        return tell(searcher, state, options, SAID_ENDED, trial, t->length);
     return tell(searcher, state, options, invalid ? SAID_INVALID : SAID_FAILED, trial, 0);
 }
 
@@ -433,7 +449,7 @@ static rgm_status archive(rgm_archive *a, void *state)
     s->metric_capacity = s->metric_count;
     is_right = s->said_count % PER_LINE == 0 && s->created >= 0 && s->created <= RGMI_MOST_TRIALS;
     for (int64_t i = 0; is_right && i < s->said_count; i += PER_LINE)
-        is_right = s->said[i] >= SAID_ASK && s->said[i] <= SAID_INVALID;
+        is_right = s->said[i] >= SAID_ASK && s->said[i] <= SAID_ENDED;
     return is_right ? RGM_OK
                     : RGM_FAIL(RGM_ERR_FORMAT, "a searcher's state: 'said' is no list of lines");
 }

@@ -212,6 +212,36 @@ static void trials_that_fail_are_told(void **state)
     rgm_searcher_release(s);
 }
 
+/* It is told what such a trial came to, and not that it failed. */
+static void a_trial_that_ends_on_request_is_told(void **state)
+{
+    static const char script[] =
+        "n=0; while read -r line; do echo \"$line\" >> \"$0.said\"; case $line in *ask*) n=$((n + "
+        "1)); "
+        "echo \"{\\\"trial\\\": $n, \\\"hyperparameters\\\": {\\\"x\\\": 0.5}, \\\"to\\\": 2}\" ;; "
+        "*) echo {} ;; esac; done\n";
+    double loss = 0.25;
+    char path[240], *said;
+    rgm_operation o;
+    rgm_searcher *s;
+    int64_t size;
+
+    (void)state;
+    CHECK_OK(begin(&s, script, ", max_trials: 3"));
+    while (rgm_searcher_next(&o, s))
+        ;
+    CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){RGM_ENDED, 1, 1, &loss}));
+    CHECK_OK(rgm_searcher_tell(s, &(rgm_search_event){.kind = RGM_ENDED, .trial = 2}));
+    snprintf(path, sizeof path, "%s/searcher.sh.said", folder);
+    CHECK_OK(rgm_file_load(&said, &size, path, 1 << 16));
+    CHECK(
+        strstr(said, "\"trial\": 1, \"to\": 1, \"metrics\": {\"loss\": 0.25}, \"ended\": true}") !=
+        NULL);
+    CHECK(strstr(said, "\"trial\": 2, \"failed\": true}") != NULL); /* it came to nothing */
+    rgm_free(said);
+    rgm_searcher_release(s);
+}
+
 static void one_that_answers_otherwise_is_told(void **state)
 {
     char script[400];
@@ -331,6 +361,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, open_folder, close_folder)
         IN_FOLDER(what_a_program_asks_for_is_tried),
         IN_FOLDER(trials_that_fail_are_told),
+        IN_FOLDER(a_trial_that_ends_on_request_is_told),
         IN_FOLDER(one_that_answers_otherwise_is_told),
         IN_FOLDER(death_and_silence_are_bounded),
         IN_FOLDER(answers_that_cannot_be_are_told),

@@ -458,6 +458,7 @@ static rgm_status exited(rgm_searcher *s, rgmi_searched_trial *t, const rgm_sear
 /* What it reached is known; for its row it is gone as one that exited. */
 static rgm_status ended(rgm_searcher *s, rgmi_searched_trial *t, const rgm_search_event *e)
 {
+    s->metrics = e->metrics;
     if (e->metrics != NULL)
         note_metrics(s, t, e);
     return exited(s, t, e);

@@ -152,8 +152,10 @@ static bool is_told(const rgm_study *s, int64_t trial, int64_t length, rgm_searc
     const rgm_objective *objectives;
     int64_t count = rgm_searcher_objectives(&objectives, s->searcher);
 
-    if (kind != RGM_VALIDATED)
+    if (kind == RGM_EXITED || kind == RGM_INVALID)
         return t->closed && (kind == RGM_INVALID ? t->invalid : t->exited);
+    if (kind == RGM_ENDED && (!t->closed || t->exited || t->invalid))
+        return false;
     if (t->length == 0 || (length == 0 ? piece->state == RGMI_PIECE_OUT : length != t->length))
         return false;
     rgmi_keys_of(keys, s->searcher, metrics);
@@ -168,11 +170,13 @@ static rgm_status check_piece(const rgm_study *s, int64_t trial, int64_t length,
                               rgm_search_event_kind kind)
 {
     const rgmi_study_trial *t = &s->trials[trial - 1];
+    bool may_wait = kind != RGM_VALIDATED; /* one that waits for others may end, or fail */
 
-    if (t->state == RGMI_PIECE_IDLE)
+    if (t->state == RGMI_PIECE_IDLE &&
+        (!may_wait || rgm_searcher_trial(s->searcher, trial)->closed))
         return RGM_FAIL(RGM_ERR_ARG, "trial %lld was told to %lld, and nothing is asked of it now",
                         (long long)trial, (long long)t->from);
-    if (length != 0 && length != t->to)
+    if (length != 0 && (kind == RGM_ENDED ? length > t->to : length != t->to))
         return RGM_FAIL(RGM_ERR_ARG,
                         "trial %lld was told to %lld; what is asked of it now ends at %lld",
                         (long long)trial, (long long)t->from, (long long)t->to);
@@ -204,7 +208,9 @@ static rgm_status tell(rgm_study *s, int64_t trial, int64_t length, rgm_search_e
     if (is_told(s, trial, length, kind, metrics))
         return RGM_OK;
     RGM_TRY(check_piece(s, trial, length, kind));
-    for (int64_t i = 0; i < count && kind == RGM_VALIDATED; i++)
+    if (kind == RGM_ENDED)
+        event.length = length > 0 ? length : s->trials[trial - 1].to;
+    for (int64_t i = 0; i < count && rgmi_study_has_metrics(kind); i++)
         event.metrics[i] = metrics[i];
     return rgmi_study_commit(s, &event);
 }

@@ -48,10 +48,28 @@ rgm_status rgmi_study_take_all(rgm_study *s)
     return RGM_OK;
 }
 
+/* What only a master can look at: earlier searches and the checkpoints of their trials. */
+static rgm_status check_sources(const rgm_search_file *file)
+{
+    static const char *const keys[] = {"source_experiment", "source_trial_id",
+                                       "source_checkpoint_uuid"};
+    const rgm_yaml_node *section = rgm_search_file_section(file, "searcher");
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (rgm_yaml_find(section, keys[i]) != NULL)
+            return rgm_yaml_fail(
+                rgm_yaml_find(section, keys[i]),
+                "'searcher.%s' is for searches of a master, which has earlier ones: "
+                "leave it out",
+                keys[i]);
+    return RGM_OK;
+}
+
 rgm_status rgmi_study_begin(rgm_study *s, const rgm_search_file *file)
 {
     const char *text = rgm_search_file_text(file);
 
+    RGM_TRY(check_sources(file));
     s->seed = rgm_search_file_settings(file)->reproducibility.experiment_seed;
     if (s->seed < 0)
         s->seed = (int64_t)rgm_wall_time() & INT32_MAX;
@@ -83,6 +101,8 @@ static rgm_status hear(rgm_study *s, const rgmi_study_event *e)
     rgm_search_event event = {.kind = e->came, .trial = e->trial, .length = t->to};
 
     s->closed_count = 0;
+    if (e->came == RGM_ENDED)
+        t->to = event.length = e->length;
     if (e->came == RGM_VALIDATED)
         RGM_TRY(rgm_searcher_tell(
             s->searcher,
@@ -96,12 +116,25 @@ static rgm_status hear(rgm_study *s, const rgmi_study_event *e)
     return rgmi_study_take_all(s);
 }
 
+/* Of one that waits for others an end can come, and nothing else. */
+static bool is_possible(const rgm_study *s, const rgmi_study_event *e)
+{
+    return s->trials[e->trial - 1].state != RGMI_PIECE_IDLE ||
+           (e->kind == RGMI_TOLD && e->came != RGM_VALIDATED &&
+            !rgm_searcher_trial(s->searcher, e->trial)->closed);
+}
+
+bool rgmi_study_has_metrics(rgm_search_event_kind came)
+{
+    return came == RGM_VALIDATED || came == RGM_ENDED;
+}
+
 rgm_status rgmi_study_apply(rgm_study *s, const rgmi_study_event *e)
 {
     rgm_status status = RGM_OK;
     rgmi_study_trial *t;
 
-    if (e->trial < 1 || e->trial > s->count || s->trials[e->trial - 1].state == RGMI_PIECE_IDLE ||
+    if (e->trial < 1 || e->trial > s->count || !is_possible(s, e) ||
         (e->kind == RGMI_BACK && s->trials[e->trial - 1].state != RGMI_PIECE_OUT))
         RGM_GO(RGM_FAIL(RGM_ERR_FORMAT, "what happened to trial %lld cannot happen to it",
                         (long long)e->trial));

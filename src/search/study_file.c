@@ -83,7 +83,9 @@ static rgm_status print_event(rgm_text *out, const rgm_study *s, const rgmi_stud
         RGM_TRY(rgm_json_write_text(&w, "holder", e->holder));
     if (e->kind == RGMI_TOLD)
         RGM_TRY(rgm_json_write_text(&w, "came", rgm_search_event_names[e->came]));
-    if (e->kind == RGMI_TOLD && e->came == RGM_VALIDATED) {
+    if (e->kind == RGMI_TOLD && e->came == RGM_ENDED)
+        RGM_TRY(rgm_json_write_int(&w, "length", e->length));
+    if (e->kind == RGMI_TOLD && rgmi_study_has_metrics(e->came)) {
         RGM_TRY(rgm_json_open_list(&w, "metrics", RGM_JSON_COMPACT));
         for (int64_t i = 0; i < count; i++)
             RGM_TRY(rgm_json_write_number(&w, NULL, e->metrics[i]));
@@ -181,10 +183,14 @@ static rgm_status read_event(rgmi_study_event *e, const rgm_study *s, const rgm_
         return damaged(s, "a piece that was given out");
     if (e->kind != RGMI_TOLD)
         return RGM_OK;
-    for (int i = RGM_VALIDATED; i <= RGM_INVALID; i++)
-        if (i != RGM_CHECKPOINTED && came != NULL && strcmp(came, rgm_search_event_names[i]) == 0) {
+    for (int i = RGM_VALIDATED; i <= RGM_ENDED; i++)
+        if (i != RGM_CHECKPOINTED && i != RGM_CLOSED && came != NULL &&
+            strcmp(came, rgm_search_event_names[i]) == 0) {
             e->came = (rgm_search_event_kind)i;
-            return i == RGM_VALIDATED ? read_metrics(e, s, json) : RGM_OK;
+            if (i == RGM_ENDED &&
+                (!rgm_json_int(&e->length, rgm_json_find(json, "length")) || e->length < 1))
+                return damaged(s, "a result");
+            return rgmi_study_has_metrics(e->came) ? read_metrics(e, s, json) : RGM_OK;
         }
     return damaged(s, "a result");
 }

@@ -52,6 +52,7 @@ typedef struct rgmi_study_event {
     double at;                  /* given: when                          */
     const char *holder;         /* given: to whom; NULL                  */
     rgm_search_event_kind came; /* told                                  */
+    int64_t length;             /* told RGM_ENDED: at which; else the piece's */
     double metrics[RGM_MAX_OBJECTIVES];
 } rgmi_study_event;
 
@@ -61,6 +62,8 @@ typedef struct rgmi_study_event {
 /** Let it happen, in memory. Errors: RGM_ERR_FORMAT (it cannot, where it stands), those of
  * rgm_searcher_tell(); the study is stale then. */
 rgm_status rgmi_study_apply(rgm_study *study, const rgmi_study_event *event);
+/** Whether such a result has metrics. */
+bool rgmi_study_has_metrics(rgm_search_event_kind came);
 /** Take what the searcher asks for. */
 rgm_status rgmi_study_take_all(rgm_study *study);
 /** A new one's searcher, which has begun. */

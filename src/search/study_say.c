@@ -12,7 +12,8 @@ static const char *const forms[] = {
     "{\"type\": \"ask\"}",
     "{\"type\": \"tell\", \"trial\": 3, \"to\": 4, \"metrics\": {\"loss\": 0.5}}",
     "{\"type\": \"end\"}"};
-static const char *const tell_keys[] = {"type", "trial", "to", "metrics", "failed", "invalid"};
+static const char *const tell_keys[] = {"type",   "trial",   "to",   "metrics",
+                                        "failed", "invalid", "ended"};
 enum { TELL_KEYS = (int)(sizeof tell_keys / sizeof *tell_keys) };
 
 /* ---- printed -------------------------------------------------------------------------------- */
@@ -140,21 +141,29 @@ static rgm_status read_metrics(double *out, const rgm_study *study, const rgm_js
     return RGM_OK;
 }
 
-/* What came of a piece: exactly one of the three. */
+/* *is_there: the key is, and says true, which is all that it may say. */
+static bool reads_end(bool *is_there, const rgm_json *json, const char *key)
+{
+    const rgm_json *value = rgm_json_find(json, key);
+
+    *is_there = false;
+    return value == NULL || (rgm_json_bool(is_there, value) && *is_there);
+}
+
+/* What came of a piece: exactly one of metrics, failed and invalid; with metrics perhaps ended. */
 static rgm_status read_result(rgm_search_event_kind *kind, const rgm_json *json)
 {
-    bool failed = false, invalid = false, is_wrong = false;
     const rgm_json *metrics = rgm_json_find(json, "metrics");
+    bool failed = false, invalid = false, ended = false;
+    bool is_right = reads_end(&failed, json, "failed") && reads_end(&invalid, json, "invalid") &&
+                    reads_end(&ended, json, "ended");
 
-    if (rgm_json_find(json, "failed") != NULL)
-        is_wrong = !rgm_json_bool(&failed, rgm_json_find(json, "failed")) || !failed;
-    if (rgm_json_find(json, "invalid") != NULL)
-        is_wrong |= !rgm_json_bool(&invalid, rgm_json_find(json, "invalid")) || !invalid;
-    if (is_wrong || (metrics != NULL) + failed + invalid != 1 ||
+    if (!is_right || (metrics != NULL) + failed + invalid != 1 || (ended && metrics == NULL) ||
         (metrics != NULL && !rgm_json_is_object(metrics)))
-        return refuse(TELL, "has either 'metrics', an object of numbers, or \"failed\": true, or "
-                            "\"invalid\": true");
-    *kind = failed ? RGM_EXITED : invalid ? RGM_INVALID : RGM_VALIDATED;
+        return refuse(TELL,
+                      "has either 'metrics', an object of numbers, with \"ended\": true where "
+                      "the trial was ended there, or \"failed\": true, or \"invalid\": true");
+    *kind = failed ? RGM_EXITED : invalid ? RGM_INVALID : ended ? RGM_ENDED : RGM_VALIDATED;
     return RGM_OK;
 }
 
@@ -167,10 +176,10 @@ static rgm_status hear(rgm_text *answer, rgm_study *study, const rgm_json *json)
     if (!rgm_json_int(&trial, rgm_json_find(json, "trial")))
         return refuse(TELL, "has no 'trial', a number");
     RGM_TRY(read_result(&kind, json));
-    if (rgm_json_find(json, "to") != NULL || kind == RGM_VALIDATED)
+    if (rgm_json_find(json, "to") != NULL || kind == RGM_VALIDATED || kind == RGM_ENDED)
         if (!rgm_json_int(&to, rgm_json_find(json, "to")) || to < 1)
             return refuse(TELL, "has no 'to', the length to which it was trained");
-    if (kind == RGM_VALIDATED)
+    if (kind == RGM_VALIDATED || kind == RGM_ENDED)
         RGM_TRY(read_metrics(metrics, study, rgm_json_find(json, "metrics")));
     RGM_TRY(rgm_study_tell(study, trial, to, kind, metrics));
     return print_told(answer, study, trial);

@@ -248,6 +248,24 @@ static void what_is_told_again_is_no_result_of_the_next_length(void **state)
     rgm_study_close(study);
 }
 
+static void what_only_a_master_has_is_refused(void **state)
+{
+    static const char *const keys[] = {"source_experiment: 1", "source_trial_id: 5",
+                                       "source_checkpoint_uuid: 00"};
+    rgm_study *study;
+    char text[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        snprintf(text, sizeof text,
+                 "{name: random, metric: loss, max_trials: 2, max_length: 3, %s}", keys[i]);
+        parse(text);
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_study_open(&study, path, file));
+        CHECK_MESSAGE("for searches of a master");
+        CHECK_STATUS(RGM_ERR_CONFIG, rgm_study_open(&study, NULL, file));
+    }
+}
+
 static void pieces_are_lost_failed_or_invalid(void **state)
 {
     rgm_study *study;
@@ -332,6 +350,40 @@ static void drive_open(rgm_study *study)
         CHECK_OK(rgm_study_tell(study, piece.trial, piece.to, RGM_VALIDATED, &loss));
     }
     CHECK(piece.kind == RGM_STUDY_OVER);
+}
+
+/* One that is ended counts as what it reached, behind a restart too; also one that waits for
+ * others. */
+static void trials_are_ended(void **state)
+{
+    const rgm_search_trial *t;
+    rgm_study *study;
+    rgm_study_piece piece;
+    double good = 0.125, loss = 0.5;
+
+    (void)state;
+    parse(
+        "{name: sync_halving, metric: loss, num_rungs: 2, max_length: 4, budget: 24, divisor: 2}");
+    CHECK_OK(rgm_study_open(&study, path, file));
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_OK(rgm_study_tell(study, 1, piece.to, RGM_VALIDATED, &loss));
+    CHECK_OK(rgm_study_tell(study, 1, piece.to, RGM_ENDED, &good));
+    CHECK_OK(rgm_study_tell(study, 1, piece.to, RGM_ENDED, &good)); /* again, and nothing changes */
+    CHECK_OK(rgm_study_ask(&piece, study, 0));
+    CHECK_INT(2, piece.trial);
+    CHECK_STATUS(RGM_ERR_ARG, rgm_study_tell(study, 2, piece.to + 1, RGM_ENDED, &good));
+    CHECK_OK(rgm_study_tell(study, 2, 1, RGM_ENDED, &loss));
+    CHECK_STATUS(RGM_ERR_ARG, rgm_study_tell(study, 2, piece.to, RGM_VALIDATED, &loss));
+    rgm_study_close(study);
+    CHECK_OK(rgm_study_open(&study, path, NULL));
+    for (int64_t i = 1; i <= 2; i++) {
+        t = rgm_searcher_trial(rgm_study_searcher(study), i);
+        CHECK(t->closed && !t->exited && !t->invalid);
+        CHECK(t->keys[0] == (i == 1 ? good : loss));
+        CHECK_INT(i == 1 ? piece.to : 1, t->length);
+    }
+    drive_open(study);
+    rgm_study_close(study);
 }
 
 /* With another process' turns in between, and in memory: the same trials. */
@@ -524,6 +576,8 @@ static void lines_are_answered_by_lines(void **state)
     check_said(study, "{\"type\": \"tell\", \"trial\": 2, \"failed\": true}",
                "{\"told\": 2, \"closed\": []}");
     check_said(study, "{\"type\": \"ask\"}", "\"trial\": 3");
+    check_said(study, "{\"type\": \"tell\", \"trial\": 3, \"failed\": true, \"ended\": true}",
+               "either 'metrics'");
     check_said(study, "{\"type\": \"end\"}", "{\"given_back\": 1}");
     check_said(study, "{\"type\": \"ask\"}", "\"trial\": 3");
     check_said(study,
@@ -551,6 +605,8 @@ int main(void)
         IN_FOLDER(several_processes_ask_and_tell_at_once),
         IN_FOLDER(what_was_not_asked_for_is_refused),
         IN_FOLDER(what_is_told_again_is_no_result_of_the_next_length),
+        IN_FOLDER(trials_are_ended),
+        IN_FOLDER(what_only_a_master_has_is_refused),
         IN_FOLDER(pieces_are_lost_failed_or_invalid),
         IN_FOLDER(a_file_that_is_no_study_is_refused),
         IN_FOLDER(a_study_that_is_kept_open_has_the_same_trials),
