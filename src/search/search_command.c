@@ -101,14 +101,20 @@ rgm_status rgmi_search_command_check(const rgm_search_file *file, rgmi_faults *m
 
 /* ---- words ---------------------------------------------------------------------------------- */
 
-/* A text without the quotes that YAML gives it. */
+/* A list or a map as JSON, a text without the quotes that YAML gives it. */
 static rgm_status add_value(rgm_text *out, const rgm_search_file *file, int64_t i,
                             const rgm_hyper_value *value)
 {
+    const rgmi_item *item = file->space->order[i];
+    bool is_listed =
+        item->shown.kind == RGM_HYPER_CONST || item->shown.kind == RGM_HYPER_CATEGORICAL;
     rgm_status status = RGM_OK;
     const rgm_yaml_node *node;
     rgm_text line = {0};
     rgm_yaml *yaml = NULL;
+
+    if (is_listed && strchr("[{", item->json[value->choice][0]) != NULL)
+        return rgm_text_printf(out, "%s", item->json[value->choice]);
 
     RGM_GO(rgm_text_printf(&line, "v: "));
     RGM_GO(rgm_space_print_value(&line, file->space, i, value));

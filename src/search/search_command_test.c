@@ -18,7 +18,8 @@ static int release(void **state)
 
 #define REST                                                                                       \
     "searcher: {name: random, metric: loss, max_trials: 3, max_length: 4}\n"                       \
-    "hyperparameters: {rate: 0.5, name: \"a b\", net: {units: [3, 4]}, at: {type: categorical, "   \
+    "hyperparameters: {rate: 0.5, name: \"a b\", net: {units: [3, 4], acts: [relu, tanh]}, at: "   \
+    "{type: categorical, "                                                                         \
     "vals: [x], when: rate > 1}}\n"
 
 static rgm_status parse(const char *text)
@@ -30,7 +31,7 @@ static rgm_status parse(const char *text)
 /* The words of the file's only point, each in bars. */
 static void check_words(const char *wanted, const char *entrypoint)
 {
-    rgm_hyper_value values[4];
+    rgm_hyper_value values[5];
     rgm_text text = {0};
     rgm_mt19937 random;
     char *yaml, **words;
@@ -56,6 +57,7 @@ static void words_have_the_values_of_a_point(void **state)
     check_words("python3|train.py|--rate=0.5|a b|",
                 "[python3, train.py, \"--rate={rate}\", \"{name}\"]");
     check_words("p|[3, 4]|", "[p, \"{net.units}\"]");
+    check_words("p|[\"relu\", \"tanh\"]|", "[p, \"{net.acts}\"]");
     check_words("p|{\"a\": 0.5}||", "[p, '{{\"a\": {rate}}}', \"\"]");
     check_words("p|last|", "[p, \"--at={at}\", last]"); /* it has none */
     CHECK_INT(1, rgm_search_file_settings(file)->batches_per_step);
@@ -90,7 +92,7 @@ static void what_a_command_cannot_be_is_refused(void **state)
 
 static void a_point_of_a_command_is_a_search_of_that_point(void **state)
 {
-    rgm_hyper_value values[4];
+    rgm_hyper_value values[5];
     rgm_yaml *point;
     rgm_text text = {0};
     rgm_mt19937 random;
@@ -104,7 +106,7 @@ static void a_point_of_a_command_is_a_search_of_that_point(void **state)
     rgm_yaml_release(point);
     CHECK_OK(parse(text.data));
     CHECK_INT(2, rgm_search_file_settings(file)->command.count);
-    CHECK_INT(3, rgm_space_count(rgm_search_file_space(file)));
+    CHECK_INT(4, rgm_space_count(rgm_search_file_space(file)));
     CHECK(strstr(text.data, "trainer") == NULL && strstr(text.data, "runtime") == NULL);
     rgm_text_clear(&text);
 }
