@@ -149,5 +149,6 @@ rgm_status rgmi_async_invalid(rgm_searcher *searcher, rgmi_tournament *t, int64_
     if (!waited)
         b->rungs[t->rung[trial - 1]].outstanding--;
     b->created--;
-    return rgmi_async_fill(searcher, t, bracket);
+    RGM_TRY(rgmi_async_fill(searcher, t, bracket));
+    return close_rungs(searcher, t, &t->brackets[bracket]);
 }

@@ -269,10 +269,10 @@ static rgm_status take(replay *r, int64_t place)
     return ++r->pool_count == r->model.population ? update(r) : RGM_OK;
 }
 
-/* As far as so many results were there. */
+/* As far as so many results were there, those among them that are outside of today's bounds. */
 static rgm_status advance(replay *r, int64_t results)
 {
-    for (; r->taken < results && r->taken < r->result_count; r->taken++)
+    for (; r->taken < r->result_count && r->results[r->taken]->told <= results; r->taken++)
         if (r->model.n > 0)
             RGM_TRY(take(r, r->taken));
     return RGM_OK;
@@ -369,7 +369,7 @@ static rgm_status play(replay *r)
         const rgmi_searched_trial *t = last ? NULL : r->searcher->trials[i];
         bool counts = t != NULL && t->told > 0 && t->told <= MOST_RESULTS;
 
-        RGM_TRY(advance(r, last ? r->result_count : t->known));
+        RGM_TRY(advance(r, last ? INT64_MAX : t->known));
         if (i >= r->first && r->model.n == 0)
             RGM_TRY(begin_run(r));
         if (counts && i < r->first)
