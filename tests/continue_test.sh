@@ -48,6 +48,11 @@ for key in model.hidden=[9] optimizer.type=sgd 'optimizer.average={decay: 0.9}' 
     says "rate was begun with another configuration: line [0-9]+, ${key%%=*} was .* and is now .*: what was learned would mean" err
 done
 
+# adafactor has a slot more where beta_1 is not 0
+expect 0 "$regimen" run small.yaml --run-dir factors --set optimizer.type=adafactor
+expect 2 "$regimen" run small.yaml --run-dir factors --set optimizer.type=adafactor --set trainer.epochs=60 --set optimizer.beta_1=0.9
+says "factors was begun with another configuration: line [0-9]+, optimizer.beta_1 was .* and is now 0.9: what was learned would mean" err
+
 # ---- early stopping and plateaus by another metric: what was the best of one says nothing of the other ----
 expect 0 "$regimen" run small.yaml --run-dir watched --set trainer.early_stopping.patience=100 \
     --set trainer.reduce_on_plateau.patience=100

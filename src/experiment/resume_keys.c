@@ -13,6 +13,9 @@ static const rgm_resume_key of_sets[] = {{"data.valid_sets", RGM_KEY_FIXED}, {0}
 static const rgm_resume_key of_length[] = {
     {"trainer.epochs", RGM_KEY_TOLD}, {"trainer.train_steps", RGM_KEY_TOLD}, {0}};
 
+/* 0 has no slot, which other optimizers keep at any value. */
+static const rgm_resume_key of_adafactor[] = {{"optimizer.beta_1", RGM_KEY_FIXED}, {0}};
+
 /* How long, where, with what beside it: the steps that were made are those of the other value, too.
  */
 static const rgm_resume_key free_keys[] = {
@@ -85,7 +88,8 @@ static const rgm_resume_key other_keys[] = {
     {0},
 };
 
-_Static_assert((sizeof of_sets + sizeof of_length + sizeof free_keys + sizeof other_keys) /
+_Static_assert((sizeof of_sets + sizeof of_length + sizeof of_adafactor + sizeof free_keys +
+                sizeof other_keys) /
                        sizeof *free_keys <=
                    RGMI_MAX_RESUME_KEYS,
                "an experiment has room for all rules");
@@ -123,6 +127,8 @@ const rgm_resume_key *rgmi_resume_keys(rgm_experiment *experiment)
         at = add(at, of_sets);
     if (decays_to_the_end(&experiment->optimizer.learning_rate))
         at = add(at, of_length);
+    if (strcmp(experiment->optimizer.type->name, "adafactor") == 0)
+        at = add(at, of_adafactor);
     at = add(at, free_keys);
     if (!(o->privacy.clipping_norm > 0))
         at = add(at, other_keys);
