@@ -7,8 +7,9 @@
 
 #include "search_file_internal.h"
 
-/* Points of the space whose documents are checked when the file is read. */
-enum { POINTS = 16 };
+/* Points of the space whose documents are checked when the file is read. To make one takes the
+ * square of its values: of some thousand values fewer points, so that nobody waits for a second. */
+enum { POINTS = 16, MOST_VALUES = 16000 };
 
 bool rgm_search_file_is_one(const rgm_yaml *merged)
 {
@@ -135,19 +136,27 @@ static rgm_status check_sections(const rgm_search_file *file, rgmi_faults *mista
     return RGM_OK;
 }
 
+static int64_t points_to_check(int64_t values)
+{
+    return values * POINTS <= MOST_VALUES ? POINTS
+           : values < MOST_VALUES         ? MOST_VALUES / values
+                                          : 1;
+}
+
 /* The documents of some points. Without a subject, and where hooks say what is trained, there is
  * nothing in one that could be checked: that it can be had is all. */
 static rgm_status check_points(const rgm_search_file *file, rgmi_faults *mistakes)
 {
     int64_t before = mistakes->count;
     bool checks = file->has_subject && !rgm_search_file_is_own(file);
+    int64_t points = checks ? points_to_check(rgm_space_count(file->space)) : 1;
     rgm_hyper_value *values = NULL;
     rgm_mt19937 random;
     rgm_status status = RGM_OK;
 
     RGM_GO(RGM_NEW(values, rgm_space_count(file->space)));
     rgm_mt19937_seed(&random, 0);
-    for (int i = 0; i < (checks ? POINTS : 1) && mistakes->count == before; i++) {
+    for (int64_t i = 0; i < points && mistakes->count == before; i++) {
         rgm_yaml *document = NULL;
 
         status = rgm_space_draw(values, file->space, &random);

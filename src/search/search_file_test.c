@@ -70,6 +70,19 @@ static void points_are_documents_of_the_subject(void **state)
     rgm_yaml_release(document);
 }
 
+static void few_points_of_many_values_are_asked_about(void **state)
+{
+    rgm_text text = {0};
+
+    (void)state;
+    CHECK_OK(rgm_text_printf(&text, SEARCHER "hyperparameters:\n  oven.degrees: 250\n"));
+    for (int i = 0; i < 4999; i++)
+        CHECK_OK(rgm_text_printf(&text, "  oven.a%d: {type: double, minval: 0, maxval: 1}\n", i));
+    CHECK_OK(parse(text.data, &bread));
+    CHECK_INT(3, asked);
+    rgm_text_clear(&text);
+}
+
 static void what_the_subject_refuses_is_a_mistake(void **state)
 {
     (void)state;
@@ -576,6 +589,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(points_are_documents_of_the_subject, release),
+        cmocka_unit_test_teardown(few_points_of_many_values_are_asked_about, release),
         cmocka_unit_test_teardown(what_the_subject_refuses_is_a_mistake, release),
         cmocka_unit_test_teardown(of_many_mistakes_the_first_are_told, release),
         cmocka_unit_test_teardown(records_are_those_of_an_update, release),
