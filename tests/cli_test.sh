@@ -472,6 +472,9 @@ for verb in 'config check small.yaml --data' 'run small.yaml --run-dir unexporte
     # shellcheck disable=SC2086
     expect 2 "$regimen" $verb --set export=[] --set trainer.exports.every_steps=10
     says "trainer.exports says when to export, but there is no exporter: add export:" err
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" $verb --set export=[] --set trainer.exports.dirs=[elsewhere]
+    says "trainer.exports.dirs says where to export, but there is no exporter: add export:" err
 done
 [ ! -e stuck ] && [ ! -e unexported ] || fail "a run that cannot be has left a folder"
 expect 1 "$regimen" run small.yaml --run-dir unbegun --set trainer.initialize.checkpoint=nowhere

@@ -326,11 +326,14 @@ static bool exports_on_the_way(const rgm_run_options *o)
 
 rgm_status rgmi_run_exports_check(const rgm_run_options *o)
 {
-    if (o->exporter_count > 0 || !exports_on_the_way(o) ||
-        (o->run_dir == NULL && o->export_dirs == NULL))
+    bool when = exports_on_the_way(o), where = o->trainer.exports.dirs.count > 0;
+
+    if (o->exporter_count > 0 || !(when || where) || (o->run_dir == NULL && o->export_dirs == NULL))
         return RGM_OK;
-    return RGM_FAIL(RGM_ERR_CONFIG, "trainer.exports says when to export, but there is no "
-                                    "exporter: add export: [{type: onnx}]");
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "trainer.exports%s says %s to export, but there is no exporter: add export: "
+                    "[{type: onnx}]",
+                    when ? "" : ".dirs", when ? "when" : "where");
 }
 
 static rgm_status check_folder(const rgm_open_run *run, const char *folder)

@@ -110,7 +110,7 @@ rgm_status rgmi_serving_weights_load(rgm_parameters **out, bool *int8, const rgm
 /* run_exports.c */
 /** Make the exports of the finished run. */
 rgm_status rgmi_run_export_all(rgm_open_run *run);
-/** Errors: RGM_ERR_CONFIG if exports are asked for during training and there is no exporter. */
+/** Errors: RGM_ERR_CONFIG if it is said when or where to export, and there is no exporter. */
 rgm_status rgmi_run_exports_check(const rgm_run_options *o);
 /** The same where a folder that the exports will go to has files that they may not replace. */
 rgm_status rgmi_run_export_folders_check(const rgm_open_run *run);
