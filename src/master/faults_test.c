@@ -665,6 +665,33 @@ static void a_search_that_ends_can_be_killed(void **state)
     rgm_master_close(master);
 }
 
+static bool cancel_when_it_hangs(rgm_master *master, void *payload)
+{
+    rgm_json *e = ask(master, 200, "GET", "/api/v1/experiments/1", NULL);
+    char hangs[200];
+
+    snprintf(hangs, sizeof hangs, "%s/1/1/hung", folder);
+    if (strcmp(text_member(e, "state"), "ACTIVE") == 0 && rgm_path_exists(hangs))
+        tell(master, 200, "POST", "/api/v1/experiments/1/cancel", NULL);
+    rgm_json_release(e);
+    return all_over(master, payload);
+}
+
+/* It was told to end, and has not when stop_seconds are over. */
+static void a_search_that_is_canceled_waits_for_none_that_hangs(void **state)
+{
+    rgm_master *master = open_impatient();
+    double until = rgm_now() + 60;
+
+    (void)state;
+    setenv("FAKE_TRIAL_HANG", "1", 1);
+    create_experiment(master, "{name: single, metric: valid.loss, max_steps: 4}",
+                      "limits: {silent_seconds: 0}\n");
+    CHECK_OK(rgm_master_serve(master, cancel_when_it_hangs, &until));
+    check_states(master, 1, "CANCELED", 0);
+    rgm_master_close(master);
+}
+
 /* ---- alone ---------------------------------------------------------------------------------- */
 
 static void a_search_that_is_served_alone_leaves_the_others(void **state)
@@ -700,6 +727,7 @@ TESTS(TEST(an_experiment_whose_folder_is_gone_keeps_no_other_waiting),
       TEST(a_full_disk_is_no_failure_of_a_trial),
       TEST(what_works_on_behind_the_end_of_its_search_is_ended),
       TEST(a_search_that_ends_can_be_killed),
+      TEST(a_search_that_is_canceled_waits_for_none_that_hangs),
       TEST(a_program_that_cannot_be_loaded_is_no_failure_of_a_trial),
       TEST(what_cannot_be_opened_is_tried_once_and_says_why),
       TEST(an_exit_code_says_whether_to_try_again),

@@ -108,9 +108,10 @@ static rgm_status keep_time(rgm_master *master, rgmi_process *p, double most)
 /* What works on behind the end of its search, or hangs, keeps slots of which nothing comes. */
 static void keep_end(rgm_master *master, rgmi_process *p, const rgmi_experiment *e)
 {
+    bool ends = e->state == RGM_WORK_STOPPING_COMPLETED || e->state == RGM_WORK_STOPPING_CANCELED;
     double now = rgm_now();
 
-    if (e->state != RGM_WORK_STOPPING_COMPLETED || p->ended || p->killed)
+    if (!ends || p->ended || p->killed)
         return;
     if (p->leave_at <= 0)
         p->leave_at = now + master->options.stop_seconds;
