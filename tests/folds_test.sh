@@ -94,6 +94,40 @@ expect 0 "$regimen" run small.yaml $few --set runtime.seeds=2 --set trainer.fold
 [ "$(ls both | wc -l)" = 5 ] && [ -d both/seed-4-fold-2 ] || fail "both: $(ls both)"
 says '"count": 4' both/summary.json
 
+# ---- longer: a mean is over runs of one file, also while they are under way or one of them fails ----
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 --run-dir longer
+cp longer/seed-4/log.txt log && rm longer/seed-4/log.txt && mkdir longer/seed-4/log.txt # it cannot begin
+longer="--set trainer.epochs=6 --set export=[] --set runtime.seeds=3 --run-dir longer"
+# shellcheck disable=SC2086
+expect 1 "$regimen" run small.yaml $longer
+says 'left out +longer/seed-5 ended with another configuration' err
+expect 0 "$regimen" runs longer
+says '^test.accuracy .* 1$' out
+expect 0 "$regimen" runs longer --json
+says '"done": 1' out
+# shellcheck disable=SC2086
+expect 1 "$regimen" run small.yaml $longer # its config.yaml is today's, what it came to is not
+says 'longer/seed-3 is done' err
+grep 'longer/seed-4 is done' err && fail "a run that could not begin is done"
+rmdir longer/seed-4/log.txt && mv log longer/seed-4/log.txt
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $longer
+says '^test.accuracy .* 3$' out
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $longer
+[ "$(grep -c 'is done' err)" = 3 ] || fail "runs that are done are not taken for done: $(cat err)"
+# The first one of them: until it has ended, the figures are those of the file before.
+cp longer/seed-3/log.txt log && rm longer/seed-3/log.txt && mkdir longer/seed-3/log.txt
+# shellcheck disable=SC2086
+expect 1 "$regimen" run small.yaml $longer --set trainer.epochs=9
+rmdir longer/seed-3/log.txt && mv log longer/seed-3/log.txt
+expect 0 "$regimen" runs longer
+says '^test.accuracy .* 3$' out
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $longer --set trainer.epochs=9
+grep 'is done' err && fail "a run of 6 epochs is done for a file of 9"
+
 # ---- killed at any moment, it goes on; the numbers are those of the whole ----
 long="--set trainer.epochs=200 --set export=[] --set trainer.folds=3 --set trainer.fold_valid=0.2"
 # shellcheck disable=SC2086

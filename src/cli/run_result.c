@@ -201,7 +201,7 @@ static int print_result(const rgm_open_run *run, const run_view *view)
 static int finish_part(const rgm_open_run *run, const run_view *view, double seconds, bool json)
 {
     json_t *result = result_json(run, view, seconds);
-    rgm_status status = series_keep(view->of, result);
+    rgm_status status = series_keep(view->of, view->experiment, result);
 
     json_decref(result);
     if (status != RGM_OK)

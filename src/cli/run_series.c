@@ -33,19 +33,14 @@ static rgm_status is_done(bool *done, const series_part *part, const char *run_d
 {
     rgm_status status = RGM_OK;
     json_t *summary = NULL, *run;
-    char *config = NULL;
-    int64_t size = 0;
 
     *done = false;
     RGM_GO(series_summary_load(&summary, part->folder));
     run = json_object_get(json_object_get(summary, "runs"), part->name);
-    if (run == NULL || (mode != RUN_TRAIN && !has_numbers(run)) || !rgm_run_folder_exists(run_dir))
-        goto done;
-    RGM_GO(rgm_run_folder_config(&config, &size, run_dir));
-    *done = strcmp(config, rgm_experiment_text(experiment)) == 0;
+    if (run != NULL && (mode == RUN_TRAIN || has_numbers(run)))
+        RGM_GO(series_is_of(done, run, run_dir, experiment));
 done:
     json_decref(summary);
-    rgm_free(config);
     return status;
 }
 
@@ -62,9 +57,9 @@ int run_series_part(rgm_experiment *experiment, const run_request *request, cons
     if (status != RGM_OK)
         code = report(status);
     else {
-        if (part->count > 0)
-            say("run", "%s of %s: %s%s", grouped(part->number), grouped(part->count), run_dir,
-                done ? " is done" : "");
+        if (part->all != NULL)
+            say("run", "%s of %s: %s%s", grouped(part->number),
+                grouped(rgm_experiment_part_count(part->all)), run_dir, done ? " is done" : "");
         else
             say("run", "%s%s", run_dir, done ? " is done" : "");
         one.run_dir = run_dir;
@@ -80,9 +75,7 @@ int run_series_part(rgm_experiment *experiment, const run_request *request, cons
 /* Run i; the experiment of it is made and let go. */
 static int make_and_run(const rgm_experiment *experiment, const run_request *request, int64_t i)
 {
-    series_part part = {.folder = request->run_dir,
-                        .number = i + 1,
-                        .count = rgm_experiment_part_count(experiment)};
+    series_part part = {.folder = request->run_dir, .number = i + 1, .all = experiment};
     rgm_experiment *one;
     char *name;
     int code;

@@ -1,4 +1,5 @@
 /* summary.json in the folder of several runs: what those that are done came to, with means. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,17 +152,78 @@ json_t *series_figures(const json_t *runs)
     return figures;
 }
 
-rgm_status series_keep(const series_part *part, const json_t *result)
+/* ---- which file made them ------------------------------------------------------------------- */
+
+static void hash_of(char out[17], const rgm_experiment *one)
+{
+    const char *text = rgm_experiment_text(one);
+
+    snprintf(out, 17, "%016" PRIx64, rgm_hash64(text, strlen(text)));
+}
+
+/* config.yaml alone does not tell: a start with another file writes it, and may come no further. */
+rgm_status series_is_of(bool *is, const json_t *run, const char *run_dir, const rgm_experiment *one)
+{
+    const char *made_by = json_string_value(json_object_get(run, "config"));
+    char *config = NULL, hash[17];
+    int64_t size = 0;
+
+    *is = false;
+    if (!rgm_run_folder_exists(run_dir))
+        return RGM_OK;
+    hash_of(hash, one);
+    RGM_TRY(rgm_run_folder_config(&config, &size, run_dir));
+    *is = strcmp(config, rgm_experiment_text(one)) == 0 &&
+          (made_by == NULL || strcmp(made_by, hash) == 0); /* NULL: of an earlier version */
+    rgm_free(config);
+    return RGM_OK;
+}
+
+/* Run i, if it is in the summary by another file, one of another length say. */
+static rgm_status drop_if_other(json_t *runs, const series_part *part, int64_t i)
 {
     rgm_status status = RGM_OK;
-    json_t *summary = NULL, *runs;
+    rgm_experiment *one = NULL;
+    char *name = NULL, *run_dir = NULL;
+    const json_t *run;
+    bool is;
 
+    RGM_GO(rgm_experiment_part(&one, &name, part->all, i));
+    run = json_object_get(runs, name);
+    if (run == NULL)
+        goto done;
+    RGM_GO(rgm_path_join(&run_dir, part->folder, name));
+    RGM_GO(series_is_of(&is, run, run_dir, one));
+    if (!is) {
+        say("left out",
+            "%s ended with another configuration: what they come to is without it until it ends "
+            "with this one",
+            run_dir);
+        json_object_del(runs, name);
+    }
+done:
+    rgm_experiment_release(one);
+    rgm_free(name);
+    rgm_free(run_dir);
+    return status;
+}
+
+rgm_status series_keep(const series_part *part, const rgm_experiment *one, json_t *result)
+{
+    int64_t count = part->all != NULL ? rgm_experiment_part_count(part->all) : 0;
+    rgm_status status = RGM_OK;
+    json_t *summary = NULL, *runs;
+    char hash[17];
+
+    hash_of(hash, one);
+    json_object_set_new(result, "config", json_string(hash));
     RGM_GO(series_summary_load(&summary, part->folder));
     runs = json_object_get(summary, "runs");
-    json_object_set(runs, part->name, (json_t *)result);
-    json_object_set_new(
-        summary, "count",
-        json_integer(part->count > 0 ? part->count : (json_int_t)json_object_size(runs)));
+    json_object_set(runs, part->name, result);
+    for (int64_t i = 0; i < count; i++)
+        RGM_GO(drop_if_other(runs, part, i));
+    json_object_set_new(summary, "count",
+                        json_integer(count > 0 ? count : (json_int_t)json_object_size(runs)));
     json_object_set_new(summary, "metrics", series_figures(runs));
     RGM_GO(series_summary_save(summary, part->folder));
 done:

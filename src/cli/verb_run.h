@@ -78,9 +78,10 @@ int run_as_worker(rgm_experiment *experiment, const run_request *request);
 
 /** One of the runs of a file that asks for several (rgm_experiment_part_count). */
 typedef struct series_part {
-    const char *folder;    /* of all      */
-    const char *name;      /* "fold-3"    */
-    int64_t number, count; /* count 0: there may come more */
+    const char *folder;        /* of all                                */
+    const char *name;          /* "fold-3"                              */
+    int64_t number;            /* from 1                                */
+    const rgm_experiment *all; /* the file's; NULL: there may come more */
 } series_part;
 /** Run all that there are, one after the other; those that are done are kept. Exit code. */
 int run_series(rgm_experiment *experiment, const run_request *request);
@@ -105,8 +106,14 @@ rgm_status series_summary_load(json_t **out, const char *folder);
 rgm_status series_summary_save(const json_t *summary, const char *folder);
 /** "metrics" of "runs": every metric that a run has, in the order of the first run that has it. */
 json_t *series_figures(const json_t *runs);
-/** Keep what a run came to in its series' summary. `result` is borrowed. */
-rgm_status series_keep(const series_part *part, const json_t *result);
+/** Whether a run of the summary, in this folder, was made by this very experiment. */
+rgm_status series_is_of(bool *is, const json_t *run, const char *run_dir,
+                        const rgm_experiment *one);
+/**
+ * Keep what a run came to in its series' summary; `result` also gets a hash of its experiment
+ * `one`. Others that today's file did not make are left out: they would be means of two files.
+ */
+rgm_status series_keep(const series_part *part, const rgm_experiment *one, json_t *result);
 
 /* ---- run_result.c ---------------------------------------------------------------------------- */
 
