@@ -87,7 +87,7 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
 {
     char *path = NULL, *old = NULL, *checkpoints = NULL;
     int64_t size = 0;
-    bool begun = false;
+    bool begun = false, same = false;
     rgm_status status = RGM_OK;
 
     RGM_GO(rgm_path_join(&path, folder->path, "config.yaml"));
@@ -102,20 +102,18 @@ static rgm_status write_config(rgm_run_folder *folder, const rgm_run_folder_opti
         goto done;
     if (rgm_path_exists(path)) {
         RGM_GO(rgm_file_load(&old, &size, path, LARGEST_CONFIG));
-        if (strcmp(old, options->config) == 0) {
-            status = write_sources(folder, options->sources, false);
-            goto done;
-        }
         RGM_GO(has_steps(&begun, checkpoints));
-        if (options->resume == RGM_RESUME_SAME && begun)
+        same = strcmp(old, options->config) == 0;
+        if (options->resume == RGM_RESUME_SAME && begun && !same)
             RGM_GO(rgmi_config_compare(changes, folder->path, old, options->config,
                                        options->resume_keys));
         RGM_GO(rgmi_config_changes_keep(changes, folder->path));
     }
     if (!begun)
         RGM_GO(rgmi_content_keep(folder->path, options->config, options->resume_keys));
-    RGM_GO(write_sources(folder, options->sources, true));
-    RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));
+    RGM_GO(write_sources(folder, options->sources, !same));
+    if (!same)
+        RGM_GO(rgm_file_save_own(path, options->config, (int64_t)strlen(options->config)));
 done:
     rgm_free(path);
     rgm_free(old);

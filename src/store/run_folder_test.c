@@ -392,6 +392,29 @@ static void data_may_move_if_they_stay_the_same(void **state)
     CHECK_OK(rgm_folder_remove(folder));
 }
 
+static void data_bind_from_the_first_checkpoint_on(void **state)
+{
+    const char *folder = check_folder();
+    char run[4096], here[4200], there[4200], *text;
+
+    (void)state;
+    snprintf(run, sizeof run, "%s/run", folder);
+    make_data(here, sizeof here, folder, "here", "wrong\n");
+    CHECK_OK(start_with(run, here)); /* and it fails behind that */
+    make_data(here, sizeof here, folder, "here", "right\n");
+    CHECK_OK(start_with(run, here));
+    make_step(run);
+    CHECK_OK(start_with(run, here));
+    text = load(run, "log.txt");
+    CHECK(strstr(text, "files or contents there are others") == NULL);
+    rgm_free(text);
+    make_data(there, sizeof there, folder, "there", "wrong\n");
+    CHECK_STATUS(RGM_ERR_CONFIG, start_with(run, there));
+    make_data(there, sizeof there, folder, "there", "right\n");
+    CHECK_OK(start_with(run, there));
+    CHECK_OK(rgm_folder_remove(folder));
+}
+
 /* They are never compared; another configuration has its own. */
 static void sources_go_with_the_configuration(void **state)
 {
@@ -615,6 +638,7 @@ TESTS(cmocka_unit_test(a_new_folder_gets_its_files),
       cmocka_unit_test(a_changed_configuration_is_refused_with_its_line),
       cmocka_unit_test(keys_that_may_differ_do_and_are_told),
       cmocka_unit_test(data_may_move_if_they_stay_the_same),
+      cmocka_unit_test(data_bind_from_the_first_checkpoint_on),
       cmocka_unit_test(sources_go_with_the_configuration),
       cmocka_unit_test(a_lock_that_is_a_link_is_not_followed),
       cmocka_unit_test(files_that_are_links_are_not_written_through),
