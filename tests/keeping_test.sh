@@ -234,6 +234,19 @@ for who in both parent; do
     esac
     kill -0 "$pid" 2>/dev/null && fail "$who: the child is still running"
 done
+# nohup: the terminal's end ends neither of the two.
+cat >hangup.sh <<'SH'
+trap '' HUP
+"$1" run small.yaml --set trainer.epochs=2000 --set trainer.checkpoint.every_epochs=~ --run-dir nohup --restarts 3 >/dev/null 2>told &
+supervisor=$!
+until [ -s nohup/metrics.jsonl ]; do sleep 0.1; done
+kill -HUP $supervisor
+kill -HUP "$(ps -o pid= --ppid $supervisor | tr -d ' ')"
+wait $supervisor
+SH
+expect 0 timeout 120 sh hangup.sh "$regimen"
+grep -E '^(stopped|restart)' told && fail "nohup: SIGHUP ended the run"
+says '"epoch":2000,' nohup/metrics.jsonl
 # A preemption of the child alone is no wish to end; an orphan ends by itself, saved.
 # shellcheck disable=SC2086
 "$regimen" run small.yaml $endless --run-dir preempted --restarts 3 >out 2>told &
