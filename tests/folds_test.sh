@@ -94,6 +94,20 @@ expect 0 "$regimen" run small.yaml $few --set runtime.seeds=2 --set trainer.fold
 [ "$(ls both | wc -l)" = 5 ] && [ -d both/seed-4-fold-2 ] || fail "both: $(ls both)"
 says '"count": 4' both/summary.json
 
+# ---- one of them alone: what it is told is what goes ----
+# shellcheck disable=SC2086
+expect 2 "$regimen" run small.yaml $few --set runtime.seeds=3 --mode eval --run-dir seeds
+says 'by --run-dir seeds/NAME with --set trainer.fold=N, or with --set runtime.seed=N and runtime.seeds=~' err
+alone="--run-dir seeds/seed-4 --set runtime.seeds=~ --set runtime.seed=4"
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 $alone --mode eval
+# shellcheck disable=SC2086
+expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 $alone --set trainer.epochs=6
+says '"epoch":6,' seeds/seed-4/metrics.jsonl
+# shellcheck disable=SC2086
+expect 2 "$regimen" run small.yaml $few $alone --set runtime.seed=5
+says 'runtime.seed was 4 and is now 5' err
+
 # ---- longer: a mean is over runs of one file, also while they are under way or one of them fails ----
 # shellcheck disable=SC2086
 expect 0 "$regimen" run small.yaml $few --set runtime.seeds=3 --run-dir longer

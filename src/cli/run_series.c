@@ -165,7 +165,7 @@ int run_series(rgm_experiment *experiment, const run_request *request)
 
     if (!trains(request->mode))
         return usage_error("%s is %s runs: name one of them, by --run-dir %s/NAME with --set "
-                           "trainer.fold=N or runtime.seeds=~",
+                           "trainer.fold=N, or with --set runtime.seed=N and runtime.seeds=~",
                            request->run_dir, grouped(count), request->run_dir);
     if (rgm_folder_make(request->run_dir) != RGM_OK)
         return report(RGM_ERR_IO);

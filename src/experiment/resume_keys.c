@@ -38,6 +38,7 @@ static const rgm_resume_key free_keys[] = {
     {"trainer.checkpoint.averages", RGM_KEY_FREE},
     {"trainer.checkpoint.best.keep", RGM_KEY_FREE},
     {"trainer.checkpoint.best.save", RGM_KEY_FREE},
+    {"runtime.seeds", RGM_KEY_FREE}, /* a run has one, whatever its file says */
     {"runtime.threads", RGM_KEY_FREE},
     {"runtime.peak_gflops", RGM_KEY_FREE},
     {"runtime.features_on_device", RGM_KEY_FREE},
