@@ -275,6 +275,11 @@ expect 2 "$regimen" run run.yaml --set "data.path=$PWD/elsewhere" $asynchronous 
 says "^regimen: this worker's experiment is not the server's: it has 'files of data: [0-9a-f]*', the server 'files of data: [0-9a-f]*'" "$work/err"
 expect 2 "$regimen" run run.yaml --join other
 says '^regimen: --join goes with runtime.distribution: asynchronous' "$work/err"
+for option in "--restarts 5" "--mode eval" "--run-dir other" --last --profile --json; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" run run.yaml $asynchronous --join other $option
+    says "^regimen: ${option%% *} does not go with --join: this process would be a worker" "$work/err"
+done
 kill -TERM $server
 wait $server
 [ $? = 75 ] || fail "a server without workers that was asked to stop: $(cat other.err)"

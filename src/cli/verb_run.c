@@ -159,6 +159,18 @@ static bool is_asynchronous(const run_request *request)
     return is;
 }
 
+/* What is asked of a run and has no meaning for a worker, which keeps nothing; NULL: nothing is. */
+static const char *not_of_workers(const run_request *request)
+{
+    return request->run_dir != NULL              ? "run-dir"
+           : request->mode != RUN_TRAIN_AND_EVAL ? "mode"
+           : request->restarts > 0               ? "restarts"
+           : request->last                       ? "last"
+           : request->profile                    ? "profile"
+           : request->json                       ? "json"
+                                                 : NULL;
+}
+
 static int join(const run_request *request)
 {
     rgm_experiment *experiment = NULL;
@@ -205,6 +217,10 @@ static int run_on_ranks(const char *name, const text_list *over, const text_list
     request->name = name;
     request->over = over;
     request->sets = sets;
+    if (request->join != NULL && not_of_workers(request) != NULL)
+        return usage_error("--%s does not go with --join: this process would be a worker of a run "
+                           "that another one keeps",
+                           not_of_workers(request));
     if (request->join != NULL)
         return join(request);
     if (started > 1 && is_asynchronous(request))
