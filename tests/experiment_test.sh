@@ -237,8 +237,23 @@ wait_for grep -q "^search .*from search.yaml" followed.err
 paused=$(sed -n 's/^search *experiment \([0-9]*\), from.*/\1/p' followed.err)
 expect 0 "$regimen" experiment pause "$paused"
 wait_for grep -q "^waits  *it is paused: .regimen experiment activate ID. goes on" followed.err
-expect 0 "$regimen" experiment kill "$paused"
+# Who leaves it hears what becomes of it: nothing was stopped or saved.
+kill -INT $follower
 wait $follower
+[ $? = 75 ] || fail "Ctrl-C of a follower: $(cat followed.err)"
+says "^left +experiment $paused is PAUSED at its master$" followed.err
+"$regimen" experiment run search.yaml --set searcher.max_trials=160 >followed.out 2>followed.err &
+follower=$!
+wait_for sh -c "'$regimen' experiment list --csv | grep -q '^$paused,search,ACTIVE'"
+kill -INT $follower
+wait $follower
+[ $? = 75 ] || fail "Ctrl-C of a follower: $(cat followed.err)"
+says "^left +experiment $paused goes on at its master; .*experiment pause $paused. stops it$" followed.err
+grep stopped followed.err && fail "a search that goes on is told as stopped"
+expect 0 "$regimen" experiment list --csv
+says "^$paused,search,ACTIVE" out
+expect 0 "$regimen" experiment kill "$paused"
+expect 1 "$regimen" experiment wait "$paused"
 expect 0 "$regimen" experiment delete "$paused" -y
 
 # A search that is over goes on; slots are drained.

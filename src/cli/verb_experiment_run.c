@@ -150,6 +150,20 @@ static rgm_status say_failures(const asked_master *whom, int64_t id)
     return RGM_OK;
 }
 
+/* By Ctrl-C or the like: saved where this process was the master, and untouched at another's. */
+static void say_left(const asked_master *whom, int64_t id, const char *state)
+{
+    if (whom->master != NULL)
+        say("stopped", "experiment %lld is saved; the same command continues", (long long)id);
+    else if (strcmp(state, rgm_work_state_names[RGM_WORK_ACTIVE]) == 0)
+        say("left",
+            "experiment %lld goes on at its master; the same command follows it, `regimen "
+            "experiment pause %lld` stops it",
+            (long long)id, (long long)id);
+    else
+        say("left", "experiment %lld is %s at its master", (long long)id, state);
+}
+
 static int finish(const asked_master *whom, int64_t id, const char *state, bool json)
 {
     json_t *experiment = NULL, *trial = NULL;
@@ -163,7 +177,7 @@ static int finish(const asked_master *whom, int64_t id, const char *state, bool 
     if (best_trial(&trial, &folder, whom, id) != RGM_OK)
         rgm_error_reset(); /* nothing was validated */
     if (code == EXIT_CONTINUE)
-        say("stopped", "experiment %lld is saved; the same command continues", (long long)id);
+        say_left(whom, id, state);
     else if (text_of(experiment, "message")[0] != '\0')
         say(state, "%s", text_of(experiment, "message"));
     if (code == EXIT_DONE)
