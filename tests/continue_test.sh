@@ -9,7 +9,7 @@ small_experiment small.yaml
 expect 0 "$regimen" run small.yaml --run-dir free
 expect 0 "$regimen" run small.yaml --run-dir free --set trainer.epochs=60 --set trainer.max_seconds=3000 \
     --set trainer.checkpoint.keep=5 --set trainer.exports.every_steps=20 --set trainer.exports.keep=2 \
-    --set runtime.threads=1 --set 'description=longer'
+    --set runtime.threads=1 --set 'description=longer' --set runtime.input_workers.ahead=8
 [ -s err ] && grep warning err && fail "a key that changes nothing is warned of"
 says 'info the run continues with another value of trainer.epochs: it was 40 and is now 60$' free/log.txt
 says '"key": "trainer.max_seconds", "was": "", "is": "3000"}$' free/changes.jsonl
@@ -28,6 +28,10 @@ head -n "$(wc -l <before.jsonl)" rate/metrics.jsonl | cmp -s - before.jsonl || f
 cmp -s rate/metrics.jsonl longer/metrics.jsonl && fail "the new rate was not used"
 expect 0 "$regimen" eval rate
 expect 0 "$regimen" predict rate
+
+# ---- batches in the order in which they come are others than those before ----
+expect 0 "$regimen" run small.yaml --run-dir free --set trainer.epochs=60 --set runtime.input_workers.order=arrival
+says 'warning: the run continues with another value of runtime.input_workers.order: it was not set and is now arrival$' err
 
 # ---- a rate that decays to the end: a longer run has another curve, and says so ----
 cosine='optimizer.learning_rate={type: cosine, initial: 1e-2}'

@@ -48,7 +48,7 @@ static const rgm_resume_key free_keys[] = {
     {"runtime.worker_timeout", RGM_KEY_FREE},
     {"export", RGM_KEY_FREE},
     {"runtime.input_workers.order", RGM_KEY_TOLD},
-    {"runtime.input_workers*", RGM_KEY_FREE},
+    {"runtime.input_workers.*", RGM_KEY_FREE},
     {"data.valid_sets", RGM_KEY_FREE},
     {"data.test", RGM_KEY_FREE},
     {"data.test_sets", RGM_KEY_FREE},
