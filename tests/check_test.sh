@@ -23,6 +23,23 @@ out
 small.yaml" ] || fail "config check --data wrote something: $(ls)"
 expect 2 "$regimen" config show small.yaml --data
 says "\-\-data goes with config check" err
+sed '/^export:/d' small.yaml >search.yaml
+cat >>search.yaml <<'YAML'
+hyperparameters: {optimizer.learning_rate: {type: double, minval: 0.001, maxval: 0.01}}
+searcher: {name: random, metric: valid.loss, max_trials: 2, max_length: {batches: 4}}
+YAML
+expect 0 "$regimen" config show search.yaml
+for option in json full; do
+    expect 2 "$regimen" config show search.yaml --$option
+    says "search.yaml is a search, which config show prints as one file: without --$option$" err
+done
+rm search.yaml
+for wrong in "check small.yaml --json" "check small.yaml --full" "keys --json" "keys trainer --set trainer.epochs=3" \
+    "list --full" "list --config small.yaml"; do
+    # shellcheck disable=SC2086
+    expect 2 "$regimen" config $wrong
+    says "goe?s? with config (show|list or show|show or check)$" err
+done
 
 # A rate of 0 in every update: where the length is known without data too.
 reverse="--set trainer.epochs=~ --set trainer.train_steps=60"

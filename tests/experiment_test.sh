@@ -71,6 +71,8 @@ says "^ 1 +search +COMPLETED +100.0% +8/8 +valid.accuracy +0\.[0-9]+ " out
 expect 0 "$regimen" experiment list --csv
 says "^1,search,COMPLETED,100.0%,8/8,valid.accuracy," out
 expect 0 "$regimen" experiment describe 1 --metrics --outdir tables
+expect 2 "$regimen" experiment describe 1 --json --outdir nothing
+says "take one of the two" err
 head -1 tables/steps.csv >out
 says "^TRIAL,STEP,STATE,.*Training Metric: loss,CHECKPOINT.*Validation Metric: accuracy" out
 says "^1,search,COMPLETED,100.0%,8/8,valid.accuracy,0\.[0-9]+," tables/experiments.csv

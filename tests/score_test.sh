@@ -78,6 +78,8 @@ expect 2 "$regimen" score --ref ref --word-order 11 ref
 says 'word-order is 11, but must be in \[0, 10\]' err
 expect 2 "$regimen" score --ref ref --smooth-value -1 ref
 says "smooth-value is -1, but must be at least 0" err
+expect 2 "$regimen" score --ref ref --smooth-value 0.5 ref
+says "smooth-value is of --smooth floor and add-k, and this is --smooth exp" err
 expect 0 "$regimen" score --help
 says '--case-sensitive' out
 

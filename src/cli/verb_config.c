@@ -227,10 +227,37 @@ static int wrong_word(const char *word, const char *line)
     return usage_error("usage: regimen %s", line);
 }
 
+/* What an option says beside a word that makes nothing of it would have no effect. */
+static int check_options(const char *word, bool full, bool json, bool data, bool layers)
+{
+    const struct {
+        bool given;
+        const char *option, *words;
+    } rows[] = {{data, "--data", "check"},
+                {full, "--full", "show"},
+                {json, "--json", "list or show"},
+                {layers, "--config and --set", "show or check"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given && strstr(rows[i].words, word) == NULL)
+            return usage_error("%s go%s with config %s", rows[i].option,
+                               strchr(rows[i].option, ' ') != NULL ? "" : "es", rows[i].words);
+    return EXIT_DONE;
+}
+
+/* It is printed as the file that its layers make, and no value of it knows where it was set. */
+static int show_search(const rgm_search_file *search, const char *name, bool full, bool json)
+{
+    if (full || json)
+        return usage_error("%s is a search, which config show prints as one file: without --%s",
+                           name, json ? "json" : "full");
+    return print_exact(rgm_search_file_text(search));
+}
+
 int verb_config(int argc, char **argv)
 {
     text_list over = {.count = 0}, sets = {.count = 0}, rest;
-    bool full = false, json = false, data = false, checks;
+    bool full = false, json = false, data = false, lists, tells, checks;
     const argument arguments[] = {
         {"full", ARG_FLAG, &full, NULL, "show: defaults too, and where each value was set"},
         {"config", ARG_LIST, &over, "FILE", "lay a file or named experiment over it"},
@@ -258,19 +285,20 @@ int verb_config(int argc, char **argv)
     int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
-    if (strcmp(rest.items[0], "list") == 0 && rest.count == 1)
-        return list(json);
-    if (strcmp(rest.items[0], "keys") == 0)
-        return keys(rest.count == 2 ? rest.items[1] : NULL);
+    lists = strcmp(rest.items[0], "list") == 0 && rest.count == 1;
+    tells = strcmp(rest.items[0], "keys") == 0;
     checks = strcmp(rest.items[0], "check") == 0;
-    if ((!checks && strcmp(rest.items[0], "show") != 0) || rest.count != 2)
+    if (!lists && !tells && ((!checks && strcmp(rest.items[0], "show") != 0) || rest.count != 2))
         return wrong_word(rest.items[0], how.line);
-    if (data && !checks)
-        return usage_error("--data goes with config check");
+    code = check_options(rest.items[0], full, json, data, over.count + sets.count > 0);
+    if (code != EXIT_DONE || lists)
+        return code != EXIT_DONE ? code : list(json);
+    if (tells)
+        return keys(rest.count == 2 ? rest.items[1] : NULL);
     code = either_open(&experiment, &search, rest.items[1], &over, &sets);
     if (code == EXIT_DONE && search != NULL)
         code = checks ? check_search(search, rest.items[1], data)
-                      : print_exact(rgm_search_file_text(search));
+                      : show_search(search, rest.items[1], full, json);
     else if (code == EXIT_DONE)
         code = checks ? check(experiment, rest.items[1], data) : show(experiment, full, json);
     rgm_experiment_release(experiment);

@@ -665,6 +665,9 @@ int experiment_describe(int argc, char **argv)
     int code = EXIT_DONE;
 
     READ_ARGUMENTS(&rest, &how, argc, argv);
+    if (folder != NULL && form.json)
+        return usage_error("--outdir DIR writes three CSV files, --json one object on stdout: take "
+                           "one of the two");
     status = master_open(&whom, where);
     if (status == RGM_OK)
         status = describe(&d, form.json ? &json : NULL, &whom, &rest, metrics);

@@ -330,6 +330,10 @@ static int check(wanted *want, const char *metrics, const char *tokenize, const 
                            RGM_CHRF_MOST_ORDERS - want->chrf.char_order);
     if (want->bleu.smooth_value < 0)
         return usage_error("--smooth-value is %g, but must be at least 0", want->bleu.smooth_value);
+    if (want->bleu.smooth_value > 0 && smoothing != RGM_SMOOTH_FLOOR &&
+        smoothing != RGM_SMOOTH_ADD_K)
+        return usage_error("--smooth-value is of --smooth floor and add-k, and this is --smooth %s",
+                           smooth);
     want->bleu.tokenizer = (rgm_mt_tokenizer)tokenizer;
     want->bleu.smoothing = (rgm_bleu_smoothing)smoothing;
     want->bleu.lowercase = want->chrf.lowercase;
