@@ -228,10 +228,14 @@ rgm_status rgm_checkpoint_save_with(rgm_checkpoint_store *store, const rgm_check
                                     rgm_checkpoint_fill *fill, void *payload);
 
 /**
- * Load the newest intact checkpoint. Damaged ones are skipped with a warning in the log.
+ * Load the newest intact checkpoint. Damaged ones are skipped with a warning in the log; the next
+ * save deletes those of earlier steps, and sets those of later ones aside
+ * (rgm_checkpoint_store_set_aside()).
  *
  * Errors: RGM_ERR_NOT_FOUND (there is none: a fresh run), RGM_ERR_FORMAT (there are some, none is
- * intact), RGM_ERR_VERSION (a newer build wrote it: both versions are named; it is never skipped).
+ * intact), RGM_ERR_VERSION (a newer build wrote it: both versions are named; it is never skipped),
+ * RGM_ERR_IO (one that may be intact is out of reach now, by rights or open files say: it is not
+ * skipped, either), RGM_ERR_NOMEM.
  */
 rgm_status rgm_checkpoint_load_newest(rgm_checkpoint **out, rgm_checkpoint_store *store);
 /** Load the checkpoint of one step. RGM_ERR_NOT_FOUND lists the steps that exist. */

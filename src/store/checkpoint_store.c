@@ -21,7 +21,7 @@
 struct rgm_checkpoint_store {
     char *folder;
     rgm_checkpoint_store_options options;
-    int64_t *damaged; /* steps that loading has skipped; deleted when a newer one is saved */
+    int64_t *damaged; /* steps that loading has skipped; they go when the run has saved again */
     int64_t damaged_count, damaged_capacity;
     int64_t *spared; /* steps that retention keeps */
     int64_t spared_count, spared_capacity;
@@ -458,38 +458,6 @@ static rgm_status let_go(const rgm_checkpoint_store *store, const int64_t *steps
     return RGM_OK;
 }
 
-/*
- * Keep the newest ones up to `current`, the run's current step, and those that are spared or kept
- * for good. Damaged ones are deleted only when a newer one was saved.
- */
-static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
-{
-    int64_t *steps = NULL, count = 0, sound = 0;
-    rgm_status status = rgm_checkpoint_steps(&steps, &count, store);
-
-    for (int64_t i = 0; i < count; i++) {
-        bool damaged = steps[i] != current && is_damaged(store, steps[i]);
-
-        if (damaged && saved)
-            delete_step(store, steps[i]);
-        else if (!damaged && steps[i] <= current)
-            steps[sound++] = steps[i];
-    }
-    if (status == RGM_OK)
-        status = let_go(store, steps, sound);
-    if (status != RGM_OK)
-        rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
-    if (saved)
-        store->damaged_count = 0;
-    rgm_checkpoint_store_drop_aside(store, current);
-    rgm_free(steps);
-}
-
-void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
-{
-    apply_retention(store, current, false);
-}
-
 /* Rename to a name that is no step's; a checkpoint that was set aside earlier is replaced. */
 static rgm_status set_aside(const rgm_checkpoint_store *store, int64_t step)
 {
@@ -507,6 +475,48 @@ done:
     rgm_free(aside);
     rgm_free(path);
     return status;
+}
+
+/* A newer one takes the place of a damaged one. Of a later step there is none yet: the run has gone
+ * on without it, so a later start must not continue from it, should it be readable then. */
+static void let_go_of_damaged(const rgm_checkpoint_store *store, int64_t step, int64_t current)
+{
+    if (step < current)
+        delete_step(store, step);
+    else if (set_aside(store, step) != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "%s", rgm_error_message());
+}
+
+/*
+ * Keep the newest ones up to `current`, the run's current step, and those that are spared or kept
+ * for good. Damaged ones stay until one is saved.
+ */
+static void apply_retention(rgm_checkpoint_store *store, int64_t current, bool saved)
+{
+    int64_t *steps = NULL, count = 0, sound = 0;
+    rgm_status status = rgm_checkpoint_steps(&steps, &count, store);
+
+    for (int64_t i = 0; i < count; i++) {
+        bool damaged = steps[i] != current && is_damaged(store, steps[i]);
+
+        if (damaged && saved)
+            let_go_of_damaged(store, steps[i], current);
+        else if (!damaged && steps[i] <= current)
+            steps[sound++] = steps[i];
+    }
+    if (status == RGM_OK)
+        status = let_go(store, steps, sound);
+    if (status != RGM_OK)
+        rgm_log_write(RGM_LOG_WARNING, "cannot look for old checkpoints: %s", rgm_error_message());
+    if (saved)
+        store->damaged_count = 0;
+    rgm_checkpoint_store_drop_aside(store, current);
+    rgm_free(steps);
+}
+
+void rgm_checkpoint_store_tidy(rgm_checkpoint_store *store, int64_t current)
+{
+    apply_retention(store, current, false);
 }
 
 rgm_status rgm_checkpoint_store_set_aside(int64_t *moved, rgm_checkpoint_store *store, int64_t step)
@@ -606,11 +616,14 @@ done:
 rgm_status rgm_checkpoint_load_step(rgm_checkpoint **out, rgm_checkpoint_store *store, int64_t step)
 {
     char *path = NULL;
+    struct stat info;
     rgm_status status = RGM_OK;
 
     *out = NULL;
     RGM_GO(step_path(&path, store, step));
-    if (!rgm_path_is_folder(path))
+    if (stat(path, &info) < 0)
+        RGM_GO(errno == ENOENT ? no_such_step(store, step) : RGM_FAIL_SYSTEM("look at", path));
+    if (!S_ISDIR(info.st_mode))
         RGM_GO(no_such_step(store, step));
     RGM_GO(rgmi_checkpoint_load(out, path, &store->options));
     if ((*out)->step != step) {
@@ -624,10 +637,23 @@ done:
     return status;
 }
 
-/* Errors that concern only this checkpoint, so that an older one may be usable. */
+/*
+ * Errors that concern only this checkpoint, so that an older one may be usable: what is missing or
+ * wrong, what stands in a file's place, blocks that a disk no longer reads. A checkpoint that is
+ * out of reach (no rights, too many open files, a server that is gone) may be as sound as ever.
+ */
 static bool is_damage(rgm_status status)
 {
-    return status == RGM_ERR_FORMAT || status == RGM_ERR_IO || status == RGM_ERR_NOT_FOUND;
+    static const int errors[] = {0, EIO, EBADMSG, EUCLEAN, EISDIR, ENOTDIR, ELOOP};
+    rgm_error error;
+
+    if (status != RGM_ERR_IO)
+        return status == RGM_ERR_FORMAT || status == RGM_ERR_NOT_FOUND;
+    rgm_error_save(&error, status);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (error.system == errors[i])
+            return true;
+    return false;
 }
 
 /* One pass over the existing steps, newest first; warn: the first one, which says what is wrong. */
@@ -639,6 +665,11 @@ static rgm_status load_newest_of(rgm_checkpoint **out, rgm_checkpoint_store *sto
     for (int64_t i = count - 1; i >= 0; i--) {
         rgm_status status = rgm_checkpoint_load_step(out, store, steps[i]);
 
+        if (status == RGM_ERR_IO && !is_damage(status))
+            return rgm_error_prefix(status,
+                                    "the checkpoint of step %lld cannot be read at the moment, and "
+                                    "no older one is taken in its place",
+                                    (long long)steps[i]);
         if (!is_damage(status))
             return rgm_error_trace(status, __FILE__, __LINE__, __func__);
         if (warn)

@@ -40,6 +40,10 @@ static struct {
     int rename_count;
 } fault;
 
+/* Files with this in their path cannot be opened; NULL: all can. */
+static const char *closed;
+static int why_closed;
+
 static void set_fault(fault_mode mode, int at, int error)
 {
     memset(&fault, 0, sizeof fault);
@@ -123,6 +127,10 @@ int __wrap_open(const char *path, int flags, ...)
     va_end(args);
     if ((flags & O_CREAT) && fails(true))
         return -1;
+    if (closed != NULL && strstr(path, closed) != NULL) {
+        errno = why_closed;
+        return -1;
+    }
     fd = __real_open(path, flags, mode);
     if (fd >= 0 && (flags & O_CREAT) && fault.mode >= FAULT_POWER && fault.file_count < MANY &&
         fstat(fd, &info) == 0) {
@@ -503,6 +511,65 @@ static void interrupted_and_short_calls_change_no_byte(void **state)
     check_same_bytes(FAULT_SHORT);
 }
 
+/* ---- checkpoints that cannot be read --------------------------------------------------------- */
+
+static rgm_checkpoint_store *begin_with_two(const char *folder)
+{
+    const rgm_checkpoint_store_options options = {.keep = 3};
+    rgm_checkpoint_store *store = NULL;
+
+    set_fault(FAULT_NONE, 0, 0);
+    CHECK_OK(rgm_checkpoint_store_open(&store, folder, &options));
+    CHECK_OK(save_step(store, 10));
+    CHECK_OK(save_step(store, 20));
+    return store;
+}
+
+static void a_checkpoint_out_of_reach_is_not_taken_for_damaged(void **state)
+{
+    static const int errors[] = {EACCES, EPERM, EMFILE, ENFILE, ESTALE, ETIMEDOUT};
+    static const char *const files[] = {"step-00000020/manifest", "step-00000020/weights",
+                                        "step-00000020/slots", "step-00000020/data"};
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = begin_with_two(folder);
+    rgm_checkpoint *c = NULL;
+
+    (void)state;
+    for (size_t e = 0; e < sizeof errors / sizeof *errors; e++)
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+            closed = files[f];
+            why_closed = errors[e];
+            CHECK_STATUS(RGM_ERR_IO, rgm_checkpoint_load_newest(&c, store));
+            CHECK(c == NULL);
+            CHECK_MESSAGE("the checkpoint of step 20 cannot be read at the moment, and no older");
+            CHECK_MESSAGE(files[f]);
+        }
+    closed = NULL;
+    CHECK_INT(20, newest(store));
+    end(store, folder);
+}
+
+static void a_damaged_checkpoint_of_a_later_step_is_set_aside_until_the_run_is_there(void **state)
+{
+    const char *folder = check_folder();
+    rgm_checkpoint_store *store = begin_with_two(folder);
+
+    (void)state;
+    closed = "step-00000020/weights";
+    why_closed = EIO; /* the disk does not read it */
+    CHECK_INT(10, newest(store));
+    CHECK_INT(0, entries_with(folder, "rolled-back"));
+    CHECK_OK(save_step(store, 15));
+    closed = NULL; /* and does so again: the run has gone on without it */
+    CHECK_INT(15, newest(store));
+    CHECK_INT(1, entries_with(folder, "step-00000020.rolled-back"));
+    CHECK_OK(save_step(store, 20));
+    CHECK_INT(20, newest(store));
+    CHECK_INT(3, entries(folder));
+    check_every_step_is_intact(store);
+    end(store, folder);
+}
+
 /* ---- metrics log --------------------------------------------------------------------------- */
 
 static rgm_status add_line(rgm_metrics_log *log, int64_t step, int64_t *offset)
@@ -732,6 +799,8 @@ TESTS(cmocka_unit_test(a_call_that_fails_leaves_an_intact_checkpoint),
       cmocka_unit_test(a_power_cut_before_any_call_leaves_an_intact_checkpoint),
       cmocka_unit_test(a_power_cut_while_a_step_is_replaced_leaves_the_old_or_the_new),
       cmocka_unit_test(interrupted_and_short_calls_change_no_byte),
+      cmocka_unit_test(a_checkpoint_out_of_reach_is_not_taken_for_damaged),
+      cmocka_unit_test(a_damaged_checkpoint_of_a_later_step_is_set_aside_until_the_run_is_there),
       cmocka_unit_test(a_full_disk_leaves_whole_lines_and_the_log_goes_on),
       cmocka_unit_test(a_failed_sync_is_never_tried_again),
       cmocka_unit_test(every_failing_call_of_a_run_folder_is_reported),
