@@ -133,6 +133,21 @@ step=$(ls free/ckpt | tail -1)
 expect 0 "$regimen" run small.yaml --run-dir file --set "trainer.initialize.checkpoint=free/ckpt/$step/weights.safetensors" \
     --set trainer.epochs=1 --set 'task.class_names=[a, b, c, d]' --set task.num_classes=~
 says 'warning: trainer.initialize: task.class_names is ' err
+# Of several tasks each by its name; one that the other run has not begins anew, whatever else it has.
+sed -e 's/^task: .*/tasks:\n  topic: {type: node_classification, node_set: nodes, class_names: [a, b, c, d]}\n  infomax: {type: deep_graph_infomax, node_set: nodes}/' \
+    -e 's/ output: 4,//; s/valid.accuracy/valid.topic_accuracy/' small.yaml >two.yaml
+expect 0 "$regimen" run two.yaml --run-dir two
+expect 0 "$regimen" run two.yaml --run-dir turned --set trainer.initialize.checkpoint=two --set trainer.epochs=1 \
+    --set 'tasks.topic.class_names=[d, c, b, a]'
+says 'warning: trainer.initialize: tasks.topic.class_names is \[d, c, b, a\] here and \[a, b, c, d\] in two, whose' err
+[ "$(grep -c 'trainer.initialize: ' err)" = 1 ] || fail "other than one key is told: $(cat err)"
+expect 0 "$regimen" run two.yaml --run-dir new-head --set trainer.initialize.checkpoint=free --set trainer.epochs=1
+grep 'trainer.initialize: ' err && fail "keys of a task are told that the other run does not have"
+one='--set tasks.infomax=~ --set trainer.checkpoint.best.metric=valid.accuracy'
+# shellcheck disable=SC2086
+expect 0 "$regimen" run two.yaml --run-dir alone --set trainer.initialize.checkpoint=free --set trainer.epochs=1 $one
+says 'warning: trainer.initialize: tasks.topic.class_names is \[a, b, c, d\] here and not set in free' err
+says 'warning: trainer.initialize: tasks.topic.num_classes is not set here and 4 in free' err
 expect 0 "$regimen" run records.yaml --run-dir scaled --set trainer.initialize.checkpoint=records --set data.scale=4
 says 'warning: trainer.initialize: data.scale is 4 here and not set in records, whose weights were trained with it$' err
 
