@@ -36,8 +36,8 @@ static void drop_options(made *m)
     rgm_arena_release(m->arena);
 }
 
-/* The model over the world's graph; its papers' state. */
-static rgm_value *build(world *w, const char *model, const char *yaml)
+/* The model over the world's graph; a node set's state. */
+static rgm_value *build_of(world *w, const char *model, const char *yaml, const char *node_set)
 {
     made m;
     rgm_graph_value *graph;
@@ -47,7 +47,12 @@ static rgm_value *build(world *w, const char *model, const char *yaml)
     drop_options(&m);
     if (rgm_cgraph_status(w->graph) != RGM_OK)
         fail_msg("%s: %s: %s", model, yaml, rgm_error_message());
-    return rgm_node_feature(graph, "paper", RGM_HIDDEN_STATE);
+    return rgm_node_feature(graph, node_set, RGM_HIDDEN_STATE);
+}
+
+static rgm_value *build(world *w, const char *model, const char *yaml)
+{
+    return build_of(w, model, yaml, "paper");
 }
 
 /* Papers with a second edge set, of no edges. */
@@ -787,6 +792,63 @@ static void integers_are_kinds_or_amounts_and_never_guessed(void **state)
     rgm_schema_release(schema);
 }
 
+/* The authors' states of a model, times 2. */
+static rgm_tensor *authors(const char *model, const char *yaml, bool training)
+{
+    rgm_tensor *states;
+    world w;
+
+    world_open(&w, KNOWN_AUTHORS);
+    rgm_value *y = rgm_scale(build_of(&w, model, yaml, "author"), 2);
+    set_parameters(&w);
+    states = run(&w, y, w.data, training);
+    world_close(&w);
+    return states;
+}
+
+/* Authors write papers and hear of nobody: no round adds to what they are, nor drops of it. */
+static void who_hears_nobody_stays_as_it_was(void **state)
+{
+    static const struct {
+        const char *model, *none, *rounds;
+    } models[] = {
+        {"graph_sage", "hidden: []\n", "hidden: [3, 3, 3]\n"},
+        {"graph_sage", "hidden: []\n", "hidden: [3, 2, 3]\nresidual: true\n"},
+        {"graph_sage", "hidden: []\n", "hidden: [3, 3]\naggregator: gcn\nresidual: true\n"},
+        {"rgcn", "units: 3\nlayers: 0\n", "units: 3\nlayers: 2\ndropout: 0.5\n"},
+        {"rgcn", "units: 3\nlayers: 0\n", "units: 3\nlayers: 3\ndropout: 0.5\nresidual: true\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        for (int training = 0; training < 2; training++) {
+            rgm_tensor *first = authors(models[i].model, models[i].none, training);
+            rgm_tensor *last = authors(models[i].model, models[i].rounds, training);
+
+            if (!rgm_tensor_equal(first, last))
+                fail_msg("%s: %s%s", models[i].model, models[i].rounds,
+                         training ? "in training" : "");
+            rgm_tensor_release(first);
+            rgm_tensor_release(last);
+        }
+}
+
+/* So they may be features that no sum and no concatenation takes. */
+static void who_hears_nobody_may_be_sparse(void **state)
+{
+    static const char *const built[] = {
+        "hidden: [4, 4]\nresidual: true\ninput: {one_hot: {kind: 3}}\n",
+        "hidden: [4, 4]\nresidual: true\ninput: {features: [x, kind], one_hot: {kind: 3}}\n",
+    };
+    rgm_schema *schema;
+
+    (void)state;
+    CHECK_OK(rgm_schema_parse(&schema, KNOWN_AUTHORS, (int64_t)strlen(KNOWN_AUTHORS), "test"));
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        CHECK_OK(build_model(schema, "graph_sage", built[i]));
+    rgm_schema_release(schema);
+}
+
 static void models_survive_every_failing_allocation(void **state)
 {
     (void)state;
@@ -814,6 +876,8 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(edges_and_the_context_are_made_anew_in_each_round),
       cmocka_unit_test(every_relation_is_heard_however_many_there_are),
       cmocka_unit_test(integers_are_kinds_or_amounts_and_never_guessed),
+      cmocka_unit_test(who_hears_nobody_stays_as_it_was),
+      cmocka_unit_test(who_hears_nobody_may_be_sparse),
       cmocka_unit_test(mistakes_in_options_are_named),
       cmocka_unit_test(an_embedding_that_has_no_room_is_told),
       cmocka_unit_test(option_tables_are_complete),

@@ -58,6 +58,32 @@ rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, doub
     return graph;
 }
 
+/* A node set's state, or NULL without a failure. */
+static rgm_value *state_of(const rgm_graph_value *graph, const char *node_set)
+{
+    return rgm_has_feature(graph, RGM_NODE_SET, node_set, RGM_HIDDEN_STATE)
+               ? rgm_node_feature(graph, node_set, RGM_HIDDEN_STATE)
+               : NULL;
+}
+
+rgm_graph_value *rgmi_keep_states(rgm_graph_value *next, const rgm_graph_value *dropped,
+                                  const rgm_graph_value *before)
+{
+    const rgm_schema *schema = rgm_graph_value_schema(before);
+
+    for (int64_t i = 0; next != NULL && i < rgm_schema_set_count(schema); i++) {
+        const rgm_set_schema *set = rgm_schema_set(schema, i);
+        rgm_value *x;
+
+        if (set->piece != RGM_NODE_SET || rgm_is_aux_set(set->name))
+            continue;
+        x = state_of(before, set->name);
+        if (x != NULL && state_of(next, set->name) == state_of(dropped, set->name))
+            next = rgm_with_state(next, set->name, x);
+    }
+    return next;
+}
+
 rgm_value *rgmi_normalise(rgm_scope *scope, const char *name, rgm_value *x, rgm_state_norm norm,
                           double momentum)
 {

@@ -61,6 +61,10 @@ static inline rgm_dense_state_options rgmi_round_state(rgm_activation activation
 }
 /* Every node set's state through dropout, its own stream for each set and round. */
 rgm_graph_value *rgmi_drop_states(rgm_scope *round, rgm_graph_value *graph, double rate);
+/* `next`, made from `dropped`, with the states that `before` has in sets that hear nobody: dropout
+ * is of what a round hears and not of a state that no round makes anew. */
+rgm_graph_value *rgmi_keep_states(rgm_graph_value *next, const rgm_graph_value *dropped,
+                                  const rgm_graph_value *before);
 
 /* The rows that a model of one node set and one edge set starts from, and which sets these are;
  * NULL: failure recorded. */

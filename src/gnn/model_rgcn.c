@@ -62,9 +62,10 @@ static rgm_graph_value *rgcn_round(rgm_scope *scope, const char *name, const rgm
                               .receivers = o->receiver,
                               .activation = last ? RGM_ACT_NONE : o->activation,
                               .l2 = o->l2};
+    rgm_graph_value *dropped =
+        rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
 
-    graph = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
-    return rgm_rgcn_update(scope, name, graph, &round);
+    return rgmi_keep_states(rgm_rgcn_update(scope, name, dropped, &round), dropped, graph);
 }
 
 static rgm_graph_value *rgcn_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)

@@ -141,6 +141,7 @@ static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm
 {
     const rgm_sage_model_options *o = payload;
     rgm_sage_update_options round = RGM_SAGE_UPDATE_OPTIONS_INIT;
+    rgm_graph_value *dropped, *next;
     bool last = turn->number == o->hidden.count;
 
     round.receivers = o->receiver;
@@ -155,11 +156,12 @@ static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm
     round.activation = last ? RGM_ACT_NONE : o->activation;
     round.l2_normalize = !last && o->l2_normalize;
     round.l2 = turn->number == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
-    graph = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
-    if (graph == NULL)
+    dropped = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);
+    if (dropped == NULL)
         return NULL;
-    return o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, graph, &round)
-                                         : rgm_sage_update(scope, name, graph, &round);
+    next = o->aggregator == RGM_SAGE_GCN ? gcn_round(scope, name, dropped, &round)
+                                         : rgm_sage_update(scope, name, dropped, &round);
+    return rgmi_keep_states(next, dropped, graph);
 }
 
 static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *graph, void *payload)

@@ -18,12 +18,16 @@
     "edge_sets { key: 'cites' value { source: 'paper' target: 'paper'"                             \
     "  features { key: 'w' value { dtype: DT_DOUBLE } }"                                           \
     "  features { key: 'e' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } } } }"
-/* The same with latent authors who write them, and a context. */
-#define LIBRARY                                                                                    \
+/* The same with authors who write them, and a context. */
+#define LIBRARY_OF(author_features)                                                                \
     PAPERS                                                                                         \
-    "node_sets { key: 'author' value { } }"                                                        \
+    "node_sets { key: 'author' value { " author_features " } }"                                    \
     "edge_sets { key: 'writes' value { source: 'author' target: 'paper' } }"                       \
     "context { features { key: 'c' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } } }"
+#define LIBRARY LIBRARY_OF("") /* latent authors */
+#define KNOWN_AUTHORS                                                                              \
+    LIBRARY_OF("features { key: 'y' value { dtype: DT_DOUBLE shape { dim { size: 2 } } } }"        \
+               "features { key: 'kind' value { dtype: DT_INT64 } }")
 
 enum { PAPER_COUNT = 5, CITE_COUNT = 7, AUTHOR_COUNT = 3, WRITE_COUNT = 5 };
 static const int64_t cite_source[CITE_COUNT] = {1, 2, 0, 3, 3, 2, 0};
@@ -84,6 +88,24 @@ static inline void add_edges(rgm_graph_builder *builder, const char *set, int64_
     rgm_tensor_release(t);
 }
 
+/* What authors are known by, where they are. */
+static inline void add_authors(rgm_graph_builder *builder, const rgm_schema *schema)
+{
+    const rgm_set_schema *authors = rgm_schema_find(schema, RGM_NODE_SET, "author");
+    double y[AUTHOR_COUNT * 2];
+    rgm_feature kind = {0};
+
+    if (rgm_set_feature(authors, "y") == NULL)
+        return;
+    for (int i = 0; i < AUTHOR_COUNT * 2; i++)
+        y[i] = number(300 + i);
+    add_doubles(builder, RGM_NODE_SET, "author", "y", AUTHOR_COUNT, 2, y);
+    CHECK_OK(rgm_tensor_create_from(&kind.values, RGM_I64, 1, (int64_t[]){AUTHOR_COUNT},
+                                    (int64_t[AUTHOR_COUNT]){2, 0, 1}));
+    CHECK_OK(rgm_graph_builder_feature(builder, RGM_NODE_SET, "author", "kind", &kind));
+    rgm_tensor_release(kind.values);
+}
+
 /* The graph above with papers renamed: old paper i is new paper order[i]. NULL: as it is. */
 static inline void make_graph(rgm_graph **out, rgm_schema *schema, const int64_t *order)
 {
@@ -129,6 +151,7 @@ static inline void make_graph(rgm_graph **out, rgm_schema *schema, const int64_t
         for (int i = 0; i < WRITE_COUNT; i++)
             target[i] = place[write_target[i]];
         add_edges(builder, "writes", WRITE_COUNT, write_source, target);
+        add_authors(builder, schema);
         add_doubles(builder, RGM_CONTEXT_PIECE, NULL, "c", 1, 2, (double[]){0.25, -1});
     }
     CHECK_OK(rgm_graph_builder_finish(out, builder));
