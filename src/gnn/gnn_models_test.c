@@ -403,6 +403,49 @@ static void kipfs_l2_is_on_the_first_layer_alone(void **state)
     world_close(&w);
 }
 
+/* The first round's: its convolution, residual, states of edges and what is heard of the context.
+ */
+static void l2_of_the_first_round_is_of_no_other(void **state)
+{
+    static const struct {
+        const char *model, *schema, *yaml, *first;
+    } models[] = {
+        {"gcn", LIBRARY,
+         "edge_set: cites\nhidden: [4, 2, 3]\nresidual: true\ncontext_feature: c\nl2: 0.01\n"
+         "context_units: 2\ninput: {features: x}\n",
+         "conv_0/"},
+        {"gat_v2", PAPERS,
+         "hidden: [2, 3]\nheads: 2\nresidual: true\nedge_feature: e\nedge_units: 3\n"
+         "context_units: 2\nl2: 0.01\nl2_layers: first\n",
+         "conv_0/"},
+        {"graph_sage", LIBRARY,
+         "hidden: [4, 2, 3]\nresidual: true\ncontext_feature: c\nl2: 0.01\nl2_layers: first\n",
+         "layer_0/"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        double sum = 0;
+        world w;
+
+        world_open(&w, models[i].schema);
+        build(&w, models[i].model, models[i].yaml);
+        set_parameters(&w);
+        for (int64_t p = 0; p < rgm_parameters_count(w.parameters); p++) {
+            const char *name = rgm_parameters_name(w.parameters, p);
+            const rgm_tensor *t = rgm_parameters_tensor(w.parameters, p);
+
+            if (strncmp(name, models[i].first, strlen(models[i].first)) != 0 ||
+                strstr(name, "bias") != NULL)
+                continue;
+            for (int64_t k = 0; k < rgm_tensor_count(t); k++)
+                sum += 0.01 * pow(rgm_tensor_f64(t)[k], 2);
+        }
+        check_values(&w, rgm_scope_loss(w.scope), &sum, 1);
+        world_close(&w);
+    }
+}
+
 static void features_in_float_are_cast_to_the_scopes_dtype(void **state)
 {
     (void)state;
@@ -870,6 +913,7 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(a_batch_norms_momentum_is_the_files),
       cmocka_unit_test(parameters_are_those_of_the_papers),
       cmocka_unit_test(kipfs_l2_is_on_the_first_layer_alone),
+      cmocka_unit_test(l2_of_the_first_round_is_of_no_other),
       cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),
       cmocka_unit_test(what_nodes_say_is_spread_as_the_papers_have_it),
       cmocka_unit_test(sums_of_neighbours_are_those_of_the_papers),

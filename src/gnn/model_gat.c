@@ -110,6 +110,7 @@ static rgm_graph_value *gat_build(rgm_scope *scope, const rgm_graph_value *graph
                         .carries = is_heard,
                         .own_residual = true,
                         .state = rgmi_round_state(o->activation, o->l2),
+                        .l2_first = o->l2_layers == RGM_L2_FIRST,
                         .round = gat_round,
                         .payload = &stack};
     rgm_value *h = rgmi_hom_input(&stack.nodes, &stack.edges, scope, graph, o->node_set,

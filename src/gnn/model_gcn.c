@@ -84,6 +84,7 @@ static rgm_graph_value *gcn_build(rgm_scope *scope, const rgm_graph_value *graph
                         .output = o->output > 0,
                         .name = "conv",
                         .state = rgmi_round_state(o->activation, o->l2),
+                        .l2_first = o->l2_layers == RGM_L2_FIRST,
                         .round = gcn_round,
                         .payload = &stack};
     rgm_value *h = rgmi_hom_input(&stack.nodes, &stack.edges, scope, graph, o->node_set,

@@ -46,6 +46,7 @@ typedef struct rgmi_rounds {
     bool joins_first;   /* the first states are some of those that `jump` joins */
     int64_t units;      /* of a state that has nothing yet; 0: it takes what is heard as it is */
     rgm_dense_state_options state; /* of edges and of the context; but units */
+    bool l2_first; /* the l2 of `state`, which is that of residuals too, holds for round 0 alone */
     rgmi_round *round;
     const void *payload;
 } rgmi_rounds;

@@ -304,6 +304,7 @@ rgm_graph_value *rgmi_run_rounds(rgm_scope *scope, rgm_graph_value *first, const
 {
     const rgm_rounds_options *o = plan->options;
     rgm_graph_value **rounds = NULL, *last = NULL;
+    rgmi_rounds own = *plan; /* of a round */
     int64_t begin = first_joined(plan);
 
     if (first == NULL || !check(scope, plan))
@@ -317,8 +318,11 @@ rgm_graph_value *rgmi_run_rounds(rgm_scope *scope, rgm_graph_value *first, const
         return NULL;
     }
     rounds[0] = first;
-    for (int64_t i = 0; i < plan->count && rounds[i] != NULL; i++)
-        rounds[i + 1] = one_round(scope, rounds[i], plan, i);
+    for (int64_t i = 0; i < plan->count && rounds[i] != NULL; i++) {
+        rounds[i + 1] = one_round(scope, rounds[i], &own, i);
+        if (plan->l2_first)
+            own.state.l2 = own.state.l2_bias = 0;
+    }
     if (rounds[plan->count] != NULL)
         last = join_all(scope, rounds + begin, plan->count + 1 - begin, o->jump);
     rgm_free(rounds);

@@ -172,6 +172,7 @@ static rgm_graph_value *sage_build(rgm_scope *scope, const rgm_graph_value *grap
                         .count = o->hidden.count + (o->output > 0),
                         .output = o->output > 0,
                         .state = rgmi_round_state(o->activation, o->l2),
+                        .l2_first = o->l2_layers == RGM_L2_FIRST,
                         .round = sage_round,
                         .payload = o};
 
