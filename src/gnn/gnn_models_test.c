@@ -706,6 +706,9 @@ static void mistakes_in_options_are_named(void **state)
         {"gcn", PAPERS, "output: 2\njump: max", "model.output, a last round", RGM_ERR_CONFIG},
         {"gcn", PAPERS, "hidden: [3, 4]\njump: max", "max of states of 3 and of 4 channels; concat",
          RGM_ERR_SHAPE},
+        {"graph_sage", KNOWN_AUTHORS,
+         "hidden: [3, 3]\njump: max\ncontext_feature: c\ninput: {one_hot: {kind: 3}}",
+         "max of the states of 'author', which hears the context alone", RGM_ERR_UNSUPPORTED},
         {"hgt", LIBRARY, "context_feature: d", "no feature 'd'", RGM_ERR_NOT_FOUND},
         {"gps", LINKED, "attention_sets: [near, cites]", "'cites' and 'near' are both of 'paper'",
          RGM_ERR_ARG},
@@ -879,16 +882,23 @@ static void who_hears_nobody_stays_as_it_was(void **state)
 /* So they may be features that no sum and no concatenation takes. */
 static void who_hears_nobody_may_be_sparse(void **state)
 {
-    static const char *const built[] = {
-        "hidden: [4, 4]\nresidual: true\ninput: {one_hot: {kind: 3}}\n",
-        "hidden: [4, 4]\nresidual: true\ninput: {features: [x, kind], one_hot: {kind: 3}}\n",
+    static const struct {
+        const char *model, *yaml;
+    } built[] = {
+        {"graph_sage", "hidden: [4, 4]\nresidual: true\ninput: {one_hot: {kind: 3}}\n"},
+        {"graph_sage",
+         "hidden: [4, 4]\nresidual: true\ninput: {features: [x, kind], one_hot: {kind: 3}}\n"},
+        {"graph_sage", "hidden: [4, 2]\njump: concat\ninput: {one_hot: {kind: 3}}\n"},
+        {"graph_sage", "hidden: [4, 4]\njump: max\ndropout: 0\ninput: {one_hot: {kind: 3}}\n"},
+        {"vanilla_mpnn",
+         "units: 3\nmessage_dim: 4\nencode: false\njump: sum\ninput: {one_hot: {kind: 3}}\n"},
     };
     rgm_schema *schema;
 
     (void)state;
     CHECK_OK(rgm_schema_parse(&schema, KNOWN_AUTHORS, (int64_t)strlen(KNOWN_AUTHORS), "test"));
     for (size_t i = 0; i < sizeof built / sizeof *built; i++)
-        CHECK_OK(build_model(schema, "graph_sage", built[i]));
+        CHECK_OK(build_model(schema, built[i].model, built[i].yaml));
     rgm_schema_release(schema);
 }
 

@@ -239,11 +239,21 @@ static rgm_graph_value *one_round(rgm_scope *scope, rgm_graph_value *graph, cons
     return next;
 }
 
-/* The states of a node set [n, width] as its last one. */
-static rgm_value *join(rgm_value *const *states, int64_t count, rgm_jump jump)
+/* The states of a node set [n, width] as its last one. Sparse features are joined with nothing: of
+ * a set that hears nobody they stay as they are. */
+static rgm_value *join(const char *set, rgm_value *const *states, int64_t count, rgm_jump jump)
 {
     rgm_value *x = states[0];
 
+    if (!rgmi_is_dense(x)) {
+        if (states[count - 1] == x)
+            return x;
+        return rgm_cgraph_fail(
+            rgm_value_graph(x), RGM_ERR_UNSUPPORTED,
+            "model.jump: %s of the states of '%s', which hears the context alone and has it beside "
+            "sparse features; last, no model.context_feature, or an edge set that leads to '%s'",
+            rgmi_jump_names[jump], set, set);
+    }
     if (jump == RGM_JUMP_CONCAT && count > 1)
         return rgm_concat(states, count, 1);
     for (int64_t i = 1; i < count; i++) {
@@ -294,7 +304,7 @@ static rgm_graph_value *join_all(rgm_scope *scope, rgm_graph_value *const *round
             continue;
         used = states_of(states, scope, rounds, count, set->name);
         if (used > 0)
-            last = rgm_with_state(last, set->name, join(states, used, jump));
+            last = rgm_with_state(last, set->name, join(set->name, states, used, jump));
     }
     rgm_free(states);
     return last;
