@@ -123,7 +123,8 @@ rgm_status rgm_feature_learner_finish(rgm_learned_features **out, rgm_feature_le
 /** The part of "paper.words" after the set's name, if the name is meant for this set; else NULL. */
 const char *rgm_feature_name_in(const char *name, const char *set);
 /**
- * Check that all values of a float feature are finite; RGM_ERR_DATA names set, feature and item.
+ * Check that all numbers of a feature are finite and no integer is missing; RGM_ERR_DATA names set,
+ * feature and item.
  */
 rgm_status rgm_feature_finite(const rgm_graph *graph, const rgm_set_schema *set,
                               const rgm_feature_schema *feature);

@@ -802,7 +802,8 @@ static void integers_are_kinds_or_amounts_and_never_guessed(void **state)
         "node_sets { key: 'atom' value { features { key: 'kind' value { dtype: DT_INT64 } }"
         " features { key: 'name' value { dtype: DT_STRING } } } }"
         "edge_sets { key: 'bond' value { source: 'atom' target: 'atom'"
-        " features { key: 'order' value { dtype: DT_INT64 } } } }";
+        " features { key: 'order' value { dtype: DT_INT64 } } } }"
+        "context { features { key: 'site' value { dtype: DT_INT64 } } }";
     static const struct {
         const char *model, *yaml, *message; /* NULL: it is built */
     } tried[] = {
@@ -822,6 +823,10 @@ static void integers_are_kinds_or_amounts_and_never_guessed(void **state)
         {"vanilla_mpnn", "edge_feature: order", "feature 'order' of 'bond' is of integers"},
         {"vanilla_mpnn", "edge_feature: order\ninput: {one_hot: {kind: 4, order: 3}}", NULL},
         {"vanilla_mpnn", "edge_feature: order\ninput: {numbers: [kind, order]}", NULL},
+        {"gin", "context_feature: site\ninput: {numbers: [kind]}",
+         "feature 'site' of the context is of integers; give it as floats"},
+        {"vanilla_mpnn", "context_feature: site\ninput: {numbers: [kind]}", "'site'"},
+        {"mt_albis", "context_feature: site\ncontext_units: 2\ninput: {numbers: [kind]}", "'site'"},
     };
     rgm_schema *schema;
 

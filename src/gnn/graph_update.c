@@ -9,6 +9,19 @@ const char *rgmi_end(const rgm_set_schema *edge_set, rgm_tag tag)
     return tag == RGM_SOURCE ? edge_set->source : edge_set->target;
 }
 
+/* Kinds of components by number would be read as amounts. */
+static rgm_value *amounts(const rgm_graph_value *graph, const char *feature)
+{
+    rgm_value *x = rgm_context_feature(graph, feature);
+
+    if (x != NULL && (rgm_value_dtype(x) == RGM_I32 || rgm_value_dtype(x) == RGM_I64))
+        return rgm_cgraph_fail(rgm_graph_value_cgraph(graph), RGM_ERR_UNSUPPORTED,
+                               "feature '%s' of the context is of integers; give it as floats, "
+                               "kinds as several of 0 and 1",
+                               feature);
+    return x;
+}
+
 rgm_value *rgmi_piece_state(rgm_scope *scope, const rgm_graph_value *graph, rgm_piece piece,
                             const char *set, const char *feature)
 {
@@ -21,7 +34,7 @@ rgm_value *rgmi_piece_state(rgm_scope *scope, const rgm_graph_value *graph, rgm_
     }
     x = piece == RGM_NODE_SET   ? rgm_node_feature(graph, set, feature)
         : piece == RGM_EDGE_SET ? rgm_edge_feature(graph, set, feature)
-                                : rgm_context_feature(graph, feature);
+                                : amounts(graph, feature);
     return rgm_as_rows(scope, x);
 }
 

@@ -17,6 +17,18 @@ static rgm_status check_values(const rgmi_learning *learning, const rgm_graph *g
     return rgm_graph_check_values(learning->root, graph);
 }
 
+/* Whether the model reads the numbers of a feature: of integers it may read kinds, of which
+ * encoders say what is one. */
+static bool reads_numbers(const rgmi_learning *learning, const rgm_set_schema *set,
+                          const rgm_feature_schema *feature)
+{
+    if (rgmi_learning_is_label(learning, set, feature->name))
+        return false;
+    return feature->dtype == RGM_F32 || feature->dtype == RGM_F64
+               ? rgm_reads_feature(learning->root, set->piece, set->name, feature->name)
+               : rgm_feeds_feature(learning->root, set->piece, set->name, feature->name);
+}
+
 rgm_status rgmi_learning_check_numbers(const rgmi_learning *learning, const rgm_graph *graph)
 {
     const rgm_schema *schema = rgm_graph_schema(graph);
@@ -26,15 +38,9 @@ rgm_status rgmi_learning_check_numbers(const rgmi_learning *learning, const rgm_
 
         if (set->piece != RGM_CONTEXT_PIECE && rgm_is_aux_set(set->name))
             continue;
-        for (int64_t k = 0; k < set->feature_count; k++) {
-            const char *name = set->features[k].name;
-            rgm_dtype dtype = set->features[k].dtype;
-
-            if ((dtype == RGM_F32 || dtype == RGM_F64) && /* others are read by encoders alone */
-                !rgmi_learning_is_label(learning, set, name) &&
-                rgm_reads_feature(learning->root, set->piece, set->name, name))
+        for (int64_t k = 0; k < set->feature_count; k++)
+            if (reads_numbers(learning, set, &set->features[k]))
                 RGM_TRY(rgm_feature_finite(graph, set, &set->features[k]));
-        }
     }
     return RGM_OK;
 }

@@ -193,15 +193,13 @@ static void numbers_that_are_none_are_refused_of_examples_too(void **state)
     close_setting(&s);
 }
 
-/* The one graph has a number of its own, which the model reads. */
-static void give_context(setting *s, float heat)
+/* The one graph, of which training alone is left, has the feature too. */
+static void give(setting *s, rgm_piece piece, const char *set, const char *name, rgm_feature *f)
 {
-    rgm_feature f = {0};
     rgm_graph *next;
 
-    CHECK_OK(rgm_tensor_create_from(&f.values, RGM_F32, 2, (int64_t[]){1, 1}, &heat));
-    CHECK_OK(rgm_graph_with_feature(&next, s->data.graphs[0], RGM_CONTEXT_PIECE, NULL, "heat", &f));
-    rgm_tensor_release(f.values);
+    CHECK_OK(rgm_graph_with_feature(&next, s->data.graphs[0], piece, set, name, f));
+    rgm_tensor_release(f->values);
     rgm_graph_release(s->data.graphs[0]);
     rgm_schema_release(s->data.schema);
     s->data.graphs[0] = next;
@@ -211,6 +209,15 @@ static void give_context(setting *s, float heat)
     rgm_provider_release(s->what.valid_data);
     rgm_provider_release(s->what.test_data);
     s->what.valid_data = s->what.test_data = NULL;
+}
+
+/* A number of the graph's own, which the model reads. */
+static void give_context(setting *s, float heat)
+{
+    rgm_feature f = {0};
+
+    CHECK_OK(rgm_tensor_create_from(&f.values, RGM_F32, 2, (int64_t[]){1, 1}, &heat));
+    give(s, RGM_CONTEXT_PIECE, NULL, "heat", &f);
     s->model.rounds.context_feature = "heat";
 }
 
@@ -231,8 +238,37 @@ static void a_number_of_the_context_is_one(void **state)
     close_setting(&s);
 }
 
+/* Integers that a model reads as amounts; the lowest stands for a missing one. */
+static void a_weight_of_an_edge_is_there(void **state)
+{
+    rgm_gcn_model_options gcn;
+
+    (void)state;
+    rgm_gcn_model.section.defaults(&gcn);
+    gcn.edge_weight = "weight";
+    for (int missing = 0; missing < 2; missing++) {
+        rgm_feature f = {0};
+        int64_t edges;
+        setting s;
+
+        open_setting(&s, false, false);
+        edges = rgm_graph_total(s.data.graphs[0], RGM_EDGE_SET, "edges");
+        CHECK_OK(rgm_tensor_create(&f.values, RGM_I64, 1, &edges));
+        for (int64_t i = 0; i < edges; i++)
+            rgm_tensor_i64(f.values)[i] = missing && i == 3 ? INT64_MIN : 1 + i % 3;
+        give(&s, RGM_EDGE_SET, "edges", "weight", &f);
+        s.what.model_fn = rgm_gcn_model.build;
+        s.what.model_payload = &gcn;
+        CHECK_STATUS(missing ? RGM_ERR_DATA : RGM_OK, open_run(&s));
+        if (missing)
+            CHECK_MESSAGE("edge set 'edges': feature 'weight': item 3 is missing, which no model");
+        close_setting(&s);
+    }
+}
+
 TESTS(cmocka_unit_test(a_label_of_any_part_is_asked_before_the_first_step),
       cmocka_unit_test(batches_have_a_size_of_their_own),
       cmocka_unit_test(whole_graphs_take_a_label_of_any_name),
       cmocka_unit_test(a_number_of_the_context_is_one),
+      cmocka_unit_test(a_weight_of_an_edge_is_there),
       cmocka_unit_test(numbers_that_are_none_are_refused_of_examples_too))
