@@ -657,11 +657,11 @@ typedef struct rgm_sage_update_options {
     const char *const *node_sets;
     int64_t node_set_count;
     const char *reduce_type; /* NULL: "mean", with pooling "max_no_inf"        */
-    bool bias;
-    double dropout; /* of states, and of sender states for each edge  */
-    bool l2_normalize;
-    bool concat; /* combine side by side, else sum                 */
-    rgm_activation activation;
+    bool bias, l2_normalize;
+    double dropout;            /* of states, and of sender states for each edge  */
+    bool concat;               /* combine side by side, else sum                 */
+    rgm_activation activation; /* of next states and of pooling's hidden layer */
+    bool linear;               /* next states have none; the hidden layer has it still */
     double l2;
 } rgm_sage_update_options;
 #define RGM_SAGE_UPDATE_OPTIONS_INIT                                                               \

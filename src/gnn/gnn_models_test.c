@@ -566,6 +566,42 @@ static void sums_of_neighbours_are_those_of_the_papers(void **state)
     }
 }
 
+/* Hamilton et al. 2017, eq. 3: max over neighbours of relu(W h + b), of a last round too, whose own
+ * states have no activation. */
+static void an_output_pools_what_is_activated(void **state)
+{
+    double z[PAPER_COUNT];
+    world w;
+
+    (void)state;
+    world_open(&w, PAPERS);
+    rgm_value *y = build(&w, "graph_sage",
+                         "hidden: []\noutput: 1\naggregator: pool\nhidden_units: 2\n"
+                         "input: {features: x}\n");
+    set_parameters(&w);
+    const double *hidden = parameter(&w, "layer_0/nodes/paper/cites/hidden/kernel");
+    const double *bias = parameter(&w, "layer_0/nodes/paper/cites/hidden/bias");
+    const double *heard = parameter(&w, "layer_0/nodes/paper/cites/kernel");
+    const double *self = parameter(&w, "layer_0/nodes/paper/next_state/self/kernel");
+    for (int v = 0; v < PAPER_COUNT; v++) {
+        double most[2] = {0}; /* nothing is below 0, nor heard of nobody */
+
+        for (int e = 0; e < CITE_COUNT; e++)
+            for (int u = 0; u < 2 && cite_target[e] == v; u++) {
+                double h = bias[u];
+                for (int c = 0; c < 3; c++)
+                    h += number(3 * cite_source[e] + c) * hidden[2 * c + u];
+                most[u] = fmax(most[u], h);
+            }
+        z[v] = parameter(&w, "layer_0/nodes/paper/next_state/bias")[0] + most[0] * heard[0] +
+               most[1] * heard[1];
+        for (int c = 0; c < 3; c++)
+            z[v] += number(3 * v + c) * self[c];
+    }
+    check_values(&w, y, z, PAPER_COUNT);
+    world_close(&w);
+}
+
 /* What a GINE of one unit makes of states h, edges' states e, and adds to h. */
 static void round_by_hand(world *w, int number, double *h, double *e, double *c)
 {
@@ -932,6 +968,7 @@ TESTS(cmocka_unit_test(gradients_of_each_model_agree_with_central_differences),
       cmocka_unit_test(features_in_float_are_cast_to_the_scopes_dtype),
       cmocka_unit_test(what_nodes_say_is_spread_as_the_papers_have_it),
       cmocka_unit_test(sums_of_neighbours_are_those_of_the_papers),
+      cmocka_unit_test(an_output_pools_what_is_activated),
       cmocka_unit_test(edges_and_the_context_are_made_anew_in_each_round),
       cmocka_unit_test(every_relation_is_heard_however_many_there_are),
       cmocka_unit_test(integers_are_kinds_or_amounts_and_never_guessed),

@@ -35,7 +35,7 @@ static const rgm_field sage_fields[] = {
     RGM_CHOICE_FIELD(combine, rgmi_combine_names,
                      "own state and neighbours summed or side by side"),
     RGM_BOOL_FIELD(bias, "add a bias"),
-    RGMI_ACTIVATION_FIELD("after each round but the output"),
+    RGMI_ACTIVATION_FIELD("after each round but the output, and before pooling"),
     RGMI_L2_LAYERS_FIELDS("rounds"),
     RGMI_RECEIVER_FIELD(""),
     RGMI_ROUNDS_FIELDS,
@@ -52,7 +52,7 @@ static bool gcn_node_set(rgm_sage_gcn_options *o, const char **names, const rgm_
                                 .receiver =
                                     round->receivers == RGM_AT_SOURCE ? RGM_SOURCE : RGM_TARGET,
                                 .units = round->units,
-                                .activation = round->activation,
+                                .activation = round->linear ? RGM_ACT_NONE : round->activation,
                                 .bias = round->bias,
                                 .self = true,
                                 .l2 = round->l2};
@@ -153,7 +153,8 @@ static rgm_graph_value *sage_round(rgm_scope *scope, const char *name, const rgm
     round.bias = o->bias;
     round.concat = !last && o->combine == RGM_SAGE_CONCAT; /* exactly `output` channels */
     round.units = last ? o->output : o->hidden.items[turn->number];
-    round.activation = last ? RGM_ACT_NONE : o->activation;
+    round.activation = o->activation;
+    round.linear = last;
     round.l2_normalize = !last && o->l2_normalize;
     round.l2 = turn->number == 0 || o->l2_layers == RGM_L2_ALL ? o->l2 : 0;
     dropped = rgmi_drop_states(rgm_scope_enter(scope, name), (rgm_graph_value *)graph, o->dropout);

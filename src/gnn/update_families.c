@@ -131,7 +131,7 @@ rgm_graph_value *rgm_sage_update(rgm_scope *scope, const char *name, const rgm_g
     state.dropout = options->dropout;
     state.l2_normalize = options->l2_normalize;
     state.concat = options->concat;
-    state.activation = options->activation;
+    state.activation = options->linear ? RGM_ACT_NONE : options->activation;
     state.l2 = options->l2;
     rule.receivers = options->receivers;
     rule.conv = (rgm_conv){pooling ? rgm_sage_pool_convolve : rgm_sage_convolve, &conv};
