@@ -19,8 +19,8 @@ static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
 #define QUANTILES 5
 
 typedef struct distribution {
-    int64_t count, bad; /* bad: NaN or infinite, not counted elsewhere */
-    double sum, square, least, most;
+    int64_t count, bad;              /* bad: NaN or infinite, not counted elsewhere */
+    double sum, spread, least, most; /* spread: sum of squared distances from the mean */
     double *kept;
     int64_t kept_count, kept_room;
 } distribution;
@@ -104,8 +104,17 @@ done:
 
 /* ---- adding ---- */
 
+static double mean_of(const distribution *d)
+{
+    return d->count > 0 ? d->sum / (double)d->count : 0;
+}
+
+/* Distances as Welford sums them: of times in seconds the squares are so large that what they
+ * differ by is rounding. */
 static rgm_status add_value(rgm_stats *stats, distribution *d, double value)
 {
+    double from = value - mean_of(d);
+
     if (!isfinite(value)) {
         d->bad++;
         return RGM_OK;
@@ -115,8 +124,8 @@ static rgm_status add_value(rgm_stats *stats, distribution *d, double value)
     d->least = value < d->least ? value : d->least;
     d->most = value > d->most ? value : d->most;
     d->sum += value;
-    d->square += value * value;
     d->count++;
+    d->spread += from * (value - mean_of(d));
     if (d->kept_count < KEPT) {
         RGM_TRY(RGM_RESERVE(d->kept, d->kept_room, d->kept_count + 1));
         d->kept[d->kept_count++] = value;
@@ -220,14 +229,13 @@ typedef struct figures {
 
 static rgm_status make_figures(figures *out, const distribution *d)
 {
-    double *sorted, variance;
+    double *sorted;
 
     memset(out, 0, sizeof *out);
     if (d->count == 0)
         return RGM_OK;
-    out->mean = d->sum / (double)d->count;
-    variance = d->square / (double)d->count - out->mean * out->mean;
-    out->deviation = variance > 0 ? sqrt(variance) : 0;
+    out->mean = mean_of(d);
+    out->deviation = d->spread > 0 ? sqrt(d->spread / (double)d->count) : 0;
     RGM_TRY(RGM_NEW(sorted, d->kept_count));
     memcpy(sorted, d->kept, (size_t)d->kept_count * sizeof *sorted);
     qsort(sorted, (size_t)d->kept_count, sizeof *sorted, ascending);

@@ -121,6 +121,29 @@ static void missing_integers_are_counted_apart(void **state)
     rgm_schema_release(schema);
 }
 
+/* Seconds since 1970 one after the other: squares of such numbers are multiples of 512. */
+static void a_deviation_is_of_distances_however_large_numbers_are(void **state)
+{
+    rgm_schema *schema = schema_of();
+    rgm_graph *graph = graph_of(schema, 1, false);
+    rgm_tensor *label = rgm_graph_feature(graph, RGM_NODE_SET, "n \"q\"", "label")->values;
+    rgm_stats *stats;
+    rgm_text text = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        rgm_tensor_i64(label)[i] = 1700000000 + i;
+    CHECK_OK(rgm_stats_create(&stats, schema));
+    CHECK_OK(rgm_stats_add(stats, graph));
+    CHECK_OK(rgm_stats_print_json(&text, stats));
+    CHECK(strstr(text.data, "\"label\": {\"dtype\": \"i64\", \"values\": {\"count\": 4, "
+                            "\"mean\": 1.7e+09, \"deviation\": 1.11803399, "));
+    rgm_text_clear(&text);
+    rgm_stats_release(stats);
+    rgm_graph_release(graph);
+    rgm_schema_release(schema);
+}
+
 static void quantiles_of_many_values_come_from_a_fair_sample(void **state)
 {
     rgm_citation_options o = RGM_CITATION_OPTIONS_INIT;
@@ -182,5 +205,6 @@ static void statistics_survive_failing_allocations(void **state)
 
 TESTS(cmocka_unit_test(counts_and_quantiles_are_those_computed_by_hand),
       cmocka_unit_test(missing_integers_are_counted_apart),
+      cmocka_unit_test(a_deviation_is_of_distances_however_large_numbers_are),
       cmocka_unit_test(quantiles_of_many_values_come_from_a_fair_sample),
       cmocka_unit_test(statistics_survive_failing_allocations))
