@@ -93,13 +93,16 @@ void rgm_tfrecord_frame(uint8_t head[12], uint8_t tail[4], const void *data, int
  */
 rgm_status rgm_tfrecord_paths(char ***paths, int64_t *count, const char *pattern);
 /**
- * The pattern for the record files of a folder whose names begin with `prefix`:
- * "FOLDER/PREFIX*.tfrecord", or "FOLDER/PREFIX*.tfrecord.gz" when there are only compressed ones.
+ * The record files of a folder whose names begin with `prefix`, sorted: "FOLDER/PREFIX*.tfrecord",
+ * or compressed ones, "FOLDER/PREFIX*.tfrecord.gz".
  *
- * @param out [out, owned]
- * Errors: RGM_ERR_IO, RGM_ERR_NOMEM.
+ * @param paths [out, owned] released by rgm_names_release()
+ * Errors: RGM_ERR_NOT_FOUND: there are none; RGM_ERR_DATA: there are both kinds, or not all of the
+ * shards that the names NAME-00000-of-0000N tell, or those of two numbers; RGM_ERR_IO,
+ * RGM_ERR_NOMEM.
  */
-rgm_status rgm_tfrecord_pattern(char **out, const char *folder, const char *prefix);
+rgm_status rgm_tfrecord_folder(char ***paths, int64_t *count, const char *folder,
+                               const char *prefix);
 
 /* ---- tf.train.Example ---------------------------------------------------------------------- */
 

@@ -50,16 +50,17 @@ static rgm_status open_records(rgm_iterator **out, const char *path)
 {
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
-    char *pattern = NULL;
+    char **paths = NULL;
+    int64_t count = 0;
 
-    if (rgm_path_is_folder(path))
-        RGM_GO(rgm_tfrecord_pattern(&pattern, path, ""));
-    RGM_GO(rgm_dataset_list_files(&data, pattern != NULL ? pattern : path));
+    RGM_GO(rgm_path_is_folder(path) ? rgm_tfrecord_folder(&paths, &count, path, "")
+                                    : rgm_tfrecord_paths(&paths, &count, path));
+    RGM_GO(rgm_dataset_from_paths(&data, (const char *const *)paths, count));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
     RGM_GO(rgm_iterator_create(out, data, NULL));
 done:
+    rgm_names_release(paths, count);
     rgm_dataset_release(data);
-    rgm_free(pattern);
     return status;
 }
 

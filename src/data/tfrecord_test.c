@@ -416,6 +416,42 @@ static void shards_take_turns_and_appear_together(void **state)
     CHECK_STATUS(RGM_ERR_ARG, rgm_tfrecord_paths(&paths, &count, in_folder("data@0")));
 }
 
+static void put(const char *name)
+{
+    CHECK_OK(rgm_file_save(in_folder(name), "", 0));
+}
+
+static void records_of_a_folder_are_whole_or_refused(void **state)
+{
+    char **paths;
+    int64_t count;
+
+    (void)state;
+    CHECK_OK(rgm_folder_make(in_folder("set")));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_tfrecord_folder(&paths, &count, in_folder("set"), "a-"));
+    CHECK_MESSAGE("no file matches '");
+    put("set/a-00002-of-00003.tfrecord");
+    put("set/a-00000-of-00003.tfrecord");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tfrecord_folder(&paths, &count, in_folder("set"), "a-"));
+    CHECK_MESSAGE("set/a-00001-of-00003.tfrecord is not there: 2 of its 3 files are; copy it");
+    CHECK(paths == NULL && count == 0);
+    put("set/a-00001-of-00003.tfrecord");
+    put("set/b-00000-of-00001.tfrecord"); /* shards of another name, and a file of its own */
+    put("set/b.tfrecord");
+    CHECK_OK(rgm_tfrecord_folder(&paths, &count, in_folder("set"), "a-"));
+    CHECK_INT(3, count);
+    CHECK(strstr(paths[2], "set/a-00002-of-00003.tfrecord") != NULL);
+    rgm_names_release(paths, count);
+    CHECK_EVERY_OOM(rgm_tfrecord_folder(&paths, &count, in_folder("set"), ""),
+                    rgm_names_release(paths, count));
+    put("set/a-00000-of-00002.tfrecord");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tfrecord_folder(&paths, &count, in_folder("set"), ""));
+    CHECK_MESSAGE("a-00000-of-00002.tfrecord and a-00000-of-00003.tfrecord are of two writings");
+    put("set/b-00000-of-00001.tfrecord.gz");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_tfrecord_folder(&paths, &count, in_folder("set"), "b-"));
+    CHECK_MESSAGE("b-00000-of-00001.tfrecord and b-00000-of-00001.tfrecord.gz: which are meant");
+}
+
 static void a_writer_that_does_not_finish_leaves_nothing(void **state)
 {
     (void)state;
@@ -506,6 +542,7 @@ TESTS(cmocka_unit_test(a_file_of_another_program_is_read_and_written_alike),
       cmocka_unit_test(a_length_that_lies_costs_no_memory),
       cmocka_unit_test(a_record_packed_too_well_is_refused),
       cmocka_unit_test(shards_take_turns_and_appear_together),
+      cmocka_unit_test(records_of_a_folder_are_whole_or_refused),
       cmocka_unit_test(a_writer_that_does_not_finish_leaves_nothing),
       cmocka_unit_test(a_missing_file_and_a_folder_are_named),
       cmocka_unit_test(failing_allocations_leak_nothing))

@@ -95,24 +95,125 @@ done:
     return status;
 }
 
-rgm_status rgm_tfrecord_pattern(char **out, const char *folder, const char *prefix)
+/* ---- the record files of a folder ------------------------------------------------------------ */
+
+/* "FOLDER/STEM-00002-of-00004.tfrecord"; total 0: a file that is whole by itself. */
+typedef struct shard_name {
+    int stem;
+    int64_t number, total;
+} shard_name;
+
+/* Five digits; -1: there are none. */
+static int64_t five_digits(const char *at)
 {
-    /* The usual one stands again at the end, for the message of who finds neither. */
-    static const char *const endings[] = {"tfrecord", "tfrecord.gz", "tfrecord"};
-    rgm_status status = RGM_ERR_NOT_FOUND;
+    int64_t n = 0;
 
-    *out = NULL;
-    for (int i = 0; i < 3 && status == RGM_ERR_NOT_FOUND; i++) {
-        char **paths = NULL;
-        int64_t count = 0;
-
-        rgm_free(*out);
-        RGM_TRY(rgm_strprintf(out, "%s/%s*.%s", folder, prefix, endings[i]));
-        status = i < 2 ? rgm_glob(&paths, &count, *out) : RGM_OK;
-        rgm_names_release(paths, count);
-        if (status == RGM_ERR_NOT_FOUND)
-            rgm_error_reset();
+    for (int i = 0; i < 5; i++) {
+        if (at[i] < '0' || at[i] > '9')
+            return -1;
+        n = n * 10 + (at[i] - '0');
     }
+    return n;
+}
+
+static shard_name shard_name_of(const char *path, const char *ending)
+{
+    static const char tail[] = "-00000-of-00000";
+    int64_t size = (int64_t)(strlen(path) - strlen(ending) - strlen(tail));
+    shard_name name = {0};
+
+    if (rgmi_base_name(path) - path > size || path[size] != '-' ||
+        strncmp(path + size + 6, "-of-", 4) != 0)
+        return name;
+    name = (shard_name){(int)size, five_digits(path + size + 1), five_digits(path + size + 10)};
+    if (name.number < 0 || name.total < 0)
+        name.total = 0;
+    return name;
+}
+
+/* Of `count` shards, in order, one is not there. */
+static rgm_status tell_missing(char *const *paths, int64_t count, shard_name name,
+                               const char *ending)
+{
+    int64_t missing = 0;
+
+    while (missing < count && shard_name_of(paths[missing], ending).number == missing)
+        missing++;
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "%.*s-%05lld-of-%05lld%s is not there: %lld of its %lld files are; copy it "
+                    "again, or write them all anew",
+                    name.stem, paths[0], (long long)missing, (long long)name.total, ending,
+                    (long long)count, (long long)name.total);
+}
+
+/* A part of the shards is no folder of records, and neither are those of two writings. */
+static rgm_status check_shards(char *const *paths, int64_t count, const char *ending)
+{
+    for (int64_t i = 0, end; i < count; i = end) {
+        shard_name first = shard_name_of(paths[i], ending);
+
+        for (end = i + 1; end < count && first.total > 0; end++) {
+            shard_name next = shard_name_of(paths[end], ending);
+
+            if (next.total == 0 || next.stem != first.stem ||
+                strncmp(paths[end], paths[i], (size_t)first.stem) != 0)
+                break;
+            if (next.total != first.total)
+                return RGM_FAIL(RGM_ERR_DATA,
+                                "%s and %s are of two writings; remove the files of one", paths[i],
+                                rgmi_base_name(paths[end]));
+        }
+        if (first.total > 0 && end - i != first.total)
+            return tell_missing(paths + i, end - i, first, ending);
+    }
+    return RGM_OK;
+}
+
+/* None is no error. */
+static rgm_status find_records(char ***paths, int64_t *count, const char *folder,
+                               const char *prefix, const char *ending)
+{
+    rgm_status status;
+    char *pattern;
+
+    RGM_TRY(rgm_strprintf(&pattern, "%s/%s*%s", folder, prefix, ending));
+    status = rgm_glob(paths, count, pattern);
+    rgm_free(pattern);
+    if (status != RGM_ERR_NOT_FOUND)
+        return status;
+    rgm_error_reset();
+    return RGM_OK;
+}
+
+rgm_status rgm_tfrecord_folder(char ***paths, int64_t *count, const char *folder,
+                               const char *prefix)
+{
+    static const char *const endings[] = {".tfrecord", ".tfrecord.gz"};
+    rgm_status status = RGM_OK;
+    char **found[2] = {NULL};
+    int64_t counts[2] = {0};
+    int kind;
+
+    *paths = NULL;
+    *count = 0;
+    for (int i = 0; i < 2; i++)
+        RGM_GO(find_records(&found[i], &counts[i], folder, prefix, endings[i]));
+    if (counts[0] > 0 && counts[1] > 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA,
+                        "%s and %s: which are meant, compressed files or the others? Remove these "
+                        "or those",
+                        found[0][0], rgmi_base_name(found[1][0])));
+    if (counts[0] + counts[1] == 0)
+        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "no file matches '%s/%s*.tfrecord', or .tfrecord.gz",
+                        folder, prefix));
+    kind = counts[1] > 0;
+    RGM_GO(check_shards(found[kind], counts[kind], endings[kind]));
+    *paths = found[kind];
+    *count = counts[kind];
+    found[kind] = NULL;
+done:
+    for (int i = 0; i < 2; i++)
+        rgm_names_release(found[i], counts[i]);
     return status;
 }
 

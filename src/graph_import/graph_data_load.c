@@ -101,11 +101,10 @@ static rgm_status read_shards(loading *self, const char *folder, char *const *pa
 static rgm_status read_files(loading *self, int64_t *added, const char *folder, const char *prefix)
 {
     rgm_status status = RGM_OK;
-    char *pattern = NULL, **paths = NULL;
-    int64_t count = 0, before = self->out->graph_count;
+    char **paths;
+    int64_t count, before = self->out->graph_count;
 
-    RGM_GO(rgm_tfrecord_pattern(&pattern, folder, prefix));
-    status = rgm_glob(&paths, &count, pattern);
+    status = rgm_tfrecord_folder(&paths, &count, folder, prefix);
     if (status == RGM_ERR_NOT_FOUND) {
         rgm_error_reset();
         status = RGM_OK;
@@ -116,7 +115,6 @@ static rgm_status read_files(loading *self, int64_t *added, const char *folder, 
 done:
     *added = status == RGM_OK ? self->out->graph_count - before : 0;
     rgm_names_release(paths, count);
-    rgm_free(pattern);
     return status;
 }
 
@@ -245,16 +243,13 @@ typedef enum form { NO_FORM, TABLES, EXAMPLES, GRAPH_FILE, OGB_FOLDER } form;
 
 static rgm_status has_records(bool *out, const char *folder)
 {
-    char *pattern, **paths = NULL;
-    int64_t count = 0;
-    rgm_status status;
+    char **paths;
+    int64_t count;
+    rgm_status status = rgm_tfrecord_folder(&paths, &count, folder, "");
 
-    RGM_TRY(rgm_tfrecord_pattern(&pattern, folder, ""));
-    status = rgm_glob(&paths, &count, pattern);
     rgm_names_release(paths, count);
-    rgm_free(pattern);
-    *out = status == RGM_OK;
-    if (status != RGM_ERR_NOT_FOUND)
+    *out = status == RGM_OK || status == RGM_ERR_DATA; /* who loads them tells what is wrong */
+    if (status != RGM_ERR_NOT_FOUND && status != RGM_ERR_DATA)
         return status;
     rgm_error_reset();
     return RGM_OK;

@@ -165,6 +165,29 @@ static void a_split_is_of_files_of_any_name(void **state)
     end();
 }
 
+/* A list of numbers would be of other graphs. */
+static void a_folder_without_one_of_its_files_is_refused(void **state)
+{
+    rgm_graph_data s, back;
+    rgm_graph_data_save_options options = RGM_GRAPH_DATA_SAVE_OPTIONS_INIT;
+
+    (void)state;
+    begin();
+    random_data(&s, 7);
+    options.shards = 3;
+    CHECK_OK(rgm_graph_data_save(&s, in("data"), &options));
+    move_file("data/graphs-00001-of-00003.tfrecord", "away");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_data_load(&back, in("data"), NULL));
+    CHECK_MESSAGE("data/graphs-00001-of-00003.tfrecord is not there: 2 of its 3 files are");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_new_graphs_load(&back, in("data"), NULL));
+    CHECK_MESSAGE("graphs-00001-of-00003.tfrecord is not there");
+    move_file("away", "data/graphs-00001-of-00003.tfrecord.gz");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_graph_data_load(&back, in("data"), NULL));
+    CHECK_MESSAGE("graphs-00001-of-00003.tfrecord.gz: which are meant, compressed files or the");
+    rgm_graph_data_clear(&s);
+    end();
+}
+
 static void one_graph_keeps_the_split_of_its_nodes(void **state)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
@@ -870,6 +893,7 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(one_graph_without_a_split_is_parted_by_its_labelled_nodes),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
       cmocka_unit_test(shards_follow_each_other), cmocka_unit_test(a_split_is_of_files_of_any_name),
+      cmocka_unit_test(a_folder_without_one_of_its_files_is_refused),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),

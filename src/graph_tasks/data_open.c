@@ -6,6 +6,8 @@
 #include "learning.h"
 #include "link_split.h"
 
+#include <stdio.h>
+
 /* ---- whole graphs ---------------------------------------------------------------------------- */
 
 static rgm_status import_ogb(rgm_graph_data *data, const rgmi_data_options *d, const char *split)
@@ -299,18 +301,21 @@ static rgm_status read_samples(rgmi_graph_inputs *in, const char *folder,
                                const rgm_task_setup *setup)
 {
     rgm_status status = RGM_OK;
-    char *path = NULL;
+    char *path = NULL, prefix[16];
 
     RGM_GO(rgm_path_join(&path, folder, "schema.pbtxt"));
     RGM_GO(rgm_schema_load(&in->schema, path));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && status == RGM_OK; i++) {
+        char **files;
+        int64_t count;
+
         if (part_nodes(&in->data, i) == NULL)
             continue;
-        rgm_free(path);
-        path = NULL;
-        RGM_GO(rgm_strprintf(&path, "%s/%s-*.tfrecord", folder, rgm_mode_name((rgm_mode)i)));
-        RGM_GO(records_provider(&in->providers[i], setup->data,
-                                &(rgm_texts){(const char *const[]){path}, 1}, NULL));
+        snprintf(prefix, sizeof prefix, "%s-", rgm_mode_name((rgm_mode)i));
+        RGM_GO(rgm_tfrecord_folder(&files, &count, folder, prefix));
+        status = records_provider(&in->providers[i], setup->data,
+                                  &(rgm_texts){(const char *const *)files, count}, NULL);
+        rgm_names_release(files, count);
     }
 done:
     rgm_free(path);

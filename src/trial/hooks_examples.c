@@ -400,24 +400,25 @@ static rgm_status build_file_inputs(rgm_dataset **out, void *state, const rgm_ne
 {
     rgm_status status = RGM_OK;
     rgm_dataset *data = NULL;
-    char *pattern = NULL;
+    char **paths = NULL;
+    int64_t count = 0;
 
     *out = NULL;
     if (files->items != NULL)
         RGM_GO(RGM_FAIL(RGM_ERR_UNSUPPORTED,
                         "%s: items are those of a graph; of records every one is asked about",
                         files->items));
-    if (rgm_path_is_folder(files->files))
-        RGM_GO(rgm_tfrecord_pattern(&pattern, files->files, ""));
-    RGM_GO(rgm_dataset_list_files(&data, pattern != NULL ? pattern : files->files));
+    RGM_GO(rgm_path_is_folder(files->files) ? rgm_tfrecord_folder(&paths, &count, files->files, "")
+                                            : rgm_tfrecord_paths(&paths, &count, files->files));
+    RGM_GO(rgm_dataset_from_paths(&data, (const char *const *)paths, count));
     RGM_GO(rgm_dataset_read_tfrecords(&data, NULL));
     RGM_GO(rgm_dataset_batch(&data, FILE_BATCH, false));
     RGM_GO(rgm_dataset_map_each(&data, parse_list, state, NULL, 1));
     *out = data;
     data = NULL;
 done:
+    rgm_names_release(paths, count);
     rgm_dataset_release(data);
-    rgm_free(pattern);
     return status;
 }
 
