@@ -46,7 +46,7 @@ rgm_status rgm_folder_sync(const char *path); /* fsync */
  * Errors: RGM_ERR_IO, RGM_ERR_NOT_FOUND, RGM_ERR_NOMEM.
  */
 rgm_status rgm_folder_publish(const char *made, const char *path);
-/** The names that match a shell pattern, sorted. RGM_ERR_NOT_FOUND when none matches. */
+/** What a pattern matches, sorted; a path that is there is itself. RGM_ERR_NOT_FOUND: none. */
 rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern);
 
 /** Read a whole file, which may not be a named pipe; data[size] is 0. RGM_ERR_FORMAT: the file has

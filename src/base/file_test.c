@@ -448,6 +448,30 @@ static void a_pattern_finds_files_in_byte_order(void **state)
     CHECK_EVERY_OOM(rgm_glob(&names, &count, in("*.tfr")), rgm_names_release(names, count));
 }
 
+/* It is not a1 that is meant by a[1], unless there is no a[1]. */
+static void a_folder_that_is_there_is_no_pattern(void **state)
+{
+    char **names;
+    int64_t count;
+
+    (void)state;
+    CHECK_OK(rgm_folder_make(in("a1/b")));
+    CHECK_OK(rgm_file_save(in("a1/b/x-1"), "", 0));
+    CHECK_OK(rgm_glob(&names, &count, in("a[1]/b/x-*")));
+    CHECK_TEXT(in("a1/b/x-1"), names[0]);
+    rgm_names_release(names, count);
+    CHECK_OK(rgm_folder_make(in("a[1]/b\\*")));
+    CHECK_STATUS(RGM_ERR_NOT_FOUND, rgm_glob(&names, &count, in("a[1]/b/x-*")));
+    CHECK_OK(rgm_file_save(in("a[1]/b\\*/x-2"), "", 0));
+    CHECK_OK(rgm_glob(&names, &count, in("a[1]/b\\*/x-[2]")));
+    CHECK_INT(1, count);
+    CHECK_TEXT(in("a[1]/b\\*/x-2"), names[0]);
+    rgm_names_release(names, count);
+    CHECK_OK(rgm_glob(&names, &count, in("a[1]/b*/x-*"))); /* the part behind is one */
+    CHECK_INT(1, count);
+    rgm_names_release(names, count);
+}
+
 static void removal_takes_all_and_follows_no_link(void **state)
 {
     char deep[512];
@@ -511,4 +535,5 @@ TESTS(PLACED(a_saved_file_replaces_the_old_one_and_leaves_nothing_else),
       PLACED(loading_has_a_limit_and_names_what_is_missing), PLACED(a_mapped_file_shows_its_bytes),
       PLACED(a_guarded_file_may_be_cut), PLACED(folders_are_made_with_their_parents),
       PLACED(names_are_listed_in_byte_order), PLACED(a_pattern_finds_files_in_byte_order),
-      PLACED(removal_takes_all_and_follows_no_link), PLACED(paths_join_with_one_slash))
+      PLACED(a_folder_that_is_there_is_no_pattern), PLACED(removal_takes_all_and_follows_no_link),
+      PLACED(paths_join_with_one_slash))

@@ -326,24 +326,64 @@ done:
     return status;
 }
 
+/* The bytes of a pattern up to the last folder that is there by the very name. */
+static size_t folder_size(const char *pattern)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof path, "%s", pattern) >= (int)sizeof path)
+        return 0;
+    for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
+        *slash = '\0';
+        if (rgm_path_is_folder(path))
+            return (size_t)(slash - path);
+    }
+    return 0;
+}
+
+/* A folder that is there means itself, whatever signs its name has; the pattern begins behind. */
+static rgm_status quote_folder(char **out, const char *pattern)
+{
+    size_t folder = folder_size(pattern), size = 0;
+
+    RGM_TRY(RGM_NEW(*out, 2 * (int64_t)strlen(pattern) + 1));
+    for (size_t i = 0; pattern[i] != '\0'; i++) {
+        if (i < folder && strchr("*?[\\", pattern[i]) != NULL)
+            (*out)[size++] = '\\';
+        (*out)[size++] = pattern[i];
+    }
+    return RGM_OK;
+}
+
+static rgm_status find_files(glob_t *found, const char *pattern)
+{
+    char *quoted;
+    int result;
+
+    RGM_TRY(quote_folder(&quoted, pattern));
+    result = glob(quoted, GLOB_NOSORT, NULL, found);
+    rgm_free(quoted);
+    if (result == GLOB_NOMATCH)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "no file matches '%s'", pattern);
+    if (result != 0)
+        return RGM_FAIL(result == GLOB_NOSPACE ? RGM_ERR_NOMEM : RGM_ERR_IO, "cannot look for '%s'",
+                        pattern);
+    return RGM_OK;
+}
+
 rgm_status rgm_glob(char ***names, int64_t *count, const char *pattern)
 {
     rgm_status status = RGM_OK;
     char **list = NULL;
     int64_t n = 0, capacity = 0;
     glob_t found = {0};
-    bool literal = rgm_path_exists(pattern); /* perhaps a file whose own name has brackets */
-    int result = literal ? 0 : glob(pattern, GLOB_NOSORT, NULL, &found);
 
     *names = NULL;
     *count = 0;
-    if (literal)
+    if (rgm_path_exists(pattern)) /* perhaps a file whose own name has brackets */
         RGM_GO(add_name(&list, &n, &capacity, pattern));
-    else if (result == GLOB_NOMATCH)
-        RGM_GO(RGM_FAIL(RGM_ERR_NOT_FOUND, "no file matches '%s'", pattern));
-    else if (result != 0)
-        RGM_GO(RGM_FAIL(result == GLOB_NOSPACE ? RGM_ERR_NOMEM : RGM_ERR_IO, "cannot look for '%s'",
-                        pattern));
+    else
+        RGM_GO(find_files(&found, pattern));
     for (size_t i = 0; i < found.gl_pathc; i++)
         RGM_GO(add_name(&list, &n, &capacity, found.gl_pathv[i]));
     qsort(list, (size_t)n, sizeof *list, compare_names);

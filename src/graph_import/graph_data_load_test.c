@@ -188,6 +188,24 @@ static void a_folder_without_one_of_its_files_is_refused(void **state)
     end();
 }
 
+static void a_folder_of_any_name_has_its_own_records(void **state)
+{
+    rgm_graph_data s, back;
+
+    (void)state;
+    begin();
+    random_data(&s, 5);
+    CHECK_OK(rgm_graph_data_save(&s, in("data1"), NULL));
+    rgm_graph_data_clear(&s);
+    random_data(&s, 7);
+    CHECK_OK(rgm_graph_data_save(&s, in("data[1]"), NULL));
+    CHECK_OK(rgm_graph_data_load(&back, in("data[1]"), NULL));
+    CHECK_INT(7, back.graph_count);
+    rgm_graph_data_clear(&back);
+    rgm_graph_data_clear(&s);
+    end();
+}
+
 static void one_graph_keeps_the_split_of_its_nodes(void **state)
 {
     rgm_citation_options options = RGM_CITATION_OPTIONS_INIT;
@@ -894,6 +912,7 @@ TESTS(cmocka_unit_test(graphs_are_parted_by_their_label),
       cmocka_unit_test(what_is_saved_is_loaded_in_the_same_order),
       cmocka_unit_test(shards_follow_each_other), cmocka_unit_test(a_split_is_of_files_of_any_name),
       cmocka_unit_test(a_folder_without_one_of_its_files_is_refused),
+      cmocka_unit_test(a_folder_of_any_name_has_its_own_records),
       cmocka_unit_test(one_graph_keeps_the_split_of_its_nodes),
       cmocka_unit_test(nothing_is_overwritten_and_nothing_left_half_written),
       cmocka_unit_test(a_flipped_byte_is_told_with_file_and_record),
