@@ -181,6 +181,7 @@ static rgm_status check_tokenizer(bool *behind_begin, rgmi_import_work *work, co
     RGM_GO(check_special(work, "bos_token_id", begin, name));
     RGM_GO(read_begin(behind_begin, work->source->folder, name));
     RGM_GO(tell_begin(work, tokenizer, begin, *behind_begin));
+    RGM_GO(rgmi_import_tell_generation(work, end));
 done:
     rgm_tokenizer_release(tokenizer);
     return status;
@@ -236,7 +237,6 @@ rgm_status rgmi_import_decoder_open(rgm_json_writer *file, rgmi_import_work *wor
     RGM_GO(check_sizes(work, decoder));
     RGM_GO(find_tokenizer(&path, &name, work->source));
     RGM_GO(check_tokenizer(&begin, work, path, name, decoder->vocabulary));
-    RGM_GO(rgmi_import_tell_generation(work));
     RGM_GO(write_data(file, work->source->folder, name, decoder->positions));
     RGM_GO(rgm_json_open_object(file, "task", RGM_JSON_SPACED));
     RGM_GO(rgm_json_write_text(file, "type", "language_model"));

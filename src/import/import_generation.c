@@ -1,6 +1,7 @@
 /*
  * How a model of Transformers translates: the keys of generation_config.json as those of
- * `task.search`. What cannot be taken over is told with its value, key by key.
+ * `task.search`. What cannot be taken over is told with its value, key by key; of a decoder nothing
+ * is.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 static const char own_file[] = "generation_config.json";
 
-/* Keys that are read below. */
+/* Keys of a translation that are read below. */
 static const char *const read_keys[] = {"bad_words_ids",
                                         "diversity_penalty",
                                         "do_sample",
@@ -30,7 +31,7 @@ static const char *const read_keys[] = {"bad_words_ids",
                                         "top_p",
                                         NULL};
 
-/* Keys that task.search lacks, and the values with which they change nothing. */
+/* Keys that task.search and task.generate lack, and the values with which they change nothing. */
 static const rgmi_import_fixed lacking[] = {{"begin_suppress_tokens", "[]", NULL},
                                             {"constraints", "", NULL},
                                             {"encoder_no_repeat_ngram_size", "0", NULL},
@@ -49,8 +50,8 @@ static const rgmi_import_fixed lacking[] = {{"begin_suppress_tokens", "[]", NULL
                                             {"typical_p", "1 1.0", NULL},
                                             {0}};
 
-/* Keys of generation_config.json that change no translation: ids that config.json has too, what
- * generate() returns, and what makes it faster. */
+/* Keys of generation_config.json that change no text: ids that config.json has too, what generate()
+ * returns, and what makes it faster. */
 static const char *const free_keys[] = {"_from_model_config",
                                         "bos_token_id",
                                         "cache_config",
@@ -74,6 +75,28 @@ static const char *const free_keys[] = {"_from_model_config",
                                         "transformers_version",
                                         "use_cache",
                                         NULL};
+
+/* Keys of a decoder beside those. */
+static const rgmi_import_fixed of_decoders[] = {
+    {"bad_words_ids", "[]", NULL},
+    {"diversity_penalty", "0 0.0", NULL},
+    {"do_sample", "true", "task.generate.temperature: 0 says it here"},
+    {"early_stopping", "false", NULL},
+    {"length_penalty", "1 1.0", NULL},
+    {"max_length", "20", "task.generate.max_tokens says it here, without the prompt"},
+    {"max_new_tokens", "", "task.generate.max_tokens says it here"},
+    {"min_length", "0", NULL},
+    {"min_new_tokens", "0", NULL},
+    {"min_p", "0 0.0", "task.generate.min_p says it here"},
+    {"no_repeat_ngram_size", "0", NULL},
+    {"num_beam_groups", "1", NULL},
+    {"num_beams", "1", NULL},
+    {"num_return_sequences", "1", NULL},
+    {"repetition_penalty", "1 1.0", "task.generate.repetition_penalty says it here"},
+    {"temperature", "1 1.0", "task.generate.temperature says it here"},
+    {"top_k", "0", "task.generate.top_k says it here"},
+    {"top_p", "1 1.0", "task.generate.top_p says it here"},
+    {0}};
 
 typedef struct reading {
     rgmi_import_work *work;
@@ -215,32 +238,50 @@ static rgm_status read_sampling(rgm_beam_search_options *o, reading *r)
 
 /* ---- what else there is ---------------------------------------------------------------------- */
 
-static const rgmi_import_fixed *find_lacking(const char *key)
+static const rgmi_import_fixed *find_row(const rgmi_import_fixed *row, const char *key)
 {
-    const rgmi_import_fixed *row = lacking;
-
     while (row->key != NULL && strcmp(row->key, key) != 0)
         row++;
     return row->key != NULL ? row : NULL;
 }
 
-/* A key of config.json that is not of generation is looked at elsewhere. */
-static rgm_status tell_others(reading *r)
+/* Keys that are not read. One of config.json that is not of generation is looked at elsewhere. */
+static rgm_status tell_others(reading *r, bool decoder)
 {
+    const char *otherwise = decoder ? "task.generate has no such key; left out"
+                                    : "task.search has no such key; left out";
     rgm_json_entry entry = {0};
     char value[160];
 
     while (rgm_json_next(&entry, r->from)) {
-        const rgmi_import_fixed *row = find_lacking(entry.key);
+        const rgmi_import_fixed *row = decoder ? find_row(of_decoders, entry.key) : NULL;
 
-        if (rgmi_import_is_null(entry.value) || listed(read_keys, entry.key) ||
+        row = row != NULL ? row : find_row(lacking, entry.key);
+        if (rgmi_import_is_null(entry.value) || (!decoder && listed(read_keys, entry.key)) ||
             (row == NULL && (r->name != own_file || listed(free_keys, entry.key))))
             continue;
         RGM_TRY(rgmi_import_print_value(value, sizeof value, entry.value));
         if (row == NULL || !rgmi_import_is_one_of(row->values, value))
-            RGM_TRY(tell(r, entry.key, "task.search has no such key; left out"));
+            RGM_TRY(tell(r, entry.key, row != NULL && row->why != NULL ? row->why : otherwise));
     }
     return RGM_OK;
+}
+
+/* A text ends here with one token, there with any of a list. The one of config.json was checked. */
+static rgm_status tell_ends(reading *r, int64_t ours)
+{
+    const rgm_json *ends = rgm_json_find(r->from, "eos_token_id");
+    int64_t count = rgm_json_count(ends), id;
+    bool others = false;
+    char why[96];
+
+    if (count < 0 && r->name != own_file)
+        return RGM_OK;
+    for (int64_t i = 0; i < (count < 0 ? 1 : count); i++)
+        if (rgm_json_int(&id, count < 0 ? ends : rgm_json_at(ends, i)))
+            others = others || id != ours;
+    snprintf(why, sizeof why, "that ends a text there; here %lld alone does", (long long)ours);
+    return others ? tell(r, "eos_token_id", why) : RGM_OK;
 }
 
 rgm_status rgmi_import_generation(rgm_beam_search_options *search, rgmi_import_work *work,
@@ -248,8 +289,10 @@ rgm_status rgmi_import_generation(rgm_beam_search_options *search, rgmi_import_w
 {
     rgm_status status = RGM_OK;
     reading r = {work, work->source->config.json, "config.json"};
+    int64_t end = 0;
     rgm_json *own;
 
+    (void)rgm_json_int(&end, rgm_json_find(r.from, "eos_token_id"));
     RGM_TRY(rgmi_import_load_json(&own, work->source->folder, own_file));
     if (own != NULL) /* versions before 4.27 have none */
         r = (reading){work, own, own_file};
@@ -257,7 +300,8 @@ rgm_status rgmi_import_generation(rgm_beam_search_options *search, rgmi_import_w
     RGM_GO(read_lengths(search, &r, positions));
     RGM_GO(read_rules(search, &r));
     RGM_GO(read_sampling(search, &r));
-    RGM_GO(tell_others(&r));
+    RGM_GO(tell_ends(&r, end));
+    RGM_GO(tell_others(&r, false));
 done:
     rgm_json_release(own);
     return status;
@@ -265,30 +309,17 @@ done:
 
 /* ---- of a decoder ---------------------------------------------------------------------------- */
 
-rgm_status rgmi_import_tell_generation(rgmi_import_work *work)
+rgm_status rgmi_import_tell_generation(rgmi_import_work *work, int64_t end)
 {
-    static const rgmi_import_fixed keys[] = {
-        {"max_new_tokens", "", "task.generate.max_tokens says it here"},
-        {"min_p", "0 0.0", "task.generate.min_p says it here"},
-        {"repetition_penalty", "1 1.0", "task.generate.repetition_penalty says it here"},
-        {"temperature", "1 1.0", "task.generate.temperature says it here"},
-        {"top_k", "0", "task.generate.top_k says it here"},
-        {"top_p", "1 1.0", "task.generate.top_p says it here"},
-        {0}};
-    reading r = {work, NULL, own_file};
     rgm_status status = RGM_OK;
+    reading config = {work, work->source->config.json, "config.json"}, r = config;
     rgm_json *own;
-    char value[160];
 
     RGM_TRY(rgmi_import_load_json(&own, work->source->folder, own_file));
-    r.from = own;
-    for (const rgmi_import_fixed *row = keys; row->key != NULL; row++) {
-        if (!has(&r, row->key))
-            continue;
-        RGM_GO(rgmi_import_print_value(value, sizeof value, rgm_json_find(own, row->key)));
-        if (!rgmi_import_is_one_of(row->values, value))
-            RGM_GO(tell(&r, row->key, row->why));
-    }
+    if (own != NULL)
+        r = (reading){work, own, own_file};
+    RGM_GO(tell_ends(has(&r, "eos_token_id") ? &r : &config, end));
+    RGM_GO(tell_others(&r, true));
 done:
     rgm_json_release(own);
     return status;

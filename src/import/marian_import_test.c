@@ -420,6 +420,7 @@ static void the_search_of_transformers_is_taken_over(void **state)
          "beam_size: 1", "sequence_bias is [[[3],1.0]]: task.search has no such key"},
         {"{\"typical_p\": 1.0, \"min_p\": null, \"use_cache\": true}", "beam_size: 1", NULL},
         {"{\"new_trick\": 1}", "beam_size: 1", "new_trick is 1: task.search has no such key"},
+        {"{\"eos_token_id\": [0, 3]}", "beam_size: 1", "eos_token_id is [0,3]: that ends a text"},
     };
 
     (void)state;

@@ -210,8 +210,8 @@ rgm_status rgmi_import_check_token(rgmi_import_work *work, const char *key, cons
  * where there is none; what task.search lacks is noted. positions: the most of a translation. */
 rgm_status rgmi_import_generation(rgm_beam_search_options *search, rgmi_import_work *work,
                                   int64_t positions);
-/** Note what of it `task.generate` says of a decoder, which is not taken over. */
-rgm_status rgmi_import_tell_generation(rgmi_import_work *work);
+/** Note what of it is said of a decoder: nothing is taken over. end: the token that ends a text. */
+rgm_status rgmi_import_tell_generation(rgmi_import_work *work, int64_t end);
 
 /* ---- import_report.c ---- */
 

@@ -338,6 +338,71 @@ static void how_texts_are_written_there_is_told(void **state)
     rgm_model_import_report_clear(&report);
 }
 
+/* The notes of an import with those members of config.json; file NULL: no generation_config.json.
+ */
+static char *notes_of(const char *changed, const char *file)
+{
+    rgm_model_import_report report;
+    char *notes;
+
+    save_config(changed);
+    if (file != NULL)
+        save("hf/generation_config.json", file);
+    CHECK_OK(rgm_model_import(&report, in("hf"), in("run"), NULL));
+    CHECK_OK(rgm_strdup(&notes, report.notes.data));
+    rgm_model_import_report_clear(&report);
+    CHECK_OK(rgm_folder_remove(in("run")));
+    return notes;
+}
+
+static void says(const char *changed, const char *file, const char *note)
+{
+    char *notes = notes_of(changed, file);
+
+    if (strstr(notes, note) == NULL)
+        fail_msg("no '%s' in %s", note, notes);
+    rgm_free(notes);
+}
+
+static void says_nothing(const char *changed, const char *file)
+{
+    char *notes = notes_of(changed, file);
+
+    if (strstr(notes, "config.json: ") != NULL)
+        fail_msg("%s", notes);
+    rgm_free(notes);
+}
+
+static void every_key_of_how_texts_are_written_is_told(void **state)
+{
+    (void)state;
+    says("\"suppress_tokens\": [5], \"eos_token_id\": 0", NULL,
+         "config.json: suppress_tokens is [5]: task.generate has no such key; left out");
+    says("", "{\"no_repeat_ngram_size\": 3}", "no_repeat_ngram_size is 3: task.generate has no");
+    says("", "{\"do_sample\": false}", "do_sample is false: task.generate.temperature: 0 says it");
+    says("", "{\"stop_strings\": [\"x\"]}",
+         "stop_strings is [\"x\"]: task.generate has no such key");
+    says("", "{\"max_length\": 50}", "max_length is 50: task.generate.max_tokens says it here");
+    says_nothing("\"suppress_tokens\": [5]",
+                 "{\"num_beams\": 1, \"do_sample\": true, \"max_length\": 20, \"use_cache\": true, "
+                 "\"typical_p\": 1.0, \"bad_words_ids\": null, \"eos_token_id\": 0}");
+}
+
+/* One of a list is ours; the others would not end a text here. */
+static void other_ends_are_told(void **state)
+{
+    (void)state;
+    says("\"eos_token_id\": [5, 0]", NULL,
+         "config.json: eos_token_id is [5,0]: that ends a text there; here 0 alone does");
+    says("\"eos_token_id\": [5, 0]", "{\"use_cache\": true}",
+         "\nconfig.json: eos_token_id is [5,0]");
+    says("", "{\"eos_token_id\": [0, 5]}",
+         "generation_config.json: eos_token_id is [0,5]: that ends");
+    says("", "{\"eos_token_id\": 5}",
+         "generation_config.json: eos_token_id is 5: that ends a text");
+    says_nothing("\"eos_token_id\": [0, 5]", "{\"eos_token_id\": [0]}");
+}
+
 static void tokens_without_a_piece_are_left_out_where_asked(void **state)
 {
     rgm_model_import_options options = {.cut_vocabulary = true};
@@ -604,6 +669,7 @@ TESTS(PLACED(each_number_goes_to_its_place), cmocka_unit_test(a_table_serves_bot
       PLACED(keys_that_make_another_model_are_refused_by_name),
       PLACED(what_is_no_configuration_is_refused), PLACED(a_key_that_the_user_knows_may_be_ignored),
       PLACED(how_texts_are_written_there_is_told),
+      PLACED(every_key_of_how_texts_are_written_is_told), PLACED(other_ends_are_told),
       PLACED(tokens_without_a_piece_are_left_out_where_asked),
       PLACED(rotary_positions_biases_and_windows_are_read),
       PLACED(what_llama_lacks_here_is_refused), PLACED(tensors_that_do_not_fit_are_refused),
