@@ -47,7 +47,8 @@ typedef struct rgm_import_options {
                         and stays, unless the labels are -1 and 1 alone                       */
     double sparse_below; /* a 0/1 feature matrix with less than this share of ones becomes a one_hot
                             feature "words" (default 0.1) */
-    const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges") */
+    const char *node_set, *edge_set; /* names for homogeneous data (defaults "nodes", "edges");
+                                        node_set, of several: the one that the split is of     */
     rgm_texts labels;   /* csv: features of which an empty field is a label that is missing, which
                            rgm_dtype_missing() stands for; none: "label"                         */
     bool skip_dangling; /* leave out edges with an end that is no node, and tell how many; default:
@@ -67,7 +68,9 @@ typedef struct rgm_import_options {
  * graph-label; one graph, or one for each row of num-node-list. Heterogeneous (num-node-dict):
  * triplets, triplet-list or triplet-type-list, relations/<source>___<name>___<target>/edge,
  * node-feat/<set>/node-feat, node-label/<set>/node-label; an edge set is named by its relation, or
- * by the whole triplet where a relation has several.
+ * by the whole triplet where a relation has several. The split's lists are of the node set that
+ * options.node_set names, or that has a folder below the split, or the only one with labels; else
+ * RGM_ERR_DATA. So is a folder of a set that is not there, and a list of another name.
  *
  * Integer features in up to 16 columns are categories: i64 "feat"; other features f32 "feat"
  * [columns] (one column: a scalar), but see sparse_below. Labels: i64 "label" (f32 where a cell is

@@ -227,7 +227,7 @@ int data_import(int argc, char **argv)
          "records (default): a folder; graph: one file of one graph, sampled from disk"},
         {"split", ARG_TEXT, &w.options.split, "NAME", "ogb, csv, folder: one of several splits"},
         {"node-set", ARG_TEXT, &w.options.node_set, "NAME",
-         "ogb, triples: name of the only node set; csv: node set of the split's ids"},
+         "ogb, triples: name of the only node set; of several, and csv: that of the split"},
         {"edge-set", ARG_TEXT, &w.options.edge_set, "NAME",
          "ogb, triples: name of the only edge set"},
         {"directed", ARG_FLAG, &directed, NULL, "ogb: do not add the reverse of each edge"},

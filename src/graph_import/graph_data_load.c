@@ -164,8 +164,9 @@ static rgm_status find_split_set(const char **set, const rgm_graph_data *data, c
 static rgm_status read_split_lists(rgm_graph_data *out, const char *folder, const char *split)
 {
     const char *set;
+    bool has_lists;
 
-    RGM_TRY(rgmi_split_check(folder, split, out->schema));
+    RGM_TRY(rgmi_split_check(&has_lists, folder, split, out->schema));
     RGM_TRY(find_split_set(&set, out, folder, split));
     if (set == NULL)
         return rgmi_read_split(out, folder, split, NULL, out->graph_count, NULL);

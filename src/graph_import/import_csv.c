@@ -496,24 +496,16 @@ static rgm_status find_split_nodes(const table **out, const csv_import *self)
 static rgm_status read_split(rgm_graph_data *out, const csv_import *self)
 {
     const table *nodes;
-    char *folder;
-    bool there;
+    bool has_lists;
 
     if (self->options->new_data)
         return RGM_OK;
-    RGM_TRY(rgm_path_join(&folder, self->folder, "split"));
-    there = rgm_path_is_folder(folder) || self->options->split != NULL;
-    rgm_free(folder);
-    if (!there)
+    RGM_TRY(rgmi_split_check(&has_lists, self->folder, self->options->split, self->schema));
+    if (!has_lists)
         return RGM_OK;
-    RGM_TRY(rgmi_split_check(self->folder, self->options->split, self->schema));
     RGM_TRY(find_split_nodes(&nodes, self));
     if (nodes == NULL)
-        return RGM_FAIL(RGM_ERR_DATA, "%s/split: %s%s%s; name the node set of the split's ids",
-                        self->folder,
-                        self->options->node_set ? "there is no node set '" : "of several node sets",
-                        self->options->node_set ? self->options->node_set : "",
-                        self->options->node_set ? "'" : "");
+        return rgmi_split_is_nobodys(self->folder, self->options->node_set);
     RGM_TRY(rgm_strdup(&out->split_set, nodes->set->name));
     return rgmi_read_split(out, self->folder, self->options->split, nodes->set->name, nodes->rows,
                            nodes->ids);

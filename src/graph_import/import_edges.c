@@ -304,20 +304,70 @@ done:
     return status;
 }
 
-rgm_status rgmi_split_check(const char *folder, const char *split, const rgm_schema *schema)
+/* The bytes of a list's name before .csv or .csv.gz; 0: it is none. */
+static size_t list_name_size(const char *name)
+{
+    const char *ending = strstr(name, ".csv");
+
+    return ending != NULL && name[0] != '.' &&
+                   (strcmp(ending, ".csv") == 0 || strcmp(ending, ".csv.gz") == 0)
+               ? (size_t)(ending - name)
+               : 0;
+}
+
+/* A list of another name, such as val.csv, would be left out. Other files are anybody's. */
+static rgm_status check_list_name(const char *path, const char *name)
+{
+    size_t size = list_name_size(name);
+
+    for (int i = 0; i < 3; i++)
+        if (strlen(rgm_split_names[i]) == size && strncmp(rgm_split_names[i], name, size) == 0)
+            return RGM_OK;
+    return size == 0 ? RGM_OK
+                     : RGM_FAIL(RGM_ERR_DATA,
+                                "%s: the lists of a split are train.csv, valid.csv and test.csv, "
+                                "or these with .gz; rename it, or move it away",
+                                path);
+}
+
+static rgm_status check_lists(const char *folder)
+{
+    rgm_status status = RGM_OK;
+    char *path = NULL, **names = NULL;
+    int64_t count = 0;
+
+    RGM_GO(rgm_folder_list(&names, &count, folder));
+    for (int64_t i = 0; i < count; i++) {
+        RGM_GO(rgm_path_join(&path, folder, names[i]));
+        RGM_GO(check_list_name(path, names[i]));
+        rgm_free(path);
+        path = NULL;
+    }
+done:
+    rgm_free(path);
+    rgm_names_release(names, count);
+    return status;
+}
+
+rgm_status rgmi_split_check(bool *has_lists, const char *folder, const char *split,
+                            const rgm_schema *schema)
 {
     rgm_status status = RGM_OK;
     char *chosen = NULL, *below = NULL, **names = NULL;
     int64_t count = 0;
 
+    *has_lists = false;
     RGM_GO(split_folder(&chosen, folder, split));
     if (chosen == NULL)
         return RGM_OK;
     RGM_GO(rgm_folder_list(&names, &count, chosen));
     for (int64_t i = 0; i < count; i++) {
+        bool below_is_folder;
+
         RGM_GO(rgm_path_join(&below, chosen, names[i]));
-        if (names[i][0] != '.' && rgm_path_is_folder(below) &&
-            rgm_schema_find(schema, RGM_NODE_SET, names[i]) == NULL)
+        below_is_folder = names[i][0] != '.' && rgm_path_is_folder(below);
+        *has_lists |= below_is_folder || list_name_size(names[i]) > 0;
+        if (below_is_folder && rgm_schema_find(schema, RGM_NODE_SET, names[i]) == NULL)
             RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: the schema has no node set '%s'%s", below, names[i],
                             rgm_schema_hint(schema, RGM_NODE_SET, names[i]).text));
         rgm_free(below);
@@ -328,6 +378,18 @@ done:
     rgm_free(chosen);
     rgm_names_release(names, count);
     return status;
+}
+
+rgm_status rgmi_split_is_nobodys(const char *folder, const char *wanted)
+{
+    if (wanted != NULL)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s/split: there is no node set '%s', whose lists they would be", folder,
+                        wanted);
+    return RGM_FAIL(RGM_ERR_DATA,
+                    "%s/split: of several node sets; name that of the lists (node_set), or put "
+                    "them into a folder of its name",
+                    folder);
 }
 
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set)
@@ -349,6 +411,8 @@ rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *
     bool own;
 
     RGM_GO(find_split(&chosen, &out->split_name, &own, folder, split, set));
+    if (chosen != NULL)
+        RGM_GO(check_lists(chosen));
     RGM_GO(RGM_NEW(owner, total));
     for (int i = 0; chosen && i < 3; i++)
         RGM_GO(read_part(tensors[i], chosen, rgm_split_names, i, owner, total, ids));

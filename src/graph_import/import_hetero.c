@@ -355,26 +355,48 @@ done:
     return status;
 }
 
-/* The split is of the labelled node set; of several, of the one it has a folder for. */
-static rgm_status read_split(rgm_graph_data *out, const heterogeneous *raw, const char *path,
-                             const char *split)
+/* The node set of the split: the one named, or with a folder there, or the only labelled one. NULL:
+ * there is no telling. */
+static rgm_status find_split_nodes(const node_type **out, const heterogeneous *raw,
+                                   const char *path, const rgm_import_options *options)
 {
-    const node_type *chosen = NULL;
+    const char *wanted = options->node_set;
+    int64_t labelled = 0;
 
+    *out = NULL;
     for (int64_t i = 0; i < raw->node_count; i++) {
-        bool has;
-        if (raw->nodes[i].labels.path == NULL)
-            continue;
-        RGM_TRY(rgmi_split_speaks_of(&has, path, split, raw->nodes[i].name));
-        if (has || chosen == NULL)
-            chosen = &raw->nodes[i];
-        if (has)
-            break;
+        const node_type *type = &raw->nodes[i];
+        bool has = false;
+
+        if (wanted == NULL)
+            RGM_TRY(rgmi_split_speaks_of(&has, path, options->split, type->name));
+        if (has || (wanted != NULL && strcmp(wanted, type->name) == 0)) {
+            *out = type;
+            return RGM_OK;
+        }
+        labelled += type->labels.path != NULL;
+        if (type->labels.path != NULL)
+            *out = type;
     }
-    if (chosen == NULL)
+    if (labelled != 1 || wanted != NULL)
+        *out = NULL;
+    return RGM_OK;
+}
+
+static rgm_status read_split(rgm_graph_data *out, const heterogeneous *raw, const char *path,
+                             const rgm_import_options *options)
+{
+    const node_type *nodes;
+    bool has_lists;
+
+    RGM_TRY(rgmi_split_check(&has_lists, path, options->split, out->schema));
+    RGM_TRY(find_split_nodes(&nodes, raw, path, options));
+    if (nodes == NULL && (has_lists || options->node_set != NULL))
+        return rgmi_split_is_nobodys(path, options->node_set);
+    if (nodes == NULL)
         return RGM_OK;
-    RGM_TRY(rgm_strdup(&out->split_set, chosen->name));
-    return rgmi_read_split(out, path, split, chosen->name, chosen->count, NULL);
+    RGM_TRY(rgm_strdup(&out->split_set, nodes->name));
+    return rgmi_read_split(out, path, options->split, nodes->name, nodes->count, NULL);
 }
 
 rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, const char *folder,
@@ -397,7 +419,7 @@ rgm_status rgmi_import_heterogeneous(rgm_graph_data *out, const char *path, cons
     out->graph_count = 1;
     RGM_GO(make_graph(&out->graphs[0], out->schema, &raw, options));
     if (!options->new_data)
-        RGM_GO(read_split(out, &raw, path, options->split));
+        RGM_GO(read_split(out, &raw, path, options));
 done:
     clear(&raw);
     return status;

@@ -76,8 +76,11 @@ rgm_status rgmi_read_split(rgm_graph_data *out, const char *folder, const char *
                            const char *set, int64_t total, const rgm_map *ids);
 
 /** RGM_ERR_DATA: a folder of the split is named as no node set of the schema is, so its lists would
- * be nobody's. */
-rgm_status rgmi_split_check(const char *folder, const char *split, const rgm_schema *schema);
+ * be nobody's. *has_lists: there is something to read. */
+rgm_status rgmi_split_check(bool *has_lists, const char *folder, const char *split,
+                            const rgm_schema *schema);
+/** RGM_ERR_DATA: there is no node set `wanted`, or, where none was, several that may be meant. */
+rgm_status rgmi_split_is_nobodys(const char *folder, const char *wanted);
 /** Whether the split has a folder of its own for that node set. */
 rgm_status rgmi_split_speaks_of(bool *has, const char *folder, const char *split, const char *set);
 

@@ -186,6 +186,24 @@ done:
     return status;
 }
 
+/* Of many graphs, or of one graph's nodes. */
+static rgm_status read_split(rgm_graph_data *out, const char *node_set, int64_t nodes,
+                             const char *path, const char *split)
+{
+    bool has_lists, of_nodes;
+
+    RGM_TRY(rgmi_split_check(&has_lists, path, split, out->schema));
+    RGM_TRY(rgmi_split_speaks_of(&of_nodes, path, split, node_set));
+    if (of_nodes && out->graph_count != 1)
+        return RGM_FAIL(RGM_ERR_DATA,
+                        "%s: the split is of nodes of '%s', but there are %lld graphs", path,
+                        node_set, (long long)out->graph_count);
+    if (out->graph_count != 1)
+        return rgmi_read_split(out, path, split, NULL, out->graph_count, NULL);
+    RGM_TRY(rgm_strdup(&out->split_set, node_set));
+    return rgmi_read_split(out, path, split, node_set, nodes, NULL);
+}
+
 rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const char *folder,
                                    const rgm_import_options *options)
 {
@@ -204,12 +222,8 @@ rgm_status rgmi_import_homogeneous(rgm_graph_data *out, const char *path, const 
         edge += rgm_tensor_i64(raw.edge_counts)[i];
     }
     rgmi_tell_dangling(raw.edge_path, raw.edge_set, raw.dangling);
-    if (options->new_data)
-        goto done;
-    if (out->graph_count == 1)
-        RGM_GO(rgm_strdup(&out->split_set, raw.node_set));
-    RGM_GO(rgmi_read_split(out, path, options->split, NULL,
-                           out->graph_count == 1 ? node : out->graph_count, NULL));
+    if (!options->new_data)
+        RGM_GO(read_split(out, raw.node_set, node, path, options->split));
 done:
     clear(&raw);
     return status;

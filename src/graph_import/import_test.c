@@ -347,6 +347,77 @@ static void relations_of_one_name_are_told_apart(void **state)
     remove_folder();
 }
 
+static void add_file(const char *path, const char *text)
+{
+    char below[512];
+
+    snprintf(below, sizeof below, "%s", in(path));
+    *strrchr(below, '/') = '\0';
+    CHECK_OK(rgm_folder_make(below));
+    CHECK_OK(rgm_file_save(in(path), text, (int64_t)strlen(text)));
+}
+
+/* Its folder or the caller says it; of two labelled sets it is no longer the first. */
+static void a_split_is_of_the_set_that_is_named(void **state)
+{
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(hetero, 8);
+    add_file("split/s/train.csv", "1\n");
+    CHECK_OK(rgm_import_ogb(&s, root, NULL));
+    CHECK_TEXT("a", s.split_set);
+    rgm_graph_data_clear(&s);
+    add_file("raw/node-label/b/node-label.csv", "1\n0\n");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("/split: of several node sets; name that of the lists (node_set), or put them");
+    options.node_set = "b";
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    CHECK_TEXT("b", s.split_set);
+    CHECK_INT(1, rgm_tensor_i64(s.train)[0]);
+    rgm_graph_data_clear(&s);
+    options.node_set = "c";
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, &options));
+    CHECK_MESSAGE("/split: there is no node set 'c'");
+    CHECK_INT(0, unlink(in("raw/node-label/b/node-label.csv")));
+    add_file("split/s/b/train.csv", "0\n");
+    CHECK_OK(rgm_import_ogb(&s, root, NULL)); /* who learns from it tells that it has no labels */
+    CHECK_TEXT("b", s.split_set);
+    rgm_graph_data_clear(&s);
+    add_file("split/s/bb/train.csv", "0\n");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("split/s/bb: the schema has no node set 'bb'");
+    remove_folder();
+}
+
+/* Nodes of one kind may have a folder, too; and val.csv is nobody's validation. */
+static void every_list_of_a_split_is_read(void **state)
+{
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(small, SMALL_FILES);
+    add_file("split/only/README.md", "ours");
+    add_file("split/only/.val.csv", "0\n");
+    CHECK_OK(rgm_import_ogb(&s, root, NULL));
+    rgm_graph_data_clear(&s);
+    add_file("split/only/val.csv.gz", "");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("split/only/val.csv.gz: the lists of a split are train.csv, valid.csv and test");
+    CHECK_INT(0, unlink(in("split/only/val.csv.gz")));
+    add_file("split/only/nodes/train.csv", "5\n4\n");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("the split is of nodes of 'nodes', but there are 2 graphs");
+    add_file("raw/num-node-list.csv", "6\n");
+    add_file("raw/num-edge-list.csv", "4\n");
+    add_file("raw/graph-label.csv", "3\n");
+    CHECK_OK(rgm_import_ogb(&s, root, NULL));
+    CHECK_INT(5, rgm_tensor_i64(s.train)[0]);
+    rgm_graph_data_clear(&s);
+    remove_folder();
+}
+
 static void feature_files_are_told_apart_by_what_they_hold(void **state)
 {
     const struct {
@@ -833,6 +904,8 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(a_narrow_integer_has_no_room_for_a_missing_label),
       cmocka_unit_test(graphs_are_cut_at_their_counts_and_edges_ordered),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
+      cmocka_unit_test(a_split_is_of_the_set_that_is_named),
+      cmocka_unit_test(every_list_of_a_split_is_read),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),
       cmocka_unit_test(broken_folders_are_told_with_file_line_and_numbers),
       cmocka_unit_test(broken_heterogeneous_folders_are_told),

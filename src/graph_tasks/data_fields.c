@@ -152,7 +152,8 @@ static const rgm_field data_fields[] = {
     RGM_TEXT_FIELD(path, "ogb, folder, parts: the folder; folder: or a graph file"),
     RGM_TEXT_FIELD(split, "ogb, folder: which split; default: the only one; * is the number of "
                           "trainer.folds' fold"),
-    RGM_TEXT_FIELD(node_set, "ogb, citation, triples: name of the only node set"),
+    RGM_TEXT_FIELD(node_set, "ogb, citation, triples: name of the only node set; of ogb's several: "
+                             "that of the split"),
     RGM_TEXT_FIELD(edge_set, "ogb, citation, triples: name of the only edge set"),
     RGM_BOOL_FIELD(undirected, "ogb: add the reverse of each edge"),
     RGM_BOOL_FIELD(relabel, "ogb: number the distinct labels 0, 1, ... in ascending order"),
