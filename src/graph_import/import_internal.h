@@ -19,7 +19,8 @@ typedef struct rgmi_raw_feature {
 } rgmi_raw_feature;
 void rgmi_raw_feature_clear(rgmi_raw_feature *feature);
 
-/** Path of FOLDER/NAME.csv.gz or FOLDER/NAME.csv; NULL when there is neither. */
+/** Path of FOLDER/NAME.csv.gz or FOLDER/NAME.csv; NULL when there is neither. RGM_ERR_DATA: there
+ * are both, and one of them would mean nothing. */
 rgm_status rgmi_raw_find(char **path, const char *folder, const char *name);
 /** The same, RGM_ERR_NOT_FOUND when there is neither. */
 rgm_status rgmi_raw_require(char **path, const char *folder, const char *name);

@@ -14,19 +14,23 @@
 
 rgm_status rgmi_raw_find(char **path, const char *folder, const char *name)
 {
-    static const char *const endings[] = {".csv.gz", ".csv"};
+    rgm_status status = RGM_OK;
+    char *packed, *plain = NULL;
 
     *path = NULL;
-    for (int i = 0; i < 2; i++) {
-        char *candidate;
-        RGM_TRY(rgm_strprintf(&candidate, "%s/%s%s", folder, name, endings[i]));
-        if (rgm_path_exists(candidate)) {
-            *path = candidate;
-            return RGM_OK;
-        }
-        rgm_free(candidate);
-    }
-    return RGM_OK;
+    RGM_TRY(rgm_strprintf(&packed, "%s/%s.csv.gz", folder, name));
+    RGM_GO(rgm_strprintf(&plain, "%s/%s.csv", folder, name));
+    if (rgm_path_exists(packed) && rgm_path_exists(plain))
+        RGM_GO(RGM_FAIL(RGM_ERR_DATA, "%s: both %s.csv.gz and %s.csv are there; remove the old one",
+                        folder, name, name));
+    if (rgm_path_exists(packed))
+        RGM_GO(rgm_strdup(path, packed));
+    else if (rgm_path_exists(plain))
+        RGM_GO(rgm_strdup(path, plain));
+done:
+    rgm_free(packed);
+    rgm_free(plain);
+    return status;
 }
 
 rgm_status rgmi_raw_require(char **path, const char *folder, const char *name)

@@ -418,6 +418,27 @@ static void every_list_of_a_split_is_read(void **state)
     remove_folder();
 }
 
+/* Which of them was changed last nobody knows. */
+static void of_a_file_and_a_compressed_one_neither_is_read(void **state)
+{
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(small, SMALL_FILES);
+    add_file("raw/graph-label.csv.gz", "5\n3\n");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("/raw: both graph-label.csv.gz and graph-label.csv are there; remove the old");
+    CHECK_INT(0, unlink(in("raw/graph-label.csv")));
+    add_file("split/only/test.csv.gz", "0\n");
+    CHECK_STATUS(RGM_ERR_DATA, rgm_import_ogb(&s, root, NULL));
+    CHECK_MESSAGE("/split/only: both test.csv.gz and test.csv are there");
+    CHECK_INT(0, unlink(in("split/only/test.csv")));
+    CHECK_OK(rgm_import_ogb(&s, root, NULL));
+    CHECK_INT(0, rgm_tensor_i64(s.test)[0]);
+    rgm_graph_data_clear(&s);
+    remove_folder();
+}
+
 static void feature_files_are_told_apart_by_what_they_hold(void **state)
 {
     const struct {
@@ -906,6 +927,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(relations_of_one_name_are_told_apart),
       cmocka_unit_test(a_split_is_of_the_set_that_is_named),
       cmocka_unit_test(every_list_of_a_split_is_read),
+      cmocka_unit_test(of_a_file_and_a_compressed_one_neither_is_read),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),
       cmocka_unit_test(broken_folders_are_told_with_file_line_and_numbers),
       cmocka_unit_test(broken_heterogeneous_folders_are_told),
