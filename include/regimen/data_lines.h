@@ -54,7 +54,7 @@ rgm_status rgm_csv_reader_f64(double *out, const rgm_csv_reader *reader, int64_t
 /**
  * The number of the column with that name in the header, or of "#name" when no column has the name
  * (TF-GNN's tables have "#id", "#source", "#target", "#weight"). RGM_ERR_NOT_FOUND names the
- * nearest column.
+ * nearest column; RGM_ERR_FORMAT: two have the name.
  */
 rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const char *name);
 

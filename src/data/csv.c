@@ -185,11 +185,14 @@ static rgm_status read_header(rgm_csv_reader *reader)
     RGM_TRY(RGM_NEW(reader->columns, reader->field_count));
     RGM_TRY(rgm_map_create(&reader->by_name));
     for (int64_t i = 0; i < reader->field_count; i++) {
+        intptr_t place = i + 1;
+
         RGM_TRY(rgm_strndup(&reader->columns[i], reader->fields[i].data,
                             (size_t)reader->fields[i].size));
         reader->column_count++;
-        if (!rgm_map_has(reader->by_name, reader->columns[i]))
-            RGM_TRY(rgm_map_set(reader->by_name, reader->columns[i], (void *)(intptr_t)(i + 1)));
+        if (rgm_map_has(reader->by_name, reader->columns[i]))
+            place = -place; /* a name that stands twice means neither */
+        RGM_TRY(rgm_map_set(reader->by_name, reader->columns[i], (void *)place));
     }
     return RGM_OK;
 }

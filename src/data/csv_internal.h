@@ -20,7 +20,8 @@ struct rgm_csv_reader {
     rgm_text unquoted; /* fields with doubled quotes                             */
     char **columns;
     int64_t column_count;
-    rgm_map *by_name; /* the first column of each name: its place + 1; NULL without a header */
+    rgm_map *by_name; /* a column's place + 1, of a name that stands twice below 0; NULL without a
+                         header */
 };
 
 /** Find the next row that is not empty. RGM_END. */

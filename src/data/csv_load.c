@@ -166,6 +166,11 @@ rgm_status rgm_csv_reader_find(int64_t *out, const rgm_csv_reader *reader, const
     *out = place - 1;
     if (place > 0)
         return RGM_OK;
+    if (place < 0)
+        return RGM_FAIL(RGM_ERR_FORMAT,
+                        "%s:1: two columns '%s', one of them number %lld; rename one, or take it "
+                        "away",
+                        reader->input->path, name, (long long)-place);
     return RGM_FAIL(RGM_ERR_NOT_FOUND, "%s: there is no column '%s'%s%s", reader->input->path, name,
                     rgm_did_you_mean(name, (const char *const *)reader->columns,
                                      reader->column_count, NULL, NULL)

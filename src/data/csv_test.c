@@ -294,6 +294,27 @@ static void columns_are_found_by_name_or_number(void **state)
     rgm_tensor_release(out[0]);
 }
 
+/* Neither is taken for the other; one that nobody asks for does no harm. */
+static void a_column_of_a_name_that_stands_twice_is_refused(void **state)
+{
+    (void)state;
+    rgm_csv_options options = RGM_CSV_OPTIONS_INIT;
+    rgm_csv_column columns[] = {{.name = "id", .dtype = RGM_I64},
+                                {.name = "label", .dtype = RGM_I64}};
+    rgm_tensor *out[2];
+    const char *text = "id,label,age,label,label\n1,0,20,1,2\n";
+
+    options.header = true;
+    CHECK_OK(rgm_csv_load_columns(out, file(text), columns, 1, &options));
+    rgm_tensor_release(out[0]);
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load_columns(out, file(text), columns, 2, &options));
+    CHECK_MESSAGE("table.csv:1: two columns 'label', one of them number 5; rename one, or take it");
+    columns[1] = (rgm_csv_column){.name = "x", .list = true, .width = 2, .dtype = RGM_F32};
+    CHECK_STATUS(RGM_ERR_FORMAT, rgm_csv_load_columns(out, file("id,x.0,x.1,x.1\n1,2,3,4\n"),
+                                                      columns, 2, &options));
+    CHECK_MESSAGE("two columns 'x.1', one of them number 4");
+}
+
 static void columns_of_a_list_stand_side_by_side(void **state)
 {
     (void)state;
@@ -438,6 +459,7 @@ TESTS(cmocka_unit_test(quotes_line_ends_and_empty_fields_follow_the_rfc),
       cmocka_unit_test(reals_have_a_place_in_their_dtype),
       cmocka_unit_test(two_thousand_random_reals_are_read_as_strtod_reads_them),
       cmocka_unit_test(columns_are_found_by_name_or_number),
+      cmocka_unit_test(a_column_of_a_name_that_stands_twice_is_refused),
       cmocka_unit_test(columns_of_a_list_stand_side_by_side),
       cmocka_unit_test(rows_longer_than_the_buffer_and_gzip_are_read),
       cmocka_unit_test(cora_is_loaded), cmocka_unit_test(a_table_packed_too_well_is_refused),

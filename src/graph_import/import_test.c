@@ -675,6 +675,8 @@ static void broken_tables_are_told_with_file_and_line(void **state)
         {"knows.csv", "source,target\n", RGM_ERR_NOT_FOUND, "there is no column 'since'"},
         {"knows.csv", "source,target,since\n42,u7,x\n", RGM_ERR_FORMAT, "knows.csv:2:7"},
         {"knows.csv", "source,target,since\n42,u7\n", RGM_ERR_FORMAT, "knows.csv:2"},
+        {"knows.csv", "source,target,since,since\n42,u7,1,2\n", RGM_ERR_FORMAT,
+         "knows.csv:1: two columns 'since'"},
         {"knows.csv", NULL, RGM_ERR_NOT_FOUND, "knows.csv"},
         {"user-2.csv", "id,age,name,vec.0,vec.1,old\nu7,4,,3,4,0\n", RGM_ERR_DATA,
          "user-2.csv:2: id 'u7' is also row 0 of node set 'user'"},
