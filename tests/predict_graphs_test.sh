@@ -378,6 +378,18 @@ for form in sparse dense; do
     rm -r fresh_$form
 done
 
+# Rows of 0 and 1 beside numbers: each set of a new folder becomes what it became for the run.
+cp -r sparse_gone mixed
+awk -v OFS=, 'BEGIN { for (i = 0; i < 80; i++) print i % 3, i % 2, 4 }' >mixed/raw/edge-feat.csv
+sed '/data:/s/path: dense/path: mixed/' mol.yaml >mixed.yaml
+expect 0 "$regimen" run mixed.yaml --run-dir mixed.run
+cp -r mixed fresh_mixed
+rm -r fresh_mixed/split fresh_mixed/raw/node-label.csv
+sed 's/0/1/g' mixed/raw/node-feat.csv >fresh_mixed/raw/node-feat.csv
+awk 'BEGIN { for (i = 0; i < 80; i++) print "0,0,0" }' >fresh_mixed/raw/edge-feat.csv
+both mixed.run fresh_mixed
+[ "$(wc -l <out)" = 81 ] || fail "both forms: $(wc -l <out) lines for 80 nodes"
+
 # A folder of data keeps how an OGB folder's edges were read: new ones are read likewise.
 expect 0 "$regimen" data import ogb dense_gone --directed --to imported
 sed '/data:/s/.*/data: {type: folder, path: imported}/' mol.yaml >imported.yaml

@@ -57,6 +57,9 @@ typedef struct rgm_import_options {
                       tables a feature without a column is absent, an empty field is missing in any
                       column of numbers, and ids become the text feature RGM_ITEM_NAME of node sets
                       with a table                                                               */
+    const rgm_schema *like; /* ogb: a set's features become "words" or "feat" as the set has it
+                               here, whatever they look like; NULL, or it has neither: see
+                               sparse_below */
 } rgm_import_options;
 #define RGM_IMPORT_OPTIONS_INIT                                                                    \
     {                                                                                              \

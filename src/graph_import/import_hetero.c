@@ -105,7 +105,8 @@ static rgm_status read_node_files(node_type *type, const char *raw,
     snprintf(what, sizeof what, "nodes of node set '%s' (num-node-dict)", type->name);
     RGM_GO(rgm_strprintf(&features, "%s/node-feat/%s", raw, type->name));
     RGM_GO(rgm_strprintf(&labels, "%s/node-label/%s", raw, type->name));
-    RGM_GO(rgmi_raw_features(&type->features, features, "node-feat", options->sparse_below));
+    RGM_GO(rgmi_raw_features(&type->features, features, "node-feat",
+                             rgmi_sparse_below(options, RGM_NODE_SET, type->name)));
     RGM_GO(rgmi_raw_check_rows(&type->features, type->count, what));
     if (options->new_data)
         goto done;
@@ -215,7 +216,8 @@ static rgm_status read_relation_files(relation *r, const char *raw,
         }
     }
     snprintf(what, sizeof what, "edges of edge set '%s'", r->edge_set);
-    RGM_GO(rgmi_raw_features(&r->features, folder, "edge-feat", options->sparse_below));
+    RGM_GO(rgmi_raw_features(&r->features, folder, "edge-feat",
+                             rgmi_sparse_below(options, RGM_EDGE_SET, r->edge_set)));
     RGM_GO(rgmi_raw_check_rows(&r->features, rows, what));
 done:
     rgm_tensor_release(counts);

@@ -30,6 +30,9 @@ rgm_status rgmi_raw_fail(rgm_status code, const char *path, int64_t row, const c
 /** Integers in `columns` columns (0: any number); *rows and values [rows * columns]. */
 rgm_status rgmi_raw_ints(rgm_tensor **out, const char *path, int64_t columns);
 
+/** The share of ones below which a set's rows of 0 and 1 are sparse: above 1, where options->like
+ * has them so, and 0, where it has numbers. */
+double rgmi_sparse_below(const rgm_import_options *options, rgm_piece piece, const char *set);
 /** FOLDER/NAME as features; nothing when the file is not there (feature->path is NULL). */
 rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const char *name,
                              double sparse_below);

@@ -88,9 +88,11 @@ static rgm_status read_files(homogeneous *raw, const char *folder,
         return RGM_FAIL(RGM_ERR_DATA, "%s has %lld rows, but the counts in %s add up to %lld",
                         raw->edge_path, (long long)rgm_tensor_dim(raw->pairs, 0), raw->edges_path,
                         (long long)edges);
-    RGM_TRY(rgmi_raw_features(&raw->node_features, folder, "node-feat", options->sparse_below));
+    RGM_TRY(rgmi_raw_features(&raw->node_features, folder, "node-feat",
+                              rgmi_sparse_below(options, RGM_NODE_SET, raw->node_set)));
     RGM_TRY(rgmi_raw_check_rows(&raw->node_features, nodes, "nodes (num-node-list)"));
-    RGM_TRY(rgmi_raw_features(&raw->edge_features, folder, "edge-feat", options->sparse_below));
+    RGM_TRY(rgmi_raw_features(&raw->edge_features, folder, "edge-feat",
+                              rgmi_sparse_below(options, RGM_EDGE_SET, raw->edge_set)));
     RGM_TRY(rgmi_raw_check_rows(&raw->edge_features, edges, "edges (num-edge-list)"));
     if (!options->new_data)
         RGM_TRY(read_labels(raw, folder, options, nodes, edges));

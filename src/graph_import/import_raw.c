@@ -193,6 +193,18 @@ done:
     return status;
 }
 
+double rgmi_sparse_below(const rgm_import_options *options, rgm_piece piece, const char *set)
+{
+    const rgm_set_schema *like =
+        options->like != NULL ? rgm_schema_find(options->like, piece, set) : NULL;
+    bool words = like != NULL && rgm_set_feature(like, "words") != NULL;
+    bool feat = like != NULL && rgm_set_feature(like, "feat") != NULL;
+
+    if (words == feat)
+        return options->sparse_below;
+    return words ? 2 : 0;
+}
+
 rgm_status rgmi_raw_features(rgmi_raw_feature *out, const char *folder, const char *name,
                              double sparse_below)
 {

@@ -485,6 +485,43 @@ static void feature_files_are_told_apart_by_what_they_hold(void **state)
     }
 }
 
+/* Each set for itself: nodes of many ones stay rows of 0 and 1, and edges of none are numbers. */
+static void features_become_what_another_schema_has(void **state)
+{
+    static const made_file files[] = {{"raw/edge.csv", "0,1\n1,2\n"},
+                                      {"raw/num-node-list.csv", "3\n"},
+                                      {"raw/num-edge-list.csv", "2\n"},
+                                      {"raw/node-feat.csv", "1,1\n1,1\n1,0\n"},
+                                      {"raw/edge-feat.csv", "0,0,0\n0,0,0\n"}};
+    static const char like[] =
+        "node_sets { key: 'nodes' value { features { key: 'words' value { dtype: DT_INT64 "
+        "shape { dim { size: -1 } } } } } } edge_sets { key: 'edges' value { source: 'nodes' "
+        "target: 'nodes' features { key: 'feat' value { dtype: DT_INT64 shape { dim { size: 3 } } "
+        "} } } }";
+    rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
+    rgm_schema *schema;
+    rgm_graph_data s;
+
+    (void)state;
+    make_folder(files, 5);
+    CHECK_OK(rgm_schema_parse(&schema, like, (int64_t)strlen(like), "like"));
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    CHECK(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "nodes", "feat") != NULL);
+    CHECK(rgm_graph_feature(s.graphs[0], RGM_EDGE_SET, "edges", "words") != NULL);
+    rgm_graph_data_clear(&s);
+    options.like = schema;
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    CHECK(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "nodes", "words") != NULL);
+    CHECK(rgm_graph_feature(s.graphs[0], RGM_EDGE_SET, "edges", "feat") != NULL);
+    rgm_graph_data_clear(&s);
+    options.node_set = "others"; /* which it does not know */
+    CHECK_OK(rgm_import_ogb(&s, root, &options));
+    CHECK(rgm_graph_feature(s.graphs[0], RGM_NODE_SET, "others", "feat") != NULL);
+    rgm_graph_data_clear(&s);
+    rgm_schema_release(schema);
+    remove_folder();
+}
+
 static void broken_folders_are_told_with_file_line_and_numbers(void **state)
 {
     const struct {
@@ -931,6 +968,7 @@ TESTS(cmocka_unit_test(cora_has_its_known_counts),
       cmocka_unit_test(every_list_of_a_split_is_read),
       cmocka_unit_test(of_a_file_and_a_compressed_one_neither_is_read),
       cmocka_unit_test(feature_files_are_told_apart_by_what_they_hold),
+      cmocka_unit_test(features_become_what_another_schema_has),
       cmocka_unit_test(broken_folders_are_told_with_file_line_and_numbers),
       cmocka_unit_test(broken_heterogeneous_folders_are_told),
       cmocka_unit_test(importing_survives_every_failing_allocation),

@@ -41,27 +41,12 @@ done:
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* Whether the run has sparse rows, dense ones, or both. */
-static void forms_of(bool *sparse, bool *dense, const rgm_schema *schema)
-{
-    *sparse = *dense = false;
-    for (int64_t i = 0; i < rgm_schema_set_count(schema); i++) {
-        const rgm_set_schema *set = rgm_schema_set(schema, i);
-
-        for (int64_t k = 0; k < set->feature_count; k++) {
-            *sparse |= set->features[k].vocabulary > 0;
-            *dense |= set->features[k].vocabulary == 0 && set->features[k].rank > 0;
-        }
-    }
-}
-
 /* What OGB's files become is what they became for the run, not what the new ones look like. */
 static rgm_import_options import_options(const rgmi_learning *l)
 {
     rgm_import_options options = RGM_IMPORT_OPTIONS_INIT;
-    bool sparse, dense;
 
-    forms_of(&sparse, &dense, l->schema);
+    options.like = l->schema;
     options.node_set = rgmi_only_set(l->schema, RGM_NODE_SET);
     options.edge_set = rgmi_only_set(l->schema, RGM_EDGE_SET);
     if (l->data != NULL) {
@@ -72,8 +57,6 @@ static rgm_import_options import_options(const rgmi_learning *l)
         rgm_set_has_extra(rgm_schema_find(l->schema, RGM_EDGE_SET, options.edge_set), "directed",
                           "true"))
         options.undirected = false;
-    if (sparse != dense)
-        options.sparse_below = sparse ? 2 : 0;
     return options;
 }
 
