@@ -173,7 +173,7 @@ says "train data: graph 0: .*label 'label' of item 7 is 7, but must be 0..1" err
 # Numbers that no score or batch can have are wrong usage.
 echo x >line
 expect 2 "$regimen" score --ref line --smooth-value -3
-says "\-\-smooth-value is -3, but must be at least 0" err
+says "\-\-smooth-value is -3, but must be above 0" err
 expect 2 "$regimen" text stats --model no.model --max-length 0 line
 says "\-\-max-length is 0, but must be in \[1, 65536\]" err
 

@@ -77,7 +77,9 @@ says "did you mean '13a'" err
 expect 2 "$regimen" score --ref ref --word-order 11 ref
 says 'word-order is 11, but must be in \[0, 10\]' err
 expect 2 "$regimen" score --ref ref --smooth-value -1 ref
-says "smooth-value is -1, but must be at least 0" err
+says "smooth-value is -1, but must be above 0" err
+expect 2 "$regimen" score --ref ref --smooth floor --smooth-value 0 ref
+says "smooth-value is 0, but must be above 0 \(--smooth none adds nothing\)" err
 expect 2 "$regimen" score --ref ref --smooth-value 0.5 ref
 says "smooth-value is of --smooth floor and add-k, and this is --smooth exp" err
 expect 0 "$regimen" score --help

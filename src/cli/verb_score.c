@@ -1,5 +1,6 @@
 /* regimen score: BLEU, chrF and TER of translations, line by line against one or several
  * references. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -328,10 +329,12 @@ static int check(wanted *want, const char *metrics, const char *tokenize, const 
     if (word_order < 0 || word_order > RGM_CHRF_MOST_ORDERS - want->chrf.char_order)
         return usage_error("--word-order is %lld, but must be in [0, %d]", (long long)word_order,
                            RGM_CHRF_MOST_ORDERS - want->chrf.char_order);
-    if (want->bleu.smooth_value < 0)
-        return usage_error("--smooth-value is %g, but must be at least 0", want->bleu.smooth_value);
-    if (want->bleu.smooth_value > 0 && smoothing != RGM_SMOOTH_FLOOR &&
-        smoothing != RGM_SMOOTH_ADD_K)
+    if (isnan(want->bleu.smooth_value))
+        want->bleu.smooth_value = 0; /* the default of either */
+    else if (!(want->bleu.smooth_value > 0))
+        return usage_error("--smooth-value is %g, but must be above 0 (--smooth none adds nothing)",
+                           want->bleu.smooth_value);
+    else if (smoothing != RGM_SMOOTH_FLOOR && smoothing != RGM_SMOOTH_ADD_K)
         return usage_error("--smooth-value is of --smooth floor and add-k, and this is --smooth %s",
                            smooth);
     want->bleu.tokenizer = (rgm_mt_tokenizer)tokenizer;
@@ -356,7 +359,7 @@ int verb_score(int argc, char **argv)
         {"tokenize", ARG_TEXT, &tokenize, "NAME", "BLEU: 13a (default), intl, char or none"},
         {"smooth", ARG_TEXT, &smooth, "NAME", "BLEU: exp (default), floor, add-k or none"},
         {"smooth-value", ARG_FLOAT, &want.bleu.smooth_value, "X",
-         "of floor and add-k; default 0.1 and 1"},
+         "of floor and add-k, above 0; default 0.1 and 1"},
         {"word-order", ARG_INT, &word_order, "N", "chrF: word n-grams too; 2 is chrF++"},
         {"lowercase", ARG_FLAG, &want.chrf.lowercase, NULL, "BLEU, chrF: without case"},
         {"case-sensitive", ARG_FLAG, &want.ter.case_sensitive, NULL, "TER: with case"},
@@ -370,6 +373,7 @@ int verb_score(int argc, char **argv)
         arguments, 0, 1};
     int code = EXIT_DONE;
 
+    want.bleu.smooth_value = NAN; /* not said */
     READ_ARGUMENTS(&rest, &how, argc, argv);
     want.hypothesis =
         rest.count > 0 && strcmp(rest.items[0], "-") != 0 ? rest.items[0] : "/dev/stdin";
