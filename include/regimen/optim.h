@@ -298,8 +298,9 @@ rgm_status rgm_pattern_check(const char *key, const char *pattern,
  * afterwards
  *
  * Errors: RGM_ERR_CONFIG (a number out of range, a decaying schedule without decay_steps, a pattern
- * of weight_decay_only or rates that matches no parameter: the nearest name is told; rates of 0 for
- * all that could be trained), RGM_ERR_DTYPE, RGM_ERR_NOMEM; *out is then NULL.
+ * that matches no parameter: the nearest name is told; one of weight_decay_only or rates that
+ * matches states alone; rates of 0 for all that could be trained), RGM_ERR_DTYPE, RGM_ERR_NOMEM;
+ * *out is then NULL.
  */
 rgm_status rgm_optimizer_create(rgm_optimizer **out, const rgm_optimizer_options *options,
                                 const rgm_parameters *parameters);

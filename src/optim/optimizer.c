@@ -178,6 +178,33 @@ static rgm_status check_patterns(const char *key, const rgm_texts *patterns,
     return RGM_OK;
 }
 
+/* What is asked of states alone, as moving averages are and beside adapters all of a model, would
+ * be gone without a word: no update moves them. */
+static rgm_status check_trained(const char *key, const char *pattern,
+                                const rgm_parameters *parameters)
+{
+    const char *state = NULL, *trained = NULL;
+
+    RGM_TRY(rgm_pattern_check(key, pattern, parameters));
+    for (int64_t i = 0; i < rgm_parameters_count(parameters); i++) {
+        const char *name = rgm_parameters_name(parameters, i);
+        bool fits = fnmatch(pattern, name, 0) == 0;
+
+        if (!rgm_parameters_trainable(parameters, i)) {
+            state = fits ? name : state;
+            continue;
+        }
+        if (fits)
+            return RGM_OK;
+        trained = trained != NULL ? trained : name;
+    }
+    return RGM_FAIL(RGM_ERR_CONFIG,
+                    "%s: '%s' matches states alone, as '%s', which no optimizer moves; leave it "
+                    "out, or name what is trained%s%s%s",
+                    key, pattern, state, trained != NULL ? ", as '" : "",
+                    trained != NULL ? trained : "", trained != NULL ? "'" : "");
+}
+
 static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parameters *parameters)
 {
     const rgm_schedule *s = &o->learning_rate;
@@ -192,12 +219,14 @@ static rgm_status check_options(const rgm_optimizer_options *o, const rgm_parame
     if (s->type->decays && s->decay_steps < 1)
         return RGM_FAIL(RGM_ERR_CONFIG, "optimizer.learning_rate.decay_steps is missing; see "
                                         "rgm_optimizer_options_resolve()");
-    RGM_TRY(check_patterns("optimizer.weight_decay_only", &o->weight_decay_only, parameters));
+    for (int64_t i = 0; i < o->weight_decay_only.count; i++)
+        RGM_TRY(check_trained("optimizer.weight_decay_only", o->weight_decay_only.items[i],
+                              parameters));
     RGM_TRY(check_patterns("optimizer.weight_decay_except", &o->weight_decay_except, parameters));
     RGM_TRY(check_patterns("optimizer.layer_adaptation_except", &o->layer_adaptation_except,
                            parameters));
     for (int64_t i = 0; i < o->rates.count; i++)
-        RGM_TRY(rgm_pattern_check("optimizer.rates", o->rates.names[i], parameters));
+        RGM_TRY(check_trained("optimizer.rates", o->rates.names[i], parameters));
     return RGM_OK;
 }
 

@@ -261,6 +261,40 @@ static void patterns_that_match_nothing_are_refused(void **state)
     teardown(&f);
 }
 
+/* Where adapters are trained beside a model, its weights are states: what is asked of these alone
+ * would be gone. An exception of a state loses nothing. */
+static void patterns_of_states_alone_are_refused(void **state)
+{
+    static const char *const frozen[] = {"*/kernel"}, *const both[] = {"q/*"};
+    static const double tenth[] = {0.1};
+    rgm_cgraph *graph;
+    rgm_parameters *parameters;
+    rgm_optimizer *optimizer = NULL;
+    rgm_optimizer_options o = rgm_adamw(0.1, 0.1);
+    const int64_t two = 2;
+
+    (void)state;
+    CHECK_OK(rgm_cgraph_create(&graph));
+    CHECK(rgm_state(graph, "q/kernel", RGM_F32, 1, &two, (rgm_init){RGM_INIT_ONES, 0}) != NULL);
+    CHECK(rgm_parameter(graph, "q/lora_a", RGM_F32, 1, &two, (rgm_init){RGM_INIT_ONES, 0}) != NULL);
+    CHECK_OK(rgm_parameters_create(&parameters, graph, 5));
+    o.weight_decay_only = (rgm_texts){frozen, 1};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, parameters));
+    CHECK_MESSAGE("optimizer.weight_decay_only: '*/kernel' matches states alone, as 'q/kernel', "
+                  "which no optimizer moves; leave it out, or name what is trained, as 'q/lora_a'");
+    o = rgm_adamw(0.1, 0.1);
+    o.rates = (rgm_numbers){frozen, tenth, 1};
+    CHECK_STATUS(RGM_ERR_CONFIG, rgm_optimizer_create(&optimizer, &o, parameters));
+    CHECK_MESSAGE("optimizer.rates: '*/kernel' matches states alone, as 'q/kernel'");
+    o = rgm_adamw(0.1, 0.1);
+    o.weight_decay_only = (rgm_texts){both, 1};
+    o.weight_decay_except = (rgm_texts){frozen, 1};
+    CHECK_OK(rgm_optimizer_create(&optimizer, &o, parameters));
+    rgm_optimizer_release(optimizer);
+    rgm_parameters_release(parameters);
+    rgm_cgraph_release(graph);
+}
+
 /* Weight decay moves whatever has a gradient tensor, zeros too: a state it must not. */
 static void a_state_is_never_moved(void **state)
 {
@@ -535,6 +569,7 @@ TESTS(cmocka_unit_test(sgd_follows_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(clipping_scales_by_the_global_norm),
       cmocka_unit_test(only_parameters_that_the_patterns_name_decay),
       cmocka_unit_test(patterns_that_match_nothing_are_refused),
+      cmocka_unit_test(patterns_of_states_alone_are_refused),
       cmocka_unit_test(a_state_is_never_moved),
       cmocka_unit_test(a_decay_pattern_that_matches_nothing_is_refused),
       cmocka_unit_test(a_bad_gradient_is_named_and_changes_nothing),
