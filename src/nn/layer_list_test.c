@@ -279,7 +279,8 @@ static void words_that_say_no_layer_are_refused(void **state)
         {"dens 3", "'dens 3': there is no layer 'dens'; did you mean 'dense'?"},
         {"", "an empty layer"},
         {"dense", "'dense' needs a number of units"},
-        {"dense 0", "a number of units is 0; it is a whole number from 1 on"},
+        {"dense 0", "a number of units is 0; it is a whole number from 1 to 1000000000"},
+        {"dense 2000000000", "it is a whole number from 1 to 1000000000"},
         {"dense 2.5", "it is a whole number"},
         {"dense three", "a number of units is 'three', no number"},
         {"dense 3 rellu", "there is no activation 'rellu'; did you mean 'relu'?"},
@@ -294,6 +295,8 @@ static void words_that_say_no_layer_are_refused(void **state)
         {"flatten 3", "'3' is one word too many"},
         {"activation", "needs the name of an activation"},
         {"dense 3 l3=1", "there is no key 'l3'"},
+        {"conv 8 3 relu stride=2 l2=0.1 stride=1",
+         "'conv 8 3 relu stride=2 l2=0.1 stride=1': stride is there twice"},
         {"dense 3 leaky_relu slope=0",
          "'dense 3 leaky_relu slope=0': slope is above 0; relu has none"},
     };

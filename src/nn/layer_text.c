@@ -70,8 +70,8 @@ static rgm_status read_count(int64_t *out, const words *w, const char *word, con
 
     RGM_TRY(read_number(&number, w, word, what));
     if (!(number >= 1 && number <= 1e9 && number == floor(number)))
-        return RGM_FAIL(RGM_ERR_CONFIG, "'%s': %s is %s; it is a whole number from 1 on", w->text,
-                        what, word);
+        return RGM_FAIL(RGM_ERR_CONFIG, "'%s': %s is %s; it is a whole number from 1 to 1000000000",
+                        w->text, what, word);
     *out = (int64_t)number;
     return RGM_OK;
 }
@@ -223,6 +223,8 @@ static rgm_status set_key(rgm_layer *l, const words *w, int key, char *value)
 
 static rgm_status take_keys(rgm_layer *l, words *w)
 {
+    unsigned taken = 0; /* a bit for each key */
+
     for (; w->next < w->count; w->next++) {
         char *word = w->items[w->next], *equals = strchr(word, '=');
         int key;
@@ -234,6 +236,9 @@ static rgm_status take_keys(rgm_layer *l, words *w)
         if (!has_key(l->kind, key))
             return RGM_FAIL(RGM_ERR_CONFIG, "'%s': a layer %s has no %s", w->text,
                             rgm_layer_names[l->kind], keys[key]);
+        if (taken >> key & 1)
+            return RGM_FAIL(RGM_ERR_CONFIG, "'%s': %s is there twice", w->text, keys[key]);
+        taken |= 1u << key;
         RGM_TRY(set_key(l, w, key, equals + 1));
     }
     return RGM_OK;
