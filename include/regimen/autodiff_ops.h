@@ -136,6 +136,9 @@ rgm_value *rgm_batch_norm_op(rgm_value *x, rgm_value *gamma, rgm_value *beta, do
 /** [2, width], mean and biased variance over all axes of x [.., width] but the last, as
  * rgm_batch_norm_op() takes them; 0 of no rows. It passes no gradient back. */
 rgm_value *rgm_batch_moments(rgm_value *x);
+/** A number []: `some` where a batch's x has rows, which are all its axes but the last, `none`
+ * where one of these is of size 0. Nothing of x is read, and no gradient is passed back. */
+rgm_value *rgm_by_rows(rgm_value *x, double some, double none);
 /** [n, d] rows divided by their Euclidean length (0 stays 0). */
 rgm_value *rgm_l2_normalize(rgm_value *x);
 

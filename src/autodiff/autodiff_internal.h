@@ -294,6 +294,6 @@ extern const rgm_op_type rgmi_add_op, rgmi_sub_op, rgmi_mul_op, rgmi_div_op, rgm
     rgmi_spmm_add_op, rgmi_spmm_rest_op, rgmi_broadcast_rows_op, rgmi_broadcast_columns_op,
     rgmi_pool_rows_op, rgmi_pool_rows_grad_op, rgmi_softmax_rows_op, rgmi_softmax_rows_grad_op,
     rgmi_sddmm_op, rgmi_gatv2_score_op, rgmi_gatv2_grad_op, rgmi_gather_op, rgmi_map_op_type,
-    rgmi_dropout_add_op;
+    rgmi_dropout_add_op, rgmi_by_rows_op;
 
 #endif

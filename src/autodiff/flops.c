@@ -171,6 +171,7 @@ static const struct {
     {&rgmi_broadcast_rows_op, none},
     {&rgmi_broadcast_columns_op, none},
     {&rgmi_inverse_dim_op, none},
+    {&rgmi_by_rows_op, none},
     {&rgmi_copy_op, none},
     {&rgmi_cast_op, none},
     {&rgmi_gather_op, none},

@@ -60,6 +60,7 @@ static const rgm_op_type *const list[] = {
     &rgmi_slice_grad_op,
     &rgmi_broadcast_to_op,
     &rgmi_inverse_dim_op,
+    &rgmi_by_rows_op,
     &rgmi_copy_op,
     /* products, reductions, normalisation */
     &rgmi_matmul_op,

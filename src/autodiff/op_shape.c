@@ -587,3 +587,46 @@ rgm_value *rgmi_inverse_dim(rgm_cgraph *graph, rgm_dtype dtype, rgm_dim dim)
 
     return rgm_op(graph, &rgmi_inverse_dim_op, NULL, 0, &attributes);
 }
+
+/* ---- by_rows: scalar number[0] where no dim of integer[0 .. integer[6] - 1] is 0, else number[1];
+ * dtype in integer[7] ---- */
+
+static rgm_status by_rows_infer(rgm_op_shape *out, rgm_value *const *in, int inputs,
+                                const rgm_attributes *attributes)
+{
+    (void)in, (void)inputs;
+    out->dtype = (rgm_dtype)attributes->integer[7];
+    return RGM_OK;
+}
+
+static rgm_status by_rows_forward(rgm_op_run *run)
+{
+    const rgm_attributes *a = run->attributes;
+    bool some = true;
+
+    for (int64_t i = 0; i < a->integer[6]; i++)
+        some = some && rgm_op_run_dim(run, a->integer[i]) > 0;
+    run->kernels->fill(&(rgm_fill_args){run->out->data, 1, a->number[some ? 0 : 1]});
+    return RGM_OK;
+}
+
+const rgm_op_type rgmi_by_rows_op = {
+    .name = "by_rows",
+    .arity = 0,
+    .infer = by_rows_infer,
+    .forward = by_rows_forward,
+    .no_gradient = "has no inputs",
+};
+
+rgm_value *rgm_by_rows(rgm_value *x, double some, double none)
+{
+    rgm_attributes attributes = {.number = {some, none}};
+
+    if (x == NULL)
+        return NULL;
+    for (int i = 0; i < x->s.rank - 1; i++)
+        attributes.integer[i] = x->s.shape[i];
+    attributes.integer[6] = x->s.rank - 1;
+    attributes.integer[7] = x->s.dtype;
+    return rgm_op(x->graph, &rgmi_by_rows_op, NULL, 0, &attributes);
+}

@@ -447,7 +447,7 @@ static rgm_status look_at(const parter *p, const rgm_value *v)
     }
     if (v->s.is_pattern)
         return RGM_OK;
-    if (v->type == &rgmi_inverse_dim_op) {
+    if (v->type == &rgmi_inverse_dim_op || v->type == &rgmi_by_rows_op) {
         k->kind = is_of_items(p, v->attributes.integer[0]) ? COUNT
                   : v->attributes.integer[0] < 0           ? ASKED
                                                            : FREE;

@@ -46,10 +46,12 @@ static bool is_zero(const rgm_value *v)
     return v->type == &rgmi_scale_op && v->attributes.number[0] == 0;
 }
 
-/* How many there are, as a number: within a chunk that would be of the chunk. */
+/* How many there are or whether there are any, as a number: within a chunk that would be of the
+ * chunk. */
 static bool is_count(const rgm_value *v)
 {
-    return v->type == &rgmi_inverse_dim_op && v->attributes.integer[0] < 0;
+    return (v->type == &rgmi_inverse_dim_op || v->type == &rgmi_by_rows_op) &&
+           v->attributes.integer[0] < 0;
 }
 
 /* 2 link + 1 when it is turned; -1: made of no link. Loops make no difference here. */

@@ -761,6 +761,8 @@ static rgm_value *without_form(lab *l, const char *op)
         y = lab_find(lab_gradient(seen[i % 3], i < 3 ? image : kernel), op);
     if (y != NULL && rgm_value_is_pattern(y)) /* cannot be an output itself */
         y = rgm_pool_rows(y, x, RGM_SUM);
+    if (strcmp(op, "by_rows") == 0)
+        y = rgm_by_rows(x, 1, 0);
     if (strcmp(op, "attention_grad") == 0) /* any value in place of attention's own */
         y = rgm_op(l->graph, lab_op(op), (rgm_value *[]){q, q, q, q, q}, 5,
                    &(rgm_attributes){.integer = {1, 0, 0, 1}});

@@ -40,22 +40,24 @@ rgm_value *rgm_conv2d_layer(rgm_scope *scope, const char *name, rgm_value *x, in
     return y;
 }
 
-/* The moving average of row `row` of the batch's moments, which training updates. A layer called
- * twice updates it twice. */
-static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *moments, int64_t row,
-                         rgm_init_kind start, double momentum)
+/* The moving average of row `row` of the moments of x, which training updates. A layer called twice
+ * updates it twice. A batch without rows, whose moments are 0, leaves it as it is. */
+static rgm_value *moving(rgm_scope *layer, const char *name, rgm_value *x, rgm_value *moments,
+                         int64_t row, rgm_init_kind start, double momentum)
 {
     rgm_cgraph *graph = rgm_scope_graph(layer);
     int64_t width;
-    rgm_value *state, *next, *before;
+    rgm_value *state, *next, *before, *share;
 
     if (moments == NULL)
         return NULL;
     width = rgm_value_dim(moments, 1);
     state = rgm_scope_state(layer, name, 1, &width, (rgm_init){start, 0});
     next = rgm_reshape(rgm_slice(moments, 0, row, row + 1), 1, &width);
-    next = rgm_scale(next, 1 - momentum);
-    before = rgm_scale(rgm_cgraph_state_next(graph, state), momentum);
+    share = rgm_by_rows(x, 1 - momentum, 0);
+    next = rgm_mul(next, share);
+    share = rgm_by_rows(x, momentum, 1);
+    before = rgm_mul(rgm_cgraph_state_next(graph, state), share);
     next = rgm_add(before, next);
     rgm_cgraph_update(graph, state, next);
     return state;
@@ -83,8 +85,8 @@ rgm_value *rgm_batch_norm(rgm_scope *scope, const char *name, rgm_value *x,
     gamma = rgm_scope_parameter(layer, "gamma", 1, &width, (rgm_init){RGM_INIT_ONES, 0});
     beta = rgm_scope_parameter(layer, "beta", 1, &width, (rgm_init){RGM_INIT_ZEROS, 0});
     moments = rgm_batch_moments(x);
-    mean = moving(layer, "moving_mean", moments, 0, RGM_INIT_ZEROS, options->momentum);
-    variance = moving(layer, "moving_variance", moments, 1, RGM_INIT_ONES, options->momentum);
+    mean = moving(layer, "moving_mean", x, moments, 0, RGM_INIT_ZEROS, options->momentum);
+    variance = moving(layer, "moving_variance", x, moments, 1, RGM_INIT_ONES, options->momentum);
     y = rgm_mul(rgm_rsqrt(rgm_shift(variance, options->epsilon)), gamma);
     y = rgm_add(rgm_mul(rgm_sub(x, mean), y), beta);
     y = rgm_when_training(rgm_batch_norm_op(x, gamma, beta, options->epsilon), y);

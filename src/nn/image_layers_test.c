@@ -6,6 +6,8 @@
 #include <check.h>
 #include <regimen/nn.h>
 
+#include <string.h>
+
 enum { MAX = 16, N = 3, H = 4, W = 3, C = 2 };
 #define PIXELS (N * H * W)
 
@@ -164,13 +166,18 @@ static void check_normed(net *n, rgm_value *y, bool training, const double *mean
     rgm_tensor_release(result);
 }
 
-static void train_step(net *n, rgm_executor *training, int step)
+static void update(net *n, rgm_executor *training)
 {
     rgm_tensor *fetched[MAX];
 
-    feed_step(n, step);
     CHECK_OK(rgm_executor_run(training, fetched, n->parameters, &n->feed, 1, 3, 0));
     CHECK_OK(rgm_parameters_update(n->parameters, n->graph, fetched));
+}
+
+static void train_step(net *n, rgm_executor *training, int step)
+{
+    feed_step(n, step);
+    update(n, training);
 }
 
 static rgm_executor *open_training(net *n)
@@ -242,6 +249,41 @@ static void a_layer_called_twice_moves_its_statistics_twice(void **state)
     }
     rgm_executor_release(training);
     net_close(&n);
+}
+
+/* As a subgraph's that reaches no node of a set. One with rows counts to the last bit. */
+static void a_batch_without_rows_leaves_the_statistics(void **state)
+{
+    static const char *const names[] = {"norm/moving_mean", "norm/moving_variance"};
+    const int64_t none[] = {0, H, W, C};
+
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        net n;
+        double before[2][C];
+        net_open(&n);
+        rgm_value *x = form ? rgm_reshape(n.x, 2, (rgm_dim[]){RGM_INFER, C}) : n.x;
+        rgm_value *moments = rgm_batch_moments(x);
+        rgm_batch_norm(n.scope, "norm", x, NULL);
+        set_parameters(&n);
+        rgm_executor *training = open_training(&n);
+        train_step(&n, training, 1);
+        for (int i = 0; i < 2; i++)
+            memcpy(before[i], parameter(&n, names[i]), sizeof before[i]);
+        rgm_tensor_release(n.feed.tensor);
+        CHECK_OK(rgm_tensor_create(&n.feed.tensor, RGM_F64, 4, none));
+        update(&n, training);
+        for (int i = 0; i < 2; i++)
+            CHECK(memcmp(before[i], parameter(&n, names[i]), sizeof before[i]) == 0);
+        train_step(&n, training, 2);
+        rgm_tensor *m = fetch(&n, moments, true);
+        for (int i = 0; i < 2 * C; i++)
+            CHECK(parameter(&n, names[i / C])[i % C] ==
+                  0.99 * before[i / C][i % C] + (1 - 0.99) * rgm_tensor_f64(m)[i]);
+        rgm_tensor_release(m);
+        rgm_executor_release(training);
+        net_close(&n);
+    }
 }
 
 /* The loss of a small network at parameters moved along a direction. */
@@ -373,6 +415,7 @@ TESTS(cmocka_unit_test(conv_is_a_sum_over_taps),
       cmocka_unit_test(kernels_start_by_the_fans_of_their_taps),
       cmocka_unit_test(statistics_move_in_training_and_serve_evaluation),
       cmocka_unit_test(a_layer_called_twice_moves_its_statistics_twice),
+      cmocka_unit_test(a_batch_without_rows_leaves_the_statistics),
       cmocka_unit_test(gradients_go_through_the_statistics_of_the_batch),
       cmocka_unit_test(mistakes_name_the_layer),
       cmocka_unit_test(building_survives_every_failing_allocation))
