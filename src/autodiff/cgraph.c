@@ -237,6 +237,17 @@ rgm_value *rgm_scalar(rgm_cgraph *graph, rgm_dtype dtype, double number)
     return value;
 }
 
+/* Whether elements and bytes can be counted. */
+static bool is_countable(const rgm_op_shape *s)
+{
+    int64_t bytes = (int64_t)rgm_dtype_size(s->dtype);
+
+    for (int i = 0; i < s->rank; i++)
+        if (__builtin_mul_overflow(bytes, s->shape[i], &bytes))
+            return false;
+    return true;
+}
+
 static rgm_value *stored(rgm_cgraph *graph, rgmi_leaf leaf, const char *name, rgm_dtype dtype,
                          int rank, const int64_t *shape, rgm_init init)
 {
@@ -251,6 +262,12 @@ static rgm_value *stored(rgm_cgraph *graph, rgmi_leaf leaf, const char *name, rg
     if (!rgmi_is_float(dtype))
         return rgm_cgraph_fail(graph, RGM_ERR_DTYPE, "parameter '%s' is %s, not f32 or f64", name,
                                rgm_dtype_name(dtype));
+    if (!is_countable(&s)) {
+        const rgm_value large = {.graph = graph, .s = s};
+        char text[RGMI_TEXT];
+        return rgm_cgraph_fail(graph, RGM_ERR_SHAPE, "parameter '%s', %s, is too large", name,
+                               rgm_value_describe(&large, text, sizeof text));
+    }
     rgm_value *value = leaf_named(graph, name, leaf, &s);
     if (value == NULL || value->index >= 0)
         return value;
@@ -427,6 +444,8 @@ rgm_value *rgm_op(rgm_cgraph *graph, const rgm_op_type *type, rgm_value *const *
     rgm_status status = type->infer(&shape, in, inputs, attributes != NULL ? attributes : &none);
     if (status != RGM_OK)
         return op_fail(graph, type, status);
+    if (graph->error.status != RGM_OK) /* of a size that was computed */
+        return NULL;
     rgm_value *value = rgmi_value_new(graph);
     if (value == NULL)
         return NULL;

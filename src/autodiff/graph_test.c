@@ -59,6 +59,25 @@ static void builders_say_what_was_wrong(void **state)
                                            (rgm_dim[]){rgm_cgraph_symbol(g, "entries"), 3})}));
 }
 
+static void sizes_that_nobody_can_count_are_refused(void **state)
+{
+    const rgm_dim many = INT64_C(4000000000);
+
+    (void)state;
+    FAILS(RGM_ERR_SHAPE, "parameter 'w', f32[4000000000,4000000000], is too large",
+          rgm_parameter(g, "w", RGM_F32, 2, (rgm_dim[]){many, many}, (rgm_init){RGM_INIT_ONES, 0}));
+    FAILS(RGM_ERR_SHAPE, "a size is too large: above 2^63 (in scope 'here')",
+          (rgm_cgraph_set_scope(g, "here"),
+           rgm_sum(rgm_input(g, "huge", RGM_F32, 3, (rgm_dim[]){many, many, 1}))));
+    FAILS(RGM_ERR_SHAPE, "a size is too large: above 2^63",
+          rgm_reshape(rgm_input(g, "rows", RGM_F32, 3,
+                                (rgm_dim[]){rgm_cgraph_symbol(g, "rows"), many, many}),
+                      1, (rgm_dim[]){RGM_INFER}));
+    FAILS(RGM_ERR_SHAPE, "a size is too large: above 2^63",
+          (x = rgm_input(g, "half", RGM_F32, 1, (rgm_dim[]){INT64_MAX / 2 + 1}),
+           rgm_concat((rgm_value *[]){x, x}, 2, 0)));
+}
+
 static void the_first_failure_is_kept_and_passed_on(void **state)
 {
     lab l;
@@ -260,6 +279,7 @@ static void reductions_are_found_by_name_one_after_another(void **state)
 }
 
 TESTS(cmocka_unit_test(builders_say_what_was_wrong),
+      cmocka_unit_test(sizes_that_nobody_can_count_are_refused),
       cmocka_unit_test(the_first_failure_is_kept_and_passed_on), cmocka_unit_test(symbols_compute),
       cmocka_unit_test(parameters_start_as_documented),
       cmocka_unit_test(values_that_are_there_become_parameters),

@@ -13,7 +13,8 @@ typedef struct atoms {
     int64_t constant;
     rgm_dim atom[ATOMS_MAX];
     int count;
-    bool full;
+    bool full;  /* more atoms than there is room for */
+    bool large; /* the constant is no int64          */
 } atoms;
 
 static rgm_dim symbol_add(rgm_cgraph *graph, rgmi_symbol_kind kind, rgm_dim a, rgm_dim b)
@@ -48,8 +49,10 @@ static void atoms_insert(atoms *list, rgm_dim atom)
 /* Nesting is as deep as expressions were built: a few levels. */
 static void atoms_expand(atoms *list, const rgm_cgraph *graph, rgmi_symbol_kind kind, rgm_dim dim)
 {
-    if (dim >= 0) {
-        list->constant = kind == RGMI_SUM ? list->constant + dim : list->constant * dim;
+    if (dim >= 0) { /* wrapped, it would be taken for a symbol that is not there */
+        list->large |= kind == RGMI_SUM
+                           ? __builtin_add_overflow(list->constant, dim, &list->constant)
+                           : __builtin_mul_overflow(list->constant, dim, &list->constant);
         return;
     }
     const rgmi_symbol *s = &graph->symbols[-dim - 1];
@@ -67,6 +70,12 @@ static rgm_dim atoms_fold(rgm_cgraph *graph, rgmi_symbol_kind kind, const atoms 
 
     if (list->full) {
         rgm_cgraph_fail(graph, RGM_ERR_UNSUPPORTED, "a size of more than %d symbols", ATOMS_MAX);
+        return 0;
+    }
+    if (list->large) {
+        rgm_cgraph_fail(graph, RGM_ERR_SHAPE, "a size is too large: above 2^63%s%s%s",
+                        graph->scope != NULL ? " (in scope '" : "",
+                        graph->scope != NULL ? graph->scope : "", graph->scope != NULL ? "')" : "");
         return 0;
     }
     if (list->count == 0 || (kind == RGMI_PRODUCT && list->constant == 0))

@@ -222,6 +222,9 @@ static void what_does_not_fit_is_told_by_number_and_name(void **state)
          "the first are fixed, but gets f32[n,t,2]",
          true},
         {{"flatten", "embedding 3 2"}, "layer 1, embedding_1: it takes ids", false},
+        {{"conv 1000000000 100000 padding=same l2=0.1", "flatten"},
+         "parameter 'conv_0/kernel', f32[100000,100000,1,1000000000], is too large",
+         false},
         {{"flatten", "dense 3", "global_pool"}, "layer 2, global_pool_2: it takes", false},
         {{"activation relu"}, "layer 0, activation_0: it takes numbers, but gets i32", true},
     };
