@@ -17,7 +17,8 @@ extern "C" {
  * Adam (Kingma & Ba 2015): m, v updated in place, w -= rate * m / (sqrt(v) + epsilon) with bias
  * correction folded into `rate` and epsilon outside it (Keras); decoupled weight decay (AdamW):
  * w -= weight_decay_rate * w first. amsgrad: the same by v_max, the largest v so far (Reddi et al.
- * 2018), which adam does not read.
+ * 2018), which adam does not read. Where sqrt(v) + epsilon is 0, as of an element that no gradient
+ * has come to, m moves nothing.
  */
 typedef struct rgm_adam_args {
     void *w, *m, *v, *v_max;

@@ -185,7 +185,7 @@ static void adam_blocks(void *payload, int64_t begin, int64_t end)
     const vf beta2 = v_set1((float)o->beta2), rest2 = v_set1(1 - (float)o->beta2);
     const vf rate = v_set1((float)o->rate), epsilon = v_set1((float)o->epsilon);
     const vf l2 = v_set1((float)o->l2), scale = v_set1((float)o->gradient_scale);
-    const vf decay = v_set1((float)o->weight_decay_rate);
+    const vf decay = v_set1((float)o->weight_decay_rate), infinity = v_set1(__builtin_inff());
     int64_t last = rgmi_min(o->count, end * SWEEP_BLOCK);
 
     for (int64_t i = begin * SWEEP_BLOCK; i < last; i += LANES) {
@@ -199,7 +199,9 @@ static void adam_blocks(void *payload, int64_t begin, int64_t end)
         mean = v_fma(beta1, mean, v_mul(rest1, g));
         square = v_fma(beta2, square, v_mul(rest2, v_mul(g, g)));
         old = v_fnma(decay, old, old);
-        old = v_fnma(rate, v_div(mean, v_add(v_sqrt(square), epsilon)), old);
+        vf root = v_add(v_sqrt(square), epsilon);
+        root = v_select(v_eq(root, v_zero()), infinity, root);
+        old = v_fnma(rate, v_div(mean, root), old);
         if (whole) {
             v_store(m + i, mean);
             v_store(v + i, square);

@@ -9,6 +9,20 @@ static int64_t draw_count(run *t)
     return PICK(t, 0, 1, 7, 8, 9, 1000, 2047, 2048, 2049, 50001);
 }
 
+/* Elements that no gradient has come to, and no epsilon to divide by. */
+static void draw_untouched(run *t, rgm_adam_args *o, void *gradient)
+{
+    if (!draw_bool(t))
+        return;
+    o->epsilon = o->l2 = 0;
+    for (int64_t i = 0; i < o->count; i += 3) {
+        put(t, gradient, i, 0);
+        put(t, o->v, i, 0);
+        if (o->v_max != NULL)
+            put(t, o->v_max, i, 0);
+    }
+}
+
 static void adam_case(run *t)
 {
     rgm_adam_args o = {.count = draw_count(t),
@@ -17,16 +31,17 @@ static void adam_case(run *t)
                        .beta2 = 0.999,
                        .epsilon = 1e-7,
                        .gradient_scale = 0.5};
-    void *v = in(t, o.count);
+    void *v = in(t, o.count), *gradient;
 
     for (int64_t i = 0; i < o.count; i++)
         put(t, v, i, fabs(get(t, v, i)) + 0.01);
     o.l2 = draw_bool(t) ? 0.01 : 0;
     o.weight_decay_rate = draw_bool(t) ? 0.02 : 0;
-    o.gradient = in(t, o.count);
+    o.gradient = gradient = in(t, o.count);
     o.w = out(t, o.count, NULL);
     o.m = out(t, o.count, NULL);
     o.v = out(t, o.count, v);
+    draw_untouched(t, &o, gradient);
     t->kernels->adam(&o);
 }
 
@@ -60,14 +75,16 @@ static void amsgrad_case(run *t)
                        .beta2 = 0.999,
                        .epsilon = 1e-7,
                        .gradient_scale = 0.5};
+    void *gradient;
 
     o.l2 = draw_bool(t) ? 0.01 : 0;
     o.weight_decay_rate = draw_bool(t) ? 0.02 : 0;
-    o.gradient = in(t, o.count);
+    o.gradient = gradient = in(t, o.count);
     o.w = out(t, o.count, NULL);
     o.m = out(t, o.count, NULL);
     o.v = squares_out(t, o.count);
     o.v_max = squares_out(t, o.count);
+    draw_untouched(t, &o, gradient);
     t->kernels->amsgrad(&o);
 }
 

@@ -419,7 +419,8 @@ static void adam_range(void *payload, int64_t begin, int64_t end)
         m[i] = beta1 * m[i] + (1 - beta1) * g;
         v[i] = beta2 * v[i] + (1 - beta2) * (g * g);
         w[i] -= (REAL)o->weight_decay_rate * w[i];
-        w[i] -= rate * (m[i] / (R(sqrt)(v[i]) + (REAL)o->epsilon));
+        REAL root = R(sqrt)(v[i]) + (REAL)o->epsilon;
+        w[i] -= rate * (m[i] / (root == 0 ? (REAL)INFINITY : root));
     }
 }
 

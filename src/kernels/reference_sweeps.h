@@ -35,9 +35,10 @@ static void amsgrad_items(void *payload, int64_t begin, int64_t end)
         double mean = o.beta1 * (double)m[i] + (1 - o.beta1) * g;
         double square = o.beta2 * (double)v[i] + (1 - o.beta2) * (g * g);
         double most = square > (double)v_max[i] ? square : (double)v_max[i];
+        double root = sqrt(most) + o.epsilon;
 
         x -= o.weight_decay_rate * x;
-        x -= o.rate * (mean / (sqrt(most) + o.epsilon));
+        x -= o.rate * (mean / (root == 0 ? (double)INFINITY : root));
         w[i] = (REAL)x;
         m[i] = (REAL)mean;
         v[i] = (REAL)square;

@@ -181,6 +181,38 @@ static void adamw_decays_by_the_scheduled_rate(void **state)
     check_trajectory(&o, torch_adamw);
 }
 
+/* 0 / 0 in the formula: no gradient has come to an element, as to an embedding that no batch has
+ * read. An epsilon that is 0 in f32 is one, too. */
+static void with_epsilon_0_what_has_no_gradient_stays(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 12; k++) {
+        rgm_optimizer_options o = k & 1 ? rgm_adamw(0.1, 0) : rgm_adam(0.1);
+        rgm_optimizer *optimizer = NULL;
+        rgm_tensor *g, *w;
+        double before[SIZE];
+        fixture f;
+
+        setup(&f, k & 2 ? RGM_F32 : RGM_F64);
+        o.amsgrad = k & 4;
+        o.epsilon = k % 3 ? 0 : 1e-50;
+        CHECK_OK(rgm_optimizer_create(&optimizer, &o, f.parameters));
+        g = f.gradients[0];
+        w = rgm_parameters_tensor(f.parameters, 0);
+        for (int i = 0; i < SIZE; i++)
+            before[i] = rgm_tensor_at(w, i);
+        if (k & 2)
+            rgm_tensor_f32(g)[3] = 2;
+        else
+            rgm_tensor_f64(g)[3] = 2;
+        CHECK_OK(rgm_optimizer_step(optimizer, f.parameters, f.gradients, 0));
+        for (int i = 0; i < SIZE; i++)
+            CHECK_CLOSE(rgm_tensor_at(w, i), before[i] - (i == 3 ? 0.1 : 0), 0, i == 3 ? 1e-6 : 0);
+        rgm_optimizer_release(optimizer);
+        teardown(&f);
+    }
+}
+
 static void clipping_scales_by_the_global_norm(void **state)
 {
     rgm_optimizer_options o = rgm_sgd(1, 0);
@@ -566,6 +598,7 @@ static void every_listed_type_is_found_by_its_name(void **state)
 TESTS(cmocka_unit_test(sgd_follows_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(adam_follows_keras_and_pytorchs_formulas_for_a_hundred_steps),
       cmocka_unit_test(adamw_decays_by_the_scheduled_rate),
+      cmocka_unit_test(with_epsilon_0_what_has_no_gradient_stays),
       cmocka_unit_test(clipping_scales_by_the_global_norm),
       cmocka_unit_test(only_parameters_that_the_patterns_name_decay),
       cmocka_unit_test(patterns_that_match_nothing_are_refused),
