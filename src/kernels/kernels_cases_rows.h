@@ -16,6 +16,13 @@ static void *logits(run *t, int64_t n)
     return x;
 }
 
+/* One of x [n] is NaN, so that it comes to all that is made of it. */
+static void put_nan(run *t, void *x, int64_t n)
+{
+    if (n > 0)
+        put(t, x, draw_below(t, n), NAN);
+}
+
 static void softmax_case(run *t)
 {
     rgm_softmax_args o = {.rows = draw_rows(t), .channels = draw_channels(t)};
@@ -25,6 +32,8 @@ static void softmax_case(run *t)
     for (int64_t i = 0; i < o.rows * o.channels && !o.log; i++)
         if (draw_below(t, 5) == 0)
             put(t, x, i, -INFINITY);
+    if (t->variant % 5 == 4)
+        put_nan(t, x, o.rows * o.channels);
     o.x = x;
     o.y = out(t, o.rows * o.channels, NULL);
     t->kernels->softmax(&o);
@@ -122,8 +131,9 @@ static void draw_today(run *t, rgm_attention_args *o)
 static rgm_attention_args attention_args(run *t)
 {
     rgm_attention_args o = {.batch = PICK(t, 1, 1, 2, 3), .heads = PICK(t, 1, 2, 3)};
-    int64_t kv_heads;
+    int64_t kv_heads, keys;
     int32_t *key;
+    void *k;
 
     o.queries = PICK(t, 1, 2, 3, 4, 5, 17, 33, t->variant % 8 ? 70 : 0);
     o.keys =
@@ -143,9 +153,12 @@ static rgm_attention_args attention_args(run *t)
     if (t->variant % 3 == 2)
         draw_today(t, &o);
     kv_heads = o.kv_heads > 0 ? o.kv_heads : o.heads;
+    keys = o.batch * o.keys * kv_heads * o.depth;
     o.q = in(t, o.batch * o.queries * o.heads * o.depth);
-    o.k = in(t, o.batch * o.keys * kv_heads * o.depth);
-    o.v = in(t, o.batch * o.keys * kv_heads * o.depth);
+    o.k = k = in(t, keys);
+    o.v = in(t, keys);
+    if (t->variant % 3 == 1 && o.key == NULL && !o.causal && o.rate == 0)
+        put_nan(t, k, keys); /* which all see and none drops */
     return o;
 }
 
@@ -233,13 +246,16 @@ static void top_log_softmax_case(run *t)
     x = in(t, o.rows * o.channels);
     for (int64_t i = 0; i < o.rows * o.channels && t->variant % 3 == 0; i++)
         put(t, x, i, floor(3 * get(t, x, i)));
+    if (t->variant % 5 == 4)
+        for (int64_t r = 0; r < o.rows; r++) /* which class is then the best is left open */
+            put(t, x, r * o.channels + draw_below(t, o.classes), NAN);
     o.x = x;
     o.index = index = keep(t, (size_t)(o.rows * o.count) * sizeof *index);
     o.y = out(t, o.rows * o.count, NULL);
     as_numbers = out(t, o.rows * o.count, NULL);
     t->kernels->top_log_softmax(&o);
     for (int64_t i = 0; i < o.rows * o.count; i++)
-        put(t, as_numbers, i, (double)index[i]);
+        put(t, as_numbers, i, t->variant % 5 == 4 ? 0 : (double)index[i]);
 }
 
 static void rotary_case(run *t)

@@ -71,7 +71,8 @@ static double attention_score(const rgm_attention_args *o, int64_t b, int64_t h,
            distance_score(o->slope, o->bias, o->reach, h, j - rgmi_stands(o, i));
 }
 
-/* The largest score of a query and the sum of exp(score - largest); sum 0: nothing is visible. */
+/* The largest score of a query and the sum of exp(score - largest); sum 0: nothing is visible. It
+ * is NaN where a score is. */
 static double attention_stats(double *most, const rgm_attention_args *o, int64_t b, int64_t h,
                               int64_t i)
 {
@@ -106,7 +107,7 @@ static void attention_queries(void *payload, int64_t begin, int64_t end)
         double most, sum = attention_stats(&most, o, b, h, i);
 
         memset(y, 0, (size_t)o->depth * sizeof(REAL));
-        for (int64_t j = rgmi_sees_from(o, i); j < rgmi_sees(o, i) && sum > 0; j++) {
+        for (int64_t j = rgmi_sees_from(o, i); j < rgmi_sees(o, i) && sum != 0; j++) {
             const REAL *v = (const REAL *)o->v + key_at(o, b, j, h);
             double p =
                 attention_probability(o, b, h, i, j, most, sum) * attention_keep(o, item, i, j);
@@ -131,7 +132,7 @@ static void attention_grad_query(const rgm_attention_args *o, int64_t item, int6
     /* sum over j of p dp: the y of the forward pass has it, dropout included */
     double along = dot_product(dy, (const REAL *)o->y_forward + at, o->depth);
 
-    for (int64_t j = rgmi_sees_from(o, i); j < rgmi_sees(o, i) && sum > 0; j++) {
+    for (int64_t j = rgmi_sees_from(o, i); j < rgmi_sees(o, i) && sum != 0; j++) {
         int64_t of = key_at(o, b, j, h);
         const REAL *k = (const REAL *)o->k + of, *v = (const REAL *)o->v + of;
         REAL *dk = (REAL *)o->dk + of, *dv = (REAL *)o->dv + of;

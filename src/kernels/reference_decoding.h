@@ -88,7 +88,7 @@ static void top_rows(void *payload, int64_t begin, int64_t end)
         for (int64_t c = 0; c < o->classes; c++)
             sum += exp(x[c] - most);
         for (int64_t i = 0; i < o->count; i++)
-            y[i] = (REAL)(x[index[i]] - most - (sum > 0 ? log(sum) : 0));
+            y[i] = (REAL)(x[index[i]] - most - (sum == 0 ? 0 : log(sum)));
     }
 }
 
