@@ -396,7 +396,7 @@ static rgm_status wait_for_batch(int64_t *number, rgm_service *s)
         *number = rgmi_places_ready(&s->places, s->options.order);
         if (*number >= 0)
             break;
-        if (s->places.low >= s->places.end) {
+        if (rgmi_service_has_ended(s)) {
             status = RGM_END;
             break;
         }

@@ -155,7 +155,7 @@ typedef struct rgmi_service_places {
     rgmi_service_place *items; /* [ahead], number n at n % ahead */
     int64_t ahead;
     int64_t low;    /* the lowest that the trainer has not got */
-    int64_t end;    /* of the data; INT64_MAX: not known       */
+    int64_t end;    /* of the data, as the first worker says; INT64_MAX: none has said it */
     int64_t *given; /* that were given before the beginning, ascending */
     int64_t given_count;
     int64_t arrivals;
@@ -166,9 +166,9 @@ rgm_status rgmi_places_create(rgmi_service_places *places, int64_t ahead);
 void rgmi_places_clear(rgmi_service_places *places);
 rgm_status rgmi_places_begin(rgmi_service_places *places, const rgm_text *position, int64_t first,
                              const int64_t *given, int64_t count);
-/** The place of a number that is wanted now; NULL: it is not. */
+/** The place of a number from `low` on, also behind the end; NULL: it is given, or too far. */
 rgmi_service_place *rgmi_places_at(const rgmi_service_places *places, int64_t number);
-/** The lowest number that nobody makes; -1: there is none. */
+/** The lowest number before the end that nobody makes; -1: there is none. */
 int64_t rgmi_places_free(const rgmi_service_places *places);
 /** The number that the trainer may have next; -1: none yet. */
 int64_t rgmi_places_ready(const rgmi_service_places *places, rgm_service_order order);
@@ -179,8 +179,6 @@ void rgmi_places_give(rgm_made *out, char **error, bool *counted, rgmi_service_p
 /** Whether no number from `end` on was made or given: else who says that there is no element `end`
  * has other data. */
 bool rgmi_places_may_end(const rgmi_service_places *places, int64_t end);
-/** There is no element `end`. */
-void rgmi_places_end(rgmi_service_places *places, int64_t end);
 /** What a worker was making is free again; returns how many. */
 int64_t rgmi_places_drop(rgmi_service_places *places, int64_t worker);
 void rgmi_places_count(int64_t counts[4], const rgmi_service_places *places); /* by state */
@@ -205,6 +203,8 @@ typedef struct rgmi_worker {
     char why[256];               /* it was refused or is gone */
     rgmi_worker_state state;
     int64_t threads, session; /* that it was told */
+    int64_t end, asked_end;   /* of its data in that session, INT64_MAX: it has not said; and the
+                                 number that it was asked about, -1: none */
     int64_t under_way, made, bytes;
     double heard, busy, idle; /* seconds */
 } rgmi_worker;
@@ -252,5 +252,8 @@ void *rgmi_service_run(void *service); /* the thread */
 /** Write setup.report; called with the lock. */
 void rgmi_service_report(rgm_service *service, double now);
 bool rgmi_service_is_at_work(const rgmi_worker *worker);
+/** Whether all was given up to the end of the data, and each worker has said that theirs end there.
+ * Called with the lock. */
+bool rgmi_service_has_ended(const rgm_service *service);
 
 #endif

@@ -88,14 +88,13 @@ done:
 
 rgmi_service_place *rgmi_places_at(const rgmi_service_places *places, int64_t number)
 {
-    return number >= places->low && number < places->low + places->ahead && number < places->end
-               ? slot(places, number)
-               : NULL;
+    return number >= places->low && number < places->low + places->ahead ? slot(places, number)
+                                                                         : NULL;
 }
 
 int64_t rgmi_places_free(const rgmi_service_places *places)
 {
-    for (int64_t n = places->low; rgmi_places_at(places, n) != NULL; n++)
+    for (int64_t n = places->low; n < places->end && rgmi_places_at(places, n) != NULL; n++)
         if (slot(places, n)->state == RGMI_PLACE_FREE)
             return n;
     return -1;
@@ -145,22 +144,22 @@ void rgmi_places_give(rgm_made *out, char **error, bool *counted, rgmi_service_p
     pass_given(places);
 }
 
+/* An error that takes no element's place is met where there may be none. */
+static bool has_element(const rgmi_service_place *place)
+{
+    return place->state == RGMI_PLACE_GIVEN ||
+           (place->state == RGMI_PLACE_MADE && (place->status == RGM_OK || place->counted));
+}
+
 bool rgmi_places_may_end(const rgmi_service_places *places, int64_t end)
 {
     bool may = end >= places->low;
 
     for (int64_t n = end; may && n < places->low + places->ahead; n++)
-        may =
-            slot(places, n)->state != RGMI_PLACE_MADE && slot(places, n)->state != RGMI_PLACE_GIVEN;
+        may = !has_element(slot(places, n));
     for (int64_t i = 0; may && i < places->given_count; i++)
         may = places->given[i] < end;
     return may;
-}
-
-void rgmi_places_end(rgmi_service_places *places, int64_t end)
-{
-    if (end < places->end)
-        places->end = end;
 }
 
 int64_t rgmi_places_drop(rgmi_service_places *places, int64_t worker)
@@ -181,6 +180,6 @@ int64_t rgmi_places_drop(rgmi_service_places *places, int64_t worker)
 void rgmi_places_count(int64_t counts[4], const rgmi_service_places *places)
 {
     memset(counts, 0, 4 * sizeof *counts);
-    for (int64_t n = places->low; rgmi_places_at(places, n) != NULL; n++)
+    for (int64_t n = places->low; n < places->end && rgmi_places_at(places, n) != NULL; n++)
         counts[slot(places, n)->state]++;
 }

@@ -74,10 +74,32 @@ static rgm_status stamp(rgm_element **out, const rgm_element *element, const rgm
     return rgm_element_create_bytes(out, text, (int64_t)strlen(text));
 }
 
+static int64_t stream_end; /* 0: the data are those in memory */
+
+static rgm_status numbered(rgm_element **out, int64_t i, void *payload)
+{
+    rgm_tensor *number = NULL;
+    rgm_status status = RGM_OK;
+
+    (void)payload;
+    if (i >= stream_end)
+        return RGM_END;
+    RGM_GO(rgm_tensor_create_from(&number, RGM_I64, 0, NULL, &i));
+    RGM_GO(rgm_element_create_tensors(out, &number, 1));
+done:
+    rgm_tensor_release(number);
+    return status;
+}
+
 static rgm_dataset *make_data(const char *other)
 {
     rgm_dataset *data;
 
+    if (stream_end > 0) {
+        CHECK_OK(rgm_dataset_from_function(&data, -1, numbered, NULL, NULL));
+        CHECK_OK(rgm_dataset_map_each(&data, stamp, NULL, NULL, 1));
+        return data;
+    }
     CHECK_OK(rgm_dataset_range(&data, 0, ELEMENTS));
     CHECK_OK(rgm_dataset_shuffle_all(&data));
     CHECK_OK(rgm_dataset_map_each(&data, stamp, (void *)other, NULL, 2));
@@ -663,6 +685,52 @@ static void batches_have_the_form_of_the_first(void **state)
     forget_epoch(&e);
 }
 
+static void take_numbers(trainer *t, int begin, int end)
+{
+    for (int i = begin; i < end; i++) {
+        char *text = next_text(t->iterator);
+
+        CHECK(text != NULL);
+        if (i == 5)
+            CHECK(strstr(text, "number 5 is bad") != NULL);
+        else
+            CHECK_INT(i, strtol(text, NULL, 10));
+        rgm_free(text);
+    }
+}
+
+/* An end is told sooner than a batch is made, and the recipe of a stream does not say how long it
+ * is: who has more of it comes when the other one has nothing left to make. */
+static void a_pass_ends_where_the_data_of_all_workers_do(void **state)
+{
+    children all = {.count = 0};
+    rgm_service_counts counts;
+    trainer t;
+
+    (void)state;
+    if (!has_zmq())
+        return;
+    stream_end = 10;
+    add_child(&all, &(child_job){.threads = 1});
+    stream_end = 14;
+    add_child(&all, &(child_job){.threads = 2});
+    open_trainer(&t, RGM_SERVICE_RECIPE);
+    begin_child(&all, rgm_service_address(t.service));
+    take_numbers(&t, 0, 9);
+    begin_child(&all, rgm_service_address(t.service));
+    wait_for_joined(&t, 2);
+    take_numbers(&t, 9, 14);
+    CHECK(next_text(t.iterator) == NULL);
+    CHECK_INT(-RGM_ERR_DATA, end_of(&all, 0));
+    if (strstr(said_by(all.pids[0]), "its data end after 10 batches, but others have more") == NULL)
+        fail_msg("said: %s", said_by(all.pids[0]));
+    rgm_service_count(&counts, t.service);
+    CHECK_INT(1, counts.refused);
+    close_trainer(&t);
+    end_children(&all);
+    stream_end = 0;
+}
+
 static void a_stranger_gets_nothing(void **state)
 {
     (void)state;
@@ -794,6 +862,8 @@ static void data_do_not_end_before_what_was_made(void **state)
     CHECK(!rgmi_places_may_end(&places, 0) && rgmi_places_may_end(&places, 1));
     rgmi_places_at(&places, 3)->state = RGMI_PLACE_MADE;
     CHECK(!rgmi_places_may_end(&places, 3) && rgmi_places_may_end(&places, 4));
+    rgmi_places_at(&places, 3)->status = RGM_ERR_IO; /* met before there was an element */
+    CHECK(rgmi_places_may_end(&places, 3));
     CHECK(!rgmi_places_may_end(&places, -1));
     CHECK_OK(rgmi_places_begin(&places, &position, 0, given, 1));
     CHECK(!rgmi_places_may_end(&places, 7) && rgmi_places_may_end(&places, 8));
@@ -813,5 +883,6 @@ TESTS(cmocka_unit_test(data_do_not_end_before_what_was_made),
       cmocka_unit_test(who_has_other_data_is_refused_and_told_why),
       cmocka_unit_test(who_asks_again_is_refused_once),
       cmocka_unit_test(batches_have_the_form_of_the_first),
+      cmocka_unit_test(a_pass_ends_where_the_data_of_all_workers_do),
       cmocka_unit_test(a_stranger_gets_nothing),
       cmocka_unit_test(a_trainer_without_workers_stops_when_asked_and_gives_up))

@@ -270,23 +270,75 @@ static void release_maker(rgm_service *s, const rgmi_service_place *place)
             s->workers[i].under_way--;
 }
 
-/** There is no number from m->number on, unless others have made one. */
-static void take_end(rgm_service *s, rgmi_worker *w, const rgmi_saying *m)
+/* ---- the end of the data ----------------------------------------------------------------------
+ */
+
+static bool has_said_end(const rgm_service *s, const rgmi_worker *w)
+{
+    return w->state == RGMI_WORKER_AT_WORK && w->session == s->session && w->end < INT64_MAX;
+}
+
+static void refuse_as_short(rgm_service *s, rgmi_worker *w)
 {
     char why[sizeof w->why];
 
+    snprintf(why, sizeof why,
+             "its data end after %lld batches, but others have more: it has other files",
+             (long long)w->end);
+    refuse(s, w, why);
+}
+
+/** Somebody has `count` batches: whoever has said that there are fewer has other data. What is left
+ * says where the end is. */
+static void refuse_shorter(rgm_service *s, int64_t count)
+{
+    int64_t end = INT64_MAX;
+
+    if (s->places.end >= count)
+        return;
+    for (int64_t i = 0; i < s->worker_count; i++) {
+        rgmi_worker *w = &s->workers[i];
+
+        if (has_said_end(s, w) && w->end < count)
+            refuse_as_short(s, w);
+        if (has_said_end(s, w) && w->end < end)
+            end = w->end;
+    }
+    s->places.end = end;
+}
+
+/** Its data have m->number batches, whatever it was asked for. */
+static void take_end(rgm_service *s, rgmi_worker *w, const rgmi_saying *m)
+{
+    int64_t most = 0;
+
+    w->end = m->number;
+    w->under_way = w->under_way > 0 ? w->under_way - 1 : 0;
     if (!rgmi_places_may_end(&s->places, m->number)) {
-        snprintf(why, sizeof why,
-                 "its data end after %lld batches, but later ones have been made: it has other "
-                 "files",
-                 (long long)m->number);
-        refuse(s, w, why);
+        refuse_as_short(s, w);
         return;
     }
-    rgmi_places_end(&s->places, m->number);
-    w->under_way = w->under_way > 0 ? w->under_way - 1 : 0;
+    if (m->number < s->places.end)
+        s->places.end = m->number;
+    for (int64_t i = 0; i < s->worker_count; i++)
+        if (has_said_end(s, &s->workers[i]) && s->workers[i].end > most)
+            most = s->workers[i].end;
+    refuse_shorter(s, most);
     pthread_cond_broadcast(&s->changed);
 }
+
+bool rgmi_service_has_ended(const rgm_service *s)
+{
+    if (s->places.low < s->places.end)
+        return false;
+    for (int64_t i = 0; i < s->worker_count; i++)
+        if (s->workers[i].state == RGMI_WORKER_AT_WORK && !has_said_end(s, &s->workers[i]))
+            return false;
+    return true;
+}
+
+/* ---- batches that come ------------------------------------------------------------------------
+ */
 
 static void take_batch(rgm_service *s, rgmi_worker *w, const rgmi_saying *m, rgm_element **element)
 {
@@ -313,6 +365,8 @@ static void take_batch(rgm_service *s, rgmi_worker *w, const rgmi_saying *m, rgm
     }
     w->made++;
     w->bytes += m->element.size;
+    if (m->status == RGM_OK || m->counted != 0)
+        refuse_shorter(s, m->number + 1);
 }
 
 /** Decoding takes time, and the trainer need not wait for the lock meanwhile. */
@@ -469,7 +523,25 @@ static bool tell_session(rgm_service *s, rgmi_worker *w)
                              .position = {s->places.base.data, s->places.base.size}}))
         return false;
     w->session = s->session;
+    w->end = INT64_MAX;
+    w->asked_end = -1;
     return true;
+}
+
+/** Where one worker's data end, all others are asked for the number: one that has more would else
+ * never say so, as an end is told sooner than a batch is made. */
+static void ask_for_end(rgm_service *s)
+{
+    int64_t end = s->places.end;
+
+    for (int64_t i = 0; end < INT64_MAX && i < s->worker_count; i++) {
+        rgmi_worker *w = &s->workers[i];
+
+        if (w->state == RGMI_WORKER_AT_WORK && !has_said_end(s, w) &&
+            (w->session != s->session || w->asked_end != end) && tell_session(s, w) &&
+            tell(s, w, &(rgmi_saying){.kind = RGMI_SAY_MAKE, .session = s->session, .number = end}))
+            w->asked_end = end;
+    }
 }
 
 static void hand_out(rgm_service *s)
@@ -482,6 +554,8 @@ static void hand_out(rgm_service *s)
         rgmi_worker *w = number >= 0 ? least_busy(s) : NULL;
         rgmi_service_place *place;
 
+        if (number < 0)
+            ask_for_end(s);
         if (w == NULL)
             return;
         if (!tell_session(s, w) ||
