@@ -95,6 +95,10 @@ static rgm_status run_cast(rgmi_onnx_call *call)
 
     RGM_TRY(rgmi_onnx_dtype(&dtype, rgmi_get_int(call, "to", 0)));
     RGM_TRY(rgmi_make_out(call, dtype, rgm_tensor_rank(x), rgm_tensor_shape(x)));
+    if (dtype == rgm_tensor_dtype(x)) { /* identifiers do not fit a double */
+        rgmi_move(call->out, 0, x, 0, rgm_tensor_count(x));
+        return RGM_OK;
+    }
     for (int64_t i = 0; i < rgm_tensor_count(x); i++)
         rgmi_put(call->out, i, rgm_tensor_at(x, i));
     return RGM_OK;
@@ -199,27 +203,22 @@ static double divide(double a, double b)
 {
     return a / b;
 }
-static double greater(double a, double b)
-{
-    return a > b;
-}
 static double either(double a, double b)
 {
     return a != 0 || b != 0;
 }
 
-#define PAIRS(name, f, gives_bool)                                                                 \
+#define PAIRS(name, f)                                                                             \
     static rgm_status run_##name(rgmi_onnx_call *call)                                             \
     {                                                                                              \
-        return pairs(call, f, gives_bool);                                                         \
+        return pairs(call, f, false);                                                              \
     }
-PAIRS(add, add, false)
-PAIRS(sub, sub, false)
-PAIRS(mul, mul, false)
-PAIRS(div, divide, false)
-PAIRS(max, larger, false)
-PAIRS(min, smaller, false)
-PAIRS(greater, greater, true)
+PAIRS(add, add)
+PAIRS(sub, sub)
+PAIRS(mul, mul)
+PAIRS(div, divide)
+PAIRS(max, larger)
+PAIRS(min, smaller)
 
 static rgm_status run_or(rgmi_onnx_call *call)
 {
@@ -228,8 +227,9 @@ static rgm_status run_or(rgmi_onnx_call *call)
     return pairs(call, either, true);
 }
 
-/* Integers are compared as integers: identifiers do not fit a double. */
-static rgm_status run_equal(rgmi_onnx_call *call)
+/* Integers are compared as integers, as identifiers are. */
+static rgm_status compare(rgmi_onnx_call *call, bool (*floats)(double, double),
+                          bool (*integers)(int64_t, int64_t))
 {
     const rgm_tensor *a = call->in[0], *b = call->in[1];
     rgm_dtype dtype = rgm_tensor_dtype(a);
@@ -245,11 +245,38 @@ static rgm_status run_equal(rgmi_onnx_call *call)
     for (int64_t i = 0; i < rgm_tensor_count(call->out); i++) {
         int64_t p = broadcast_index(a, i, rank, shape), q = broadcast_index(b, i, rank, shape);
 
-        rgm_tensor_bool(call->out)[i] = is_float
-                                            ? rgm_tensor_at(a, p) == rgm_tensor_at(b, q)
-                                            : rgm_tensor_at_int(a, p) == rgm_tensor_at_int(b, q);
+        rgm_tensor_bool(call->out)[i] =
+            is_float ? floats(rgm_tensor_at(a, p), rgm_tensor_at(b, q))
+                     : integers(rgm_tensor_at_int(a, p), rgm_tensor_at_int(b, q));
     }
     return RGM_OK;
+}
+
+static bool greater(double a, double b)
+{
+    return a > b;
+}
+static bool greater_int(int64_t a, int64_t b)
+{
+    return a > b;
+}
+static bool equal(double a, double b)
+{
+    return a == b;
+}
+static bool equal_int(int64_t a, int64_t b)
+{
+    return a == b;
+}
+
+static rgm_status run_greater(rgmi_onnx_call *call)
+{
+    return compare(call, greater, greater_int);
+}
+
+static rgm_status run_equal(rgmi_onnx_call *call)
+{
+    return compare(call, equal, equal_int);
 }
 
 static rgm_status run_where(rgmi_onnx_call *call)

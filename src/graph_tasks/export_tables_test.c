@@ -24,6 +24,7 @@ static const char schema_text[] =
     "  features { key: \"order\" value { dtype: DT_INT64 } }\n"
     "  features { key: \"length\" value { dtype: DT_FLOAT } } } }\n"
     "edge_sets { key: \"_readout/seed\" value { source: \"atom\" target: \"_readout\" } }\n";
+#define LARGE (INT64_C(1) << 53) /* as doubles it and the next are one number */
 enum { ATOMS = 9, BONDS = 11, SEEDS = 4, GROUPS = 3 };
 
 static rgm_tensor *numbers(rgm_dtype dtype, int64_t count, int64_t width, const double *values)
@@ -55,13 +56,16 @@ static rgm_graph *molecules(rgm_schema *schema)
     rgm_tensor *from = numbers(RGM_I64, BONDS, 0, (double[]){1, 0, 3, 2, 2, 5, 4, 7, 8, 6, 8}),
                *to = numbers(RGM_I64, BONDS, 0, (double[]){0, 1, 0, 3, 0, 4, 5, 6, 6, 8, 7}),
                *seed = numbers(RGM_I64, SEEDS, 0, (double[]){3, 1, 5, 7}),
-               *place = numbers(RGM_I64, SEEDS, 0, (double[]){0, 1, 2, 3});
+               *place = numbers(RGM_I64, SEEDS, 0, (double[]){0, 1, 2, 3}),
+               *tags = numbers(RGM_I64, 6, 0, (double[]){500, -7, 0, 0, 3, -7});
     double mass[2 * ATOMS], length[BONDS];
 
     for (int i = 0; i < 2 * ATOMS; i++)
         mass[i] = sin(i);
     for (int i = 0; i < BONDS; i++)
         length[i] = cos(i);
+    rgm_tensor_i64(tags)[2] = LARGE;
+    rgm_tensor_i64(tags)[3] = LARGE + 1;
     CHECK_OK(rgm_graph_builder_create(&b, schema, GROUPS));
     CHECK_OK(rgm_graph_builder_sizes(b, RGM_NODE_SET, "atom", (int64_t[]){4, 2, 3}));
     CHECK_OK(rgm_graph_builder_sizes(b, RGM_EDGE_SET, "bond", (int64_t[]){5, 2, 4}));
@@ -81,8 +85,7 @@ static rgm_graph *molecules(rgm_schema *schema)
     give(b, RGM_NODE_SET, "atom", "words",
          numbers(RGM_I64, 8, 0, (double[]){0, 5, 2, 3, 3, 1, 4, 0}),
          numbers(RGM_I64, ATOMS, 0, (double[]){2, 0, 1, 0, 3, 0, 1, 1, 0}));
-    give(b, RGM_NODE_SET, "atom", "tags",
-         numbers(RGM_I64, 6, 0, (double[]){500, -7, 500, 12, 3, -7}),
+    give(b, RGM_NODE_SET, "atom", "tags", tags,
          numbers(RGM_I64, ATOMS, 0, (double[]){1, 0, 2, 0, 0, 1, 0, 2, 0}));
     give(b, RGM_EDGE_SET, "bond", "order",
          numbers(RGM_I64, BONDS, 0, (double[]){0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1}), NULL);
@@ -436,7 +439,7 @@ static rgm_value *looked_up(network *n, const char *feature, rgm_lookup *lookup)
     return y;
 }
 
-static const int64_t tag_values[] = {12, 500, -7, 88, INT64_MAX};
+static const int64_t tag_values[] = {12, 500, -7, 88, LARGE, LARGE + 1, INT64_MAX};
 static const double mass_bounds[] = {-0.9, -0.5, 0, 0.25, 0.5, 0.75, 0.9};
 
 /* Integers in a vocabulary without and with others, numbers in buckets, lists, nodes themselves. */
@@ -451,7 +454,7 @@ static void lookups_open(network *n, bool numbered)
     CHECK_OK(rgm_graph_value_create(&n->value, n->cgraph, n->schema));
     CHECK_OK(rgm_lookup_integers(&kinds, (int64_t[]){2, 0, 1}, 3, false));
     CHECK_OK(rgm_lookup_integers(&codes, (int64_t[]){3}, 1, true));
-    CHECK_OK(rgm_lookup_integers(&tags, tag_values, 5, true));
+    CHECK_OK(rgm_lookup_integers(&tags, tag_values, 7, true));
     CHECK_OK(rgm_lookup_buckets(&masses, mass_bounds, 7));
     n->y = rgm_add(rgm_add(looked_up(n, "kind", kinds), looked_up(n, "codes", codes)),
                    rgm_add(looked_up(n, "tags", tags), looked_up(n, "mass", masses)));
