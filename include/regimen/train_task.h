@@ -212,8 +212,9 @@ extern const char *const rgm_question_form_names[]; /* "rows", "examples", "line
 /** Questions of one form; all is borrowed. */
 typedef struct rgm_questions {
     int64_t count;
-    const rgm_tensor *rows; /* RGM_QUESTIONS_ROWS: [count, ...] f32 or f64, as data files have them:
-                               unscaled, and without the label's column                       */
+    const rgm_tensor *rows; /* RGM_QUESTIONS_ROWS: f32 or f64 [count, numbers], or [count, ...] in
+                               the shape of a record; as data files have them: unscaled, and without
+                               the label's column                                             */
     const rgm_str *texts;   /* [count] of the other forms. Examples need no labels            */
     const char *const *wishes; /* [count] of prompts and lines: how each is to be answered, JSON as
                                   {"tokens": 20, "temperature": 0}, {"required": ["dog"]}; NULL, or

@@ -138,7 +138,7 @@ typedef struct rgmi_inquiry {
     rgm_response *response; /* of who waits */
     bool answered;
     int64_t count;
-    rgm_tensor *rows; /* f64 [count, width]; NULL: texts */
+    rgm_tensor *rows; /* f64 [count, ...], as they were nested; NULL: texts */
     rgm_text bytes;   /* that texts point into */
     rgm_str *texts;
     char **wishes;   /* [count] of lines, owned; NULL: none */

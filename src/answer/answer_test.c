@@ -232,8 +232,9 @@ static void lines_rows_and_graphs_are_answered(void **state)
         rgm_strprintf(&probabilities, "{\"predictions\": [{\"%s\": [", "classification_logits"));
     check_answer(server, "/v1/models/digits:predict", "{\"instances\": [[1, 2, 3, 4]]}",
                  probabilities);
-    check_answer(server, "/v1/models/digits:predict", "{\"instances\": [[[1, 2], [3, 4]]]}",
-                 "\"probabilities\": [0.");
+    check_answer(server, "/v1/models/digits:predict",
+                 "{\"instances\": [[[1, 2], [3, 4]], [[4, 3], [2, 1]], [[1, 2], [3, 4]]]}",
+                 "\"probabilities\": [0."); /* more than a batch */
     check_answer(server, "/v1/models/digits/metadata", NULL, "\"classes\": [\"red\", \"green\"");
     check_answer(server, "/v1/models/digits/metadata", NULL, "\"instances\": \"rows\"");
     check_answer(
@@ -365,6 +366,14 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
     check_refused(server, rows, "{\"instances\": [[1, 2, 3]]}", 400, "a record has 4 numbers");
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, 4], [1, 2]]}", 400,
                   "instances[1]: the row has 2 numbers");
+    check_refused(server, rows, "{\"instances\": [[[1], [2, 3, 4]]]}", 400,
+                  "instances[0]: the row has lists of several lengths");
+    check_refused(server, rows, "{\"instances\": [[[1, 2], [3, 4]], [1, 2, 3, 4]]}", 400,
+                  "instances[1]: the row is not nested as the first");
+    check_refused(server, rows, "{\"instances\": [[[1, 2, 3, 4]]]}", 400,
+                  "a record has 4 numbers, flat or of the shape [2, 2]");
+    check_refused(server, rows, "{\"instances\": [[[1], [2], [3], [4]]]}", 400,
+                  "rows are f64[1,4,1], but");
     check_long_row(server, rows);
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, \"nan\"]]}", 400, "something else");
     check_refused(server, rows, "{\"instances\": [[1, 2, 3, 1e999]]}", 400, "body:1:");

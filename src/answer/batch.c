@@ -132,9 +132,28 @@ typedef struct batch {
     int64_t questions;
 } batch;
 
-static int64_t width_of(const rgmi_inquiry *asked)
+/* Whether two requests can be answered as one: texts, or rows of one shape. */
+static bool goes_with(const rgmi_inquiry *a, const rgmi_inquiry *b)
 {
-    return asked->rows != NULL ? rgm_tensor_dim(asked->rows, 1) : 0;
+    if (a->version != b->version ||
+        (a->rows != NULL && rgm_tensor_rank(a->rows) != rgm_tensor_rank(b->rows)))
+        return false;
+    for (int i = 1; a->rows != NULL && i < rgm_tensor_rank(a->rows); i++)
+        if (rgm_tensor_dim(a->rows, i) != rgm_tensor_dim(b->rows, i))
+            return false;
+    return true;
+}
+
+/* Room for `count` rows like others; returns the numbers of one in *width. */
+static rgm_status rows_like(rgm_tensor **out, int64_t *width, const rgm_tensor *rows, int64_t count)
+{
+    int64_t shape[RGM_MAX_RANK];
+    int rank = rgm_tensor_rank(rows);
+
+    memcpy(shape, rgm_tensor_shape(rows), (size_t)rank * sizeof *shape);
+    *width = rgm_tensor_count(rows) / shape[0];
+    shape[0] = count;
+    return rgm_tensor_create(out, RGM_F64, rank, shape);
 }
 
 /* What is wished of texts, NULL of none. */
@@ -161,14 +180,14 @@ static rgm_status gather_wishes(const char ***out, const batch *b)
 static rgm_status gather(rgm_questions *out, rgm_tensor **rows, rgm_str **texts,
                          const char ***wishes, const batch *b)
 {
-    int64_t at = 0, shape[2] = {b->questions, width_of(b->first)};
+    int64_t at = 0, width;
 
     *out = (rgm_questions){.count = b->questions};
     if (b->first->rows != NULL) {
-        RGM_TRY(rgm_tensor_create(rows, RGM_F64, 2, shape));
+        RGM_TRY(rows_like(rows, &width, b->first->rows, b->questions));
         for (const rgmi_inquiry *a = b->first; a != NULL; a = a->next) {
-            memcpy((double *)rgm_tensor_data(*rows) + at * shape[1], rgm_tensor_data(a->rows),
-                   (size_t)(a->count * shape[1]) * sizeof(double));
+            memcpy((double *)rgm_tensor_data(*rows) + at * width, rgm_tensor_data(a->rows),
+                   (size_t)(a->count * width) * sizeof(double));
             at += a->count;
         }
         out->rows = *rows;
@@ -189,16 +208,17 @@ static rgm_status gather(rgm_questions *out, rgm_tensor **rows, rgm_str **texts,
 static rgm_status part_of(rgm_questions *out, rgm_tensor **rows, const rgm_questions *all,
                           int64_t first, int64_t count)
 {
+    int64_t width;
+
     *out = (rgm_questions){.count = count, .first = all->first + first};
     if (all->texts != NULL) {
         out->texts = all->texts + first;
         out->wishes = all->wishes != NULL ? all->wishes + first : NULL;
         return RGM_OK;
     }
-    int64_t shape[2] = {count, rgm_tensor_dim(all->rows, 1)};
-
-    RGM_TRY(rgm_tensor_create_from(rows, RGM_F64, 2, shape,
-                                   (const double *)rgm_tensor_data(all->rows) + first * shape[1]));
+    RGM_TRY(rows_like(rows, &width, all->rows, count));
+    memcpy(rgm_tensor_data(*rows), (const double *)rgm_tensor_data(all->rows) + first * width,
+           (size_t)(count * width) * sizeof(double));
     out->rows = *rows;
     return RGM_OK;
 }
@@ -362,8 +382,7 @@ static batch take(rgmi_served *model)
     rgmi_inquiry *last = model->first;
 
     take_out(model, NULL, last);
-    while (model->first != NULL && model->first->version == last->version &&
-           width_of(model->first) == width_of(last) &&
+    while (model->first != NULL && goes_with(model->first, last) &&
            out.questions + model->first->count <= most) {
         rgmi_inquiry *next = model->first;
 

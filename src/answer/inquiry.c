@@ -1,7 +1,7 @@
 /*
  * What a request asks: {"instances": [...]}, as TensorFlow Serving has it. An instance is a row of
- * numbers, flat or in the shape of a record; a line of text, or an object of it with what is wished
- * of its translation; a prompt, as a text or in an object
+ * numbers, flat or in the shape of a record, which is kept for the model to check; a line of text,
+ * or an object of it with what is wished of its translation; a prompt, as a text or in an object
  * with what is wished of its text; or a graph, as an object of an Example's features or as {"b64":
  * "..."}, a serialized one.
  */
@@ -11,7 +11,7 @@
 
 #include "answer_internal.h"
 
-enum { DEEPEST = RGM_MAX_RANK }; /* of a row: lists in lists */
+enum { DEEPEST = RGM_MAX_RANK - 1 }; /* of a row: lists in lists */
 
 void rgmi_inquiry_release(rgmi_inquiry *asked)
 {
@@ -36,9 +36,29 @@ void rgmi_inquiry_release(rgmi_inquiry *asked)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Numbers of a list of numbers or lists; *at counts them, and with out NULL nothing else happens.
- */
-static rgm_status flatten(double *out, int64_t *at, int64_t width, const rgm_json *json, int depth)
+/* Rows that are read, which all have the form of the first. */
+typedef struct reading {
+    int64_t shape[RGM_MAX_RANK]; /* of all rows; behind the first size a row's lists in lists */
+    int rank;
+    int64_t width; /* numbers of the first */
+    double *out;   /* of a row; NULL: its numbers are only counted */
+    int64_t count;
+    bool is_even; /* its lists are as long as the shape says */
+} reading;
+
+/* The sizes of the first row, as its first lists in lists tell them. */
+static rgm_status read_shape(reading *r, const rgm_json *row)
+{
+    for (r->rank = 1; rgm_json_count(row) >= 0; row = rgm_json_at(row, 0)) {
+        if (r->rank > DEEPEST)
+            return RGM_FAIL(RGM_ERR_DATA, "a row has lists more than %d deep", DEEPEST);
+        r->shape[r->rank++] = rgm_json_count(row);
+    }
+    return RGM_OK;
+}
+
+/* Numbers of a list of numbers or lists, behind those that were read of its row. */
+static rgm_status flatten(reading *r, const rgm_json *json, int depth)
 {
     int64_t count = rgm_json_count(json);
     double number;
@@ -47,54 +67,61 @@ static rgm_status flatten(double *out, int64_t *at, int64_t width, const rgm_jso
         if (rgm_json_text(json) != NULL || !rgm_json_number(&number, json) || !isfinite(number))
             return RGM_FAIL(RGM_ERR_DATA,
                             "a row has something else than numbers and lists of them");
-        if (out != NULL && *at < width)
-            out[*at] = number;
-        ++*at;
+        if (r->out != NULL)
+            r->out[r->count] = number;
+        r->count++;
+        r->is_even &= depth == r->rank;
         return RGM_OK;
     }
-    if (depth == DEEPEST)
+    if (depth > DEEPEST)
         return RGM_FAIL(RGM_ERR_DATA, "a row has lists more than %d deep", DEEPEST);
+    r->is_even &= depth < r->rank && count == r->shape[depth];
     for (int64_t i = 0; i < count; i++)
-        RGM_TRY(flatten(out, at, width, rgm_json_at(json, i), depth + 1));
+        RGM_TRY(flatten(r, rgm_json_at(json, i), depth + 1));
     return RGM_OK;
 }
 
 static rgm_status read_row(rgmi_inquiry *asked, const rgm_json *instance, int64_t i)
 {
-    int64_t at = 0, width = rgm_tensor_dim(asked->rows, 1);
+    int64_t width = rgm_tensor_count(asked->rows) / asked->count;
+    reading row = {.out = (double *)rgm_tensor_data(asked->rows) + i * width};
 
-    return flatten((double *)rgm_tensor_data(asked->rows) + i * width, &at, width, instance, 0);
+    return flatten(&row, instance, 1);
 }
 
-/* A row's numbers, which are as many as the first has. */
-static rgm_status count_row(int64_t *width, const rgm_json *instance, bool is_first)
+static rgm_status check_row(reading *r, const rgm_json *row, bool is_first)
 {
-    int64_t count = 0;
-
-    if (rgm_json_count(instance) < 0)
+    if (rgm_json_count(row) < 0)
         return RGM_FAIL(RGM_ERR_DATA, "the model takes rows: a list of numbers");
-    RGM_TRY(flatten(NULL, &count, 0, instance, 0));
     if (is_first)
-        *width = count;
-    return count == *width
-               ? RGM_OK
-               : RGM_FAIL(RGM_ERR_DATA, "the row has %" PRId64 " numbers, the first %" PRId64,
-                          count, *width);
+        RGM_TRY(read_shape(r, row));
+    r->count = 0;
+    r->is_even = true;
+    RGM_TRY(flatten(r, row, 1));
+    if (is_first)
+        r->width = r->count;
+    if (r->count != r->width)
+        return RGM_FAIL(RGM_ERR_DATA, "the row has %" PRId64 " numbers, the first %" PRId64,
+                        r->count, r->width);
+    if (!r->is_even)
+        return RGM_FAIL(RGM_ERR_DATA, "the row %s: rows are flat, or all in the record's shape",
+                        is_first ? "has lists of several lengths" : "is not nested as the first");
+    return RGM_OK;
 }
 
-/* All are counted before there is room for them: a long row with many empty ones behind it would
+/* All are looked at before there is room for them: a long row with many empty ones behind it would
  * take thousands of times the memory that the request did. */
 static rgm_status make_rows(rgmi_inquiry *asked, const rgm_json *instances)
 {
-    int64_t shape[2] = {asked->count, 0};
+    reading r = {.shape = {asked->count}};
 
     for (int64_t i = 0; i < asked->count; i++) {
-        rgm_status status = count_row(&shape[1], rgm_json_at(instances, i), i == 0);
+        rgm_status status = check_row(&r, rgm_json_at(instances, i), i == 0);
 
         if (status != RGM_OK)
             return rgm_error_prefix(status, "instances[%" PRId64 "]", i);
     }
-    return rgm_tensor_create(&asked->rows, RGM_F64, 2, shape);
+    return rgm_tensor_create(&asked->rows, RGM_F64, r.rank, r.shape);
 }
 
 /* ---- base64 ---------------------------------------------------------------------------------- */

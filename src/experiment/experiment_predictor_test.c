@@ -486,6 +486,11 @@ static void a_predictor_answers_rows_as_the_run_does(void **state)
     check_close_tensors(got.outputs[0], want[0], 1e-5);
     check_close_tensors(got.outputs[1], want[1], 1e-5);
     rgm_answers_clear(&got);
+    shape[1] = 1, shape[2] = 4; /* the same numbers, but not as a record has them */
+    CHECK_OK(rgm_tensor_create_from(&wide, RGM_F64, 3, shape, rgm_tensor_data(rows)));
+    CHECK_STATUS(RGM_ERR_SHAPE, ask_rows(&got, p, wide));
+    CHECK_MESSAGE("1,4], but a record has 4 numbers, flat or of the shape [2, 2]");
+    rgm_tensor_release(wide);
     shape[1] = 4; /* flat too */
     CHECK_OK(rgm_tensor_create_from(&wide, RGM_F64, 2, shape, rgm_tensor_data(rows)));
     CHECK_OK(ask_rows(&got, p, wide));

@@ -412,23 +412,37 @@ static rgm_status save_serving(rgm_text *data, const char *folder, void *state)
     return rgm_text_printf(data, "]\n");
 }
 
-/* Rows may be flat or have a record's shape. */
+/* [n, width], or [n] and a record's shape: of others, such as channels in front of the rows of an
+ * image, the same numbers are other records. */
+static bool have_shape(const rgm_tensor *rows, int64_t width, const rgm_dim *shape, int rank)
+{
+    if (rgm_tensor_rank(rows) == 2 && rgm_tensor_dim(rows, 1) == width)
+        return true;
+    if (rgm_tensor_rank(rows) != rank)
+        return false;
+    for (int i = 1; i < rank; i++)
+        if (rgm_tensor_dim(rows, i) != shape[i])
+            return false;
+    return true;
+}
+
 static rgm_status check_rows(const rgm_tensor *rows, const rgm_dim *shape, int rank)
 {
-    int64_t width = 1, each = 1;
-    char got[96];
+    char got[96], form[160] = "";
+    int64_t width = 1;
 
     for (int i = 1; i < rank; i++)
         width *= shape[i];
-    for (int i = 1; i < rgm_tensor_rank(rows); i++)
-        each *= rgm_tensor_dim(rows, i);
     rgm_tensor_describe(rows, got, sizeof got);
     if (rgm_tensor_dtype(rows) != RGM_F32 && rgm_tensor_dtype(rows) != RGM_F64)
         return RGM_FAIL(RGM_ERR_DTYPE, "rows are %s, must be f32 or f64", got);
-    if (rgm_tensor_rank(rows) < 2 || each != width)
-        return RGM_FAIL(RGM_ERR_SHAPE, "rows are %s, but a record has %lld numbers", got,
-                        (long long)width);
-    return RGM_OK;
+    if (have_shape(rows, width, shape, rank))
+        return RGM_OK;
+    for (int i = 1; rank > 2 && i < rank; i++)
+        snprintf(form + strlen(form), sizeof form - strlen(form), "%s%lld",
+                 i > 1 ? ", " : " or of the shape [", (long long)shape[i]);
+    return RGM_FAIL(RGM_ERR_SHAPE, "rows are %s, but a record has %lld numbers, flat%s%s", got,
+                    (long long)width, form, rank > 2 ? "]" : "");
 }
 
 static rgm_status row_batch(rgm_element **out, void *state, const rgm_tensor *rows)

@@ -86,11 +86,33 @@ static int64_t width_of(const rgmi_tensor_form *form)
     return width;
 }
 
-static rgm_status check_width(const rgmi_hooks_task *task, int64_t given)
+/* Whether rows are flat, or of one tensor and nested as it is. */
+static bool have_form(const rgmi_hooks_task *task, const rgm_tensor *rows)
 {
+    const rgmi_tensor_form *only = NULL;
+
+    if (rgm_tensor_rank(rows) <= 2)
+        return true;
+    for (int64_t i = 0; i < task->form.count; i++) {
+        if (task->asked_for[i] && only != NULL)
+            return false;
+        if (task->asked_for[i])
+            only = &task->form.tensors[i];
+    }
+    if (only == NULL || only->rank != rgm_tensor_rank(rows))
+        return false;
+    for (int a = 1; a < only->rank; a++)
+        if (only->shape[a] != rgm_tensor_dim(rows, a))
+            return false;
+    return true;
+}
+
+static rgm_status check_width(const rgmi_hooks_task *task, const rgm_tensor *rows)
+{
+    int64_t wanted = 0, given = rgm_tensor_count(rows) / rgm_tensor_dim(rows, 0);
     rgm_status status = RGM_OK;
     rgm_text parts = {0};
-    int64_t wanted = 0;
+    char got[96];
 
     for (int64_t i = 0; i < task->form.count; i++) {
         if (!task->asked_for[i])
@@ -102,6 +124,11 @@ static rgm_status check_width(const rgmi_hooks_task *task, int64_t given)
     if (given != wanted)
         RGM_GO(RGM_FAIL(RGM_ERR_SHAPE, "a row has %lld numbers, but '%s' takes %lld: %s",
                         (long long)given, task->hooks->name, (long long)wanted,
+                        parts.data != NULL ? parts.data : "none"));
+    if (!have_form(task, rows))
+        RGM_GO(RGM_FAIL(RGM_ERR_SHAPE,
+                        "rows are %s, but '%s' takes them flat, or of one tensor in its shape: %s",
+                        rgm_tensor_describe(rows, got, sizeof got), task->hooks->name,
                         parts.data != NULL ? parts.data : "none"));
 done:
     rgm_text_clear(&parts);
@@ -142,7 +169,7 @@ static rgm_status row_batch(rgm_element **out, void *state, const rgm_tensor *ro
         RGM_GO(RGM_FAIL(RGM_ERR_DTYPE, "rows of %s; they are f32 or f64",
                         rgm_dtype_name(rgm_tensor_dtype(rows))));
     RGM_GO(rgmi_hooks_check_asked(task));
-    RGM_GO(check_width(task, rgm_tensor_count(rows) / rgm_tensor_dim(rows, 0)));
+    RGM_GO(check_width(task, rows));
     RGM_GO(RGM_NEW(batch, 1));
     for (int64_t i = 0; i < task->form.count; i++) {
         if (!task->asked_for[i])

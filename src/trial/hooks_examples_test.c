@@ -270,17 +270,23 @@ static void a_predictor_takes_them_as_records(void **state)
     rgm_trial_close(trial);
 }
 
-static void check_row(rgm_predictor *predictor, int64_t width, const double *row, rgm_status status,
-                      const char *message)
+static void check_nested(rgm_predictor *predictor, int rank, const int64_t *shape,
+                         const double *row, rgm_status status, const char *message)
 {
     rgm_answers got;
     rgm_tensor *rows;
 
-    CHECK_OK(rgm_tensor_create_from(&rows, RGM_F64, 2, (int64_t[]){1, width}, row));
+    CHECK_OK(rgm_tensor_create_from(&rows, RGM_F64, rank, shape, row));
     CHECK_STATUS(status,
                  rgm_predictor_ask(&got, predictor, &(rgm_questions){.count = 1, .rows = rows}));
     CHECK_MESSAGE(message);
     rgm_tensor_release(rows);
+}
+
+static void check_row(rgm_predictor *predictor, int64_t width, const double *row, rgm_status status,
+                      const char *message)
+{
+    check_nested(predictor, 2, (int64_t[]){1, width}, row, status, message);
 }
 
 /* Of x and flag alone: the prediction needs neither words nor y. */
@@ -314,6 +320,9 @@ static void without_features_it_takes_rows(void **state)
     CHECK_EVERY_OOM(task->row_batch(&batch, task->state, rows), rgm_element_release(batch));
     check_row(predictor, 2, values, RGM_ERR_SHAPE,
               "a row has 2 numbers, but 'parsing' takes 3: 2 of 'x', 1 of 'flag'");
+    check_nested(predictor, 3, (int64_t[]){1, 3, 1}, values, RGM_ERR_SHAPE,
+                 "rows are f64[1,3,1], but 'parsing' takes them flat, or of one tensor in its "
+                 "shape: 2 of 'x', 1 of 'flag'");
     check_row(predictor, 3, (const double[]){1, 2, 0.5}, RGM_ERR_DATA,
               "row 0: 'flag': 0.5 is no value of bool");
     check_row(predictor, 3, (const double[]){1e300, 2, 1}, RGM_ERR_DATA, "1e+300 is no finite");
