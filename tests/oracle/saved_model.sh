@@ -19,7 +19,7 @@ tensorflow() {
 # In memory where that is possible: a save waits for the disk, and there are 15,000 files.
 tests=$(mktemp -d /dev/shm/regimen-cli-XXXXXX 2>/dev/null || mktemp -d)
 trap 'rm -rf "$work" "$tests"' EXIT
-for test in export/onnx_ops_test gnn/gnn_export_test gnn/export_tables_test; do
+for test in export/onnx_ops_test graph_tasks/gnn_export_test graph_tasks/export_tables_test; do
     expect 0 env RGM_SAVED_MODEL_DUMP="$tests" "$RGM_BUILD/src/$test"
 done
 tensorflow tests "$tests"
