@@ -134,6 +134,9 @@ double rgmi_empty(rgm_reduction reduction, rgm_dtype dtype);
 
 /* ---- onnx_tables.c ---- */
 
+/** An index, or number of values, that no tensor has: 2^52, which a double holds exactly. */
+#define RGMI_NO_INDEX 4503599627370496.0
+
 /** The options' form of an input that is made from tables; NULL: it is not. */
 const rgm_onnx_input *rgmi_input_form(const rgmi_writer *w, const rgm_value *input);
 /** Make the tables of an input inputs of the file. */

@@ -8,9 +8,6 @@
 
 #include "onnx_internal.h"
 
-/* An index that no tensor has; a double holds it exactly. */
-#define NOWHERE 4503599627370496.0 /* 2^52 */
-
 static const char *number(rgmi_writer *w, int64_t value)
 {
     return rgmi_scalar(w, RGM_I64, (double)value);
@@ -43,7 +40,7 @@ static const char *length_of(rgmi_writer *w, const char *x)
 
 static const char *nowhere_if(rgmi_writer *w, const char *condition, const char *x)
 {
-    return rgmi_node(w, "Where", condition, rgmi_scalar(w, RGM_I64, NOWHERE), x);
+    return rgmi_node(w, "Where", condition, rgmi_scalar(w, RGM_I64, RGMI_NO_INDEX), x);
 }
 
 static const char *not_negative(rgmi_writer *w, const char *x)
@@ -113,7 +110,8 @@ static const char *column_of_key(rgmi_writer *w, const rgm_onnx_search *s, const
                                  const char *place, const char *keys)
 {
     int64_t *columns = rgmi_memory(w, (size_t)(s->count + 1) * sizeof *columns);
-    const char *other = s->other >= 0 ? number(w, s->other) : rgmi_scalar(w, RGM_I64, NOWHERE);
+    const char *other =
+        s->other >= 0 ? number(w, s->other) : rgmi_scalar(w, RGM_I64, RGMI_NO_INDEX);
     const char *one = number(w, 1), *found, *key;
 
     if (columns == NULL)
@@ -131,7 +129,7 @@ static const char *column_of_key(rgmi_writer *w, const rgm_onnx_search *s, const
 /* The columns of the values x [n] of a table. */
 static const char *searched(rgmi_writer *w, const rgm_onnx_search *s, const char *x)
 {
-    const char *nowhere = rgmi_scalar(w, RGM_I64, NOWHERE), *keys, *place;
+    const char *nowhere = rgmi_scalar(w, RGM_I64, RGMI_NO_INDEX), *keys, *place;
     int bits = 1;
 
     while (INT64_C(1) << bits <= s->count)
@@ -205,9 +203,11 @@ static void make_numbers(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *na
     groups = length_of(w, in->tables[0].name);
     right = rgmi_node(w, "Equal", items, number(w, shape[1]), NULL);
     name->rows = rgmi_range(w, items);
-    name->columns = rgmi_node(w, "Where", right, name->rows, rgmi_scalar(w, RGM_I64, NOWHERE));
+    name->columns =
+        rgmi_node(w, "Where", right, name->rows, rgmi_scalar(w, RGM_I64, RGMI_NO_INDEX));
     right = rgmi_node(w, "Equal", groups, one, NULL);
-    name->columns = rgmi_node(w, "Where", right, name->columns, rgmi_scalar(w, RGM_I64, NOWHERE));
+    name->columns =
+        rgmi_node(w, "Where", right, name->columns, rgmi_scalar(w, RGM_I64, RGMI_NO_INDEX));
 }
 
 /* An empty group has no first item. */
@@ -225,7 +225,8 @@ static void make_firsts(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *nam
 static void make_picks(rgmi_writer *w, const rgm_onnx_input *in, rgmi_name *name)
 {
     const char *rows = in->tables[0].name,
-               *none = rgmi_filled(w, rgmi_node(w, "Shape", rows, NULL, NULL), RGM_I64, NOWHERE);
+               *none =
+                   rgmi_filled(w, rgmi_node(w, "Shape", rows, NULL, NULL), RGM_I64, RGMI_NO_INDEX);
 
     name->rows = rgmi_range(w, length_of(w, rows));
     rows = not_negative(w, rows);

@@ -1,7 +1,9 @@
 /*
  * Inputs of a SavedModel that are the tables of graphs, parsed from serialized tf.train.Examples:
  * the tables of all Examples one behind another, in which the numbers of nodes are shifted by the
- * nodes of the Examples before, as rgm_graph_merge() does it.
+ * nodes of the Examples before, as rgm_graph_merge() does it. Examples of a request may come from
+ * several clients, so each is held to its own nodes and rows: what is wrong in one is an error and
+ * not a part of another.
  */
 #include <string.h>
 
@@ -10,14 +12,16 @@
 /* One feature of the parser: its values one behind another, and where each Example's begin. */
 typedef struct joined {
     const char *key;
-    rgm_dtype list, dtype; /* of the Example, f32 or i64; of the table */
-    const char *counts;    /* the key of the sizes that its values are numbers in; NULL: none */
+    rgm_dtype list, dtype;       /* of the Example, f32 or i64; of the table */
+    const rgm_onnx_table *table; /* of the file; NULL: sizes that only counts asks for */
+    const char *counts; /* the key of the sizes that its values are numbers in; NULL: none */
     const rgmi_tensor *values, *splits;
-    const rgmi_tensor *begins; /* of sizes: how many there are before each Example; or NULL */
+    const rgmi_tensor *bounds; /* of sizes and lengths: their sums where Examples begin and end */
 } joined;
 
 typedef struct joining {
     rgmi_tf *t;
+    const rgm_onnx_options *options;
     joined *all;
     int count;
 } joining;
@@ -41,14 +45,15 @@ static const rgm_onnx_table *table_of(const rgmi_writer *from, const char *name)
     return NULL;
 }
 
-static void add(joining *j, const char *key, rgm_dtype dtype, const char *counts)
+static void add(joining *j, const char *key, rgm_dtype dtype, const rgm_onnx_table *table)
 {
     if (find(j, key) == NULL)
         j->all[j->count++] =
             (joined){.key = key,
                      .dtype = dtype,
                      .list = dtype == RGM_F32 || dtype == RGM_F64 ? RGM_F32 : RGM_I64,
-                     .counts = counts};
+                     .table = table,
+                     .counts = table != NULL ? table->counts : NULL};
 }
 
 /* The inputs, and the sizes that the numbers of nodes among them are shifted by. */
@@ -64,7 +69,7 @@ static void collect(joining *j, const rgmi_writer *from)
                       info->name);
             return;
         }
-        add(j, info->name, table->dtype, table->counts);
+        add(j, info->name, table->dtype, table);
     }
     for (int i = 0, count = j->count; i < count; i++)
         if (j->all[i].counts != NULL)
@@ -141,25 +146,42 @@ static const rgmi_tensor *binary(rgmi_tf *t, const char *op, const rgmi_tensor *
     return y;
 }
 
-/* How many nodes the Examples before each one have: [examples]. Of sizes, whose sums are looked up
- * where an Example's sizes begin. */
-static const rgmi_tensor *begins_of(joining *j, joined *sizes)
+static const rgmi_tensor *compared(rgmi_tf *t, const char *op, const rgmi_tensor *a,
+                                   const rgmi_tensor *b)
 {
-    const int64_t none = 0, last = -1;
-    rgmi_tf *t = j->t;
-    const rgmi_tensor *begin = rgmi_tf_vector(t, &none, 1), *end = rgmi_tf_vector(t, &last, 1);
-    const rgmi_tensor *axis = rgmi_tf_number(t, 0), *parts[2] = {begin}, *firsts, *sums;
+    const rgmi_tensor *y = rgmi_tf_node(t, op, RGM_BOOL, a, b, NULL);
 
-    if (sizes->begins != NULL)
-        return sizes->begins;
+    rgmi_tf_type(t, "T", RGM_I64);
+    return y;
+}
+
+static const rgmi_tensor *chosen(rgmi_tf *t, const rgmi_tensor *condition, const rgmi_tensor *yes,
+                                 const rgmi_tensor *no)
+{
+    const rgmi_tensor *y = rgmi_tf_node(t, "SelectV2", RGM_I64, condition, yes, no);
+
+    rgmi_tf_type(t, "T", RGM_I64);
+    return y;
+}
+
+/* The sum of all values before each Example, and of all: [examples + 1]. */
+static const rgmi_tensor *bounds_of(joining *j, joined *sizes)
+{
+    const int64_t none = 0;
+    rgmi_tf *t = j->t;
+    const rgmi_tensor *axis = rgmi_tf_number(t, 0), *parts[2] = {rgmi_tf_vector(t, &none, 1)};
+    const char *hint = t->w.hint;
+
+    if (sizes->bounds != NULL)
+        return sizes->bounds;
     t->w.hint = sizes->key;
     parts[1] = rgmi_tf_node(t, "Cumsum", RGM_I64, sizes->values, axis, NULL);
     rgmi_tf_type(t, "T", RGM_I64);
     rgmi_tf_type(t, "Tidx", RGM_I64);
-    sums = rgmi_tf_concat(t, parts, 2, 0);
-    firsts = rgmi_tf_slice(t, sizes->splits, begin, end, 0);
-    sizes->begins = gathered(t, sums, firsts);
-    return sizes->begins;
+    parts[0] = rgmi_tf_concat(t, parts, 2, 0);
+    sizes->bounds = gathered(t, parts[0], sizes->splits);
+    t->w.hint = hint;
+    return sizes->bounds;
 }
 
 static const rgmi_tensor *as_row(rgmi_tf *t, const rgmi_tensor *x)
@@ -184,13 +206,12 @@ static const rgmi_tensor *numbers_of(rgmi_tf *t, const rgmi_tensor *values)
     return y;
 }
 
-/* The Example of each value: that whose part it lies in. */
-static const rgmi_tensor *examples_of(joining *j, const joined *f)
+/* The number of the Example behind that of each value, in whose part it lies. */
+static const rgmi_tensor *next_examples(joining *j, const joined *f)
 {
     const int64_t all = -1;
     rgmi_tf *t = j->t;
-    const rgmi_tensor *one = rgmi_tf_number(t, 1), *flat = rgmi_tf_vector(t, &all, 1), *splits,
-                      *numbers, *y;
+    const rgmi_tensor *flat = rgmi_tf_vector(t, &all, 1), *splits, *numbers, *y;
 
     splits = as_row(t, f->splits);
     numbers = numbers_of(t, f->values);
@@ -198,8 +219,139 @@ static const rgmi_tensor *examples_of(joining *j, const joined *f)
     y = rgmi_tf_node(t, "UpperBound", RGM_I64, splits, numbers, NULL);
     rgmi_tf_type(t, "T", RGM_I64);
     rgmi_tf_type(t, "out_type", RGM_I64);
-    y = rgmi_tf_reshape(t, y, flat);
-    return binary(t, "Sub", y, one);
+    return rgmi_tf_reshape(t, y, flat);
+}
+
+/* Numbers of nodes over all Examples from those of each. What is no node of its own Example becomes
+ * an index that no tensor has. */
+static const rgmi_tensor *shifted(joining *j, const joined *f, const rgmi_tensor *numbers)
+{
+    rgmi_tf *t = j->t;
+    const rgmi_tensor *bounds = bounds_of(j, find(j, f->counts)), *next = next_examples(j, f);
+    const rgmi_tensor *zero = rgmi_tf_number(t, 0), *one = rgmi_tf_number(t, 1), *begin, *count,
+                      *wrong[2], *y;
+
+    begin = binary(t, "Sub", next, one);
+    begin = gathered(t, bounds, begin);
+    count = gathered(t, bounds, next);
+    count = binary(t, "Sub", count, begin);
+    wrong[0] = compared(t, "Less", numbers, zero);
+    wrong[1] = compared(t, "GreaterEqual", numbers, count);
+    wrong[0] = rgmi_tf_node(t, "LogicalOr", RGM_BOOL, wrong[0], wrong[1], NULL);
+    y = binary(t, "AddV2", numbers, begin);
+    return chosen(t, wrong[0], rgmi_tf_number(t, (int64_t)RGMI_NO_INDEX), y);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------
+ */
+
+/* Values of one row; 0: that varies. */
+static int64_t width_of(const rgm_onnx_table *table)
+{
+    int64_t width = 1;
+
+    for (int i = 1; i < table->rank; i++)
+        width *= table->shape[i] > 0 ? table->shape[i] : 0;
+    return width;
+}
+
+/* The table whose values, summed, are the number of rows of another: lengths of lists, or #size. */
+static joined *lengths_of(const joining *j, const rgm_onnx_table *table)
+{
+    const rgm_onnx_options *o = j->options;
+
+    for (int64_t i = 0; i < o->input_count; i++)
+        if (o->inputs[i].form == RGM_FORM_RAGGED &&
+            strcmp(o->inputs[i].tables[0].name, table->name) == 0)
+            return find(j, o->inputs[i].tables[1].name);
+    for (int64_t i = 0; i < o->size_count; i++)
+        if (o->sizes[i].dim == table->shape[0] && !o->sizes[i].is_count)
+            return find(j, o->sizes[i].table.name);
+    return NULL;
+}
+
+/* Where the rows of f begin and end in each Example by what else tells it: its lengths, or else the
+ * first table of such rows, whose rows have *width values. NULL: nothing else does. */
+static const rgmi_tensor *row_bounds(int64_t *width, joining *j, const joined *f)
+{
+    joined *lengths = lengths_of(j, f->table);
+
+    *width = 1;
+    if (lengths != NULL)
+        return bounds_of(j, lengths);
+    for (int i = 0; i < j->count; i++) {
+        const joined *other = &j->all[i];
+
+        if (other->table == NULL || other->table->shape[0] != f->table->shape[0])
+            continue;
+        *width = width_of(other->table);
+        return other == f ? NULL : other->splits;
+    }
+    return NULL;
+}
+
+static const rgmi_tensor *times(rgmi_tf *t, const rgmi_tensor *x, int64_t factor)
+{
+    return factor == 1 ? x : binary(t, "Mul", x, rgmi_tf_number(t, factor));
+}
+
+static bool is_of_components(const joining *j, const rgm_onnx_table *table)
+{
+    for (int64_t i = 0; i < j->options->size_count; i++)
+        if (j->options->sizes[i].is_count && j->options->sizes[i].dim == table->shape[0])
+            return true;
+    return false;
+}
+
+/* Whether each Example has a value: every one has a component. */
+static const rgmi_tensor *are_there(rgmi_tf *t, const joined *f)
+{
+    const int64_t zero = 0, one = 1, last = -1, all = INT64_MAX;
+    const rgmi_tensor *from = rgmi_tf_vector(t, &zero, 1), *to = rgmi_tf_vector(t, &last, 1),
+                      *begins, *ends;
+
+    begins = rgmi_tf_slice(t, f->splits, from, to, 0);
+    from = rgmi_tf_vector(t, &one, 1);
+    to = rgmi_tf_vector(t, &all, 1);
+    ends = rgmi_tf_slice(t, f->splits, from, to, 0);
+    return compared(t, "Less", begins, ends);
+}
+
+/* Whether each Example has as many rows of f as of what goes with it: of other Examples' rows the
+ * joined table would make its own. NULL: nothing goes with it. */
+static const rgmi_tensor *rows_fit(joining *j, const joined *f)
+{
+    rgmi_tf *t = j->t;
+    int64_t width = width_of(f->table), other;
+    const rgmi_tensor *bounds = row_bounds(&other, j, f), *got;
+
+    if (bounds == NULL)
+        return is_of_components(j, f->table) ? are_there(t, f) : NULL;
+    if (width == 0 || other == 0)
+        return NULL;
+    bounds = times(t, bounds, width);
+    got = times(t, f->splits, other);
+    return compared(t, "Equal", got, bounds);
+}
+
+/* The values of f: where its rows do not fit, more of them than there are, which is an error. (A
+ * shape that cannot be is none: TensorFlow leaves out a Reshape from a vector to a vector.) */
+static const rgmi_tensor *values_of(joining *j, const joined *f)
+{
+    const int64_t first = 0, all = -1, none = (int64_t)RGMI_NO_INDEX;
+    rgmi_tf *t = j->t;
+    const rgmi_tensor *fit = rows_fit(j, f), *begin = rgmi_tf_vector(t, &first, 1), *size, *y;
+
+    if (fit == NULL)
+        return f->values;
+    fit = rgmi_tf_node(t, "All", RGM_BOOL, fit, begin, NULL);
+    rgmi_tf_type(t, "Tidx", RGM_I64);
+    size = rgmi_tf_vector(t, &all, 1);
+    size = chosen(t, fit, size, rgmi_tf_vector(t, &none, 1));
+    y = rgmi_tf_node(t, "Slice", f->list, f->values, begin, size);
+    rgmi_tf_type(t, "T", f->list);
+    rgmi_tf_type(t, "Index", RGM_I64);
+    return y;
 }
 
 /* ---- inputs -----------------------------------------------------------------------------------
@@ -209,18 +361,15 @@ static const rgmi_tensor *examples_of(joining *j, const joined *f)
 static const rgmi_tensor *input_of(joining *j, const Rgmi__Onnx__ValueInfoProto *info)
 {
     rgmi_tf *t = j->t;
-    joined *f = find(j, info->name);
-    const rgmi_tensor *y = f->values, *begins, *rows;
+    const joined *f = find(j, info->name);
+    const rgmi_tensor *y;
     int64_t sizes[RGM_MAX_RANK];
     int rank = rgmi_tf_sizes(sizes, info);
 
     t->w.hint = RGMI_TF_EXAMPLES "/join";
-    if (f->counts != NULL) {
-        begins = begins_of(j, find(j, f->counts));
-        rows = examples_of(j, f);
-        begins = gathered(t, begins, rows);
-        y = binary(t, "AddV2", y, begins);
-    }
+    y = values_of(j, f);
+    if (f->counts != NULL)
+        y = shifted(j, f, y);
     if (f->list != f->dtype && y != NULL) {
         y = rgmi_tf_node(t, "Cast", f->dtype, y, NULL, NULL);
         rgmi_tf_type(t, "SrcT", f->list);
@@ -232,7 +381,7 @@ static const rgmi_tensor *input_of(joining *j, const Rgmi__Onnx__ValueInfoProto 
 
 const rgmi_tensor *rgmi_tf_join(rgmi_tf *t, const rgmi_writer *from, const rgmi_tensor **made)
 {
-    joining j = {.t = t};
+    joining j = {.t = t, .options = from->options};
     const rgmi_tensor *examples;
 
     j.all = rgmi_memory(&t->w, 2 * from->inputs.count * sizeof *j.all);

@@ -374,6 +374,31 @@ static void what_no_example_can_have_is_refused(void **state)
     lab_close(&l);
 }
 
+static int64_t count_of(const saved_graph *g, const char *op)
+{
+    wire rest = g->graph;
+    int64_t count = 0;
+    wire_field f;
+
+    while (wire_next(&rest, &f))
+        count += f.number == 1 && wire_is(wire_of(f.bytes, 2), op);
+    return count;
+}
+
+/* Numbers of nodes are compared with the nodes of their own Example, sources with targets and rows
+ * of x with the sizes; what is wrong becomes an index, or a number of values, that is none. */
+static void check_own(const saved_graph *g)
+{
+    CHECK_INT(2, count_of(g, "Less"));
+    CHECK_INT(2, count_of(g, "GreaterEqual"));
+    CHECK_INT(2, count_of(g, "All"));
+    CHECK_INT(1, count_of(g, "Mul")); /* each row of x is 3 values */
+    CHECK_INT(2, count_of(g, "Slice"));
+    CHECK_INT(6, count_of(g, "SelectV2")); /* two are of the file: indices that are negative */
+    (void)constant_of(g, "constant/number_4503599627370496", 4, 0);
+    (void)constant_of(g, "constant/vector_4503599627370496", 4, 0);
+}
+
 /* Sums over the edges of a graph, which a table of ends says. */
 static void tables_of_graphs_are_parsed_and_joined(void **state)
 {
@@ -390,6 +415,7 @@ static void tables_of_graphs_are_parsed_and_joined(void **state)
     lab_folder(folder, sizeof folder);
     lab_open(&l, RGM_F32);
     rgm_dim n = rgm_cgraph_symbol(l.graph, "n"), m = rgm_cgraph_symbol(l.graph, "m");
+    rgm_dim c = rgm_cgraph_symbol(l.graph, "c");
     rgm_value *x = rgm_input(l.graph, "x", RGM_F32, 2, (rgm_dim[]){n, 3});
     rgm_value *p = rgm_input_pattern(l.graph, "p", n, n, m);
     const rgm_onnx_input inputs[] = {
@@ -408,7 +434,13 @@ static void tables_of_graphs_are_parsed_and_joined(void **state)
                      .rank = 1,
                      .shape = {m},
                      .counts = "nodes/p.#size"}}}};
-    rgm_onnx_options options = {.inputs = inputs, .input_count = 2, .joins_examples = true};
+    const rgm_onnx_size size = {
+        .dim = n, .table = {.name = "nodes/p.#size", .dtype = RGM_I64, .rank = 1, .shape = {c}}};
+    rgm_onnx_options options = {.inputs = inputs,
+                                .input_count = 2,
+                                .sizes = &size,
+                                .size_count = 1,
+                                .joins_examples = true};
     rgm_export_output output = {.name = "y", .value = rgm_spmm(p, x, NULL)};
 
     CHECK_OK(rgm_saved_model_save(folder, l.graph, NULL, &output, 1, &options));
@@ -428,6 +460,7 @@ static void tables_of_graphs_are_parsed_and_joined(void **state)
         CHECK_INT(wire_is(key, "nodes/p.x") ? 1 : 9, list.at[i]);
     }
     CHECK_INT(4, seen);
+    check_own(&g);
     CHECK(wire_entry(g.meta, 5, "tensors", &g.signature));
     check_info(&g, 1, "nodes/p.x", "nodes/p.x:0", 1, 2, (int64_t[]){-1, 3});
     check_info(&g, 1, "edges/e.#source", "edges/e._source:0", 9, 1, (int64_t[]){-1});

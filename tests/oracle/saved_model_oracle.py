@@ -5,7 +5,8 @@ usage: saved_model_oracle.py tests FOLDER       NAME.pb, NAME.inputs.safetensors
        saved_model_oracle.py run EXPORT DUMP    inputs-<n>.safetensors, outputs-<n>.safetensors; the signature is that
                                                 of assets.extra/signature.json, a wrong index is an error
        saved_model_oracle.py examples EXPORT DUMP   the same tables as serialized Examples: one for each batch, and one
-                                                for each graph of it; and by the signature of tensors
+                                                for each graph of it; and by the signature of tensors; an Example
+                                                that has what only the one beside it has is an error
        saved_model_oracle.py parsing EXPORT     a receiver with examples.json: Examples with and without each feature
                                                 against the tensors that they are
 """
@@ -129,10 +130,38 @@ def same(got, want, what):
             sys.exit(f"{what}: {name} differs by {np.abs(got[name].numpy() - y).max()}")
 
 
+def wrong_pairs(one, two, names, ends):
+    """Two graphs of which one has a number of the other's nodes, or a row of the other's tables, or no sizes."""
+    counted = {"nodes/" + of for of in ends.values()}
+    for key in (k for k in names if k in one and len(one[k]) and len(two[k])):
+        if key in ends:
+            size = int(np.sum(one[f"nodes/{ends[key]}.#size"]))
+            yield f"a node of the second in {key}", {**one, key: np.append(one[key][1:], size)}, two
+            yield f"a node of the first in {key}", one, {**two, key: np.append(two[key][1:], -1)}
+        if key in ends or key.endswith(".d1") or key.rsplit(".", 1)[0] in counted and not key.endswith(".#size"):
+            yield f"a row of the first in {key}", {**one, key: one[key][:-1]}, {**two, key: np.concatenate([one[key][-1:], two[key]])}
+    sizes = [k for k in names if k.endswith(".#size")]
+    for key in sizes if len(sizes) > 1 else []:
+        yield f"no {key} in the first", {k: t for k, t in one.items() if k != key}, two
+
+
+def check_wrong_pairs(serve, names, parts, ends):
+    """A graph alone stands beside itself."""
+    refused = 0
+    for what, *pair in wrong_pairs(parts[0], parts[-1], names, ends):
+        try:
+            serve(examples=tf.constant([example_of(p) for p in pair]))
+        except tf.errors.InvalidArgumentError:
+            refused += 1
+            continue
+        sys.exit(f"two Examples with {what}: no error")
+    return refused
+
+
 def check_examples(folder, dump):
     model = tf.saved_model.load(folder)
     serve, by_tables = model.signatures["serving_default"], model.signatures["tensors"]
-    ends, batches, graphs = ends_of(folder), 0, 0
+    ends, batches, graphs, refused = ends_of(folder), 0, 0, 0
     while os.path.exists(os.path.join(dump, f"inputs-{batches}.safetensors")):
         tables = load_file(os.path.join(dump, f"inputs-{batches}.safetensors"))
         want = load_file(os.path.join(dump, f"outputs-{batches}.safetensors"))
@@ -142,10 +171,12 @@ def check_examples(folder, dump):
         same(serve(examples=tf.constant([example_of(tables)])), want, "one Example")
         parts = parts_of(known, ends)
         same(serve(examples=tf.constant([example_of(p) for p in parts])), want, "an Example for each graph")
+        refused += check_wrong_pairs(serve, names, parts, ends)
         batches, graphs = batches + 1, graphs + len(parts)
     if batches == 0:
         sys.exit(f"{dump} has no batch")
-    print(f"TensorFlow {tf.__version__}: {folder}: {graphs} graphs in {batches} batches as Examples")
+    print(f"TensorFlow {tf.__version__}: {folder}: {graphs} graphs in {batches} batches as Examples, {refused} wrong pairs "
+          "refused")
 
 
 def check_parsing(folder):
