@@ -95,6 +95,8 @@ static void many_workers_make_each_update_once_within_the_bound(void **state)
         open_party(&p);
         for (int i = 0; i < MANY; i++)
             send_in(&hands[i], &p);
+        train_to(&p, 1);
+        meet(&p, MANY);
         train_to(&p, STEPS);
         CHECK_OK(rgm_trainer_train_loop_end(p.trainer, &logs));
         finish(&p, hands, MANY);

@@ -154,6 +154,18 @@ static inline void train_to(party *p, int64_t steps)
     }
 }
 
+/* Until so many have come: on a busy machine all steps may be made before the last of them. */
+static inline void meet(const party *p, int64_t workers)
+{
+    rgm_async_report did = {0};
+
+    for (int i = 0; i < 60000 && did.workers < workers; i++) {
+        (void)usleep(1000);
+        rgm_async_server_report(&did, p->server);
+    }
+    CHECK_INT(workers, did.workers);
+}
+
 static inline void finish(party *p, hand *hands, int count)
 {
     rgm_async_server_stop(p->server, RGM_OK);
