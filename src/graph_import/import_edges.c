@@ -316,7 +316,7 @@ static size_t list_name_size(const char *name)
 }
 
 /* A list of another name, such as val.csv, would be left out. Other files are anybody's. */
-static rgm_status check_list_name(const char *path, const char *name)
+static rgm_status check_list_name(const char *folder, const char *name)
 {
     size_t size = list_name_size(name);
 
@@ -325,26 +325,20 @@ static rgm_status check_list_name(const char *path, const char *name)
             return RGM_OK;
     return size == 0 ? RGM_OK
                      : RGM_FAIL(RGM_ERR_DATA,
-                                "%s: the lists of a split are train.csv, valid.csv and test.csv, "
-                                "or these with .gz; rename it, or move it away",
-                                path);
+                                "%s/%s: the lists of a split are train.csv, valid.csv and "
+                                "test.csv, or these with .gz; rename it, or move it away",
+                                folder, name);
 }
 
 static rgm_status check_lists(const char *folder)
 {
     rgm_status status = RGM_OK;
-    char *path = NULL, **names = NULL;
-    int64_t count = 0;
+    int64_t count;
+    char **names;
 
-    RGM_GO(rgm_folder_list(&names, &count, folder));
-    for (int64_t i = 0; i < count; i++) {
-        RGM_GO(rgm_path_join(&path, folder, names[i]));
-        RGM_GO(check_list_name(path, names[i]));
-        rgm_free(path);
-        path = NULL;
-    }
-done:
-    rgm_free(path);
+    RGM_TRY(rgm_folder_list(&names, &count, folder));
+    for (int64_t i = 0; i < count && status == RGM_OK; i++)
+        status = check_list_name(folder, names[i]);
     rgm_names_release(names, count);
     return status;
 }
