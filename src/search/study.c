@@ -170,10 +170,8 @@ static rgm_status check_piece(const rgm_study *s, int64_t trial, int64_t length,
                               rgm_search_event_kind kind)
 {
     const rgmi_study_trial *t = &s->trials[trial - 1];
-    bool may_wait = kind != RGM_VALIDATED; /* one that waits for others may end, or fail */
 
-    if (t->state == RGMI_PIECE_IDLE &&
-        (!may_wait || rgm_searcher_trial(s->searcher, trial)->closed))
+    if (!rgmi_study_may_come(s, trial, kind))
         return RGM_FAIL(RGM_ERR_ARG, "trial %lld was told to %lld, and nothing is asked of it now",
                         (long long)trial, (long long)t->from);
     if (length != 0 && (kind == RGM_ENDED ? length > t->to : length != t->to))

@@ -116,12 +116,16 @@ static rgm_status hear(rgm_study *s, const rgmi_study_event *e)
     return rgmi_study_take_all(s);
 }
 
-/* Of one that waits for others an end can come, and nothing else. */
+bool rgmi_study_may_come(const rgm_study *s, int64_t trial, rgm_search_event_kind came)
+{
+    return s->trials[trial - 1].state != RGMI_PIECE_IDLE ||
+           (came != RGM_VALIDATED && !rgm_searcher_trial(s->searcher, trial)->closed);
+}
+
 static bool is_possible(const rgm_study *s, const rgmi_study_event *e)
 {
-    return s->trials[e->trial - 1].state != RGMI_PIECE_IDLE ||
-           (e->kind == RGMI_TOLD && e->came != RGM_VALIDATED &&
-            !rgm_searcher_trial(s->searcher, e->trial)->closed);
+    return e->kind == RGMI_TOLD ? rgmi_study_may_come(s, e->trial, e->came)
+                                : s->trials[e->trial - 1].state != RGMI_PIECE_IDLE;
 }
 
 bool rgmi_study_has_metrics(rgm_search_event_kind came)

@@ -62,6 +62,8 @@ typedef struct rgmi_study_event {
 /** Let it happen, in memory. Errors: RGM_ERR_FORMAT (it cannot, where it stands), those of
  * rgm_searcher_tell(); the study is stale then. */
 rgm_status rgmi_study_apply(rgm_study *study, const rgmi_study_event *event);
+/** Whether that can come of a trial now: of one that waits for others its end alone. */
+bool rgmi_study_may_come(const rgm_study *study, int64_t trial, rgm_search_event_kind came);
 /** Whether such a result has metrics. */
 bool rgmi_study_has_metrics(rgm_search_event_kind came);
 /** Take what the searcher asks for. */
