@@ -128,6 +128,9 @@ json_t *json_number(double value);
 bool console_open(void);
 /** The exit status of a command that ended with `code`: EXIT_FAILED when its output was lost. */
 int console_close(int code);
+/** Handle signals so, but SIGHUP where it is ignored: of nohup, whose run is to outlive its
+ * terminal. */
+void console_handle_signals(const int *numbers, int count, void (*handler)(int), int flags);
 /** From here on SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGXCPU do not end the process: whoever works
  * asks the next function. */
 void console_catch_signals(void);

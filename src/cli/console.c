@@ -77,20 +77,24 @@ static void show_message(int level, const char *message, void *payload)
     put_line(begin, message);
 }
 
-void console_catch_signals(void)
+void console_handle_signals(const int *numbers, int count, void (*handler)(int), int flags)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU};
-    struct sigaction action = {.sa_handler = on_signal}, before;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;
 
     sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        /* nohup: the run is to outlive its terminal. */
+    for (int i = 0; i < count; i++) {
         if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
             before.sa_handler == SIG_IGN)
             continue;
         sigaction(numbers[i], &action, NULL);
     }
+}
+
+void console_catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGXCPU};
+
+    console_handle_signals(numbers, sizeof numbers / sizeof *numbers, on_signal, SA_RESTART);
 }
 
 /*

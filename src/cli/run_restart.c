@@ -38,16 +38,7 @@ static const int caught[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 static void handle_signals(void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = handler}, before;
-
-    sigemptyset(&action.sa_mask);
-    for (int i = 0; i < CAUGHT; i++) {
-        /* nohup: the run is to outlive its terminal, as console_catch_signals() has it. */
-        if (caught[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
-            before.sa_handler == SIG_IGN)
-            continue;
-        sigaction(caught[i], &action, NULL);
-    }
+    console_handle_signals(caught, CAUGHT, handler, 0);
 }
 
 /* 0 in the child, which ends with its parent; -1 when there can be none. Signals wait meanwhile. */
