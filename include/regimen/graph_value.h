@@ -24,6 +24,13 @@ typedef struct rgm_graph_value rgm_graph_value;
 /** The root for a schema; no input is made yet. Errors: RGM_ERR_DATA, RGM_ERR_NOMEM. */
 rgm_status rgm_graph_value_create(rgm_graph_value **out, rgm_cgraph *cgraph, rgm_schema *schema);
 void rgm_graph_value_release(rgm_graph_value *root);
+/**
+ * A root's inputs as they are now, apart from the compute graph: by rgm_graph_feeds() of it any
+ * thread makes what the root will find made, also while the root gets other inputs or is released.
+ * That is all it is for; what its feeds are for, `input`, is nobody's. Ends by
+ * rgm_graph_value_release(). Errors: RGM_ERR_NOMEM.
+ */
+rgm_status rgm_graph_value_apart(rgm_graph_value **out, const rgm_graph_value *graph);
 rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph);
 const rgm_schema *rgm_graph_value_schema(const rgm_graph_value *graph);
 /**

@@ -59,7 +59,7 @@ rgm_status rgmi_feed_one(rgm_feed *feed, const rgmi_graph_input *input, const rg
         return rgm_graph_lookup(&feed->pattern, graph, set->piece, set->name,
                                 set->features[input->feature].name, input->lookup);
     case INPUT_NUMBER:
-        return rgm_graph_numbers(&feed->pattern, graph, set->name, rgm_value_dim(input->value, 1));
+        return rgm_graph_numbers(&feed->pattern, graph, set->name, input->columns);
     case INPUT_ADJACENCY:
         return rgm_graph_adjacency(&feed->pattern, graph, set->name, RGM_TARGET);
     case INPUT_MEMBERSHIP:
@@ -127,7 +127,7 @@ rgm_status rgm_graph_check_values(const rgm_graph_value *root, const rgm_graph *
             RGM_TRY(rgm_graph_check_lookup(graph, set->piece, set->name,
                                            set->features[input->feature].name, input->lookup));
         if (input->kind == INPUT_NUMBER)
-            RGM_TRY(rgm_graph_check_numbers(graph, set->name, rgm_value_dim(input->value, 1)));
+            RGM_TRY(rgm_graph_check_numbers(graph, set->name, input->columns));
     }
     return RGM_OK;
 }

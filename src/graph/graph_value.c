@@ -46,7 +46,38 @@ void rgm_graph_value_release(rgm_graph_value *graph)
     rgm_free(root->inputs);
     rgm_free(root->transposed);
     rgm_free(root->parts);
+    rgm_free(root->part_sets);
     rgm_free(root);
+}
+
+rgm_status rgm_graph_value_apart(rgm_graph_value **out, const rgm_graph_value *graph)
+{
+    const rgm_graph_value *root = graph->root;
+    rgm_status status = RGM_OK;
+    rgm_graph_value *apart = NULL;
+
+    *out = NULL;
+    RGM_GO(RGM_NEW(apart, 1));
+    apart->root = apart;
+    apart->schema = rgm_schema_retain(root->schema);
+    RGM_GO(RGM_NEW(apart->inputs, root->input_count));
+    for (int64_t i = 0; i < root->input_count; i++) {
+        apart->inputs[i] = root->inputs[i];
+        rgm_lookup_retain(apart->inputs[i].lookup);
+        apart->input_count++;
+    }
+    apart->narrowing = root->narrowing;
+    RGM_GO(RGM_NEW(apart->parts, root->part_count));
+    RGM_GO(RGM_NEW(apart->part_sets, root->part_count));
+    for (; apart->part_count < root->part_count; apart->part_count++) {
+        apart->parts[apart->part_count] = root->parts[apart->part_count];
+        apart->part_sets[apart->part_count] = root->part_sets[apart->part_count];
+    }
+    *out = apart;
+    apart = NULL;
+done:
+    rgm_graph_value_release(apart);
+    return status;
 }
 
 rgm_cgraph *rgm_graph_value_cgraph(const rgm_graph_value *graph)
@@ -197,7 +228,7 @@ static rgm_value *input_of(const rgm_graph_value *graph, rgmi_graph_input_kind k
     value = make_input(graph, name.data, kind, set, feature, columns);
     if (value != NULL)
         root->inputs[root->input_count++] =
-            (rgmi_graph_input){kind, set, feature, rgm_lookup_retain(lookup), value};
+            (rgmi_graph_input){kind, set, feature, rgm_lookup_retain(lookup), columns, value};
 done:
     if (status < 0)
         rgmi_value_error(graph, status);

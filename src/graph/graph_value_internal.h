@@ -26,6 +26,7 @@ typedef struct rgmi_graph_input {
     rgmi_graph_input_kind kind;
     int64_t set, feature; /* of the root's schema */
     rgm_lookup *lookup;   /* INPUT_LOOKUP; retained */
+    int64_t columns;      /* INPUT_SPARSE, INPUT_LOOKUP, INPUT_NUMBER */
     rgm_value *value;
 } rgmi_graph_input;
 
@@ -61,6 +62,7 @@ struct rgm_graph_value {
     rgm_value **transposed; /* [sets]: adjacency with receiver source, at first use */
     rgm_arena *tables;      /* what rgm_graph_value_tables() gave last */
     rgm_narrow_part *parts; /* what narrowed values are fed too */
+    int64_t *part_sets;     /* [part_count] of RGM_NARROW_ITEMS: whose */
     int64_t part_count;
     uint64_t narrowing; /* no two roots have the same; 0: not narrowed */
 };

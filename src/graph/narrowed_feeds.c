@@ -46,6 +46,28 @@ static bool is_seed(const rgm_graph_value *root, const rgmi_graph_input *input)
     return input->kind == INPUT_FIRST || is_readout(root, input);
 }
 
+/* Whose items RGM_NARROW_ITEMS parts are: asked now, as sizes are symbols of the compute graph. */
+static rgm_status find_part_sets(rgm_graph_value *root)
+{
+    const rgm_schema *schema = root->schema;
+
+    RGM_TRY(RGM_NEW(root->part_sets, root->part_count));
+    for (int64_t p = 0; p < root->part_count; p++) {
+        int64_t s = 0;
+
+        if (root->parts[p].kind != RGM_NARROW_ITEMS)
+            continue;
+        while (s < schema->set_count &&
+               (schema->sets[s]->piece != RGM_NODE_SET ||
+                rgm_set_size(root, RGM_NODE_SET, schema->sets[s]->name) != root->parts[p].items))
+            s++;
+        if (s == schema->set_count)
+            return RGM_FAIL(RGM_ERR_ARG, "a part of items of no node set");
+        root->part_sets[p] = s;
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int64_t count,
                             const rgm_graph_value *graph)
 {
@@ -76,6 +98,7 @@ rgm_status rgm_graph_narrow(rgm_value **narrowed, rgm_value *const *values, int6
         root->parts = NULL;
         root->part_count = 0;
     }
+    RGM_GO(find_part_sets(root));
 done:
     rgm_free(links);
     rgm_free(seeds);
@@ -267,18 +290,14 @@ static rgm_status make_seeds(rgm_pattern **out, const nearness *near, const rgm_
     return status;
 }
 
-static rgm_status make_items(rgm_pattern **out, const nearness *near, const rgm_narrow_part *part)
+static rgm_status make_items(rgm_pattern **out, const nearness *near, int64_t p)
 {
-    const rgm_schema *schema = near->root->schema;
+    const near_nodes *nodes = &near->sets[near->root->part_sets[p]];
 
-    for (int64_t s = 0; s < schema->set_count; s++) {
-        const near_nodes *nodes = &near->sets[s];
-
-        if (nodes->up_to != NULL &&
-            rgm_set_size(near->root, RGM_NODE_SET, schema->sets[s]->name) == part->items)
-            return rgmi_make_picks(out, nodes->up_to[part->level], nodes->total, nodes->order);
-    }
-    return RGM_FAIL(RGM_ERR_ARG, "a part of items of no node set");
+    if (nodes->up_to == NULL)
+        return RGM_FAIL(RGM_ERR_NOT_FOUND, "a part of items of a node set that is not there");
+    return rgmi_make_picks(out, nodes->up_to[near->root->parts[p].level], nodes->total,
+                           nodes->order);
 }
 
 /* Entries that end at rows up to a level, loops behind; their numbers, or NULL. */
@@ -341,13 +360,15 @@ done:
     return status;
 }
 
-static rgm_status make_part(rgm_pattern **out, const nearness *near, const rgm_narrow_part *part)
+static rgm_status make_part(rgm_pattern **out, const nearness *near, int64_t p)
 {
+    const rgm_narrow_part *part = &near->root->parts[p];
+
     switch (part->kind) {
     case RGM_NARROW_SEEDS:
         return make_seeds(out, near, part);
     case RGM_NARROW_ITEMS:
-        return make_items(out, near, part);
+        return make_items(out, near, p);
     case RGM_NARROW_LINKS:
     case RGM_NARROW_ENTRIES:
         return make_entries(out, near, part);
@@ -369,7 +390,7 @@ static rgm_status make_near(rgmi_narrowed **out, const rgm_graph_value *root, co
     made->count = root->part_count;
     RGM_GO(nearness_init(&near));
     for (int64_t i = 0; i < root->part_count; i++)
-        RGM_GO(make_part(&made->patterns[i], &near, &root->parts[i]));
+        RGM_GO(make_part(&made->patterns[i], &near, i));
     *out = made;
     made = NULL;
 done:

@@ -275,6 +275,7 @@ static void open_checks(rgmi_learning *learning)
         learning->unpadded[mode] = *pipeline;
         pipeline->judged = true;
     }
+    learning->pipelines[RGM_TRAIN].ahead = learning->ahead;
     for (int64_t i = 0; i < learning->set_count; i++) {
         rgmi_pipeline *pipeline = &learning->sets[i].pipeline;
 
@@ -366,6 +367,7 @@ static void release(rgm_task *task)
     if (learning == NULL)
         return;
     rgm_graph_value_release(learning->root);
+    rgmi_feeds_ahead_release(learning->ahead);
     for (int mode = 0; mode < 3; mode++) {
         rgm_provider_release(learning->providers[mode]);
         rgm_size_constraints_release(learning->pipelines[mode].padding);
@@ -451,6 +453,7 @@ static rgm_status feed_batch(rgm_feed *feeds, int64_t capacity, int64_t *count, 
 {
     rgmi_learning *learning = state;
 
+    RGM_TRY(rgmi_feeds_ahead_tell(learning->ahead, learning->root));
     return rgm_graph_feeds(feeds, capacity, count, learning->root,
                            rgm_element_pointer(batch, &rgm_graph_element));
 }
@@ -632,6 +635,7 @@ rgm_status rgm_graph_learning_create(rgm_task *out, const rgm_graph_learning_opt
     RGM_TRY(RGM_NEW(learning, 1));
     *out = task_of(learning);
     learning->threads = rgm_runtime_threads(runtime);
+    RGM_GO(rgmi_feeds_ahead_create(&learning->ahead));
     RGM_GO(fill(learning, options, (uint64_t)runtime->seed));
 done:
     if (status != RGM_OK)

@@ -211,6 +211,20 @@ rgm_status rgmi_predict_head(rgm_head *output, int64_t *count, rgm_scope *scope,
 
 /* ---- pipeline ------------------------------------------------------------------------------ */
 
+/** What the model that is trained is fed of a batch, made by the threads that make batches. */
+typedef struct rgmi_feeds_ahead rgmi_feeds_ahead;
+rgm_status rgmi_feeds_ahead_create(rgmi_feeds_ahead **out);
+void rgmi_feeds_ahead_release(rgmi_feeds_ahead *ahead);
+/** The root of a complete model: of the first one told, and those after it until
+ * rgmi_feeds_ahead_forget(), the inputs are remembered. ahead NULL, here and below: nothing is
+ * done. */
+rgm_status rgmi_feeds_ahead_tell(rgmi_feeds_ahead *ahead, const rgm_graph_value *root);
+/** Before another model is built. Waits for threads that make feeds. */
+void rgmi_feeds_ahead_forget(rgmi_feeds_ahead *ahead);
+/** In any thread: the graph keeps what it will be fed, once that is known. Who feeds it meets what
+ * is wrong with it: here nothing is told. */
+void rgmi_feeds_ahead_make(rgmi_feeds_ahead *ahead, rgm_graph *graph);
+
 /** What the input pipeline of one mode needs while it runs. */
 typedef struct rgmi_pipeline {
     rgm_schema *schema; /* of one example */
@@ -225,6 +239,7 @@ typedef struct rgmi_pipeline {
     bool together;                    /* the provider's examples are mini-batches        */
     bool judged;                      /* labels are looked at                            */
     int64_t batch_nodes, batch_edges; /* of a batch at most; 0: no bound              */
+    rgmi_feeds_ahead *ahead;          /* of batches that are learned from; NULL: of none */
 } rgmi_pipeline;
 
 /** Whether what is judged reaches the model as it comes: no processor is asked then. */
@@ -499,6 +514,7 @@ typedef struct rgmi_learning {
     int threads;
 
     rgm_graph_value *root;
+    rgmi_feeds_ahead *ahead;        /* of root; NULL: nothing is trained */
     const rgm_graph_value *base;    /* behind the GNN, of task 0 */
     int64_t task_of[RGM_MAX_HEADS]; /* by head */
     rgmi_graph_inputs inputs;       /* of an experiment file */

@@ -187,6 +187,7 @@ rgm_status rgmi_learning_build_model(rgm_task_model *out, rgm_scope *scope, void
     shared_passes passes = {.count = 0};
 
     RGM_TRY(rgmi_sampled_parts_connect(learning));
+    rgmi_feeds_ahead_forget(learning->ahead);
     rgm_graph_value_release(learning->root); /* of a run before */
     learning->root = NULL;
     RGM_TRY(rgm_graph_value_create(&learning->root, rgm_scope_graph(scope),

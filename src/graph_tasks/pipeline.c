@@ -113,6 +113,17 @@ static rgm_status draw_batch(rgm_element **out, const rgm_element *batch, const 
     return process_elements(out, batch, &call->rng, payload);
 }
 
+/* The same where a thread that is not the trainer's makes the batch. */
+static rgm_status draw_ahead(rgm_element **out, const rgm_element *batch, const rgm_map_call *call,
+                             void *payload)
+{
+    const rgmi_pipeline *pipeline = payload;
+
+    RGM_TRY(draw_batch(out, batch, call, payload));
+    rgmi_feeds_ahead_make(pipeline->ahead, rgm_element_pointer(*out, &rgm_graph_element));
+    return RGM_OK;
+}
+
 static bool draws(const rgmi_pipeline *pipeline)
 {
     return rgmi_processors_fixed(pipeline->processors, pipeline->processor_count) <
@@ -227,6 +238,7 @@ rgm_status rgmi_pipeline_dataset(rgm_dataset **out, rgmi_pipeline *pipeline,
                      alone || rgmi_provider_is_in_memory(provider) ? 0 : threads));
     RGM_GO(rgm_dataset_map_each(&data,
                                 rgmi_provider_is_sampled_part(provider) ? rgmi_sampled_part_batch
+                                : training && !alone && threads > 0     ? draw_ahead
                                 : training                              ? draw_batch
                                                                         : process_batch,
                                 pipeline, NULL, alone ? 0 : threads));
