@@ -121,11 +121,12 @@ static inline rgm_status rgm_second_(rgm_status first, rgm_status second)
 
 /**
  * Counted memory, aligned to 64 bytes. NULL when there is none (no error is recorded: use the
- * RGM_NEW and RGM_RESERVE macros, which record one). calloc checks count * size for overflow; a
- * size of 0 gives a valid pointer. Release with rgm_free(), which takes NULL.
+ * RGM_NEW and RGM_RESERVE macros, which record one). calloc and malloc_array check count * size for
+ * overflow; a size of 0 gives a valid pointer. Release with rgm_free(), which takes NULL.
  */
 void *rgm_malloc(size_t size);
 void *rgm_calloc(int64_t count, size_t size);
+void *rgm_malloc_array(int64_t count, size_t size);
 void *rgm_realloc(void *memory, size_t size);
 void rgm_free(void *memory);
 /** Copies of text; RGM_ERR_NOMEM on failure. */
@@ -152,6 +153,12 @@ int64_t rgm_memory_failures(void);
 /** Set p to `count` zeroed elements of its type; RGM_ERR_NOMEM. Use inside RGM_TRY / RGM_GO. */
 #define RGM_NEW(p, count)                                                                          \
     (((p) = rgm_calloc((count), sizeof *(p))) != NULL                                              \
+         ? RGM_OK                                                                                  \
+         : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld x %zu bytes", (long long)(count),          \
+                    sizeof *(p)))
+/** The same with elements of no value, for memory that is written before it is read. */
+#define RGM_NEW_RAW(p, count)                                                                      \
+    (((p) = rgm_malloc_array((count), sizeof *(p))) != NULL                                        \
          ? RGM_OK                                                                                  \
          : RGM_FAIL(RGM_ERR_NOMEM, "out of memory: %lld x %zu bytes", (long long)(count),          \
                     sizeof *(p)))

@@ -256,6 +256,12 @@ typedef struct rgm_pattern rgm_pattern;
 rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
                               const int64_t *row, const int64_t *column);
 /**
+ * The same from numbers of 32 bits, which become the pattern's own, or are freed: rgm_malloc(),
+ * also after an error. Errors: those of rgm_pattern_create().
+ */
+rgm_status rgm_pattern_take(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
+                            int32_t *row, int32_t *column);
+/**
  * A pattern from ragged rows: row r has the columns column[row_start[r]] .. ; checks as above.
  * Errors: RGM_ERR_ARG, RGM_ERR_DATA, RGM_ERR_UNSUPPORTED, RGM_ERR_NOMEM.
  */

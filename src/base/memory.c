@@ -65,16 +65,21 @@ void *rgm_malloc(size_t size)
     return memory;
 }
 
-void *rgm_calloc(int64_t count, size_t size)
+void *rgm_malloc_array(int64_t count, size_t size)
 {
     size_t bytes;
-    void *memory;
 
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes))
         return NULL;
-    memory = rgm_malloc(bytes);
+    return rgm_malloc(bytes);
+}
+
+void *rgm_calloc(int64_t count, size_t size)
+{
+    void *memory = rgm_malloc_array(count, size);
+
     if (memory != NULL)
-        memset(memory, 0, bytes);
+        memset(memory, 0, (size_t)count * size);
     return memory;
 }
 

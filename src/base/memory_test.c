@@ -55,6 +55,30 @@ static void calloc_is_zeroed_and_refuses_overflow(void **state)
     CHECK_INT(before, rgm_memory_used());
 }
 
+static rgm_status new_raw(int64_t **out, int64_t count)
+{
+    return RGM_NEW_RAW(*out, count);
+}
+
+static void arrays_that_are_not_zeroed_refuse_overflow_too(void **state)
+{
+    int64_t before = rgm_memory_used(), *p = NULL;
+
+    (void)state;
+    CHECK_OK(new_raw(&p, 100));
+    CHECK((uintptr_t)p % 64 == 0 && rgm_memory_used() >= before + 800);
+    memset(p, 1, 800);
+    rgm_free(p);
+    CHECK_OK(new_raw(&p, 0));
+    CHECK(p != NULL);
+    rgm_free(p);
+    CHECK_STATUS(RGM_ERR_NOMEM, new_raw(&p, -1));
+    CHECK_STATUS(RGM_ERR_NOMEM, new_raw(&p, INT64_MAX / 4));
+    CHECK_MESSAGE("x 8 bytes");
+    CHECK(rgm_malloc_array(INT64_MAX, 16) == NULL);
+    CHECK_INT(before, rgm_memory_used());
+}
+
 static void realloc_keeps_content_and_alignment(void **state)
 {
     unsigned char *p = NULL;
@@ -219,6 +243,7 @@ static void counting_is_exact_with_threads(void **state)
 TESTS(cmocka_unit_test(memory_is_aligned_and_counted),
       cmocka_unit_test(large_blocks_are_aligned_for_huge_pages),
       cmocka_unit_test(calloc_is_zeroed_and_refuses_overflow),
+      cmocka_unit_test(arrays_that_are_not_zeroed_refuse_overflow_too),
       cmocka_unit_test(realloc_keeps_content_and_alignment),
       cmocka_unit_test(the_peak_is_remembered_until_reset),
       cmocka_unit_test(the_system_tells_the_resident_set),

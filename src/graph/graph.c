@@ -470,7 +470,7 @@ rgm_status rgmi_make_picks(rgm_pattern **out, int64_t rows, int64_t columns, con
     rgm_status status;
     int64_t *row;
 
-    RGM_TRY(RGM_NEW(row, rows));
+    RGM_TRY(RGM_NEW_RAW(row, rows));
     for (int64_t i = 0; i < rows; i++)
         row[i] = i;
     status = rgm_pattern_create(out, rows, columns, rows, row, column);

@@ -107,23 +107,42 @@ done:
 
 /* ---- what they are fed ---- */
 
-enum { FAR = INT32_MAX }; /* the level of what is not needed */
-
 /** The nodes of one set by level. */
 typedef struct near_nodes {
     int64_t total;
-    int32_t *level; /* [total] */
-    int64_t *order; /* [total] those that are needed, by level and number */
-    int64_t *place; /* [total] where in order */
+    int32_t *level; /* [total]; nearness.levels: not needed */
+    int32_t *order; /* [total] those that are needed, by level and number */
+    int32_t *place; /* [total] where in order */
     int64_t *up_to; /* [levels] how many of that level or nearer */
     int64_t count;
 } near_nodes;
+
+/**
+ * A link as parts read it: its rows hear its columns. Entries are those of rows up to the greatest
+ * level of a part, loops behind those of their level; in their order, by level of the row, those of
+ * a lesser level come first.
+ */
+typedef struct near_link {
+    const rgm_value *pattern;
+    bool transposed, loops;
+    bool heard; /* some part has its messages, not the numbers of its entries alone */
+    int level;  /* the greatest that is asked for */
+    const rgm_csr *csr;
+    const near_nodes *rows;
+    near_nodes *columns;
+    const int64_t *row, *column; /* [count] */
+    int64_t count;
+    int32_t *number; /* of each entry: its place in row and column, count + i of a loop at i */
+    int64_t *up_to;  /* [level + 1] entries of that level or nearer */
+} near_link;
 
 typedef struct nearness {
     const rgm_graph *graph;
     const rgm_graph_value *root;
     const rgm_feed *feeds; /* of the root's inputs */
     near_nodes *sets;      /* of the root's schema; empty: no node set that counts */
+    near_link *links;      /* [link_count] */
+    int64_t link_count;
     int levels;
 } nearness;
 
@@ -137,26 +156,35 @@ static int64_t input_of(const rgm_graph_value *root, const rgm_value *value)
     return i;
 }
 
-/* Entries of a link: its rows hear its columns. */
-typedef struct near_link {
-    const near_nodes *rows, *columns;
-    const int64_t *row, *column; /* [count] */
-    int64_t count;
-} near_link;
+static near_link *find_link(const nearness *near, const rgm_narrow_part *part)
+{
+    for (int64_t i = 0; i < near->link_count; i++) {
+        near_link *link = &near->links[i];
+
+        if (link->pattern == part->pattern && link->transposed == part->transposed &&
+            link->loops == part->loops)
+            return link;
+    }
+    return NULL;
+}
 
 static rgm_status open_link(near_link *link, const nearness *near, const rgm_narrow_part *part)
 {
     const rgm_schema *schema = near->root->schema;
-    const rgm_set_schema *set =
-        schema->sets[near->root->inputs[input_of(near->root, part->pattern)].set];
+    int64_t input = input_of(near->root, part->pattern), index;
+    const rgm_set_schema *set = schema->sets[near->root->inputs[input].set];
+    const rgm_pattern *whole = near->feeds[input].pattern;
     int64_t source = rgm_schema_index(schema, RGM_NODE_SET, set->source);
-    int64_t target = rgm_schema_index(schema, RGM_NODE_SET, set->target), index;
-    rgmi_items *items;
+    int64_t target = rgm_schema_index(schema, RGM_NODE_SET, set->target);
+    const rgmi_items *items;
 
     RGM_TRY(rgmi_graph_set(&index, near->graph, RGM_EDGE_SET, set->name));
-    items = near->graph->sets[index].items;
-    RGM_TRY(rgmi_items_whole(items));
+    items = near->graph->sets[index].items; /* whole, as its pattern was made */
     *link = (near_link){
+        .pattern = part->pattern,
+        .transposed = part->transposed,
+        .loops = part->loops,
+        .csr = part->transposed ? rgm_pattern_by_column(whole) : rgm_pattern_by_row(whole),
         .rows = &near->sets[part->transposed ? source : target],
         .columns = &near->sets[part->transposed ? target : source],
         .row = rgm_tensor_i64(part->transposed ? items->source : items->target),
@@ -166,21 +194,61 @@ static rgm_status open_link(near_link *link, const nearness *near, const rgm_nar
     return RGM_OK;
 }
 
-/* Nodes of a level behind those of nearer ones. */
+static rgm_status open_links(nearness *near)
+{
+    const rgm_graph_value *root = near->root;
+
+    RGM_TRY(RGM_NEW(near->links, root->part_count));
+    for (int64_t p = 0; p < root->part_count; p++) {
+        const rgm_narrow_part *part = &root->parts[p];
+        near_link *link;
+
+        if (part->kind != RGM_NARROW_LINKS && part->kind != RGM_NARROW_ENTRIES)
+            continue;
+        link = find_link(near, part);
+        if (link == NULL) {
+            link = &near->links[near->link_count];
+            RGM_TRY(open_link(link, near, part));
+            near->link_count++;
+        }
+        link->heard = link->heard || part->kind == RGM_NARROW_LINKS;
+        link->level = link->level > part->level ? link->level : part->level;
+    }
+    return RGM_OK;
+}
+
+/* ---- levels ---- */
+
+/* Now in the order in which they are found. */
+static inline void reach(near_nodes *nodes, int32_t item, int level)
+{
+    if (nodes->level[item] <= level)
+        return;
+    nodes->level[item] = level;
+    nodes->order[nodes->count++] = item;
+}
+
 static void close_level(nearness *near, int level)
 {
-    for (int64_t s = 0; s < near->root->schema->set_count; s++) {
-        near_nodes *nodes = &near->sets[s];
+    for (int64_t s = 0; s < near->root->schema->set_count; s++)
+        if (near->sets[s].up_to != NULL)
+            near->sets[s].up_to[level] = near->sets[s].count;
+}
 
-        if (nodes->up_to == NULL)
-            continue;
-        for (int64_t i = 0; i < nodes->total; i++)
-            if (nodes->level[i] == level) {
-                nodes->place[i] = nodes->count;
-                nodes->order[nodes->count++] = i;
-            }
-        nodes->up_to[level] = nodes->count;
-    }
+/* By level and number, where each level ends being known. */
+static void order_nodes(near_nodes *nodes, int levels)
+{
+    int64_t *end = nodes->up_to;
+
+    for (int64_t i = nodes->total - 1; i >= 0; i--)
+        if (nodes->level[i] < levels) {
+            int64_t place = --end[nodes->level[i]];
+
+            nodes->place[i] = (int32_t)place;
+            nodes->order[place] = (int32_t)i;
+        }
+    for (int level = 0; level < levels; level++) /* each end has moved to its level's begin */
+        end[level] = level + 1 < levels ? end[level + 1] : nodes->count;
 }
 
 /* What seeds pick: a pattern over the nodes of set *set. */
@@ -196,7 +264,22 @@ static rgm_pattern *seeds_of(int64_t *set, const nearness *near, const rgm_narro
     return near->feeds[i].pattern;
 }
 
-static rgm_status find_levels(nearness *near)
+/* The nodes that those of the level before hear of. */
+static void follow_link(const near_link *link, int level)
+{
+    int64_t begin = level > 1 ? link->rows->up_to[level - 2] : 0,
+            end = link->rows->up_to[level - 1];
+    const rgm_csr *csr = link->csr;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = link->rows->order[i];
+
+        for (int64_t e = csr->row_start[row]; e < csr->row_start[row + 1]; e++)
+            reach(link->columns, csr->column[e], level);
+    }
+}
+
+static void find_levels(nearness *near)
 {
     const rgm_graph_value *root = near->root;
 
@@ -208,23 +291,29 @@ static rgm_status find_levels(nearness *near)
             continue;
         seeds = seeds_of(&set, near, &root->parts[p]);
         for (int64_t e = 0; e < rgm_pattern_by_row(seeds)->count; e++)
-            near->sets[set].level[rgm_pattern_column_of(seeds)[e]] = 0;
+            reach(&near->sets[set], rgm_pattern_column_of(seeds)[e], 0);
     }
     close_level(near, 0);
     for (int level = 1; level < near->levels; level++) {
-        for (int64_t p = 0; p < root->part_count; p++) {
-            near_link link;
-
-            if (root->parts[p].kind != RGM_NARROW_LINKS)
-                continue;
-            RGM_TRY(open_link(&link, near, &root->parts[p]));
-            for (int64_t e = 0; e < link.count; e++)
-                if (link.rows->level[link.row[e]] == level - 1 &&
-                    link.columns->level[link.column[e]] > level)
-                    link.columns->level[link.column[e]] = level;
-        }
+        for (int64_t i = 0; i < near->link_count; i++)
+            if (near->links[i].heard)
+                follow_link(&near->links[i], level);
         close_level(near, level);
     }
+    for (int64_t s = 0; s < root->schema->set_count; s++)
+        if (near->sets[s].up_to != NULL)
+            order_nodes(&near->sets[s], near->levels);
+}
+
+static rgm_status open_nodes(near_nodes *nodes, int64_t total, int levels)
+{
+    nodes->total = total;
+    RGM_TRY(RGM_NEW_RAW(nodes->level, total));
+    RGM_TRY(RGM_NEW_RAW(nodes->order, total));
+    RGM_TRY(RGM_NEW_RAW(nodes->place, total));
+    RGM_TRY(RGM_NEW(nodes->up_to, levels));
+    for (int64_t i = 0; i < total; i++)
+        nodes->level[i] = levels;
     return RGM_OK;
 }
 
@@ -242,21 +331,16 @@ static rgm_status nearness_init(nearness *near)
     RGM_TRY(RGM_NEW(near->sets, root->schema->set_count));
     for (int64_t s = 0; s < root->schema->set_count; s++) {
         const rgm_set_schema *set = root->schema->sets[s];
-        near_nodes *nodes = &near->sets[s];
         int64_t index;
 
         if (set->piece != RGM_NODE_SET ||
             (index = rgm_schema_index(graph->schema, RGM_NODE_SET, set->name)) < 0)
             continue;
-        nodes->total = graph->sets[index].items->total;
-        RGM_TRY(RGM_NEW(nodes->level, nodes->total));
-        RGM_TRY(RGM_NEW(nodes->order, nodes->total));
-        RGM_TRY(RGM_NEW(nodes->place, nodes->total));
-        RGM_TRY(RGM_NEW(nodes->up_to, near->levels));
-        for (int64_t i = 0; i < nodes->total; i++)
-            nodes->level[i] = FAR;
+        RGM_TRY(open_nodes(&near->sets[s], graph->sets[index].items->total, near->levels));
     }
-    return find_levels(near);
+    RGM_TRY(open_links(near));
+    find_levels(near);
+    return RGM_OK;
 }
 
 static void nearness_clear(nearness *near)
@@ -267,27 +351,55 @@ static void nearness_clear(nearness *near)
         rgm_free(near->sets[s].place);
         rgm_free(near->sets[s].up_to);
     }
+    for (int64_t i = 0; i < near->link_count; i++) {
+        rgm_free(near->links[i].number);
+        rgm_free(near->links[i].up_to);
+    }
     rgm_free(near->sets);
+    rgm_free(near->links);
+}
+
+/* ---- patterns ---- */
+
+/* For a pattern to keep. */
+static rgm_status two_arrays(int32_t **row, int32_t **column, int64_t count)
+{
+    rgm_status status;
+
+    RGM_TRY(RGM_NEW_RAW(*row, count));
+    status = RGM_NEW_RAW(*column, count);
+    if (status != RGM_OK)
+        rgm_free(*row);
+    return status;
+}
+
+/* Row i has column[i]. */
+static rgm_status pick(rgm_pattern **out, int64_t rows, int64_t columns, const int32_t *picked)
+{
+    int32_t *row, *column;
+
+    RGM_TRY(two_arrays(&row, &column, rows));
+    for (int64_t i = 0; i < rows; i++) {
+        row[i] = (int32_t)i;
+        column[i] = picked[i];
+    }
+    return rgm_pattern_take(out, rows, columns, rows, row, column);
 }
 
 static rgm_status make_seeds(rgm_pattern **out, const nearness *near, const rgm_narrow_part *part)
 {
-    int64_t set, count, *row, *column;
+    int64_t set;
     const rgm_pattern *whole = seeds_of(&set, near, part);
     const near_nodes *nodes = &near->sets[set];
-    rgm_status status;
+    const rgm_csr *by_row = rgm_pattern_by_row(whole);
+    int32_t *row, *column;
 
-    count = rgm_pattern_by_row(whole)->count;
-    RGM_TRY(RGM_NEW(row, 2 * count));
-    column = row + count;
-    for (int64_t e = 0; e < count; e++) {
+    RGM_TRY(two_arrays(&row, &column, by_row->count));
+    for (int64_t e = 0; e < by_row->count; e++) {
         row[e] = rgm_pattern_row_of(whole)[e];
         column[e] = nodes->place[rgm_pattern_column_of(whole)[e]];
     }
-    status = rgm_pattern_create(out, rgm_pattern_by_row(whole)->rows, nodes->up_to[0], count, row,
-                                column);
-    rgm_free(row);
-    return status;
+    return rgm_pattern_take(out, by_row->rows, nodes->up_to[0], by_row->count, row, column);
 }
 
 static rgm_status make_items(rgm_pattern **out, const nearness *near, int64_t p)
@@ -296,68 +408,85 @@ static rgm_status make_items(rgm_pattern **out, const nearness *near, int64_t p)
 
     if (nodes->up_to == NULL)
         return RGM_FAIL(RGM_ERR_NOT_FOUND, "a part of items of a node set that is not there");
-    return rgmi_make_picks(out, nodes->up_to[near->root->parts[p].level], nodes->total,
-                           nodes->order);
+    return pick(out, nodes->up_to[near->root->parts[p].level], nodes->total, nodes->order);
 }
 
-/* Entries that end at rows up to a level, loops behind; their numbers, or NULL. */
-typedef struct near_entries {
-    int64_t *row, *column, *number;
-    int64_t count;
-} near_entries;
-
-static void add_entry(near_entries *out, const near_link *link, const rgm_narrow_part *part,
-                      int64_t row, int64_t column, int64_t number)
-{
-    out->row[out->count] = link->rows->place[row];
-    out->column[out->count] = part->whole_columns ? column : link->columns->place[column];
-    out->number[out->count++] = number;
-}
-
-/* Order: by level of the row; so the entries of fewer levels are the first of those of more. */
-static rgm_status find_entries(near_entries *out, const near_link *link,
-                               const rgm_narrow_part *part)
+/* up_to becomes where the entries of each level begin, *most how many there are. */
+static void count_entries(int64_t *most, near_link *link)
 {
     const near_nodes *rows = link->rows;
-    int64_t most = link->count + (part->loops ? rows->total : 0);
 
-    *out = (near_entries){.count = 0};
-    RGM_TRY(RGM_NEW(out->row, most));
-    RGM_TRY(RGM_NEW(out->column, most));
-    RGM_TRY(RGM_NEW(out->number, most));
-    for (int level = 0; level <= part->level; level++) {
-        for (int64_t e = 0; e < link->count; e++)
-            if (rows->level[link->row[e]] == level)
-                add_entry(out, link, part, link->row[e], link->column[e], e);
-        for (int64_t i = level > 0 ? rows->up_to[level - 1] : 0;
-             part->loops && i < rows->up_to[level]; i++)
-            add_entry(out, link, part, rows->order[i], rows->order[i],
-                      link->count + rows->order[i]);
+    for (int64_t e = 0; e < link->count; e++)
+        if (rows->level[link->row[e]] <= link->level)
+            link->up_to[rows->level[link->row[e]]]++;
+    *most = 0;
+    for (int level = 0; level <= link->level; level++) {
+        int64_t entries = link->up_to[level];
+
+        link->up_to[level] = *most;
+        *most += entries;
+        if (link->loops)
+            *most += rows->up_to[level] - (level > 0 ? rows->up_to[level - 1] : 0);
     }
+}
+
+/* A counting sort over levels. */
+static rgm_status find_entries(near_link *link)
+{
+    const near_nodes *rows = link->rows;
+    int64_t most;
+
+    if (link->up_to != NULL)
+        return RGM_OK;
+    if (link->count + (link->loops ? rows->total : 0) > INT32_MAX)
+        return RGM_FAIL(RGM_ERR_UNSUPPORTED, "%lld edges and %lld loops: together below 2^31",
+                        (long long)link->count, (long long)rows->total);
+    RGM_TRY(RGM_NEW(link->up_to, link->level + 1));
+    count_entries(&most, link);
+    RGM_TRY(RGM_NEW_RAW(link->number, most));
+    for (int64_t e = 0; e < link->count; e++) {
+        int level = rows->level[link->row[e]];
+
+        if (level <= link->level)
+            link->number[link->up_to[level]++] = (int32_t)e;
+    }
+    for (int64_t i = 0; link->loops && i < rows->up_to[link->level]; i++)
+        link->number[link->up_to[rows->level[rows->order[i]]]++] =
+            (int32_t)(link->count + rows->order[i]);
     return RGM_OK;
+}
+
+/* Entries of a link, between those that are near. */
+static rgm_status make_links(rgm_pattern **out, const near_link *link, const rgm_narrow_part *part)
+{
+    int64_t count = link->up_to[part->level];
+    const int32_t *rows = link->rows->place;
+    const int32_t *columns = part->whole_columns ? NULL : link->columns->place;
+    int32_t *row, *column;
+
+    RGM_TRY(two_arrays(&row, &column, count));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t e = link->number[i], loop = e - link->count;
+        int64_t from = loop < 0 ? link->column[e] : loop;
+
+        row[i] = rows[loop < 0 ? link->row[e] : loop];
+        column[i] = columns == NULL ? (int32_t)from : columns[from];
+    }
+    return rgm_pattern_take(out, link->rows->up_to[part->level],
+                            part->whole_columns ? link->columns->total
+                                                : link->columns->up_to[part->level + 1],
+                            count, row, column);
 }
 
 static rgm_status make_entries(rgm_pattern **out, const nearness *near, const rgm_narrow_part *part)
 {
-    rgm_status status = RGM_OK;
-    near_entries entries = {.row = NULL};
-    near_link link;
+    near_link *link = find_link(near, part);
 
-    RGM_TRY(open_link(&link, near, part));
-    RGM_GO(find_entries(&entries, &link, part));
-    if (part->kind == RGM_NARROW_ENTRIES)
-        RGM_GO(rgmi_make_picks(out, entries.count,
-                               link.count + (part->loops ? link.rows->total : 0), entries.number));
-    else
-        RGM_GO(rgm_pattern_create(out, link.rows->up_to[part->level],
-                                  part->whole_columns ? link.columns->total
-                                                      : link.columns->up_to[part->level + 1],
-                                  entries.count, entries.row, entries.column));
-done:
-    rgm_free(entries.row);
-    rgm_free(entries.column);
-    rgm_free(entries.number);
-    return status;
+    RGM_TRY(find_entries(link));
+    if (part->kind == RGM_NARROW_LINKS)
+        return make_links(out, link, part);
+    return pick(out, link->up_to[part->level], link->count + (link->loops ? link->rows->total : 0),
+                link->number);
 }
 
 static rgm_status make_part(rgm_pattern **out, const nearness *near, int64_t p)

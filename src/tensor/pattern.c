@@ -12,7 +12,7 @@ struct rgm_pattern {
     atomic_int references;
     rgm_csr by_row, by_column;
     int32_t *row_of, *column_of;  /* [count], as given                             */
-    int64_t *start[2];            /* memory of by_row and by_column */
+    int64_t *start[2];            /* of by_row and by_column                       */
     int32_t *other[2], *entry[2]; /* NULL where the given order is the sorted one  */
     int32_t *visit[2];            /* NULL where rows are long or many              */
     _Atomic uint64_t below[2];    /* columns and rows: see rgm_pattern_rows_below() */
@@ -87,49 +87,111 @@ static void visit_block(int32_t *visit, const rgm_csr *csr, int64_t from, int64_
 
 static rgm_status make_visit(int32_t **visit, rgm_csr *csr)
 {
-    for (int64_t r = 0; r < csr->rows; r++)
-        if (csr->longest < csr->row_start[r + 1] - csr->row_start[r])
-            csr->longest = csr->row_start[r + 1] - csr->row_start[r];
     if (csr->columns > VISIT_COLUMNS || csr->count > VISIT_MEAN * csr->rows)
         return RGM_OK;
-    RGM_TRY(RGM_NEW(*visit, csr->rows));
+    RGM_TRY(RGM_NEW_RAW(*visit, csr->rows));
     for (int64_t b = 0; b < rgm_csr_blocks(csr); b++)
         visit_block(*visit, csr, rgm_csr_block_begin(csr, b), rgm_csr_block_begin(csr, b + 1));
     csr->visit = *visit;
     return RGM_OK;
 }
 
+static bool is_sorted(const int32_t *major, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++)
+        if (major[i - 1] > major[i])
+            return false;
+    return true;
+}
+
+/* Where the rows of sorted entries start. */
+static void starts_of_sorted(int64_t *start, int64_t rows, const int32_t *major, int64_t count)
+{
+    int64_t r = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        while (r <= major[i])
+            start[r++] = i;
+    while (r <= rows)
+        start[r++] = count;
+}
+
+/* Counts of rows become where they start; `at` keeps that in fewer bytes, for who fills them. */
+static void starts_of_counts(int64_t *start, int32_t *at, int64_t rows)
+{
+    int32_t next = 0;
+
+    for (int64_t r = 0; r < rows; r++) {
+        int32_t entries = at[r];
+
+        at[r] = next;
+        start[r] = next;
+        next += entries;
+    }
+    start[rows] = next;
+}
+
+#define FILL_AHEAD 16 /* entries whose places are fetched before they are filled */
+
+/* A stable counting sort of the entries. */
+static rgm_status sort_entries(rgm_pattern *p, int which, int64_t rows, int64_t count,
+                               const int32_t *major, const int32_t *minor)
+{
+    int32_t *at, *other, *entry;
+
+    RGM_TRY(RGM_NEW_RAW(p->other[which], count));
+    RGM_TRY(RGM_NEW_RAW(p->entry[which], count));
+    RGM_TRY(RGM_NEW(at, rows));
+    other = p->other[which];
+    entry = p->entry[which];
+    for (int64_t i = 0; i < count; i++)
+        at[major[i]]++;
+    starts_of_counts(p->start[which], at, rows);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t place = at[major[i]]++;
+
+        if (i + FILL_AHEAD < count) {
+            int32_t soon = at[major[i + FILL_AHEAD]];
+
+            __builtin_prefetch(&other[soon], 1);
+            __builtin_prefetch(&entry[soon], 1);
+        }
+        other[place] = minor[i];
+        entry[place] = (int32_t)i;
+    }
+    rgm_free(at);
+    return RGM_OK;
+}
+
+static int64_t longest_row(const int64_t *start, int64_t rows)
+{
+    int64_t longest = 0;
+
+    for (int64_t r = 0; r < rows; r++)
+        if (longest < start[r + 1] - start[r])
+            longest = start[r + 1] - start[r];
+    return longest;
+}
+
 /* Make one direction: rows = `major`, columns = `minor`. */
 static rgm_status make_direction(rgm_pattern *p, int which, int64_t rows, int64_t columns,
                                  int64_t count, const int32_t *major, const int32_t *minor)
 {
-    bool sorted = true;
-    int64_t *start;
     rgm_csr *csr = which == 0 ? &p->by_row : &p->by_column;
+    bool sorted = is_sorted(major, count);
 
-    RGM_TRY(RGM_NEW(p->start[which], rows + 2));
-    start = p->start[which] + 1; /* one ahead, so that filling moves each start to its place */
-    for (int64_t i = 0; i < count; i++)
-        start[major[i] + 1]++;
-    for (int64_t i = 1; i < count && sorted; i++)
-        sorted = major[i - 1] <= major[i];
-    for (int64_t r = 0; r < rows; r++)
-        start[r + 1] += start[r];
-    *csr = (rgm_csr){
-        .rows = rows, .columns = columns, .count = count, .row_start = start, .column = minor};
+    RGM_TRY(RGM_NEW_RAW(p->start[which], rows + 1));
     if (sorted)
-        return make_visit(&p->visit[which], csr);
-    RGM_TRY(RGM_NEW(p->other[which], count));
-    RGM_TRY(RGM_NEW(p->entry[which], count));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = start[major[i]]++;
-        p->other[which][at] = minor[i];
-        p->entry[which][at] = (int32_t)i;
-    }
-    start--; /* each start has now moved to where the next row's was */
-    csr->row_start = start;
-    csr->column = p->other[which];
-    csr->entry = p->entry[which];
+        starts_of_sorted(p->start[which], rows, major, count);
+    else
+        RGM_TRY(sort_entries(p, which, rows, count, major, minor));
+    *csr = (rgm_csr){.rows = rows,
+                     .columns = columns,
+                     .count = count,
+                     .row_start = p->start[which],
+                     .column = sorted ? minor : p->other[which],
+                     .entry = p->entry[which],
+                     .longest = longest_row(p->start[which], rows)};
     return make_visit(&p->visit[which], csr);
 }
 
@@ -142,19 +204,18 @@ static rgm_status make_both(rgm_pattern *p, int64_t rows, int64_t columns, int64
 
 static rgm_status make_header(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count)
 {
-    rgm_status status = RGM_OK;
-    rgm_pattern *p = NULL;
+    RGM_TRY(check_size(rows, columns, count));
+    RGM_TRY(RGM_NEW(*out, 1));
+    atomic_init(&(*out)->references, 1);
+    return RGM_OK;
+}
 
-    RGM_GO(check_size(rows, columns, count));
-    RGM_GO(RGM_NEW(p, 1));
-    atomic_init(&p->references, 1);
-    RGM_GO(RGM_NEW(p->row_of, count));
-    RGM_GO(RGM_NEW(p->column_of, count));
-    *out = p;
-    p = NULL;
-done:
-    rgm_pattern_release(p);
-    return status;
+/* The same with memory for its entries; released by the caller after an error too. */
+static rgm_status make_entries(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count)
+{
+    RGM_TRY(make_header(out, rows, columns, count));
+    RGM_TRY(RGM_NEW_RAW((*out)->row_of, count));
+    return RGM_NEW_RAW((*out)->column_of, count);
 }
 
 rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
@@ -164,7 +225,7 @@ rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, 
     rgm_pattern *p = NULL;
 
     *out = NULL;
-    RGM_GO(make_header(&p, rows, columns, count));
+    RGM_GO(make_entries(&p, rows, columns, count));
     RGM_GO(copy_indices(p->row_of, row, count, rows, "row"));
     RGM_GO(copy_indices(p->column_of, column, count, columns, "column"));
     RGM_GO(make_both(p, rows, columns, count));
@@ -172,6 +233,39 @@ rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, 
     p = NULL;
 done:
     rgm_pattern_release(p);
+    return status;
+}
+
+static rgm_status check_indices(const int32_t *index, int64_t count, int64_t limit,
+                                const char *what)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (index[i] < 0 || index[i] >= limit)
+            return RGM_FAIL(RGM_ERR_DATA, "entry %lld: %s is %lld, there are %lld", (long long)i,
+                            what, (long long)index[i], (long long)limit);
+    return RGM_OK;
+}
+
+rgm_status rgm_pattern_take(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
+                            int32_t *row, int32_t *column)
+{
+    rgm_status status = RGM_OK;
+    rgm_pattern *p = NULL;
+
+    *out = NULL;
+    RGM_GO(make_header(&p, rows, columns, count));
+    p->row_of = row;
+    p->column_of = column;
+    row = column = NULL;
+    RGM_GO(check_indices(p->row_of, count, rows, "row"));
+    RGM_GO(check_indices(p->column_of, count, columns, "column"));
+    RGM_GO(make_both(p, rows, columns, count));
+    *out = p;
+    p = NULL;
+done:
+    rgm_pattern_release(p);
+    rgm_free(row);
+    rgm_free(column);
     return status;
 }
 
@@ -196,7 +290,7 @@ rgm_status rgm_pattern_from_rows(rgm_pattern **out, int64_t rows, int64_t column
 
     *out = NULL;
     RGM_GO(check_row_start(rows, row_start));
-    RGM_GO(make_header(&p, rows, columns, row_start[rows]));
+    RGM_GO(make_entries(&p, rows, columns, row_start[rows]));
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = row_start[r]; i < row_start[r + 1]; i++)
             p->row_of[i] = (int32_t)r;

@@ -190,6 +190,30 @@ static void expect_direction(const rgm_csr *csr, const int64_t *major, const int
     CHECK_INT(longest, csr->longest);
 }
 
+/* Numbers of 32 bits that a pattern may keep. */
+static int32_t *narrow(const int64_t *numbers, int64_t count)
+{
+    int32_t *out = rgm_malloc_array(count, sizeof *out);
+
+    for (int64_t i = 0; out != NULL && i < count; i++)
+        out[i] = (int32_t)numbers[i];
+    return out;
+}
+
+static void check_taken(int64_t rows, int64_t columns, int64_t count, const int64_t *row,
+                        const int64_t *column)
+{
+    int32_t *own = narrow(row, count);
+    rgm_pattern *p = NULL;
+
+    CHECK_OK(rgm_pattern_take(&p, rows, columns, count, own, narrow(column, count)));
+    CHECK(rgm_pattern_row_of(p) == own);
+    expect_direction(rgm_pattern_by_row(p), row, column);
+    expect_direction(rgm_pattern_by_column(p), column, row);
+    rgm_pattern_release(p);
+}
+
+/* Rows of every other pattern ascend. */
 static void random_patterns_match_the_definition(void **state)
 {
     int64_t row[200], column[200];
@@ -202,14 +226,46 @@ static void random_patterns_match_the_definition(void **state)
         int64_t count = (int64_t)rgm_rng_below(&rng, 2, 201);
         rgm_pattern *p = NULL;
         for (int64_t e = 0; e < count; e++) {
-            row[e] = (int64_t)rgm_rng_below(&rng, 10 + 2 * (uint64_t)e, (uint64_t)rows);
+            row[e] = round % 2 == 0
+                         ? (int64_t)rgm_rng_below(&rng, 10 + 2 * (uint64_t)e, (uint64_t)rows)
+                         : e * rows / count;
             column[e] = (int64_t)rgm_rng_below(&rng, 11 + 2 * (uint64_t)e, (uint64_t)columns);
         }
         CHECK_OK(rgm_pattern_create(&p, rows, columns, count, row, column));
         expect_direction(rgm_pattern_by_row(p), row, column);
         expect_direction(rgm_pattern_by_column(p), column, row);
         rgm_pattern_release(p);
+        check_taken(rows, columns, count, row, column);
     }
+}
+
+static rgm_status take(rgm_pattern **out, int64_t rows, const int64_t *row, const int64_t *column)
+{
+    int32_t *own = narrow(row, 4), *other = narrow(column, 4);
+
+    if (own == NULL || other == NULL) {
+        rgm_free(own);
+        rgm_free(other);
+        return RGM_ERR_NOMEM;
+    }
+    return rgm_pattern_take(out, rows, 4, 4, own, other);
+}
+
+static void wrong_numbers_are_not_kept(void **state)
+{
+    static const int64_t row[] = {2, 0, 2, 0}, column[] = {2, 2, -2, 0};
+    int64_t before = rgm_memory_used();
+    rgm_pattern *p = NULL;
+
+    (void)state;
+    CHECK_STATUS(RGM_ERR_DATA, take(&p, 2, row, row));
+    CHECK_MESSAGE("entry 0: row is 2, there are 2");
+    CHECK_STATUS(RGM_ERR_DATA, take(&p, 3, row, column));
+    CHECK_MESSAGE("entry 2: column is -2, there are 4");
+    CHECK_STATUS(RGM_ERR_UNSUPPORTED, take(&p, (int64_t)1 << 31, row, row));
+    CHECK(p == NULL);
+    CHECK_INT(before, rgm_memory_used());
+    CHECK_EVERY_OOM(take(&p, 3, row, row), rgm_pattern_release(p));
 }
 
 static int64_t rows_below(const rgm_csr *csr, int64_t columns)
@@ -257,5 +313,6 @@ TESTS(cmocka_unit_test(both_directions_of_a_small_matrix_are_as_drawn),
       cmocka_unit_test(short_rows_are_visited_by_length),
       cmocka_unit_test(empty_patterns_are_patterns), cmocka_unit_test(wrong_indices_are_named),
       cmocka_unit_test(random_patterns_match_the_definition),
+      cmocka_unit_test(wrong_numbers_are_not_kept),
       cmocka_unit_test(rows_before_a_column_are_counted),
       cmocka_unit_test(missing_memory_is_survived))
