@@ -183,15 +183,27 @@ static rgm_status csr_append(rgm_csr *to, block *b, const rgm_csr *from)
     return append(&to->visit, b, from->visit, (size_t)from->rows * sizeof(int32_t));
 }
 
+/* Rows or columns of the entries: where one direction's columns are these, because it is sorted,
+ * its copy is theirs. */
+static rgm_status index_append(const int32_t **out, block *b, const int32_t *index,
+                               const rgm_csr *there, const rgm_csr *here)
+{
+    if (here->column != index)
+        return append(out, b, index, (size_t)here->count * sizeof *index);
+    *out = there->column;
+    return RGM_OK;
+}
+
 static rgm_status arrays_copy(rgmi_device_copy *copy, block *b, const rgm_pattern *pattern)
 {
     const rgm_csr *by_row = rgm_pattern_by_row(pattern);
-    size_t entries = (size_t)by_row->count * sizeof(int32_t);
+    const rgm_csr *by_column = rgm_pattern_by_column(pattern);
 
     RGM_TRY(csr_append(&copy->by_row, b, by_row));
-    RGM_TRY(csr_append(&copy->by_column, b, rgm_pattern_by_column(pattern)));
-    RGM_TRY(append(&copy->row_of, b, rgm_pattern_row_of(pattern), entries));
-    return append(&copy->column_of, b, rgm_pattern_column_of(pattern), entries);
+    RGM_TRY(csr_append(&copy->by_column, b, by_column));
+    RGM_TRY(
+        index_append(&copy->row_of, b, rgm_pattern_row_of(pattern), &copy->by_column, by_column));
+    return index_append(&copy->column_of, b, rgm_pattern_column_of(pattern), &copy->by_row, by_row);
 }
 
 rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
