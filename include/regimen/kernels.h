@@ -36,7 +36,7 @@ typedef enum rgm_activation {
  * c [m, n] = act(op(a) [m, k] * op(b) [k, n] + bias [n]) (+ c when accumulate), for each of `batch`
  * products. Row-major; lda, ldb, ldc are the distances between rows as stored, in elements.
  * trans_a: a is stored [k, m]; trans_b: b is stored [n, k]. bias may be NULL. With accumulate there
- * is no activation.
+ * is no activation, but in a table that `activates_sums`: there it is act(... + c).
  *
  * packed: b is what matmul_pack() of the same table made of a b of that n and k; ldb, trans_b and
  * stride_b mean nothing then, and batch is 1. Each row of c is a chain over k that depends on n and
@@ -603,8 +603,9 @@ typedef struct rgm_index_args {
 /** The table. Every entry is set; a call never fails (arguments are checked above this layer), and
  * pointers in arguments are addresses of the table's device. */
 typedef struct rgm_kernels {
-    const char *isa; /* "reference", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "amx" */
-    rgm_dtype dtype; /* of what is in memory: RGM_F32 or RGM_F64 */
+    const char *isa;     /* "reference", "avx2", "avx512", "avx512_bf16", "avx512_vnni", "amx" */
+    rgm_dtype dtype;     /* of what is in memory: RGM_F32 or RGM_F64 */
+    bool activates_sums; /* see rgm_matmul_args */
 #define RGM_KERNEL_MEMBER(result, name, arguments) result(*name) arguments;
     RGM_KERNEL_LIST(RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER, RGM_KERNEL_MEMBER)
 #undef RGM_KERNEL_MEMBER

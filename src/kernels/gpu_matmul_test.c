@@ -2,7 +2,7 @@
  * Dense products on a device that compiles programs, where the table of cases says nothing: those
  * of the table for bf16 against the plain row that rounds, convolutions that multiply by it, and
  * packed operands, whose rows have their bits in any company. Tensor cores are tested wherever the
- * device is none that has them: there lanes do the work of their instruction.
+ * device is none that has them too: there lanes do the work of their instruction.
  *
  *     REGIMEN_DEVICE=cuda:0 gpu_matmul_test      on which device; opencl:0 otherwise
  */
@@ -148,38 +148,164 @@ static void large_products_are_those_of_the_cpu(void **state)
                     rgm_kernels_for(device, RGM_F32)->matmul, "the table of floats");
 }
 
-static rgmi_gpu_source emulated = {.name = "emulated"};
-static rgmi_gpu_kernel mma_64x64 = {.source = &emulated, .name = "mma_64x64"};
-static rgmi_gpu_kernel mma_128x128 = {.source = &emulated, .name = "mma_128x128"};
+/* relu(c + product + bias), which only tables of devices make. */
+static void a_sum_may_be_activated(void **state)
+{
+    static const int64_t shapes[][3] = {{70, 33, 20}, {9, 40, 3000}, {300, 5, 7}, {64, 64, 4099}};
+
+    (void)state;
+    for (int v = 0; v < 8; v++) {
+        const int64_t *s = shapes[v / 2];
+        bool rounds = v % 2;
+        const rgm_kernels *table = rgm_kernels_for(device, rounds ? RGM_BF16 : RGM_F32);
+        rgm_matmul_args o = {.m = s[0], .n = s[1], .k = s[2], .batch = 1}, here;
+        numbers a = numbers_draw(o.m * o.k), b = numbers_draw(o.k * o.n);
+        numbers bias = numbers_draw(o.n), c = numbers_draw(o.m * o.n);
+
+        CHECK(table->activates_sums);
+        o.lda = o.k, o.ldb = o.ldc = o.n;
+        o.accumulate = true;
+        here = o;
+        here.a = a.here, here.b = b.here, here.bias = bias.here, here.c = c.here;
+        o.a = a.there, o.b = b.there, o.bias = bias.there, o.c = c.there;
+        o.activation = RGM_ACT_RELU;
+        if (rounds)
+            rgmi_reference_bf16_matmul(&here);
+        else
+            rgm_kernels_for(rgm_device_cpu(), RGM_F32)->matmul(&here);
+        for (int64_t i = 0; i < c.count; i++)
+            c.here[i] = c.here[i] > 0 ? c.here[i] : 0;
+        table->matmul(&o);
+        check_near(&c, o.k, "an activated sum");
+        numbers_clear(&a);
+        numbers_clear(&b);
+        numbers_clear(&bias);
+        numbers_clear(&c);
+    }
+}
+
+/* ---- tensor cores ---------------------------------------------------------------------------- */
+
+/* A source whose lanes do the work of the instruction, if the device has none of its own. */
+static bool emulates(rgmi_gpu_source *emulated, const rgmi_gpu_source *source, const char *kernel)
+{
+    rgmi_gpu_kernel real = {.source = source, .name = kernel};
+    char *text;
+
+    (void)rgm_kernels_for(device, RGM_BF16);
+    if (rgmi_gpu_has(&real, RGM_F32))
+        return false;
+    CHECK_OK(rgm_strprintf(&text, "#define EMULATE_MMA\n%s", source->text));
+    emulated->text = text;
+    return true;
+}
+
+static rgmi_gpu_source mma = {.name = "emulated_mma"};
+static rgmi_gpu_kernel mma_64x64 = {.source = &mma, .name = "mma_64x64"};
+static rgmi_gpu_kernel mma_128x128 = {.source = &mma, .name = "mma_128x128"};
 
 static void multiply_64x64(const rgm_matmul_args *args)
 {
-    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_64x64, 64, 64}, RGM_BF16, args);
+    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_64x64, 64, 64, false}, RGM_BF16, args);
 }
 
 static void multiply_128x128(const rgm_matmul_args *args)
 {
-    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_128x128, 128, 128}, RGM_BF16, args);
+    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&mma_128x128, 128, 128, false}, RGM_BF16, args);
 }
 
-/* A device with tensor cores compiles what has the instruction, and the test above was of them. */
+/* A device with tensor cores compiles what has the instruction, and the tests above were of them.
+ */
 static void tiles_for_tensor_cores_are_right_where_lanes_do_their_work(void **state)
 {
     extern const rgmi_gpu_source rgmi_gpu_source_mma;
-    static rgmi_gpu_kernel real = {.source = &rgmi_gpu_source_mma, .name = "mma_64x64"};
-    char *text;
 
     (void)state;
-    (void)rgm_kernels_for(device, RGM_BF16);
-    if (rgmi_gpu_has(&real, RGM_F32))
+    if (!emulates(&mma, &rgmi_gpu_source_mma, "mma_64x64"))
         return;
-    CHECK_OK(rgm_strprintf(&text, "#define EMULATE_MMA\n%s", rgmi_gpu_source_mma.text));
-    emulated.text = text;
     for (int v = 0; v < 4 * SHAPES; v++) {
         check_product(v, multiply_64x64, "tiles of 64 x 64");
         check_product(v, multiply_128x128, "tiles of 128 x 128");
     }
-    rgm_free(text);
+    rgm_free((char *)(uintptr_t)mma.text);
+}
+
+extern const rgmi_gpu_source rgmi_gpu_source_split;
+static rgmi_gpu_source split;
+static const rgmi_gpu_source *splitting = &rgmi_gpu_source_split;
+
+/* c as the row for large products makes it, and what numbers of 11 bits would not: within some
+ * 2^-21 of what the products of a sum come to. */
+static void check_split(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b, bool adds)
+{
+    rgmi_gpu_kernel kernel = {.source = splitting,
+                              .name = trans_a   ? "split_tn"
+                                      : trans_b ? "split_nt"
+                                                : "split_nn"};
+    numbers a = numbers_draw(m * k), b = numbers_draw(k * n), bias = numbers_draw(n),
+            c = numbers_draw(m * n);
+    rgm_matmul_args o = {.c = c.there,
+                         .a = a.there,
+                         .b = b.there,
+                         .bias = bias.there,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .lda = trans_a ? m : k,
+                         .ldb = trans_b ? k : n,
+                         .ldc = n,
+                         .batch = 1,
+                         .trans_a = trans_a,
+                         .trans_b = trans_b,
+                         .activation = k % 3 ? RGM_ACT_NONE : RGM_ACT_RELU,
+                         .accumulate = adds};
+    float *got;
+
+    rgmi_gpu_matmul_by(&(rgmi_gpu_tiling){&kernel, 128, 64, true}, RGM_F32, &o);
+    got = fetched(&c);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double added = adds ? (double)c.here[i * n + j] : 0;
+            double want = bias.here[j] + added, all = fabs((double)bias.here[j]) + fabs(added);
+            double error;
+
+            for (int64_t l = 0; l < k; l++) {
+                double product = (double)a.here[trans_a ? l * m + i : i * k + l] *
+                                 (double)b.here[trans_b ? j * k + l : l * n + j];
+                want += product;
+                all += fabs(product);
+            }
+            if (o.activation == RGM_ACT_RELU && want < 0)
+                want = 0;
+            error = fabs((double)got[i * n + j] - want);
+            if (!(error <= 5e-7 * all))
+                fail_msg("%s, %lld x %lld x %lld, [%lld, %lld]: %g, expected %g within %g of %g",
+                         kernel.name, (long long)m, (long long)n, (long long)k, (long long)i,
+                         (long long)j, (double)got[i * n + j], want, error / all, all);
+        }
+    rgm_free(got);
+    numbers_clear(&a);
+    numbers_clear(&b);
+    numbers_clear(&bias);
+    numbers_clear(&c);
+}
+
+static void split_floats_have_the_digits_of_floats(void **state)
+{
+    (void)state;
+    if (emulates(&split, &rgmi_gpu_source_split, "split_nn")) {
+        split.name = "emulated_split";
+        splitting = &split;
+    }
+    check_split(130, 40, 36, false, false, true); /* four at once */
+    check_split(131, 64, 37, false, true, false);
+    check_split(129, 33, 50, true, false, true);
+    check_split(70, 130, 24, false, true, true);
+    check_split(136, 132, 24, true, false, false);
+    check_split(9, 72, 1401, true, false, true); /* slices */
+    check_split(5, 66, 1, false, false, true);
+    check_split(5, 66, 0, false, false, true);
+    rgm_free((char *)(uintptr_t)split.text);
 }
 
 /* A convolution of 1 x 1 is a product of the images as they are. */
@@ -284,7 +410,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_in_bf16_round_their_operands),
         cmocka_unit_test(large_products_are_those_of_the_cpu),
+        cmocka_unit_test(a_sum_may_be_activated),
         cmocka_unit_test(tiles_for_tensor_cores_are_right_where_lanes_do_their_work),
+        cmocka_unit_test(split_floats_have_the_digits_of_floats),
         cmocka_unit_test(a_convolution_rounds_where_its_product_does),
         cmocka_unit_test(a_packed_operand_gives_a_row_the_same_bits_in_any_company)};
 

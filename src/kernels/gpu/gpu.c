@@ -129,10 +129,14 @@ static size_t bf16_matmul_pack(const rgm_matmul_args *args)
 #define F32_ENTRY(result, name, arguments) .name = f32_##name,
 #define F64_ENTRY(result, name, arguments) .name = f64_##name,
 
-static const rgm_kernels f32 = {
-    .isa = "gpu", .dtype = RGM_F32, RGM_KERNEL_LIST(F32_ENTRY, F32_ENTRY, F32_ENTRY)};
-static const rgm_kernels f64 = {
-    .isa = "gpu", .dtype = RGM_F64, RGM_KERNEL_LIST(F64_ENTRY, F64_ENTRY, F64_ENTRY)};
+static const rgm_kernels f32 = {.isa = "gpu",
+                                .dtype = RGM_F32,
+                                .activates_sums = true,
+                                RGM_KERNEL_LIST(F32_ENTRY, F32_ENTRY, F32_ENTRY)};
+static const rgm_kernels f64 = {.isa = "gpu",
+                                .dtype = RGM_F64,
+                                .activates_sums = true,
+                                RGM_KERNEL_LIST(F64_ENTRY, F64_ENTRY, F64_ENTRY)};
 
 static void make_bf16(void)
 {

@@ -10,6 +10,7 @@
 typedef struct rgmi_gpu_tiling {
     rgmi_gpu_kernel *kernel;
     int64_t rows, columns;
+    bool splits; /* of split.dev, where a kernel is for one way that operands lie */
 } rgmi_gpu_tiling;
 
 /** The product by a tiling; real: RGM_F32, RGM_F64 or RGM_BF16. */
