@@ -164,7 +164,7 @@ void rgmi_plan_release(rgmi_plan *plan, const rgm_executor *executor);
 /** Whether such an op may be written over any of its inputs, not the first alone. */
 bool rgmi_any_input(const rgm_op_type *type);
 /** How many of y's first inputs it may be written over, if they are not needed again. */
-int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y);
+int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y, const rgm_executor *executor);
 /** Offsets for the places that are roots in the arena; the arena's size. */
 rgm_status rgmi_plan_place(rgmi_plan *plan, rgm_executor *executor);
 /** executor->sequence. */

@@ -132,7 +132,7 @@ static void plan_check(const rgm_executor *executor)
                 fail_msg("slots %d and %d overlap", (int)a, (int)b);
             if (bytes && apart) {
                 const rgm_value *late = executor->order[writer[a] == last[b] ? a : b];
-                CHECK(rgmi_plan_in_place(plan, late) > 0 && p->offset == q->offset &&
+                CHECK(rgmi_plan_in_place(plan, late, executor) > 0 && p->offset == q->offset &&
                       p->bytes == q->bytes);
             }
         }

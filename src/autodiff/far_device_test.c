@@ -585,7 +585,31 @@ static void every_allocation_may_fail(void **state)
     lab_close(&l);
 }
 
-TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu),
+/* The host takes some rows at a time, over what they are made of: a device would wait for each. */
+static void a_large_product_is_made_at_once(void **state)
+{
+    const rgm_executor_options options = {.device = far.device};
+    int64_t rows = RGMI_IN_PLACE / 64 + 77, before;
+    rgm_executor *executor;
+    rgm_tensor *result;
+    rgm_value *x, *w, *y;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    x = lab_input(&l, 2, (int64_t[]){rows, 64});
+    w = lab_input(&l, 2, (int64_t[]){64, 64});
+    y = rgm_matmul(rgm_exp(x), w);
+    y = rgm_relu(rgm_add(rgm_matmul(rgm_relu(x), w), rgm_matmul(y, w)));
+    CHECK_OK(rgm_executor_create(&executor, l.graph, &y, 1, &options));
+    before = atomic_load(&far.calls);
+    CHECK_OK(rgm_executor_run(executor, &result, NULL, l.feeds, l.count, 3, 5));
+    CHECK(atomic_load(&far.calls) - before <= 8); /* exp, relu, three products, relu of the sum */
+    rgm_executor_release(executor);
+    lab_close(&l);
+}
+
+TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu), FAR(a_large_product_is_made_at_once),
       FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
       FAR(an_op_that_works_on_the_host_gets_copies),
       FAR(an_index_outside_is_told_by_the_op_that_asked),

@@ -295,10 +295,7 @@ static bool open_real(rgm_device **device, bool replays)
 {
     const char *name = getenv("REGIMEN_DEVICE");
 
-    if (replays)
-        setenv("REGIMEN_DEVICE_REPLAY", "1", 1);
-    else
-        unsetenv("REGIMEN_DEVICE_REPLAY");
+    setenv("REGIMEN_DEVICE_REPLAY", replays ? "1" : "0", 1);
     return rgm_device_open(device, name != NULL ? name : "opencl:0") == RGM_OK;
 }
 

@@ -148,7 +148,7 @@ static void memory_that_is_spent_says_what_wanted_it(void **state)
     CHECK_OK(rgm_executor_create(&executor, graph, &y, 1, &options));
     CHECK_OK(rgm_tensor_create(&feed.tensor, RGM_F32, 2, rows));
     for (int i = 0; i < 2; i++) {
-        rgm_device_limit(device, held + ((size_t)(i == 0 ? 20 : 60) << 20));
+        rgm_device_limit(device, held + ((size_t)(i == 0 ? 20 : 80) << 20));
         CHECK_STATUS(RGM_ERR_NOMEM,
                      rgm_executor_run(executor, &fetched, parameters, &feed, 1, 1, 0));
         CHECK_MESSAGE(i == 0 ? "the arena: out of memory on " : "input 'x': out of memory on ");

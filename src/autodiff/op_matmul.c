@@ -73,8 +73,9 @@ static void product_args(rgm_matmul_args *args, const rgm_op_run *run, const rgm
     args->slope = attributes->number[0];
 }
 
-/* Some rows at a time. In place a block goes to scratch and from there over its own rows of a; the
- * blocks are the same when it is not, so that where memory was free changes no bit. */
+/* Some rows at a time, on the host. In place a block goes to scratch and from there over its own
+ * rows of a; the blocks are the same when it is not, so that where memory was free changes no bit.
+ */
 static void product_in_blocks(rgm_op_run *run, rgm_matmul_args *args)
 {
     int64_t rows = args->m, step = rgmi_matmul_block(rows);
@@ -102,7 +103,8 @@ static rgm_status matmul_forward(rgm_op_run *run)
     args.bias = run->inputs == 3 ? run->in[2].data : NULL;
     if (args.batch == 0 || args.m == 0 || args.n == 0)
         return RGM_OK;
-    if (rgmi_matmul_in_place(run->attributes, &run->in[0], run->out))
+    if (rgm_device_is_host(run->device) &&
+        rgmi_matmul_in_place(run->attributes, &run->in[0], run->out))
         product_in_blocks(run, &args);
     else
         run->kernels->matmul(&args);
@@ -110,7 +112,8 @@ static rgm_status matmul_forward(rgm_op_run *run)
 }
 
 /* A product may take a's place when rows stay as long as they were and a is so large that its
- * memory matters more than one more copy. */
+ * memory matters more than one more copy. On the host alone: a block of rows is far too small for a
+ * GPU. */
 bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y)
 {
     return y->rank == 2 && attributes->integer[0] == 0 && a->shape[1] == y->shape[1] &&
@@ -297,15 +300,21 @@ static void activate(const rgm_op_run *run, void *rows, int64_t count)
     rgmi_map_run(run->kernels, &view, &view, &program);
 }
 
-/* The activation follows each block of rows while that is in the cache. */
+/* The activation follows each block of rows while that is in the cache, or is part of the product.
+ */
 static void product_activated(rgm_op_run *run, rgm_matmul_args *args)
 {
-    bool whole = args->batch > 1 || args->trans_a;
+    bool whole = args->batch > 1 || args->trans_a || !rgm_device_is_host(run->device);
     int64_t rows = args->m, step = whole ? rows : rgmi_matmul_block(rows);
     size_t size = rgm_dtype_size(run->out->dtype);
     const char *a = args->a;
     char *c = args->c;
 
+    if (run->kernels->activates_sums && args->k > 0) {
+        args->activation = (rgm_activation)run->attributes->integer[2];
+        run->kernels->matmul(args);
+        return;
+    }
     for (int64_t begin = 0; begin < rows; begin += step) {
         args->m = rows - begin < step ? rows - begin : step;
         args->a = whole ? a : a + (size_t)(begin * args->lda) * size;

@@ -157,6 +157,13 @@ static void extend(rgmi_place *root, int64_t position)
 }
 
 /* Views share their input's memory; everything else that is computed starts in the arena. */
+/* Where a product is made whole, it has no place to go to on the way. */
+static bool has_scratch(const rgm_value *v, const rgm_executor *executor)
+{
+    return v->type != NULL && v->type->scratch != NULL &&
+           (v->type != &rgmi_matmul_op || rgm_device_is_host(executor->device));
+}
+
 static void roots_find(rgmi_plan *plan, const rgm_executor *executor)
 {
     for (int64_t s = 0; s < executor->count; s++) {
@@ -167,7 +174,7 @@ static void roots_find(rgmi_plan *plan, const rgm_executor *executor)
         else if (v->type != NULL && !v->s.is_pattern && place->where != RGMI_KEPT &&
                  (place->main || place->prologue))
             place->where = RGMI_ARENA;
-        if (v->type != NULL && v->type->scratch != NULL && (place->main || place->prologue)) {
+        if (has_scratch(v, executor) && (place->main || place->prologue)) {
             rgm_view in[16];
             int count = v->inputs < 16 ? v->inputs : 16;
             for (int k = 0; k < count; k++)
@@ -212,7 +219,7 @@ static void share_in_place(rgmi_plan *plan, const rgm_executor *executor)
     for (int64_t i = plan->prologue; i < plan->step_count; i++) {
         const rgm_value *y = executor->order[plan->steps[i]];
         rgmi_place *place = &plan->place[y->slot];
-        int last = rgmi_plan_in_place(plan, y);
+        int last = rgmi_plan_in_place(plan, y, executor);
         if (place->where != RGMI_ARENA || place->root != y->slot || place->begin != i)
             continue;
         for (int k = 0; k < last; k++) {

@@ -15,11 +15,11 @@ bool rgmi_any_input(const rgm_op_type *type)
     return type->elementwise || type == &rgmi_map_op_type || type == &rgmi_dropout_add_op;
 }
 
-int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y)
+int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y, const rgm_executor *executor)
 {
     if (y->type->in_place)
         return rgmi_any_input(y->type) ? y->inputs : 1;
-    return y->type == &rgmi_matmul_op &&
+    return y->type == &rgmi_matmul_op && rgm_device_is_host(executor->device) &&
            rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot],
                                 &plan->views[y->slot]);
 }
@@ -276,7 +276,7 @@ static bool takes_over(const memory *m, const rgm_executor *executor, const rgmi
                        int64_t s)
 {
     const rgm_value *v = executor->order[s];
-    int last = v->type != NULL ? rgmi_plan_in_place(plan, v) : 0;
+    int last = v->type != NULL ? rgmi_plan_in_place(plan, v, executor) : 0;
 
     for (int k = 0; k < last; k++) {
         int64_t root = m->root[v->in[k]->slot];
