@@ -5,6 +5,17 @@ RGMI_GPU_KERNEL(spmm, spmm_rows);
 RGMI_GPU_KERNEL(spmm, spmm_rows_wide);
 RGMI_GPU_KERNEL(spmm, spmm_long);
 
+enum { UNITS = 8 /* as in spmm.dev */ };
+
+static int64_t log2_of(int64_t power)
+{
+    int64_t shift = 0;
+
+    while (power >> shift > 1)
+        shift++;
+    return shift;
+}
+
 static void launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, const rgm_spmm_args *o,
                    const rgmi_gpu_walk *w, void *part, void *owner)
 {
@@ -15,7 +26,7 @@ static void launch(rgmi_gpu_kernel *kernel, rgm_dtype real, int64_t groups, cons
                 rgm_integer(o->first_row), rgm_integer(o->end_row > 0 ? o->end_row : o->csr->rows),
                 rgm_integer(o->self_loop), rgm_integer(o->activation), rgm_real(o->slope),
                 rgm_memory(part), rgm_memory(owner), rgm_integer(w->chunks), rgm_integer(w->blocks),
-                rgm_integer(w->team));
+                rgm_integer(groups / w->blocks), rgm_integer(log2_of(w->team)));
 }
 
 enum { LEAST_TEAM = 8, /* 32 channels: whole lines of the cache */ LEAST_DEGREE = 4 };
@@ -62,8 +73,8 @@ void rgmi_gpu_spmm(rgm_dtype real, const rgm_spmm_args *args)
            owner);
     if (w.chunks > 0) {
         rgmi_gpu_walk narrow = rgmi_gpu_walk_of(args->csr, args->channels, false);
-        launch(&spmm_long, real, rgmi_blocks(2 * w.chunks, 32) * narrow.blocks, args, &narrow, part,
-               owner);
+        launch(&spmm_long, real, rgmi_blocks(2 * w.chunks, UNITS) * narrow.blocks, args, &narrow,
+               part, owner);
     }
     rgmi_gpu_give(owner);
 }
