@@ -675,6 +675,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                   .limit = limit_memory,
                                   .release = release};
     const char *waits = getenv("REGIMEN_DEVICE_WAIT"), *replays = getenv("REGIMEN_DEVICE_REPLAY");
+    bool replay = replays != NULL ? strcmp(replays, "1") == 0 : driver->replays;
     accelerator *a;
     rgm_status status;
 
@@ -690,7 +691,7 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
     snprintf(a->about, sizeof a->about, "%s:%d (%s)", driver->name, number, a->facts.name);
     RGM_GO(driver->open(&a->state, number));
     RGM_GO(rgmi_pool_create(&a->pool, driver, a->state, &a->facts));
-    if (replays != NULL && strcmp(replays, "1") == 0 && !a->waits) {
+    if (replay && !a->waits) {
         RGM_GO(rgmi_recorder_create(&a->recorder, driver, a->state));
         rgmi_pool_before_give(a->pool, flush, a);
     }

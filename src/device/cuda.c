@@ -497,6 +497,7 @@ static rgm_status cuda_multiply(void *state, const rgm_product *product, rgm_dty
 
 const rgmi_driver rgmi_cuda = {
     .name = "cuda",
+    .replays = true,
     .count = cuda_count,
     .facts = cuda_facts,
     .open = cuda_open,
