@@ -468,16 +468,21 @@ class Page:
             raise Failure(f"{where} has no size: a user cannot see it")
         return box
 
-    def centre(self, where):
-        x, y, width, height = self.box(where)
-        point = (x + width / 2, y + height / 2)
-        over = self.call(where, f"""e => {{
-            const top = document.elementFromPoint({point[0]}, {point[1]});
-            return !top || e.contains(top) || top.contains(e) || top.closest('label')?.control === e
-                ? '' : top.outerHTML.slice(0, 120); }}""")
-        if over:
-            raise Failure(f"{where} cannot be clicked: {over} lies over it")
-        return point
+    def centre(self, where, seconds=2):
+        """Once nothing lies over it: what came before it may still move it."""
+        end = time.monotonic() + seconds
+        while True:
+            x, y, width, height = self.box(where)
+            point = (x + width / 2, y + height / 2)
+            over = self.call(where, f"""e => {{
+                const top = document.elementFromPoint({point[0]}, {point[1]});
+                return !top || e.contains(top) || top.contains(e) || top.closest('label')?.control === e
+                    ? '' : top.outerHTML.slice(0, 120); }}""")
+            if not over:
+                return point
+            if time.monotonic() > end:
+                raise Failure(f"{where} cannot be clicked: {over} lies over it")
+            self.browser.pump(0.05)
 
     # What a user does -----------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """What the page says when things are not as they were: the server is gone, or draws another token; a log is damaged, checkpoints are
 removed; a curve has more points than a picture; a part of the page did not arrive."""
+import contextlib
 import csv
 import http.server
 import io
@@ -10,6 +11,7 @@ import shutil
 import tempfile
 import threading
 
+import browser
 import material
 import plots
 import served
@@ -195,6 +197,18 @@ class Long(served.Own):
         low, high = plot["x"]["domain"]
         return plot, [p for p in plot["lines"][name] if low < p[0] < high], [p for p in self.points if low < p[0] < high]
 
+    def differs(self, page, name):
+        plot, drawn, measured = self.zoomed(page, name)
+        if not 400 < len(measured) < 600:
+            return f"{len(measured)} points are zoomed into"
+        return plots.same(drawn, measured, plot)
+
+    def every_point_comes(self, page, name):
+        """They are an answer of their own, which is asked for after the zoom is drawn."""
+        with contextlib.suppress(browser.Failure):
+            page.until(lambda: self.differs(page, name) is None, "")
+        self.assertIsNone(self.differs(page, name))
+
     def look(self, path, overlay, name):
         page = self.enter(path)
         page.wait("document.querySelector('path.line')")
@@ -203,15 +217,10 @@ class Long(served.Own):
         page.wait("document.body.innerText.includes('thinned out')", what="nobody tells that points are left out")
         page.drag(overlay, (0.5, 0.5), (0.6, 0.5))
         page.wait_address("zoom=")
-        self.still(page)
-        plot, drawn, measured = self.zoomed(page, name)
-        self.assertTrue(400 < len(measured) < 600, len(measured))
-        self.assertIsNone(plots.same(drawn, measured, plot))
+        self.every_point_comes(page, name)
         page.reload()  # an address with a zoom shows as much
         page.wait("document.querySelector('path.line')")
-        self.still(page)
-        plot, drawn, measured = self.zoomed(page, name)
-        self.assertIsNone(plots.same(drawn, measured, plot))
+        self.every_point_comes(page, name)
         page.click(page.role("button", "Save loss as CSV"))
         rows = list(csv.reader(io.StringIO(self.browser.downloaded()[1].decode())))[1:]
         self.assertEqual([(int(step), float(loss)) for _, step, loss in rows], self.points)
