@@ -6,7 +6,7 @@
 #   PEER=venv                             PyPI's torch, DGL, CTranslate2 and TF-GNN, pinned, in build/peer_* (11 GB once)
 #   PEER=/path/to/python                  an interpreter that has torch; likewise DGL=, CTRANSLATE2= and TFGNN=
 #   DEVICE=cuda                           ours and torch on a GPU, beside each other: gcn gat aggregate sage minibatch
-#                                         translate_small
+#                                         sampled_run translate_small
 #   scripts/bench.sh --count [--rows]     nothing is timed: what a GPU would launch, compute and move in a step; needs none
 #                                         (BENCH="count" of make bench does the same, and it comes first when all run)
 #   BENCH_BASE=DIR                        beside the programs of another build folder instead
