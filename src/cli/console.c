@@ -345,7 +345,8 @@ int print_exact(const char *text)
 {
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0 ||
         ferror(stdout)) { /* or what was printed before */
-        fprintf(stderr, "regimen: stdout: %s\n", strerror(errno));
+        /* of an earlier write nobody knows why it failed */
+        fprintf(stderr, "regimen: stdout: %s\n", strerror(errno != 0 ? errno : EIO));
         return EXIT_FAILED;
     }
     return EXIT_DONE;
