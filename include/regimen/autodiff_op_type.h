@@ -34,6 +34,15 @@ typedef struct rgm_view {
     const int32_t *row_of, *column_of; /* [count] of each entry, as this value sees it       */
 } rgm_view;
 
+/** What a forward function reads of a pattern: the arrays of view.csr, of view.csr_t, row_of and
+ * column_of. Sizes are there in any case. */
+typedef enum rgm_pattern_reads {
+    RGM_READS_CSR = 1,
+    RGM_READS_CSR_T = 2,
+    RGM_READS_ROW_OF = 4,
+    RGM_READS_COLUMN_OF = 8
+} rgm_pattern_reads;
+
 /** What an op's forward function gets. */
 typedef struct rgm_op_run {
     const rgm_view *in;
@@ -89,15 +98,17 @@ typedef struct rgm_op_type {
     /** Scratch bytes for one run with these shapes; NULL: none. */
     size_t (*scratch)(const rgm_view *in, int inputs, const rgm_view *out,
                       const rgm_attributes *attributes);
-    bool in_place;    /* out may share memory with in[0] (in[1] too if element-wise)           */
-    bool random;      /* draws from seed and step                                              */
-    bool on_host;     /* forward reads or writes elements itself, or makes a pattern: where the
-                         device's memory is not the host's, it gets copies                     */
-    bool in_turn;     /* forward waits for other processes: such ops run in the order in which they
-                         were written, in every run, whatever other order would take less memory */
-    bool late;        /* forward waits for what another op began: it runs when nothing else can */
-    bool elementwise; /* element i of out depends on element i of the broadcast inputs alone:
-                         attribute integer[0] is the rgm_map_code, number[0] its constant      */
+    bool in_place;     /* out may share memory with in[0] (in[1] too if element-wise)           */
+    bool random;       /* draws from seed and step                                              */
+    bool on_host;      /* forward reads or writes elements itself, or makes a pattern: where the
+                          device's memory is not the host's, it gets copies                     */
+    bool in_turn;      /* forward waits for other processes: such ops run in the order in which they
+                          were written, in every run, whatever other order would take less memory */
+    bool late;         /* forward waits for what another op began: it runs when nothing else can */
+    int pattern_reads; /* rgm_pattern_reads, of each pattern among its inputs: a device whose memory
+                          is not the host's has no more of it. 0: all                          */
+    bool elementwise;  /* element i of out depends on element i of the broadcast inputs alone:
+                          attribute integer[0] is the rgm_map_code, number[0] its constant      */
     /** Whether y is a view of its input's memory: forward then sets out->data alone (of a
      * pattern: pattern, both directions, row_of and column_of).
      */

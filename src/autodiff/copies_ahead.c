@@ -76,7 +76,8 @@ static rgm_status copy_all(rgm_executor *executor)
 
         if (!is_due(executor, k))
             continue;
-        RGM_TRY(rgmi_copies_fill(executor, next, RGM_DEVICE_COPIES, &ahead->fed[k]));
+        RGM_TRY(rgmi_copies_fill(executor, next, executor->inputs[k], RGM_DEVICE_COPIES,
+                                 &ahead->fed[k]));
         next->of = ahead->fed[k].tensor != NULL ? rgm_tensor_retain(ahead->fed[k].tensor) : NULL;
         next->pattern =
             ahead->fed[k].pattern != NULL ? rgm_pattern_retain(ahead->fed[k].pattern) : NULL;

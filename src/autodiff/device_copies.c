@@ -22,6 +22,40 @@ static rgm_status constants_copy(rgm_executor *executor)
     return RGM_OK;
 }
 
+static int turned(int reads)
+{
+    return (reads & RGM_READS_CSR ? RGM_READS_CSR_T : 0) |
+           (reads & RGM_READS_CSR_T ? RGM_READS_CSR : 0) |
+           (reads & RGM_READS_ROW_OF ? RGM_READS_COLUMN_OF : 0) |
+           (reads & RGM_READS_COLUMN_OF ? RGM_READS_ROW_OF : 0);
+}
+
+/* What v reads there of its patterns. What works on the host has the host's. */
+static int reads_of(const rgm_executor *executor, const rgm_value *v)
+{
+    enum { ALL = RGM_READS_CSR | RGM_READS_CSR_T | RGM_READS_ROW_OF | RGM_READS_COLUMN_OF };
+
+    if (v->type == &rgmi_transpose_pattern_op)
+        return turned(executor->reads[v->slot]);
+    if (v->type->on_host)
+        return 0;
+    return v->type->pattern_reads != 0 ? v->type->pattern_reads : ALL;
+}
+
+/* Who reads a value stands behind it. */
+static rgm_status find_reads(rgm_executor *executor)
+{
+    RGM_TRY(RGM_NEW(executor->reads, executor->count));
+    for (int64_t s = executor->count - 1; s >= 0; s--) {
+        const rgm_value *v = executor->order[s];
+
+        for (int k = 0; k < v->inputs; k++)
+            if (v->in[k]->s.is_pattern)
+                executor->reads[v->in[k]->slot] |= reads_of(executor, v);
+    }
+    return RGM_OK;
+}
+
 rgm_status rgmi_copies_create(rgm_executor *executor)
 {
     void *flag;
@@ -30,6 +64,7 @@ rgm_status rgmi_copies_create(rgm_executor *executor)
     if (rgm_device_is_host(executor->device))
         return RGM_OK;
     RGM_TRY(RGM_NEW(executor->copies, executor->count));
+    RGM_TRY(find_reads(executor));
     if (executor->options.stays != NULL) {
         RGM_TRY(RGM_NEW(executor->stays, executor->fetch_count));
         for (int64_t i = 0; i < executor->fetch_count; i++)
@@ -62,6 +97,7 @@ void rgmi_copies_release(rgm_executor *executor)
     if (executor->flag != &executor->host_flag)
         rgm_device_free(executor->device, executor->flag);
     rgm_free(executor->copies);
+    rgm_free(executor->reads);
 }
 
 rgm_tensor *rgmi_copies_there(const rgm_executor *executor, const rgm_tensor *tensor)
@@ -139,7 +175,7 @@ rgm_status rgmi_copies_leaf(rgm_executor *executor, rgm_view *view, const rgm_va
     rgm_tensor_release(copy->of);
     copy->of = NULL;
     RGM_TRY(rgmi_copies_reserve(executor, copy, leaf, &fed));
-    RGM_TRY(rgmi_copies_fill(executor, copy, RGM_DEVICE_KERNELS, &fed));
+    RGM_TRY(rgmi_copies_fill(executor, copy, leaf, RGM_DEVICE_KERNELS, &fed));
     RGM_TRY(rgmi_copies_gather(executor, copy, leaf, tensor));
     view->data = copy->data;
     copy->of = rgm_tensor_retain(tensor);
@@ -172,11 +208,16 @@ static rgm_status append(const void *member, block *b, const void *host, size_t 
     return RGM_OK;
 }
 
-static rgm_status csr_append(rgm_csr *to, block *b, const rgm_csr *from)
+static rgm_status csr_append(rgm_csr *to, block *b, const rgm_csr *from, bool is_read)
 {
     size_t entries = (size_t)from->count * sizeof(int32_t);
 
     *to = *from;
+    if (!is_read) { /* sizes alone */
+        to->row_start = NULL;
+        to->column = to->entry = to->visit = NULL;
+        return RGM_OK;
+    }
     RGM_TRY(append(&to->row_start, b, from->row_start, (size_t)(from->rows + 1) * sizeof(int64_t)));
     RGM_TRY(append(&to->column, b, from->column, entries));
     RGM_TRY(append(&to->entry, b, from->entry, entries));
@@ -184,26 +225,32 @@ static rgm_status csr_append(rgm_csr *to, block *b, const rgm_csr *from)
 }
 
 /* Rows or columns of the entries: where one direction's columns are these, because it is sorted,
- * its copy is theirs. */
+ * its copy is theirs, if there is one. */
 static rgm_status index_append(const int32_t **out, block *b, const int32_t *index,
-                               const rgm_csr *there, const rgm_csr *here)
+                               const rgm_csr *there, const rgm_csr *here, bool is_read)
 {
-    if (here->column != index)
+    *out = NULL;
+    if (!is_read)
+        return RGM_OK;
+    if (here->column != index || there->row_start == NULL)
         return append(out, b, index, (size_t)here->count * sizeof *index);
     *out = there->column;
     return RGM_OK;
 }
 
-static rgm_status arrays_copy(rgmi_device_copy *copy, block *b, const rgm_pattern *pattern)
+/* What ops read of the pattern. */
+static rgm_status arrays_copy(rgmi_device_copy *copy, block *b, const rgm_pattern *pattern,
+                              int reads)
 {
     const rgm_csr *by_row = rgm_pattern_by_row(pattern);
     const rgm_csr *by_column = rgm_pattern_by_column(pattern);
 
-    RGM_TRY(csr_append(&copy->by_row, b, by_row));
-    RGM_TRY(csr_append(&copy->by_column, b, by_column));
-    RGM_TRY(
-        index_append(&copy->row_of, b, rgm_pattern_row_of(pattern), &copy->by_column, by_column));
-    return index_append(&copy->column_of, b, rgm_pattern_column_of(pattern), &copy->by_row, by_row);
+    RGM_TRY(csr_append(&copy->by_row, b, by_row, reads & RGM_READS_CSR));
+    RGM_TRY(csr_append(&copy->by_column, b, by_column, reads & RGM_READS_CSR_T));
+    RGM_TRY(index_append(&copy->row_of, b, rgm_pattern_row_of(pattern), &copy->by_column, by_column,
+                         reads & RGM_READS_ROW_OF));
+    return index_append(&copy->column_of, b, rgm_pattern_column_of(pattern), &copy->by_row, by_row,
+                        reads & RGM_READS_COLUMN_OF);
 }
 
 rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
@@ -213,7 +260,7 @@ rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
     rgm_tensor *table, *rows;
 
     if (fed->pattern != NULL) {
-        RGM_TRY(arrays_copy(copy, &counted, fed->pattern));
+        RGM_TRY(arrays_copy(copy, &counted, fed->pattern, executor->reads[leaf->slot]));
         return reserve(&copy->arrays, &copy->array_capacity, executor, counted.at, "pattern",
                        leaf->name);
     }
@@ -224,15 +271,15 @@ rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
                    leaf->name);
 }
 
-rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, rgm_device_queue queue,
-                            const rgmi_fed *fed)
+rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
+                            rgm_device_queue queue, const rgmi_fed *fed)
 {
     rgm_device *device = executor->device;
     block arrays = {.device = device, .queue = queue, .base = copy->arrays};
     rgm_tensor *table, *rows;
 
     if (fed->pattern != NULL)
-        return arrays_copy(copy, &arrays, fed->pattern);
+        return arrays_copy(copy, &arrays, fed->pattern, executor->reads[leaf->slot]);
     copy->numbered = rgmi_copies_table(executor, fed->tensor) != NULL;
     if (!copy->numbered)
         return rgm_device_send(device, queue, copy->data, fed->tensor);
@@ -249,7 +296,7 @@ rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s
         rgm_pattern_release(copy->pattern);
         copy->pattern = NULL;
         RGM_TRY(rgmi_copies_reserve(executor, copy, executor->order[s], &fed));
-        RGM_TRY(rgmi_copies_fill(executor, copy, RGM_DEVICE_KERNELS, &fed));
+        RGM_TRY(rgmi_copies_fill(executor, copy, executor->order[s], RGM_DEVICE_KERNELS, &fed));
         copy->pattern = rgm_pattern_retain(view->pattern);
     }
     view->csr = &copy->by_row;

@@ -107,6 +107,7 @@ struct rgm_executor {
     rgm_executor_options options;
     rgm_device *device;
     rgmi_device_copy *copies; /* by slot; NULL: the device's memory is the host's */
+    int *reads;               /* by slot, of a pattern: what its ops read there   */
     rgmi_ahead ahead;
     rgm_index_flag *flag; /* the device's, where copies are made; else &host_flag */
     rgm_index_flag host_flag;
@@ -214,10 +215,10 @@ rgm_status rgmi_copies_pattern(rgm_executor *executor, rgm_view *view, int64_t s
 /** Memory for what is fed to a leaf. */
 rgm_status rgmi_copies_reserve(rgm_executor *executor, rgmi_device_copy *copy,
                                const rgm_value *leaf, const rgmi_fed *fed);
-/** Copy it there: elements, a pattern's arrays, or the numbers of rows, which are to be gathered.
- */
-rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, rgm_device_queue queue,
-                            const rgmi_fed *fed);
+/** Copy it there: elements, those of a pattern's arrays that are read, or the numbers of rows,
+ * which are to be gathered. */
+rgm_status rgmi_copies_fill(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
+                            rgm_device_queue queue, const rgmi_fed *fed);
 /** Gather the elements of `tensor` by the numbers that have come, if they have. */
 rgm_status rgmi_copies_gather(rgm_executor *executor, rgmi_device_copy *copy, const rgm_value *leaf,
                               const rgm_tensor *tensor);

@@ -609,9 +609,48 @@ static void a_large_product_is_made_at_once(void **state)
     lab_close(&l);
 }
 
+/* Bytes that a run copies, there and back. */
+static int64_t copied_of_pattern(lab *l, rgm_value *const *fetches, int64_t count)
+{
+    const rgm_executor_options options = {.device = far.device};
+    rgm_tensor *results[LAB_MAX];
+    rgm_executor *executor;
+    int64_t before;
+
+    CHECK_OK(rgm_executor_create(&executor, l->graph, fetches, count, &options));
+    before = far.copied;
+    CHECK_OK(rgm_executor_run(executor, results, NULL, l->feeds, l->count, 3, 5));
+    before = far.copied - before;
+    rgm_executor_release(executor);
+    return before;
+}
+
+static void of_a_pattern_what_ops_read_is_copied(void **state)
+{
+    enum { ROWS = 200, ENTRIES = 5000, INDEX = ENTRIES * 4, STARTS = ROWS * 8, REST = 12000 };
+    rgm_value *p, *x, *fetches[2];
+    int64_t bytes;
+    lab l;
+
+    (void)state;
+    lab_open(&l, RGM_F32);
+    p = lab_pattern(&l, ROWS, ROWS, ENTRIES); /* in no order: each direction has `entry` */
+    x = lab_input(&l, 2, (int64_t[]){ROWS, 4});
+    fetches[0] = rgm_spmm(p, x, NULL);
+    bytes = copied_of_pattern(&l, fetches, 1);
+    CHECK(bytes >= 2 * INDEX + STARTS && bytes < 2 * INDEX + STARTS + REST);
+    CHECK_OK(rgm_cgraph_gradients(fetches + 1, rgm_sum(rgm_mul(fetches[0], fetches[0])), &x, 1));
+    bytes = copied_of_pattern(&l, fetches, 2);
+    CHECK(bytes >= 2 * (2 * INDEX + STARTS) && bytes < 2 * (2 * INDEX + STARTS) + REST);
+    fetches[0] = rgm_sum(rgm_broadcast_rows(p, x));
+    bytes = copied_of_pattern(&l, fetches, 1);
+    CHECK(bytes >= INDEX && bytes < INDEX + REST);
+    lab_close(&l);
+}
+
 TESTS(FAR(every_op_and_gradient_has_the_bits_of_the_cpu), FAR(a_large_product_is_made_at_once),
-      FAR(so_has_each_without_passes_and_in_double), FAR(parameters_packed_weights_and_bf16_work),
-      FAR(an_op_that_works_on_the_host_gets_copies),
+      FAR(of_a_pattern_what_ops_read_is_copied), FAR(so_has_each_without_passes_and_in_double),
+      FAR(parameters_packed_weights_and_bf16_work), FAR(an_op_that_works_on_the_host_gets_copies),
       FAR(an_index_outside_is_told_by_the_op_that_asked),
       FAR(a_run_that_fails_early_leaves_no_flag_and_keeps_nothing),
       FAR(an_index_outside_is_told_with_eager_checks), FAR(other_feeds_and_eager_checks_are_seen),

@@ -86,6 +86,7 @@ static rgm_status score_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, co
 
 const rgm_op_type rgmi_gatv2_score_op = {
     .name = "gatv2_score",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 4,
     .infer = score_infer,
     .forward = score_forward,
@@ -122,6 +123,7 @@ static rgm_status grad_forward(rgm_op_run *run)
 
 const rgm_op_type rgmi_gatv2_grad_op = {
     .name = "gatv2_grad",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 5,
     .infer = grad_infer,
     .forward = grad_forward,

@@ -188,6 +188,7 @@ static rgm_status degree_forward(rgm_op_run *run)
 
 const rgm_op_type rgmi_degree_op = {
     .name = "degree",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 1,
     .infer = degree_infer,
     .forward = degree_forward,

@@ -92,6 +92,7 @@ static rgm_status broadcast_columns_backward(rgm_value **dx, rgm_value *y, rgm_v
 
 const rgm_op_type rgmi_broadcast_rows_op = {
     .name = "broadcast_rows",
+    .pattern_reads = RGM_READS_ROW_OF,
     .arity = 2,
     .infer = broadcast_rows_infer,
     .forward = broadcast_rows_forward,
@@ -100,6 +101,7 @@ const rgm_op_type rgmi_broadcast_rows_op = {
 
 const rgm_op_type rgmi_broadcast_columns_op = {
     .name = "broadcast_columns",
+    .pattern_reads = RGM_READS_COLUMN_OF,
     .arity = 2,
     .infer = broadcast_columns_infer,
     .forward = broadcast_columns_forward,
@@ -166,6 +168,7 @@ static rgm_status pool_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, con
 
 const rgm_op_type rgmi_pool_rows_op = {
     .name = "pool_rows",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 2,
     .infer = pool_infer,
     .forward = pool_forward,
@@ -203,6 +206,7 @@ static rgm_status pool_grad_forward(rgm_op_run *run)
 
 const rgm_op_type rgmi_pool_rows_grad_op = {
     .name = "pool_rows_grad",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 4,
     .infer = pool_grad_infer,
     .forward = pool_grad_forward,
@@ -255,6 +259,7 @@ static rgm_status softmax_rows_backward(rgm_value **dx, rgm_value *y, rgm_value 
 
 const rgm_op_type rgmi_softmax_rows_op = {
     .name = "softmax_rows",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 2,
     .infer = softmax_rows_infer,
     .forward = softmax_rows_forward,
@@ -263,6 +268,7 @@ const rgm_op_type rgmi_softmax_rows_op = {
 
 const rgm_op_type rgmi_softmax_rows_grad_op = {
     .name = "softmax_rows_grad",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 3,
     .infer = softmax_rows_infer,
     .forward = softmax_rows_grad_forward,

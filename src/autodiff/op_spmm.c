@@ -270,6 +270,7 @@ static rgm_status spmm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, con
 
 const rgm_op_type rgmi_spmm_op = {
     .name = "spmm",
+    .pattern_reads = RGM_READS_CSR,
     .arity = -1,
     .infer = spmm_infer,
     .forward = spmm_forward,
@@ -336,6 +337,7 @@ static rgm_status spmm_add_forward(rgm_op_run *run)
 
 const rgm_op_type rgmi_spmm_add_op = {
     .name = "spmm_add",
+    .pattern_reads = RGM_READS_CSR,
     .arity = -1,
     .infer = spmm_add_infer,
     .forward = spmm_add_forward,
@@ -375,6 +377,7 @@ static bool spmm_rest_is_view(const rgm_value *y)
 
 const rgm_op_type rgmi_spmm_rest_op = {
     .name = "spmm_rest",
+    .pattern_reads = RGM_READS_CSR,
     .arity = -1,
     .infer = spmm_rest_infer,
     .forward = spmm_rest_forward,
@@ -466,6 +469,7 @@ static rgm_status sddmm_backward(rgm_value **dx, rgm_value *y, rgm_value *dy, co
 
 const rgm_op_type rgmi_sddmm_op = {
     .name = "sddmm",
+    .pattern_reads = RGM_READS_CSR,
     .arity = 3,
     .infer = sddmm_infer,
     .forward = sddmm_forward,
