@@ -74,12 +74,13 @@ gpu: deps-test configured-tests
 	@cmake --build build -j $(JOBS)
 	@REGIMEN_DEVICE=$(DEVICE) scripts/gpu_check.sh
 
-# By clang, so that these tests show too that another compiler than that of `make test` takes every file.
+# By clang, so that these tests show too that another compiler than that of `make test` takes every file. Two of the
+# longest mostly wait, so there is one job more than processors.
 sanitize: deps-check
 	@CC=clang cmake -S . -B build/asan -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
 	       -DRGM_SANITIZE=address,undefined >/dev/null
 	@cmake --build build/asan -j $(JOBS)
-	@cd build/asan && ctest --output-on-failure -j $(JOBS) -LE 'command|oracle|slow'
+	@cd build/asan && ctest --output-on-failure -j $$(($(JOBS) + 1)) -LE 'command|oracle|slow'
 
 # The programs that have threads of their own, under clang's thread sanitizer.
 THREADED = threads_test memory_test iterator_test dataset_test graph_build_test graph_codec_test \

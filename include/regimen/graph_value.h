@@ -27,7 +27,7 @@ void rgm_graph_value_release(rgm_graph_value *root);
 /**
  * A root's inputs as they are now, apart from the compute graph: by rgm_graph_feeds() of it any
  * thread makes what the root will find made, also while the root gets other inputs or is released.
- * That is all it is for; what its feeds are for, `input`, is nobody's. Ends by
+ * That is all it is for: `input` of its feeds must not be read. Ends by
  * rgm_graph_value_release(). Errors: RGM_ERR_NOMEM.
  */
 rgm_status rgm_graph_value_apart(rgm_graph_value **out, const rgm_graph_value *graph);

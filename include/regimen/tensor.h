@@ -256,8 +256,8 @@ typedef struct rgm_pattern rgm_pattern;
 rgm_status rgm_pattern_create(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
                               const int64_t *row, const int64_t *column);
 /**
- * The same from numbers of 32 bits, which become the pattern's own, or are freed: rgm_malloc(),
- * also after an error. Errors: those of rgm_pattern_create().
+ * The same from numbers of 32 bits in memory of rgm_malloc(), which is the pattern's from now on;
+ * after an error it is freed. Errors: those of rgm_pattern_create().
  */
 rgm_status rgm_pattern_take(rgm_pattern **out, int64_t rows, int64_t columns, int64_t count,
                             int32_t *row, int32_t *column);

@@ -236,7 +236,8 @@ typedef struct rgmi_matmul {
 void rgmi_matmul_parts(rgmi_matmul *parts, const rgm_value *value);
 /** Whether a product of these sizes may be written over a; rows that it then takes at a time. */
 enum { RGMI_IN_PLACE = 1 << 21 /* elements */ };
-bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y);
+bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y,
+                          const rgm_device *device);
 int64_t rgmi_matmul_block(int64_t rows);
 rgm_value *rgmi_matmul_build(const rgmi_matmul *parts, rgm_value *base);
 /** The same, b, a stored matrix, packed for `kernels`. */

@@ -103,8 +103,7 @@ static rgm_status matmul_forward(rgm_op_run *run)
     args.bias = run->inputs == 3 ? run->in[2].data : NULL;
     if (args.batch == 0 || args.m == 0 || args.n == 0)
         return RGM_OK;
-    if (rgm_device_is_host(run->device) &&
-        rgmi_matmul_in_place(run->attributes, &run->in[0], run->out))
+    if (rgmi_matmul_in_place(run->attributes, &run->in[0], run->out, run->device))
         product_in_blocks(run, &args);
     else
         run->kernels->matmul(&args);
@@ -114,10 +113,11 @@ static rgm_status matmul_forward(rgm_op_run *run)
 /* A product may take a's place when rows stay as long as they were and a is so large that its
  * memory matters more than one more copy. On the host alone: a block of rows is far too small for a
  * GPU. */
-bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y)
+bool rgmi_matmul_in_place(const rgm_attributes *attributes, const rgm_view *a, const rgm_view *y,
+                          const rgm_device *device)
 {
-    return y->rank == 2 && attributes->integer[0] == 0 && a->shape[1] == y->shape[1] &&
-           a->shape[0] * a->shape[1] >= RGMI_IN_PLACE;
+    return rgm_device_is_host(device) && y->rank == 2 && attributes->integer[0] == 0 &&
+           a->shape[1] == y->shape[1] && a->shape[0] * a->shape[1] >= RGMI_IN_PLACE;
 }
 
 int64_t rgmi_matmul_block(int64_t rows)
@@ -129,7 +129,7 @@ static size_t matmul_scratch(const rgm_view *in, int inputs, const rgm_view *out
                              const rgm_attributes *attributes)
 {
     (void)inputs;
-    if (!rgmi_matmul_in_place(attributes, &in[0], out))
+    if (!rgmi_matmul_in_place(attributes, &in[0], out, rgm_device_cpu()))
         return 0;
     return (size_t)(rgmi_matmul_block(out->shape[0]) * out->shape[1]) * rgm_dtype_size(out->dtype);
 }

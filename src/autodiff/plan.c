@@ -156,7 +156,6 @@ static void extend(rgmi_place *root, int64_t position)
         root->end = position;
 }
 
-/* Views share their input's memory; everything else that is computed starts in the arena. */
 /* Where a product is made whole, it has no place to go to on the way. */
 static bool has_scratch(const rgm_value *v, const rgm_executor *executor)
 {
@@ -164,6 +163,7 @@ static bool has_scratch(const rgm_value *v, const rgm_executor *executor)
            (v->type != &rgmi_matmul_op || rgm_device_is_host(executor->device));
 }
 
+/* Views share their input's memory; everything else that is computed starts in the arena. */
 static void roots_find(rgmi_plan *plan, const rgm_executor *executor)
 {
     for (int64_t s = 0; s < executor->count; s++) {

@@ -19,9 +19,9 @@ int rgmi_plan_in_place(const rgmi_plan *plan, const rgm_value *y, const rgm_exec
 {
     if (y->type->in_place)
         return rgmi_any_input(y->type) ? y->inputs : 1;
-    return y->type == &rgmi_matmul_op && rgm_device_is_host(executor->device) &&
-           rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot],
-                                &plan->views[y->slot]);
+    return y->type == &rgmi_matmul_op &&
+           rgmi_matmul_in_place(&y->attributes, &plan->views[y->in[0]->slot], &plan->views[y->slot],
+                                executor->device);
 }
 
 enum {

@@ -675,7 +675,8 @@ rgm_status rgmi_accelerator_open(rgm_device **out, const rgmi_driver *driver, in
                                   .limit = limit_memory,
                                   .release = release};
     const char *waits = getenv("REGIMEN_DEVICE_WAIT"), *replays = getenv("REGIMEN_DEVICE_REPLAY");
-    bool replay = replays != NULL ? strcmp(replays, "1") == 0 : driver->replays;
+    bool replay = driver->replays ? replays == NULL || strcmp(replays, "0") != 0
+                                  : replays != NULL && strcmp(replays, "1") == 0;
     accelerator *a;
     rgm_status status;
 

@@ -90,7 +90,8 @@ typedef struct rgmi_driver {
     rgm_status (*graph_set)(void *state, void *graph, int64_t i, const rgmi_kernel_call *launch);
     rgm_status (*graph_run)(void *state, void *graph);
     void (*graph_free)(void *state, void *graph);
-    bool replays; /* such graphs save time: they are made unless REGIMEN_DEVICE_REPLAY is 0 */
+    bool replays; /* such graphs save time: made unless REGIMEN_DEVICE_REPLAY is 0; else if it is 1
+                   */
     /** NULL: never. RGM_ERR_UNSUPPORTED: not this one; nothing was done. */
     rgm_status (*multiply)(void *state, const rgm_product *product, rgm_dtype dtype);
 } rgmi_driver;

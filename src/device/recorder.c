@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST_ROWS = 16, MOST_LAUNCHES = 4096, LEAST = 2 };
+enum { MOST_ROWS = 64, MOST_LAUNCHES = 4096, LEAST = 2 };
 
 /* Launches whose arguments are in one array, [count][RGM_ARGUMENTS]. */
 typedef struct row {

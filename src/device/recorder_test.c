@@ -97,7 +97,7 @@ static const rgmi_driver driver = {.launch = fake_launch,
                                    .graph_set = fake_set,
                                    .graph_run = fake_run,
                                    .graph_free = fake_free};
-static char kernels[40]; /* their addresses are kernels */
+static char kernels[80]; /* their addresses are kernels */
 
 static void add(rgmi_recorder *r, int kernel, int64_t groups, int64_t number)
 {
@@ -185,7 +185,7 @@ static void rows_that_are_not_used_make_room(void **state)
     fake = (struct fake){0};
     CHECK_OK(rgmi_recorder_create(&r, &driver, NULL));
     for (int round = 0; round < 3; round++)
-        for (int k = 0; k < 20; k++) {
+        for (int k = 0; k < 70; k++) {
             fake.count = 0;
             add(r, k, 1, k);
             add(r, k + 1, 1, round);
@@ -194,7 +194,7 @@ static void rows_that_are_not_used_make_room(void **state)
             CHECK_INT(round, fake.first[1].value.integer);
         }
     CHECK_INT(0, fake.made); /* each was gone when it came again */
-    for (int k = 10; k < 20; k++) {
+    for (int k = 60; k < 70; k++) {
         add(r, k, 1, k);
         add(r, k + 1, 1, 5);
         fake.count = 0;

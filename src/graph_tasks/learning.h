@@ -215,9 +215,8 @@ rgm_status rgmi_predict_head(rgm_head *output, int64_t *count, rgm_scope *scope,
 typedef struct rgmi_feeds_ahead rgmi_feeds_ahead;
 rgm_status rgmi_feeds_ahead_create(rgmi_feeds_ahead **out);
 void rgmi_feeds_ahead_release(rgmi_feeds_ahead *ahead);
-/** The root of a complete model: of the first one told, and those after it until
- * rgmi_feeds_ahead_forget(), the inputs are remembered. ahead NULL, here and below: nothing is
- * done. */
+/** The root of a complete model. Its inputs are remembered if it is the first one told, or the
+ * first since rgmi_feeds_ahead_forget(). ahead NULL, here and below: nothing is done. */
 rgm_status rgmi_feeds_ahead_tell(rgmi_feeds_ahead *ahead, const rgm_graph_value *root);
 /** Before another model is built. Waits for threads that make feeds. */
 void rgmi_feeds_ahead_forget(rgmi_feeds_ahead *ahead);

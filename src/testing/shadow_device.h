@@ -1,7 +1,8 @@
 /*
  * A GPU that is not there: its rows are those of GPUs, which choose groups and lanes and ask for
  * programs and launches as they would on one; nothing of that runs. The CPU's row behind each makes
- * the numbers, so that what depends on them goes as it would there. Its memory is the host's.
+ * the numbers, so that what depends on them goes as it would there: so its tables do not say
+ * `activates_sums`, since the CPU's rows do not. Its memory is the host's.
  *
  * Who includes it defines, or leaves out:
  *     SHADOW_PROGRAM(name, source, dtype)   a status: a program is asked for
