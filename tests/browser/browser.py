@@ -441,7 +441,18 @@ class Page:
 
         called = name.pattern if isinstance(name, re.Pattern) else name
         self.until(look, f"there is no {role} called '{called}'", seconds)
+        found[0]["again"] = (role, name, within, seconds)
         return found[0]
+
+    def standing(self, where, ask):
+        """ask(where); where the page has drawn that part again meanwhile, of what stands in its place now."""
+        while True:
+            try:
+                return ask(where)
+            except Failure as failure:
+                if "detached" not in str(failure) or not isinstance(where, dict) or "again" not in where:
+                    raise
+                where.update(self.role(*where["again"]))
 
     def backend(self, where, seconds=PATIENCE):
         if isinstance(where, dict):
@@ -462,8 +473,14 @@ class Page:
 
     def box(self, where):
         """(x, y, width, height) in the window, after it is scrolled into sight."""
-        self.ask("DOM.scrollIntoViewIfNeeded", backendNodeId=self.backend(where))
-        box = self.call(where, "e => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; }")
+        def measure(element):
+            self.ask("DOM.scrollIntoViewIfNeeded", backendNodeId=self.backend(element))
+            found = self.call(element, "e => { const r = e.getBoundingClientRect(); return e.isConnected && [r.x, r.y, r.width, r.height]; }")
+            if not found:
+                raise Failure(f"{element} is detached")
+            return found
+
+        box = self.standing(where, measure)
         if box[2] <= 0 or box[3] <= 0:
             raise Failure(f"{where} has no size: a user cannot see it")
         return box
