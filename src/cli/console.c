@@ -115,10 +115,7 @@ static bool occupy_standard_descriptors(void)
 
 int console_close(int code)
 {
-    bool lost;
-
-    errno = 0; /* of an earlier write nobody knows why it failed */
-    lost = fflush(stdout) != 0 || ferror(stdout);
+    bool lost = fflush(stdout) != 0 || ferror(stdout);
 
     if (!lost || code != EXIT_DONE) /* a failure was told already */
         return code;
@@ -346,9 +343,9 @@ void print_line(char *text)
 
 int print_exact(const char *text)
 {
-    errno = 0; /* of an earlier write nobody knows why it failed */
     if (fputs(text, stdout) < 0 || fflush(stdout) != 0 ||
         ferror(stdout)) { /* or what was printed before */
+        /* of an earlier write nobody knows why it failed */
         fprintf(stderr, "regimen: stdout: %s\n", strerror(errno != 0 ? errno : EIO));
         return EXIT_FAILED;
     }
