@@ -63,15 +63,14 @@ void rgmi_feeds_ahead_forget(rgmi_feeds_ahead *ahead)
 
 void rgmi_feeds_ahead_make(rgmi_feeds_ahead *ahead, rgm_graph *graph)
 {
-    enum { MOST_FEEDS = 512 };
-    rgm_feed feeds[MOST_FEEDS];
+    rgm_feed feeds[RGM_MAX_FEEDS];
     int64_t count;
 
     if (ahead == NULL || !atomic_load_explicit(&ahead->known, memory_order_acquire))
         return;
     pthread_rwlock_rdlock(&ahead->lock);
     if (ahead->root != NULL &&
-        rgm_graph_feeds(feeds, MOST_FEEDS, &count, ahead->root, graph) != RGM_OK)
+        rgm_graph_feeds(feeds, RGM_MAX_FEEDS, &count, ahead->root, graph) != RGM_OK)
         rgm_error_reset(); /* the trainer meets it when the batch is its next, and tells it */
     pthread_rwlock_unlock(&ahead->lock);
 }

@@ -44,6 +44,11 @@ static rgmi_gpu_tiling mma_tiling(const rgm_matmul_args *o)
                                                   : (rgmi_gpu_tiling){&mma_64x64, 64, 64, false};
 }
 
+static bool is_large(const rgm_matmul_args *o)
+{
+    return (double)o->m * (double)o->n * (double)o->k * (double)o->batch >= LARGE;
+}
+
 static bool in_one_piece(const rgm_matmul_args *o)
 {
     return o->batch == 1 || o->stride_c == o->m * o->ldc;
@@ -57,8 +62,7 @@ static bool split_tiling(rgmi_gpu_tiling *out, rgm_dtype real, const rgm_matmul_
     int64_t tiles;
 
     if (wanted == NULL || strcmp(wanted, "1") != 0 || real != RGM_F32 || o->packed ||
-        (o->trans_a && o->trans_b) || o->n <= 32 || !in_one_piece(o) ||
-        (double)o->m * (double)o->n * (double)o->k * (double)o->batch < LARGE)
+        (o->trans_a && o->trans_b) || o->n <= 32 || !in_one_piece(o) || !is_large(o))
         return false;
     *out = (rgmi_gpu_tiling){o->trans_a   ? &split_tn
                              : o->trans_b ? &split_nt
@@ -210,8 +214,7 @@ static bool matmul_by_library(rgm_dtype real, const rgm_matmul_args *o)
 {
     bool finish = o->bias != NULL || o->activation != RGM_ACT_NONE;
 
-    if (real == RGM_BF16 || o->packed || (finish && !in_one_piece(o)) ||
-        (double)o->m * (double)o->n * (double)o->k * (double)o->batch < LARGE)
+    if (real == RGM_BF16 || o->packed || (finish && !in_one_piece(o)) || !is_large(o))
         return false;
     if (!rgm_device_multiply(rgmi_gpu_device(),
                              &(rgm_product){o->c, o->a, o->b, o->m, o->n, o->k, o->lda, o->ldb,
