@@ -6,24 +6,29 @@
  * long k over a small C is cut, into slices fixed by the shape, added in order.
  */
 
-#define TILE_COLUMNS       (2 * LANES)
-#define STRIP_PAD          16  /* floats between packed strips, so that they differ in cache set */
-#define K_BLOCK            256 /* k of one pass: a panel of B stays in L1                      */
-#define K_WHOLE            384 /* up to here k is one pass                                     */
-#define ROW_BLOCK          (8 * TILE_ROWS_2) /* most rows of C of one task                      */
-#define COLUMN_BLOCK       256  /* columns of one task where rows are few                       */
-#define TASKS_ENOUGH       8    /* more tasks are made until there are so many                  */
-#define PACK_PANELS        8    /* of one packing task                                          */
-#define PACK_K             64   /* k of one packing task                                        */
-#define PACK_AHEAD         4    /* rows from the prefetch to its use                            */
-#define PACKED_TASKS       16   /* of a product whose B was packed before                       */
-#define ROWS_APART         1024 /* rows of A that are moved apart for it                        */
-#define FLOPS_NS           (7.0 * LANES) /* operations of one thread in a nanosecond             */
-#define BYTES_NS           30.0 /* bytes that it reads in a nanosecond, in order                 */
-#define SLICE_K            1024 /* least k of a slice                                           */
-#define SLICES_MOST        64
-#define SLICE_TASK_ROWS    256 /* C of one task of a sliced product                            */
-#define SLICE_TASK_COLUMNS 256
+#define TILE_COLUMNS  (2 * LANES)
+#define STRIP_PAD     16  /* floats between packed strips, so that they differ in cache set */
+#define K_BLOCK       224 /* most k of one pass of several: a panel of B stays in L1        */
+#define K_WHOLE       384 /* up to here k is one pass                                       */
+#define ROW_BLOCK     (8 * TILE_ROWS_2) /* rows of C of one task, about */
+#define COLUMN_BLOCK  256  /* columns of one task where rows are few                         */
+#define TASKS_ENOUGH  8    /* more tasks are made until there are so many                    */
+#define PACK_PANELS   8    /* of one packing task                                            */
+#define PACK_K        64   /* k of one packing task                                          */
+#define PACK_AHEAD    4    /* rows from the prefetch to its use                              */
+#define PACKED_TASKS  16   /* of a product whose B was packed before                         */
+#define ROWS_APART    1024 /* rows of A that are moved apart for it                          */
+#define FLOPS_NS      (7.0 * LANES) /* operations of one thread in a nanosecond */
+#define BYTES_NS      30.0 /* bytes that it reads in a nanosecond, in order                  */
+#define SLICE_K       1024 /* least k of a slice                                             */
+#define SLICES_MOST   64
+#define LONG_K        1024 /* k of a product whose tasks pack for themselves                 */
+#define LONG_SIDE     384  /* most rows and columns of C of one task of such a product       */
+#define LONG_CHOICES  8    /* numbers of tasks along a side that are looked at               */
+#define STRIPS_MANY   4    /* strips of A that keep a panel of B near                        */
+#define TURN_ROWS     256  /* least rows of A for which B is turned once,                    */
+#define TURN_COLUMNS  512  /* of fewer columns than these                                    */
+#define PACK_BYTES_NS 10.0 /* bytes that a thread packs in a nanosecond                      */
 
 /* Panels are two vectors wide; the last one takes an odd vector as its third, so that a tile one
  * vector wide, which loads more than it multiplies, is left to matrices that narrow. */
@@ -135,17 +140,19 @@ static void panel_run(const block_job *o, tile_job *t)
 {
     int64_t vectors = vectors_of(t->columns), most = tile_rows[vectors - 1];
     int64_t strip = o->packed ? o->strip_rows : even_strip(o->rows, most);
+    bool many = o->packed && o->rows >= STRIPS_MANY * most;
     float *c = t->c;
 
     for (int64_t i = 0; i < o->rows; i += strip)
         for (int64_t s = 0; s < strip && i + s < o->rows; s += most) {
             int64_t rows = rgmi_min(rgmi_min(strip - s, most), o->rows - i - s);
             t->c = c + (i + s) * t->ldc;
+            t->a_once = o->panels == 1 && i + s + rows < o->rows;
             if (o->packed)
                 t->a = o->packed + i / strip * strip_step(t->k) + s;
             else
                 t->a = o->tile.a + (i + s) * t->a_row;
-            tiles[vectors - 1][rows - 1](t);
+            (many ? strips : tiles)[vectors - 1][rows - 1](t);
         }
 }
 
@@ -188,10 +195,10 @@ typedef struct product {
     bool pack_a;
 } product;
 
-/* k of one pass. */
+/* k of one pass: all passes are about even. */
 static inline int64_t k_block_of(int64_t k)
 {
-    return k <= K_WHOLE ? rgmi_max(1, k) : K_BLOCK;
+    return k <= K_WHOLE ? rgmi_max(1, k) : rgmi_blocks(k, rgmi_blocks(k, K_BLOCK));
 }
 
 static inline float *panel_at(const product *g, int64_t batch, int64_t kb, int64_t j)
@@ -342,6 +349,8 @@ static bool product_run(const rgm_matmul_args *o)
         int64_t most = rgmi_blocks(o->m, rgmi_blocks(TASKS_ENOUGH, across));
         g.panel_block = rgmi_blocks(g.panels, across);
         g.row_block = rgmi_min(ROW_BLOCK, rgmi_blocks(most, TILE_ROWS_2) * TILE_ROWS_2);
+    } else if (o->trans_a) {
+        g.row_block = 2 * ROW_BLOCK; /* what is turned is read in wider rows */
     }
     g.row_blocks = rgmi_blocks(o->m, g.row_block);
     g.panel_blocks = rgmi_blocks(g.panels, g.panel_block);
@@ -434,71 +443,108 @@ static void packed_run(const rgm_matmul_args *args)
     rgmi_scratch_give(apart);
 }
 
-/* ---- products with a long k and a small C: k cut into slices -------------------------------- */
+/* ---- products with a long k and a small C: each task packs for itself ------------------------ */
 
-typedef struct sliced {
+/*
+ * C is small beside A and B: a task makes a block of it, and what it packs of them stays in its own
+ * L2. Where C is so small that there were too few blocks, k is cut into slices as well.
+ */
+typedef struct long_product {
     const rgm_matmul_args *o;
-    float *partial; /* [slices][m][n] */
-    int64_t slices, slice_k, row_tasks, task_rows, column_tasks, task_columns;
+    float *partial; /* [slices][m][n], or NULL: one slice, straight into C */
+    int64_t slices, slice_k, k_block, row_tasks, task_rows, column_tasks, task_columns;
     bool pack_a;
-    atomic_bool failed;
-} sliced;
+} long_product;
 
-static void sliced_task(sliced *g, int64_t slice, int64_t i, int64_t j, float *panels,
-                        float *packed)
+/* The product that task t is: rows and columns of C, and a slice of k. */
+static rgm_matmul_args long_part(const long_product *g, int64_t t)
 {
-    const rgm_matmul_args *o = g->o;
-    int64_t rows = rgmi_min(g->task_rows, o->m - i);
-    int64_t columns = rgmi_min(g->task_columns, o->n - j);
-    int64_t from = slice * g->slice_k, to = rgmi_min(o->k, from + g->slice_k);
-    const float *a = o->a, *b = o->b;
-    block_job block = {.rows = rows, .columns = columns};
+    rgm_matmul_args o = *g->o;
+    int64_t j = t % g->column_tasks * g->task_columns;
+    int64_t i = t / g->column_tasks % g->row_tasks * g->task_rows;
+    int64_t slice = t / g->column_tasks / g->row_tasks, from = slice * g->slice_k;
 
-    block.panels = panels_of(columns);
-    block.strip_rows = even_strip(rows, TILE_ROWS_2);
-    block.tile.c = g->partial + (slice * o->m + i) * o->n + j;
-    block.tile.ldc = o->n;
+    o.a = (const float *)o.a + (o.trans_a ? from * o.lda + i : i * o.lda + from);
+    o.b = (const float *)o.b + (o.trans_b ? j * o.ldb + from : from * o.ldb + j);
+    o.bias = o.bias ? (const float *)o.bias + j : NULL;
+    o.c = (float *)o.c + i * o.ldc + j;
+    if (g->partial) {
+        o.c = g->partial + (slice * o.m + i) * o.n + j;
+        o.ldc = o.n;
+        o.bias = NULL;
+        o.activation = RGM_ACT_NONE;
+        o.accumulate = false;
+    }
+    o.m = rgmi_min(g->task_rows, o.m - i);
+    o.n = rgmi_min(g->task_columns, o.n - j);
+    o.k = rgmi_min(g->slice_k, o.k - from);
+    return o;
+}
+
+static void long_block(const rgm_matmul_args *o, int64_t k_block, float *panels, float *packed)
+{
+    block_job block = {.rows = o->m, .columns = o->n, .panels = panels_of(o->n)};
+    rgm_activation activation = o->accumulate ? RGM_ACT_NONE : o->activation;
+
+    block.strip_rows = even_strip(o->m, TILE_ROWS_2);
+    block.packed = packed;
+    block.tile = (tile_job){.a = o->a, .b = panels, .c = o->c, .ldc = o->ldc, .bias = o->bias};
+    block.tile.activation = activation;
     block.tile.a_row = o->trans_a ? 1 : o->lda;
     block.tile.a_step = o->trans_a ? o->lda : 1;
-    for (int64_t kb = from; kb < to; kb += K_BLOCK) {
-        int64_t k = rgmi_min(K_BLOCK, to - kb);
-        pack_panels(panels, b + (o->trans_b ? j * o->ldb + kb : kb * o->ldb + j), o->ldb,
-                    o->trans_b, k, columns, 0, k);
-        block.tile.k = k;
-        block.tile.a = a + (o->trans_a ? kb * o->lda + i : i * o->lda + kb);
-        block.tile.b = panels;
+    for (int64_t p = 0; p < o->k; p += k_block) {
+        int64_t k = rgmi_min(k_block, o->k - p);
+        pack_panels(panels, (const float *)o->b + (o->trans_b ? p : p * o->ldb), o->ldb, o->trans_b,
+                    k, o->n, 0, k);
+        if (packed)
+            pack_rows(packed, block.tile.a, o->lda, o->trans_a, o->m, k, block.strip_rows);
         block.panel_step = TILE_COLUMNS * k;
-        block.tile.first = kb == from;
-        if (packed) {
-            pack_rows(packed, block.tile.a, o->lda, o->trans_a, rows, k, block.strip_rows);
-            block.packed = packed;
-        }
+        block.tile.k = k;
+        block.tile.first = p == 0 && !o->accumulate;
+        block.tile.last = p + k >= o->k;
         block_run(&block);
+        block.tile.a += k * block.tile.a_step;
+    }
+    block_activate(o->c, o->ldc, o->m, o->n, activation, (float)o->slope);
+}
+
+/* Without memory: panel by panel, by what the stack holds. Slower, with the same bits. */
+static void long_frugal(const rgm_matmul_args *o, int64_t k_block)
+{
+    _Alignas(64) float panel[K_BLOCK * TILE_COLUMNS];
+
+    for (int64_t j = 0; j < o->n; j += TILE_COLUMNS) {
+        rgm_matmul_args part = *o;
+        part.n = rgmi_min(TILE_COLUMNS, o->n - j);
+        part.b = (const float *)o->b + (o->trans_b ? j * o->ldb : j);
+        part.bias = o->bias ? (const float *)o->bias + j : NULL;
+        part.c = (float *)o->c + j;
+        long_block(&part, k_block, panel, NULL);
     }
 }
 
-static void sliced_tasks(void *payload, int64_t begin, int64_t end)
+static void long_tasks(void *payload, int64_t begin, int64_t end)
 {
-    sliced *g = payload;
-    size_t panels_size = (size_t)((g->task_columns + 2 * LANES) * K_BLOCK) * sizeof(float);
-    float *panels = rgmi_scratch_take(panels_size), *packed = NULL;
+    const long_product *g = payload;
+    size_t panels_size = (size_t)((g->task_columns + 2 * LANES) * g->k_block) * sizeof(float);
+    size_t packed_size = (size_t)packed_rows_size(g->task_rows, g->k_block) * sizeof(float);
+    float *panels = rgmi_scratch_take(panels_size);
+    float *packed = g->pack_a ? rgmi_scratch_take(packed_size) : NULL;
 
-    if (g->pack_a)
-        packed = rgmi_scratch_take((size_t)packed_rows_size(g->task_rows, K_BLOCK) * sizeof(float));
-    if (panels == NULL)
-        atomic_store(&g->failed, true);
-    for (int64_t t = begin; t < end && panels; t++) {
-        int64_t j = t % g->column_tasks, i = t / g->column_tasks % g->row_tasks;
-        sliced_task(g, t / g->column_tasks / g->row_tasks, i * g->task_rows, j * g->task_columns,
-                    panels, packed);
+    for (int64_t t = begin; t < end; t++) {
+        rgm_matmul_args part = long_part(g, t);
+        if (panels)
+            long_block(&part, g->k_block, panels, packed);
+        else
+            long_frugal(&part, g->k_block);
     }
     rgmi_scratch_give(packed);
     rgmi_scratch_give(panels);
 }
 
-static void sliced_sum(void *payload, int64_t begin, int64_t end)
+static void partial_sum(void *payload, int64_t begin, int64_t end)
 {
-    const sliced *g = payload;
+    const long_product *g = payload;
     const rgm_matmul_args *o = g->o;
     vf slope = v_set1((float)o->slope);
 
@@ -518,36 +564,118 @@ static void sliced_sum(void *payload, int64_t begin, int64_t end)
     }
 }
 
-/* A long sum into a C small enough that a copy for each slice is cheap beside the product. */
+/* A sum long enough that a copy of C for each slice is cheap beside the product. */
 static bool is_sliced(const rgm_matmul_args *o)
 {
     return o->batch == 1 && o->k >= 2 * SLICE_K && o->k >= 4 * o->m && o->k >= 4 * o->n;
 }
 
-static bool sliced_run(const rgm_matmul_args *o)
+static bool is_long(const rgm_matmul_args *o)
 {
-    sliced g = {.o = o};
-    double flops = flops_of(o);
+    return o->batch == 1 && o->k >= LONG_K && o->k >= o->m && o->k >= o->n;
+}
 
-    g.slices = rgmi_min(SLICES_MOST, o->k / SLICE_K);
-    g.slice_k = rgmi_blocks(rgmi_blocks(o->k, g.slices), K_BLOCK) * K_BLOCK;
+/* C in blocks of `rows` x `columns` by tasks: what the threads take for it, in ns. */
+static double long_ns(const long_product *g, int64_t rows, int64_t columns)
+{
+    const rgm_matmul_args *o = g->o;
+    double k = (double)g->slice_k;
+    int64_t tasks = g->slices * rgmi_blocks(o->m, rows) * rgmi_blocks(o->n, columns);
+
+    return (double)rgmi_blocks(tasks, rgm_threads()) * k *
+           (2.0 * (double)(rows * columns) / FLOPS_NS +
+            (double)((rows + columns) * (int64_t)sizeof(float)) / PACK_BYTES_NS);
+}
+
+/* Blocks of which each thread has about as many, small enough for L2 with what is packed for them
+ * (1.3 MB at most). The threads may decide here: no block changes a bit. */
+static void long_blocks(long_product *g)
+{
+    const rgm_matmul_args *o = g->o;
+    double best = INFINITY;
+
+    for (int64_t i = rgmi_blocks(o->m, LONG_SIDE), r = i; r < i + LONG_CHOICES; r++)
+        for (int64_t j = rgmi_blocks(o->n, LONG_SIDE), c = j; c < j + LONG_CHOICES; c++) {
+            int64_t rows = rgmi_blocks(o->m, r), columns = rgmi_blocks(o->n, c);
+            columns = rgmi_blocks(columns, TILE_COLUMNS) * TILE_COLUMNS;
+            double ns = long_ns(g, rows, columns);
+            if (ns < best) {
+                best = ns;
+                g->task_rows = rows;
+                g->task_columns = columns;
+            }
+        }
+    g->row_tasks = rgmi_blocks(o->m, g->task_rows);
+    g->column_tasks = rgmi_blocks(o->n, g->task_columns);
+}
+
+static bool long_run(const rgm_matmul_args *o)
+{
+    long_product g = {.o = o, .pack_a = wants_packed_rows(o)};
+    int64_t tasks;
+
+    g.slice_k = rgmi_blocks(o->k, is_sliced(o) ? rgmi_min(SLICES_MOST, o->k / SLICE_K) : 1);
+    g.k_block = k_block_of(g.slice_k);
     g.slices = rgmi_blocks(o->k, g.slice_k);
-    g.task_rows = rgmi_blocks(o->m, tasks_of(o->m, SLICE_TASK_ROWS));
-    g.row_tasks = rgmi_blocks(o->m, g.task_rows);
-    g.task_columns = rgmi_blocks(o->n, rgmi_blocks(o->n, SLICE_TASK_COLUMNS));
-    g.task_columns = rgmi_blocks(g.task_columns, TILE_COLUMNS) * TILE_COLUMNS;
-    g.column_tasks = rgmi_blocks(o->n, g.task_columns);
-    g.pack_a = wants_packed_rows(o);
-    g.partial = rgmi_scratch_take((size_t)(g.slices * o->m * o->n) * sizeof(float));
-    if (g.partial == NULL)
-        return false;
-    rgm_parallel(g.slices * g.row_tasks * g.column_tasks,
-                 flops / (double)(g.slices * g.row_tasks * g.column_tasks) / FLOPS_NS, sliced_tasks,
-                 &g);
-    if (!atomic_load(&g.failed))
-        rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, sliced_sum, &g);
+    long_blocks(&g);
+    if (g.slices > 1) {
+        g.partial = rgmi_scratch_take((size_t)(g.slices * o->m * o->n) * sizeof(float));
+        if (g.partial == NULL)
+            return false;
+    }
+    tasks = g.slices * g.row_tasks * g.column_tasks;
+    rgm_parallel(tasks, flops_of(o) / (double)tasks / FLOPS_NS, long_tasks, &g);
+    if (g.partial)
+        rgm_parallel(o->m, (double)(o->n * g.slices) * 0.15, partial_sum, &g);
     rgmi_scratch_give(g.partial);
-    return !atomic_load(&g.failed);
+    return true;
+}
+
+/* ---- products whose operands the library reads in place ---------------------------------------
+ */
+
+typedef struct turn_job {
+    const float *from;
+    float *to;
+    int64_t rows, columns, ld_from, ld_to;
+} turn_job;
+
+static void rows_turn(void *payload, int64_t begin, int64_t end)
+{
+    const turn_job *o = payload;
+
+    for (int64_t i = begin * LANES; i < end * LANES; i += LANES)
+        rows_transpose(o->to + i, o->ld_to, o->from + i * o->ld_from, o->ld_from, o->rows - i,
+                       o->columns);
+}
+
+/* By oneDNN, which would turn a narrow B anew in each of its calls. */
+static bool library_run(const rgm_matmul_args *args)
+{
+    rgm_matmul_args o = *args;
+    float *b = NULL;
+
+    if (!rgmi_onednn_takes(&o))
+        return false;
+    if (o.trans_b && o.m >= TURN_ROWS && o.n < TURN_COLUMNS) {
+        int64_t ld = vectors_of(o.n) * LANES + STRIP_PAD;
+        turn_job job = {.from = o.b, .rows = o.n, .columns = o.k, .ld_from = o.ldb, .ld_to = ld};
+        b = job.to = rgmi_scratch_take((size_t)(o.k * ld) * sizeof(float));
+        if (b == NULL)
+            return false;
+        rgm_parallel(rgmi_blocks(o.n, LANES), (double)(o.k * LANES) * 0.3, rows_turn, &job);
+        o.b = b;
+        o.ldb = ld;
+        o.trans_b = false;
+    }
+    rgmi_onednn_matmul(&o, block_finish);
+    rgmi_scratch_give(b);
+    return true;
+}
+
+static bool own_run(const rgm_matmul_args *o)
+{
+    return is_long(o) ? long_run(o) : product_run(o);
 }
 
 static void matmul(const rgm_matmul_args *args)
@@ -559,8 +687,7 @@ static void matmul(const rgm_matmul_args *args)
         return;
     }
     NARROW_TAKES(args->n, matmul(args));
-    if (is_sliced(args) ? sliced_run(args)
-                        : rgmi_onednn_matmul(args, block_finish) || product_run(args))
+    if (is_sliced(args) ? long_run(args) : library_run(args) || own_run(args))
         return;
     rgmi_reference_f32.matmul(args);
 }

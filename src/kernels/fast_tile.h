@@ -15,6 +15,8 @@
 #define B_AHEAD                                                                                    \
     24 /* k that B is asked for ahead: few rows of A use it up sooner than L3 gives it */
 #define C_AHEAD 96 /* k from which C is asked for before it is written */
+#define C_EACH  4  /* k from one of its rows to the next */
+#define A_LINE  16 /* numbers of A in a line of cache */
 
 /* One tile: c = (first ? 0 : c) + a b, then + bias and relu when last. */
 typedef struct tile_job {
@@ -22,6 +24,7 @@ typedef struct tile_job {
     float *c;
     int64_t k, a_row, a_step, ldc, columns;
     bool first, last;
+    bool a_once; /* more rows of A follow, which are read for this panel alone */
     rgm_activation activation;
     float slope;
 } tile_job;
@@ -94,35 +97,58 @@ static inline __attribute__((always_inline)) void tile_finish(const int rows, co
     }
 }
 
+/* acc += row p of a strip of A by row p of a panel of B. */
+static inline __attribute__((always_inline)) void tile_step(const int rows, const int vecs,
+                                                            const bool ahead, const float *a,
+                                                            int64_t a_row, const float *b, vf *acc)
+{
+    vf right[3];
+
+    UNROLL
+    for (int j = 0; j < vecs && ahead; j++)
+        __builtin_prefetch(b + (B_AHEAD * vecs + j) * LANES);
+    UNROLL
+    for (int j = 0; j < vecs; j++)
+        right[j] = v_load(b + j * LANES);
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        vf left = v_set1(a[i * a_row]);
+        UNROLL
+        for (int j = 0; j < vecs; j++)
+            acc[i * vecs + j] = v_fma(left, right[j], acc[i * vecs + j]);
+    }
+}
+
+/*
+ * A in strips has constant steps, and a panel of B that many strips are multiplied with is in L1 or
+ * near it. Otherwise B comes from farther and is asked for, and so are the next rows of A where
+ * they are read once: they lie too far apart to be seen coming. C is asked for a row at a time: all
+ * of it at once would hold up what A and B are waiting for.
+ */
 static inline __attribute__((always_inline)) void tile(const int rows, const int vecs,
-                                                       const tile_job *t)
+                                                       const bool strip, const tile_job *t)
 {
     const float *a = t->a, *b = t->b;
-    const int64_t a_row = t->a_row, a_step = t->a_step;
+    const int64_t a_row = strip ? 1 : t->a_row, a_step = strip ? LANES : t->a_step;
+    const bool rows_ahead = !strip && vecs > 1 && t->a_once && a_step == 1 && t->k >= C_AHEAD;
+    int64_t p = 0, asks = t->k >= C_AHEAD ? rows : 0;
     vf acc[28];
 
-    if (t->k >= C_AHEAD) {
-        UNROLL
-        for (int i = 0; i < rows * vecs; i++)
-            __builtin_prefetch(t->c + i / vecs * t->ldc + i % vecs * LANES, 1);
-    }
     UNROLL
     for (int i = 0; i < rows * vecs; i++)
         acc[i] = v_zero();
-    for (int64_t p = 0; p < t->k; p++, a += a_step, b += vecs * LANES) {
-        vf right[3];
+    for (int64_t i = 0; i <= asks; i++) {
+        int64_t until = i < asks ? (i + 1) * C_EACH : t->k;
         UNROLL
-        for (int j = 0; j < vecs; j++)
-            __builtin_prefetch(b + (B_AHEAD * vecs + j) * LANES);
-        UNROLL
-        for (int j = 0; j < vecs; j++)
-            right[j] = v_load(b + j * LANES);
-        UNROLL
-        for (int i = 0; i < rows; i++) {
-            vf left = v_set1(a[i * a_row]);
-            UNROLL
-            for (int j = 0; j < vecs; j++)
-                acc[i * vecs + j] = v_fma(left, right[j], acc[i * vecs + j]);
+        for (int j = 0; j < vecs && i < asks; j++)
+            __builtin_prefetch(t->c + i * t->ldc + j * LANES, 1);
+        for (; p < until; p++, a += a_step, b += vecs * LANES) {
+            if (rows_ahead && p % A_LINE == 0) {
+                UNROLL
+                for (int r = 0; r < rows; r++)
+                    __builtin_prefetch(a + (rows + r) * a_row);
+            }
+            tile_step(rows, vecs, !strip, a, a_row, b, acc);
         }
     }
     tile_finish(rows, vecs, t, acc);
@@ -133,7 +159,11 @@ typedef void tile_function(const tile_job *t);
 #define TILE(rows, vecs)                                                                           \
     static void tile_##rows##_##vecs(const tile_job *t)                                            \
     {                                                                                              \
-        tile(rows, vecs, t);                                                                       \
+        tile(rows, vecs, false, t);                                                                \
+    }                                                                                              \
+    static void strip_##rows##_##vecs(const tile_job *t)                                           \
+    {                                                                                              \
+        tile(rows, vecs, true, t);                                                                 \
     }
 /* clang-format off */
 TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1)
@@ -145,19 +175,20 @@ TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2)
 TILE(13, 2) TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
 #endif
 
-/* [vectors - 1][rows - 1] */
-static tile_function *const tiles[3][14] = {
-    {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
-     tile_10_1, tile_11_1, tile_12_1},
-    {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2,
+#define ROWS_1(name) {name##_1_1, name##_2_1, name##_3_1, name##_4_1, name##_5_1, name##_6_1, \
+    name##_7_1, name##_8_1, name##_9_1, name##_10_1, name##_11_1, name##_12_1}
 #if LANES == 16
-     tile_7_2, tile_8_2, tile_9_2, tile_10_2, tile_11_2, tile_12_2, tile_13_2, tile_14_2
+#define ROWS_2(name) {name##_1_2, name##_2_2, name##_3_2, name##_4_2, name##_5_2, name##_6_2, \
+    name##_7_2, name##_8_2, name##_9_2, name##_10_2, name##_11_2, name##_12_2, name##_13_2, \
+    name##_14_2}
+#define ROWS_3(name) {name##_1_3, name##_2_3, name##_3_3, name##_4_3, name##_5_3, name##_6_3, \
+    name##_7_3, name##_8_3}
+#else
+#define ROWS_2(name) {name##_1_2, name##_2_2, name##_3_2, name##_4_2, name##_5_2, name##_6_2}
+#define ROWS_3(name) {name##_1_3, name##_2_3, name##_3_3, name##_4_3}
 #endif
-    },
-    {tile_1_3, tile_2_3, tile_3_3, tile_4_3,
-#if LANES == 16
-     tile_5_3, tile_6_3, tile_7_3, tile_8_3
-#endif
-    }};
+/* [vectors - 1][rows - 1]; A in place, and in strips */
+static tile_function *const tiles[3][14] = {ROWS_1(tile), ROWS_2(tile), ROWS_3(tile)};
+static tile_function *const strips[3][14] = {ROWS_1(strip), ROWS_2(strip), ROWS_3(strip)};
 /* clang-format on */
 static const int tile_rows[3] = {TILE_ROWS_1, TILE_ROWS_2, TILE_ROWS_3};

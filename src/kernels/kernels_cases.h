@@ -184,11 +184,13 @@ static rgm_matmul_args matmul_draw(run *t)
     rgm_matmul_args o = {.batch = 1, .slope = 0.3};
     int64_t a_rows, b_rows;
 
-    if (t->variant < 12) { /* the shapes of networks, cut to size; long sums; oneDNN's share */
-        static const int64_t shape[12][3] = {{677, 16, 7},     {677, 7, 16},    {16, 7, 2708},
-                                             {65, 33, 5000},   {300, 256, 128}, {130, 40, 256},
-                                             {290, 40, 2049},  {7, 300, 600},   {1100, 520, 260},
-                                             {1100, 520, 260}, {2708, 7, 16},   {40, 290, 2049}};
+    if (t->variant < 24) { /* the shapes of networks, cut to size; long sums; oneDNN's share */
+        static const int64_t shape[24][3] = {
+            {677, 16, 7},     {677, 7, 16},    {16, 7, 2708},    {65, 33, 5000},   {300, 256, 128},
+            {130, 40, 256},   {290, 40, 2049}, {7, 300, 600},    {1100, 520, 260}, {1100, 520, 260},
+            {2708, 7, 16},    {40, 290, 2049}, {130, 300, 1030}, {300, 130, 1030}, {500, 40, 1030},
+            {40, 500, 1100},  {130, 100, 40},  {70, 900, 64},    {600, 50, 300},   {2100, 48, 32},
+            {256, 256, 2241}, {40, 256, 2241}, {257, 70, 200},   {65, 481, 33}};
         o.m = shape[t->variant][0];
         o.n = shape[t->variant][1];
         o.k = shape[t->variant][2];
@@ -208,10 +210,10 @@ static rgm_matmul_args matmul_draw(run *t)
     o.ldb = (o.trans_b ? o.k : o.n) + draw_below(t, 2) * 3;
     if (draw_below(t, 6) == 0 && !o.trans_a && o.k <= 512)
         o.lda = 512;
-    o.ldc = o.n;
+    o.ldc = o.n + (draw_below(t, 3) == 0 ? 3 : 0);
     o.stride_a = a_rows * o.lda;
     o.stride_b = b_rows * o.ldb;
-    o.stride_c = o.m * o.n;
+    o.stride_c = o.m * o.ldc;
     o.a = in(t, o.batch * o.stride_a);
     o.b = in(t, o.batch * o.stride_b);
     o.bias = maybe_in(t, o.n);

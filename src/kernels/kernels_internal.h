@@ -1,7 +1,7 @@
 /*
  * What the files of the kernels layer share: the tables, work split over threads, scratch memory,
- * and the block sizes that fix the order of every long sum. Block sizes depend on shapes only,
- * never on the number of threads: that is what makes results independent of it.
+ * and the block sizes that fix the order of every long sum. What changes the order of a sum depends
+ * on shapes only, never on the number of threads: that is what makes results independent of it.
  */
 #ifndef RGM_KERNELS_INTERNAL_H
 #define RGM_KERNELS_INTERNAL_H
@@ -67,8 +67,10 @@ void rgmi_scratch_fail(bool on);
 /** c [rows, columns] = act(c + bias); bias may be NULL. */
 typedef void rgmi_gemm_finish(float *c, int64_t ldc, int64_t rows, int64_t columns,
                               const float *bias, rgm_activation activation, float slope);
-/** The product through oneDNN where that is the faster way; false: declined, nothing was done. */
-bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish);
+/** Whether oneDNN is the faster way to a product, by its shape. */
+bool rgmi_onednn_takes(const rgm_matmul_args *args);
+/** That product through it. */
+void rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish);
 
 /* Rows of one block of a sum over rows (bias gradients, layer norm's gradients): fixed. */
 #define RGMI_SUM_BLOCK 1024

@@ -1,8 +1,9 @@
 /*
- * Large products through oneDNN. The library threads a product by rules of its own and may cut a
- * long sum by the number of threads; here the output is cut into blocks fixed by the shape, and
- * each block is one single-threaded call, so that the bits depend on the shape alone. Its sgemm
- * compiles its kernels once per process, so there is no primitive to create or to keep.
+ * Products of moderate size, and large ones, through oneDNN. The library threads a product by rules
+ * of its own and may cut a long sum by the number of threads; here the output is cut into blocks
+ * fixed by the shape, and each block is one single-threaded call, so that the bits depend on the
+ * shape alone. Its sgemm compiles its kernels once per process, so there is no primitive to create
+ * or to keep.
  *
  * The one file that knows OpenMP: distributions build oneDNN on it, and its thread count, kept for
  * each calling thread, is the only way to ask sgemm for one thread.
@@ -12,12 +13,31 @@
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
-/* Measured on AVX2, one thread, blocks of 1024 x 1024: 4-10 % over our own tiles from these sizes
- * on; below, packing anew for each block eats the gain, and on narrow outputs ours is faster. */
-#define LEAST_ROWS    1024
-#define LEAST_COLUMNS 512
-#define LEAST_K       256
-#define BLOCK         1024
+/*
+ * Its kernels read both operands where they lie, so that a product of some hundred rows is not
+ * packed first: there they have 1.1 to 1.7 times our tiles' speed, with AVX2 and AVX-512 (numbers:
+ * docs/kernels.md). Of many rows packing costs nothing, and only wide products are faster here. A
+ * turned A (the gradient of a weight) is packed at every call: only wide ones of many rows gain.
+ */
+#define LEAST_ROWS    64
+#define LEAST_COLUMNS 48
+#define LEAST_K       32
+#define LEAST_SIZE    ((int64_t)1 << 18) /* m n k */
+#define MANY_ROWS     4096 /* up to here any product that is no smaller, beyond only wide ones */
+#define WIDE          512
+#define DEEP          256 /* k of a wide product */
+#define NARROW        128 /* columns that are left to our tiles where k is long */
+#define LONG_K        1024
+#define TURNED_ROWS   1024 /* least rows where A is turned, of a wide product */
+
+/* Blocks of one call each. */
+#define BLOCK         1024  /* most rows and columns */
+#define BLOCK_ROWS    64    /* least rows, where there are so many */
+#define BLOCK_COLUMNS 240   /* and least columns */
+#define WIDE_BLOCK    512   /* least of both of a wide product */
+#define COLUMNS_TILE  48    /* of oneDNN's tiles on AVX-512 */
+#define TASKS         16    /* if there are as many of the least size */
+#define FLOPS_NS      100.0 /* operations of one thread in a nanosecond */
 
 typedef struct onednn_job {
     const rgm_matmul_args *o;
@@ -61,14 +81,50 @@ static void onednn_blocks(void *payload, int64_t begin, int64_t end)
     omp_set_num_threads(threads);
 }
 
-bool rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish)
+static bool is_wide(const rgm_matmul_args *o)
 {
-    onednn_job g = {.o = args, .finish = finish, .column_block = BLOCK};
+    return o->n >= WIDE && o->k >= DEEP;
+}
 
-    if (args->batch != 1 || args->m < LEAST_ROWS || args->n < LEAST_COLUMNS || args->k < LEAST_K)
+bool rgmi_onednn_takes(const rgm_matmul_args *o)
+{
+    if (o->batch != 1 || o->m < LEAST_ROWS || o->n < LEAST_COLUMNS || o->k < LEAST_K ||
+        o->m * o->n * o->k < LEAST_SIZE || (o->n < NARROW && o->k >= LONG_K))
         return false;
-    g.row_block = args->m >= 8 * BLOCK ? BLOCK : BLOCK / 2;
-    g.column_blocks = rgmi_blocks(args->n, g.column_block);
-    rgm_parallel(rgmi_blocks(args->m, g.row_block) * g.column_blocks, 1e6, onednn_blocks, &g);
-    return true;
+    if (o->trans_a)
+        return o->m >= TURNED_ROWS && is_wide(o);
+    return o->m <= MANY_ROWS || is_wide(o);
+}
+
+/* About even blocks, no larger than `most`: `wanted` of them if none is smaller than `least`. */
+static int64_t even_block(int64_t side, int64_t wanted, int64_t least, int64_t most)
+{
+    int64_t count = rgmi_max(1, rgmi_min(wanted, side / least));
+
+    return rgmi_blocks(side, rgmi_max(count, rgmi_blocks(side, most)));
+}
+
+/* Blocks of rows, then of columns, fixed by the shape alone. */
+static void set_blocks(onednn_job *g)
+{
+    const rgm_matmul_args *o = g->o;
+    int64_t most = o->m >= 8 * BLOCK ? BLOCK : BLOCK / 2, column;
+    bool wide = is_wide(o) && o->m >= WIDE_BLOCK;
+
+    g->row_block = even_block(o->m, TASKS, wide ? WIDE_BLOCK : BLOCK_ROWS, most);
+    column = even_block(o->n, TASKS / rgmi_blocks(o->m, g->row_block),
+                        wide ? WIDE_BLOCK : BLOCK_COLUMNS, BLOCK);
+    g->column_block = rgmi_min(BLOCK, rgmi_blocks(column, COLUMNS_TILE) * COLUMNS_TILE);
+    g->column_blocks = rgmi_blocks(o->n, g->column_block);
+}
+
+void rgmi_onednn_matmul(const rgm_matmul_args *args, rgmi_gemm_finish *finish)
+{
+    onednn_job g = {.o = args, .finish = finish};
+    int64_t tasks;
+
+    set_blocks(&g);
+    tasks = rgmi_blocks(args->m, g.row_block) * g.column_blocks;
+    rgm_parallel(tasks, 2.0 * (double)(args->m * args->n * args->k) / FLOPS_NS / (double)tasks,
+                 onednn_blocks, &g);
 }
