@@ -141,6 +141,7 @@ static void panel_run(const block_job *o, tile_job *t)
     int64_t vectors = vectors_of(t->columns), most = tile_rows[vectors - 1];
     int64_t strip = o->packed ? o->strip_rows : even_strip(o->rows, most);
     bool many = o->packed && o->rows >= STRIPS_MANY * most;
+    tile_function *run;
     float *c = t->c;
 
     for (int64_t i = 0; i < o->rows; i += strip)
@@ -152,7 +153,8 @@ static void panel_run(const block_job *o, tile_job *t)
                 t->a = o->packed + i / strip * strip_step(t->k) + s;
             else
                 t->a = o->tile.a + (i + s) * t->a_row;
-            (many ? strips : tiles)[vectors - 1][rows - 1](t);
+            run = many ? strips[vectors - 1][rows - 1] : NULL;
+            (run ? run : tiles[vectors - 1][rows - 1])(t);
         }
 }
 

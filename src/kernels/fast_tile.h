@@ -160,7 +160,8 @@ typedef void tile_function(const tile_job *t);
     static void tile_##rows##_##vecs(const tile_job *t)                                            \
     {                                                                                              \
         tile(rows, vecs, false, t);                                                                \
-    }                                                                                              \
+    }
+#define STRIP(rows, vecs)                                                                          \
     static void strip_##rows##_##vecs(const tile_job *t)                                           \
     {                                                                                              \
         tile(rows, vecs, true, t);                                                                 \
@@ -173,22 +174,33 @@ TILE(1, 3) TILE(2, 3) TILE(3, 3) TILE(4, 3)
 #if LANES == 16
 TILE(7, 2) TILE(8, 2) TILE(9, 2) TILE(10, 2) TILE(11, 2) TILE(12, 2)
 TILE(13, 2) TILE(14, 2) TILE(5, 3) TILE(6, 3) TILE(7, 3) TILE(8, 3)
+STRIP(11, 2) STRIP(12, 2) STRIP(13, 2) STRIP(14, 2) STRIP(8, 3)
+#else
+STRIP(5, 2) STRIP(6, 2) STRIP(4, 3)
 #endif
 
-#define ROWS_1(name) {name##_1_1, name##_2_1, name##_3_1, name##_4_1, name##_5_1, name##_6_1, \
-    name##_7_1, name##_8_1, name##_9_1, name##_10_1, name##_11_1, name##_12_1}
+/* [vectors - 1][rows - 1] */
+static tile_function *const tiles[3][14] = {
+    {tile_1_1, tile_2_1, tile_3_1, tile_4_1, tile_5_1, tile_6_1, tile_7_1, tile_8_1, tile_9_1,
+     tile_10_1, tile_11_1, tile_12_1},
+    {tile_1_2, tile_2_2, tile_3_2, tile_4_2, tile_5_2, tile_6_2,
 #if LANES == 16
-#define ROWS_2(name) {name##_1_2, name##_2_2, name##_3_2, name##_4_2, name##_5_2, name##_6_2, \
-    name##_7_2, name##_8_2, name##_9_2, name##_10_2, name##_11_2, name##_12_2, name##_13_2, \
-    name##_14_2}
-#define ROWS_3(name) {name##_1_3, name##_2_3, name##_3_3, name##_4_3, name##_5_3, name##_6_3, \
-    name##_7_3, name##_8_3}
-#else
-#define ROWS_2(name) {name##_1_2, name##_2_2, name##_3_2, name##_4_2, name##_5_2, name##_6_2}
-#define ROWS_3(name) {name##_1_3, name##_2_3, name##_3_3, name##_4_3}
+     tile_7_2, tile_8_2, tile_9_2, tile_10_2, tile_11_2, tile_12_2, tile_13_2, tile_14_2
 #endif
-/* [vectors - 1][rows - 1]; A in place, and in strips */
-static tile_function *const tiles[3][14] = {ROWS_1(tile), ROWS_2(tile), ROWS_3(tile)};
-static tile_function *const strips[3][14] = {ROWS_1(strip), ROWS_2(strip), ROWS_3(strip)};
+    },
+    {tile_1_3, tile_2_3, tile_3_3, tile_4_3,
+#if LANES == 16
+     tile_5_3, tile_6_3, tile_7_3, tile_8_3
+#endif
+    }};
+/* Of strips those that most rows of a large block are in; NULL: `tiles` takes them as well. */
+static tile_function *const strips[3][14] = {
+#if LANES == 16
+    [1][10] = strip_11_2, [1][11] = strip_12_2, [1][12] = strip_13_2, [1][13] = strip_14_2,
+    [2][7] = strip_8_3,
+#else
+    [1][4] = strip_5_2, [1][5] = strip_6_2, [2][3] = strip_4_3,
+#endif
+};
 /* clang-format on */
 static const int tile_rows[3] = {TILE_ROWS_1, TILE_ROWS_2, TILE_ROWS_3};
