@@ -129,17 +129,17 @@ typedef struct block_job {
     int64_t strip_rows;
 } block_job;
 
-/* Rows of each strip so that strips of at most `most` are about even. */
-static inline int64_t even_strip(int64_t rows, int64_t most)
+/* Of each part of a side so that parts of at most `most` are about even. */
+static inline int64_t even_part(int64_t side, int64_t most)
 {
-    return rgmi_blocks(rows, rgmi_max(1, rgmi_blocks(rows, most)));
+    return rgmi_blocks(side, rgmi_max(1, rgmi_blocks(side, most)));
 }
 
 /* All rows of the block against one panel. */
 static void panel_run(const block_job *o, tile_job *t)
 {
     int64_t vectors = vectors_of(t->columns), most = tile_rows[vectors - 1];
-    int64_t strip = o->packed ? o->strip_rows : even_strip(o->rows, most);
+    int64_t strip = o->packed ? o->strip_rows : even_part(o->rows, most);
     bool many = o->packed && o->rows >= STRIPS_MANY * most;
     tile_function *run;
     float *c = t->c;
@@ -200,7 +200,7 @@ typedef struct product {
 /* k of one pass: all passes are about even. */
 static inline int64_t k_block_of(int64_t k)
 {
-    return k <= K_WHOLE ? rgmi_max(1, k) : rgmi_blocks(k, rgmi_blocks(k, K_BLOCK));
+    return k <= K_WHOLE ? rgmi_max(1, k) : even_part(k, K_BLOCK);
 }
 
 static inline float *panel_at(const product *g, int64_t batch, int64_t kb, int64_t j)
@@ -256,7 +256,7 @@ static void product_block(const product *g, int64_t z, int64_t i, int64_t j, flo
     const float *a = (const float *)o->a + z * o->stride_a + (o->trans_a ? i : i * o->lda);
     block_job block = {.rows = rows, .columns = columns, .panels = panels};
 
-    block.strip_rows = even_strip(rows, TILE_ROWS_2);
+    block.strip_rows = even_part(rows, TILE_ROWS_2);
     block.tile.c = (float *)o->c + z * o->stride_c + i * o->ldc + column;
     block.tile.ldc = o->ldc;
     block.tile.bias = o->bias ? (const float *)o->bias + column : NULL;
@@ -433,8 +433,7 @@ static void packed_run(const rgm_matmul_args *args)
 
     g.k_block = k_block_of(o.k);
     g.panels = panels_of(o.n);
-    g.row_blocks = rgmi_blocks(o.m, ROW_BLOCK);
-    g.row_block = rgmi_blocks(o.m, g.row_blocks);
+    g.row_block = even_part(o.m, ROW_BLOCK);
     g.row_blocks = rgmi_blocks(o.m, g.row_block);
     g.pack_a = apart == NULL && rows_collide(&o);
     g.panel_block = g.pack_a ? g.panels : rgmi_blocks(g.panels * g.row_blocks, PACKED_TASKS);
@@ -488,7 +487,7 @@ static void long_block(const rgm_matmul_args *o, int64_t k_block, float *panels,
     block_job block = {.rows = o->m, .columns = o->n, .panels = panels_of(o->n)};
     rgm_activation activation = o->accumulate ? RGM_ACT_NONE : o->activation;
 
-    block.strip_rows = even_strip(o->m, TILE_ROWS_2);
+    block.strip_rows = even_part(o->m, TILE_ROWS_2);
     block.packed = packed;
     block.tile = (tile_job){.a = o->a, .b = panels, .c = o->c, .ldc = o->ldc, .bias = o->bias};
     block.tile.activation = activation;
@@ -633,8 +632,7 @@ static bool long_run(const rgm_matmul_args *o)
     return true;
 }
 
-/* ---- products whose operands the library reads in place ---------------------------------------
- */
+/* ---- products by the library, which reads both operands in place ----------------------------- */
 
 typedef struct turn_job {
     const float *from;
